@@ -1,6 +1,6 @@
 /*
- * The text of an HTML page is not shown: it is markup, or a login form. Graphite sends plain-text
- * errors as text/html, so for an error status the content decides.
+ * The text of an HTML page is not shown, since it is markup or a login form. Graphite sends plain-
+ * text errors as text/html, so for an error status the content decides.
  */
 #include "sources/http_error.h"
 
@@ -34,11 +34,11 @@ static const char *common_advice(const struct reply *reply, const char *said)
 	if (reply->status == 401 || reply->status == 403)
 		return ": check username and password, or bearer_token";
 	if (reply->status == 404)
-		return ": does url hold the path the server is under?";
+		return ": does url contain the server's path?";
 	if (reply->status == 407)
-		return ": the proxy wants a user and password within its address";
+		return ": the proxy requires a user and password in its address";
 	if (reply->status >= 300 && reply->status < 400)
-		return ": a redirect that is not followed; give the final address as url";
+		return ": a redirect, which is not followed; set url to the final address";
 	if (strstr(said, "HTTP request to an HTTPS server"))
 		return ": use https:// in url";
 	return "";
@@ -52,8 +52,8 @@ enum step http_error_answer(const char *address, const struct reply *reply, cons
 			*said ? ": " : "", said, advice ? advice : common_advice(reply, said));
 	else if (reply->status >= 500)
 		error_set(error, ERROR_DATA,
-			"%s: status %d with an HTML page: something failed within the server, and "
-			"its log says what",
+			"%s: status %d with an HTML page: the server failed internally; "
+			"see its log",
 			address, reply->status);
 	else
 		error_set(error, ERROR_DATA,

@@ -102,7 +102,7 @@ void query_set_windows(struct query *query)
 		query->data.series[i].window.back = query->window;
 }
 
-/* Replaces the last notice by a count. A server may send any number: from here on nothing is
+/* Replaces the last notice by a count. A server may cause any number: from here on nothing is
  * allocated, and the text is overwritten. */
 static void count_dropped(struct query *query)
 {
@@ -119,7 +119,7 @@ static void count_dropped(struct query *query)
 		++query->notices_dropped);
 }
 
-/* Copies the list for each notice: there are few, and readers may hold the old list. */
+/* Copies the list for each notice: there are few, and readers may hold the old one. */
 void query_notice(struct query *query, const char *format, ...)
 {
 	size_t count = query->notices.count;

@@ -1,13 +1,11 @@
 /*
  * CSV files: a time column, columns of numbers (metrics) and columns of text (attributes).
  *
- * The header is turned into a plan: which column goes where. Each row is then checked, filtered by
- * branch and time, and only the columns of the plan are stored. Rows are first filtered and then
- * read, so that what is wrong in a row nobody asked for does no harm; this and the rules about
- * branches are Otava's.
+ * The header is turned into a plan: which column is used for what. Each row is checked, filtered by
+ * branch and time, and only then are the columns of the plan parsed and stored, so an error in a
+ * row that is not selected does no harm. This and the rules about branches follow Otava.
  *
- * Without configured metrics every column that holds numbers is one. A column shows what it is with
- * its first value.
+ * Without configured metrics every column of numbers is one. The first value of a column decides.
  */
 #include <stdint.h>
 #include <string.h>
@@ -21,16 +19,15 @@
 #include "sources/files/rows.h"
 
 /*
- * How a CSV file is to be read: its dialect, and which of its columns goes where, decided from the
- * header.
+ * The plan for a CSV file: its dialect, and the use of its columns, taken from the header.
  *
- * Only columns with a use are looked for, so a file may have others of any kind, even nameless or
- * of the same name.
+ * Only columns that are used are looked up, so there may be others, even unnamed ones or several of
+ * the same name.
  */
 
 #define NO_COLUMN SIZE_MAX
 
-enum column_state { COLUMN_UNKNOWN, COLUMN_NUMBERS, COLUMN_TEXT }; /* shown by its first value */
+enum column_state { COLUMN_UNKNOWN, COLUMN_NUMBERS, COLUMN_TEXT }; /* decided by its first value */
 
 struct number_column {
 	size_t column;
@@ -49,7 +46,8 @@ struct csv_plan {
 	struct number_column *numbers;
 	struct text_column *texts;
 	size_t number_count, text_count;
-	bool guessing; /* no metrics are configured: numbers are all columns that may hold some */
+	bool inferred; /* no metrics are configured: `numbers` holds all columns that may be numeric
+			*/
 };
 
 struct planner {
@@ -61,10 +59,10 @@ struct planner {
 	struct error *error;
 	struct name_index names; /* of the header */
 	size_t *first,
-		*again; /* by number of the name: its columns; again is 0 where there is one */
+		*second; /* by index of the name: its first column and a second one, 0 if none */
 };
 
-/* The one byte that an option of csv_options gives; "" is none, "\t" a tab. */
+/* Parses a one-character option of csv_options; "" is none, "\t" a tab. */
 static bool parse_byte(const char *key, const char *value, char *out, struct error *error)
 {
 	if (strcmp(value, "\\t") == 0)
@@ -75,7 +73,7 @@ static bool parse_byte(const char *key, const char *value, char *out, struct err
 	return true;
 }
 
-/* Reads csv_options; quote 0 is none. Fails (ERROR_USAGE) on unknown keys and impossible
+/* Reads csv_options; quote 0: no quoting. Fails (ERROR_USAGE) on unknown keys and invalid
  * characters. */
 static bool csv_dialect(
 	const struct csv_options *options, char *delimiter, char *quote, struct error *error)
@@ -100,7 +98,7 @@ static bool csv_dialect(
 	}
 	if (!*delimiter || *delimiter == *quote)
 		return error_set(error, ERROR_USAGE,
-			"csv_options: the delimiter must be there and differ from the quote");
+			"csv_options: the delimiter must not be empty or equal to quote_char");
 	return true;
 }
 
@@ -110,7 +108,7 @@ static void take_header(struct planner *planner, const struct row *row)
 	const char **header = arena_array(arena, row->count, sizeof *header);
 
 	planner->first = arena_array(arena, row->count, sizeof *planner->first);
-	planner->again = arena_array(arena, row->count, sizeof *planner->again);
+	planner->second = arena_array(arena, row->count, sizeof *planner->second);
 	for (size_t i = 0; i < row->count; i++) {
 		const char *text = row->cells[i].text;
 		size_t length = row->cells[i].length, known = planner->names.count;
@@ -123,26 +121,26 @@ static void take_header(struct planner *planner, const struct row *row)
 		if (planner->names.count > known)
 			planner->first[number] = i;
 		else
-			planner->again[number] = i;
+			planner->second[number] = i;
 		header[i] = planner->names.items[number];
 	}
 	planner->plan->header = (struct strings){header, row->count};
 }
 
-/* The column of that name, NO_COLUMN if there is none. Fails if there are several. */
+/* The column of that name, or NO_COLUMN. Fails if there are several. */
 static bool find_column(const struct planner *planner, const char *name, size_t *column)
 {
 	size_t number = name_index_find(&planner->names, name, strlen(name));
 
 	*column = number == NAME_INDEX_NONE ? NO_COLUMN : planner->first[number];
-	if (number == NAME_INDEX_NONE || !planner->again[number])
+	if (number == NAME_INDEX_NONE || !planner->second[number])
 		return true;
 	return error_set(planner->error, ERROR_DATA,
-		"%s:%zu: column \"%.100s\" is there more than once (columns %zu and %zu)",
-		planner->file, planner->line, name, *column + 1, planner->again[number] + 1);
+		"%s:%zu: column \"%.100s\" occurs more than once (columns %zu and %zu)",
+		planner->file, planner->line, name, *column + 1, planner->second[number] + 1);
 }
 
-/* The same for a column that must be there. */
+/* The same for a required column; `what` says what for. */
 static bool need_column(
 	const struct planner *planner, const char *what, const char *name, size_t *column)
 {
@@ -158,8 +156,9 @@ static bool need_column(
 	if (header->count > 1)
 		return false;
 	return error_set(planner->error, ERROR_DATA,
-		"%s:%zu: no column \"%.100s\" for %s; the header has one column: is another "
-		"delimiter meant (csv_options)?",
+		"%s:%zu: no column \"%.100s\" for %s; the header has only one column: does the "
+		"file "
+		"use another delimiter (csv_options)?",
 		planner->file, planner->line, name, what);
 }
 
@@ -203,14 +202,14 @@ static bool plan_metrics(struct planner *planner)
 	return true;
 }
 
-/* Without configured metrics: all columns that have a name and no other use, until their values say
- * otherwise. */
-static bool plan_guess(struct planner *planner)
+/* Without configured metrics: all columns that have a name and no other use; values decide
+ * later. */
+static bool plan_inferred(struct planner *planner)
 {
 	struct arena *arena = planner->query->arena;
 	struct csv_plan *plan = planner->plan;
 
-	plan->guessing = true;
+	plan->inferred = true;
 	plan->numbers = arena_array(arena, plan->header.count, sizeof *plan->numbers);
 	for (size_t i = 0; i < plan->header.count; i++) {
 		bool used = i == plan->time || i == plan->branch || !*plan->header.items[i];
@@ -242,16 +241,15 @@ static bool plan_columns(struct planner *planner)
 		return false;
 	if (query->branch && plan->branch == NO_COLUMN)
 		return error_set(planner->error, ERROR_DATA,
-			"%s:%zu: a branch was asked for (--branch or $BRANCH), but there is no "
+			"%s:%zu: a branch is selected (--branch or $BRANCH), but there is no "
 			"column "
 			"\"branch\"",
 			planner->file, planner->line);
 	return plan_attributes(planner) &&
-	       (query->metric_count ? plan_metrics(planner) : plan_guess(planner));
+	       (query->metric_count ? plan_metrics(planner) : plan_inferred(planner));
 }
 
-/* Fails (ERROR_DATA) where a column that is needed is missing or there twice, naming file and
- * column. */
+/* Fails (ERROR_DATA) if a required column is missing or ambiguous, naming file and column. */
 static bool csv_plan_make(struct csv_plan *plan, const struct query *query, const char *file,
 	const struct row *header, struct error *error)
 {
@@ -269,7 +267,7 @@ static bool csv_plan_make(struct csv_plan *plan, const struct query *query, cons
 	return good;
 }
 
-enum { LIST_ROWS = 1000 }; /* that are looked at to list metrics without configuration */
+enum { LIST_ROWS = 1000 }; /* read to list metrics when none are configured */
 
 static const struct field csv_fields[] = {
 	OPTION_STRING(struct csv_options, file, NULL,
@@ -301,9 +299,9 @@ struct reader {
 	struct input *input;
 	struct delimited *delimited;
 	struct error *error;
-	size_t row_limit; /* rows to read, for a listing; SIZE_MAX otherwise */
+	size_t row_limit; /* rows to read at most; SIZE_MAX: all */
 	struct csv_plan plan;
-	struct rows rows; /* with a column for each of the plan's */
+	struct rows rows; /* with one column for each column of the plan */
 	struct branches branches;
 	size_t rows_seen;
 	const char *wanted; /* branch, or NULL */
@@ -348,15 +346,15 @@ static bool store_number(struct reader *reader, const struct row *row, size_t in
 	}
 	if (number_missing(cell->text, cell->length))
 		return true;
-	if (!reader->plan.guessing || number->state == COLUMN_NUMBERS)
+	if (!reader->plan.inferred || number->state == COLUMN_NUMBERS)
 		return fail_cell(reader, row, number->column, "a number");
 	number->state = COLUMN_TEXT;
 	return true;
 }
 
-/* Does the branch of the row count? Without a branch asked for, two of them are too many: see
- * check_branches. */
-static bool is_wanted(struct reader *reader, const struct row *row)
+/* Whether the row's branch is selected. Without a selected branch, several of them are an error:
+ * see check_branches. */
+static bool is_selected(struct reader *reader, const struct row *row)
 {
 	if (reader->plan.branch == NO_COLUMN)
 		return true;
@@ -379,7 +377,7 @@ static bool take_row(struct reader *reader, const struct row *row)
 	reader->rows_seen++;
 	if (!check_width(reader, row))
 		return false;
-	if (!is_wanted(reader, row))
+	if (!is_selected(reader, row))
 		return true;
 	if (!when_parse_stamp(row->cells[reader->plan.time].text,
 		    row->cells[reader->plan.time].length, &time))
@@ -456,7 +454,7 @@ static bool check_branches(struct reader *reader)
 	if (reader->branch_seen || branches->count == 0)
 		return true;
 	return error_set(reader->error, ERROR_DATA,
-		"%s: no row is of branch \"%.100s\" (there are: %s)", name, reader->wanted,
+		"%s: no row of branch \"%.100s\" (there are: %s)", name, reader->wanted,
 		branches_list(branches, query->arena));
 }
 
@@ -470,12 +468,12 @@ static void finish(struct reader *reader)
 	if (reader->rows_seen == 0)
 		query_notice(reader->query, "%s: no rows after the header", reader->input->name);
 	for (size_t i = 0; i < reader->plan.number_count; i++)
-		if (!reader->plan.guessing || reader->plan.numbers[i].state == COLUMN_NUMBERS)
+		if (!reader->plan.inferred || reader->plan.numbers[i].state == COLUMN_NUMBERS)
 			metrics[i] = reader->plan.numbers[i].metric;
 	for (size_t i = 0; i < reader->plan.text_count; i++)
 		names[i] = reader->plan.texts[i].name;
 	rows_finish(&reader->rows, reader->query, reader->input->name, metrics, names);
-	if (reader->plan.guessing && reader->rows_seen && !reader->query->data.count)
+	if (reader->plan.inferred && reader->rows_seen && !reader->query->data.count)
 		query_notice(reader->query, "%s: no column holds numbers", reader->input->name);
 }
 
@@ -522,7 +520,7 @@ static bool csv_read(struct query *query, struct error *error)
 	return read_file(query, SIZE_MAX, error);
 }
 
-/* Configured metrics are known by their names; to find others takes a look at the first rows. */
+/* Configured metrics are listed by name; otherwise the first rows show which there are. */
 static bool csv_list(struct query *query, struct strings *names, struct error *error)
 {
 	query->listing = true;
@@ -545,7 +543,7 @@ static bool csv_check_metrics(
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(metrics[i].column, csv->time_column) == 0)
 			return error_set(error, ERROR_DATA,
-				"time_column: it is the column of metric \"%.200s\", too",
+				"time_column: the same column as that of metric \"%.200s\"",
 				metrics[i].name);
 	return true;
 }

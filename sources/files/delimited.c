@@ -1,8 +1,7 @@
 /*
- * A row is first scanned for where its cells begin and end, touching nothing, so that the scan can
- * begin again when the block turns out to hold only a part of the row: the part moves to the front,
- * the block is filled up (doubled if it is full) and the row is scanned anew. Only then are quotes
- * taken off, in place. Cells are never copied.
+ * A row is first scanned for its cells without changing the data. If the block turns out to hold
+ * only a part of the row, that part moves to the front, the block is refilled (and doubled if it is
+ * full) and the row is scanned again. Quotes are removed last, in place. Cells are never copied.
  */
 #include "sources/files/delimited.h"
 
@@ -16,7 +15,7 @@ enum { FIRST_BLOCK = 16 << 10, BLOCK = 256 << 10 };
 
 struct delimited {
 	struct input *input;
-	char *data; /* what was read and is not yet consumed: [at, length) */
+	char *data; /* bytes [at, length) have been read but not consumed */
 	size_t at, length, capacity;
 	bool ended, started;
 	size_t line;
@@ -57,14 +56,13 @@ static bool fail(const struct delimited *reader, struct error *error, const char
 	return error_set(error, ERROR_DATA, "%s:%zu: %s", reader->input->name, reader->line, what);
 }
 
-/* Makes room behind what is left in the block, which grows while the file goes on, and fills it. */
+/* Moves the unconsumed bytes to the front, grows the block if needed, and fills it. */
 static bool refill(struct delimited *reader, struct error *error)
 {
 	size_t left = reader->length - reader->at, got;
 
 	if (left == DELIMITED_ROW_MAX)
-		return fail(
-			reader, error, "a row of more than 64 MB (a quote that is never closed?)");
+		return fail(reader, error, "a row larger than 64 MB (is a quote not closed?)");
 	if (left)
 		memmove(reader->data, reader->data + reader->at, left);
 	if (left == reader->capacity || reader->capacity < BLOCK) {
@@ -96,8 +94,8 @@ static bool add_cell(struct delimited *reader, char *text, size_t length, bool q
 	return true;
 }
 
-/* Behind the closing quote of the cell that begins at `at`, or NULL where the block ends before
- * that is known. */
+/* The position after the closing quote of the cell at `at`; NULL if the block ends too early to
+ * tell. */
 static char *scan_quoted(const struct delimited *reader, char *at, char *end)
 {
 	at++;
@@ -111,7 +109,7 @@ static char *scan_quoted(const struct delimited *reader, char *at, char *end)
 	}
 }
 
-/* Finds the cells of the row at reader->at and where the next row begins. */
+/* Finds the cells of the row at reader->at and the start of the next row. */
 static enum scan scan_row(struct delimited *reader, size_t *next)
 {
 	char *at = reader->data + reader->at, *end = reader->data + reader->length;
@@ -144,7 +142,7 @@ static enum scan scan_row(struct delimited *reader, size_t *next)
 	return SCAN_ROW;
 }
 
-/* Takes the quotes off a cell in place and counts its line ends; false if it holds a NUL. */
+/* Removes the quotes of a cell in place and counts its line ends; false if it holds a NUL. */
 static bool unquote(struct cell *cell, char quote, size_t *lines)
 {
 	char *to = cell->text;
@@ -184,7 +182,7 @@ static bool start(struct delimited *reader, struct error *error)
 	return true;
 }
 
-/* The next row, blank ones included. */
+/* The next row, including blank ones. */
 static enum delimited_step next_row(struct delimited *reader, struct error *error)
 {
 	enum scan scan;
@@ -208,7 +206,7 @@ static enum delimited_step next_row(struct delimited *reader, struct error *erro
 		return DELIMITED_ROW;
 	}
 	if (scan == SCAN_MORE)
-		fail(reader, error, "a quote is opened in this row and never closed");
+		fail(reader, error, "this row opens a quote that is never closed");
 	else if (scan == SCAN_TOO_MANY)
 		fail(reader, error, "more than 16384 columns");
 	else

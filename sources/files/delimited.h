@@ -1,8 +1,8 @@
 /*
- * Rows of delimited text as RFC 4180 has them, streamed: cells in quotes may hold delimiters, line
- * ends and doubled quotes; lines end with LF, CRLF or CR; a byte order mark is skipped, so are
- * blank lines. As in Python's csv module a quote inside a cell that does not begin with one is a
- * plain character. Memory is bounded by the longest row.
+ * Rows of delimited text (RFC 4180), streamed: quoted cells may hold delimiters, line ends and
+ * doubled quotes; lines end with LF, CRLF or CR; a byte order mark and blank lines are skipped. As
+ * in Python's csv module, a quote inside an unquoted cell is a plain character. Memory is bounded
+ * by the longest row.
  */
 #ifndef SOURCES_FILES_DELIMITED_H
 #define SOURCES_FILES_DELIMITED_H
@@ -30,8 +30,8 @@ enum delimited_step { DELIMITED_ROW, DELIMITED_END, DELIMITED_FAILED };
 
 struct delimited;
 
-/* Reads from `input`, which is borrowed. Quote 0: no cell is quoted. The caller owns the reader
- * until delimited_free. */
+/* Reads from `input`, which is borrowed. Quote 0: no quoted cells. Owned by the caller until
+ * delimited_free. */
 struct delimited *delimited_new(struct input *input, char delimiter, char quote);
 void delimited_free(struct delimited *reader);
 

@@ -1,6 +1,6 @@
 /*
- * The sources that read files: their options, and their parsers, which read from an input so that
- * tests and fuzzers need no file.
+ * The sources that read files: their options, and their parsers. These read from an input, so that
+ * tests and fuzz targets need no file.
  */
 #ifndef SOURCES_FILES_FILES_H
 #define SOURCES_FILES_FILES_H
@@ -13,15 +13,15 @@ extern const struct source csv_source, json_source, histostat_source;
 struct csv_options {
 	const char *file;
 	const char *time_column;
-	const char *base_branch; /* what is read when no branch is asked for, or NULL */
+	const char *base_branch; /* default branch, or NULL */
 	const char *commit_column, *version_column;
-	struct strings attributes; /* more columns that are kept as text */
+	struct strings attributes; /* further columns kept as text */
 	struct pairs csv_options;  /* delimiter, quote_char (or quotechar) */
 };
 
 struct json_options {
 	const char *file;
-	const char *base_branch; /* what is read when no branch is asked for, or NULL: all */
+	const char *base_branch;                    /* default branch, or NULL: all branches */
 	const char *commit_column, *version_column; /* attributes with these names */
 	struct strings attributes;                  /* none: all there are */
 };

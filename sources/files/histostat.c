@@ -1,12 +1,12 @@
 /*
- * Logs of HdrHistogram statistics, as NoSQLBench writes them: comments, of which `#[StartTime:
- * SECONDS ...` is needed, and for each interval a row for each tag:
+ * Logs of HdrHistogram statistics as written by NoSQLBench: comments, of which `#[StartTime:
+ * SECONDS ...` is required, and one row for each tag and interval:
+ *
  *     Tag=NAME,start,length,count,min,p25,p50,p75,p90,p95,p98,p99,p999,p9999,max
  *
- * The metrics are NAME.count, NAME.min ... A point is one round of the tags. It begins with a tag
- * that the round before already had, and has the time of its first row: each tag reports its own
- * interval, a few milliseconds from the others'. A tag that misses a round is missing at that
- * point.
+ * The metrics are NAME.count, NAME.min ... One round over the tags is one point. A round ends when
+ * a tag comes again. It has the time of its first row, since the intervals of the tags differ by a
+ * few milliseconds. A tag that misses a round has no value at that point.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,22 +35,22 @@ static const struct field histostat_fields[] = {
 
 struct tag {
 	size_t columns[VALUES];
-	size_t round; /* the last that had it */
+	size_t round; /* the last one in which it occurred */
 };
 
 struct reader {
 	struct query *query;
 	struct input *input;
 	struct error *error;
-	bool one_round;               /* for a listing */
+	bool one_round;               /* only the first, to list metrics */
 	double start_time, base_time; /* epoch seconds; 0: not given */
-	bool based;                   /* base_time is settled */
+	bool base_known;              /* base_time has been determined */
 	struct rows rows;
 	struct metric_columns found;
 	struct name_index tags;
-	struct tag *of_tag; /* by the tag's number */
+	struct tag *of_tag; /* by index in `tags` */
 	size_t round;       /* from 1 */
-	bool round_kept;    /* it is within [since, until) */
+	bool round_kept;    /* it lies within [since, until) */
 };
 
 static bool fail(const struct reader *reader, const struct row *row, const char *what)
@@ -59,7 +59,7 @@ static bool fail(const struct reader *reader, const struct row *row, const char 
 		reader->error, ERROR_DATA, "%s:%zu: %s", reader->input->name, row->line, what);
 }
 
-/* `#[StartTime: 1649352325.178 (seconds since epoch), ...`: the number behind the name. */
+/* Reads the number after `name`, as in `#[StartTime: 1649352325.178 (seconds since epoch), ...`. */
 static void take_comment(const struct cell *cell, const char *name, double *seconds)
 {
 	const char *end = cell->text + cell->length;
@@ -76,8 +76,8 @@ static void take_comment(const struct cell *cell, const char *name, double *seco
 }
 
 /*
- * Intervals count from the base time, without one from the start time, unless they are epoch
- * seconds themselves: that is, not more than a year before the start.
+ * Intervals are relative to the base time, or without one to the start time, unless they are epoch
+ * seconds already, that is, later than a year before the start.
  */
 static bool row_time(struct reader *reader, const struct row *row, int64_t *out)
 {
@@ -86,14 +86,14 @@ static bool row_time(struct reader *reader, const struct row *row, int64_t *out)
 
 	if (!number_parse(cell->text, cell->length, &seconds))
 		return fail(reader, row, "the start of the interval (column 2) is not a number");
-	if (!reader->based) {
+	if (!reader->base_known) {
 		if (reader->start_time == 0 && reader->base_time == 0)
 			return fail(reader, row,
 				"no start time: a line \"#[StartTime: SECONDS ...\" must come "
 				"before the rows");
 		if (reader->base_time == 0 && seconds < reader->start_time - YEAR_SECONDS)
 			reader->base_time = reader->start_time;
-		reader->based = true;
+		reader->base_known = true;
 	}
 	double ms = (seconds + reader->base_time) * 1000;
 	if (!(fabs(ms) < 1e14))
@@ -170,7 +170,7 @@ static bool take_row(struct reader *reader, const struct row *row, bool *done)
 			"not a row of statistics (Tag=NAME, start, length, count, min, p25 ... "
 			"max: 15 columns)");
 	if (first->length - 4 > TAG_MAX)
-		return fail(reader, row, "a tag of more than 200 bytes");
+		return fail(reader, row, "a tag longer than 200 bytes");
 	if (!add_tag(reader, row, first->text + 4, first->length - 4, &tag))
 		return false;
 	if (reader->round == 0 || tag->round == reader->round) {
@@ -225,7 +225,7 @@ static bool parse(struct query *query, struct input *input, bool one_round, stru
 	if (good) {
 		if (query->branch)
 			query_notice(query,
-				"%s: histostat logs know no branches; all of it is read",
+				"%s: histostat logs have no branches; the whole file is read",
 				input->name);
 		if (!reader.round)
 			query_notice(query, "%s: no rows", input->name);

@@ -1,12 +1,12 @@
 /*
- * A short read is not the end of a pipe, so reading goes on until the buffer is full: who scans a
- * buffer again when it holds no whole record then does so once for each doubling of it, not once
- * for each write of the other side.
+ * A short read is not the end of a pipe, so input_read goes on until the buffer is full. A caller
+ * that rescans its buffer while it holds no whole record then rescans once per doubling, not once
+ * per write of the other side.
  *
- * Files are opened with O_NONBLOCK, as opening a named pipe would else wait without limit for its
- * writer, and poll() does the waiting: on Linux it tells a pipe without a writer so far, which it
- * waits for, from one whose writer is gone, which is at its end. What is ready at once (a file)
- * costs a system call for each block.
+ * Files are opened with O_NONBLOCK, since opening a named pipe would otherwise wait without limit
+ * for its writer; poll() does the waiting. On Linux it keeps waiting for a pipe that has no writer
+ * yet, and reports the end of one whose writer has gone. For a regular file this costs a system
+ * call per block.
  */
 #include "sources/files/input.h"
 
@@ -27,7 +27,7 @@ static bool fail(const char *path, int reason, struct error *error)
 
 	if (reason == ENOENT)
 		return error_set(error, ERROR_DATA, "%s: no such file", path);
-	return error_set(error, ERROR_DATA, "%s: can not be read: %s", path,
+	return error_set(error, ERROR_DATA, "%s: cannot be read: %s", path,
 		strerror_r(reason, text, sizeof text));
 }
 
@@ -66,7 +66,7 @@ struct input input_descriptor(const char *name, int fd)
 	return (struct input){.name = name, .fd = fd};
 }
 
-/* Waits until a read would not; false if that did not happen in time. */
+/* Waits until a read would not block; false if the time is over. */
 static bool wait_readable(const struct input *input)
 {
 	struct pollfd ready = {.fd = input->fd, .events = POLLIN};
@@ -79,7 +79,7 @@ static bool wait_readable(const struct input *input)
 		if (left <= 0)
 			return false;
 		if (poll(&ready, 1, left > INT_MAX ? INT_MAX : (int)left) > 0)
-			return true; /* read() finds out what is wrong */
+			return true; /* read() reports any error */
 	}
 }
 
@@ -99,7 +99,7 @@ bool input_read_some(
 		if (errno != EINTR && errno != EAGAIN)
 			return fail(input->name, errno, error);
 	}
-	return error_set(error, ERROR_DATA, "%s: was not read to its end within %s (read_timeout)",
+	return error_set(error, ERROR_DATA, "%s: not read completely within %s (read_timeout)",
 		input->name, when_format_duration(input->timeout, duration));
 }
 

@@ -21,8 +21,8 @@ struct input {
 };
 
 /*
- * Opens a file or pipe for reading, which may take `timeout` ms from now on; 0: no limit. Fails
- * (ERROR_DATA) with name and reason; a folder is an error.
+ * Opens a file or pipe for reading within `timeout` ms from now; 0: no limit. Fails (ERROR_DATA)
+ * with name and reason; a folder is an error.
  */
 bool input_open(
 	struct input *input, const char *path, int64_t timeout, struct error *error) MUST_USE;

@@ -1,17 +1,17 @@
 /*
  * JSON files: a list of results, each
- *     {"timestamp": 1700000000, "metrics": [{"name": "p99", "value": 12.5}, ...], "attributes":
- * {"commit": "a60027ff"}}
  *
- * A result is read whole before it is stored, since its attributes tell whether its branch is
- * wanted and may come last. Without a branch asked for, the base branch is read, without that
- * everything (Otava's rules). The order of the keys is free, and unknown keys are passed over.
- * Where a key comes twice the last one counts; two lists of metrics add up. NaN and Infinity are
- * values, as Python writes them.
+ *     {"timestamp": 1700000000, "metrics": [{"name": "p99", "value": 12.5}, ...],
+ *      "attributes": {"commit": "a60027ff"}}
  *
- * Of the file a window is held, in which a result is read in place. One that the window cuts off is
- * read once more when more of the file is there: so a file of 200 MB needs the memory of its
- * longest result.
+ * A result is parsed completely before it is stored, since its attributes, which tell its branch,
+ * may come last. Without a selected branch the base branch is read, without a base branch
+ * everything (as Otava does). Keys may come in any order; unknown keys are skipped. If a key occurs
+ * twice the last one counts, but two lists of metrics add up. NaN and Infinity are accepted, as
+ * Python writes them.
+ *
+ * Results are parsed in place in a window of the file. A result that does not fit is parsed again
+ * after the window has grown, so a file of 200 MB needs only the memory of its longest result.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@
 enum {
 	BLOCK = 64 << 10,
 	RESULT_MAX = 64 << 20, /* bytes */
-	CUT_MAX = BLOCK,       /* bytes of a number or word, at whose start its end is missed */
+	CUT_MAX = BLOCK, /* bytes; a number or word that is cut off by the end of the window is
+			    reported at its start */
 };
 
 struct json_value {
@@ -39,9 +40,9 @@ struct json_attribute {
 	const char *text;
 };
 
-/* One result. Metrics and attributes that are not wanted are left out, but for the branch. */
+/* One result, without metrics and attributes that are not wanted. The branch is always kept. */
 struct json_result {
-	const char *from; /* in the window */
+	const char *from; /* its start in the window */
 	bool timed;
 	int64_t time;
 	const char *branch; /* or NULL */
@@ -73,14 +74,14 @@ struct reader {
 	struct input *input;
 	struct scan scan;
 	struct buf window;
-	size_t line; /* that the window begins in, from 1 */
-	bool whole;  /* it has the end of the file */
+	size_t line; /* in which the window begins, from 1 */
+	bool whole;  /* the window reaches the end of the file */
 
-	struct pairs said; /* attributes that are wanted, and their names */
-	bool all;          /* and all others, by their own names */
+	struct pairs wanted_attributes; /* wanted attributes: key in the file, name */
+	bool all;                       /* and all others under their own names */
 	struct rows rows;
 	struct metric_columns found;
-	struct name_index attributes; /* a name's number is its column's */
+	struct name_index attributes; /* an index here is that of the text column */
 	struct json_result result;
 
 	const char *wanted; /* branch, or NULL */
@@ -100,21 +101,21 @@ static size_t count_lines(const char *from, const char *to)
 	return count;
 }
 
-/* In front of what is wrong at that place. Always false. */
+/* Prefixes the error with file and line of `at`. Always false. */
 static bool add_place(const struct reader *reader, const char *at)
 {
 	return error_prefix(reader->error, "%s:%zu: ", reader->input->name,
 		reader->line + count_lines(reader->window.data, at));
 }
 
-/* What is wrong where the reader is. Always false. */
+/* Sets an error at the current position. Always false. */
 static bool fail(const struct reader *reader, const char *problem)
 {
 	error_set(reader->error, ERROR_DATA, "%s", problem);
 	return add_place(reader, reader->scan.at);
 }
 
-/* The same for what the scanner found. */
+/* The same for a problem of the scanner. */
 static bool fail_json(const struct reader *reader)
 {
 	const struct scan *scan = &reader->scan;
@@ -134,7 +135,7 @@ static bool fail_json(const struct reader *reader)
 	return add_place(reader, scan->at);
 }
 
-/* Drops what was read, and reads as much of the file as is left over, at least a block. */
+/* Drops the consumed bytes and reads as many as are left, at least a block. */
 static bool fill(struct reader *reader)
 {
 	struct buf *window = &reader->window;
@@ -142,7 +143,7 @@ static bool fill(struct reader *reader)
 	size_t left = window->length - done, wanted = left > BLOCK ? left : BLOCK;
 
 	if (left > RESULT_MAX)
-		return fail(reader, "a result of more than 64 MB");
+		return fail(reader, "a result larger than 64 MB");
 	if (window->length)
 		reader->line += count_lines(window->data, window->data + done);
 	buf_reserve(window, wanted);
@@ -156,7 +157,7 @@ static bool fill(struct reader *reader)
 	return true;
 }
 
-/* Up to what is no blank, or the end of the file. */
+/* Skips blanks, refilling the window. */
 static bool skip_blanks(struct reader *reader)
 {
 	for (;;) {
@@ -168,7 +169,7 @@ static bool skip_blanks(struct reader *reader)
 	}
 }
 
-/* The text that is next, decoded, or the number as it is written. */
+/* Reads a string (decoded) or a number (as written). */
 static bool read_word(struct reader *reader, const char **text, size_t *length)
 {
 	struct scan *scan = &reader->scan;
@@ -241,7 +242,7 @@ static void add_value(struct json_result *result, size_t column, double number)
 
 static bool read_name(struct reader *reader, size_t *column)
 {
-	static const char problem[] = "the \"name\" of a metric is not a text";
+	static const char problem[] = "the \"name\" of a metric is not a string";
 	struct scan *scan = &reader->scan;
 
 	if (!scan_sees(scan, '"'))
@@ -255,7 +256,7 @@ static bool read_name(struct reader *reader, size_t *column)
 	       add_place(reader, scan->at);
 }
 
-/* {"name": "p99", "value": 12.5}; whatever else is in it is passed over. */
+/* {"name": "p99", "value": 12.5}; other keys are skipped. */
 static bool read_metric(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
@@ -295,29 +296,29 @@ static bool read_metrics(struct reader *reader)
 	return !reader->scan.problem;
 }
 
-/* Whether the name is another attribute's. */
-static bool is_said(const struct reader *reader, const char *name)
+/* Whether the name is already that of a configured attribute. */
+static bool is_configured(const struct reader *reader, const char *name)
 {
-	for (size_t i = 0; i < reader->said.count; i++)
-		if (strcmp(reader->said.items[i].value, name) == 0)
+	for (size_t i = 0; i < reader->wanted_attributes.count; i++)
+		if (strcmp(reader->wanted_attributes.items[i].value, name) == 0)
 			return true;
 	return false;
 }
 
-/* The column of the attribute, NAME_INDEX_NONE if it is not wanted. */
+/* The column of the attribute, or NAME_INDEX_NONE if it is not wanted. */
 static bool attribute_column(struct reader *reader, const struct buf *name, size_t *column)
 {
 	const char *text = name->data;
 	size_t known = reader->attributes.count, index;
 
-	for (size_t i = 0; i < reader->said.count; i++)
-		if (strcmp(reader->said.items[i].key, text) == 0) {
-			text = reader->said.items[i].value;
+	for (size_t i = 0; i < reader->wanted_attributes.count; i++)
+		if (strcmp(reader->wanted_attributes.items[i].key, text) == 0) {
+			text = reader->wanted_attributes.items[i].value;
 			*column = name_index_find(&reader->attributes, text, strlen(text));
 			return true;
 		}
 	*column = NAME_INDEX_NONE;
-	if (!reader->all || is_said(reader, text))
+	if (!reader->all || is_configured(reader, text))
 		return true;
 	*column = name_index_add(&reader->attributes, text, name->length);
 	return reader->attributes.count == known ||
@@ -331,8 +332,8 @@ static void add_attribute(struct json_result *result, size_t column, const char 
 	result->attributes[result->attribute_count++] = (struct json_attribute){column, text};
 }
 
-/* Texts, numbers and true or false are kept as text; null is no value, lists and objects are passed
- * over. */
+/* Strings, numbers and booleans are kept as text; null is no value; lists and objects are
+ * skipped. */
 static bool read_attribute(struct reader *reader, size_t column, bool is_branch)
 {
 	struct scan *scan = &reader->scan;
@@ -407,15 +408,14 @@ static bool read_result(struct reader *reader)
 	return scan_fail(scan, "a result without \"timestamp\"");
 }
 
-/* A result or the end of the list, or false with what is wrong, which may be that the window ends.
- */
+/* Reads a result or the end of the list; false on an error, which may be that the window ends. */
 static bool read_item(struct reader *reader, bool *more)
 {
 	*more = scan_item(&reader->scan);
 	return *more ? read_result(reader) : !reader->scan.problem;
 }
 
-/* Reads the next result, or to the end of the list: then *more is false. */
+/* Reads the next result; *more is false at the end of the list. */
 static bool next_result(struct reader *reader, bool *more)
 {
 	struct scan *scan = &reader->scan;
@@ -445,8 +445,8 @@ static bool start(struct reader *reader)
 	size_t index;
 
 	reader->attributes.dict.arena = reader->query->arena;
-	for (size_t i = 0; i < reader->said.count; i++) {
-		const char *name = reader->said.items[i].value;
+	for (size_t i = 0; i < reader->wanted_attributes.count; i++) {
+		const char *name = reader->wanted_attributes.items[i].value;
 
 		name_index_add(&reader->attributes, name, strlen(name));
 		if (!rows_add_text(&reader->rows, &index, reader->error))
@@ -465,7 +465,7 @@ static bool start(struct reader *reader)
 	return scan_open(scan, '[') || fail(reader, "the file must be a list");
 }
 
-static bool is_wanted(struct reader *reader)
+static bool is_selected(struct reader *reader)
 {
 	const char *branch = reader->result.branch;
 
@@ -486,7 +486,7 @@ static bool store(struct reader *reader)
 	struct rows *rows = &reader->rows;
 
 	reader->results_seen++;
-	if (!is_wanted(reader) || result->time < query->since || result->time >= query->until)
+	if (!is_selected(reader) || result->time < query->since || result->time >= query->until)
 		return true;
 	if (!rows_append(rows, result->time, reader->error))
 		return add_place(reader, result->from);
@@ -522,17 +522,17 @@ static bool check_branches(struct reader *reader, const char *name)
 
 	if (!reader->wanted && reader->branches.count > 1)
 		query_notice(query,
-			"%s: results of several branches (%s) are taken as one series; choose one "
+			"%s: results of several branches (%s) are read as one series; choose one "
 			"with --branch",
 			name, branches_list(&reader->branches, query->arena));
 	if (!reader->wanted || reader->branch_seen || !reader->results_seen)
 		return true;
 	if (!reader->branches.count)
 		return error_set(error, ERROR_DATA,
-			"%s: branch \"%.100s\" was asked for, but no result has an attribute "
+			"%s: branch \"%.100s\" is selected, but no result has an attribute "
 			"\"branch\"",
 			name, reader->wanted);
-	return error_set(error, ERROR_DATA, "%s: no result is of branch \"%.100s\" (there are: %s)",
+	return error_set(error, ERROR_DATA, "%s: no result of branch \"%.100s\" (there are: %s)",
 		name, reader->wanted, branches_list(&reader->branches, query->arena));
 }
 
@@ -545,7 +545,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		.input = input,
 		.scan.words = true,
 		.line = 1,
-		.said = attribute_names(query->arena, options->commit_column,
+		.wanted_attributes = attribute_names(query->arena, options->commit_column,
 			options->version_column, options->attributes),
 		.all = options->attributes.count == 0,
 		.wanted = query->branch ? query->branch : options->base_branch,
@@ -558,7 +558,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 			query_notice(query, "%s: no results", input->name);
 		if (reader.repeated)
 			query_notice(query,
-				"%s: some results have a metric twice; the last value counts",
+				"%s: some results contain a metric twice; the last value counts",
 				input->name);
 		const char **names = arena_array(query->arena, attributes->count, sizeof *names);
 		for (size_t i = 0; i < attributes->count; i++)

@@ -1,6 +1,5 @@
 /*
- * Columns of numbers are made through this module only, so the number of a name is also that of its
- * column.
+ * All columns of numbers are added here, so the index of a name is also that of its column.
  */
 #include "sources/files/metric_columns.h"
 

@@ -1,6 +1,6 @@
 /*
- * Metrics that a file lists by name, row by row, each with a column of numbers: all of them, or the
- * configured ones.
+ * Metrics that a file names in its rows (not in a header), each with a column of numbers: all of
+ * them, or the configured ones.
  */
 #ifndef SOURCES_FILES_METRIC_COLUMNS_H
 #define SOURCES_FILES_METRIC_COLUMNS_H
@@ -8,7 +8,7 @@
 #include "agent/core/dict.h"
 #include "sources/files/rows.h"
 
-/* A metric's number in `names` is its column's in the rows. */
+/* The index of a name in `names` is that of its column in `rows`. */
 struct metric_columns {
 	struct query *query;
 	struct rows *rows;
@@ -22,17 +22,17 @@ bool metric_columns_start(struct metric_columns *found, struct query *query, str
 	struct error *error) MUST_USE;
 
 /*
- * The column of the metric, NAME_INDEX_NONE if it is not wanted. If none are configured, a new one
- * is added with that direction.
+ * The column of the metric, or NAME_INDEX_NONE if it is not wanted. Without configured metrics, a
+ * new one is added with that direction.
  */
 bool metric_columns_column(struct metric_columns *found, const char *name, size_t length,
 	int direction, size_t *column, struct error *error) MUST_USE;
 
-/* Ends the rows as rows_finish; configured metrics that no row had are left out, with a notice. */
+/* Calls rows_finish; configured metrics without any value are left out, with a notice. */
 void metric_columns_finish(
 	struct metric_columns *found, const char *file, const char *const *text_names);
 
-/* The names a `list` hook answers with: the configured ones, else those of query->data. */
+/* What a `list` hook returns: the configured names, otherwise those in query->data. */
 struct strings metric_columns_names(const struct query *query);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Columns grow by doubling on the heap, where a large block moves without being copied, and go to
- * the arena one by one at their final size: the peak is the data and one column more.
+ * Columns grow by doubling on the heap, where a large block moves without being copied. At the end
+ * they are copied to the arena one by one, so the peak is the data plus one column.
  */
 #include "sources/files/rows.h"
 
@@ -49,7 +49,7 @@ static bool fail_size(struct error *error)
 		ROWS_CELLS_MAX);
 }
 
-/* Makes sure that one column more is not too much, and that the room in the columns is not. */
+/* Fails if another column would be too much; limits the capacity of the columns accordingly. */
 static bool make_room(struct rows *rows, struct error *error)
 {
 	size_t most = ROWS_CELLS_MAX / (column_count(rows) + 1);
@@ -126,7 +126,7 @@ const char *rows_text(struct rows *rows, struct arena *arena, const char *text, 
 	return *slot;
 }
 
-/* A heap column as it lives on in the arena. */
+/* Moves a heap column to the arena. */
 static void *settle(struct arena *arena, void *column, size_t n)
 {
 	void *settled = arena_array(arena, n, sizeof(double));
@@ -168,7 +168,8 @@ void rows_finish(struct rows *rows, struct query *query, const char *file,
 		};
 	}
 	if (dataset_sort(&query->data, scratch))
-		query_notice(query, "%s: the rows are not in order of time and were sorted", file);
+		query_notice(
+			query, "%s: the rows were not in order of time and have been sorted", file);
 	arena_free(scratch);
 	free(rows->numbers);
 	free(rows->texts);

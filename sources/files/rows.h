@@ -1,6 +1,6 @@
 /*
- * Rows that are being read: columns that grow with the file and become the dataset of a query at
- * its end. Also the branch checks that the file sources share.
+ * Rows while they are read: columns that grow with the file and become the dataset of a query. Also
+ * the branch checks that the file sources share.
  */
 #ifndef SOURCES_FILES_ROWS_H
 #define SOURCES_FILES_ROWS_H
@@ -9,43 +9,41 @@
 
 enum {
 	ROWS_MAX = 100000000,
-	ROWS_CELLS_MAX =
-		1 << 26, /* of eight bytes: rows times columns, that of the time included */
+	ROWS_CELLS_MAX = 1 << 26, /* of eight bytes: rows times columns, including the times */
 	ROWS_RECENT = 1024,
 };
 
-/* A zeroed struct is empty. The columns are on the heap: rows_finish or rows_free releases them. */
+/* A zeroed struct is empty. The columns are on the heap until rows_finish or rows_free. */
 struct rows {
 	size_t n, capacity;
 	int64_t *times;
 	double **numbers; /* number_count columns of n values */
 	const char ***texts;
 	size_t number_count, text_count, number_capacity, text_capacity;
-	const char *recent[ROWS_RECENT]; /* texts stored recently, by hash: most repeat */
+	const char *recent[ROWS_RECENT]; /* texts stored recently, by hash: most texts repeat */
 };
 
 void rows_free(struct rows *rows);
 
-/* A new column, missing in the rows that are there; *index says which. Fails (ERROR_DATA) at the
- * limits. */
+/* Adds a column, whose existing rows are missing values. Fails (ERROR_DATA) at the limits. */
 bool rows_add_number(struct rows *rows, size_t *index, struct error *error) MUST_USE;
 bool rows_add_text(struct rows *rows, size_t *index, struct error *error) MUST_USE;
 
-/* A new row, the last, all of it missing; the caller sets numbers[i][n - 1] and texts[i][n - 1]. */
+/* Adds a row of missing values; the caller sets numbers[i][n - 1] and texts[i][n - 1]. */
 bool rows_append(struct rows *rows, int64_t time, struct error *error) MUST_USE;
 
-/* A copy of the text in the arena, or an earlier copy of an equal text. */
+/* A copy of the text in the arena, shared with recent equal texts. */
 const char *rows_text(struct rows *rows, struct arena *arena, const char *text, size_t length);
 
 /*
- * Makes query->data of the rows, sorted by time (with a notice naming `file` if they were not): a
- * series for each numbers column whose metrics[i] is not NULL, on one axis with the text columns
+ * Turns the rows into query->data, sorted by time (with a notice naming `file` if they were not):
+ * one series per number column whose metrics[i] is not NULL, on one axis with the text columns
  * named names[i]. Frees the rows.
  */
 void rows_finish(struct rows *rows, struct query *query, const char *file,
 	const struct metric *const *metrics, const char *const *names);
 
-/* The branches found in a file, as many as a message can name. */
+/* The branches found in a file, up to as many as a message names. */
 enum { BRANCHES_NAMED = 20 };
 struct branches {
 	const char *names[BRANCHES_NAMED];

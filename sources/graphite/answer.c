@@ -1,7 +1,6 @@
 /*
- * Both readers fill the same columns, which are handed over and used again for the next series.
- * Only points that have a value are kept: a benchmark that runs once a night leaves one of them
- * among 1,440 minutes.
+ * Both readers fill the same columns, which are passed to `take` and reused for the next series.
+ * Only points with a value are kept: of a benchmark that runs nightly that is one in 1,440 minutes.
  */
 #include "sources/graphite/answer.h"
 
@@ -26,7 +25,7 @@ struct reader {
 	struct buf target;
 	int64_t *times;
 	double *values;
-	size_t n, capacity, broken;
+	size_t n, capacity, malformed;
 	size_t most; /* points */
 };
 
@@ -36,7 +35,7 @@ static bool keep(struct reader *reader, int64_t seconds, double value)
 		if (reader->n >= reader->most)
 			return error_set(reader->error, ERROR_DATA,
 				"\"%.*s\" has more points than max_points, %zu: shorten range or "
-				"--since, ask for summarize() of it, or raise max_points",
+				"--since, use summarize(), or raise max_points",
 				NAME_SHOWN, reader->target.data ? reader->target.data : "",
 				reader->most);
 		reader->capacity = reader->capacity ? 2 * reader->capacity : 1024;
@@ -52,7 +51,7 @@ static bool keep(struct reader *reader, int64_t seconds, double value)
 	return true;
 }
 
-static void hand_over(struct reader *reader, int64_t step)
+static void finish_series(struct reader *reader, int64_t step)
 {
 	const struct graphite_series series = {
 		.target = reader->target.data,
@@ -60,7 +59,7 @@ static void hand_over(struct reader *reader, int64_t step)
 		.times = reader->times,
 		.values = reader->values,
 		.n = reader->n,
-		.broken = reader->broken,
+		.malformed = reader->malformed,
 	};
 	reader->take(reader->context, &series);
 }
@@ -68,10 +67,11 @@ static void hand_over(struct reader *reader, int64_t step)
 static void reset(struct reader *reader)
 {
 	buf_clear(&reader->target);
-	reader->n = reader->broken = 0;
+	reader->n = reader->malformed = 0;
 }
 
-/* The decimal integer that ends at *end and follows a comma, which *end then is. */
+/* Reads the decimal integer that ends at *end and is preceded by a comma, to which *end then
+ * points. */
 static bool number_before(const char *begin, const char **end, int64_t *out)
 {
 	const char *at = *end;
@@ -91,11 +91,11 @@ static bool number_before(const char *begin, const char **end, int64_t *out)
 }
 
 struct header {
-	size_t target; /* its bytes */
+	size_t target; /* its length in bytes */
 	int64_t start, end, step;
 };
 
-/* Whether TARGET,START,END,STEP ends at `bar`. */
+/* Whether TARGET,START,END,STEP ends at `bar`; parses it. */
 static bool read_header(const char *begin, const char *bar, struct header *header)
 {
 	const char *at = bar;
@@ -107,7 +107,7 @@ static bool read_header(const char *begin, const char *bar, struct header *heade
 	       header->end >= header->start && header->end <= latest;
 }
 
-/* A target may have bars and line ends of its own: the first bar behind a header counts. */
+/* A target may contain bars and line ends itself, so the first bar after a valid header counts. */
 static bool find_header(struct reader *reader, struct header *header)
 {
 	struct scan *scan = &reader->scan;
@@ -118,15 +118,15 @@ static bool find_header(struct reader *reader, struct header *header)
 		bar++;
 	}
 	if (!bar)
-		return scan_fail(&reader->scan, "a line lacks its target,start,end,step");
+		return scan_fail(&reader->scan, "a line without target,start,end,step");
 	if (memchr(scan->at, 0, header->target))
-		return scan_fail(&reader->scan, "a target has a zero byte");
+		return scan_fail(&reader->scan, "a target contains a NUL byte");
 	buf_append(&reader->target, scan->at, header->target);
 	scan->at = bar + 1;
 	return true;
 }
 
-/* The value that begins here, NaN if it is missing or broken; steps to the comma or line end. */
+/* Reads a value, NaN if it is missing or malformed, up to the comma or line end. */
 static double raw_value(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
@@ -147,12 +147,12 @@ static double raw_value(struct reader *reader)
 	size_t length = (size_t)(scan->at - from);
 	if (number_parse(from, length, &value))
 		return value;
-	reader->broken += !(length > 0 && number_missing(from, length));
+	reader->malformed += !(length > 0 && number_missing(from, length));
 	return (double)NAN;
 }
 
-/* Functions leave the end as it was when they make values beyond it, as sumSeries() does of two
- * resolutions and constantLine() always: only the start and the step count. */
+/* Functions do not adjust the end when they add values beyond it, as sumSeries() does for two
+ * resolutions and constantLine() always. So only start and step are used. */
 static bool raw_line(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
@@ -166,9 +166,9 @@ static bool raw_line(struct reader *reader)
 	while (!empty) {
 		double value = raw_value(reader);
 		if (scan->at == scan->end)
-			return scan_fail(&reader->scan, "its last line does not end");
+			return scan_fail(&reader->scan, "the last line has no end");
 		if (time > latest)
-			return scan_fail(&reader->scan, "a line goes on beyond the year 5138");
+			return scan_fail(&reader->scan, "a line extends beyond the year 5138");
 		count++;
 		if (!isnan(value) && !keep(reader, time, value))
 			return false;
@@ -180,7 +180,7 @@ static bool raw_line(struct reader *reader)
 	if (count < expected)
 		return scan_fail(&reader->scan, "a line has fewer values than its header says");
 	scan->at++;
-	hand_over(reader, header.step);
+	finish_series(reader, header.step);
 	return true;
 }
 
@@ -192,7 +192,7 @@ static bool read_raw(struct reader *reader)
 	return true;
 }
 
-/* [VALUE, SECONDS], the value of any kind. */
+/* [VALUE, SECONDS]; the value may be of any type. */
 static bool json_point(struct reader *reader, int64_t *before)
 {
 	struct scan *scan = &reader->scan;
@@ -201,7 +201,7 @@ static bool json_point(struct reader *reader, int64_t *before)
 		return scan_broken(scan, "[");
 	scan_space(scan);
 	if (!scan_number(scan, &value)) {
-		reader->broken += !scan_sees(scan, 'n');
+		reader->malformed += !scan_sees(scan, 'n');
 		value = (double)NAN;
 		scan->depth++;
 		if (!scan_value(scan))
@@ -212,10 +212,10 @@ static bool json_point(struct reader *reader, int64_t *before)
 		return false;
 	scan_space(scan);
 	if (!scan_number(scan, &seconds) || !(seconds >= 0 && seconds <= (double)latest))
-		return scan_fail(scan, "a time stamp is no number of seconds");
+		return scan_fail(scan, "a time stamp is not a number of seconds");
 	int64_t time = (int64_t)seconds;
 	if (time < *before)
-		return scan_fail(scan, "the time stamps of a series do not ascend");
+		return scan_fail(scan, "the time stamps of a series are not in ascending order");
 	*before = time;
 	if (!isnan(value) && !keep(reader, time, value))
 		return false;
@@ -233,14 +233,14 @@ static bool json_points(struct reader *reader)
 	return !reader->scan.problem;
 }
 
-/* The value of the key that was decoded. */
+/* Reads the value of the key just decoded. */
 static bool json_member(struct reader *reader, bool *target, bool *points)
 {
 	struct scan *scan = &reader->scan;
 	bool is_target = strcmp(scan->text.data, "target") == 0;
 	bool is_points = strcmp(scan->text.data, "datapoints") == 0;
 	if ((is_target && *target) || (is_points && *points))
-		return scan_fail(scan, "a key comes twice");
+		return scan_fail(scan, "a key occurs twice");
 	*target |= is_target;
 	*points |= is_points;
 	if (!is_target)
@@ -263,8 +263,8 @@ static bool json_series(struct reader *reader)
 	if (reader->scan.problem)
 		return false;
 	if (!target || !points)
-		return scan_fail(&reader->scan, "a series lacks its target or its datapoints");
-	hand_over(reader, 0);
+		return scan_fail(&reader->scan, "a series without \"target\" or \"datapoints\"");
+	finish_series(reader, 0);
 	return true;
 }
 

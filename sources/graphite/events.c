@@ -1,7 +1,7 @@
 /*
- * Graphite rounds the time of a point down to its resolution, and so is the time of an event here.
- * A resolution that is coarser than the step is found as Hunter does: the greatest that divides
- * all times, at most the least distance and a day.
+ * Graphite rounds the time of a point down to its resolution, so the time of an event is rounded
+ * here, too. If the resolution is coarser than the step it is found as in Hunter: the greatest
+ * common divisor of all times, at most the smallest distance and a day.
  */
 #include "sources/graphite/events.h"
 
@@ -21,12 +21,12 @@ static const int64_t second = 1000, day = 86400000, latest = 100000000000;
 
 const char *const graphite_attributes[GRAPHITE_ATTRIBUTES] = {"run", "branch", "version", "commit"};
 
-/* As they are called within an event. */
+/* Their keys within an event. */
 static const char *const event_keys[GRAPHITE_ATTRIBUTES] = {
 	"run_id", "branch", "version", "commit"};
 
-/* Hunter's publishers write "null" and "" for what they do not know. */
-static const char *meaningful(const char *value)
+/* Hunter's publishers write "null" and "" for unknown values. */
+static const char *known_value(const char *value)
 {
 	return value && *value && strcasecmp(value, "null") != 0 ? value : NULL;
 }
@@ -39,7 +39,7 @@ static void read_data(
 	if (!python_literal_read_dict(scratch, text, length, &pairs))
 		pairs.count = 0;
 	for (size_t i = 0; i < pairs.count; i++) {
-		const char *key = pairs.items[i].key, *value = meaningful(pairs.items[i].value);
+		const char *key = pairs.items[i].key, *value = known_value(pairs.items[i].value);
 		for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
 			if (strcmp(key, event_keys[k]) == 0 ||
 				strcmp(key, graphite_attributes[k]) == 0)
@@ -50,7 +50,7 @@ static void read_data(
 	arena_free(scratch);
 }
 
-/* An object within `data`, as servers may send that keep what was posted. */
+/* `data` as an object, as sent by servers that keep what was posted. */
 static void read_object(struct arena *arena, const json_t *data, struct graphite_event *event)
 {
 	char *text = json_dumps(data, JSON_COMPACT);
@@ -60,7 +60,7 @@ static void read_object(struct arena *arena, const json_t *data, struct graphite
 	free(text);
 }
 
-static bool says_something(const struct graphite_event *event)
+static bool has_attribute(const struct graphite_event *event)
 {
 	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
 		if (event->values[k])
@@ -81,7 +81,7 @@ static bool read_event(void *context, const json_t *item)
 	const json_t *when = json_object_get(item, "when"), *data = json_object_get(item, "data");
 	struct graphite_event event = {.order = out->count};
 	double seconds = json_number_value(when);
-	reading->too_many = out->count + out->silent == EVENTS_MAX;
+	reading->too_many = out->count + out->ignored == EVENTS_MAX;
 	if (reading->too_many || !json_is_number(when) || !(fabs(seconds) <= (double)latest))
 		return false;
 	event.when = (int64_t)(floor(seconds) * (double)second);
@@ -90,8 +90,8 @@ static bool read_event(void *context, const json_t *item)
 			reading->arena, json_string_value(data), json_string_length(data), &event);
 	else if (json_is_object(data))
 		read_object(reading->arena, data, &event);
-	if (!says_something(&event)) {
-		out->silent++;
+	if (!has_attribute(&event)) {
+		out->ignored++;
 		return true;
 	}
 	out->items = arena_grow(reading->arena, out->items, out->count, sizeof *out->items);
@@ -112,7 +112,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The runs of one commit after the other are no deployments. */
+/* Further runs of the same commit are not deployments. */
 static bool repeats(const struct graphite_event *event, const struct deployment *before)
 {
 	return event->values[GRAPHITE_RUN] &&
@@ -182,7 +182,7 @@ int64_t graphite_resolution(const struct axis *axis, int64_t step)
 	return result > step ? result : step;
 }
 
-/* The last event before `end`, if it is not before `begin`, or NULL. */
+/* The last event in [begin, end), or NULL. */
 static const struct graphite_event *last_within(
 	const struct graphite_events *events, int64_t begin, int64_t end)
 {
@@ -197,7 +197,8 @@ static const struct graphite_event *last_within(
 	return low > 0 && events->items[low - 1].when >= begin ? &events->items[low - 1] : NULL;
 }
 
-/* A point's events: of its bucket; of what is deployed, all up to its end. */
+/* Finds the last event of each point: in its bucket (`bucket`), or any before the end of the
+ * bucket. */
 static void find_events(const struct graphite_events *events, const struct axis *axis,
 	int64_t width, bool bucket, const struct graphite_event **last)
 {
@@ -209,7 +210,7 @@ static void find_events(const struct graphite_events *events, const struct axis 
 	}
 }
 
-/* Adds the column if one of the points has that attribute. */
+/* Adds the column if any point has that attribute. */
 static void add_column(struct axis *axis, const struct graphite_event *const *events, int attribute,
 	struct arena *arena)
 {

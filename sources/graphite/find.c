@@ -1,5 +1,5 @@
 /*
- * Graphite returns an empty list for a metric without data, for one that does not exist and for an
+ * Graphite returns an empty list for a metric without data, for an unknown metric and for an
  * expression that it cannot parse. The metrics of a target without series are looked up one by one,
  * so that the user learns which of the three it is.
  */
@@ -12,7 +12,7 @@
 enum {
 	LEAVES_MAX = 1000,
 	FOLDERS_MAX = 500,
-	EXPLAINED_MAX = 20, /* silent targets that are inquired into */
+	EXPLAINED_MAX = 20, /* targets without series that are explained */
 	SHOWN = 200,
 };
 
@@ -61,55 +61,54 @@ struct metric_walk {
 
 struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix)
 {
-	struct metric_walk *leaves = arena_alloc(arena, sizeof *leaves);
-	leaves->arena = arena;
-	leaves->prefix = prefix;
-	leaves->folders[leaves->folder_count++] = prefix;
-	return leaves;
+	struct metric_walk *walk = arena_alloc(arena, sizeof *walk);
+	walk->arena = arena;
+	walk->prefix = prefix;
+	walk->folders[walk->folder_count++] = prefix;
+	return walk;
 }
 
-const char *metric_walk_ask(const struct metric_walk *leaves)
+const char *metric_walk_ask(const struct metric_walk *walk)
 {
-	if (leaves->folder_at == leaves->folder_count)
+	if (walk->folder_at == walk->folder_count)
 		return NULL;
-	return arena_printf(leaves->arena, "%s.*", leaves->folders[leaves->folder_at]);
+	return arena_printf(walk->arena, "%s.*", walk->folders[walk->folder_at]);
 }
 
 bool metric_walk_take(
-	struct metric_walk *leaves, const struct graphite_nodes *nodes, struct error *error)
+	struct metric_walk *walk, const struct graphite_nodes *nodes, struct error *error)
 {
-	leaves->folder_at++;
+	walk->folder_at++;
 	for (size_t i = 0; i < nodes->count; i++) {
 		const struct graphite_node *node = &nodes->items[i];
-		bool full = node->leaf ? leaves->count == LEAVES_MAX
-				       : leaves->folder_count == FOLDERS_MAX;
+		bool full =
+			node->leaf ? walk->count == LEAVES_MAX : walk->folder_count == FOLDERS_MAX;
 		if (full)
 			return error_set(error, ERROR_DATA,
-				"more than %d metrics or %d folders below \"%.*s\": name those "
-				"that "
-				"are wanted in metrics",
-				LEAVES_MAX, FOLDERS_MAX, SHOWN, leaves->prefix);
+				"more than %d metrics or %d folders below \"%.*s\": list those "
+				"you want under metrics",
+				LEAVES_MAX, FOLDERS_MAX, SHOWN, walk->prefix);
 		if (node->leaf)
-			leaves->paths[leaves->count++] = node->path;
+			walk->paths[walk->count++] = node->path;
 		else
-			leaves->folders[leaves->folder_count++] = node->path;
+			walk->folders[walk->folder_count++] = node->path;
 	}
 	return true;
 }
 
-struct target *metric_walk_targets(const struct metric_walk *leaves, size_t *count)
+struct target *metric_walk_targets(const struct metric_walk *walk, size_t *count)
 {
-	struct target *targets = arena_array(leaves->arena, leaves->count, sizeof *targets);
-	size_t length = strlen(leaves->prefix);
-	for (size_t i = 0; i < leaves->count; i++) {
-		const char *path = leaves->paths[i];
-		bool below = strncmp(path, leaves->prefix, length) == 0 && path[length] == '.';
-		struct metric *metric = arena_alloc(leaves->arena, sizeof *metric);
+	struct target *targets = arena_array(walk->arena, walk->count, sizeof *targets);
+	size_t length = strlen(walk->prefix);
+	for (size_t i = 0; i < walk->count; i++) {
+		const char *path = walk->paths[i];
+		bool below = strncmp(path, walk->prefix, length) == 0 && path[length] == '.';
+		struct metric *metric = arena_alloc(walk->arena, sizeof *metric);
 		*metric = (struct metric){.name = below ? path + length + 1 : path, .scale = 1};
 		targets[i] = (struct target){
 			.metric = metric, .text = path, .plain = target_is_plain(path)};
 	}
-	*count = leaves->count;
+	*count = walk->count;
 	return targets;
 }
 
@@ -117,11 +116,11 @@ struct diagnosis {
 	struct query *query;
 	const struct target *targets;
 	size_t count, at;
-	size_t explained, silent;
-	struct expression expression; /* of the target under way */
-	size_t path;                  /* asked for */
-	bool begun;
-	bool blind; /* nobody can be asked */
+	size_t explained, unexplained;
+	struct expression expression; /* of the current target */
+	size_t path;                  /* of the expression, to ask for next */
+	bool started;
+	bool no_find; /* the server has no /metrics/find */
 };
 
 struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count)
@@ -146,31 +145,33 @@ static bool is_ascii(const char *text)
 	return !*text;
 }
 
-/* All that the target names is there, as far as is known. */
-static void say_exists(const struct diagnosis *diagnosis, const struct target *target)
+/* Everything that the target names exists, as far as is known. */
+static void notice_exists(const struct diagnosis *diagnosis, const struct target *target)
 {
-	if (diagnosis->blind)
+	if (diagnosis->no_find)
 		query_notice(diagnosis->query,
-			"target \"%.*s\" gives no series, and the server, without /metrics/find, "
-			"cannot be asked why",
+			"target \"%.*s\" returns no series, and the server has no /metrics/find "
+			"to find out why",
 			SHOWN, target->text);
 	else if (!is_ascii(target->text))
 		query_notice(diagnosis->query,
-			"target \"%.*s\" gives no series: a server without UTF8_METRICS in its "
-			"settings reads no letters beyond ASCII, but ? stands for each",
+			"target \"%.*s\" returns no series: a server without UTF8_METRICS in its "
+			"settings accepts only ASCII; use ? for any other letter",
 			SHOWN, target->text);
 	else if (is_path(diagnosis, target))
 		query_notice(diagnosis->query,
-			"metric \"%.*s\" exists, but the server has no data of it in the range",
-			SHOWN, target->text);
+			"metric \"%.*s\" exists, but has no data in the range", SHOWN,
+			target->text);
 	else if (diagnosis->expression.paths.count > 0)
 		query_notice(diagnosis->query,
-			"target \"%.*s\" gives no series, though its metrics exist: none has data "
-			"in the range, or a function leaves all of them out",
+			"target \"%.*s\" returns no series, although its metrics exist: none has "
+			"data "
+			"in the range, or a function removes all of them",
 			SHOWN, target->text);
 	else
 		query_notice(diagnosis->query,
-			"target \"%.*s\" gives no series: none has these tags, or none has data in "
+			"target \"%.*s\" returns no series: none has these tags, or none has data "
+			"in "
 			"the range",
 			SHOWN, target->text);
 }
@@ -179,16 +180,17 @@ static void move_on(struct diagnosis *diagnosis)
 {
 	diagnosis->at++;
 	diagnosis->path = 0;
-	diagnosis->begun = false;
+	diagnosis->started = false;
 }
 
 static bool begin(struct diagnosis *diagnosis, const struct target *target, struct error *error)
 {
-	diagnosis->begun = true;
+	diagnosis->started = true;
 	diagnosis->expression = target_read(diagnosis->query->arena, target->text);
 	if (diagnosis->expression.problem)
 		return error_set(error, ERROR_DATA,
-			"target \"%.*s\" is broken, so the server gives nothing: %s (character "
+			"target \"%.*s\" is malformed, so the server returns nothing: %s "
+			"(character "
 			"%zu)",
 			SHOWN, target->text, diagnosis->expression.problem,
 			diagnosis->expression.at);
@@ -202,23 +204,23 @@ bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct err
 		const struct target *target = &diagnosis->targets[diagnosis->at];
 		if (target->answered)
 			continue;
-		if (!diagnosis->begun && !begin(diagnosis, target, error))
+		if (!diagnosis->started && !begin(diagnosis, target, error))
 			return false;
 		if (diagnosis->explained == EXPLAINED_MAX) {
-			diagnosis->silent++;
+			diagnosis->unexplained++;
 			continue;
 		}
-		if (!diagnosis->blind && diagnosis->path < diagnosis->expression.paths.count) {
+		if (!diagnosis->no_find && diagnosis->path < diagnosis->expression.paths.count) {
 			*pattern = diagnosis->expression.paths.items[diagnosis->path];
 			return true;
 		}
-		say_exists(diagnosis, target);
+		notice_exists(diagnosis, target);
 		diagnosis->explained++;
 	}
-	if (diagnosis->silent > 0)
-		query_notice(
-			diagnosis->query, "%zu more targets gave no series", diagnosis->silent);
-	diagnosis->silent = 0;
+	if (diagnosis->unexplained > 0)
+		query_notice(diagnosis->query, "%zu more targets returned no series",
+			diagnosis->unexplained);
+	diagnosis->unexplained = 0;
 	return true;
 }
 
@@ -231,18 +233,18 @@ void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *no
 			return;
 	if (is_path(diagnosis, target))
 		query_notice(diagnosis->query,
-			nodes->count > 0 ? "\"%.*s\" is a folder of metrics and no metric"
+			nodes->count > 0 ? "\"%.*s\" is a folder, not a metric"
 					 : "the server has no metric \"%.*s\"",
 			SHOWN, path);
 	else
 		query_notice(diagnosis->query,
-			"target \"%.*s\" gives no series: the server has no metric \"%.*s\"", SHOWN,
-			target->text, SHOWN, path);
+			"target \"%.*s\" returns no series: the server has no metric \"%.*s\"",
+			SHOWN, target->text, SHOWN, path);
 	diagnosis->explained++;
 	move_on(diagnosis);
 }
 
-void diagnosis_blind(struct diagnosis *diagnosis)
+void diagnosis_without_find(struct diagnosis *diagnosis)
 {
-	diagnosis->blind = true;
+	diagnosis->no_find = true;
 }

@@ -1,5 +1,5 @@
 /*
- * Graphite's /metrics/find: which metrics there are, and why a target gave nothing.
+ * Graphite's /metrics/find: lists metrics, and finds out why a target returned nothing.
  */
 #ifndef SOURCES_GRAPHITE_FIND_H
 #define SOURCES_GRAPHITE_FIND_H
@@ -9,7 +9,7 @@
 
 enum { FOUND_MAX = 10000 }; /* nodes of one answer */
 
-/* A metric, or a folder of metrics and folders. */
+/* A metric (leaf), or a folder. */
 struct graphite_node {
 	const char *path;
 	bool leaf;
@@ -24,32 +24,32 @@ struct graphite_nodes {
 bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_nodes *out, struct error *error) MUST_USE;
 
-/* The walk through all that is below a prefix, folder by folder. */
+/* A walk through everything below a prefix, folder by folder. */
 struct metric_walk;
 
 struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix);
 
-/* The pattern to ask for next, or NULL: all is known. */
-const char *metric_walk_ask(const struct metric_walk *leaves);
-bool metric_walk_take(struct metric_walk *leaves, const struct graphite_nodes *nodes,
-	struct error *error) MUST_USE;
+/* The pattern to ask for next, or NULL at the end. */
+const char *metric_walk_ask(const struct metric_walk *walk);
+bool metric_walk_take(
+	struct metric_walk *walk, const struct graphite_nodes *nodes, struct error *error) MUST_USE;
 
-/* A target for each metric, called by what follows the prefix. */
-struct target *metric_walk_targets(const struct metric_walk *leaves, size_t *count);
+/* A target for each metric, named by the path after the prefix. */
+struct target *metric_walk_targets(const struct metric_walk *walk, size_t *count);
 
-/* Finds out why targets gave no series. */
+/* Finds out why targets returned no series. */
 struct diagnosis;
 
 struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count);
 
 /*
- * The pattern to ask for next, or NULL: done. The findings are then in the query's notices. A
- * malformed expression is an error.
+ * The pattern to ask for next, or NULL at the end; the findings are then in the query's notices.
+ * Fails on a malformed expression.
  */
 bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error) MUST_USE;
 void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes);
 
-/* The server has no /metrics/find: no more questions. */
-void diagnosis_blind(struct diagnosis *diagnosis);
+/* The server has no /metrics/find, so nothing more is asked. */
+void diagnosis_without_find(struct diagnosis *diagnosis);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * A test is asked in up to four kinds of requests: /metrics/find for what is below a prefix, where
- * the test names no metrics; /render for the series, plain paths many at once, each expression
- * alone, as only paths can be told apart by their answers; /metrics/find again about what gave
- * nothing; /events/get_data for commits and versions.
+ * A test takes up to four kinds of requests: /metrics/find for the metrics below a prefix, if the
+ * test lists none; /render for the series: many plain paths at once, but each expression alone,
+ * since only paths can be recognised in the answer; /metrics/find again to explain missing series;
+ * /events/get_data for commits and versions.
  *
- * The raw format is asked for. A server that lacks it is asked for JSON, and so is one whose raw
- * answers hold next to nothing or are too large for a single metric: JSON can leave the missing
- * values out. Where nothing says where a raw answer ends, it may have been cut at the end of a
- * line; JSON's own brackets tell. How many paths are asked for at once follows from how large the
- * last answer was.
+ * The raw format is preferred. JSON is used if a server lacks it, and if raw answers are almost
+ * empty or too large for a single metric, since JSON can omit missing values; also if nothing marks
+ * the end of the answer, since a raw answer may have been cut at the end of a line, which JSON's
+ * brackets would show. The number of paths in a request follows from the size of the last answer.
  */
 #include "sources/graphite/graphite.h"
 
@@ -25,14 +24,14 @@
 #include "sources/source.h"
 
 /*
- * From a test's options and metrics to the targets that Graphite is asked for.
+ * Turns a test's options and metrics into targets.
  *
- * Branches are part of paths, as in Hunter: a branch has a prefix of its own, or its name stands in
- * the prefix. A test that has no place for it cannot be asked about a branch.
+ * Branches are part of paths, as in Hunter: a branch has its own prefix, or its name is part of the
+ * prefix. Otherwise a test cannot be read for a branch.
  */
 
 struct graphite_plan {
-	struct target *targets; /* NULL: all metrics below the prefix are wanted */
+	struct target *targets; /* NULL: all metrics below the prefix */
 	size_t count;
 	const char *prefix; /* with the branch, or NULL */
 };
@@ -69,7 +68,7 @@ static bool find_target(
 	return true;
 }
 
-/* The target of a metric: its own, its suffix behind the prefix, or the test's. */
+/* The target of a metric: its own, prefix and suffix, or that of the test. */
 static bool metric_target(const struct query *query, const struct metric *metric,
 	const char *prefix, struct target *out, struct error *error)
 {
@@ -92,7 +91,7 @@ static bool metric_target(const struct query *query, const struct metric *metric
 		metric->suffix ? "prefix: the test lacks it" : "suffix and no target");
 }
 
-/* Fails (ERROR_USAGE) where the test cannot be asked for what the query wants. */
+/* Fails (ERROR_USAGE) if the test cannot provide what the query wants. */
 static bool graphite_plan(struct query *query, struct graphite_plan *out, struct error *error)
 {
 	const struct graphite_options *options = query->options;
@@ -101,8 +100,7 @@ static bool graphite_plan(struct query *query, struct graphite_plan *out, struct
 		sharing += !query->metrics[i].query && !query->metrics[i].suffix;
 	if (sharing > 1 && options->target)
 		return error_set(error, ERROR_USAGE,
-			"%zu metrics have no target of their own, so they would be the same",
-			sharing);
+			"%zu metrics have no target of their own, so they would be equal", sharing);
 	if (!find_prefix(query, &out->prefix, error))
 		return false;
 	out->targets = arena_array(
@@ -123,17 +121,17 @@ static bool graphite_plan(struct query *query, struct graphite_plan *out, struct
 }
 
 enum {
-	GET_URL_MAX = 2000, /* longer ones go by POST */
+	GET_URL_MAX = 2000, /* longer ones use POST */
 	TARGETS_AT_FIRST = 10,
 	TARGETS_AT_ONCE = 100,
-	SPARSE_LEAST = 1 << 20, /* bytes of a raw answer that is worth another form */
-	JSON_POINT = 32,        /* bytes at most of a point in JSON, nearly always */
+	SPARSE_LEAST = 1 << 20, /* bytes of a raw answer from which JSON is worth considering */
+	JSON_POINT = 32,        /* most bytes of a point in JSON, nearly always */
 	SHOWN = 200,
 };
 
 static const int64_t day = 86400000;
 static const int64_t deployed_before = INT64_C(31) * 86400000; /* ms */
-static const int64_t earliest = 100000000; /* s; of eight digits and fewer Graphite makes dates */
+static const int64_t earliest = 100000000; /* s; Graphite takes eight digits and fewer for a date */
 
 static const char *const event_modes[] = {"deployments", "per_run", NULL};
 
@@ -154,72 +152,73 @@ static const struct field graphite_fields[] = {
 	{0},
 };
 
-enum phase { LEAVES, RENDER, INQUIRE, EVENTS, END };
+enum phase { WALK, RENDER, DIAGNOSE, EVENTS, END };
 
-struct asking {
+struct request {
 	enum phase phase;
 	int64_t begin, end; /* ms, [begin, end) */
-	struct metric_walk *leaves;
+	struct metric_walk *walk;
 	struct target *targets;
 	size_t target_count;
-	size_t at, batch;      /* targets that are asked for: [at, at + batch) */
-	size_t at_once, limit; /* paths in one request; the limit is lowered by answers too large */
+	size_t at, batch; /* the current request asks for targets [at, at + batch) */
+	size_t at_once,
+		limit; /* paths in one request; answers that are too large lower the limit */
 	bool json;
 	struct graphite_set *set;
 	struct diagnosis *diagnosis;
 	struct graphite_events events;
-	const char *address; /* for messages, without the query */
+	const char *address; /* without the query, for messages */
 };
 
-static void set_range(const struct query *query, struct asking *asking)
+static void set_range(const struct query *query, struct request *request)
 {
 	const struct graphite_options *options = query->options;
 	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
 	int64_t begin = query->since == WHEN_ALWAYS ? end - options->range : query->since;
 	if (query->listing)
 		begin = end - day;
-	asking->begin = begin > earliest * 1000 ? begin : earliest * 1000;
-	asking->end = end;
+	request->begin = begin > earliest * 1000 ? begin : earliest * 1000;
+	request->end = end;
 }
 
 static bool start(struct query *query, struct error *error)
 {
 	const struct endpoint *endpoint = query->server;
-	struct asking *asking = query->state = arena_alloc(query->arena, sizeof *asking);
+	struct request *request = query->state = arena_alloc(query->arena, sizeof *request);
 	struct graphite_plan plan;
 	if (!endpoint || !endpoint->url)
 		return error_set(error, ERROR_USAGE, "no server: set url in the graphite section");
-	asking->at_once = TARGETS_AT_FIRST;
-	asking->limit = TARGETS_AT_ONCE;
-	set_range(query, asking);
-	asking->set = graphite_set_new(query, asking->begin, asking->end, query->listing);
+	request->at_once = TARGETS_AT_FIRST;
+	request->limit = TARGETS_AT_ONCE;
+	set_range(query, request);
+	request->set = graphite_set_new(query, request->begin, request->end, query->listing);
 	if (!graphite_plan(query, &plan, error))
 		return false;
-	asking->targets = plan.targets;
-	asking->target_count = plan.count;
-	asking->phase = plan.targets ? RENDER : LEAVES;
+	request->targets = plan.targets;
+	request->target_count = plan.count;
+	request->phase = plan.targets ? RENDER : WALK;
 	if (!plan.targets)
-		asking->leaves = metric_walk_new(query->arena, plan.prefix);
-	if (asking->begin >= asking->end)
-		asking->phase = END;
+		request->walk = metric_walk_new(query->arena, plan.prefix);
+	if (request->begin >= request->end)
+		request->phase = END;
 	return true;
 }
 
-/* Sets *next to ask for `path` with the parameters, which it frees. */
+/* Sets *next to request `path` with the parameters, which it frees. */
 static void ask(
 	struct query *query, const char *path, struct buf *parameters, struct transfer *next)
 {
 	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
-	struct asking *asking = query->state;
+	struct request *request = query->state;
 	const struct endpoint *endpoint = query->server;
-	asking->address = transfer_join_url(query->arena, endpoint->url, path);
+	request->address = transfer_join_url(query->arena, endpoint->url, path);
 	*next = (struct transfer){.kind = TRANSFER_HTTP, .endpoint = endpoint};
-	if (strlen(asking->address) + parameters->length < GET_URL_MAX) {
+	if (strlen(request->address) + parameters->length < GET_URL_MAX) {
 		next->method = "GET";
-		next->url = arena_printf(query->arena, "%s?%s", asking->address, parameters->data);
+		next->url = arena_printf(query->arena, "%s?%s", request->address, parameters->data);
 	} else {
 		next->method = "POST";
-		next->url = asking->address;
+		next->url = request->address;
 		next->headers = (struct pairs){form, 1};
 		next->body = arena_strndup(query->arena, parameters->data, parameters->length);
 		next->body_length = parameters->length;
@@ -235,39 +234,40 @@ static void ask_find(struct query *query, const char *pattern, struct transfer *
 	ask(query, "metrics/find", &parameters, next);
 }
 
-/* Graphite leaves `from` out and takes `until` in, both in seconds. */
+/* Graphite excludes `from` and includes `until`, both in seconds. */
 static void ask_render(struct query *query, struct transfer *next)
 {
-	struct asking *asking = query->state;
-	struct target *targets = asking->targets + asking->at;
+	struct request *request = query->state;
+	struct target *targets = request->targets + request->at;
 	struct buf parameters = {0};
-	asking->batch = 1;
-	while (targets[0].plain && asking->batch < asking->at_once &&
-		asking->at + asking->batch < asking->target_count && targets[asking->batch].plain)
-		asking->batch++;
-	for (size_t i = 0; i < asking->batch; i++) {
+	request->batch = 1;
+	while (targets[0].plain && request->batch < request->at_once &&
+		request->at + request->batch < request->target_count &&
+		targets[request->batch].plain)
+		request->batch++;
+	for (size_t i = 0; i < request->batch; i++) {
 		buf_text(&parameters, "target=");
 		transfer_encode(&parameters, targets[i].text);
 		buf_char(&parameters, '&');
 	}
-	int64_t from = (asking->begin - 1) / 1000, until = (asking->end - 1) / 1000;
+	int64_t from = (request->begin - 1) / 1000, until = (request->end - 1) / 1000;
 	buf_printf(&parameters, "from=%lld&until=%lld&format=%s", (long long)from,
 		(long long)(until > from ? until : from + 1),
-		asking->json ? "json&noNullPoints=true" : "raw");
-	graphite_set_expect(asking->set, targets, asking->batch);
+		request->json ? "json&noNullPoints=true" : "raw");
+	graphite_set_expect(request->set, targets, request->batch);
 	ask(query, "render", &parameters, next);
 }
 
-/* An event comes up to a day after the beginning of its point's bucket. What ran at the first point
- * was deployed before it. */
+/* An event may come up to a day after its point's bucket begins. What ran at the first point was
+ * deployed before it. */
 static void ask_events(struct query *query, struct transfer *next)
 {
-	const struct asking *asking = query->state;
+	const struct request *request = query->state;
 	struct buf parameters = {0};
 	const struct graphite_options *options = query->options;
-	int64_t until = asking->end + day < query->now ? asking->end + day : query->now;
-	int64_t from =
-		options->events == EVENTS_PER_RUN ? asking->begin : asking->begin - deployed_before;
+	int64_t until = request->end + day < query->now ? request->end + day : query->now;
+	int64_t from = options->events == EVENTS_PER_RUN ? request->begin
+							 : request->begin - deployed_before;
 	from = from > earliest * 1000 ? from : earliest * 1000;
 	buf_text(&parameters, "tags=");
 	bool listed = false;
@@ -282,186 +282,186 @@ static void ask_events(struct query *query, struct transfer *next)
 		transfer_encode(&parameters, query->branch);
 	}
 	buf_printf(&parameters, "&set=intersection&from=%lld&until=%lld", (long long)(from / 1000),
-		(long long)((until > asking->begin ? until : asking->begin) / 1000));
+		(long long)((until > request->begin ? until : request->begin) / 1000));
 	ask(query, "events/get_data", &parameters, next);
 }
 
-static void say_what_lacks(struct query *query, const struct asking *asking)
+static void notice_missing(struct query *query, const struct request *request)
 {
-	bool said = query->notices.count > 0;
-	for (size_t i = 0; i < asking->target_count; i++) {
-		const struct target *target = &asking->targets[i];
+	bool noticed = query->notices.count > 0;
+	for (size_t i = 0; i < request->target_count; i++) {
+		const struct target *target = &request->targets[i];
 		if (!target->answered || target->points || !target->metric)
 			continue;
 		query_notice(query, "no values of \"%.*s\" in the range",
 			(int)utf8_cut(target->text, SHOWN), target->text);
-		said = true;
+		noticed = true;
 	}
-	if (query->data.count == 0 && !said)
+	if (query->data.count == 0 && !noticed)
 		query_notice(query, "no data: %s",
-			asking->leaves && asking->target_count == 0
+			request->walk && request->target_count == 0
 				? "the server has no metrics below the prefix"
 				: "the series have no values in the range");
 }
 
-/* Decides what to ask next, or that all is known. */
+/* Decides on the next request, or ends. */
 static enum step proceed(struct query *query, struct transfer *next, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct request *request = query->state;
 	const char *pattern = NULL;
-	if (asking->phase == LEAVES) {
-		pattern = metric_walk_ask(asking->leaves);
+	if (request->phase == WALK) {
+		pattern = metric_walk_ask(request->walk);
 		if (!pattern) {
-			asking->targets =
-				metric_walk_targets(asking->leaves, &asking->target_count);
-			asking->phase = RENDER;
+			request->targets =
+				metric_walk_targets(request->walk, &request->target_count);
+			request->phase = RENDER;
 		}
 	}
-	if (asking->phase == RENDER && asking->at == asking->target_count) {
-		asking->diagnosis = diagnosis_new(query, asking->targets, asking->target_count);
-		asking->phase = INQUIRE;
+	if (request->phase == RENDER && request->at == request->target_count) {
+		request->diagnosis = diagnosis_new(query, request->targets, request->target_count);
+		request->phase = DIAGNOSE;
 	}
-	if (asking->phase == INQUIRE) {
-		if (!diagnosis_ask(asking->diagnosis, &pattern, error))
+	if (request->phase == DIAGNOSE) {
+		if (!diagnosis_ask(request->diagnosis, &pattern, error))
 			return STEP_FAILED;
 		if (!pattern)
-			asking->phase = query->tags.count > 0 && !query->listing &&
-							graphite_set_count(asking->set) > 0
-						? EVENTS
-						: END;
+			request->phase = query->tags.count > 0 && !query->listing &&
+							 graphite_set_count(request->set) > 0
+						 ? EVENTS
+						 : END;
 	}
 	if (pattern) {
 		ask_find(query, pattern, next);
-	} else if (asking->phase == RENDER) {
+	} else if (request->phase == RENDER) {
 		ask_render(query, next);
-	} else if (asking->phase == EVENTS) {
+	} else if (request->phase == EVENTS) {
 		ask_events(query, next);
 	} else {
 		const struct graphite_options *options = query->options;
-		asking->events.per_run = options->events == EVENTS_PER_RUN;
-		graphite_set_finish(asking->set, query->tags.count > 0 ? &asking->events : NULL);
-		if (asking->begin < asking->end && !query->listing)
-			say_what_lacks(query, asking);
+		request->events.per_run = options->events == EVENTS_PER_RUN;
+		graphite_set_finish(request->set, query->tags.count > 0 ? &request->events : NULL);
+		if (request->begin < request->end && !query->listing)
+			notice_missing(query, request);
 		return STEP_DONE;
 	}
 	return STEP_TRANSFER;
 }
 
-/* Whether the same is to be asked for again, in another form. */
-static bool ask_otherwise(struct asking *asking, const struct reply *reply)
+/* Whether the same is to be requested again in another form. */
+static bool change_form(struct request *request, const struct reply *reply)
 {
-	if (asking->phase != RENDER)
+	if (request->phase != RENDER)
 		return false;
-	if (reply->kind == REPLY_TOO_BIG && asking->batch > 1) {
-		asking->at_once = asking->limit = asking->batch / 2;
+	if (reply->kind == REPLY_TOO_BIG && request->batch > 1) {
+		request->at_once = request->limit = request->batch / 2;
 		return true;
 	}
-	if (asking->json)
+	if (request->json)
 		return false;
 	bool image = reply->kind == REPLY_ANSWER && reply->content_type &&
 		     strncmp(reply->content_type, "image/", 6) == 0;
 	bool refused = reply->kind == REPLY_ANSWER && reply->status == 400 &&
 		       strstr(reply->body, "format");
 	bool cut = reply->kind == REPLY_ANSWER && reply->status == 200 && reply->open_ended;
-	asking->json = reply->kind == REPLY_TOO_BIG || image || refused || cut;
-	return asking->json;
+	request->json = reply->kind == REPLY_TOO_BIG || image || refused || cut;
+	return request->json;
 }
 
-/* The next answer is to be half as large as may be. */
-static void learn(
-	struct asking *asking, const struct endpoint *endpoint, size_t length, size_t points)
+/* Sizes the next batch so that its answer takes half of max_body. */
+static void adapt_batch(
+	struct request *request, const struct endpoint *endpoint, size_t length, size_t points)
 {
-	size_t each = length / asking->batch + 1, room = (size_t)endpoint->max_body / 2;
+	size_t each = length / request->batch + 1, room = (size_t)endpoint->max_body / 2;
 	bool sparse = length >= SPARSE_LEAST && points < length / JSON_POINT / 4;
-	if (sparse && !asking->json) {
-		asking->json = true;
-		each = points * JSON_POINT / asking->batch + 1;
+	if (sparse && !request->json) {
+		request->json = true;
+		each = points * JSON_POINT / request->batch + 1;
 	}
-	asking->at_once = asking->limit;
-	if (room > 0 && room / each < asking->limit)
-		asking->at_once = room / each > 0 ? room / each : 1;
+	request->at_once = request->limit;
+	if (room > 0 && room / each < request->limit)
+		request->at_once = room / each > 0 ? room / each : 1;
 }
 
 static bool take_render(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct request *request = query->state;
 	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
-	bool json = asking->json || *text == '[';
-	size_t before = graphite_set_points(asking->set);
+	bool json = request->json || *text == '[';
+	size_t before = graphite_set_points(request->set);
 	if (!(json ? graphite_read_json : graphite_read_raw)(reply->body, reply->length,
-		    endpoint->max_points, graphite_set_take, asking->set, error))
+		    endpoint->max_points, graphite_set_take, request->set, error))
 		return false;
-	if (graphite_set_overflow(asking->set))
+	if (graphite_set_overflow(request->set))
 		return error_set(error, ERROR_DATA,
-			"more than 10,000 series or 20,000,000 points: ask for fewer of them, or "
+			"more than 10,000 series or 20,000,000 points: narrow the target, or "
 			"shorten range");
-	learn(asking, endpoint, reply->length, graphite_set_points(asking->set) - before);
-	asking->at += asking->batch;
+	adapt_batch(request, endpoint, reply->length, graphite_set_points(request->set) - before);
+	request->at += request->batch;
 	return true;
 }
 
 static bool take_find(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct request *request = query->state;
 	struct graphite_nodes nodes;
 	if (!graphite_find_read(query->arena, reply->body, reply->length, &nodes, error))
 		return false;
-	if (asking->phase == LEAVES)
-		return metric_walk_take(asking->leaves, &nodes, error);
-	diagnosis_take(asking->diagnosis, &nodes);
+	if (request->phase == WALK)
+		return metric_walk_take(request->walk, &nodes, error);
+	diagnosis_take(request->diagnosis, &nodes);
 	return true;
 }
 
 static bool take_events(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct asking *asking = query->state;
-	asking->phase = END;
+	struct request *request = query->state;
+	request->phase = END;
 	return graphite_events_read(
-		query->arena, reply->body, reply->length, &asking->events, error);
+		query->arena, reply->body, reply->length, &request->events, error);
 }
 
-/* A server that speaks the render API only: the points are true without events, and without a
- * reason why there are none. */
-static bool render_only(struct query *query, const struct reply *reply)
+/* Handles a server that has only the render API: points are valid without events, and missing
+ * series stay unexplained. */
+static bool without_endpoint(struct query *query, const struct reply *reply)
 {
-	struct asking *asking = query->state;
-	if (reply->status != 404 || (asking->phase != EVENTS && asking->phase != INQUIRE))
+	struct request *request = query->state;
+	if (reply->status != 404 || (request->phase != EVENTS && request->phase != DIAGNOSE))
 		return false;
-	if (asking->phase == INQUIRE) {
-		diagnosis_blind(asking->diagnosis);
+	if (request->phase == DIAGNOSE) {
+		diagnosis_without_find(request->diagnosis);
 		return true;
 	}
-	query_notice(
-		query, "%s: the server has no events, so no commits and versions", asking->address);
-	asking->phase = END;
+	query_notice(query, "%s: the server has no events, so commits and versions are unknown",
+		request->address);
+	request->phase = END;
 	return true;
 }
 
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct request *request = query->state;
 	bool taken;
-	if (ask_otherwise(asking, reply))
+	if (change_form(request, reply))
 		return STEP_DONE;
 	if (reply->kind != REPLY_ANSWER) {
 		error_set(error, ERROR_DATA, "%s", reply->problem);
 		return STEP_FAILED;
 	}
-	if (render_only(query, reply))
+	if (without_endpoint(query, reply))
 		return STEP_DONE;
 	if (reply->status != 200 || http_error_is_page(reply))
-		return http_error_answer(asking->address, reply,
+		return http_error_answer(request->address, reply,
 			http_error_line(query->arena, reply, reply->body), NULL, error);
-	if (asking->phase == RENDER)
+	if (request->phase == RENDER)
 		taken = take_render(query, reply, error);
-	else if (asking->phase == EVENTS)
+	else if (request->phase == EVENTS)
 		taken = take_events(query, reply, error);
 	else
 		taken = take_find(query, reply, error);
 	if (taken)
 		return STEP_DONE;
-	error_prefix(error, "%s: ", asking->address);
+	error_prefix(error, "%s: ", request->address);
 	return STEP_FAILED;
 }
 
@@ -481,7 +481,8 @@ static bool graphite_check(const void *options, struct error *error)
 	if (!own->prefix && !own->target)
 		return error_set(error, ERROR_USAGE, "\"prefix\" or \"target\" is missing");
 	if (own->prefix && own->target)
-		return error_set(error, ERROR_USAGE, "\"prefix\" and \"target\" are both given");
+		return error_set(
+			error, ERROR_USAGE, "\"prefix\" and \"target\" exclude each other");
 	return true;
 }
 

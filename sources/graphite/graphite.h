@@ -1,5 +1,5 @@
 /*
- * Graphite, and what speaks its render API.
+ * Graphite and servers with its render API.
  */
 #ifndef SOURCES_GRAPHITE_GRAPHITE_H
 #define SOURCES_GRAPHITE_GRAPHITE_H
@@ -7,13 +7,13 @@
 #include "sources/source.h"
 
 struct graphite_options {
-	const char *prefix, *branch_prefix; /* before the metrics' suffixes */
-	const char *target;                 /* an expression, instead of a prefix */
-	int64_t range; /* ms; how far back from the end, where no since is asked for */
-	int events;    /* enum graphite_event_mode */
+	const char *prefix, *branch_prefix; /* precede the metrics' suffixes */
+	const char *target;                 /* an expression instead of a prefix */
+	int64_t range;                      /* ms before the end, if no --since is given */
+	int events;                         /* enum graphite_event_mode */
 };
 
-/* Of what an event tells: of all that is measured from then on, or of one result. */
+/* Whether an event applies to everything measured from then on, or to one result. */
 enum graphite_event_mode { EVENTS_DEPLOYMENTS, EVENTS_PER_RUN };
 
 extern const struct source graphite_source;

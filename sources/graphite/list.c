@@ -1,6 +1,6 @@
 /*
- * Only brackets and quotes are looked at to find where an item ends. Where the text is no JSON that
- * place may be wrong, but then jansson, which reads what is between, rejects it.
+ * Brackets and quotes alone determine where an item ends. In malformed JSON that may be the wrong
+ * place, but then jansson, which parses the item, rejects it.
  */
 #include "sources/graphite/list.h"
 
@@ -21,14 +21,14 @@ static bool fail(const struct list *list, const char *problem)
 		list->api, problem);
 }
 
-/* Steps over the string whose quote was stepped over, or to the end. */
+/* Skips the rest of a string, to the end if it is not closed. */
 static void skip_string(struct scan *scan)
 {
 	while (scan->at < scan->end && !scan_take(scan, '"'))
 		scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
 }
 
-/* Steps to the comma or bracket behind the item, or to the end. */
+/* Skips to the comma or bracket after the item, or to the end. */
 static void skip_item(struct scan *scan)
 {
 	size_t open = 0;
@@ -53,7 +53,7 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 	list->count++;
 	if (length > GRAPHITE_ITEM_MAX)
 		return error_set(list->error, ERROR_DATA,
-			"not an answer of Graphite's %s API: item %zu has more than %d bytes",
+			"not an answer of Graphite's %s API: item %zu is larger than %d bytes",
 			list->api, list->count, GRAPHITE_ITEM_MAX);
 	json_t *item = json_loadb(from, length, JSON_ALLOW_NUL | JSON_DECODE_ANY, &problem);
 	if (!item)
@@ -63,8 +63,8 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 	bool good = take(context, item);
 	json_decref(item);
 	return good || error_set(list->error, ERROR_DATA,
-			       "not an answer of Graphite's %s API: item %zu is no %s", list->api,
-			       list->count, list->noun);
+			       "not an answer of Graphite's %s API: item %zu is not a valid %s",
+			       list->api, list->count, list->noun);
 }
 
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
@@ -74,7 +74,7 @@ bool graphite_list_read(const char *text, size_t length, const char *api, const 
 	struct scan *scan = &list.scan;
 	scan_space(scan);
 	if (!scan_take(scan, '['))
-		return fail(&list, "it is no list");
+		return fail(&list, "it is not a list");
 	scan_space(scan);
 	if (!scan_take(scan, ']')) {
 		do {
@@ -82,8 +82,8 @@ bool graphite_list_read(const char *text, size_t length, const char *api, const 
 				return false;
 		} while (scan_take(scan, ','));
 		if (!scan_take(scan, ']'))
-			return fail(&list, "its list does not end");
+			return fail(&list, "the list has no end");
 	}
 	scan_space(scan);
-	return scan->at == scan->end || fail(&list, "something follows its list");
+	return scan->at == scan->end || fail(&list, "there is something after the list");
 }

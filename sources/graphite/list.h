@@ -1,6 +1,6 @@
 /*
- * Answers that are lists of objects, as those of /metrics/find and of events: read item by item,
- * so that no more than one item at a time is a tree, which may be 75 times its text.
+ * Reads answers that are lists of objects, those of /metrics/find and of events, item by item, so
+ * that only one item at a time is a tree, which may take 75 times the memory of its text.
  */
 #ifndef SOURCES_GRAPHITE_LIST_H
 #define SOURCES_GRAPHITE_LIST_H
@@ -9,13 +9,13 @@
 
 #include "agent/core/arena.h"
 
-enum { GRAPHITE_ITEM_MAX = 1 << 20 }; /* bytes of an item's text */
+enum { GRAPHITE_ITEM_MAX = 1 << 20 }; /* bytes of text */
 
-/* False if the item is not what the list is of. It is good until the function returns. */
+/* Returns false if the item is not valid. It exists until the function returns. */
 typedef bool graphite_item(void *context, const json_t *item);
 
-/* Calls `take` for each item. `api` is what the answer is of, for messages, as is `noun`, what an
- * item is. Some items may have been taken before an error is seen. */
+/* Calls `take` for each item; it may have been called before an error is found. `api` and `noun`
+ * name the API and its items in messages. */
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
 	graphite_item *take, void *context, struct error *error) MUST_USE;
 

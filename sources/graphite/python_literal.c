@@ -1,6 +1,6 @@
 /*
- * Recursive descent over values; only the outermost dict's members are kept, what lies deeper is
- * stepped over.
+ * A recursive-descent parser; only members of the outermost dict are kept, nested values are
+ * skipped.
  */
 #include "sources/graphite/python_literal.h"
 
@@ -13,7 +13,7 @@
 struct reader {
 	struct arena *arena;
 	const char *at, *end;
-	struct buf text; /* of the value read last, if it has one */
+	struct buf text; /* text of the last value, if it has one */
 	bool has_text, is_string;
 	struct pair *pairs;
 	size_t count;
@@ -42,7 +42,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The number of exactly `digits` hexadecimal digits. */
+/* Reads exactly `digits` hexadecimal digits. */
 static bool read_hex(struct reader *reader, int digits, uint32_t *out)
 {
 	*out = 0;
@@ -64,7 +64,7 @@ static void put_code(struct buf *out, uint32_t code)
 	buf_append(out, bytes, utf8_write(code, bytes));
 }
 
-/* \uXXXX; JSON writes what is past U+FFFF as two of them. */
+/* \uXXXX; JSON writes code points above U+FFFF as two of them. */
 static bool put_short_code(struct reader *reader, struct buf *out)
 {
 	uint32_t code, low;
@@ -90,7 +90,7 @@ static void put_octal(struct reader *reader, struct buf *out)
 	put_code(out, code);
 }
 
-/* What follows a backslash. */
+/* Decodes what follows a backslash. */
 static bool put_escape(struct reader *reader, struct buf *out)
 {
 	static const char plain[] = "\\'\"/abfnrtv", meaning[] = "\\'\"/\a\b\f\n\r\t\v";
@@ -123,7 +123,7 @@ static bool put_escape(struct reader *reader, struct buf *out)
 	return true;
 }
 
-/* The string whose quote is next; in a raw one a backslash stands for itself. */
+/* Reads a string from its quote on; in a raw one a backslash has no meaning. */
 static bool read_string(struct reader *reader, bool raw)
 {
 	char quote = *reader->at++;
@@ -154,7 +154,7 @@ static bool is_word_part(char c)
 	       c == '_' || c == '.';
 }
 
-/* Stores the word [from, at) as the value's text, without the L of Python 2's long integers. */
+/* Stores [from, at) as the text of the value, without the L of Python 2's long integers. */
 static void keep_word(struct reader *reader, const char *from)
 {
 	size_t length = (size_t)(reader->at - from);
@@ -182,7 +182,7 @@ static bool read_number(struct reader *reader)
 	return true;
 }
 
-/* The letters that may stand before a string's quote. */
+/* Whether these letters may precede a string. */
 static bool is_prefix(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -226,7 +226,7 @@ static bool add_member(struct reader *reader, const char *key)
 	return true;
 }
 
-/* One member of a dict, or one value of a set, which looks like a dict at first. */
+/* Reads a member of a dict, or a value of a set, which begins with a brace, too. */
 static bool read_member(struct reader *reader, int depth, bool *dict)
 {
 	const char *key = NULL;
@@ -242,7 +242,7 @@ static bool read_member(struct reader *reader, int depth, bool *dict)
 	return read_value(reader, depth) && (!key || add_member(reader, key));
 }
 
-/* The values up to `close`, with commas between them and, as Python likes it, behind the last. */
+/* Reads values up to `close`, separated by commas; a trailing comma is allowed. */
 static bool read_container(struct reader *reader, char close, int depth)
 {
 	bool dict = false;

@@ -1,8 +1,8 @@
 /*
- * Points are kept as they come, without the missing ones; a series whose times are those of the one
- * before borrows them. At the end the times of all series of a resolution are merged, and series
- * that lack some of them are spread out with NaN between. Where they have so few times in common
- * that this would cost several times the points' own memory, only neighbours share an axis.
+ * Missing points are not stored, and a series with the same times as the one before shares them. At
+ * the end the times of all series of a resolution are merged, and series without a value at some of
+ * them are padded with NaN. If that would take several times the memory of the points, because they
+ * share few times, only neighbouring series share an axis.
  */
 #include "sources/graphite/series.h"
 
@@ -18,14 +18,14 @@ enum {
 	POINTS_MAX = 20000000,
 	GRIDS_MAX = 16,
 	NAME_SHOWN = 200,
-	SPREAD = 4,      /* values of an axis' series, missing ones too, for each that came, */
-	SPARE = 1 << 20, /* and what all axes together may have beyond that */
+	PADDING_FACTOR = 4, /* an axis may have this many values for each point of its series, */
+	PADDING_SPARE = 1 << 20, /* and all axes together this many more */
 };
 
 struct found {
 	struct found *next;
 	const struct target *target;
-	const char *text; /* as the server calls it */
+	const char *text; /* the server's name */
 	int64_t step;     /* ms, or 0 */
 	size_t n;
 	int64_t *times;
@@ -41,10 +41,10 @@ struct graphite_set {
 	struct target *targets;
 	size_t target_count;
 	struct found *found, **last;
-	const struct found *before; /* the one taken last that has points */
-	size_t count, points, broken;
-	size_t spare; /* of SPARE */
-	const char *first_broken;
+	const struct found *before; /* the last one with points */
+	size_t count, points, malformed;
+	size_t spare; /* what is left of PADDING_SPARE */
+	const char *first_malformed;
 };
 
 struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty)
@@ -55,7 +55,7 @@ struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t
 	set->to = to;
 	set->empty = empty;
 	set->last = &set->found;
-	set->spare = SPARE;
+	set->spare = PADDING_SPARE;
 	return set;
 }
 
@@ -132,9 +132,9 @@ void graphite_set_take(void *context, const struct graphite_series *series)
 {
 	struct graphite_set *set = context;
 	bool only = set->target_count == 1;
-	if (series->broken > 0 && !set->first_broken)
-		set->first_broken = arena_strdup(set->query->arena, series->target);
-	set->broken += series->broken;
+	if (series->malformed > 0 && !set->first_malformed)
+		set->first_malformed = arena_strdup(set->query->arena, series->target);
+	set->malformed += series->malformed;
 	for (size_t i = 0; i < set->target_count; i++) {
 		struct target *target = &set->targets[i];
 		bool its = (only && !target->plain) || (only && !target->answered) ||
@@ -160,7 +160,7 @@ static int compare_found(const void *a, const void *b)
 	return (difference > 0) - (difference < 0);
 }
 
-/* As those come that are equal. */
+/* Equal series keep their order. */
 static int compare_order(const void *a, const void *b)
 {
 	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
@@ -176,7 +176,7 @@ static bool fits(const struct found *found, const struct found *grid)
 	return true;
 }
 
-/* Series read as JSON, whose resolution is not said, take that of one read before, if they fit. */
+/* Series read as JSON, which have no resolution, adopt that of another series if they fit. */
 static void adopt_steps(struct found *const *sorted, size_t count)
 {
 	const struct found *grids[GRIDS_MAX];
@@ -205,7 +205,7 @@ static void times_free(struct times times)
 		free(times.items);
 }
 
-/* The times of both, each once. Takes over what they own. */
+/* Merges the times of both, without duplicates. Takes over what they own. */
 static struct times merge(struct times a, struct times b)
 {
 	if (a.n == 0)
@@ -229,7 +229,7 @@ static struct times merge(struct times a, struct times b)
 	return out;
 }
 
-/* Merged pairwise, so that each time is looked at as many times as the members can be halved. */
+/* Merged pairwise: each time is looked at log2(count) times. */
 static struct times merge_all(struct found *const *members, size_t count)
 {
 	if (count == 1)
@@ -238,7 +238,7 @@ static struct times merge_all(struct found *const *members, size_t count)
 	return merge(a, merge_all(members + count / 2, count - count / 2));
 }
 
-/* Graphite gives a time once; a server that does not shall not have its points lost. */
+/* Graphite returns each time once; of other servers no point must be lost. */
 static bool ascends(const struct found *found)
 {
 	for (size_t i = 1; i < found->n; i++)
@@ -247,7 +247,7 @@ static bool ascends(const struct found *found)
 	return true;
 }
 
-static void spread(struct arena *arena, const struct axis *axis, struct found *found)
+static void pad(struct arena *arena, const struct axis *axis, struct found *found)
 {
 	if (found->n == axis->n)
 		return;
@@ -270,19 +270,19 @@ static void use_axis(struct graphite_set *set, struct found **found, size_t memb
 	if (events)
 		graphite_events_match(events, axis, found[0]->step, arena);
 	for (size_t i = 0; i < members; i++) {
-		spread(arena, axis, found[i]);
+		pad(arena, axis, found[i]);
 		found[i]->axis = axis;
 	}
 }
 
-/* Gives the series an axis, or several of them where one would be too large. */
+/* Gives the series an axis, or several if one would be too large. */
 static void share_axis(struct graphite_set *set, struct found **found, size_t members,
 	const struct graphite_events *events)
 {
 	struct times times = merge_all(found, members);
 	size_t cells = members * times.n, allowed = 0, part = members;
 	for (size_t i = 0; i < members; i++)
-		allowed += SPREAD * found[i]->n;
+		allowed += PADDING_FACTOR * found[i]->n;
 	if (members == 1 || cells <= allowed + set->spare) {
 		set->spare -= cells > allowed ? cells - allowed : 0;
 		use_axis(set, found, members, times, events);
@@ -295,7 +295,7 @@ static void share_axis(struct graphite_set *set, struct found **found, size_t me
 		share_axis(set, found + i, members - i < part ? members - i : part, events);
 }
 
-/* How many, from the first on, may share an axis. */
+/* How many series from the first on may share an axis. */
 static size_t count_alike(struct found **found, size_t count)
 {
 	size_t members = 1;
@@ -323,7 +323,7 @@ static void make_axes(struct graphite_set *set, struct found *const *in_order,
 	}
 }
 
-/* By target, then by name, since a server may give them in any order. */
+/* By target, then by name, since servers may return them in any order. */
 static int compare_names(const void *a, const void *b)
 {
 	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
@@ -356,7 +356,7 @@ static void name_all(struct graphite_set *set, struct found **found, struct seri
 	}
 }
 
-/* From as far back as the target's functions look, to the end of the bucket. */
+/* From the reach of the target's functions to the end of the bucket. */
 static struct window window_of(struct arena *arena, const struct found *found)
 {
 	struct target_reach reach = {0};
@@ -384,9 +384,9 @@ void graphite_set_finish(struct graphite_set *set, const struct graphite_events 
 			series[i].window = window_of(query->arena, found[i]);
 	}
 	query->data = (struct dataset){series, set->count};
-	if (set->broken > 0)
+	if (set->malformed > 0)
 		query_notice(query,
-			"%zu values that are no numbers were left out, first of \"%.*s\"",
-			set->broken, (int)utf8_cut(set->first_broken, NAME_SHOWN),
-			set->first_broken);
+			"%zu values that are not numbers were left out, the first of \"%.*s\"",
+			set->malformed, (int)utf8_cut(set->first_malformed, NAME_SHOWN),
+			set->first_malformed);
 }

@@ -1,7 +1,7 @@
 /*
- * What Graphite answered, on its way to a dataset: names for people, and one axis for all series of
- * a resolution, so that what was measured in one run is one row; several where they have hardly any
- * times in common.
+ * Collects Graphite's answers into a dataset: series get readable names, and all series of a
+ * resolution share one axis, so that the results of one run are one row; several axes if they share
+ * hardly any times.
  */
 #ifndef SOURCES_GRAPHITE_SERIES_H
 #define SOURCES_GRAPHITE_SERIES_H
@@ -13,30 +13,30 @@
 
 struct graphite_set;
 
-/* Points outside of [from, to) are dropped; with `empty`, series without points are kept. All of
- * it lives in the query's arena. */
+/* Drops points outside of [from, to); with `empty`, keeps series without points. Everything lives
+ * in the query's arena. */
 struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty);
 
 /*
- * The series that follow answer these targets: one target, whose series they all are, or several
- * plain ones, that are told apart by name. What comes is marked as answered.
+ * The following series answer these targets: either one target, to which they all belong, or
+ * several plain ones, recognised by name. Marks targets as answered.
  */
 void graphite_set_expect(struct graphite_set *set, struct target *targets, size_t count);
 
-/* A graphite_take; the context is the gathering. */
+/* A graphite_take; the context is the set. */
 void graphite_set_take(void *set, const struct graphite_series *series);
 
-/* How many series, and points of all of them, there are so far. */
+/* The number of series, and of points in all of them, so far. */
 size_t graphite_set_count(const struct graphite_set *set);
 size_t graphite_set_points(const struct graphite_set *set);
 
-/* More series or points came than there may be in one test. */
+/* Whether a test's limit of series or points was exceeded. */
 bool graphite_set_overflow(const struct graphite_set *set);
 
 /*
- * Sets query->data, in the order of the targets, and notices about what was left out. The series of
- * one target are sorted and named by what differs between them. Values are scaled; events, or NULL,
- * become columns.
+ * Sets query->data in the order of the targets, and adds notices about what was left out. The
+ * series of one target are sorted and named by their differences. Values are scaled; events, or
+ * NULL, become columns.
  */
 void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events);
 

@@ -1,6 +1,6 @@
 /*
- * Texts come sorted, so what all begin with is what the first and the last begin with, and equal
- * ones are neighbours. A difference is widened to whole words: `web1` and `web2`, not `1` and `2`.
+ * Texts are sorted, so the first and the last one show the common prefix, and equal texts are
+ * neighbours. A difference is extended to whole words: `web1` and `web2`, not `1` and `2`.
  */
 #include "sources/graphite/string_index.h"
 
@@ -16,7 +16,7 @@ static bool is_border(char c)
 	return strchr(".(),;=|'\" ", c) != NULL;
 }
 
-/* What all texts begin and end with, in bytes. */
+/* Lengths of the common prefix and suffix, in bytes. */
 struct common {
 	size_t prefix, suffix;
 };
@@ -74,7 +74,7 @@ static bool read_tagged(struct arena *arena, const char *text, struct tagged *ou
 	return true;
 }
 
-/* All texts as tagged ones, or NULL. */
+/* All texts as tagged names, or NULL. */
 static struct tagged *read_all(struct arena *arena, const char *const *texts, size_t count)
 {
 	struct tagged *all = arena_array(arena, count, sizeof *all);
@@ -109,7 +109,8 @@ static bool same_names(const struct tagged *all, size_t count)
 	return true;
 }
 
-/* The name of series `i`: that of the metric, or its own, and the tags that not all have. */
+/* The name of series `i`: the metric's name or its own, with the tags that are not common to
+ * all. */
 static void write_tagged(struct buf *out, const struct metric *metric, const struct tagged *all,
 	const bool *common, bool same, size_t i)
 {
@@ -121,7 +122,7 @@ static void write_tagged(struct buf *out, const struct metric *metric, const str
 		between = ",";
 	}
 	for (size_t k = 0; k < tagged->count; k++) {
-		size_t first = 0; /* the tag's place in the first series, where `common` counts */
+		size_t first = 0; /* index of the tag in the first series, for `common` */
 		while (first < all[0].count &&
 			strcmp(all[0].tags[first].key, tagged->tags[k].key) != 0)
 			first++;
@@ -167,7 +168,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The least number after `number` with which the text is not what the server calls another one. */
+/* The smallest number above `number` that does not give the name of another series. */
 static size_t next_number(struct arena *arena, const char *const *texts, size_t count,
 	const char *text, size_t number)
 {
@@ -178,7 +179,7 @@ static size_t next_number(struct arena *arena, const char *const *texts, size_t 
 	return number;
 }
 
-/* Series that the server calls alike get a number. */
+/* Numbers series with the same name. */
 static size_t number_equals(
 	struct arena *arena, const char *const *texts, size_t count, struct series *series)
 {
@@ -201,7 +202,8 @@ size_t string_index_add(struct arena *arena, const struct target *target, const 
 {
 	const struct metric *metric = target->metric;
 	const struct tagged *all = NULL;
-	bool alike = strcmp(texts[0], texts[count - 1]) == 0; /* sorted: then all are */
+	bool alike =
+		strcmp(texts[0], texts[count - 1]) == 0; /* all are equal, since they are sorted */
 	for (size_t i = 0; i < count; i++) {
 		series[i].name = metric ? metric->name : texts[i];
 		series[i].identity =

@@ -1,7 +1,8 @@
 /*
- * Graphite reads as much of a target as is an expression and forgets the rest: `scale(a.b` is the
- * metric `scale` for it, which does not exist, and the answer is an empty list. So its grammar is
- * repeated here, to say what is wrong; it is asked only about targets that gave nothing.
+ * Graphite parses the longest prefix of a target that is an expression and ignores the rest:
+ * `scale(a.b` becomes the metric `scale`, which does not exist, and the answer is an empty list. So
+ * its grammar is repeated here, to say what is wrong, but only used for targets that returned
+ * nothing.
  */
 #include "sources/graphite/target.h"
 
@@ -53,8 +54,8 @@ struct parser {
 	const char **paths;
 	size_t path_count;
 	struct expression *out;
-	struct target_reach reach; /* of the expression that was read last */
-	const char *literal;       /* the text or number that was read last, or NULL */
+	struct target_reach reach; /* of the last expression */
+	const char *literal;       /* the last string or number, or NULL */
 	size_t literal_length;
 };
 
@@ -81,7 +82,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Bytes of the name of a function or argument that is next, 0 if none is. */
+/* Length of the function or argument name at `text`, or 0. */
 static size_t name_length(const char *text)
 {
 	size_t length = 0;
@@ -92,7 +93,7 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-/* Bytes of the name that is next if `c` follows it, blanks between them or not, else 0. */
+/* Length of the name at `text` if `c` follows it, possibly after blanks, else 0. */
 static size_t name_before(const char *text, char c)
 {
 	size_t length = name_length(text);
@@ -164,7 +165,7 @@ static bool parse_path(struct parser *parser)
 	return true;
 }
 
-/* "5min", "-1d", "2hours", "1h30min" in ms, by Graphite's units; 0: it is none. */
+/* "5min", "-1d", "2hours", "1h30min" in ms, in Graphite's units; 0 if it is not an interval. */
 static int64_t read_interval(const char *text, size_t length)
 {
 	static const struct {
@@ -194,12 +195,13 @@ static int64_t read_interval(const char *text, size_t length)
 	return sum;
 }
 
-/* Functions whose values reach further back than what they are made of. */
+/* Functions whose values reach further back than their arguments. */
 static const struct looking_back {
 	const char *name;
-	int argument;  /* its place: an interval, or a number of points; 0: it has none */
-	int64_t steps; /* besides */
-	bool ahead;    /* the interval is that of a bucket */
+	int argument; /* position of the argument that is an interval or a number of points; 0: none
+		       */
+	int64_t steps; /* in addition */
+	bool ahead;    /* the interval is a bucket, which reaches ahead */
 } looking_back[] = {
 	{"movingAverage", 1, 0, false},
 	{"movingMedian", 1, 0, false},
@@ -239,7 +241,7 @@ static int64_t bounded_sum(int64_t a, int64_t b, int64_t most)
 	return a > most - b ? most : a + b;
 }
 
-/* What the literal, an argument of that function, adds to its reach. */
+/* Adds what the literal, an argument of the function, adds to its reach. */
 static void add_reach(const struct looking_back *function, const char *text, size_t length,
 	struct target_reach *reach)
 {
@@ -263,7 +265,7 @@ static struct target_reach longest_reach(struct target_reach a, struct target_re
 		greater(a.ms, b.ms), greater(a.steps, b.steps), greater(a.bucket, b.bucket)};
 }
 
-/* An argument, with its name or without. */
+/* An argument, named or not. */
 static bool parse_argument(struct parser *parser)
 {
 	parser->reach = (struct target_reach){0};
@@ -284,7 +286,7 @@ static void set_reach(struct parser *parser, struct target_reach inner, struct t
 		bounded_sum(inner.steps, own.steps, steps_most), greater(inner.bucket, own.bucket)};
 }
 
-/* The arguments from the bracket on, behind those that were piped. */
+/* The arguments in brackets, after a piped one. */
 static bool parse_call(struct parser *parser, size_t name, int argument)
 {
 	const struct looking_back *function = find_looking_back(parser->at, name);
@@ -323,7 +325,7 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 static bool parse_expression(struct parser *parser)
 {
 	if (++parser->depth > NESTING_MAX)
-		return wrong(parser, "it is nested too deeply");
+		return wrong(parser, "too many nested functions");
 	skip_space(parser);
 	size_t name = name_before(parser->at, '(');
 	if (!(name ? parse_call(parser, name, 0) : parse_path(parser)))
@@ -354,8 +356,8 @@ struct expression target_read(struct arena *arena, const char *text)
 		.out = &expression,
 	};
 	if (parse_expression(&parser) && *parser.at)
-		wrong(&parser, *parser.at == ')' ? "there is a ) too many"
-						 : "something follows that does not belong to it");
+		wrong(&parser, *parser.at == ')' ? "there is one ) too many"
+						 : "there is something after its end");
 	expression.paths = (struct strings){parser.paths, parser.path_count};
 	expression.reach = parser.reach;
 	return expression;

@@ -1,12 +1,12 @@
 /*
- * The statement is copied piece by piece as the lexer of sql.h cuts it. A string with a
- * placeholder becomes the parameter itself where it holds nothing else, so that its type is
- * inferred as that of a literal would be, and otherwise a concatenation:
+ * The statement is copied piece by piece as split by sql.h. A string that consists of a placeholder
+ * becomes a parameter, so that its type is inferred as that of a literal would be. A string with
+ * other text becomes a concatenation:
  *
  *     '%{BRANCH}'  ->   $1          'refs/%{BRANCH}'  ->  ('refs/' || $1::text)
  *
- * Each occurrence is a parameter of its own: one that stands for both a text and an enum has no
- * type. Parameters have blanks around them, since a$1 is a name.
+ * Each occurrence is a parameter of its own, since one that stood for both a text and an enum would
+ * have no type. Parameters get blanks around them, since a$1 is a name.
  */
 #include "sources/postgres/bind.h"
 
@@ -22,14 +22,14 @@ enum { STATEMENT_MAX = 1 << 20, SHOWN = 60 };
 
 enum mark_kind {
 	MARK_NONE,
-	MARK_BYTE,   /* two bytes that stand for the first: %% {{ }} */
-	MARK_NAME,   /* a name where it is part of the code, a value in a string: {metric} */
+	MARK_BYTE,   /* a doubled character for the single one: %% {{ }} */
+	MARK_NAME,   /* part of a name in plain code, a value within a string: {metric} */
 	MARK_VALUE,  /* {commit}, %{BRANCH} */
 	MARK_NUMBER, /* %s */
 	MARK_WRONG,
 };
 
-/* What was found at a place of the statement, and how long it is there. */
+/* A placeholder at a position of the statement, and its length. */
 struct mark {
 	enum mark_kind kind;
 	const char *value;
@@ -38,9 +38,9 @@ struct mark {
 
 struct binder {
 	struct arena *arena;
-	const char *branch;               /* of a query */
-	const struct bind_values *update; /* or NULL: it is a query */
-	bool formatted;                   /* there are placeholders: %% is a % */
+	const char *branch;               /* NULL in an update */
+	const struct bind_values *update; /* NULL in a query */
+	bool formatted;                   /* there are placeholders, so %% means % */
 	struct buf out;
 	struct bound *bound;
 	size_t numbers;
@@ -55,7 +55,7 @@ static bool fail_at(const struct binder *binder, const char *text, size_t length
 		length > SHOWN ? "..." : "", why);
 }
 
-/* {name}, whose brace is at `at`. */
+/* {name}, with its opening brace at `at`. */
 static struct mark named_mark(const struct binder *binder, const char *at, const char *end)
 {
 	const struct bind_values *update = binder->update;
@@ -74,7 +74,8 @@ static struct mark named_mark(const struct binder *binder, const char *at, const
 	return (struct mark){MARK_WRONG, NULL, length + 2};
 }
 
-/* The placeholder at `at`. The driver looks for its own, %s and %%, outside of quotes only. */
+/* The placeholder at `at`. As in Python's database drivers, %s and %% count outside of quotes
+ * only. */
 static struct mark find_mark(
 	const struct binder *binder, const char *at, const char *end, bool code)
 {
@@ -99,11 +100,11 @@ static struct mark find_mark(
 static bool report_wrong(const struct binder *binder, const char *at, size_t length)
 {
 	return fail_at(binder, at, length,
-		"neither {metric} nor the time column nor an attribute of the test; a brace is "
+		"not {metric}, the time column or an attribute of the test; a literal brace is "
 		"written {{ or }}");
 }
 
-/* Adds a parameter and writes its number. */
+/* Adds a parameter and writes its number, with text before and after. */
 static bool put_parameter(struct binder *binder, const char *value, unsigned type,
 	const char *before, const char *after)
 {
@@ -128,7 +129,7 @@ static bool put_number(struct binder *binder, const char *at)
 	return put_parameter(binder, text, BIND_TYPE_FLOAT8, " ", " ");
 }
 
-/* Whether the value can be a part of a name without quotes: nothing that could end it. */
+/* Whether the value can be part of an unquoted name: nothing in it can end the name. */
 static bool is_word(const char *value)
 {
 	if (!value || !*value)
@@ -143,8 +144,9 @@ static bool put_word(struct binder *binder, const struct mark *mark, const char 
 {
 	if (!is_word(mark->value))
 		return error_set(binder->error, ERROR_DATA,
-			"update_statement: \"%.*s\" is a part of a name and may hold letters, "
-			"digits and underscores only, but it is \"%.100s\": put the name into "
+			"update_statement: \"%.*s\" is part of a name, so its value may contain "
+			"only letters, "
+			"digits and underscores, but it is \"%.100s\": put the name into "
 			"double quotes",
 			(int)mark->length, at, mark->value ? mark->value : "");
 	buf_text(&binder->out, mark->value);
@@ -156,9 +158,9 @@ static bool touches_word(char c)
 	return sql_in_word(c) || c == '.' || c == '{' || c == '}';
 }
 
-/* Whether what the placeholder touches could become something else together with its value: the
- * tag of a string ($tag$), the prefix of one (E'...'). */
-static bool is_fragile(const char *at, const char *behind, const char *begin, const char *end)
+/* Whether the text around the placeholder could change its meaning together with the value: a
+ * dollar-quote tag ($tag$) or a string prefix (E'...'). */
+static bool is_ambiguous(const char *at, const char *behind, const char *begin, const char *end)
 {
 	bool dollar = false;
 	if (behind < end && strchr("'\"&", *behind))
@@ -170,8 +172,8 @@ static bool is_fragile(const char *at, const char *behind, const char *begin, co
 	return dollar;
 }
 
-/* A placeholder in plain code. A value that touches a name is a part of it. */
-static bool put_mark(struct binder *binder, const struct mark *mark, const char *at,
+/* A placeholder in plain code. A value adjacent to a name is part of the name. */
+static bool put_placeholder(struct binder *binder, const struct mark *mark, const char *at,
 	const char *begin, const char *end)
 {
 	const char *behind = at + mark->length;
@@ -181,13 +183,13 @@ static bool put_mark(struct binder *binder, const struct mark *mark, const char 
 		return put_number(binder, at);
 	if (mark->kind != MARK_NAME && !part)
 		return put_parameter(binder, mark->value, 0, " ", " ");
-	if (is_fragile(at, behind, begin, end))
+	if (is_ambiguous(at, behind, begin, end))
 		return fail_at(binder, at, mark->length,
-			"it is a part of a name, which cannot stand beside a quote or have a $");
+			"it is part of a name, which must not touch a quote or contain $");
 	return put_word(binder, mark, at);
 }
 
-/* How many placeholders the piece holds; *wrong is set to one that is unknown. */
+/* Counts the placeholders of a piece; *wrong is set to an unknown one. */
 static size_t count_marks(const struct binder *binder, const struct sql_piece *piece,
 	const char **wrong, size_t *length)
 {
@@ -206,9 +208,9 @@ static size_t count_marks(const struct binder *binder, const struct sql_piece *p
 	return count;
 }
 
-/* What a string is made into: literals and parameters, joined. */
+/* A string as it is rewritten: literals and parameters, concatenated. */
 struct joining {
-	const char *prefix; /* of a literal: E or nothing */
+	const char *prefix; /* of literals: "E" or "" */
 	bool open, any;
 };
 
@@ -233,7 +235,7 @@ static void put_literal(
 	buf_append(&binder->out, text, length);
 }
 
-/* A string with placeholders and other text, from `at` to `end` between its quotes. */
+/* A string with placeholders and other text; `at` to `end` is what is between its quotes. */
 static bool put_joined(struct binder *binder, const char *at, const char *end, bool escapes)
 {
 	struct joining joining = {.prefix = escapes ? "E" : ""};
@@ -268,13 +270,13 @@ static bool put_string(struct binder *binder, const struct sql_piece *piece)
 	return put_joined(binder, at, end, escapes);
 }
 
-/* A quoted name: values go into it, their quotes doubled. */
+/* A quoted name: values are inserted with their quotes doubled. */
 static bool put_name(struct binder *binder, const struct sql_piece *piece)
 {
 	const char *at = piece->text, *end = at + piece->length;
 	if (!binder->update)
 		return fail_at(binder, at, piece->length,
-			"a branch cannot be a part of a name; for a string use single quotes");
+			"a branch cannot be part of a name; use single quotes for a string");
 	while (at < end) {
 		struct mark mark = find_mark(binder, at, end, false);
 		if (mark.kind == MARK_NONE || mark.kind == MARK_BYTE)
@@ -289,7 +291,7 @@ static bool put_name(struct binder *binder, const struct sql_piece *piece)
 	return true;
 }
 
-/* A string, name or comment without placeholders; in an update {{ stands for { there too. */
+/* A string, name or comment without placeholders; in an update {{ still means {. */
 static void copy_piece(struct binder *binder, const struct sql_piece *piece)
 {
 	const char *at = piece->text, *end = at + piece->length;
@@ -300,7 +302,8 @@ static void copy_piece(struct binder *binder, const struct sql_piece *piece)
 	}
 }
 
-/* Whether a quoted piece of an update holds %s, which the driver of Otava would fill in there. */
+/* Whether a quoted piece of an update contains %s, which Otava's driver would fill in even
+ * there. */
 static bool holds_number(const struct sql_piece *piece)
 {
 	for (size_t i = 1; i + 1 < piece->length; i++)
@@ -313,7 +316,7 @@ static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
 {
 	if (binder->update && piece->kind != SQL_COMMENT && holds_number(piece))
 		return fail_at(binder, piece->text, piece->length,
-			"%s is filled in outside of quotes only");
+			"%s is replaced outside of quotes only");
 	const char *wrong;
 	size_t length = 0, marks = count_marks(binder, piece, &wrong, &length);
 	if (marks == 0 || piece->kind == SQL_COMMENT) {
@@ -345,7 +348,7 @@ static bool put_code(struct binder *binder, const char **at, const char *begin, 
 	case MARK_VALUE:
 	case MARK_NUMBER: break;
 	}
-	return put_mark(binder, &mark, here, begin, end);
+	return put_placeholder(binder, &mark, here, begin, end);
 }
 
 static bool put_statement(struct binder *binder, const char *text)
@@ -357,7 +360,7 @@ static bool put_statement(struct binder *binder, const char *text)
 		case SQL_END: return true;
 		case SQL_PARAMETER:
 			return fail_at(binder, piece.text, piece.length,
-				"parameters of its own are not possible");
+				"the statement must not have parameters of its own");
 		case SQL_CODE:
 			if (!put_code(binder, &at, text, end))
 				return false;

@@ -1,8 +1,7 @@
 /*
- * A test's query is asked once a run, in a transaction that can only read, and its rows are read
- * one by one, so that a large result is not held twice. Everything that may wait does so in the
- * session, within its deadlines; a new connection is made for each question, which a server hours
- * apart from the next one does not mind.
+ * Each run of a test executes its query once, in a read-only transaction. Rows are fetched one by
+ * one, so that a large result is not held twice. The session does everything that may wait, within
+ * its deadlines. Each query makes a connection of its own, since queries are far apart.
  */
 #include "sources/postgres/postgres.h"
 
@@ -12,7 +11,7 @@
 #include "sources/postgres/rows.h"
 #include "sources/postgres/session.h"
 
-/* libpq's, behind what stands for "not given". */
+/* The values of libpq's sslmode; the first stands for "not given". */
 const char *const postgres_ssl_modes[] = {
 	"default", "disable", "allow", "prefer", "require", "verify-ca", "verify-full", NULL};
 

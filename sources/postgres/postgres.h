@@ -42,16 +42,16 @@ struct postgres_change {
 };
 
 /*
- * Whether the test's update statement is there and its placeholders are known, before anything is
- * read. Fails (ERROR_USAGE).
+ * Fails (ERROR_USAGE) unless the test has an update statement whose placeholders are all known.
+ * Needs no data.
  */
 bool postgres_update_check(struct arena *arena, const struct postgres_options *options,
 	const struct metric *metrics, size_t metric_count, struct error *error) MUST_USE;
 
 /*
  * Runs the update statement for each change in one transaction, all or nothing. `query` is one that
- * postgres_source has read, with its dataset, which may have been cut by dataset_keep. *rows is how
- * many rows were written; a change that wrote none gives a notice. Blocks.
+ * postgres_source has read; its dataset may have been cut by dataset_keep. *rows is the number of
+ * rows written; a change that wrote none gives a notice. Blocks.
  */
 bool postgres_update(struct query *query, const struct postgres_change *changes, size_t count,
 	size_t *rows, struct error *error) MUST_USE;

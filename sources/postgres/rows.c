@@ -1,11 +1,10 @@
 /*
- * The first result says which columns there are, and becomes a plan: which of them is the time,
- * which are metrics, which attributes. Values come as text, which is exact: PostgreSQL writes the
- * shortest decimal that reads back as the same number.
+ * The columns of the first result become a plan: time, metrics, attributes. Values come as text,
+ * which is exact: PostgreSQL writes the shortest decimal that reads back as the same number.
  *
- * Where the update statement names the time column, the time's own text is kept as a column of its
- * own while rows are sorted, and taken off the axis at the end: it has microseconds, the axis has
- * not, and a WHERE would miss its row.
+ * If the update statement names the time column, the time's text is kept as an additional column
+ * while rows are sorted, and removed from the axis at the end. It has microseconds, which the axis
+ * has not, so a WHERE with the axis' time would miss the row.
  */
 #include "sources/postgres/rows.h"
 
@@ -33,7 +32,7 @@ struct pairs postgres_attributes(struct arena *arena, const struct postgres_opti
 		arena, options->commit_column, options->version_column, options->attributes);
 }
 
-/* The first column of that name, as Otava takes it; a second one is told. */
+/* The first column of that name, as in Otava; a second one gives a notice. */
 static int find_column(struct postgres_rows *rows, const PGresult *result, const char *name)
 {
 	int found = NO_COLUMN, count = PQnfields(result);
@@ -111,8 +110,8 @@ static bool is_numeric(unsigned type)
 	       type == TYPE_FLOAT8 || type == TYPE_NUMERIC;
 }
 
-/* Without configured metrics: all columns of numbers that have no other use. */
-static bool plan_found(struct postgres_rows *rows, const PGresult *result, struct error *error)
+/* Without configured metrics: all numeric columns that have no other use. */
+static bool plan_inferred(struct postgres_rows *rows, const PGresult *result, struct error *error)
 {
 	struct arena *arena = rows->query->arena;
 	size_t count = (size_t)PQnfields(result);
@@ -173,7 +172,7 @@ static bool plan(struct postgres_rows *rows, const PGresult *result, struct erro
 		       &rows->time, error) &&
 	       plan_texts(rows, result, error) &&
 	       (rows->query->metric_count ? plan_metrics(rows, result, error)
-					  : plan_found(rows, result, error));
+					  : plan_inferred(rows, result, error));
 }
 
 static bool fail_value(const struct postgres_rows *rows, const PGresult *result, int row,
@@ -216,14 +215,14 @@ static bool take_texts(
 		rows->text_bytes += length;
 		if (rows->text_bytes > TEXT_BYTES_MAX)
 			return error_set(error, ERROR_DATA,
-				"%s: the attributes are larger than 256 MB together", rows->place);
+				"%s: the attributes exceed 256 MB in total", rows->place);
 		rows->rows.texts[i][at] = rows_text(
 			&rows->rows, rows->query->arena, PQgetvalue(result, row, column), length);
 	}
 	return true;
 }
 
-/* Rows are counted in the selected range only, so a query may go on for ever outside of it. */
+/* max_rows counts only rows in the selected range, so the bytes of all rows need a limit, too. */
 static bool count_bytes(
 	struct postgres_rows *rows, const PGresult *result, int row, struct error *error)
 {
@@ -236,8 +235,8 @@ static bool count_bytes(
 		rows->place, (long long)rows->max_body);
 }
 
-/* A time that is NULL or infinite is nowhere on the axis. */
-static bool is_timeless(const PGresult *result, int row, int column)
+/* NULL or an infinite time has no place on the axis. */
+static bool has_no_time(const PGresult *result, int row, int column)
 {
 	const char *text = PQgetvalue(result, row, column);
 	return PQgetisnull(result, row, column) || strcmp(text, "infinity") == 0 ||
@@ -252,7 +251,7 @@ static bool take_row(
 	rows->seen++;
 	if (!count_bytes(rows, result, row, error))
 		return false;
-	if (is_timeless(result, row, rows->time)) {
+	if (has_no_time(result, row, rows->time)) {
 		rows->timeless++;
 		return true;
 	}
@@ -279,7 +278,7 @@ bool postgres_rows_take(struct postgres_rows *rows, const PGresult *result, stru
 	return true;
 }
 
-/* Takes the time's own text off the axis and keeps it as the query's state. */
+/* Removes the column of the time's text from the axis and keeps it in query->state. */
 static void keep_stamps(struct query *query, int stamp_text)
 {
 	if (stamp_text == NO_COLUMN || query->data.count == 0)

@@ -9,7 +9,7 @@
 #include "sources/files/rows.h"
 #include "sources/postgres/postgres.h"
 
-/* Object ids of the types whose columns are metrics where none are configured. */
+/* Object ids of the numeric types: columns of these are metrics if none are configured. */
 enum { TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_FLOAT4 = 700, TYPE_FLOAT8 = 701 };
 enum { TYPE_NUMERIC = 1700 };
 
@@ -22,27 +22,27 @@ struct postgres_rows {
 	struct rows rows;
 	bool planned;
 	int time;     /* columns of the result */
-	int *numbers; /* for each of the rows' numbers */
+	int *numbers; /* the column of each number of `rows` */
 	const struct metric **metrics;
-	int *texts; /* for each of the rows' texts */
+	int *texts; /* the column of each text of `rows` */
 	const char **names;
-	int stamp_text; /* the text that holds the time as the server wrote it, or -1 */
+	int stamp_text; /* the text column with the time as the server wrote it, or -1 */
 	size_t seen, timeless, text_bytes;
 	int64_t bytes;
 };
 
-/* The time stamps of the dataset as the server wrote them: query->state once it is read. */
+/* The time stamps as the server wrote them: query->state after reading. */
 struct postgres_stamps {
-	const int64_t *times; /* the axis' own, before anything was cut */
+	const int64_t *times; /* those of the axis before it was cut */
 	const char **texts;
 };
 
-/* Takes the rows of a result, of which there may be none. Fails (ERROR_DATA) on a column that is
- * not there and on a value that is not of its kind. */
+/* Adds the rows of a result, possibly none. Fails (ERROR_DATA) on a missing column and on a value
+ * of the wrong type. */
 bool postgres_rows_take(
 	struct postgres_rows *rows, const PGresult *result, struct error *error) MUST_USE;
 
-/* Makes query->data of them. */
+/* Turns them into query->data. */
 void postgres_rows_finish(struct postgres_rows *rows);
 void postgres_rows_free(struct postgres_rows *rows);
 

@@ -1,13 +1,13 @@
 /*
- * libpq is used by its asynchronous functions: each wait is a poll() with what is left of the time.
- * What remains outside our clock is the look-up of the host's name, which libpq leaves to libc.
+ * libpq's asynchronous functions are used: each wait is a poll() with the time that is left. Only
+ * the look-up of the host name is outside our control, since libpq leaves it to libc.
  *
  * A statement that takes too long is cancelled by the server itself: statement_timeout is set to
- * what is left of the total time, so that it stops even if we are gone. PQcancel() is not used; it
- * waits without limit for a server that hangs, which is when it would be called.
+ * what is left of the total time, so it stops even if we are gone. PQcancel() is not used, since it
+ * waits without limit for a server that hangs, which is when it would be needed.
  *
- * Statements go by the extended protocol, which takes one at a time: a query cannot commit the
- * read-only transaction and go on.
+ * Statements use the extended protocol, which takes one statement at a time: a query cannot commit
+ * the read-only transaction and go on.
  */
 #include "sources/postgres/session.h"
 
@@ -23,12 +23,12 @@
 #include "agent/core/when.h"
 
 /*
- * What PostgreSQL and libpq say, as sentences for people: server and database, the first line of
- * the message, SQLSTATE, and what to do. All postgres_fail_* return false.
+ * Turns errors of PostgreSQL and libpq into messages: server and database, first line of the
+ * message, SQLSTATE, and advice. All postgres_fail_* return false.
  *
- * libpq gives a connection's failure as text only, so that is where words are looked for; the
- * program never leaves the C locale, and a server that speaks another language costs the advice and
- * nothing else. Failures of statements have SQLSTATE.
+ * libpq reports a failed connection as text only, so words are searched in it. The program never
+ * leaves the C locale; a server that uses another language only costs the advice. Failed statements
+ * have a SQLSTATE.
  */
 
 enum { LINE_SHOWN = 400 };
@@ -37,7 +37,7 @@ struct advice {
 	const char *sign, *text;
 };
 
-/* "host:port/database" of a connection, made or not, in the arena. */
+/* "host:port/database" of a connection, established or not, in the arena. */
 static const char *postgres_place(struct arena *arena, const PGconn *connection)
 {
 	const char *host = PQhost(connection), *port = PQport(connection), *db = PQdb(connection);
@@ -45,8 +45,8 @@ static const char *postgres_place(struct arena *arena, const PGconn *connection)
 		port && *port ? port : "5432", db && *db ? db : "");
 }
 
-/* The first line of what the server says (NULL: nothing), without control characters and the
- * password, cut to a few hundred bytes, in the query's arena. */
+/* The first line of the server's message (NULL: none) without control characters and the password,
+ * cut to a few hundred bytes, in the query's arena. */
 static const char *postgres_first_line(const struct session *session, const char *text)
 {
 	const char *password = PQpass(session->connection);
@@ -60,7 +60,7 @@ static const char *postgres_first_line(const struct session *session, const char
 	return line;
 }
 
-/* Where a host has several addresses, libpq lists each attempt; the last tells most. */
+/* If a host has several addresses, libpq lists each attempt; the last says most. */
 static const char *last_attempt(const char *text)
 {
 	static const char attempt[] = "connection to server ";
@@ -84,28 +84,29 @@ static bool postgres_fail_connect(const struct session *session, struct error *e
 		{"no password supplied", ": set password or password_file"},
 		{"password authentication failed", ": check username and password"},
 		{"no pg_hba.conf entry",
-			": the server's pg_hba.conf lets nobody in from this host as this user to "
+			": the server's pg_hba.conf does not admit this user from this host to "
 			"this database; if it says \"no encryption\", set sslmode: require"},
 		{"pg_hba.conf rejects",
-			": the server's pg_hba.conf keeps this user, host or database out"},
+			": the server's pg_hba.conf rejects this user, host or database"},
 		{"Connection refused", ": is a server running there? check hostname and port"},
 		{"could not translate host name", ": check hostname"},
-		{"server does not support SSL", ": it has no TLS; sslmode asks for it"},
+		{"server does not support SSL", ": the server has no TLS, but sslmode requires it"},
 		{"root certificate file",
 			": set sslrootcert to the certificate of the authority that signed the "
 			"server's"},
 		{"certificate verify failed",
 			": the server's certificate is not signed by one of sslrootcert"},
 		{"does not match host name",
-			": hostname must be a name that is in the server's certificate, or use "
+			": set hostname to a name in the server's certificate, or use "
 			"sslmode: verify-ca"},
 		{"requires a valid client certificate", ": set sslcert and sslkey"},
-		{"remaining connection slots", ": it has too many connections"},
-		{"too many clients", ": it has too many connections"},
+		{"remaining connection slots", ": the server has too many connections"},
+		{"too many clients", ": the server has too many connections"},
 		{"No such file or directory",
-			": no server has its socket there; set hostname to reach it by TCP"},
-		{"expected authentication request", ": what listens there is not PostgreSQL"},
-		{"received invalid response", ": what listens there is not PostgreSQL"},
+			": no server socket there; set hostname to connect by TCP"},
+		{"expected authentication request",
+			": the program that listens there is not PostgreSQL"},
+		{"received invalid response", ": the program that listens there is not PostgreSQL"},
 		{"database \"", ": check database"},
 		{"role \"", ": check username"},
 		{NULL, NULL},
@@ -140,11 +141,11 @@ static bool postgres_fail_result(
 	const struct session *session, const PGresult *result, struct error *error)
 {
 	static const struct advice known[] = {
-		{"25006", ": reading happens in a read-only transaction; the query must not write"},
-		{"57014", ": it took longer than timeout or statement_timeout; narrow the query "
+		{"25006", ": the query runs in a read-only transaction and must not write"},
+		{"57014", ": it exceeded timeout or statement_timeout; narrow the query "
 			  "down, "
 			  "or raise them"},
-		{"42501", ": grant the user what it needs (SELECT to read)"},
+		{"42501", ": grant the user the missing privilege (SELECT to read)"},
 		{"42P01", ": check the table's name, its schema (search_path) and database"},
 		{"42P18", ": give the placeholder a type, like %{BRANCH}::text"},
 		{"42883", ": if it is about a placeholder, cast it: %{BRANCH}::text"},
@@ -159,7 +160,7 @@ static bool postgres_fail_result(
 		state = "";
 	const char *advice = find_advice(known, state);
 	if (strstr(said, "multiple commands"))
-		advice = ": one statement is possible, without a second one behind a semicolon";
+		advice = ": only one statement is allowed, without a second one after a semicolon";
 	else if (!*advice && hint)
 		advice = arena_printf(
 			session->query->arena, " (%s)", postgres_first_line(session, hint));
@@ -186,8 +187,8 @@ static bool fail_slow(const struct session *session, struct error *error)
 enum ready { READY, NOT_YET, TOO_LATE };
 
 /*
- * Waits for the connection's socket, a while at most: what TLS has read ahead makes no socket
- * ready, so libpq is asked to look for input all the same.
+ * Waits briefly for the connection's socket. Input that TLS has read ahead does not make the socket
+ * ready, so libpq is asked to look for input in any case.
  */
 static enum ready wait_socket(const struct session *session, short events, int64_t deadline)
 {
@@ -197,12 +198,12 @@ static enum ready wait_socket(const struct session *session, short events, int64
 		return TOO_LATE;
 	int ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
 	if (ready > 0 || (ready < 0 && errno != EINTR))
-		return READY; /* libpq finds out what is wrong */
+		return READY; /* libpq reports any error */
 	return NOT_YET;
 }
 
-/* The server's options as libpq names them; NULL values are libpq's defaults and the PG* variables.
- * A root certificate is there to be checked against, which libpq does by itself only if told. */
+/* The server's options under libpq's names; NULL means libpq's default or a PG* variable. With a
+ * root certificate sslmode is verify-full, which libpq does not set by itself. */
 static PGconn *start(const struct postgres_server *server, const char *password, const char *port)
 {
 	const char *mode = server->sslmode       ? postgres_ssl_modes[server->sslmode]
@@ -235,7 +236,7 @@ static PGconn *start(const struct postgres_server *server, const char *password,
 	return connection;
 }
 
-/* libpq prints notices on stderr by itself; warnings become ours. */
+/* By default libpq prints notices on stderr; warnings become ours. */
 static void take_notice(void *context, const PGresult *result)
 {
 	struct session *session = context;
@@ -244,7 +245,7 @@ static void take_notice(void *context, const PGresult *result)
 		return;
 	struct query *query = session->query;
 	const char *line = query->notices_dropped
-				   ? "" /* for the count; the text would pile up */
+				   ? "" /* only counted, to save memory */
 				   : postgres_first_line(session,
 					     PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 	query_notice(query, "%s: %s", session->place, line);
@@ -308,7 +309,7 @@ enum session_step session_next(struct session *session, PGresult **result, struc
 	return SESSION_FAILED;
 }
 
-/* Reads results to the end; counts the rows that were written. */
+/* Reads all results and counts the rows that were written. */
 static bool finish(struct session *session, size_t *rows, struct error *error)
 {
 	PGresult *result;
@@ -328,7 +329,7 @@ static bool run_simple(struct session *session, const char *sql, struct error *e
 	return send_all(session, error) && finish(session, NULL, error);
 }
 
-/* For the server, ms: less than what is left for us, so that its own words arrive in time. */
+/* The server's time limit in ms: less than ours, so that its own error arrives in time. */
 static int64_t statement_limit(const struct session *session)
 {
 	int64_t left = session->deadline - clock_monotonic(),
@@ -340,8 +341,8 @@ static int64_t statement_limit(const struct session *session)
 }
 
 /*
- * Time stamps without a zone are UTC in this program, so the session's zone is UTC too. SET LOCAL
- * lasts for the transaction: behind a pooler the connection is somebody else's afterwards.
+ * Time stamps without a zone are UTC in this program, so the session's zone is UTC, too. SET LOCAL
+ * lasts for the transaction; behind a pooler others use the connection afterwards.
  */
 static bool begin(struct session *session, enum session_kind kind, struct error *error)
 {
@@ -380,7 +381,7 @@ bool session_open(
 
 void session_close(struct session *session)
 {
-	PQfinish(session->connection); /* NULL is fine; the server rolls back */
+	PQfinish(session->connection); /* NULL is allowed; the server rolls back */
 	session->connection = NULL;
 }
 

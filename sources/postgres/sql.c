@@ -1,6 +1,6 @@
 /*
- * Each piece begins where the one before ended, so a byte is looked at once, and a string's prefix
- * (E, U&, ...) is seen as a word of its own that a quote follows.
+ * Each piece begins where the one before ended, so every byte is looked at once. A word may turn
+ * out to be the prefix of a string (E, U&, ...).
  */
 #include "sources/postgres/sql.h"
 
@@ -62,7 +62,7 @@ static const char *skip_line(const char *at, const char *end)
 	return at;
 }
 
-/* What begins with a dollar sign: $1, $$...$$, $tag$...$tag$, or the sign alone. */
+/* Text that begins with a dollar sign: $1, $$...$$, $tag$...$tag$, or just the sign. */
 static struct sql_piece dollar(const char *text, const char *end)
 {
 	const char *at = text + 1;

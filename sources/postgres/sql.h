@@ -1,7 +1,6 @@
 /*
- * SQL as PostgreSQL's lexer sees it, as far as is needed to know where a placeholder stands: in
- * plain code, in a string, in a quoted name, in a comment. Standard strings are read
- * (standard_conforming_strings is on).
+ * Splits SQL as PostgreSQL's lexer does, as far as is needed to know whether a placeholder stands
+ * in plain code, a string, a quoted name or a comment. Assumes standard_conforming_strings.
  */
 #ifndef SOURCES_POSTGRES_SQL_H
 #define SOURCES_POSTGRES_SQL_H
@@ -21,7 +20,7 @@ enum sql_kind {
 	SQL_PARAMETER, /* $1 */
 };
 
-/* What is not closed reaches to the end of the text, and `closed` is false. */
+/* An unclosed piece extends to the end of the text, and `closed` is false. */
 struct sql_piece {
 	enum sql_kind kind;
 	const char *text;
@@ -32,7 +31,7 @@ struct sql_piece {
 /* The piece that begins at `text`; SQL_END where text is `end`. */
 struct sql_piece sql_next(const char *text, const char *end);
 
-/* May the byte be part of a name that is not quoted? */
+/* Whether the byte may be part of an unquoted name. */
 bool sql_in_word(char c);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * `--update-postgres`: Otava's way of writing changes into the tables they were read from. Its
- * statement is run once a change, with the attributes of the first point of the new level.
+ * `--update-postgres`: writes changes into the tables they were read from, as Otava does. The
+ * statement runs once per change, with the attributes of the first point of the new level.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "sources/postgres/rows.h"
 #include "sources/postgres/session.h"
 
-/* How much lower the old level is, in percent of the new; 0 where the new one is 0. */
+/* How much the old level differs from the new, in percent of the new; 0 if the new one is 0. */
 static double backward_percent(const struct change *change)
 {
 	if (change->mean_after == 0)
@@ -42,7 +42,7 @@ bool postgres_update_check(struct arena *arena, const struct postgres_options *o
 	return true;
 }
 
-/* The time as the server wrote it: axes are cut by moving their pointers forward. */
+/* The time as the server wrote it. dataset_keep cuts axes by advancing their pointers. */
 static const char *stamp(const struct query *query, const struct axis *axis, size_t index)
 {
 	const struct postgres_stamps *stamps = query->state;

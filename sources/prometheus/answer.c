@@ -1,7 +1,7 @@
 /*
- * One pass, each object a loop over its keys with a function that knows them. `result` is read
- * where its type is known; an answer that puts `resultType` behind it has it skipped first and read
- * at the end of `data`.
+ * One pass; each object is a loop over its keys with a function that knows them. `result` can be
+ * read once its type is known. If `resultType` comes after it, it is skipped and read at the end of
+ * `data`.
  */
 #include "sources/prometheus/answer.h"
 
@@ -24,8 +24,8 @@ struct reader {
 
 	const char *status, *error_type, *error;
 	bool seen_data, seen_result, seen_warnings, seen_infos;
-	const char *later;         /* a result that came before its type */
-	struct strings *sentences; /* that are being read */
+	const char *later;         /* a result that came before `resultType` */
+	struct strings *sentences; /* the list being read */
 
 	size_t n;
 	bool seen_metric, seen_values, seen_histograms;
@@ -36,12 +36,12 @@ static struct reader *reader_of(struct parse *parse)
 	return (struct reader *)parse;
 }
 
-/* The number within a string: "1.5", "NaN", "+Inf". */
+/* A number in a string: "1.5", "NaN", "+Inf". */
 static bool read_sample(struct parse *parse, double *out)
 {
 	struct scan *scan = &parse->scan;
 	if (!scan_sees(scan, '"'))
-		return scan_fail(&parse->scan, "a value is no text");
+		return scan_fail(&parse->scan, "a value is not a string");
 	const char *after = number_scan(scan->at + 1, scan->end, out);
 	if (after && after < scan->end && *after == '"') {
 		scan->at = after + 1;
@@ -52,7 +52,7 @@ static bool read_sample(struct parse *parse, double *out)
 	if (strcmp(parse->scan.text.data, "NaN") == 0)
 		*out = (double)NAN;
 	else if (!number_parse(parse->scan.text.data, parse->scan.text.length, out))
-		return scan_fail(&parse->scan, "a value is no number");
+		return scan_fail(&parse->scan, "a value is not a number");
 	return true;
 }
 
@@ -60,7 +60,7 @@ static bool read_stamp(struct parse *parse, int64_t *out)
 {
 	double seconds;
 	if (!scan_number(&parse->scan, &seconds) || !(fabs(seconds) <= latest))
-		return scan_fail(&parse->scan, "a time stamp is no number of seconds");
+		return scan_fail(&parse->scan, "a time stamp is not a number of seconds");
 	*out = llround(seconds * 1000);
 	return true;
 }
@@ -72,12 +72,13 @@ static bool read_point(struct parse *parse)
 		parse_grow(parse);
 	size_t n = reader->n++;
 	if (!scan_take(&parse->scan, '['))
-		return scan_fail(&parse->scan, "a point is no pair");
+		return scan_fail(&parse->scan, "a point is not a pair");
 	scan_space(&parse->scan);
 	if (!read_stamp(parse, &parse->times[n]) || !scan_expect(&parse->scan, ','))
 		return false;
 	if (n > 0 && parse->times[n] < parse->times[n - 1])
-		return scan_fail(&parse->scan, "the time stamps of a series do not ascend");
+		return scan_fail(
+			&parse->scan, "the time stamps of a series are not in ascending order");
 	scan_space(&parse->scan);
 	return read_sample(parse, &parse->values[n]) && scan_expect(&parse->scan, ']');
 }
@@ -102,7 +103,7 @@ static bool read_series(struct parse *parse)
 	if (!parse_object(parse, read_series_key))
 		return false;
 	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
-		return scan_fail(&parse->scan, "a series lacks its metric or its values");
+		return scan_fail(&parse->scan, "a series without \"metric\" or \"values\"");
 	const struct answer_series series = {
 		.labels = parse->labels,
 		.label_count = parse->label_count,
@@ -139,14 +140,14 @@ static bool read_data_key(struct parse *parse, const char *key)
 static bool read_data(struct parse *parse)
 {
 	struct reader *reader = reader_of(parse);
-	if (scan_sees(&parse->scan, 'n')) /* null, as some proxies put beside an error */
+	if (scan_sees(&parse->scan, 'n')) /* null, as some proxies send beside an error */
 		return scan_value(&parse->scan);
 	if (!parse_object(parse, read_data_key))
 		return false;
 	if (!is_matrix(reader))
 		return true;
 	if (!reader->seen_result)
-		return scan_fail(&parse->scan, "data lacks its result");
+		return scan_fail(&parse->scan, "\"data\" without \"result\"");
 	if (!reader->later)
 		return true;
 	const char *here = parse->scan.at;
@@ -159,7 +160,7 @@ static bool read_data(struct parse *parse)
 	return true;
 }
 
-/* Judges each warning, and keeps the first ones. */
+/* Looks for a warning about missing data, and keeps the first sentences. */
 static bool read_sentence(struct parse *parse)
 {
 	static const char promql[] = "PromQL ";
@@ -184,7 +185,7 @@ static bool read_sentence(struct parse *parse)
 	return true;
 }
 
-/* A list of them, or null. */
+/* A list of sentences, or null. */
 static bool read_sentences(struct parse *parse, bool *seen, struct strings *sentences)
 {
 	if (!scan_sees(&parse->scan, '['))
@@ -223,11 +224,11 @@ static bool read_all(struct reader *reader)
 	if (!scan_end(&parse->scan))
 		return false;
 	if (!reader->status)
-		return scan_fail(&parse->scan, "it has no status");
+		return scan_fail(&parse->scan, "no \"status\"");
 	if (strcmp(reader->status, "success") != 0)
 		reader->out->failure = arena_printf(parse->arena, "%s: %s",
 			reader->error_type ? reader->error_type : reader->status,
-			reader->error ? reader->error : "no reason is given");
+			reader->error ? reader->error : "no reason given");
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A timeline is the sorted samples of its builds, of which only those are kept where the build
- * changes; a point finds its build by walking along.
+ * A timeline consists of the sorted samples of its builds, reduced to those where the build
+ * changes. The build of each point is found by walking along it.
  */
 #include "sources/prometheus/builds.h"
 
@@ -15,21 +15,20 @@
 enum {
 	COMPARED_MAX = 20000000,
 	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
-	LOOKS_MAX =
-		43200,   /* within the stretches, when builds are looked for: minutes of 30 days, */
-	LOOKS_MOST = 60, /* and within a step */
-	NAMES_MAX = 64,  /* of labels that may or may not tell builds apart */
+	EVALUATIONS_MAX = 43200, /* of builds_starts_query in all stretches: minutes of 30 days, */
+	STEP_EVALUATIONS_MAX = 60, /* and within one step */
+	NAMES_MAX = 64,            /* labels of series */
 };
 
-/* Prometheus' own: so long a sample is taken for the present; ms. */
-static const int64_t lookback = 300000, look_least = 15000;
+/* Prometheus' lookback: how long a sample counts as the current value; ms. */
+static const int64_t lookback = 300000, resolution_least = 15000;
 
-static int64_t greater(int64_t a, int64_t b)
+static int64_t later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* When a build was first seen within the step before a point. */
+/* When a build was first seen in the step before `point`. */
 struct start {
 	int64_t point, time; /* ms */
 };
@@ -42,32 +41,32 @@ struct times {
 struct build {
 	const struct pair *labels;
 	size_t label_count;
-	struct pair *fitting; /* those that have to fit */
-	size_t fitting_count;
-	const char **attributes; /* one for each said label, or NULL */
-	bool says;
-	struct times points, seen; /* seen: points before which, within a step, it was */
+	struct pair *match_labels; /* those that a series must match */
+	size_t match_count;
+	const char **attributes; /* one for each point label, or NULL */
+	bool labelled;
+	struct times points, seen; /* seen: points in whose preceding step the build was seen */
 	struct start *starts;
 	size_t start_count;
 };
 
 struct builds {
 	struct arena *arena;
-	struct pairs said;
+	struct pairs point_labels;
 	struct build **items;
 	size_t count, samples;
-	struct dict by_labels; /* -> struct build, by label_key() */
-	int64_t step, look;    /* ms; look: of starts, 0: they were not asked for */
-	int64_t begin;         /* of the grid */
-	int64_t covered;       /* by the stretches */
-	int64_t gap;           /* ms without a sample, after which a build appears anew */
-	int64_t end;           /* ... and after which it is gone where others are seen */
+	struct dict by_labels;    /* -> struct build, by label_key() */
+	int64_t step, resolution; /* ms; resolution: of builds_starts_query, 0: not asked */
+	int64_t begin;            /* start of the grid */
+	int64_t covered;          /* length of all stretches */
+	int64_t gap;              /* ms without a sample after which a build starts anew */
+	int64_t end; /* ms without a sample after which it has stopped if others are seen */
 	bool annotations;
-	size_t more_builds, starts, seen; /* of the two more questions */
-	const char *expected[NAMES_MAX];  /* labels that series have */
+	size_t extra_builds, starts, seen; /* found by the two additional queries */
+	const char *expected[NAMES_MAX];   /* labels of the series */
 	size_t expected_count;
 	struct dict timelines;   /* -> struct timeline, by member_key() */
-	size_t compared, sorted; /* builds and samples, for timelines */
+	size_t compared, sorted; /* builds and samples processed for timelines */
 	bool overflow;
 };
 
@@ -78,15 +77,16 @@ struct turn {
 };
 
 struct timeline {
-	size_t *members; /* of builds->items */
+	size_t *members; /* indices in builds->items */
 	size_t member_count;
 	struct turn *turns;
 	size_t turn_count;
 	struct deployments deployments;
-	struct deployment *room; /* the same */
+	struct deployment *deployment_items; /* the items of `deployments` */
 };
 
-struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, bool annotations)
+struct builds *builds_new(
+	struct arena *arena, struct pairs point_labels, int64_t step, bool annotations)
 {
 	struct builds *builds = arena_alloc(arena, sizeof *builds);
 	builds->arena = arena;
@@ -94,16 +94,17 @@ struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, 
 	builds->gap = annotations ? 0 : step > 0 ? step + step / 2 : lookback;
 	builds->end = step > 0 ? 0 : lookback;
 	builds->annotations = annotations;
-	builds->said = said;
+	builds->point_labels = point_labels;
 	builds->by_labels.arena = builds->timelines.arena = arena;
 	return builds;
 }
 
-size_t builds_count(const struct builds *builds, bool saying)
+size_t builds_count(const struct builds *builds, bool labelled)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		count += builds->items[i]->points.n > 0 && (!saying || builds->items[i]->says);
+		count +=
+			builds->items[i]->points.n > 0 && (!labelled || builds->items[i]->labelled);
 	return count;
 }
 
@@ -120,12 +121,12 @@ static const struct pair *find_label(const struct pair *labels, size_t count, co
 	return NULL;
 }
 
-static bool is_said(const struct builds *builds, const char *name)
+static bool is_point_label(const struct builds *builds, const char *name)
 {
-	return find_label(builds->said.items, builds->said.count, name);
+	return find_label(builds->point_labels.items, builds->point_labels.count, name);
 }
 
-/* All labels with their values, each behind its length. */
+/* All labels with their values, each preceded by its length. */
 static void label_key(struct buf *out, const struct answer_series *series)
 {
 	buf_reserve(out, 1);
@@ -137,7 +138,7 @@ static void label_key(struct buf *out, const struct answer_series *series)
 	}
 }
 
-/* Each number in as many bytes as BUILDS_MAX and the builds of starts need, none of which is 0. */
+/* Encodes each index in four bytes, none of which is 0. */
 static void member_key(struct buf *out, const size_t *members, size_t count)
 {
 	enum { BYTES = 4, BITS = 7 };
@@ -157,16 +158,18 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 		memcpy(labels, series->labels, series->label_count * sizeof *labels);
 	build->labels = labels;
 	build->label_count = series->label_count;
-	build->fitting = arena_array(arena, series->label_count, sizeof *labels);
+	build->match_labels = arena_array(arena, series->label_count, sizeof *labels);
 	for (size_t i = 0; i < series->label_count; i++)
-		if (strcmp(labels[i].key, "__name__") != 0 && !is_said(builds, labels[i].key))
-			build->fitting[build->fitting_count++] = labels[i];
-	build->attributes = arena_array(arena, builds->said.count, sizeof *build->attributes);
-	for (size_t i = 0; i < builds->said.count; i++) {
+		if (strcmp(labels[i].key, "__name__") != 0 &&
+			!is_point_label(builds, labels[i].key))
+			build->match_labels[build->match_count++] = labels[i];
+	build->attributes =
+		arena_array(arena, builds->point_labels.count, sizeof *build->attributes);
+	for (size_t i = 0; i < builds->point_labels.count; i++) {
 		const struct pair *label =
-			find_label(labels, build->label_count, builds->said.items[i].key);
+			find_label(labels, build->label_count, builds->point_labels.items[i].key);
 		build->attributes[i] = label && *label->value ? label->value : NULL;
-		build->says = build->says || build->attributes[i];
+		build->labelled = build->labelled || build->attributes[i];
 	}
 	return build;
 }
@@ -183,20 +186,20 @@ static struct build *add_build(
 	return build;
 }
 
-/* The build of the labels, of an earlier series or piece of the range, or a new one; NULL if there
- * are too many. */
+/* The build with these labels, from an earlier series or part of the range, or a new one; NULL if
+ * there are too many. */
 static struct build *find_build(struct builds *builds, const struct answer_series *series)
 {
 	struct buf key = {0};
 	label_key(&key, series);
 	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
-	if (!build && builds->count - builds->more_builds < BUILDS_MAX)
+	if (!build && builds->count - builds->extra_builds < BUILDS_MAX)
 		build = add_build(builds, series, &key);
 	buf_free(&key);
 	return build;
 }
 
-/* The room doubles, as a build may come in as many series as there are samples. */
+/* Capacity doubles, since each sample of a build may come in a series of its own. */
 static void append(struct arena *arena, struct times *to, const int64_t *times, size_t n)
 {
 	if (n > to->capacity - to->n) {
@@ -217,7 +220,7 @@ static void add_times(struct builds *builds, struct build *build, const int64_t 
 	builds->samples += n;
 }
 
-/* The time that a value is, ms; INT64_MIN: it is none. */
+/* The time that a value represents, in ms; INT64_MIN: none. */
 static int64_t time_of(double value)
 {
 	const double least = 1e8, milliseconds = 1e11, most = 1e14;
@@ -226,7 +229,7 @@ static int64_t time_of(double value)
 	return (int64_t)(value < milliseconds ? value * 1000 : value);
 }
 
-/* The times that the values are, each once in succession. */
+/* The times that the values represent, without adjacent duplicates. */
 static void add_annotations(
 	struct builds *builds, struct build *build, const struct answer_series *series)
 {
@@ -263,23 +266,23 @@ static void add_start(struct builds *builds, struct build *build, struct start s
 	builds->starts++;
 }
 
-/* That of a series of one of the two more questions; NULL if it is too much. */
-static struct build *find_more(
+/* The build of a series from one of the two additional queries; NULL at a limit. */
+static struct build *find_extra_build(
 	struct builds *builds, const struct answer_series *series, size_t had)
 {
 	size_t before = builds->count;
-	if (series->n == 0 || builds->overflow || builds->more_builds == BUILDS_MAX ||
+	if (series->n == 0 || builds->overflow || builds->extra_builds == BUILDS_MAX ||
 		series->n > BUILDS_SAMPLES_MAX - had)
 		return NULL;
 	struct build *build = find_build(builds, series);
-	builds->more_builds += builds->count - before;
+	builds->extra_builds += builds->count - before;
 	return build;
 }
 
 void builds_take_starts(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_more(builds, series, builds->starts);
+	struct build *build = find_extra_build(builds, series, builds->starts);
 	for (size_t i = 0; build && i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
 		if (time != INT64_MIN)
@@ -290,7 +293,7 @@ void builds_take_starts(void *context, const struct answer_series *series)
 void builds_take_seen(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_more(builds, series, builds->seen);
+	struct build *build = find_extra_build(builds, series, builds->seen);
 	if (!build)
 		return;
 	append(builds->arena, &build->seen, series->times, series->n);
@@ -311,13 +314,13 @@ void builds_expect(struct builds *builds, const struct pair *labels, size_t coun
 
 const char *builds_seen_query(struct builds *builds, const char *query)
 {
-	if (builds->step < 2 * look_least || !promql_is_selector(query))
+	if (builds->step < 2 * resolution_least || !promql_is_selector(query))
 		return NULL;
 	return arena_printf(
 		builds->arena, "count_over_time(%s\n[%lldms])", query, (long long)builds->step);
 }
 
-/* Whether the label tells builds apart to which the same series belong. */
+/* Whether the label distinguishes builds that the same series could belong to. */
 static bool is_expected(const struct builds *builds, const char *name)
 {
 	for (size_t i = 0; i < builds->expected_count; i++)
@@ -326,12 +329,12 @@ static bool is_expected(const struct builds *builds, const char *name)
 	return builds->expected_count == NAMES_MAX;
 }
 
-/* The next fitting label from `at` on that tells builds apart, or NULL. */
+/* The next matching label from `at` on that distinguishes builds, or NULL. */
 static const struct pair *next_expected(
 	const struct builds *builds, const struct build *build, size_t *at)
 {
-	while (*at < build->fitting_count) {
-		const struct pair *pair = &build->fitting[(*at)++];
+	while (*at < build->match_count) {
+		const struct pair *pair = &build->match_labels[(*at)++];
 		if (is_expected(builds, pair->key))
 			return pair;
 	}
@@ -345,13 +348,13 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* 0: no series tells one from the other. */
+/* 0: no series distinguishes them. */
 static int compare_builds(const void *a, const void *b, void *context)
 {
 	const struct builds *builds = context;
 	const struct build *x = *(const struct build *const *)a;
 	const struct build *y = *(const struct build *const *)b;
-	for (size_t i = 0; i < builds->said.count; i++) {
+	for (size_t i = 0; i < builds->point_labels.count; i++) {
 		int order = compare_texts(x->attributes[i], y->attributes[i]);
 		if (order)
 			return order;
@@ -368,53 +371,54 @@ static int compare_builds(const void *a, const void *b, void *context)
 	}
 }
 
-/* The grid, and what is known of its points. */
-struct marks {
+/* The points of the grid, and what is known of each. */
+struct grid {
 	int64_t begin, step;
 	size_t n;
-	bool *there, *wanted;
+	bool *present, *selected;
 };
 
-/* `n`: not a point of it. */
-static size_t point_of(const struct marks *marks, int64_t time)
+/* Index of the grid point at that time; `n`: none. */
+static size_t point_of(const struct grid *grid, int64_t time)
 {
-	int64_t at = time - marks->begin;
-	return at >= 0 && at % marks->step == 0 && at / marks->step < (int64_t)marks->n
-		       ? (size_t)(at / marks->step)
-		       : marks->n;
+	int64_t at = time - grid->begin;
+	return at >= 0 && at % grid->step == 0 && at / grid->step < (int64_t)grid->n
+		       ? (size_t)(at / grid->step)
+		       : grid->n;
 }
 
-static void note_there(struct build *const *members, size_t count, struct marks *marks, bool there)
+static void set_present(struct build *const *members, size_t count, struct grid *grid, bool present)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < members[i]->points.n; k++) {
-			size_t at = point_of(marks, members[i]->points.items[k]);
-			if (at < marks->n)
-				marks->there[at] = there;
+			size_t at = point_of(grid, members[i]->points.items[k]);
+			if (at < grid->n)
+				grid->present[at] = present;
 		}
 }
 
-static void want(struct marks *marks, const struct times *points)
+static void select_steps(struct grid *grid, const struct times *points)
 {
 	for (size_t i = 0; i < points->n; i++) {
-		size_t at = point_of(marks, points->items[i]);
-		if (at > 0 && at < marks->n && !marks->there[at - 1])
-			marks->wanted[at] = true;
+		size_t at = point_of(grid, points->items[i]);
+		if (at > 0 && at < grid->n && !grid->present[at - 1])
+			grid->selected[at] = true;
 	}
 }
 
-/* The steps in which one of these, which belong together, was seen and had not been before. */
-static void mark_steps(struct build *const *members, size_t count, struct marks *marks)
+/* Selects the steps in which one of these builds, which belong together, was seen but not at the
+ * beginning. */
+static void select_starts(struct build *const *members, size_t count, struct grid *grid)
 {
-	note_there(members, count, marks, true);
+	set_present(members, count, grid, true);
 	for (size_t i = 0; i < count; i++) {
-		want(marks, &members[i]->points);
-		want(marks, &members[i]->seen);
+		select_steps(grid, &members[i]->points);
+		select_steps(grid, &members[i]->seen);
 	}
-	note_there(members, count, marks, false);
+	set_present(members, count, grid, false);
 }
 
-static void mark_all(const struct builds *builds, struct marks *marks)
+static void select_all(const struct builds *builds, struct grid *grid)
 {
 	struct build **all = memory_new(builds->count, sizeof *all);
 	memcpy(all, builds->items, builds->count * sizeof *all);
@@ -423,19 +427,19 @@ static void mark_all(const struct builds *builds, struct marks *marks)
 		while (last < builds->count &&
 			compare_builds(&all[first], &all[last], (void *)(uintptr_t)builds) == 0)
 			last++;
-		mark_steps(all + first, last - first, marks);
+		select_starts(all + first, last - first, grid);
 	}
 	free(all);
 }
 
-/* The runs of wanted points, those joined that have no more than so many others between them.
- * Returns how many; writes no more than there is room for. */
-static size_t join_marks(const struct marks *marks, size_t between, struct stretch *out)
+/* Joins selected steps that have at most `between` others between them. Returns the number of
+ * stretches; writes only as many as there is room for. */
+static size_t join_steps(const struct grid *grid, size_t between, struct stretch *out)
 {
 	size_t count = 0, last = 0;
-	for (size_t i = 0; i < marks->n; i++) {
-		int64_t time = marks->begin + (int64_t)i * marks->step;
-		if (!marks->wanted[i])
+	for (size_t i = 0; i < grid->n; i++) {
+		int64_t time = grid->begin + (int64_t)i * grid->step;
+		if (!grid->selected[i])
 			continue;
 		bool joined = count > 0 && i - last <= between + 1;
 		count += !joined;
@@ -444,7 +448,7 @@ static size_t join_marks(const struct marks *marks, size_t between, struct stret
 			return count;
 		if (!joined)
 			out[count - 1].from = time;
-		out[count - 1].to = time + marks->step;
+		out[count - 1].to = time + grid->step;
 	}
 	return count;
 }
@@ -454,17 +458,17 @@ struct stretch *builds_stretches(
 {
 	size_t n = (size_t)((end - begin + builds->step - 1) / builds->step);
 	struct stretch *out = arena_array(builds->arena, BUILDS_STRETCHES_MAX, sizeof *out);
-	struct marks marks = {
+	struct grid grid = {
 		begin, builds->step, n, memory_new(n, sizeof(bool)), memory_new(n, sizeof(bool))};
-	memset(marks.there, 0, n);
-	memset(marks.wanted, !narrow, n);
+	memset(grid.present, 0, n);
+	memset(grid.selected, !narrow, n);
 	if (narrow && builds->count > 0)
-		mark_all(builds, &marks);
+		select_all(builds, &grid);
 	*count = BUILDS_STRETCHES_MAX + 1;
 	for (size_t between = 0; *count > BUILDS_STRETCHES_MAX; between = 2 * between + 1)
-		*count = join_marks(&marks, between, out);
-	free(marks.there);
-	free(marks.wanted);
+		*count = join_steps(&grid, between, out);
+	free(grid.present);
+	free(grid.selected);
 	builds->begin = begin;
 	builds->covered = 0;
 	for (size_t i = 0; i < *count; i++)
@@ -474,20 +478,22 @@ struct stretch *builds_stretches(
 
 const char *builds_starts_query(struct builds *builds, const char *query)
 {
-	int64_t look = greater(builds->covered / LOOKS_MAX, builds->step / LOOKS_MOST);
-	builds->look = greater(look + look_least - 1, look_least) / look_least * look_least;
-	if (builds->covered > 0 && builds->step >= 2 * builds->look)
+	int64_t resolution =
+		later(builds->covered / EVALUATIONS_MAX, builds->step / STEP_EVALUATIONS_MAX);
+	builds->resolution = later(resolution + resolution_least - 1, resolution_least) /
+			     resolution_least * resolution_least;
+	if (builds->covered > 0 && builds->step >= 2 * builds->resolution)
 		return arena_printf(builds->arena,
 			"min_over_time(timestamp((%s\n))[%lldms:%lldms])", query,
-			(long long)builds->step, (long long)builds->look);
-	builds->look = 0;
+			(long long)builds->step, (long long)builds->resolution);
+	builds->resolution = 0;
 	return NULL;
 }
 
-static bool fits(const struct build *build, const struct pair *labels, size_t count)
+static bool matches(const struct build *build, const struct pair *labels, size_t count)
 {
-	for (size_t i = 0; i < build->fitting_count; i++) {
-		const struct pair *own = &build->fitting[i];
+	for (size_t i = 0; i < build->match_count; i++) {
+		const struct pair *own = &build->match_labels[i];
 		const struct pair *other = find_label(labels, count, own->key);
 		if (other && strcmp(other->value, own->value) != 0)
 			return false;
@@ -513,7 +519,7 @@ static size_t count_samples(const struct builds *builds, const size_t *members, 
 	return samples;
 }
 
-/* Builds of one commit and version, as those of several instances. */
+/* Builds of one commit and version, for example those of several instances. */
 struct release {
 	struct deployment deployment; /* without times */
 	int64_t appeared, seen;       /* ms; INT64_MIN: never */
@@ -522,14 +528,14 @@ struct release {
 struct releases {
 	struct release *items;
 	size_t count;
-	size_t *of; /* by the builds' numbers in builds->items */
+	size_t *of; /* the release of each of builds->items */
 };
 
-static struct deployment names_of(const struct builds *builds, const struct build *build)
+static struct deployment release_name(const struct builds *builds, const struct build *build)
 {
 	struct deployment names = {0};
-	for (size_t i = 0; i < builds->said.count; i++) {
-		const char *name = builds->said.items[i].value;
+	for (size_t i = 0; i < builds->point_labels.count; i++) {
+		const char *name = builds->point_labels.items[i].value;
 		if (strcmp(name, "commit") == 0)
 			names.commit = build->attributes[i];
 		else if (strcmp(name, "version") == 0)
@@ -558,7 +564,7 @@ static struct releases releases_of(
 	struct releases releases = {arena_array(scratch, count, sizeof *releases.items), 0,
 		arena_array(scratch, builds->count, sizeof *releases.of)};
 	for (size_t i = 0; i < count; i++)
-		named[i] = (struct named){names_of(builds, builds->items[timeline->members[i]]),
+		named[i] = (struct named){release_name(builds, builds->items[timeline->members[i]]),
 			timeline->members[i]};
 	if (count > 0)
 		qsort(named, count, sizeof *named, compare_names);
@@ -576,8 +582,8 @@ static bool has_name(const struct release *release)
 	return release->deployment.commit || release->deployment.version;
 }
 
-/* The one that runs on, and came last of those that do. */
-static const struct release *running(
+/* The running release that started last. */
+static const struct release *newest_running(
 	const struct releases *releases, int64_t time, int64_t gap, const struct release *otherwise)
 {
 	const struct release *found = otherwise;
@@ -595,26 +601,26 @@ static void add_deployment(struct builds *builds, struct timeline *timeline,
 	const struct release *release, int64_t after, int64_t time)
 {
 	size_t count = timeline->deployments.count++;
-	timeline->deployments.items = timeline->room =
-		arena_grow(builds->arena, timeline->room, count, sizeof *timeline->room);
-	timeline->room[count] = release->deployment;
-	timeline->room[count].after = after;
-	timeline->room[count].time = time;
+	timeline->deployments.items = timeline->deployment_items = arena_grow(builds->arena,
+		timeline->deployment_items, count, sizeof *timeline->deployment_items);
+	timeline->deployment_items[count] = release->deployment;
+	timeline->deployment_items[count].after = after;
+	timeline->deployment_items[count].time = time;
 }
 
-/* Notes who is seen at the time of the first of these samples; returns how many are of it. Writes
- * the one that was not there before, if any, or NULL. */
-static size_t see(const struct builds *builds, const struct releases *releases,
+/* Records the releases seen at the time of the first of these turns; returns the number of turns at
+ * that time. *appeared is a release that started then, or NULL. */
+static size_t observe(const struct builds *builds, const struct releases *releases,
 	const struct turn *all, size_t count, struct release **appeared)
 {
 	size_t i = 0;
 	*appeared = NULL;
 	for (; i < count && all[i].time == all[0].time; i++) {
 		struct release *release = &releases->items[releases->of[all[i].build]];
-		bool there =
+		bool present =
 			release->seen != INT64_MIN && all[i].time - release->seen <= builds->gap;
 		release->seen = all[i].time;
-		if (there || !has_name(release))
+		if (present || !has_name(release))
 			continue;
 		release->appeared = all[i].time;
 		*appeared = release;
@@ -658,16 +664,16 @@ static bool has_time(const struct times *times, int64_t time)
 	return low < times->n && times->items[low] == time;
 }
 
-/* Whether it began behind the beginning of the step. At the first look within it nobody can tell
- * but by the point there. */
+/* Whether the release started after the beginning of the step. At the first evaluation within the
+ * step only the grid point there can tell. */
 static bool is_new(const struct builds *builds, const struct timeline *timeline,
 	const struct releases *releases, const struct appearance *appearance)
 {
 	int64_t begin = appearance->start.point - builds->step;
 	if (appearance->start.time <= begin || !has_name(appearance->release))
 		return false;
-	if (appearance->start.time > begin + builds->look || begin < builds->begin)
-		return appearance->start.time > begin + builds->look;
+	if (appearance->start.time > begin + builds->resolution || begin < builds->begin)
+		return appearance->start.time > begin + builds->resolution;
 	for (size_t i = 0; i < timeline->member_count; i++) {
 		size_t member = timeline->members[i];
 		if (&releases->items[releases->of[member]] == appearance->release &&
@@ -677,7 +683,7 @@ static bool is_new(const struct builds *builds, const struct timeline *timeline,
 	return true;
 }
 
-/* Releases that were not there when the step before a point began, by time. */
+/* Releases that started within a step, in order of time. */
 static struct appearance *find_appearances(const struct builds *builds,
 	const struct timeline *timeline, const struct releases *releases, struct arena *scratch,
 	size_t *kept)
@@ -706,7 +712,7 @@ static struct appearance *find_appearances(const struct builds *builds,
 	return all;
 }
 
-/* The deployments of a timeline while they are found, in order of time. */
+/* The search for the deployments of a timeline, in order of time. */
 struct sweep {
 	struct builds *builds;
 	struct timeline *timeline;
@@ -714,10 +720,10 @@ struct sweep {
 	const struct appearance *appearances;
 	size_t appearance_count;
 	const struct release *now;
-	int64_t before; /* when one was seen last on the grid */
+	int64_t before; /* time of the last grid point with a sample */
 };
 
-/* Those up to a time, which the samples on the grid need not know. */
+/* Adds the appearances up to a time, which the samples on the grid may not show. */
 static void sweep_appearances(struct sweep *sweep, int64_t time)
 {
 	const struct builds *builds = sweep->builds;
@@ -730,7 +736,7 @@ static void sweep_appearances(struct sweep *sweep, int64_t time)
 		if (release == sweep->now)
 			continue;
 		add_deployment(sweep->builds, sweep->timeline, release,
-			sweep->before >= last ? greater(sweep->before, at - builds->look)
+			sweep->before >= last ? later(sweep->before, at - builds->resolution)
 					      : sweep->before,
 			at);
 		sweep->now = release;
@@ -738,9 +744,8 @@ static void sweep_appearances(struct sweep *sweep, int64_t time)
 }
 
 /*
- * A release is deployed when it appears, and when the one that came after it is gone and it still
- * runs. While both run it is the newer, whoever is seen last. An annotation is a deployment by
- * itself.
+ * A release is deployed when it starts, and when a newer one stops while it still runs. While both
+ * run the newer one counts, whichever is seen last. Each annotation is a deployment.
  */
 static void find_deployments(
 	struct builds *builds, struct timeline *timeline, const struct turn *all, size_t count)
@@ -757,11 +762,11 @@ static void find_deployments(
 		struct release *appeared;
 		sweep_appearances(&sweep, time);
 		const struct release *now = sweep.now, *next = now;
-		i += see(builds, &sweep.releases, all + i, count - i, &appeared);
+		i += observe(builds, &sweep.releases, all + i, count - i, &appeared);
 		if (appeared)
 			next = appeared;
 		else if (now && time - now->seen > builds->end)
-			next = running(&sweep.releases, time, builds->end, now);
+			next = newest_running(&sweep.releases, time, builds->end, now);
 		if (next && (next != now || builds->annotations))
 			add_deployment(builds, timeline, next,
 				builds->annotations ? time : sweep.before, time);
@@ -771,7 +776,7 @@ static void find_deployments(
 	arena_free(scratch);
 }
 
-/* The times at which the build becomes another one. */
+/* Finds the times at which the build changes. */
 static void find_turns(struct builds *builds, struct timeline *timeline)
 {
 	size_t count = count_samples(builds, timeline->members, timeline->member_count), n = 0;
@@ -796,7 +801,7 @@ static void find_turns(struct builds *builds, struct timeline *timeline)
 	free(all);
 }
 
-/* NULL if that is too much. */
+/* NULL at a limit. */
 static const struct timeline *add_timeline(
 	struct builds *builds, const size_t *members, size_t count, const struct buf *key)
 {
@@ -814,7 +819,7 @@ static const struct timeline *add_timeline(
 	return timeline;
 }
 
-/* The timeline of these builds, made if there is none; NULL if that is too much. */
+/* The timeline of these builds, created if necessary; NULL at a limit. */
 static const struct timeline *find_timeline(
 	struct builds *builds, const size_t *members, size_t count)
 {
@@ -839,7 +844,7 @@ const struct timeline *builds_timeline(
 	size_t *members = memory_new(builds->count, sizeof *members);
 	size_t member_count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		if (fits(builds->items[i], labels, count))
+		if (matches(builds->items[i], labels, count))
 			members[member_count++] = i;
 	const struct timeline *timeline = find_timeline(builds, members, member_count);
 	free(members);
@@ -849,7 +854,7 @@ const struct timeline *builds_timeline(
 	return &none;
 }
 
-/* Writes the attribute at each point; whether it is known at one. */
+/* Writes the attribute of each point; returns whether any point has it. */
 static bool fill(const struct builds *builds, const struct timeline *timeline, size_t attribute,
 	const struct axis *axis, const char **values)
 {
@@ -869,11 +874,12 @@ static bool fill(const struct builds *builds, const struct timeline *timeline, s
 void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis)
 {
 	axis->deployments = &timeline->deployments;
-	axis->columns = arena_array(builds->arena, builds->said.count, sizeof *axis->columns);
-	for (size_t i = 0; i < builds->said.count && timeline->turn_count > 0; i++) {
+	axis->columns =
+		arena_array(builds->arena, builds->point_labels.count, sizeof *axis->columns);
+	for (size_t i = 0; i < builds->point_labels.count && timeline->turn_count > 0; i++) {
 		const char **values = arena_array(builds->arena, axis->n, sizeof *values);
 		if (fill(builds, timeline, i, axis, values))
 			axis->columns[axis->column_count++] =
-				(struct column){builds->said.items[i].value, values};
+				(struct column){builds->point_labels.items[i].value, values};
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Pieces become series: joined, sorted by time where series were merged that differ in what is said
- * about their points, named, and put on common axes.
+ * Joins the pieces of each series, sorts their points, names the series and puts them on common
+ * axes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void write_label(struct buf *out, const struct pair *label, bool first)
 	buf_char(out, '"');
 }
 
-/* An empty label is none. */
+/* An empty label counts as absent. */
 void prometheus_set_name(struct buf *out, const struct family *family, const struct pair *labels,
 	size_t count, bool all)
 {
@@ -57,7 +57,7 @@ static const char *name_of(struct arena *arena, const struct collected_series *f
 	return name;
 }
 
-/* Without those that are empty, which are none, and the name, which is none for people. */
+/* The labels shown to users: without empty ones, which count as absent, and without the name. */
 static struct pairs labels_of(struct arena *arena, const struct collected_series *found)
 {
 	struct pair *labels = arena_array(arena, found->label_count, sizeof *labels);
@@ -71,27 +71,26 @@ static struct pairs labels_of(struct arena *arena, const struct collected_series
 static struct column *add_columns(
 	const struct prometheus_set *set, const struct collected_series *found, struct axis *axis)
 {
-	size_t count = set->said.count;
+	size_t count = set->point_labels.count;
 	struct column *columns = arena_array(set->arena, count, sizeof *columns);
 	for (size_t k = 0; k < count; k++) {
 		const char **values = NULL;
 		size_t at = 0;
 		for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
-			if (piece->said && piece->said[k] && !values)
+			if (piece->attributes && piece->attributes[k] && !values)
 				values = arena_array(set->arena, found->n, sizeof *values);
 			for (size_t i = 0; i < piece->n; i++, at++)
-				if (piece->said && piece->said[k])
-					values[at] = piece->said[k];
+				if (piece->attributes && piece->attributes[k])
+					values[at] = piece->attributes[k];
 		}
 		if (values)
 			columns[axis->column_count++] =
-				(struct column){set->said.items[k].value, values};
+				(struct column){set->point_labels.items[k].value, values};
 	}
 	return columns;
 }
 
-/* Its points, in order of time, on an axis of its own, which has what is said about them. */
-/* By where they begin, and of those that begin together by where they end. */
+/* By the start, then by the end. */
 static int by_age(const void *a, const void *b)
 {
 	const struct piece *x = *(const struct piece *const *)a;
@@ -119,7 +118,7 @@ static void order_by_age(struct collected_series *found, struct arena *scratch)
 	found->pieces = pieces[0];
 }
 
-/* Keeps the last of the points of one time. */
+/* Keeps the last of several points with the same time. */
 static void keep_last(struct series *series)
 {
 	struct axis *axis = series->axis;
@@ -189,14 +188,14 @@ static bool same_axis(const struct axis *a, const struct axis *b)
 	return true;
 }
 
-/* Axes that were made lately, with the builds that have yet to be applied to them. */
+/* Recent axes, with the builds that are applied to them. */
 struct axes {
 	struct axis *axis[RECENT_AXES];
 	const struct timeline *timeline[RECENT_AXES];
 	size_t used;
 };
 
-/* One of the recent axes, if it says the same, or this one. */
+/* A recent axis if it is equal, otherwise this one. */
 static struct axis *share_axis(struct axes *recent, struct axis *axis, struct builds *builds,
 	const struct timeline *timeline)
 {

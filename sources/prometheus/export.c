@@ -1,6 +1,6 @@
 /*
- * Values and time stamps are two arrays of a line, in either order; they fill the two columns on
- * their own and are put together at the end of the line.
+ * A line has values and time stamps in two arrays, in either order. Each fills its column; they are
+ * combined at the end of the line.
  */
 #include "sources/prometheus/export.h"
 
@@ -47,13 +47,13 @@ static bool read_value(struct parse *parse)
 		if (!scan_text(&parse->scan))
 			return false;
 		return read_word(parse->scan.text.data, parse->scan.text.length, out) ||
-		       scan_fail(&parse->scan, "a value is no number");
+		       scan_fail(&parse->scan, "a value is not a number");
 	}
 	size_t length = 0, left = (size_t)(scan->end - scan->at);
 	while (length < left && length < WORD_MAX && !strchr(",] \t\r\n", scan->at[length]))
 		length++;
 	if (length == 0 || !read_word(scan->at, length, out))
-		return scan_fail(&parse->scan, "a value is no number");
+		return scan_fail(&parse->scan, "a value is not a number");
 	scan->at += length;
 	return true;
 }
@@ -67,10 +67,11 @@ static bool read_time(struct parse *parse)
 	size_t n = reader->times++;
 	double ms;
 	if (!scan_number(scan, &ms) || !(fabs(ms) <= latest))
-		return scan_fail(scan, "a time stamp is no number of milliseconds");
+		return scan_fail(scan, "a time stamp is not a number of milliseconds");
 	parse->times[n] = llround(ms);
 	if (n > 0 && parse->times[n] < parse->times[n - 1])
-		return scan_fail(&parse->scan, "the time stamps of a series do not ascend");
+		return scan_fail(
+			&parse->scan, "the time stamps of a series are not in ascending order");
 	return true;
 }
 
@@ -94,9 +95,11 @@ static bool read_line(struct reader *reader)
 	if (!parse_object(parse, read_key))
 		return false;
 	if (!reader->seen_metric || !reader->seen_values || !reader->seen_times)
-		return scan_fail(&parse->scan, "a series lacks its metric, values or timestamps");
+		return scan_fail(
+			&parse->scan, "a series without \"metric\", \"values\" or \"timestamps\"");
 	if (reader->values != reader->times)
-		return scan_fail(&parse->scan, "a series has not as many timestamps as values");
+		return scan_fail(
+			&parse->scan, "a series whose numbers of values and timestamps differ");
 	size_t n = 0;
 	for (size_t i = 0; i < reader->values; i++) {
 		if (isnan(parse->values[i]))

@@ -50,7 +50,7 @@ const struct field prometheus_server_fields[] = {
 	{0},
 };
 
-struct pairs prometheus_said(const struct query *query)
+struct pairs prometheus_point_labels(const struct query *query)
 {
 	const struct prometheus_options *options = query->options;
 	const char *commit = options->commit_label, *version = options->version_label;

@@ -1,6 +1,6 @@
 /*
- * Series follow one another with mostly the same labels: a label that is equal to the one in its
- * place before is kept once.
+ * Consecutive series have mostly the same labels: a label equal to the one at the same position in
+ * the series before is not stored again.
  */
 #include "sources/prometheus/json.h"
 
@@ -31,7 +31,7 @@ const char *parse_keep(struct parse *parse, const char *before)
 bool parse_string_once(struct parse *parse, const char **out)
 {
 	if (*out)
-		return scan_fail(&parse->scan, "a key comes twice");
+		return scan_fail(&parse->scan, "a key occurs twice");
 	if (!scan_text(&parse->scan))
 		return false;
 	*out = parse_keep(parse, NULL);
@@ -41,7 +41,7 @@ bool parse_string_once(struct parse *parse, const char **out)
 bool parse_once(struct parse *parse, bool *seen)
 {
 	if (*seen)
-		return scan_fail(&parse->scan, "a key comes twice");
+		return scan_fail(&parse->scan, "a key occurs twice");
 	*seen = true;
 	return true;
 }
@@ -49,7 +49,7 @@ bool parse_once(struct parse *parse, bool *seen)
 bool parse_object(struct parse *parse, parse_value *read)
 {
 	if (!scan_open(&parse->scan, '{'))
-		return scan_fail(&parse->scan, "an object is missing");
+		return scan_fail(&parse->scan, "an object is expected");
 	while (scan_key(&parse->scan))
 		if (!read(parse, parse->scan.text.data))
 			return false;
@@ -82,7 +82,7 @@ bool parse_labels(struct parse *parse)
 	qsort(parse->labels, parse->label_count, sizeof *parse->labels, compare_labels);
 	for (size_t i = 1; i < parse->label_count; i++)
 		if (strcmp(parse->labels[i - 1].key, parse->labels[i].key) == 0)
-			return scan_fail(&parse->scan, "a label comes twice");
+			return scan_fail(&parse->scan, "a label occurs twice");
 	return true;
 }
 

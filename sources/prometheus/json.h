@@ -1,8 +1,8 @@
 /*
- * What the readers of Prometheus' and VictoriaMetrics' answers share: the reader of JSON with
- * labels as sorted pairs, and room for points.
+ * Shared by the readers of Prometheus' and VictoriaMetrics' answers: a JSON reader with labels as
+ * sorted pairs and room for points.
  *
- * A reader's own struct begins with a struct parse. A known key or a label that comes twice is an
+ * A reader's own struct begins with a struct parse. A known key or a label that occurs twice is an
  * error.
  */
 #ifndef SOURCES_PROMETHEUS_JSON_H
@@ -19,7 +19,7 @@ enum { PARSE_LABELS_MAX = 512 };
 struct parse {
 	struct scan scan;
 	const char *begin;
-	struct arena *arena; /* of labels and texts that are kept */
+	struct arena *arena; /* for labels and kept texts */
 
 	struct pair labels[PARSE_LABELS_MAX];
 	size_t label_count;
@@ -28,37 +28,37 @@ struct parse {
 	size_t capacity;
 };
 
-/* Good: `key` until something is decoded. */
+/* `key` is valid until something is decoded. */
 typedef bool parse_value(struct parse *parse, const char *key);
 typedef bool parse_item(struct parse *parse);
 
 void parse_start(struct parse *parse, struct arena *arena, const char *text, size_t length);
 void parse_end(struct parse *parse);
 
-/* What was decoded last, in the arena: `before` itself if it is the same text. */
+/* The text decoded last, in the arena; `before` itself if it is equal. */
 const char *parse_keep(struct parse *parse, const char *before);
 
-/* The string that is next, into the arena; the second time *out is set it fails. */
+/* Reads the next string into the arena; fails if *out is set already. */
 bool parse_string_once(struct parse *parse, const char **out);
 
-/* Fails if it was seen before. */
+/* Sets *seen; fails if it is set already. */
 bool parse_once(struct parse *parse, bool *seen);
 
-/* An object each of whose values is read by `read`. */
+/* Reads an object, each of its values by `read`. */
 bool parse_object(struct parse *parse, parse_value *read);
 
-/* The same for an array; inline, so that the item's reader is too: there is one for each point. */
+/* The same for an array; inline, so that `read` is inlined, too: it is called for each point. */
 static inline bool parse_array(struct parse *parse, parse_item *read)
 {
 	if (!scan_open(&parse->scan, '['))
-		return scan_fail(&parse->scan, "an array is missing");
+		return scan_fail(&parse->scan, "an array is expected");
 	while (scan_item(&parse->scan))
 		if (!read(parse))
 			return false;
 	return !parse->scan.problem;
 }
 
-/* An object of strings, into parse->labels, sorted by name. */
+/* Reads an object of strings into parse->labels, sorted by name. */
 bool parse_labels(struct parse *parse);
 
 /* Doubles the room for points. */

@@ -1,11 +1,11 @@
 /*
- * A test without a step is read as raw samples: an instant query of `selector[range]` answers with
- * every sample at its true time, be they a minute or a day apart. VictoriaMetrics is recognised and
- * asked through its export, as its instant query would put an expression on a grid of its own
- * instead of refusing it. With a step it is `query_range` on a grid of multiples of the step.
+ * A test without a step reads raw samples: an instant query of `selector[range]` returns every
+ * sample at its true time, whether they are a minute or a day apart. VictoriaMetrics would evaluate
+ * an expression on a grid of its own instead of refusing it, so it is detected and its export is
+ * used. With a step it is `query_range` on multiples of the step.
  *
- * Requests follow one another: query by query, and piece by piece of the range. A piece that is too
- * much for the server, or for us, is asked again in halves.
+ * Requests are made one after the other: query by query, and in pieces of the range. A piece that
+ * is too large for the server or for us is split in halves.
  */
 #include "sources/prometheus/prometheus.h"
 
@@ -24,21 +24,20 @@
 /*
  * Recognises why servers with Prometheus' API refuse a request, and what helps.
  *
- * Limits are recognised by the servers' messages: Prometheus, Thanos, Mimir and VictoriaMetrics
- * have their own. Proxies in front of them send pages, of which only statuses about load and size
- * are used.
+ * Limits are recognised by the servers' messages, which differ between Prometheus, Thanos, Mimir
+ * and VictoriaMetrics. Of proxies' HTML pages only statuses about load and size are used.
  */
 
-/* The server's own words; VictoriaMetrics repeats the request before them. */
-static const char *refusal_words(const char *said)
+/* The server's message; VictoriaMetrics repeats the request before it. */
+static const char *refusal_words(const char *message)
 {
-	const char *request = strstr(said, "requestURI: ");
-	const char *end = request ? strstr(request, "; ") : NULL;
-	return end && strncmp(said, "remoteAddr: ", 12) == 0 ? end + 2 : said;
+	const char *repeated = strstr(message, "requestURI: ");
+	const char *end = repeated ? strstr(repeated, "; ") : NULL;
+	return end && strncmp(message, "remoteAddr: ", 12) == 0 ? end + 2 : message;
 }
 
-/* Whether a shorter range may succeed; `said` is the whole body for an HTML page. */
-static bool refusal_too_much(const struct reply *reply, const char *said)
+/* Whether a shorter range may succeed; `message` is the whole body of an HTML page. */
+static bool refusal_too_much(const struct reply *reply, const char *message)
 {
 	static const char *const words[] = {"too many samples", "exceeded maximum resolution",
 		"exceeds the limit", "-search.max", "max-query-length", "timed out", "timeout"};
@@ -52,24 +51,25 @@ static bool refusal_too_much(const struct reply *reply, const char *said)
 	if (reply->status != 503 && http_error_is_page(reply))
 		return false;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strstr(said, words[i]))
+		if (strstr(message, words[i]))
 			return true;
 	return false;
 }
 
-/* Advice for an error response, where this source knows more than the generic one; or NULL. */
+/* Advice for an error response, or NULL if there is none beyond the generic one. */
 static const char *refusal_advice(
-	enum request_mode how, const struct reply *reply, const char *said)
+	enum request_mode how, const struct reply *reply, const char *message)
 {
 	bool raw = how != REQUEST_GRID;
-	if (refusal_too_much(reply, said))
+	if (refusal_too_much(reply, message))
 		return raw ? ": shorten range, or narrow query"
 			   : ": shorten range, raise step, or narrow query";
-	if (reply->status == 400 && raw && !strstr(said, "HTTPS server"))
+	if (reply->status == 400 && raw && !strstr(message, "HTTPS server"))
 		return " (without step the query must be a selector, as its raw samples are read: "
 		       "add step to the test)";
 	if (reply->status == 404 && how == REQUEST_EXPORT)
-		return ": it was taken for VictoriaMetrics; set flavor: prometheus if it is none";
+		return ": the server was taken for VictoriaMetrics; if it is not, set flavor: "
+		       "prometheus";
 	return NULL;
 }
 
@@ -77,27 +77,27 @@ enum {
 	HALVINGS_MAX = 6,
 	HALVINGS_AFTER_TIMEOUTS = 3,
 	DENSE_POINTS = 20000,
-	STARTS_STEPS = 12,  /* of a request for starts: what it costs grows with the square, */
-	STARTS_PIECES = 64, /* but more than twice as many requests are not made */
+	STARTS_STEPS = 12,  /* in one request for starts, whose cost grows with the square, */
+	STARTS_PIECES = 64, /* unless that takes more than about twice as many requests */
 };
 
 enum stage {
-	AT_FLAVOR,  /* the server is asked what it is */
-	AT_METRICS, /* one after the other */
-	AT_BUILDS,  /* which of them ran at each point */
-	AT_SEEN,    /* ... which within each step */
-	AT_STARTS,  /* ... and where one came, when that was */
+	AT_FLAVOR,  /* asks which server it is */
+	AT_METRICS, /* asks for one metric after the other */
+	AT_BUILDS,  /* asks which build ran at each point, */
+	AT_SEEN,    /* which ones ran within each step, */
+	AT_STARTS,  /* and when each of these started */
 };
 
-/* What is asked next: which query, and which piece of its range. */
+/* The state of a query: what is asked next, and for which piece of the range. */
 struct prometheus_request {
 	enum stage stage;
 	struct piece_of_range range;
 	struct prometheus_set *set;
 	struct builds *builds;           /* or NULL */
-	struct pairs said;               /* labels and the attributes they become */
+	struct pairs point_labels;       /* labels that become attributes of points */
 	size_t at;                       /* metric */
-	const struct stretch *stretches; /* whose starts are asked for */
+	const struct stretch *stretches; /* in which starts are searched */
 	size_t stretch, stretch_count;
 	const char *query, *builds_query;
 	const char *address; /* for messages, without the query */
@@ -111,14 +111,15 @@ static bool fill_query(struct query *query, const char *text, const char **out, 
 	return promql_fill_branch(query->arena, text, branch, out, error);
 }
 
-/* Whether there is a query for each metric, and each its own. */
+/* Checks that each metric has a query of its own. */
 static bool check_queries(const struct prometheus_options *options, const struct metric *metrics,
 	size_t count, struct error *error)
 {
 	size_t sharing = 0;
 	if (options->build_info && options->deployments)
 		return error_set(error, ERROR_USAGE,
-			"deployments: build_info and deployments both say what ran: give one");
+			"deployments: build_info and deployments exclude each other: set one of "
+			"them");
 	if (count == 0 && !options->query)
 		return error_set(error, ERROR_USAGE, "the test has no query");
 	if (options->query && !*options->query)
@@ -129,19 +130,18 @@ static bool check_queries(const struct prometheus_options *options, const struct
 				metrics[i].name);
 		if (!metrics[i].query && !options->query)
 			return error_set(error, ERROR_USAGE,
-				"metric \"%s\" has no query, and the test neither",
-				metrics[i].name);
+				"metric \"%s\" has no query, nor has the test", metrics[i].name);
 		sharing += !metrics[i].query;
 	}
 	if (sharing > 1)
 		return error_set(error, ERROR_USAGE,
-			"%zu metrics have no query of their own, so they would be the same: "
-			"give each one",
+			"%zu metrics have no query of their own, so they would be equal: "
+			"set a query for each",
 			sharing);
 	return true;
 }
 
-/* The end of a function's call, an aggregation's or a range's. */
+/* Whether it ends like a function call, an aggregation or a range. */
 static bool is_expression(const char *text)
 {
 	size_t length = text ? strlen(text) : 0;
@@ -162,27 +162,27 @@ static bool prometheus_check_metrics(
 	if (selector || options->step > 0)
 		return true;
 	return error_set(error, ERROR_DATA,
-		"query: without step it must be a plain selector, and this is an expression");
+		"query: without step it must be a plain selector, but this is an expression");
 }
 
-/* The query that says what ran, or NULL. */
+/* The query for builds, or NULL. */
 static const char *builds_query(const struct prometheus_options *options)
 {
 	return options->build_info ? options->build_info : options->deployments;
 }
 
-static bool find_query(struct query *query, struct prometheus_request *asking, struct error *error)
+static bool find_query(struct query *query, struct prometheus_request *request, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
-	if (asking->stage > AT_BUILDS)
+	if (request->stage > AT_BUILDS)
 		return true;
-	if (asking->stage == AT_BUILDS) {
-		if (!fill_query(query, builds_query(options), &asking->builds_query, error))
+	if (request->stage == AT_BUILDS) {
+		if (!fill_query(query, builds_query(options), &request->builds_query, error))
 			return false;
-		asking->query = asking->builds_query;
+		request->query = request->builds_query;
 		return true;
 	}
-	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
+	const struct metric *metric = query->metric_count ? &query->metrics[request->at] : NULL;
 	const char *text = metric && metric->query ? metric->query : options->query;
 	if (!check_queries(options, query->metrics, query->metric_count, error))
 		return false;
@@ -190,58 +190,60 @@ static bool find_query(struct query *query, struct prometheus_request *asking, s
 		return error_set(error, ERROR_USAGE,
 			"the test does not support branches (--branch or $BRANCH): use %%{BRANCH} "
 			"in its query");
-	return fill_query(query, text, &asking->query, error);
+	return fill_query(query, text, &request->query, error);
 }
 
-static bool ask(struct query *query, struct prometheus_request *asking, struct transfer *next,
+static bool ask(struct query *query, struct prometheus_request *request, struct transfer *next,
 	struct error *error)
 {
-	struct piece_of_range *range = &asking->range;
-	if (!find_query(query, asking, error))
+	struct piece_of_range *range = &request->range;
+	if (!find_query(query, request, error))
 		return false;
 	request_next(range);
-	asking->address = request_request(query, range, asking->query, next);
-	prometheus_set_expect(asking->set,
-		query->metric_count && asking->stage == AT_METRICS ? &query->metrics[asking->at]
-								   : NULL,
+	request->address = request_request(query, range, request->query, next);
+	prometheus_set_expect(request->set,
+		query->metric_count && request->stage == AT_METRICS ? &query->metrics[request->at]
+								    : NULL,
 		range->from, range->to);
 	if (log_enabled(LEVEL_DEBUG))
 		log_event(LEVEL_DEBUG,
 			range->how == REQUEST_GRID  ? "asking for points on a grid"
 			: range->how == REQUEST_RAW ? "asking for raw samples"
 						    : "asking for exported raw samples",
-			LOG_TEXT("test", query->test), LOG_TEXT("url", asking->address),
-			LOG_TEXT("query", asking->query), LOG_INT("from_ms", range->from),
+			LOG_TEXT("test", query->test), LOG_TEXT("url", request->address),
+			LOG_TEXT("query", request->query), LOG_INT("from_ms", range->from),
 			LOG_INT("to_ms", range->to), LOG_INT("step_ms", range->step));
 	return true;
 }
 
-/* The piece failed: with `said`, or without an answer. True if shorter ones are to be asked. */
-static bool shorten(struct prometheus_request *asking, const struct reply *reply, const char *said)
+/* A piece failed, with a message or without an answer. Returns true if it is to be asked
+ * again in halves. */
+static bool split_piece(
+	struct prometheus_request *request, const struct reply *reply, const char *message)
 {
 	bool timeout = reply->status == 503 || reply->status == 504;
-	if (asking->stage == AT_STARTS || (asking->stage == AT_SEEN && timeout) ||
-		!refusal_too_much(reply, said) ||
-		asking->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
-		!request_halve(&asking->range))
+	if (request->stage == AT_STARTS || (request->stage == AT_SEEN && timeout) ||
+		!refusal_too_much(reply, message) ||
+		request->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
+		!request_halve(&request->range))
 		return false;
-	asking->halvings++;
-	asking->range.to = asking->range.from; /* nothing of it was had */
+	request->halvings++;
+	request->range.to = request->range.from; /* nothing of it was received */
 	return true;
 }
 
-static enum step http_error(struct query *query, struct prometheus_request *asking,
-	const struct reply *reply, const char *said, struct error *error)
+static enum step http_error(struct query *query, struct prometheus_request *request,
+	const struct reply *reply, const char *message, struct error *error)
 {
 	bool page = http_error_is_page(reply);
 	const char *line =
-		page ? reply->body : http_error_line(query->arena, reply, refusal_words(said));
-	if (shorten(asking, reply, line))
+		page ? reply->body : http_error_line(query->arena, reply, refusal_words(message));
+	if (split_piece(request, reply, line))
 		return STEP_DONE;
-	const char *advice = refusal_advice(asking->range.how, reply, line);
+	const char *advice = refusal_advice(request->range.how, reply, line);
 	if (!page || !refusal_too_much(reply, line))
-		return http_error_answer(asking->address, reply, line, advice, error);
-	error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", asking->address,
+		return http_error_answer(request->address, reply, line, advice, error);
+	error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", request->address,
 		reply->status, advice);
 	return STEP_FAILED;
 }
@@ -257,15 +259,15 @@ static void notice_once(
 	query_notice(query, "%s", notice);
 }
 
-static bool take_warnings(struct query *query, const struct prometheus_request *asking,
+static bool take_warnings(struct query *query, const struct prometheus_request *request,
 	const struct reply *reply, const struct answer *answer, struct error *error)
 {
 	const struct prometheus_server *server = query->server;
 	if (answer->lacking && !server->partial_response)
 		return error_set(error, ERROR_DATA,
-			"%s: the answer may lack data: %s (partial_response: allow takes it "
-			"nevertheless)",
-			asking->address, http_error_line(query->arena, reply, answer->lacking));
+			"%s: the answer may lack data: %s (partial_response: allow accepts it "
+			"anyway)",
+			request->address, http_error_line(query->arena, reply, answer->lacking));
 	if (answer->lacking)
 		notice_once(query, reply, "warns", answer->lacking);
 	for (size_t i = 0; i < answer->warnings.count; i++)
@@ -276,58 +278,58 @@ static bool take_warnings(struct query *query, const struct prometheus_request *
 		return true;
 	if (!server->partial_response)
 		return error_set(error, ERROR_DATA,
-			"%s: the answer lacks data, as a part of the cluster does not answer "
-			"(partial_response: allow takes it nevertheless)",
-			asking->address);
-	notice_once(query, reply, "warns", "the answer lacks data of a part of the cluster");
+			"%s: the answer lacks data, since part of the cluster does not respond "
+			"(partial_response: allow accepts it anyway)",
+			request->address);
+	notice_once(query, reply, "warns", "the answer lacks the data of part of the cluster");
 	return true;
 }
 
-/* An error's data, where a server sends some, are not points: its piece may be asked again. */
-static void take_nothing(void *context, const struct answer_series *series)
+/* Ignores the data that some servers send with an error: the piece may be asked again. */
+static void ignore_series(void *context, const struct answer_series *series)
 {
 	(void)context;
 	(void)series;
 }
 
-static bool check_builds(const struct prometheus_request *asking, struct error *error)
+static bool check_builds(const struct prometheus_request *request, struct error *error)
 {
-	if (!asking->builds || !builds_overflow(asking->builds))
+	if (!request->builds || !builds_overflow(request->builds))
 		return true;
 	return error_set(error, ERROR_DATA,
-		"build_info has more than %d series or %d samples, or the query gives too many "
-		"series for so many: shorten range, or narrow one of them",
+		"build_info has more than %d series or %d samples, or the query returns too many "
+		"series to match them: shorten range, or narrow one of the queries",
 		BUILDS_MAX, BUILDS_SAMPLES_MAX);
 }
 
 /* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct prometheus_request *asking = query->state;
-	answer_take *take = reply->status != 200         ? take_nothing
-			    : asking->stage == AT_STARTS ? builds_take_starts
-			    : asking->stage == AT_SEEN   ? builds_take_seen
-			    : asking->stage == AT_BUILDS ? builds_take
-							 : prometheus_set_take;
-	void *taker = asking->stage >= AT_BUILDS ? (void *)asking->builds : asking->set;
+	struct prometheus_request *request = query->state;
+	answer_take *take = reply->status != 200          ? ignore_series
+			    : request->stage == AT_STARTS ? builds_take_starts
+			    : request->stage == AT_SEEN   ? builds_take_seen
+			    : request->stage == AT_BUILDS ? builds_take
+							  : prometheus_set_take;
+	void *taker = request->stage >= AT_BUILDS ? (void *)request->builds : request->set;
 	struct answer answer = {0};
 	if (reply->kind != REPLY_ANSWER) {
-		if (shorten(asking, reply, ""))
+		if (split_piece(request, reply, ""))
 			return STEP_DONE;
 		error_set(error, ERROR_DATA, "%s%s", reply->problem,
 			reply->kind == REPLY_TOO_BIG ? ": shorten range, or narrow query" : "");
 		return STEP_FAILED;
 	}
 	if (http_error_is_page(reply))
-		return http_error(query, asking, reply, "", error);
-	bool exported = asking->range.how == REQUEST_EXPORT;
+		return http_error(query, request, reply, "", error);
+	bool exported = request->range.how == REQUEST_EXPORT;
 	if (exported && reply->status != 200)
-		return http_error(query, asking, reply, reply->body, error);
+		return http_error(query, request, reply, reply->body, error);
 	if (exported && reply->open_ended) {
 		error_set(error, ERROR_DATA,
-			"%s: the exported lines may have been cut, as the server, or a proxy "
-			"before it, does not say where they end: give the test a step",
-			asking->address);
+			"%s: the export may be truncated, since the server, or a proxy "
+			"in front of it, does not say where it ends: set step in the test",
+			request->address);
 		return STEP_FAILED;
 	}
 	bool read =
@@ -335,44 +337,44 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 			 : answer_read(query->arena, reply->body, reply->length, take, taker,
 				   &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
-		return http_error(query, asking, reply,
+		return http_error(query, request, reply,
 			read && answer.failure ? answer.failure : reply->body, error);
 	if (!read) {
-		error_prefix(error, "%s: ", asking->address);
+		error_prefix(error, "%s: ", request->address);
 		return STEP_FAILED;
 	}
 	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0)) {
-		error_set(error, ERROR_DATA, "%s: the query gives a %s and no series over time",
-			asking->address,
+		error_set(error, ERROR_DATA,
+			"%s: the query returns a %s instead of series over time", request->address,
 			answer.type ? http_error_line(query->arena, reply, answer.type)
 				    : "nothing");
 		return STEP_FAILED;
 	}
-	if (!take_warnings(query, asking, reply, &answer, error) ||
-		!prometheus_set_check(asking->set, error))
+	if (!take_warnings(query, request, reply, &answer, error) ||
+		!prometheus_set_check(request->set, error))
 		return STEP_FAILED;
-	return check_builds(asking, error) ? STEP_DONE : STEP_FAILED;
+	return check_builds(request, error) ? STEP_DONE : STEP_FAILED;
 }
 
-static void notice_labels(struct query *query, const struct prometheus_request *asking)
+static void notice_labels(struct query *query, const struct prometheus_request *request)
 {
 	const struct prometheus_options *options = query->options;
 	const char *option = options->build_info ? "build_info" : "deployments";
-	if (asking->builds) {
-		if (builds_count(asking->builds, false) == 0)
-			query_notice(query, "%s gives no data in the range", option);
-		else if (builds_count(asking->builds, true) == 0)
+	if (request->builds) {
+		if (builds_count(request->builds, false) == 0)
+			query_notice(query, "%s returns no data in the range", option);
+		else if (builds_count(request->builds, true) == 0)
 			query_notice(query, "no series of %s has the label \"%s\"", option,
-				asking->said.items[0].key);
+				request->point_labels.items[0].key);
 		return;
 	}
-	for (size_t i = 0; i < asking->said.count; i++)
-		if (!prometheus_set_said(asking->set, i))
-			query_notice(
-				query, "no series has the label \"%s\"", asking->said.items[i].key);
+	for (size_t i = 0; i < request->point_labels.count; i++)
+		if (!prometheus_set_has_label(request->set, i))
+			query_notice(query, "no series has the label \"%s\"",
+				request->point_labels.items[i].key);
 }
 
-/* Nobody has that many builds: somebody forgot the step. */
+/* So many points are not results of builds: probably the step was forgotten. */
 static void notice_density(struct query *query)
 {
 	char apart[WHEN_TEXT];
@@ -387,17 +389,17 @@ static void notice_density(struct query *query)
 			apart_ms = (apart_ms + 500) / 1000 * 1000;
 		query_notice(query,
 			"%s has %zu raw samples, one every %s: with a step there are fewer points, "
-			"and changes are found in what is averaged by the query",
+			"and changes are searched for in what the query averages",
 			series->name, n, when_format_duration(apart_ms, apart));
 		return;
 	}
 }
 
-/* What a point tells of. Results of a build that are labelled with it tell of nothing else. */
-static void set_windows(struct query *query, const struct prometheus_request *asking)
+/* Sets how much time a point covers. Results labelled with a build cover nothing else. */
+static void set_windows(struct query *query, const struct prometheus_request *request)
 {
 	const struct prometheus_options *options = query->options;
-	bool labelled = asking->said.count > 0 && !asking->builds;
+	bool labelled = request->point_labels.count > 0 && !request->builds;
 	for (size_t i = 0; i < query->data.count && !labelled; i++) {
 		struct series *series = &query->data.series[i];
 		const char *text = series->metric->query ? series->metric->query : options->query;
@@ -407,129 +409,131 @@ static void set_windows(struct query *query, const struct prometheus_request *as
 }
 
 static enum step finish(
-	struct query *query, const struct prometheus_request *asking, struct error *error)
+	struct query *query, const struct prometheus_request *request, struct error *error)
 {
-	size_t histograms = prometheus_set_histograms(asking->set);
-	query->data = prometheus_set_dataset(asking->set, asking->builds);
-	set_windows(query, asking);
-	if (!check_builds(asking, error))
+	size_t histograms = prometheus_set_histograms(request->set);
+	query->data = prometheus_set_dataset(request->set, request->builds);
+	set_windows(query, request);
+	if (!check_builds(request, error))
 		return STEP_FAILED;
 	if (histograms > 0)
 		query_notice(query,
-			"%zu native histograms were left out: ask for histogram_quantile() or "
+			"%zu native histograms were left out: query histogram_quantile() or "
 			"histogram_count() of them",
 			histograms);
-	if (asking->range.how != REQUEST_GRID)
+	if (request->range.how != REQUEST_GRID)
 		notice_density(query);
 	if (query->data.count == 0)
 		query_notice(query, "no data: %s",
-			asking->range.how != REQUEST_GRID
+			request->range.how != REQUEST_GRID
 				? "no series matches the selector, or none has samples in the range"
-				: "the query gives nothing in the range (a point is found if a "
+				: "the query returns nothing in the range (a point is found if a "
 				  "sample is at "
 				  "most 5 minutes older; without step raw samples are read)");
 	else if (!query->listing)
-		notice_labels(query, asking);
+		notice_labels(query, request);
 	return STEP_DONE;
 }
 
-/* Goes to the stretch of that number, or says that there is none. */
-static bool to_stretch(struct prometheus_request *asking, size_t number)
+/* Goes to that stretch; false if there is none. */
+static bool go_to_stretch(struct prometheus_request *request, size_t number)
 {
-	struct piece_of_range *range = &asking->range;
-	asking->stretch = number;
-	if (number == asking->stretch_count)
+	struct piece_of_range *range = &request->range;
+	request->stretch = number;
+	if (number == request->stretch_count)
 		return false;
-	range->begin = range->from = asking->stretches[number].from;
-	range->end = asking->stretches[number].to;
+	range->begin = range->from = request->stretches[number].from;
+	range->end = request->stretches[number].to;
 	return true;
 }
 
-/* On to when builds were first seen, where they can have come; false if there is nothing to ask. */
-static bool to_starts(struct prometheus_request *asking, bool narrow)
+/* Begins to search for starts of builds; false if there is nothing to ask. */
+static bool search_starts(struct prometheus_request *request, bool narrow)
 {
-	struct piece_of_range *range = &asking->range;
+	struct piece_of_range *range = &request->range;
 	int64_t steps = 0;
-	asking->stretches = builds_stretches(
-		asking->builds, range->begin, range->end, narrow, &asking->stretch_count);
-	for (size_t i = 0; i < asking->stretch_count; i++)
-		steps += (asking->stretches[i].to - asking->stretches[i].from) / range->step;
+	request->stretches = builds_stretches(
+		request->builds, range->begin, range->end, narrow, &request->stretch_count);
+	for (size_t i = 0; i < request->stretch_count; i++)
+		steps += (request->stretches[i].to - request->stretches[i].from) / range->step;
 	steps = (steps + STARTS_PIECES - 1) / STARTS_PIECES;
 	range->limit = range->step * (steps > STARTS_STEPS ? steps : STARTS_STEPS);
-	asking->query = builds_starts_query(asking->builds, asking->builds_query);
-	asking->stage = AT_STARTS;
-	return asking->query && to_stretch(asking, 0);
+	request->query = builds_starts_query(request->builds, request->builds_query);
+	request->stage = AT_STARTS;
+	return request->query && go_to_stretch(request, 0);
 }
 
-/* The builds at each point are known. */
-static bool advance_builds(const struct query *query, struct prometheus_request *asking)
+/* Called when the builds at each point are known. */
+static bool advance_builds(const struct query *query, struct prometheus_request *request)
 {
 	const struct prometheus_options *options = query->options;
 	if (options->step == 0 || options->deployments)
 		return false;
-	prometheus_set_expect_builds(asking->set, asking->builds);
-	asking->query = builds_seen_query(asking->builds, asking->builds_query);
-	asking->stage = AT_SEEN;
-	return asking->query || to_starts(asking, false);
+	prometheus_set_expect_builds(request->set, request->builds);
+	request->query = builds_seen_query(request->builds, request->builds_query);
+	request->stage = AT_SEEN;
+	return request->query || search_starts(request, false);
 }
 
-/* Moves on to the next piece or query; false if all was asked. */
-static bool advance(const struct query *query, struct prometheus_request *asking)
+/* Moves on to the next piece or query; false at the end. */
+static bool advance(const struct query *query, struct prometheus_request *request)
 {
-	struct piece_of_range *range = &asking->range;
+	struct piece_of_range *range = &request->range;
 	range->from = range->to;
 	if (range->from < range->end)
 		return true;
 	range->from = range->begin;
-	switch (asking->stage) {
-	case AT_BUILDS: return advance_builds(query, asking);
-	case AT_SEEN: return to_starts(asking, true);
-	case AT_STARTS: return to_stretch(asking, asking->stretch + 1);
+	switch (request->stage) {
+	case AT_BUILDS: return advance_builds(query, request);
+	case AT_SEEN: return search_starts(request, true);
+	case AT_STARTS: return go_to_stretch(request, request->stretch + 1);
 	case AT_FLAVOR:
 	case AT_METRICS: break;
 	}
-	if (++asking->at < query->metric_count)
+	if (++request->at < query->metric_count)
 		return true;
-	asking->stage = AT_BUILDS;
-	return asking->builds;
+	request->stage = AT_BUILDS;
+	return request->builds;
 }
 
 /*
- * A query failed that only makes deployments more precise. If the server does not understand it
- * (400), load is not the reason: then each step is examined. False if there is nothing left to ask.
+ * Continues after a failed query that would only have made deployments more precise. If the server
+ * does not understand it (400), load is not the reason, so each step is searched. False if there is
+ * nothing left to ask.
  */
-static bool do_without(
-	struct query *query, struct prometheus_request *asking, int status, const char *why)
+static bool continue_without(
+	struct query *query, struct prometheus_request *request, int status, const char *why)
 {
-	bool seen = asking->stage == AT_SEEN;
+	bool seen = request->stage == AT_SEEN;
 	if (!seen || status != 400)
-		query_notice(query, "deployments are known no closer than to the step%s: %.300s",
+		query_notice(query, "deployment times are only known to the step%s: %.300s",
 			seen ? ", if another one followed within it" : "", why);
-	asking->range.from = asking->range.begin;
-	return seen && to_starts(asking, status != 400);
+	request->range.from = request->range.begin;
+	return seen && search_starts(request, status != 400);
 }
 
 static bool start(struct query *query, struct error *error)
 {
 	const struct endpoint *endpoint = query->server;
 	const struct prometheus_options *options = query->options;
-	struct prometheus_request *asking = query->state =
-		arena_alloc(query->arena, sizeof *asking);
-	asking->stage = AT_METRICS;
+	struct prometheus_request *request = query->state =
+		arena_alloc(query->arena, sizeof *request);
+	request->stage = AT_METRICS;
 	if (!endpoint || !endpoint->url)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
-	asking->said = prometheus_said(query);
+	request->point_labels = prometheus_point_labels(query);
 	bool builds = builds_query(options) != NULL;
-	asking->set = prometheus_set_new(query->arena, builds ? (struct pairs){0} : asking->said,
-		options->step > 0, endpoint->max_points);
+	request->set =
+		prometheus_set_new(query->arena, builds ? (struct pairs){0} : request->point_labels,
+			options->step > 0, endpoint->max_points);
 	if (builds && !query->listing)
-		asking->builds = builds_new(
-			query->arena, asking->said, options->step, options->deployments != NULL);
-	return request_range(query, &asking->range, error) && find_query(query, asking, error);
+		request->builds = builds_new(query->arena, request->point_labels, options->step,
+			options->deployments != NULL);
+	return request_range(query, &request->range, error) && find_query(query, request, error);
 }
 
-/* What the server is as far as is known; FLAVOR_AUTO: it is to be asked. */
+/* The kind of server as far as known; FLAVOR_AUTO: it has to be asked. */
 static int known_flavor(const struct query *query)
 {
 	const struct prometheus_server *server = query->server;
@@ -539,8 +543,8 @@ static int known_flavor(const struct query *query)
 }
 
 /* Old servers and proxies do not support this request. Any other failure says nothing about the
- * server, and a wrong guess about VictoriaMetrics would misread expressions. */
-static enum step learn_flavor(struct query *query, struct prometheus_request *asking,
+ * server, and a wrong guess would misread expressions of VictoriaMetrics. */
+static enum step learn_flavor(struct query *query, struct prometheus_request *request,
 	const struct reply *reply, struct error *error)
 {
 	int status = reply->status;
@@ -549,7 +553,7 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *as
 		return STEP_FAILED;
 	}
 	if (status != 200 && status != 400 && status != 404 && status != 405 && status != 501)
-		return http_error_answer(asking->address, reply,
+		return http_error_answer(request->address, reply,
 			http_error_line(query->arena, reply, refusal_words(reply->body)),
 			status == 403 ? ": check username and password, or bearer_token; if only "
 					"queries are allowed there, set flavor"
@@ -558,11 +562,11 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *as
 	bool victoria =
 		status == 200 && request_is_victoria(query->arena, reply->body, reply->length);
 	if (victoria)
-		asking->range.how = REQUEST_EXPORT;
+		request->range.how = REQUEST_EXPORT;
 	if (query->server_flavor)
 		atomic_store(query->server_flavor,
 			victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
-	asking->stage = AT_METRICS;
+	request->stage = AT_METRICS;
 	return STEP_DONE;
 }
 
@@ -570,39 +574,39 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 {
 	if (!start(query, error))
 		return STEP_FAILED;
-	struct prometheus_request *asking = query->state;
+	struct prometheus_request *request = query->state;
 	int flavor = known_flavor(query);
-	if (asking->range.begin >= asking->range.end)
-		return finish(query, asking, error);
-	if (asking->range.how == REQUEST_RAW && flavor == FLAVOR_VICTORIAMETRICS)
-		asking->range.how = REQUEST_EXPORT;
-	if (asking->range.how == REQUEST_RAW && flavor == FLAVOR_AUTO) {
-		asking->stage = AT_FLAVOR;
-		asking->address = request_flavor(query, next);
+	if (request->range.begin >= request->range.end)
+		return finish(query, request, error);
+	if (request->range.how == REQUEST_RAW && flavor == FLAVOR_VICTORIAMETRICS)
+		request->range.how = REQUEST_EXPORT;
+	if (request->range.how == REQUEST_RAW && flavor == FLAVOR_AUTO) {
+		request->stage = AT_FLAVOR;
+		request->address = request_flavor(query, next);
 		return STEP_TRANSFER;
 	}
-	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
+	return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 static enum step prometheus_step(
 	struct query *query, const struct reply *last, struct transfer *next, struct error *error)
 {
-	struct prometheus_request *asking = query->state;
+	struct prometheus_request *request = query->state;
 	if (!last)
 		return begin(query, next, error);
-	if (asking->stage == AT_FLAVOR) {
-		if (learn_flavor(query, asking, last, error) == STEP_FAILED)
+	if (request->stage == AT_FLAVOR) {
+		if (learn_flavor(query, request, last, error) == STEP_FAILED)
 			return STEP_FAILED;
-		return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
+		return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;
 	}
 	bool taken = take_answer(query, last, error) == STEP_DONE;
-	if (!taken && asking->stage <= AT_BUILDS)
+	if (!taken && request->stage <= AT_BUILDS)
 		return STEP_FAILED;
-	bool more = taken ? advance(query, asking)
-			  : do_without(query, asking, last->status, error->text);
+	bool more = taken ? advance(query, request)
+			  : continue_without(query, request, last->status, error->text);
 	if (!more)
-		return finish(query, asking, error);
-	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
+		return finish(query, request, error);
+	return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 const struct source prometheus_source = {

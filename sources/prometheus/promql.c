@@ -1,5 +1,5 @@
 /*
- * One walk over the query that knows quotes, their escapes and comments, as PromQL's lexer does.
+ * Both parts walk the query once and know quotes, escapes and comments as PromQL's lexer does.
  */
 #include "sources/prometheus/promql.h"
 
@@ -14,7 +14,7 @@ struct walk {
 	const char *at;
 	char quote;   /* the open one, or 0 */
 	bool pattern; /* the quotes hold a regular expression */
-	char before;  /* the last character but blanks, outside of quotes */
+	char before;  /* the last non-blank character outside of quotes */
 };
 
 bool promql_has_branch(const char *query)
@@ -22,7 +22,7 @@ bool promql_has_branch(const char *query)
 	return strstr(query, variable);
 }
 
-/* A byte within quotes. */
+/* Writes a byte within quotes. */
 static void write_escaped(struct buf *out, char c, const struct walk *walk)
 {
 	if (walk->pattern && strchr("\\.+*?()|[]{}^$", c))
@@ -43,7 +43,8 @@ static bool write_branch(
 	if (walk->quote == '`') {
 		if (strpbrk(branch, walk->pattern ? "`\\.+*?()|[]{}^$" : "`"))
 			return error_set(error, ERROR_USAGE,
-				"branch \"%s\" cannot stand within backquotes: use quotes in query",
+				"branch \"%s\" cannot be inserted within backquotes: use quotes in "
+				"query",
 				branch);
 		buf_text(out, branch);
 		return true;
@@ -65,7 +66,7 @@ static bool write_branch(
 	return true;
 }
 
-/* Copies what is next: a character, an escape or a comment. */
+/* Copies the next character, escape or comment. */
 static void walk_on(struct walk *walk, struct buf *out)
 {
 	const char *at = walk->at;
@@ -112,8 +113,8 @@ enum { REACH_NESTING_MAX = 100 };
 
 static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
 
-/* Operands in brackets: the longest of those that are done, and the last one, which what follows
- * (a range, an offset) belongs to. -1: no range in it. */
+/* Operands in brackets: the longest of the finished ones, and the last one, to which a following
+ * range or offset belongs. -1: no range in it. */
 struct operands {
 	int64_t longest, last;
 };
@@ -146,7 +147,7 @@ static void skip_blanks(struct reach *reach)
 	}
 }
 
-/* Behind the closing quote, or the end. */
+/* Skips past the closing quote, or to the end. */
 static void skip_quotes(struct reach *reach)
 {
 	char quote = *reach->at++;
@@ -166,7 +167,7 @@ static void skip_labels(struct reach *reach)
 	reach->at += *reach->at ? 1 : 0;
 }
 
-/* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps), in ms; what is no duration is 0. */
+/* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps) in ms; 0 if it is not a duration. */
 static int64_t read_reach(struct reach *reach)
 {
 	static const struct {
@@ -211,7 +212,7 @@ static void read_range(struct reach *reach, struct operands *operands)
 	reach->at += *reach->at ? 1 : 0;
 }
 
-/* Labels of a grouping say nothing of time. */
+/* The labels of a grouping do not affect the reach. */
 static void skip_grouping(struct reach *reach)
 {
 	skip_blanks(reach);
@@ -235,7 +236,7 @@ static bool is_one_of(const char *text, size_t length, const char *const *words)
 	return false;
 }
 
-/* An offset forward makes nothing reach further back. */
+/* A negative offset does not make anything reach further back. */
 static void read_word(struct reach *reach, struct operands *operands)
 {
 	static const char *const groupings[] = {

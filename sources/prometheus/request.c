@@ -1,6 +1,6 @@
 /*
- * Raw samples come from an instant query of `selector[range]`, or from VictoriaMetrics' export; a
- * grid comes from `query_range`. All of them can be asked in pieces of time.
+ * Raw samples come from an instant query of `selector[range]` or from VictoriaMetrics' export,
+ * points on a grid from `query_range`. Each can be requested in pieces of time.
  */
 #include "sources/prometheus/request.h"
 
@@ -18,7 +18,7 @@ enum {
 
 static const int64_t year = INT64_C(365) * 24 * 3600 * 1000;
 
-/* Rounds up to a multiple, for times before 1970 too. */
+/* Rounds up to a multiple, also before 1970. */
 static int64_t round_up(int64_t value, int64_t step)
 {
 	int64_t rest = value % step;
@@ -27,7 +27,7 @@ static int64_t round_up(int64_t value, int64_t step)
 	return rest > 0 ? value - rest + step : value - rest;
 }
 
-/* A year; of a grid what one answer can hold. */
+/* A year; for a grid at most what one answer can hold. */
 static int64_t default_range(int64_t step)
 {
 	return step == 0 || step > year / PIECE_POINTS ? year : step * PIECE_POINTS;
@@ -88,7 +88,7 @@ static void write_seconds(struct buf *out, const char *name, int64_t ms)
 		buf_printf(out, ".%03d", (int)(ms % 1000));
 }
 
-/* The server is to give up before we do, so that it can say why. */
+/* The server shall time out before we do, so that it can say why. */
 static void write_timeout(struct buf *out, const struct query *query)
 {
 	const struct endpoint *endpoint = query->server;
@@ -103,7 +103,7 @@ static const char *write_parameters(
 	transfer_encode(&out, promql);
 	switch (range->how) {
 	case REQUEST_RAW:
-		if (strchr(promql, '#')) /* a comment's end */
+		if (strchr(promql, '#')) /* ends a comment */
 			transfer_encode(&out, "\n");
 		buf_printf(&out, "%%5B%lldms%%5D", (long long)(range->to - range->from));
 		write_seconds(&out, "time", range->to - 1);
@@ -184,8 +184,8 @@ static bool read_key(struct parse *parse, const char *key)
 	return parse_object(parse, read_data_key);
 }
 
-/* Prometheus, Thanos and Mimir name their revision and more; VictoriaMetrics a version, or nothing.
- */
+/* Prometheus, Thanos and Mimir report their revision and more; VictoriaMetrics only a version, or
+ * nothing. */
 bool request_is_victoria(struct arena *arena, const char *text, size_t length)
 {
 	struct build_info info = {0};

@@ -1,8 +1,8 @@
 /*
- * A series is found again by its metric and its labels, written as one text, in a hash table.
- * Pieces of one series, in time or in what is said about its points, are joined at the end. Most
- * answers have the same time stamps in all series; a piece whose stamps are those of the piece
- * before borrows them, so such an answer costs eight bytes a point.
+ * Series are looked up by metric and labels, written as one text, in a hash table. Pieces of a
+ * series, which differ in time or in the attributes of their points, are joined at the end. In most
+ * answers all series have the same time stamps; a piece with the same stamps as the piece before
+ * shares them, so such an answer needs eight bytes per point.
  */
 #include "sources/prometheus/series_set.h"
 
@@ -15,14 +15,14 @@
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
 struct prometheus_set *prometheus_set_new(
-	struct arena *arena, struct pairs said, bool grid, int64_t max_points)
+	struct arena *arena, struct pairs point_labels, bool grid, int64_t max_points)
 {
 	struct prometheus_set *set = arena_alloc(arena, sizeof *set);
 	set->arena = arena;
-	set->said = said;
+	set->point_labels = point_labels;
 	set->grid = grid;
 	set->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
-	set->was_said = arena_array(arena, said.count, sizeof(bool));
+	set->label_seen = arena_array(arena, point_labels.count, sizeof(bool));
 	set->last = &set->found;
 	set->by_identity.arena = set->families.arena = arena;
 	return set;
@@ -41,21 +41,21 @@ size_t prometheus_set_histograms(const struct prometheus_set *set)
 	return set->histograms;
 }
 
-bool prometheus_set_said(const struct prometheus_set *set, size_t label)
+bool prometheus_set_has_label(const struct prometheus_set *set, size_t label)
 {
-	return set->was_said[label];
+	return set->label_seen[label];
 }
 
 bool prometheus_set_check(const struct prometheus_set *set, struct error *error)
 {
 	if (set->too_long)
 		return error_set(error, ERROR_DATA,
-			"%.300s has more points than max_points, %zu: shorten range, or ask with a "
-			"step, or a longer one",
+			"%.300s has more points than max_points, %zu: shorten range, or set a "
+			"step or a longer one",
 			set->too_long->identity, set->max_points);
 	if (set->too_many)
 		return error_set(error, ERROR_DATA,
-			"the query gives more than %d series or %d points: narrow it, shorten "
+			"the query returns more than %d series or %d points: narrow it, shorten "
 			"range, or raise step",
 			SERIES_MAX, POINTS_MAX);
 	return true;
@@ -83,7 +83,7 @@ static struct family *family_add(
 	return family;
 }
 
-/* The family of the expected metric, or that of the series' own name. */
+/* The family of the expected metric, or of the series' own name. */
 static struct family *family_of(struct prometheus_set *set, const struct answer_series *series)
 {
 	const struct metric *metric = set->metric;
@@ -112,23 +112,23 @@ static void family_join(
 	}
 }
 
-/* The labels that name the series: neither said ones nor empty ones. */
+/* The labels that name the series: not empty, and no point labels. */
 static size_t naming_labels(
 	const struct prometheus_set *set, const struct answer_series *series, struct pair *out)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < series->label_count; i++) {
 		const struct pair *label = &series->labels[i];
-		bool said = false;
-		for (size_t k = 0; k < set->said.count && !said; k++)
-			said = strcmp(set->said.items[k].key, label->key) == 0;
-		if (!said && *label->value)
+		bool of_points = false;
+		for (size_t k = 0; k < set->point_labels.count && !of_points; k++)
+			of_points = strcmp(set->point_labels.items[k].key, label->key) == 0;
+		if (!of_points && *label->value)
 			out[count++] = *label;
 	}
 	return count;
 }
 
-/* `key`: the family's address, a blank, the identity. */
+/* `key`: the family's address, a space, the identity. */
 static struct collected_series *found_add(struct prometheus_set *set, struct family *family,
 	const struct buf *key, const struct pair *labels, size_t count)
 {
@@ -149,7 +149,7 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 	return found;
 }
 
-/* What is met again costs nothing: the results of each build come as a series of their own. */
+/* Known series need no memory: the results of each build come as a series of their own. */
 static struct collected_series *find(struct prometheus_set *set, const struct answer_series *series)
 {
 	struct family *family = family_of(set, series);
@@ -165,24 +165,25 @@ static struct collected_series *find(struct prometheus_set *set, const struct an
 	return found;
 }
 
-/* What the series' labels say about its points; NULL if nothing. */
-static const char **find_said(struct prometheus_set *set, const struct answer_series *series)
+/* The attributes of the series' points; NULL if it has none. */
+static const char **find_attributes(struct prometheus_set *set, const struct answer_series *series)
 {
-	const char **said = NULL;
-	for (size_t i = 0; i < set->said.count; i++) {
-		const char *value =
-			label_value(series->labels, series->label_count, set->said.items[i].key);
+	const char **attributes = NULL;
+	for (size_t i = 0; i < set->point_labels.count; i++) {
+		const char *value = label_value(
+			series->labels, series->label_count, set->point_labels.items[i].key);
 		if (!*value)
 			continue;
-		if (!said)
-			said = arena_array(set->arena, set->said.count, sizeof *said);
-		said[i] = value;
-		set->was_said[i] = true;
+		if (!attributes)
+			attributes = arena_array(
+				set->arena, set->point_labels.count, sizeof *attributes);
+		attributes[i] = value;
+		set->label_seen[i] = true;
 	}
-	return said;
+	return attributes;
 }
 
-/* Room for n more points of the series. */
+/* Whether there is room for n more points of the series. */
 static bool has_room(struct prometheus_set *set, const struct collected_series *found, size_t n)
 {
 	if (n > set->max_points - found->n)
@@ -223,7 +224,7 @@ void prometheus_set_take(void *context, const struct answer_series *series)
 	piece->values = arena_array(set->arena, n, sizeof *piece->values);
 	for (size_t i = 0; i < n; i++)
 		piece->values[i] = series->values[begin + i] * found->family->metric->scale;
-	piece->said = find_said(set, series);
+	piece->attributes = find_attributes(set, series);
 	*found->last = piece;
 	found->last = &piece->next;
 	found->n += n;

@@ -1,6 +1,6 @@
 /*
- * The state that prometheus_set_take builds and prometheus_set_dataset turns into series; private
- * to them.
+ * The state that prometheus_set_take builds up and prometheus_set_dataset turns into series;
+ * private to them.
  */
 #ifndef SOURCES_PROMETHEUS_SERIES_SET_H
 #define SOURCES_PROMETHEUS_SERIES_SET_H
@@ -13,13 +13,14 @@ struct piece {
 	size_t n;
 	int64_t *times;
 	double *values;
-	const char **said; /* the piece's attributes, one for each said label, or NULL */
+	const char *
+		*attributes; /* the attributes of its points, one for each point label, or NULL */
 };
 
-/* The series of one metric, and which labels of the first one all others have too. */
+/* The series of one metric, and which labels of the first one all others share. */
 struct family {
 	const struct metric *metric;
-	size_t rank; /* its metric's place where that is configured */
+	size_t rank; /* order of configured metrics */
 	const struct collected_series *first;
 	bool *common;
 };
@@ -36,15 +37,15 @@ struct collected_series {
 
 struct prometheus_set {
 	struct arena *arena;
-	struct pairs said;
-	bool *was_said; /* one for each: a series had the label */
-	bool grid;      /* points of one time: one of them */
+	struct pairs point_labels;
+	bool *label_seen; /* for each point label: some series had it */
+	bool grid;        /* keep one of several points with the same time */
 	int64_t from, to;
 	const struct metric *metric; /* NULL: by name */
 	struct collected_series *found, **last;
 	size_t count;
 	struct dict by_identity;    /* -> struct collected_series */
-	const struct piece *before; /* the piece taken last */
+	const struct piece *before; /* the previous piece */
 	struct dict families;       /* -> struct family, by the metric's name */
 	size_t histograms, points;
 	size_t max_points; /* of one series */

@@ -135,7 +135,7 @@ def test_several_files(hunter, tmp_path):
     assert [line.split("\t")[0] for line in result.out.splitlines()] == ["a.txt:50", "b.txt:30"]
     assert "missing.txt: no such file" in result.err
     assert "bad.txt:1:" in result.err
-    assert ".: can not be read: Is a directory" in result.err
+    assert ".: cannot be read: Is a directory" in result.err
 
 
 def test_jsonl_from_text(hunter, tmp_path):

@@ -163,7 +163,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     (fleet,) = about(slack, '3 of 12 series of test \\"fleet\\" ended at ')
     assert f"ended at <!date^{hour_of(ENDS).timestamp():.0f}^" in fleet and f"|{hour_of(ENDS):%Y-%m-%d %H:%M:%S} +0000>: region=ap" in fleet
     (mars,) = about(slack, 'test \\"mars\\" has failed since')
-    assert "the query returns no series: no data: the query gives nothing in the range" in mars
+    assert "the query returns no series: no data: the query returns nothing in the range" in mars
 
     (runner,) = about(slack, "runner-7: 10 of 10 series +8")
     assert f"{hour_of(RUNNER):%Y-%m-%d %H:%M}" in runner and "the same tests elsewhere unchanged: probably the environment" in runner

@@ -119,7 +119,7 @@ FAIL = {
     "limit_hour": "status 429: not now",
     "limit_ever": "status 429: slow down",
     "redirect": r"which is not shown \(answered by http://127\.0\.0\.1:\d+ after a redirect, without credentials\)",
-    "loop": "status 302: a redirect that is not followed",
+    "loop": "status 302: a redirect, which is not followed",
 }
 # What succeeds when it is asked again, and after how many seconds at least.
 AGAIN = {"then_good": 0.2, "busy": 0.2, "limit": 0.2, "limit_zero": 0.2, "limit_one": 0.95, "limit_date": 0.95,

@@ -256,11 +256,11 @@ def test_what_gives_nothing_is_explained(hunter, tmp_path, server):
   tags: {type: graphite, target: "seriesByTag('name=disk.free')"}
 """)
     found = analyze(hunter, "broken")
-    assert found.code == 3 and "the server gives nothing: ( is not closed (character 6)" in found.err
+    assert found.code == 3 and "the server returns nothing: ( is not closed (character 6)" in found.err
     found = analyze(hunter, "absent")
     assert found.code == 0 and len(lines(found.out)) == POINTS - 3
     assert 'the server has no metric \\"perf.main.shop.latency.p50\\"' in found.err
-    for name, words in {"folder": "is a folder of metrics and no metric", "inside": "no metric \\\"servers.web9.cpu\\\"",
+    for name, words in {"folder": "is a folder, not a metric", "inside": "no metric \\\"servers.web9.cpu\\\"",
                         "old": "no values of|the series have no values in the range", "filter": "though its metrics exist",
                         "tags": "none has these tags"}.items():
         found = analyze(hunter, name)
@@ -339,5 +339,5 @@ def test_validate(hunter, tmp_path):
     found = hunter("validate")
     assert found.code == 2 and len(found.out.splitlines() + found.err.splitlines()) == 4
     text = found.out + found.err
-    assert 'test "a": "prefix" or "target" is missing' in text and 'test "b": "prefix" and "target" are both given' in text
+    assert 'test "a": "prefix" or "target" is missing' in text and 'test "b": "prefix" and "target" exclude each other' in text
     assert 'test "c": metric "m": "suffix" is missing' in text

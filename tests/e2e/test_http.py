@@ -138,7 +138,7 @@ def test_redirects_of_a_server_with_another_name(hunter, tmp_path, authority):
         config(tmp_path, f"prometheus: {{url: '{server.url}', ca_file: {authority}/ca.pem, server_name: prom.internal, "
                          "bearer_token: canary-token}", "  shop: {type: prometheus, step: 1m, query: fault_loop}\n")
         found = analyze(hunter)
-        assert found.code == 3 and f"{server.url}/api/v1/query_range: status 302: a redirect that is not followed" in found.err
+        assert found.code == 3 and f"{server.url}/api/v1/query_range: status 302: a redirect, which is not followed" in found.err
         assert len(server.times_of("loop")) == 6
         place = server.url.removeprefix("https://").encode()
         assert all(b"Bearer canary-token" in request and b"Host: " + place in request for request in server.requests)
@@ -367,7 +367,7 @@ def test_proxy_that_wants_a_user(hunter, tmp_path):
         assert analyze(hunter).code == 0
         config(tmp_path, f"prometheus: {{url: 'http://prom.internal:9090', proxy: 'http://canary-user:wrong@{proxy.place}'}}")
         found = analyze(hunter)
-        assert found.code == 3 and "status 407: the proxy wants a user and password" in found.err, found.err
+        assert found.code == 3 and "status 407: the proxy requires a user and password" in found.err, found.err
     config(tmp_path, f"prometheus: {{url: 'http://prom.internal:9090', proxy: 'http://canary-user:{PASSWORD}@{proxy.place}'}}")
     found = analyze(hunter)
     assert found.code == 3 and f"its proxy {proxy.place}: Connection refused" in found.err, found.err

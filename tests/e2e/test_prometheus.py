@@ -472,7 +472,7 @@ def test_words_of_another_host_are_not_shown(hunter, tmp_path, fault, answer):
     server = fault(http(302, "", f"Location: {place}/admin\r\n"))
     config(tmp_path, server.url, LATENCY)
     found = analyze(hunter, "shop")
-    assert found.code == 3 and f"status 302: a redirect that is not followed; give the final address as url (it points to {place};" in found.err
+    assert found.code == 3 and f"status 302: a redirect, which is not followed; set url to the final address (it points to {place};" in found.err
     assert not other.requests
     config(tmp_path, server.url, LATENCY, ", redirects: any")
     for command in (("analyze", "shop"), ("run", "--once")):
@@ -537,7 +537,7 @@ BROKEN = {
     "cut": (http(200, GOOD[:-20]), "not an answer of Prometheus' API"),
     "empty": (http(200, ""), "not an answer of Prometheus' API"),
     "deep": (http(200, "[" * 100000), "not an answer of Prometheus' API"),
-    "word": (http(200, GOOD.replace('"1"', '"one"', 1)), "a value is no number"),
+    "word": (http(200, GOOD.replace('"1"', '"one"', 1)), "a value is not a number"),
     "huge": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", "larger than max_body"),
     "alien": (b"garbage\r\n\r\n", "the server does not speak HTTP"),
     "verbose": (http(500, "x" * 100000), "status 500: xxxx"),

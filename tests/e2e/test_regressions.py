@@ -258,8 +258,8 @@ def test_csv_with_two_branches_is_no_dead_end(hunter, folder):
     assert hunter("run", "--once").code == 0
 
     (folder / "hunter.yaml").write_text(config % "base_branch: trunk,")
-    assert 'no row is of branch "trunk" (there are: dev, main)' in hunter("analyze", "both").err
-    assert 'no row is of branch "trunk"' in hunter("regressions", "both", "--branch", "dev").err
+    assert 'no row of branch "trunk" (there are: dev, main)' in hunter("analyze", "both").err
+    assert 'no row of branch "trunk"' in hunter("regressions", "both", "--branch", "dev").err
     (folder / "both.csv").write_text((folder / "both.csv").read_text().replace("main", "master"))
     (folder / "hunter.yaml").write_text(config % "")
     assert "base_branch in the test or --base-branch" in hunter("regressions", "both", "--branch", "dev").err

@@ -92,7 +92,7 @@ def test_a_query_that_gives_nothing(agents, tmp_path, server, exporter):
     wait_out(agent, 'test "one" has failed since')
     agent.pass_by(6)
     found = problems(agent)
-    assert found["gone"].startswith("the query returns no series: no data: the query gives nothing in the range")
+    assert found["gone"].startswith("the query returns no series: no data: the query returns nothing in the range")
     assert found["one"] == 'the query of metric "b" returns no series' and found["fine"] is None
     assert agent.metric('hunter_run_failures_total') > 0 and 'reason="empty"' in agent.get("/metrics")[1]
     assert 'hunter_source_up{source="prometheus"} 1' in agent.get("/metrics")[1]

@@ -192,7 +192,7 @@ static void take(void *context, const struct graphite_series *series)
 	require(strcmp(plain->target, series->target) == 0, "a target");
 	require(plain->step == series->step, "a step");
 	require(plain->n == series->n, "how many points there are");
-	require(plain->broken == series->broken, "how many values are broken");
+	require(plain->broken == series->malformed, "how many values are broken");
 	for (size_t i = 0; i < plain->n; i++) {
 		require(plain->times[i] == series->times[i], "a time");
 		require(memcmp(&plain->values[i], &series->values[i], 8) == 0, "a value");

@@ -53,7 +53,7 @@ static void sorts_rows(void **state)
 	f->options.csv.attributes = (struct strings){names, 1};
 	accept(f, "time,a,commit\n3,30,c\n1,10,\n2,20,b\n2,21,b2\n",
 		"1000:10 2000:20 2000:21 3000:30");
-	assert_true(filequery_noticed(f, "data: the rows are not in order of time"));
+	assert_true(filequery_noticed(f, "data: the rows were not in order of time"));
 	const struct column *commit = axis_column(f->query.data.series[0].axis, "commit");
 	assert_null(commit->values[0]);
 	assert_string_equal(commit->values[1], "b");
@@ -127,9 +127,9 @@ static void dialects(void **state)
 		{{"delimiter", ",,"}, "csv_options: delimiter must be one character"},
 		{{"delimiter", "\n"}, "csv_options: delimiter must be one character"},
 		{{"delimiter", ""},
-			"csv_options: the delimiter must be there and differ from the quote"},
+			"csv_options: the delimiter must not be empty or equal to quote_char"},
 		{{"delimiter", "\""},
-			"csv_options: the delimiter must be there and differ from the quote"},
+			"csv_options: the delimiter must not be empty or equal to quote_char"},
 		{{"delimeter", ";"},
 			"csv_options: unknown key \"delimeter\" (did you mean \"delimiter\"?)"},
 	};
@@ -156,10 +156,10 @@ static void branches(void **state)
 	f->query.branch = "main";
 	accept(f, mixed, "1000:1 3000:3");
 	refuse(f, "time,a\n1,1\n",
-		"data:1: a branch was asked for (--branch or $BRANCH), but there is no column "
+		"data:1: a branch is selected (--branch or $BRANCH), but there is no column "
 		"\"branch\"");
 	f->query.branch = "feature";
-	refuse(f, mixed, "data: no row is of branch \"feature\" (there are: feature-x, main)");
+	refuse(f, mixed, "data: no row of branch \"feature\" (there are: feature-x, main)");
 	accept(f, "time,branch,a\n", "");
 }
 
@@ -177,15 +177,14 @@ static void refusals(void **state)
 		"data:1: no column \"time\" for the time (see time_column) (did you mean "
 		"\"tme\"?)");
 	refuse(f, "time;p99\n1;2\n",
-		"data:1: no column \"time\" for the time (see time_column); the header has one "
-		"column: is another "
-		"delimiter meant (csv_options)?");
+		"data:1: no column \"time\" for the time (see time_column); the header has "
+		"only one column: does the file use another delimiter (csv_options)?");
 	refuse(f, "\n\r\na,p99\n1,2\n",
 		"data:3: no column \"time\" for the time (see time_column) (there are: a, p99)");
 	refuse(f, "time,p90\n1,2\n",
 		"data:1: no column \"p99\" for metric \"p99\" (did you mean \"p90\"?)");
 	refuse(f, "time,p99,p99\n1,2,3\n",
-		"data:1: column \"p99\" is there more than once (columns 2 and 3)");
+		"data:1: column \"p99\" occurs more than once (columns 2 and 3)");
 	accept(f, "time,p99,x,x\n1,2,3,4\n", "1000:2");
 	refuse(f, "time,p99\n1,2\n2\n", "data:3: 1 columns, but the header has 2");
 	refuse(f, "time,p99\n1,2\n2,3,4\n", "data:3: 3 columns, but the header has 2");
@@ -280,7 +279,7 @@ static void real_files(void **state)
 	assert_non_null(mkdtemp(folder));
 	f->options.csv.file = folder;
 	assert_false(csv_source.read(&f->query, &f->error));
-	assert_non_null(strstr(f->error.text, "can not be read: Is a directory"));
+	assert_non_null(strstr(f->error.text, "cannot be read: Is a directory"));
 	assert_int_equal(f->error.kind, ERROR_DATA);
 	snprintf(path, sizeof path, "%s/none.csv", folder);
 	f->options.csv.file = path;
@@ -289,7 +288,7 @@ static void real_files(void **state)
 	snprintf(path, sizeof path, "%s/loop", folder);
 	assert_int_equal(symlink("loop", path), 0);
 	assert_false(csv_source.read(&f->query, &f->error));
-	assert_non_null(strstr(f->error.text, "loop: can not be read: Too many levels"));
+	assert_non_null(strstr(f->error.text, "loop: cannot be read: Too many levels"));
 	unlink(path);
 	rmdir(folder);
 }

@@ -70,8 +70,8 @@ static void quotes(void **state)
 static void failures(void **state)
 {
 	(void)state;
-	CHECK("a\n\"b\nc\n", "1:[a] data:2: a quote is opened in this row and never closed");
-	CHECK("\"", "data:1: a quote is opened in this row and never closed");
+	CHECK("a\n\"b\nc\n", "1:[a] data:2: this row opens a quote that is never closed");
+	CHECK("\"", "data:1: this row opens a quote that is never closed");
 	CHECK("a\nb\0c\n", "1:[a] data:2: a NUL byte (is this a text file?)");
 	CHECK("\"b\0c\"\n", "data:1: a NUL byte (is this a text file?)");
 	CHECK("\xFF\xFE"
@@ -137,7 +137,7 @@ static void limits(void **state)
 	struct input broad = input_bytes("data", text.data, DELIMITED_ROW_MAX + 10);
 	rows = rows_of(&broad, ',', '"');
 	assert_string_equal(
-		rows, "data:1: a row of more than 64 MB (a quote that is never closed?)");
+		rows, "data:1: a row larger than 64 MB (is a quote not closed?)");
 	free(rows);
 	buf_free(&text);
 }

@@ -304,7 +304,7 @@ static void test_a_pipe_without_a_writer(void **state)
 	engine_submit(engine, file_task(&file));
 	assert_true(engine_run(engine));
 	assert_int_equal(file.done, 1);
-	assert_non_null(strstr(file.error.text, "was not read to its end within 50ms"));
+	assert_non_null(strstr(file.error.text, "not read completely within 50ms"));
 	assert_true(engine_free(engine));
 	unlink(file.path);
 }

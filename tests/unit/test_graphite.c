@@ -283,7 +283,7 @@ static void test_infinities_and_broken_values_cost_their_points(void **state)
 	assert_true(series->values[1] == (double)INFINITY);
 	assert_true(series->values[2] == -(double)INFINITY);
 	assert_true(series->values[3] == 1e300);
-	noticed(talk, 1, "3 values that are no numbers were left out, first of \"a\"");
+	noticed(talk, 1, "3 values that are not numbers were left out, the first of \"a\"");
 }
 
 static void test_all_of_the_lab(void **state)
@@ -740,7 +740,7 @@ static void test_json_where_raw_cannot_be(void **state)
 		assert_true(series->values[0] == 1.5);
 		assert_true(series->values[1] == (double)INFINITY);
 		assert_int_equal(series->axis->times[1], 1795185060000);
-		noticed(talk, 1, "1 values that are no numbers");
+		noticed(talk, 1, "1 values that are not numbers");
 		tear_down((void **)&talk);
 	}
 }
@@ -869,7 +869,7 @@ static void test_items_that_are_too_large(void **state)
 		bool good = graphite_find_read(arena, body.data, body.length, &nodes, &error);
 		assert_int_equal(good, !more);
 		if (!good)
-			assert_non_null(strstr(error.text, "item 1 has more than 1048576 bytes"));
+			assert_non_null(strstr(error.text, "item 1 is larger than 1048576 bytes"));
 		buf_free(&body);
 	}
 	arena_free(arena);
@@ -908,7 +908,7 @@ static void test_lists_are_no_trees(void **state)
 	assert_true(graphite_events_read(arena, body.data, body.length, &events, &error));
 	json_set_alloc_funcs(malloc, free);
 	assert_int_equal(nodes.count, FOUND_MAX);
-	assert_int_equal(events.silent, 2 * FOUND_MAX + 1);
+	assert_int_equal(events.ignored, 2 * FOUND_MAX + 1);
 	assert_int_equal(live_blocks, 0);
 	assert_in_range(most_blocks, 1, 100);
 	buf_free(&body);
@@ -939,8 +939,8 @@ static void test_silent_targets(void **state)
 		const char *target, *find[2], *words;
 	} cases[] = {
 		{"a.b", {"[]"}, "the server has no metric \"a.b\""},
-		{"a.b", {"[{\"id\":\"a.b\",\"leaf\":0}]"}, "is a folder of metrics"},
-		{"a.b", {"[{\"id\":\"a.b\",\"leaf\":1}]"}, "exists, but the server has no data"},
+		{"a.b", {"[{\"id\":\"a.b\",\"leaf\":0}]"}, "is a folder, not a metric"},
+		{"a.b", {"[{\"id\":\"a.b\",\"leaf\":1}]"}, "exists, but has no data"},
 		{"a.*", {"[]"}, "the server has no metric \"a.*\""},
 		{"a.é", {"[{\"id\":\"a.é\",\"leaf\":1}]"}, "UTF8_METRICS"},
 		{"sum(a.b,c.d)", {"[{\"id\":\"a.b\",\"leaf\":1}]", "[]"}, "no metric \"c.d\""},
@@ -968,8 +968,9 @@ static void test_broken_expressions(void **state)
 	struct talk *talk = *state;
 	talk->options.target = "scale(a.b";
 	say_file(talk, 200, "render-unclosed.json");
-	failed(talk, "target \"scale(a.b\" is broken, so the server gives nothing: ( is not closed "
-		     "(character 6)");
+	failed(talk,
+		"target \"scale(a.b\" is malformed, so the server returns nothing: ( is not closed "
+		"(character 6)");
 	assert_int_equal(talk->error.kind, ERROR_DATA);
 }
 
@@ -984,7 +985,7 @@ static void test_many_silent_targets(void **state)
 	for (int i = 0; i < 20; i++)
 		say(talk, 200, "[]");
 	done(talk);
-	noticed(talk, 21, "30 more targets gave no series");
+	noticed(talk, 21, "30 more targets returned no series");
 }
 
 /* A server that renders only: what gives nothing is said, and what gives something is used. */
@@ -1000,8 +1001,8 @@ static void test_servers_without_find(void **state)
 	say(talk, 404, "not found");
 	done(talk);
 	assert_int_equal(talk->query.data.count, 1);
-	noticed(talk, 2, "\"p.a\" gives no series, and the server, without /metrics/find,");
-	noticed(talk, 2, "\"p.c\" gives no series");
+	noticed(talk, 2, "\"p.a\" returns no series, and the server has no /metrics/find");
+	noticed(talk, 2, "\"p.c\" returns no series");
 }
 
 /* All below a prefix cannot be known without it. */
@@ -1040,7 +1041,7 @@ static void test_refusals(void **state)
 		{400, "render-partialbad.txt", "text/html", {"status 400: Invalid parameters"}},
 		{400, "render-badtime.txt", NULL, {"Unknown day reference: yesterdayish"}},
 		{500, "events-baddate.txt", "text/html",
-			{"status 500 with an HTML page", "its log says what"}},
+			{"status 500 with an HTML page", "see its log"}},
 		{200, "events-baddate.txt", "text/html", {"a login page"}},
 	};
 	(void)state;

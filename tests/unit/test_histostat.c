@@ -67,7 +67,7 @@ static void times(void **state)
 	assert_true(filequery_noticed(f, "data: no rows"));
 	f->query.branch = "main";
 	accept(f, "#[StartTime: 1000000000]\n" ROW("a", "5", "1", "0"), "1000000005000:1");
-	assert_true(filequery_noticed(f, "know no branches"));
+	assert_true(filequery_noticed(f, "have no branches"));
 }
 
 static void refusals(void **state)
@@ -94,7 +94,7 @@ static void refusals(void **state)
 		"data:2: column 4 (count): \"many\" is not a number");
 	snprintf(text, sizeof text,
 		"#[StartTime: 1000000000]\nTag=%0*d,1,2,3,4,5,6,7,8,9,10,11,12,13,14\n", 201, 0);
-	refuse(f, text, "data:2: a tag of more than 200 bytes");
+	refuse(f, text, "data:2: a tag longer than 200 bytes");
 }
 
 static void lists_one_round(void **state)

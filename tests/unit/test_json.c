@@ -101,9 +101,9 @@ static void branches(void **state)
 	f->query.branch = "dev";
 	accept(f, mixed, "2000:2");
 	f->query.branch = "de";
-	refuse(f, mixed, "data: no result is of branch \"de\" (there are: dev, main)");
+	refuse(f, mixed, "data: no result of branch \"de\" (there are: dev, main)");
 	refuse(f, "[{\"timestamp\": 1, \"metrics\": []}]",
-		"data: branch \"de\" was asked for, but no result has an attribute \"branch\"");
+		"data: branch \"de\" is selected, but no result has an attribute \"branch\"");
 	f->query.branch = NULL;
 	f->options.json.base_branch = NULL;
 	f->query.since = 2000;
@@ -132,7 +132,7 @@ static void refusals(void **state)
 	refuse(f, "[{\"metrics\": [{\"name\": \"a\"}]}]", "data:1: a metric without \"value\"");
 	refuse(f, "[{\"metrics\": [{\"value\": 1}]}]", "data:1: a metric without \"name\"");
 	refuse(f, "[{\"metrics\": [{\"name\": 1}]}]",
-		"data:1: the \"name\" of a metric is not a text");
+		"data:1: the \"name\" of a metric is not a string");
 	refuse(f, "[{\"metrics\": [{\"name\": \"a\", \"value\": \"fast\"}]}]",
 		"data:1: the \"value\" of a metric is not a number");
 	refuse(f, "[{\"timestamp\": 1}]]", "data:1: ']' where the end should be");

@@ -251,7 +251,7 @@ static void test_partial_answers_are_failures(void **state)
 {
 	(void)state;
 	static const char *const bodies[] = {thanos, cluster};
-	static const char *const words[] = {"No StoreAPIs matched", "a part of the cluster"};
+	static const char *const words[] = {"No StoreAPIs matched", "part of the cluster"};
 	for (int i = 0; i < 2; i++) {
 		struct talk *talk;
 		set_up((void **)&talk);
@@ -438,9 +438,9 @@ static void test_pages_of_proxies_are_asked_in_halves(void **state)
 		{503, "<html>\n<h1>upstream request timeout</h1>", 4,
 			"status 503 with an HTML page: shorten range"},
 		{503, "<html><h1>Service Unavailable</h1>", 1,
-			"status 503 with an HTML page: something failed"},
+			"status 503 with an HTML page: the server failed"},
 		{500, "<html><script>timeout</script>", 1,
-			"status 500 with an HTML page: something failed"},
+			"status 500 with an HTML page: the server failed"},
 		{200, "<html><script>timeout</script>", 1, "a login page"},
 	};
 	(void)state;
@@ -475,9 +475,9 @@ static void test_refusals(void **state)
 		{404, "prom-404.txt", 0, {"status 404: 404 page not found", "path"}},
 		{400, "prom-tls-plainhttp.txt", 0, {"status 400: Client sent", "use https://"}},
 		{422, "vm-range-parseerr.json", HOUR, {"status 422: 422: error when executing"}},
-		{200, "prom-query-instant.json", 0, {"gives a vector and no series"}},
-		{200, "prom-query-scalar.json", 0, {"gives a scalar"}},
-		{200, "prom-query-string.json", 0, {"gives a string"}},
+		{200, "prom-query-instant.json", 0, {"returns a vector instead of series"}},
+		{200, "prom-query-scalar.json", 0, {"returns a scalar"}},
+		{200, "prom-query-string.json", 0, {"returns a string"}},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -534,7 +534,7 @@ static void test_redirect_that_is_barred(void **state)
 	struct talk *talk = *state;
 	struct reply *reply = say(talk, 302, "");
 	reply->barred = "https://login.example:443";
-	failed(talk, "a redirect that is not followed");
+	failed(talk, "a redirect, which is not followed");
 	assert_non_null(strstr(talk->error.text, "it points to https://login.example:443"));
 }
 

@@ -212,7 +212,7 @@ static void test_builds_of_a_job(void **state)
 static void test_builds_that_say_nothing(void **state)
 {
 	static const char *const rows[][2] = {{NULL}, {"\"job\":\"a\"|0 1", NULL}};
-	static const char *const words[] = {"build_info gives no data", "the label \"revision\""};
+	static const char *const words[] = {"build_info returns no data", "the label \"revision\""};
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct talk *talk;
@@ -310,7 +310,7 @@ static void test_too_many_timelines(void **state)
 			"{\"metric\":{\"k\":\"%d\",\"revision\":\"r\"},\"values\":[[%d,\"1\"]]},",
 			i, T);
 	end_matrix(talk, &body);
-	failed(talk, "too many series for so many");
+	failed(talk, "too many series to match them");
 }
 
 static void test_too_many_series_for_the_builds(void **state)
@@ -323,7 +323,7 @@ static void test_too_many_series_for_the_builds(void **state)
 		buf_printf(&body, "{\"metric\":{\"k\":\"%d\"},\"values\":[[%d,\"1\"]]},", i, T + 9);
 	end_matrix(talk, &body);
 	say_builds(talk, 10000);
-	failed(talk, "too many series for so many");
+	failed(talk, "too many series to match them");
 }
 
 static void test_victoria_is_recognised(void **state)
@@ -449,7 +449,7 @@ static void test_an_export_that_may_be_cut(void **state)
 	struct talk *talk = *state;
 	talk->server.flavor = FLAVOR_VICTORIAMETRICS;
 	say_file(talk, 200, "vm-export.jsonl")->open_ended = true;
-	failed(talk, "the exported lines may have been cut");
+	failed(talk, "the export may be truncated");
 }
 
 static void test_exports_that_fail(void **state)
@@ -464,14 +464,17 @@ static void test_exports_that_fail(void **state)
 			"export: status 400: cannot parse matches[]=rate(m): expecting "
 			"metricSelector (without step"},
 		{404, "404 page not found", "set flavor: prometheus"},
-		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1,2]}", "not as many"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1,2]}",
+			"numbers of values and timestamps differ"},
 		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1", "not valid JSON"},
-		{200, "{\"metric\":{},\"values\":[one],\"timestamps\":[1]}", "no number"},
-		{200, "{\"metric\":{},\"values\":[1,2],\"timestamps\":[2,1]}", "do not ascend"},
+		{200, "{\"metric\":{},\"values\":[one],\"timestamps\":[1]}", "not a number"},
+		{200, "{\"metric\":{},\"values\":[1,2],\"timestamps\":[2,1]}",
+			"not in ascending order"},
 		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1e300]}", "time stamp"},
-		{200, "{\"metric\":{},\"values\":[1]}", "lacks its metric, values or timestamps"},
-		{200, "{\"metric\":{},\"values\":[],\"values\":[]}", "a key comes twice"},
-		{200, "missing", "an object is missing"},
+		{200, "{\"metric\":{},\"values\":[1]}",
+			"without \"metric\", \"values\" or \"timestamps\""},
+		{200, "{\"metric\":{},\"values\":[],\"values\":[]}", "a key occurs twice"},
+		{200, "missing", "an object is expected"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -926,7 +929,8 @@ static void test_deployments_that_are_refused(void **state)
 	done(talk);
 	check_deployments(talk->query.data.series[0].axis, "a@..400 c@4000..7600");
 	assert_int_equal(talk->query.notices.count, 1);
-	assert_non_null(strstr(talk->query.notices.items[0], "no closer than to the step: "));
+	assert_non_null(strstr(
+		talk->query.notices.items[0], "deployment times are only known to the step: "));
 	assert_non_null(strstr(talk->query.notices.items[0], "too many samples"));
 }
 
@@ -993,7 +997,7 @@ static void test_annotations(void **state)
 	check_deployments(series->axis, "a@-1000..-1000 b@13..13 a@41..41");
 	assert_int_equal(series->window.back, 10000);
 	talk->options.build_info = "build_info";
-	failed(talk, "build_info and deployments both say what ran");
+	failed(talk, "build_info and deployments exclude each other");
 }
 
 int main(void)
