@@ -55,9 +55,7 @@ struct source {
 	/* Optional: ms that `read` may take, if that is an option of the server and not
 	 * query->timeout. */
 	int64_t (*timeout)(const struct query *query);
-	/* Optional: the metric names of a test, without reading data. */
-	bool (*list)(struct query *query, struct strings *names, struct error *error);
-	/* Only the server knows the names: `step` honours query->listing. */
+	/* Only the server knows the names of series. */
 	bool asks;
 	/*
 	 * Optional: checks of the options beyond those of the fields, alone and together with the

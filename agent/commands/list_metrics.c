@@ -35,6 +35,12 @@ static void print_name(const char *name, FILE *out)
 	putc('\n', out);
 }
 
+static void print_names(const struct dataset *data, FILE *out)
+{
+	for (size_t i = 0; i < data->count; i++)
+		print_name(data->series[i].name, out);
+}
+
 static void prepare(void *context, struct task *task, size_t part)
 {
 	(void)part;
@@ -46,11 +52,8 @@ static void prepare(void *context, struct task *task, size_t part)
 static void ready(void *context, struct task *const *tasks)
 {
 	const struct listing *listing = context;
-	if (!gather_log(tasks[0]))
-		return;
-	const struct dataset *data = &tasks[0]->query.data;
-	for (size_t s = 0; s < data->count; s++)
-		print_name(data->series[s].name, listing->out);
+	if (gather_log(tasks[0]))
+		print_names(&tasks[0]->query.data, listing->out);
 }
 
 static int list_read(struct cli *cli, const struct test *test, const struct selection *selection,
@@ -74,19 +77,19 @@ static int list(struct cli *cli, const struct test *test, const struct selection
 {
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
-	struct strings names = {0};
 	if (test->metric_count > 0 && !(source && source->asks)) {
 		for (size_t i = 0; i < test->metric_count; i++)
 			print_name(test->metrics[i].name, cli->out);
 		return EXIT_NOTHING;
 	}
-	if (!source || !source->list)
+	if (!source || source->server_size > 0)
 		return list_read(cli, test, selection, settings, &error);
 	struct task *task = task_new(test, cli->now);
 	task->query.timeout = settings->read_timeout;
-	bool listed = source->list(&task->query, &names, &error);
-	for (size_t i = 0; listed && i < names.count; i++)
-		print_name(names.items[i], cli->out);
+	task->query.listing = true;
+	bool listed = source->read(&task->query, &error);
+	if (listed)
+		print_names(&task->query.data, cli->out);
 	task_free(task);
 	if (listed)
 		return EXIT_NOTHING;

@@ -15,7 +15,6 @@
 #include "agent/core/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
-#include "sources/files/metric_columns.h"
 #include "sources/files/rows.h"
 
 /*
@@ -299,13 +298,10 @@ struct reader {
 	struct input *input;
 	struct delimited *delimited;
 	struct error *error;
-	size_t row_limit; /* rows to read at most; SIZE_MAX: all */
 	struct csv_plan plan;
 	struct rows rows; /* with one column for each column of the plan */
 	struct branches branches;
 	size_t rows_seen;
-	const char *wanted; /* branch, or NULL */
-	bool branch_seen;
 };
 
 static bool check_width(const struct reader *reader, const struct row *row)
@@ -356,18 +352,13 @@ static bool store_number(struct reader *reader, const struct row *row, size_t in
  * see check_branches. */
 static bool is_selected(struct reader *reader, const struct row *row)
 {
+	struct branches *branches = &reader->branches;
+
 	if (reader->plan.branch == NO_COLUMN)
 		return true;
 	const struct cell *cell = &row->cells[reader->plan.branch];
-	const char *wanted = reader->wanted;
-
-	branches_add(&reader->branches, reader->query->arena, cell->text, cell->length);
-	if (!wanted)
-		return reader->branches.count == 1;
-	if (strlen(wanted) != cell->length || memcmp(wanted, cell->text, cell->length) != 0)
-		return false;
-	reader->branch_seen = true;
-	return true;
+	return branches_take(branches, reader->query->arena, cell->text, cell->length) &&
+	       (branches->selected || branches->count == 1);
 }
 
 static bool take_row(struct reader *reader, const struct row *row)
@@ -427,7 +418,7 @@ static bool read_rows(struct reader *reader)
 		    &reader->plan, reader->query, reader->input->name, &row, reader->error) ||
 		!add_columns(reader))
 		return false;
-	while (reader->rows_seen < reader->row_limit) {
+	while (!reader->query->listing || reader->rows_seen < LIST_ROWS) {
 		step = delimited_next(reader->delimited, &row, reader->error);
 		if (step == DELIMITED_END)
 			break;
@@ -443,19 +434,12 @@ static bool check_branches(struct reader *reader)
 	struct branches *branches = &reader->branches;
 	const char *name = reader->input->name;
 
-	if (!reader->wanted) {
-		if (branches->count < 2 || query->listing)
-			return true;
-		return error_set(reader->error, ERROR_DATA,
-			"%s: the file holds several branches, which must not be compared as one "
-			"series: choose one with --branch, or set base_branch in the test (%s)",
-			name, branches_list(branches, query->arena));
-	}
-	if (reader->branch_seen || branches->count == 0)
-		return true;
+	if (branches->selected || branches->count < 2 || query->listing)
+		return branches_check(branches, query->arena, name, "row", reader->error);
 	return error_set(reader->error, ERROR_DATA,
-		"%s: no row of branch \"%.100s\" (there are: %s)", name, reader->wanted,
-		branches_list(branches, query->arena));
+		"%s: the file holds several branches, which must not be compared as one "
+		"series: choose one with --branch, or set base_branch in the test (%s)",
+		name, branches_list(branches, query->arena));
 }
 
 static void finish(struct reader *reader)
@@ -477,14 +461,13 @@ static void finish(struct reader *reader)
 		query_notice(reader->query, "%s: no column holds numbers", reader->input->name);
 }
 
-static bool parse(struct query *query, struct input *input, size_t row_limit, struct error *error)
+bool csv_parse(struct query *query, struct input *input, struct error *error)
 {
 	const struct csv_options *options = query->options;
 	struct reader reader = {.query = query,
 		.input = input,
 		.error = error,
-		.row_limit = row_limit,
-		.wanted = query->branch ? query->branch : options->base_branch};
+		.branches.selected = query->branch ? query->branch : options->base_branch};
 	char delimiter, quote;
 
 	if (!csv_dialect(query->options, &delimiter, &quote, error))
@@ -498,36 +481,10 @@ static bool parse(struct query *query, struct input *input, size_t row_limit, st
 	return good;
 }
 
-bool csv_parse(struct query *query, struct input *input, struct error *error)
-{
-	return parse(query, input, SIZE_MAX, error);
-}
-
-static bool read_file(struct query *query, size_t row_limit, struct error *error)
-{
-	const struct csv_options *options = query->options;
-	struct input input;
-
-	if (!input_open(&input, options->file, query->timeout, error))
-		return false;
-	bool good = parse(query, &input, row_limit, error);
-	input_close(&input);
-	return good;
-}
-
 static bool csv_read(struct query *query, struct error *error)
 {
-	return read_file(query, SIZE_MAX, error);
-}
-
-/* Configured metrics are listed by name; otherwise the first rows show which there are. */
-static bool csv_list(struct query *query, struct strings *names, struct error *error)
-{
-	query->listing = true;
-	if (!query->metric_count && !read_file(query, LIST_ROWS, error))
-		return false;
-	*names = metric_columns_names(query);
-	return true;
+	const struct csv_options *options = query->options;
+	return rows_read_file(query, options->file, csv_parse, error);
 }
 
 static bool csv_check(const void *options, struct error *error)
@@ -554,7 +511,6 @@ const struct source csv_source = {
 	.fields = csv_fields,
 	.options_size = sizeof(struct csv_options),
 	.read = csv_read,
-	.list = csv_list,
 	.check = csv_check,
 	.check_metrics = csv_check_metrics,
 };

@@ -42,7 +42,6 @@ struct reader {
 	struct query *query;
 	struct input *input;
 	struct error *error;
-	bool one_round;               /* only the first, to list metrics */
 	double start_time, base_time; /* epoch seconds; 0: not given */
 	bool base_known;              /* base_time has been determined */
 	struct rows rows;
@@ -174,7 +173,7 @@ static bool take_row(struct reader *reader, const struct row *row, bool *done)
 	if (!add_tag(reader, row, first->text + 4, first->length - 4, &tag))
 		return false;
 	if (reader->round == 0 || tag->round == reader->round) {
-		*done = reader->one_round && reader->round == 1;
+		*done = reader->query->listing && reader->round == 1;
 		if (*done)
 			return true;
 		if (!begin_round(reader, row))
@@ -210,12 +209,11 @@ static bool read_rows(struct reader *reader, struct delimited *delimited)
 	return true;
 }
 
-static bool parse(struct query *query, struct input *input, bool one_round, struct error *error)
+bool histostat_parse(struct query *query, struct input *input, struct error *error)
 {
 	struct reader reader = {.query = query,
 		.input = input,
 		.error = error,
-		.one_round = one_round,
 		.tags = {.dict = {.arena = query->arena}}};
 	struct delimited *delimited = delimited_new(input, ',', '"');
 	bool good = metric_columns_start(&reader.found, query, &reader.rows, error) &&
@@ -235,34 +233,10 @@ static bool parse(struct query *query, struct input *input, bool one_round, stru
 	return good;
 }
 
-bool histostat_parse(struct query *query, struct input *input, struct error *error)
-{
-	return parse(query, input, false, error);
-}
-
-static bool read_file(struct query *query, bool one_round, struct error *error)
-{
-	const struct histostat_options *options = query->options;
-	struct input input;
-
-	if (!input_open(&input, options->file, query->timeout, error))
-		return false;
-	bool good = parse(query, &input, one_round, error);
-	input_close(&input);
-	return good;
-}
-
 static bool histostat_read(struct query *query, struct error *error)
 {
-	return read_file(query, false, error);
-}
-
-static bool histostat_list(struct query *query, struct strings *names, struct error *error)
-{
-	if (!query->metric_count && !read_file(query, true, error))
-		return false;
-	*names = metric_columns_names(query);
-	return true;
+	const struct histostat_options *options = query->options;
+	return rows_read_file(query, options->file, histostat_parse, error);
 }
 
 const struct source histostat_source = {
@@ -271,5 +245,4 @@ const struct source histostat_source = {
 	.fields = histostat_fields,
 	.options_size = sizeof(struct histostat_options),
 	.read = histostat_read,
-	.list = histostat_list,
 };

@@ -84,10 +84,9 @@ struct reader {
 	struct name_index attributes; /* an index here is that of the text column */
 	struct json_result result;
 
-	const char *wanted; /* branch, or NULL */
 	struct branches branches;
 	size_t results_seen;
-	bool branch_seen, repeated;
+	bool repeated;
 };
 
 static size_t count_lines(const char *from, const char *to)
@@ -469,14 +468,8 @@ static bool is_selected(struct reader *reader)
 {
 	const char *branch = reader->result.branch;
 
-	if (branch)
-		branches_add(&reader->branches, reader->query->arena, branch, strlen(branch));
-	if (!reader->wanted)
-		return true;
-	if (!branch || strcmp(branch, reader->wanted) != 0)
-		return false;
-	reader->branch_seen = true;
-	return true;
+	return branches_take(
+		&reader->branches, reader->query->arena, branch, branch ? strlen(branch) : 0);
 }
 
 static bool store(struct reader *reader)
@@ -518,22 +511,19 @@ static bool read_all(struct reader *reader)
 static bool check_branches(struct reader *reader, const char *name)
 {
 	struct query *query = reader->query;
-	struct error *error = reader->error;
+	struct branches *branches = &reader->branches;
 
-	if (!reader->wanted && reader->branches.count > 1)
+	if (!branches->selected && branches->count > 1)
 		query_notice(query,
 			"%s: results of several branches (%s) are read as one series; choose one "
 			"with --branch",
-			name, branches_list(&reader->branches, query->arena));
-	if (!reader->wanted || reader->branch_seen || !reader->results_seen)
-		return true;
-	if (!reader->branches.count)
-		return error_set(error, ERROR_DATA,
+			name, branches_list(branches, query->arena));
+	if (branches->selected && !branches->count && reader->results_seen)
+		return error_set(reader->error, ERROR_DATA,
 			"%s: branch \"%.100s\" is selected, but no result has an attribute "
 			"\"branch\"",
-			name, reader->wanted);
-	return error_set(error, ERROR_DATA, "%s: no result of branch \"%.100s\" (there are: %s)",
-		name, reader->wanted, branches_list(&reader->branches, query->arena));
+			name, branches->selected);
+	return branches_check(branches, query->arena, name, "result", reader->error);
 }
 
 bool json_parse(struct query *query, struct input *input, struct error *error)
@@ -548,7 +538,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		.wanted_attributes = attribute_names(query->arena, options->commit_column,
 			options->version_column, options->attributes),
 		.all = options->attributes.count == 0,
-		.wanted = query->branch ? query->branch : options->base_branch,
+		.branches.selected = query->branch ? query->branch : options->base_branch,
 	};
 	const struct name_index *attributes = &reader.attributes;
 	bool good = read_all(&reader) && check_branches(&reader, input->name);
@@ -576,21 +566,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 static bool json_read(struct query *query, struct error *error)
 {
 	const struct json_options *options = query->options;
-	struct input input;
-
-	if (!input_open(&input, options->file, query->timeout, error))
-		return false;
-	bool good = json_parse(query, &input, error);
-	input_close(&input);
-	return good;
-}
-
-static bool json_list(struct query *query, struct strings *names, struct error *error)
-{
-	if (!query->metric_count && !json_read(query, error))
-		return false;
-	*names = metric_columns_names(query);
-	return true;
+	return rows_read_file(query, options->file, json_parse, error);
 }
 
 const struct source json_source = {
@@ -599,5 +575,4 @@ const struct source json_source = {
 	.fields = json_fields,
 	.options_size = sizeof(struct json_options),
 	.read = json_read,
-	.list = json_list,
 };

@@ -74,14 +74,3 @@ void metric_columns_finish(
 	}
 	rows_finish(found->rows, found->query, file, found->metrics, text_names);
 }
-
-struct strings metric_columns_names(const struct query *query)
-{
-	size_t count = query->metric_count ? query->metric_count : query->data.count;
-	const char **items = arena_array(query->arena, count, sizeof *items);
-
-	for (size_t i = 0; i < count; i++)
-		items[i] =
-			query->metric_count ? query->metrics[i].name : query->data.series[i].name;
-	return (struct strings){items, count};
-}

@@ -32,7 +32,4 @@ bool metric_columns_column(struct metric_columns *found, const char *name, size_
 void metric_columns_finish(
 	struct metric_columns *found, const char *file, const char *const *text_names);
 
-/* What a `list` hook returns: the configured names, otherwise those in query->data. */
-struct strings metric_columns_names(const struct query *query);
-
 #endif

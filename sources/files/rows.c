@@ -176,7 +176,8 @@ void rows_finish(struct rows *rows, struct query *query, const char *file,
 	*rows = (struct rows){0};
 }
 
-void branches_add(struct branches *branches, struct arena *arena, const char *text, size_t length)
+static void add_branch(
+	struct branches *branches, struct arena *arena, const char *text, size_t length)
 {
 	if (branches->count && same(branches->names[branches->last], text, length))
 		return;
@@ -191,6 +192,18 @@ void branches_add(struct branches *branches, struct arena *arena, const char *te
 	}
 	branches->last = branches->count;
 	branches->names[branches->count++] = arena_strndup(arena, text, length);
+}
+
+bool branches_take(struct branches *branches, struct arena *arena, const char *text, size_t length)
+{
+	if (text)
+		add_branch(branches, arena, text, length);
+	if (!branches->selected)
+		return true;
+	if (!text || !same(branches->selected, text, length))
+		return false;
+	branches->selected_seen = true;
+	return true;
 }
 
 static int by_name(const void *a, const void *b)
@@ -211,4 +224,24 @@ const char *branches_list(struct branches *branches, struct arena *arena)
 	const char *list = arena_strdup(arena, text.data ? text.data : "");
 	buf_free(&text);
 	return list;
+}
+
+bool branches_check(struct branches *branches, struct arena *arena, const char *file,
+	const char *noun, struct error *error)
+{
+	if (!branches->selected || branches->selected_seen || branches->count == 0)
+		return true;
+	return error_set(error, ERROR_DATA, "%s: no %s of branch \"%.100s\" (there are: %s)", file,
+		noun, branches->selected, branches_list(branches, arena));
+}
+
+bool rows_read_file(struct query *query, const char *file, rows_parse *parse, struct error *error)
+{
+	struct input input;
+
+	if (!input_open(&input, file, query->timeout, error))
+		return false;
+	bool good = parse(query, &input, error);
+	input_close(&input);
+	return good;
 }

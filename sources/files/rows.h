@@ -5,6 +5,7 @@
 #ifndef SOURCES_FILES_ROWS_H
 #define SOURCES_FILES_ROWS_H
 
+#include "sources/files/input.h"
 #include "sources/source.h"
 
 enum {
@@ -43,16 +44,28 @@ const char *rows_text(struct rows *rows, struct arena *arena, const char *text, 
 void rows_finish(struct rows *rows, struct query *query, const char *file,
 	const struct metric *const *metrics, const char *const *names);
 
-/* The branches found in a file, up to as many as a message names. */
+/* The branches found in a file, up to as many as a message names. A zeroed struct is empty. */
 enum { BRANCHES_NAMED = 20 };
 struct branches {
+	const char *selected; /* or NULL: all; set by the caller */
 	const char *names[BRANCHES_NAMED];
 	size_t count, last;
-	bool more;
+	bool more, selected_seen;
 };
 
-void branches_add(struct branches *branches, struct arena *arena, const char *text, size_t length);
+/* Adds the branch of a row (NULL: none). Returns whether it is selected. */
+bool branches_take(struct branches *branches, struct arena *arena, const char *text, size_t length);
+
+/* Fails (ERROR_DATA) if there are branches in the file, but not the selected one; `noun`: what has
+ * a branch. */
+bool branches_check(struct branches *branches, struct arena *arena, const char *file,
+	const char *noun, struct error *error) MUST_USE;
 const char *branches_list(
 	struct branches *branches, struct arena *arena); /* "a, b, c and others", sorted */
+
+/* Reads the file by `parse`. */
+typedef bool rows_parse(struct query *query, struct input *input, struct error *error);
+bool rows_read_file(
+	struct query *query, const char *file, rows_parse *parse, struct error *error) MUST_USE;
 
 #endif

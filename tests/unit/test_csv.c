@@ -261,20 +261,18 @@ static void many_rows(void **state)
 static void real_files(void **state)
 {
 	struct filequery *f = *state;
-	struct strings names;
 	char folder[] = "/tmp/hunter-csv-XXXXXX", path[64];
 
 	f->options.csv.file = HUNTER_TEST_DATA "/cases/csv/latency.csv";
 	filequery_metric(f, "p99", 1);
 	assert_true(csv_source.read(&f->query, &f->error));
 	assert_int_equal(f->query.data.series[0].axis->n, 4);
-	assert_true(csv_source.list(&f->query, &names, &f->error));
-	assert_int_equal(names.count, 1);
 	f->query.metric_count = 0;
 	f->query.data = (struct dataset){0};
-	assert_true(csv_source.list(&f->query, &names, &f->error));
-	assert_int_equal(names.count, 2);
-	assert_string_equal(names.items[0], "p50");
+	f->query.listing = true;
+	assert_true(csv_source.read(&f->query, &f->error));
+	assert_int_equal(f->query.data.count, 2);
+	assert_string_equal(f->query.data.series[0].name, "p50");
 
 	assert_non_null(mkdtemp(folder));
 	f->options.csv.file = folder;

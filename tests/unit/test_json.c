@@ -249,12 +249,11 @@ static void many_results(void **state)
 static void real_file(void **state)
 {
 	struct filequery *f = *state;
-	struct strings names;
 
 	f->options.json.file = HUNTER_TEST_DATA "/cases/json/results.json";
-	assert_true(json_source.list(&f->query, &names, &f->error));
-	assert_int_equal(names.count, 2);
-	assert_string_equal(names.items[1], "p99");
+	assert_true(json_source.read(&f->query, &f->error));
+	assert_int_equal(f->query.data.count, 2);
+	assert_string_equal(f->query.data.series[1].name, "p99");
 	f->options.json.file = "/nonexistent.json";
 	assert_false(json_source.read(&f->query, &f->error));
 	assert_string_equal(f->error.text, "/nonexistent.json: no such file");
