@@ -20,7 +20,7 @@
 #include "sources/graphite/find.h"
 #include "sources/graphite/series.h"
 #include "sources/graphite/target.h"
-#include "sources/http_error.h"
+#include "sources/http.h"
 #include "sources/source.h"
 
 /*
@@ -121,7 +121,6 @@ static bool graphite_plan(struct query *query, struct graphite_plan *out, struct
 }
 
 enum {
-	GET_URL_MAX = 2000, /* longer ones use POST */
 	TARGETS_AT_FIRST = 10,
 	TARGETS_AT_ONCE = 100,
 	SPARSE_LEAST = 1 << 20, /* bytes of a raw answer from which JSON is worth considering */
@@ -154,7 +153,7 @@ static const struct field graphite_fields[] = {
 
 enum phase { WALK, RENDER, DIAGNOSE, EVENTS, END };
 
-struct request {
+struct graphite_request {
 	enum phase phase;
 	int64_t begin, end; /* ms, [begin, end) */
 	struct metric_walk *walk;
@@ -170,7 +169,7 @@ struct request {
 	const char *address; /* without the query, for messages */
 };
 
-static void set_range(const struct query *query, struct request *request)
+static void set_range(const struct query *query, struct graphite_request *request)
 {
 	const struct graphite_options *options = query->options;
 	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
@@ -184,7 +183,8 @@ static void set_range(const struct query *query, struct request *request)
 static bool start(struct query *query, struct error *error)
 {
 	const struct endpoint *endpoint = query->server;
-	struct request *request = query->state = arena_alloc(query->arena, sizeof *request);
+	struct graphite_request *request = query->state =
+		arena_alloc(query->arena, sizeof *request);
 	struct graphite_plan plan;
 	if (!endpoint || !endpoint->url)
 		return error_set(error, ERROR_USAGE, "no server: set url in the graphite section");
@@ -204,40 +204,19 @@ static bool start(struct query *query, struct error *error)
 	return true;
 }
 
-/* Sets *next to request `path` with the parameters, which it frees. */
-static void ask(
-	struct query *query, const char *path, struct buf *parameters, struct transfer *next)
-{
-	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
-	struct request *request = query->state;
-	const struct endpoint *endpoint = query->server;
-	request->address = transfer_join_url(query->arena, endpoint->url, path);
-	*next = (struct transfer){.kind = TRANSFER_HTTP, .endpoint = endpoint};
-	if (strlen(request->address) + parameters->length < GET_URL_MAX) {
-		next->method = "GET";
-		next->url = arena_printf(query->arena, "%s?%s", request->address, parameters->data);
-	} else {
-		next->method = "POST";
-		next->url = request->address;
-		next->headers = (struct pairs){form, 1};
-		next->body = arena_strndup(query->arena, parameters->data, parameters->length);
-		next->body_length = parameters->length;
-	}
-	buf_free(parameters);
-}
-
 static void ask_find(struct query *query, const char *pattern, struct transfer *next)
 {
+	struct graphite_request *request = query->state;
 	struct buf parameters = {0};
 	buf_text(&parameters, "query=");
 	transfer_encode(&parameters, pattern);
-	ask(query, "metrics/find", &parameters, next);
+	request->address = http_ask(query, "metrics/find", &parameters, next);
 }
 
 /* Graphite excludes `from` and includes `until`, both in seconds. */
 static void ask_render(struct query *query, struct transfer *next)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	struct target *targets = request->targets + request->at;
 	struct buf parameters = {0};
 	request->batch = 1;
@@ -255,14 +234,14 @@ static void ask_render(struct query *query, struct transfer *next)
 		(long long)(until > from ? until : from + 1),
 		request->json ? "json&noNullPoints=true" : "raw");
 	graphite_set_expect(request->set, targets, request->batch);
-	ask(query, "render", &parameters, next);
+	request->address = http_ask(query, "render", &parameters, next);
 }
 
 /* An event may come up to a day after its point's bucket begins. What ran at the first point was
  * deployed before it. */
 static void ask_events(struct query *query, struct transfer *next)
 {
-	const struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	struct buf parameters = {0};
 	const struct graphite_options *options = query->options;
 	int64_t until = request->end + day < query->now ? request->end + day : query->now;
@@ -283,10 +262,10 @@ static void ask_events(struct query *query, struct transfer *next)
 	}
 	buf_printf(&parameters, "&set=intersection&from=%lld&until=%lld", (long long)(from / 1000),
 		(long long)((until > request->begin ? until : request->begin) / 1000));
-	ask(query, "events/get_data", &parameters, next);
+	request->address = http_ask(query, "events/get_data", &parameters, next);
 }
 
-static void notice_missing(struct query *query, const struct request *request)
+static void notice_missing(struct query *query, const struct graphite_request *request)
 {
 	bool noticed = query->notices.count > 0;
 	for (size_t i = 0; i < request->target_count; i++) {
@@ -307,7 +286,7 @@ static void notice_missing(struct query *query, const struct request *request)
 /* Decides on the next request, or ends. */
 static enum step proceed(struct query *query, struct transfer *next, struct error *error)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	const char *pattern = NULL;
 	if (request->phase == WALK) {
 		pattern = metric_walk_ask(request->walk);
@@ -348,7 +327,7 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 }
 
 /* Whether the same is to be requested again in another form. */
-static bool change_form(struct request *request, const struct reply *reply)
+static bool change_form(struct graphite_request *request, const struct reply *reply)
 {
 	if (request->phase != RENDER)
 		return false;
@@ -368,8 +347,8 @@ static bool change_form(struct request *request, const struct reply *reply)
 }
 
 /* Sizes the next batch so that its answer takes half of max_body. */
-static void adapt_batch(
-	struct request *request, const struct endpoint *endpoint, size_t length, size_t points)
+static void adapt_batch(struct graphite_request *request, const struct endpoint *endpoint,
+	size_t length, size_t points)
 {
 	size_t each = length / request->batch + 1, room = (size_t)endpoint->max_body / 2;
 	bool sparse = length >= SPARSE_LEAST && points < length / JSON_POINT / 4;
@@ -384,7 +363,7 @@ static void adapt_batch(
 
 static bool take_render(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
 	bool json = request->json || *text == '[';
@@ -403,7 +382,7 @@ static bool take_render(struct query *query, const struct reply *reply, struct e
 
 static bool take_find(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	struct graphite_nodes nodes;
 	if (!graphite_find_read(query->arena, reply->body, reply->length, &nodes, error))
 		return false;
@@ -415,7 +394,7 @@ static bool take_find(struct query *query, const struct reply *reply, struct err
 
 static bool take_events(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	request->phase = END;
 	return graphite_events_read(
 		query->arena, reply->body, reply->length, &request->events, error);
@@ -425,7 +404,7 @@ static bool take_events(struct query *query, const struct reply *reply, struct e
  * series stay unexplained. */
 static bool without_endpoint(struct query *query, const struct reply *reply)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	if (reply->status != 404 || (request->phase != EVENTS && request->phase != DIAGNOSE))
 		return false;
 	if (request->phase == DIAGNOSE) {
@@ -440,7 +419,7 @@ static bool without_endpoint(struct query *query, const struct reply *reply)
 
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct request *request = query->state;
+	struct graphite_request *request = query->state;
 	bool taken;
 	if (change_form(request, reply))
 		return STEP_DONE;

@@ -40,4 +40,14 @@ bool graphite_set_overflow(const struct graphite_set *set);
  */
 void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events);
 
+/*
+ * Sets metric, name and identity of `count` series of a target from the server's names (sorted). A
+ * single series has the name of its metric or, without one, the server's; several are METRIC{web1},
+ * METRIC{web2} if the server's names are servers.web1.cpu and servers.web2.cpu; of tagged series
+ * the tags that differ are shown: METRIC{host="a"}. Series with the same name are numbered in their
+ * order; returns how many.
+ */
+size_t graphite_name_series(struct arena *arena, const struct target *target,
+	const char *const *texts, size_t count, struct series *series);
+
 #endif

@@ -12,7 +12,7 @@
 #include "agent/core/number.h"
 #include "sources/prometheus/json.h"
 
-enum { SENTENCES_MAX = 20 };
+enum { SENTENCES_MAX = 20, WORD_MAX = 9 /* "-Infinity" */ };
 
 static const double latest = 1e11; /* seconds: the year 5138 */
 
@@ -27,8 +27,8 @@ struct reader {
 	const char *later;         /* a result that came before `resultType` */
 	struct strings *sentences; /* the list being read */
 
-	size_t n;
-	bool seen_metric, seen_values, seen_histograms;
+	size_t n, time_count; /* time_count: of an export */
+	bool seen_metric, seen_values, seen_histograms, seen_times;
 };
 
 static struct reader *reader_of(struct parse *parse)
@@ -83,6 +83,22 @@ static bool read_point(struct parse *parse)
 	return read_sample(parse, &parse->values[n]) && scan_expect(&parse->scan, ']');
 }
 
+/* Hands over the series that was read. */
+static bool take_series(struct reader *reader, size_t n)
+{
+	const struct parse *parse = &reader->parse;
+	const struct answer_series series = {
+		.labels = parse->labels,
+		.label_count = parse->label_count,
+		.times = parse->times,
+		.values = parse->values,
+		.n = n,
+		.histograms = reader->seen_histograms,
+	};
+	reader->take(reader->context, &series);
+	return true;
+}
+
 static bool read_series_key(struct parse *parse, const char *key)
 {
 	struct reader *reader = reader_of(parse);
@@ -104,17 +120,8 @@ static bool read_series(struct parse *parse)
 		return false;
 	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
 		return scan_fail(&parse->scan, "a series without \"metric\" or \"values\"");
-	const struct answer_series series = {
-		.labels = parse->labels,
-		.label_count = parse->label_count,
-		.times = parse->times,
-		.values = parse->values,
-		.n = reader->n,
-		.histograms = reader->seen_histograms,
-	};
 	reader->out->series++;
-	reader->take(reader->context, &series);
-	return true;
+	return take_series(reader, reader->n);
 }
 
 static bool is_matrix(const struct reader *reader)
@@ -218,10 +225,7 @@ static bool read_top_key(struct parse *parse, const char *key)
 static bool read_all(struct reader *reader)
 {
 	struct parse *parse = &reader->parse;
-	scan_space(&parse->scan);
-	if (!parse_object(parse, read_top_key))
-		return false;
-	if (!scan_end(&parse->scan))
+	if (!parse_object(parse, read_top_key) || !scan_end(&parse->scan))
 		return false;
 	if (!reader->status)
 		return scan_fail(&parse->scan, "no \"status\"");
@@ -232,22 +236,134 @@ static bool read_all(struct reader *reader)
 	return true;
 }
 
-bool answer_read(struct arena *arena, const char *text, size_t length, answer_take *take,
-	void *context, struct answer *out, struct error *error)
+static struct reader *reader_new(
+	struct arena *arena, const char *text, size_t length, answer_take *take, void *context)
 {
 	struct reader *reader = memory_new(1, sizeof *reader);
-	struct parse *parse = &reader->parse;
-	*out = (struct answer){0};
-	parse_start(parse, arena, text, length);
+	parse_start(&reader->parse, arena, text, length);
 	reader->take = take;
 	reader->context = context;
-	reader->out = out;
-	bool read = read_all(reader);
+	scan_space(&reader->parse.scan);
+	return reader;
+}
+
+/* Frees the reader; sets the error unless all was read. */
+static bool reader_end(struct reader *reader, bool read, const char *api, struct error *error)
+{
+	struct parse *parse = &reader->parse;
 	if (!read)
-		error_set(error, ERROR_DATA,
-			"not an answer of Prometheus' API: %s (byte %zu of %zu)",
-			parse->scan.problem, (size_t)(parse->scan.at - parse->begin), length);
+		error_set(error, ERROR_DATA, "not an answer of %s: %s (byte %zu of %zu)", api,
+			parse->scan.problem, (size_t)(parse->scan.at - parse->begin),
+			(size_t)(parse->scan.end - parse->begin));
 	parse_end(parse);
 	free(reader);
 	return read;
+}
+
+bool answer_read(struct arena *arena, const char *text, size_t length, answer_take *take,
+	void *context, struct answer *out, struct error *error)
+{
+	struct reader *reader = reader_new(arena, text, length, take, context);
+	*out = (struct answer){0};
+	reader->out = out;
+	return reader_end(reader, read_all(reader), "Prometheus' API", error);
+}
+
+/* A line of an export has values and time stamps in two arrays, in either order. Each fills its
+ * column; they are combined at the end of the line. */
+static bool read_word(const char *text, size_t length, double *out)
+{
+	*out = (double)NAN;
+	return number_missing(text, length) || number_parse(text, length, out);
+}
+
+static bool read_export_value(struct parse *parse)
+{
+	struct reader *reader = reader_of(parse);
+	struct scan *scan = &parse->scan;
+	if (reader->n == parse->capacity)
+		parse_grow(parse);
+	double *out = &parse->values[reader->n++];
+	if (scan_number(scan, out))
+		return true;
+	if (scan_sees(scan, '"')) {
+		if (!scan_text(&parse->scan))
+			return false;
+		return read_word(parse->scan.text.data, parse->scan.text.length, out) ||
+		       scan_fail(&parse->scan, "a value is not a number");
+	}
+	size_t length = 0, left = (size_t)(scan->end - scan->at);
+	while (length < left && length < WORD_MAX && !strchr(",] \t\r\n", scan->at[length]))
+		length++;
+	if (length == 0 || !read_word(scan->at, length, out))
+		return scan_fail(&parse->scan, "a value is not a number");
+	scan->at += length;
+	return true;
+}
+
+static bool read_export_time(struct parse *parse)
+{
+	struct reader *reader = reader_of(parse);
+	struct scan *scan = &parse->scan;
+	if (reader->time_count == parse->capacity)
+		parse_grow(parse);
+	size_t n = reader->time_count++;
+	double ms;
+	if (!scan_number(scan, &ms) || !(fabs(ms) <= latest * 1000))
+		return scan_fail(scan, "a time stamp is not a number of milliseconds");
+	parse->times[n] = llround(ms);
+	if (n > 0 && parse->times[n] < parse->times[n - 1])
+		return scan_fail(
+			&parse->scan, "the time stamps of a series are not in ascending order");
+	return true;
+}
+
+static bool read_export_key(struct parse *parse, const char *key)
+{
+	struct reader *reader = reader_of(parse);
+	if (strcmp(key, "metric") == 0)
+		return parse_once(parse, &reader->seen_metric) && parse_labels(parse);
+	if (strcmp(key, "values") == 0)
+		return parse_once(parse, &reader->seen_values) &&
+		       parse_array(parse, read_export_value);
+	if (strcmp(key, "timestamps") == 0)
+		return parse_once(parse, &reader->seen_times) &&
+		       parse_array(parse, read_export_time);
+	return scan_value(&parse->scan);
+}
+
+static bool read_export_line(struct reader *reader)
+{
+	struct parse *parse = &reader->parse;
+	reader->n = reader->time_count = 0;
+	reader->seen_metric = reader->seen_values = reader->seen_times = false;
+	if (!parse_object(parse, read_export_key))
+		return false;
+	if (!reader->seen_metric || !reader->seen_values || !reader->seen_times)
+		return scan_fail(
+			&parse->scan, "a series without \"metric\", \"values\" or \"timestamps\"");
+	if (reader->n != reader->time_count)
+		return scan_fail(
+			&parse->scan, "a series whose numbers of values and timestamps differ");
+	size_t n = 0;
+	for (size_t i = 0; i < reader->n; i++) {
+		if (isnan(parse->values[i]))
+			continue;
+		parse->values[n] = parse->values[i];
+		parse->times[n++] = parse->times[i];
+	}
+	return take_series(reader, n);
+}
+
+bool export_read(struct arena *arena, const char *text, size_t length, answer_take *take,
+	void *context, struct error *error)
+{
+	struct reader *reader = reader_new(arena, text, length, take, context);
+	struct scan *scan = &reader->parse.scan;
+	bool read = true;
+	while (read && scan->at < scan->end) {
+		read = read_export_line(reader);
+		scan_space(scan);
+	}
+	return reader_end(reader, read, "VictoriaMetrics' export", error);
 }

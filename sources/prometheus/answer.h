@@ -44,4 +44,18 @@ typedef void answer_take(void *context, const struct answer_series *series);
 bool answer_read(struct arena *arena, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error) MUST_USE;
 
+/*
+ * Reads answers of VictoriaMetrics' /api/v1/export in place, without building a tree: one object
+ * per series and line, time stamps in milliseconds:
+ *
+ *     {"metric": {"__name__": "up"}, "values": [1, 0.5], "timestamps": [1795161600123, ...]}
+ *
+ * A value is a number, null, or a word (+Inf, "Infinity", NaN) where versions write what JSON
+ * cannot express. Stale markers come as null or NaN; points without a value are left out.
+ *
+ * Calls `take` for each object; one series may come in several. Returns false as answer_read.
+ */
+bool export_read(struct arena *arena, const char *text, size_t length, answer_take *take,
+	void *context, struct error *error) MUST_USE;
+
 #endif

@@ -15,8 +15,8 @@
 
 #include "agent/core/log.h"
 #include "agent/core/when.h"
-#include "sources/http_error.h"
-#include "sources/prometheus/export.h"
+#include "sources/http.h"
+#include "sources/prometheus/answer.h"
 #include "sources/prometheus/promql.h"
 #include "sources/prometheus/request.h"
 #include "sources/prometheus/series.h"

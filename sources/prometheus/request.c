@@ -9,6 +9,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
+#include "sources/http.h"
 #include "sources/prometheus/json.h"
 
 enum {
@@ -95,9 +96,14 @@ static void write_timeout(struct buf *out, const struct query *query)
 	buf_printf(out, "&timeout=%lldms", (long long)(endpoint->timeout - endpoint->timeout / 10));
 }
 
-static const char *write_parameters(
-	const struct query *query, const struct piece_of_range *range, const char *promql)
+const char *request_request(const struct query *query, const struct piece_of_range *range,
+	const char *promql, struct transfer *next)
 {
+	static const char *const paths[] = {
+		[REQUEST_GRID] = "api/v1/query_range",
+		[REQUEST_RAW] = "api/v1/query",
+		[REQUEST_EXPORT] = "api/v1/export",
+	};
 	struct buf out = {0};
 	buf_text(&out, range->how == REQUEST_EXPORT ? "match[]=" : "query=");
 	transfer_encode(&out, promql);
@@ -120,47 +126,13 @@ static const char *write_parameters(
 		write_seconds(&out, "end", range->to - 1);
 		break;
 	}
-	const char *text = arena_strndup(query->arena, out.data, out.length);
-	buf_free(&out);
-	return text;
-}
-
-const char *request_request(const struct query *query, const struct piece_of_range *range,
-	const char *promql, struct transfer *next)
-{
-	static const char *const paths[] = {
-		[REQUEST_GRID] = "api/v1/query_range",
-		[REQUEST_RAW] = "api/v1/query",
-		[REQUEST_EXPORT] = "api/v1/export",
-	};
-	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
-	const struct endpoint *endpoint = query->server;
-	const char *address = transfer_join_url(query->arena, endpoint->url, paths[range->how]);
-	const char *text = write_parameters(query, range, promql);
-	*next = (struct transfer){.kind = TRANSFER_HTTP, .endpoint = endpoint};
-	if (strlen(address) + strlen(text) < GET_URL_MAX) {
-		next->method = "GET";
-		next->url = arena_printf(query->arena, "%s?%s", address, text);
-	} else {
-		next->method = "POST";
-		next->url = address;
-		next->headers = (struct pairs){form, 1};
-		next->body = text;
-		next->body_length = strlen(text);
-	}
-	return address;
+	return http_ask(query, paths[range->how], &out, next);
 }
 
 const char *request_flavor(const struct query *query, struct transfer *next)
 {
-	const struct endpoint *endpoint = query->server;
-	*next = (struct transfer){
-		.kind = TRANSFER_HTTP,
-		.endpoint = endpoint,
-		.method = "GET",
-		.url = transfer_join_url(query->arena, endpoint->url, "api/v1/status/buildinfo"),
-	};
-	return next->url;
+	struct buf none = {0};
+	return http_ask(query, "api/v1/status/buildinfo", &none, next);
 }
 
 struct build_info {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/prometheus/export.h"
+#include "sources/prometheus/answer.h"
 #include "sources/prometheus/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sources/graphite/string_index.h"
+#include "sources/graphite/series.h"
 
 static void test_expressions(void **state)
 {
@@ -130,7 +130,7 @@ static void test_names(void **state)
 		size_t count = 0;
 		while (count < 4 && cases[i].texts[count])
 			count++;
-		size_t twice = string_index_add(arena, &target, cases[i].texts, count, series);
+		size_t twice = graphite_name_series(arena, &target, cases[i].texts, count, series);
 		assert_int_equal(twice, cases[i].twice);
 		for (size_t k = 0; k < count; k++) {
 			if (strcmp(series[k].name, cases[i].names[k]) != 0)

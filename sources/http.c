@@ -2,14 +2,38 @@
  * The text of an HTML page is not shown, since it is markup or a login form. Graphite sends plain-
  * text errors as text/html, so for an error status the content decides.
  */
-#include "sources/http_error.h"
+#include "sources/http.h"
 
 #include <string.h>
 
 #include "agent/core/secret.h"
 #include "agent/core/utf8.h"
 
-enum { LINE_MAX_SHOWN = 300 };
+enum {
+	GET_URL_MAX = 2000, /* longer ones use POST */
+	LINE_MAX_SHOWN = 300,
+};
+
+const char *http_ask(
+	const struct query *query, const char *path, struct buf *parameters, struct transfer *next)
+{
+	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
+	const struct endpoint *endpoint = query->server;
+	const char *address = transfer_join_url(query->arena, endpoint->url, path);
+	*next = (struct transfer){
+		.kind = TRANSFER_HTTP, .endpoint = endpoint, .method = "GET", .url = address};
+	if (strlen(address) + parameters->length < GET_URL_MAX) {
+		if (parameters->length)
+			next->url = arena_printf(query->arena, "%s?%s", address, parameters->data);
+	} else {
+		next->method = "POST";
+		next->headers = (struct pairs){form, 1};
+		next->body = arena_strndup(query->arena, parameters->data, parameters->length);
+		next->body_length = parameters->length;
+	}
+	buf_free(parameters);
+	return address;
+}
 
 const char *http_error_line(struct arena *arena, const struct reply *reply, const char *text)
 {

@@ -1,11 +1,18 @@
 /*
- * Turns error responses of servers into errors that a user can act on.
+ * What the HTTP sources share: requests with parameters, and errors that a user can act on.
  */
-#ifndef SOURCES_HTTP_ERROR_H
-#define SOURCES_HTTP_ERROR_H
+#ifndef SOURCES_HTTP_H
+#define SOURCES_HTTP_H
 
-#include "agent/core/arena.h"
-#include "agent/core/transfer.h"
+#include "agent/core/buf.h"
+#include "sources/source.h"
+
+/*
+ * Requests `path` from the query's server with the parameters, which it frees: by GET, or by POST
+ * if they are long. Returns the address without parameters, for messages.
+ */
+const char *http_ask(
+	const struct query *query, const char *path, struct buf *parameters, struct transfer *next);
 
 /* The first line of a reply's body for display: truncated, without control characters and without
  * secrets that were sent. */
