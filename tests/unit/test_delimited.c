@@ -136,8 +136,7 @@ static void limits(void **state)
 	memset(text.data, 'x', DELIMITED_ROW_MAX + 10);
 	struct input broad = input_bytes("data", text.data, DELIMITED_ROW_MAX + 10);
 	rows = rows_of(&broad, ',', '"');
-	assert_string_equal(
-		rows, "data:1: a row larger than 64 MB (is a quote not closed?)");
+	assert_string_equal(rows, "data:1: a row larger than 64 MB (is a quote not closed?)");
 	free(rows);
 	buf_free(&text);
 }
