@@ -176,7 +176,7 @@ static void ask_all(struct store *store)
 	struct store_request *known = store_request_new(STORE_KNOWN, answered, NULL);
 
 	known->test = "service-07.benchmark-00007";
-	ask(store, "what is known of a test", known);
+	ask(store, "load the known changes of a test", known);
 	write_often(store);
 	list(store, "list the last 1,000", (struct change_filter){.limit = 1000});
 	list(store, "list 1,000 by time",
@@ -194,7 +194,7 @@ static void prune(struct store *store)
 		names[i] = arena_printf(request->arena, "service-%02d.benchmark-%05d", i % 50, i);
 	request->tests = (struct strings){names, TESTS};
 	request->before = INT64_C(1800000000000);
-	ask(store, "the daily look at what can be forgotten", request);
+	ask(store, "the daily search for what can be deleted", request);
 }
 
 static struct store *open_or_die(const char *path)
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
 	store = open_or_die(argv[1]);
 	store_submit(store, store_request_new(STORE_RESTORE, answered, NULL));
 	store_request_free(take());
-	print_row("open it, check it, take up what waits", seconds_since(start), "");
+	print_row("open and check it, load queued messages", seconds_since(start), "");
 	ask_all(store);
 	prune(store);
 	store_close(store);

@@ -1,9 +1,12 @@
 """Input a hundred times larger than usual: a file of ten million rows, in memory beside its two columns."""
+import itertools
 import json
 import subprocess
 
 ROWS, BLOCK, CHANGE = 10_000_000, 10_000, 5_000_000
 START, STEP = 1_600_000_000, 10
+SPREAD = 101  # the spread repeats after so many rows
+VALUES = [[f"{level + i * 7919 % SPREAD / 50:.2f}" for i in range(SPREAD)] * (BLOCK // SPREAD + 2) for level in (100, 130)]
 
 
 def write(path):
@@ -11,9 +14,9 @@ def write(path):
     with open(path, "w") as out:
         out.write("time,m\n")
         for first in range(0, ROWS, BLOCK):
-            level = 100 if first < CHANGE else 130
-            rows = range(first, first + BLOCK)
-            out.write("".join(f"{START + i * STEP},{level + i * 7919 % 101 / 50:.2f}\n" for i in rows))
+            values = VALUES[first >= CHANGE]
+            times = range(START + first * STEP, START + (first + BLOCK) * STEP, STEP)
+            out.write("".join(map("%d,%s\n".__mod__, zip(times, itertools.islice(values, first % SPREAD, None)))))
 
 
 def test_ten_million_rows(program, tmp_path):

@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import textwrap
 
 import pytest
 
@@ -267,6 +268,37 @@ def test_the_examples_look_at_all_data():
                 step = steps[min(steps, key=lambda at: abs(at - i))]
                 assert seconds(window) >= seconds(step), (file.name, line, step)
     assert seen >= 6
+
+
+# The page of what has options of its own; those of all others are in configuration.md.
+PAGES = {"graphite": "graphite", "prometheus": "prometheus", "postgres": "postgresql", "slack": "slack", "webhook": "webhook",
+         "stdout": "agent", "group": "cluster"}
+
+
+def test_the_manual_names_every_option():
+    """With each of the words that it may be, as code: in a table, a paragraph or an example."""
+    def code(page):
+        text = (TOP / f"docs/{page}.md").read_text()
+        return "\n".join(re.findall(r"^```.*?^```$|`[^`\n]+`|^    .*$", text, re.M | re.S))
+
+    options = re.findall(r"^(key of|option of detector) (.+) (\w+): (?:one of (\S+)|.*)$", (TOP / "tests/public_names.txt").read_text(), re.M)
+    assert len(options) > 180
+    missing = []
+    for kind, owner, name, words in options:
+        own = "detectors" if kind != "key of" else PAGES.get(owner.split()[-1], "configuration")
+        pages = code(own) + code("configuration")
+        missing += [f"{own}.md: {name}: {word}" for word in (name, *words.split("|")) if word and not re.search(rf"(?<![\w-]){word}(?![\w-])", pages)]
+    assert missing == []
+
+
+def test_the_example_of_the_readme(tmp_path):
+    """What its command prints is there, in this order; three dots stand for the rest."""
+    command, shown = re.search(r"^    \$ EXAMPLE_STATE=\S+ hunter-c (run .*)\n((?:(?:    .*)?\n)+?)    \$ curl", (TOP / "README.md").read_text(), re.M).groups()
+    done = subprocess.run([PROGRAM, *command.split(), "--once"], cwd=TOP, capture_output=True, text=True,
+                          env=os.environ | {"EXAMPLE_STATE": str(tmp_path / "state.db")})
+    assert done.returncode == 0, done.stderr
+    parts = [re.escape(textwrap.dedent(part).strip()) for part in re.split(r"^ *\.\.\.$", textwrap.dedent(shown), flags=re.M)]
+    assert len(parts) > 2 and re.match(r"(?s)\s*" + ".*".join(f"{part}" for part in parts), done.stdout), done.stdout
 
 
 def headings(page):
