@@ -87,16 +87,16 @@ static bool matches(const struct strings *names, const char *pattern)
  * with recorded changes. */
 static void note_unknown(const struct config *config, const char *path, const char *name)
 {
-	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct store_list *request = store_list_new(NULL, NULL);
 	struct strings topics = {0};
 	struct error error;
 	const char *near;
 
 	request->filter = (struct change_filter){.test = name, .limit = 1};
 	if (config)
-		topics = config_topics(config, request->arena);
-	if (!matches(&topics, name) && store_read(path, request, &error) &&
-		request->record_count == 0) {
+		topics = config_topics(config, request->call.arena);
+	if (!matches(&topics, name) && store_read(path, &request->call, &error) &&
+		request->records.count == 0) {
 		near = field_suggest(name, topics.items, topics.count);
 		if (near)
 			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name),
@@ -104,7 +104,7 @@ static void note_unknown(const struct config *config, const char *path, const ch
 		else
 			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name));
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 static int run(struct cli *cli)
@@ -112,7 +112,7 @@ static int run(struct cli *cli)
 	const struct changes_options *options = cli->options;
 	struct config *config = NULL;
 	struct error error;
-	struct store_request *request;
+	struct store_list *request;
 	struct change_filter filter;
 	const char *path;
 	bool done;
@@ -126,20 +126,20 @@ static int run(struct cli *cli)
 	if (!options->state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_file;
-	request = store_request_new(STORE_LIST, NULL, NULL);
+	request = store_list_new(NULL, NULL);
 	request->filter = filter;
-	done = store_read(path, request, &error);
-	for (size_t i = 0; done && config && i < request->record_count; i++)
-		announce_links(request->arena, config, &request->records[i]);
+	done = store_read(path, &request->call, &error);
+	for (size_t i = 0; done && config && i < request->records.count; i++)
+		announce_links(request->call.arena, config, &request->records.items[i]);
 	if (done)
 		changes_print(request, (enum changes_output)options->output, options->csv_formulas,
 			cli->out);
-	if (done && request->record_count == 0 && filter.test)
+	if (done && request->records.count == 0 && filter.test)
 		note_unknown(config, path, filter.test);
 	if (done && request->more)
 		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
-			LOG_INT("shown", request->record_count));
-	store_request_free(request);
+			LOG_INT("shown", request->records.count));
+	store_call_free(&request->call);
 	config_free(config);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }

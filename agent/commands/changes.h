@@ -12,9 +12,9 @@ enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 
 extern const char *const changes_output_names[]; /* in the order of the enum, ends with NULL */
 
-/* Prints the records of a STORE_LIST, sorted by time, latest first; takes memory from its arena.
+/* Prints the records of a store_list, sorted by time, latest first; takes memory from its arena.
  * `formulas`: see csv_put_text. */
 void changes_print(
-	const struct store_request *list, enum changes_output output, bool formulas, FILE *out);
+	const struct store_list *list, enum changes_output output, bool formulas, FILE *out);
 
 #endif

@@ -290,15 +290,15 @@ static void print_csv(const struct change_record *records, size_t count, bool fo
 }
 
 void changes_print(
-	const struct store_request *list, enum changes_output output, bool formulas, FILE *out)
+	const struct store_list *list, enum changes_output output, bool formulas, FILE *out)
 {
-	size_t count = list->record_count;
+	size_t count = list->records.count;
 
 	if (count > 0)
-		qsort(list->records, count, sizeof *list->records, compare);
+		qsort(list->records.items, count, sizeof *list->records.items, compare);
 	switch (output) {
-	case CHANGES_TEXT: print_table(list->arena, list->records, count, out); break;
-	case CHANGES_JSON: print_json(list->records, count, list->more, out); break;
-	case CHANGES_CSV: print_csv(list->records, count, formulas, out); break;
+	case CHANGES_TEXT: print_table(list->call.arena, list->records.items, count, out); break;
+	case CHANGES_JSON: print_json(list->records.items, count, list->more, out); break;
+	case CHANGES_CSV: print_csv(list->records.items, count, formulas, out); break;
 	}
 }

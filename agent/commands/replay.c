@@ -147,15 +147,15 @@ static void stop(void *context)
 	engine_stop(replay->parts.agent.engine);
 }
 
-static void begin(struct store_request *restored)
+static void begin(struct store_restore *restored)
 {
-	struct replay *replay = restored->context;
+	struct replay *replay = restored->call.context;
 	struct agent *agent = &replay->parts.agent;
 	int64_t length = replay->report.until - replay->report.from;
 
-	replay->failed = restored->failed;
-	if (restored->failed) {
-		store_request_free(restored);
+	replay->failed = restored->call.failed;
+	if (restored->call.failed) {
+		store_call_free(&restored->call);
 		stop(replay);
 		return;
 	}
@@ -182,15 +182,15 @@ static void join_pages(struct replay *replay)
 
 static void list_changes(struct replay *replay, int64_t before_id);
 
-static void take_changes(struct store_request *request)
+static void take_changes(struct store_list *request)
 {
-	struct replay *replay = request->context;
+	struct replay *replay = request->call.context;
 	struct page *page = arena_alloc(replay->arena, sizeof *page);
 
-	*page = (struct page){request->records, request->record_count, replay->pages};
+	*page = (struct page){request->records.items, request->records.count, replay->pages};
 	replay->pages = page;
-	replay->failed |= request->failed;
-	arena_join(replay->arena, request->arena);
+	replay->failed |= request->call.failed;
+	arena_join(replay->arena, request->call.arena);
 	if (request->more && page->count > 0) {
 		list_changes(replay, page->records[page->count - 1].item.id);
 		return;
@@ -202,30 +202,30 @@ static void take_changes(struct store_request *request)
 
 static void list_changes(struct replay *replay, int64_t before_id)
 {
-	struct store_request *request = store_request_new(STORE_LIST, take_changes, replay);
+	struct store_list *request = store_list_new(take_changes, replay);
 
 	request->filter = (struct change_filter){.limit = PAGE, .before_id = before_id};
-	store_client_call(&replay->parts.agent, request);
+	store_client_call(&replay->parts.agent, &request->call);
 }
 
 /* The answer comes after all of the agent's writes; a list would not wait for them. */
-static void take_messages(struct store_request *request)
+static void take_messages(struct store_restore *request)
 {
-	struct replay *replay = request->context;
+	struct replay *replay = request->call.context;
 
-	replay->failed |= request->failed;
-	replay->report.messages = request->recent_count;
-	replay->report.more = request->recent_count == RECENT_MAX;
-	store_request_free(request);
+	replay->failed |= request->call.failed;
+	replay->report.messages = request->recent.count;
+	replay->report.more = request->recent.count == RECENT_MAX;
+	store_call_free(&request->call);
 	list_changes(replay, 0);
 }
 
 static void list_messages(struct replay *replay)
 {
-	struct store_request *sent = store_request_new(STORE_RESTORE, take_messages, replay);
+	struct store_restore *sent = store_restore_new(take_messages, replay);
 
 	sent->since = INT64_MIN;
-	store_client_call(&replay->parts.agent, sent);
+	store_client_call(&replay->parts.agent, &sent->call);
 }
 
 /* Runs the simulation, then asks the store for the results. */
@@ -233,7 +233,7 @@ static void play(struct replay *replay)
 {
 	struct agent *agent = &replay->parts.agent;
 
-	store_client_call(agent, store_request_new(STORE_RESTORE, begin, replay));
+	store_client_call(agent, &store_restore_new(begin, replay)->call);
 	replay->report.interrupted = !engine_run(agent->engine);
 	if (replay->cli->progress)
 		fputs("\r\033[K", stderr);

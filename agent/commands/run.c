@@ -28,11 +28,11 @@
  * its own, the old ones stay where they are, and the user has to decide.
  */
 
-static void applied(struct store_request *request)
+static void applied(struct store_renames *request)
 {
-	struct agent *agent = request->context;
+	struct agent *agent = request->call.context;
 
-	for (size_t i = 0; i < request->rename_count && !request->failed; i++) {
+	for (size_t i = 0; i < request->rename_count && !request->call.failed; i++) {
 		const struct store_rename *rename = &request->renames[i];
 
 		if (rename->moved)
@@ -49,7 +49,7 @@ static void applied(struct store_request *request)
 			LOG_TEXT("was", rename->was));
 		agent->misconfigured = true;
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 /* Asks the store to apply the renames of the agent's configuration, before it is asked for
@@ -57,20 +57,20 @@ static void applied(struct store_request *request)
 static void renames_apply(struct agent *agent)
 {
 	const struct config *config = agent->config;
-	struct store_request *request;
+	struct store_renames *request;
 
 	if (config->rename_count == 0)
 		return;
-	request = store_request_new(STORE_RENAME, applied, agent);
+	request = store_renames_new(applied, agent);
 	request->renames =
-		arena_array(request->arena, config->rename_count, sizeof *request->renames);
+		arena_array(request->call.arena, config->rename_count, sizeof *request->renames);
 	for (size_t i = 0; i < config->rename_count; i++)
 		request->renames[i] = (struct store_rename){
-			.test = arena_strdup(request->arena, config->renames[i].test),
-			.metric = arena_strdup(request->arena, config->renames[i].metric),
-			.was = arena_strdup(request->arena, config->renames[i].was)};
+			.test = arena_strdup(request->call.arena, config->renames[i].test),
+			.metric = arena_strdup(request->call.arena, config->renames[i].metric),
+			.was = arena_strdup(request->call.arena, config->renames[i].was)};
 	request->rename_count = config->rename_count;
-	store_client_call(agent, request);
+	store_client_call(agent, &request->call);
 }
 
 enum {
@@ -229,27 +229,27 @@ static void prune(void *context)
 {
 	struct run *run = context;
 	struct agent *agent = &run->parts.agent;
-	struct store_request *request = store_request_new(STORE_PRUNE, store_request_free, NULL);
+	struct store_prune *request = store_prune_new(NULL, NULL);
 
 	if (agent->stopping) {
-		store_request_free(request);
+		store_call_free(&request->call);
 		return;
 	}
 	request->before = agent_now(agent) - REMEMBERED;
-	request->tests = config_topics(agent->config, request->arena);
-	store_client_call(agent, request);
+	request->tests = config_topics(agent->config, request->call.arena);
+	store_client_call(agent, &request->call);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);
 }
 
 /* Resumes pending work, then starts the scheduler. */
-static void restored(struct store_request *request)
+static void restored(struct store_restore *request)
 {
-	struct run *run = request->context;
+	struct run *run = request->call.context;
 
-	if (request->failed) {
+	if (request->call.failed) {
 		run->parts.agent.stateless = true;
-		store_request_free(request);
+		store_call_free(&request->call);
 		engine_stop(run->parts.agent.engine);
 		return;
 	}
@@ -353,7 +353,7 @@ static int64_t remembered_for(const struct config *config)
 
 static int run_configured(struct run *run)
 {
-	struct store_request *request;
+	struct store_restore *request;
 	struct error error;
 	enum exit_code code;
 
@@ -363,9 +363,9 @@ static int run_configured(struct run *run)
 		return failure;
 	}
 	renames_apply(&run->parts.agent);
-	request = store_request_new(STORE_RESTORE, restored, run);
+	request = store_restore_new(restored, run);
 	request->since = agent_now(&run->parts.agent) - remembered_for(run->parts.agent.config);
-	store_client_call(&run->parts.agent, request);
+	store_client_call(&run->parts.agent, &request->call);
 	code = run->parts.agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);
 	return (int)code;

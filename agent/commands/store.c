@@ -80,28 +80,28 @@ static void print_pruned(const struct cli *cli, const struct pruned *pruned)
 		"%s: %" PRId64 " changes, %" PRId64 " entries of history, %" PRId64
 		" messages, places of %" PRId64 " series\n",
 		options->dry_run ? "would be forgotten" : "forgotten", pruned->changes,
-		pruned->events, pruned->deliveries, pruned->marks);
+		pruned->events, pruned->deliveries, pruned->checkpoints);
 }
 
 static int prune_file(struct cli *cli, const char *path, const struct strings *tests)
 {
 	const struct store_options *options = cli->options;
 	struct error error;
-	struct store_request *request;
+	struct store_prune *request;
 	bool done;
 
 	if (access(path, F_OK) != 0) {
 		error_set(&error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return cli_fail(&error);
 	}
-	request = store_request_new(STORE_PRUNE, NULL, NULL);
+	request = store_prune_new(NULL, NULL);
 	request->before = cli->now - options->older_than;
 	request->tests = *tests;
 	request->thorough = true;
-	done = store_perform(path, request, options->dry_run, &error);
+	done = store_perform(path, &request->call, options->dry_run, &error);
 	if (done)
 		print_pruned(cli, &request->pruned);
-	store_request_free(request);
+	store_call_free(&request->call);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 

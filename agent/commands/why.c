@@ -11,7 +11,7 @@
 #include "agent/report/table.h"
 #include "agent/store/store.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON, RECORDS_MOST = 100000 };
+enum { OUTPUT_TEXT, OUTPUT_JSON };
 
 struct why_options {
 	int output;
@@ -33,7 +33,7 @@ struct asking {
 	const struct test *test;
 	struct why_request ask;
 	struct strings topics;
-	struct store_request *list, *marks, *health; /* from the state, or NULL */
+	struct store_list *list; /* from the state, or NULL */
 	bool lacks_data;
 };
 
@@ -66,20 +66,21 @@ static void put_last(const struct asking *asking)
 	int64_t last = WHEN_ALWAYS;
 	char time[WHEN_TEXT];
 
-	for (size_t i = 0; i < ask->mark_count; i++)
-		if (ask->marks[i].last_point > last)
-			last = ask->marks[i].last_point;
+	for (size_t i = 0; i < ask->checkpoints.count; i++)
+		if (ask->checkpoints.items[i].last_point > last)
+			last = ask->checkpoints.items[i].last_point;
 	if (last != WHEN_ALWAYS)
 		fprintf(stderr, "hunter-c: the agent has seen points up to %s, or later\n",
 			when_format(last, time));
-	for (size_t i = 0; i < ask->condition_count; i++)
-		if ((ask->conditions[i].kind == CONDITION_TEST &&
-			    strcmp(condition_name(&ask->conditions[i]), asking->test->name) == 0) ||
-			(ask->conditions[i].kind == CONDITION_SOURCE &&
-				strcmp(condition_name(&ask->conditions[i]),
+	for (size_t i = 0; i < ask->health.condition_count; i++)
+		if ((ask->health.conditions[i].kind == CONDITION_TEST &&
+			    strcmp(condition_name(&ask->health.conditions[i]),
+				    asking->test->name) == 0) ||
+			(ask->health.conditions[i].kind == CONDITION_SOURCE &&
+				strcmp(condition_name(&ask->health.conditions[i]),
 					asking->test->source->name) == 0)) {
 			fputs("hunter-c: the agent has announced: ", stderr);
-			text_print(ask->conditions[i].text, stderr);
+			text_print(ask->health.conditions[i].text, stderr);
 			putc('\n', stderr);
 		}
 }
@@ -107,16 +108,11 @@ static void ready(void *context, struct task *const *tasks)
 
 static bool read_state(struct asking *asking, const char *path, struct error *error)
 {
-	asking->list = store_request_new(STORE_LIST, NULL, NULL);
-	asking->list->filter =
-		(struct change_filter){.names = asking->topics, .limit = RECORDS_MOST};
-	asking->marks = store_request_new(STORE_MARKS, NULL, NULL);
-	asking->marks->test = asking->test->name;
-	asking->health = store_request_new(STORE_HEALTH, NULL, NULL);
-	if (!store_read(path, asking->list, error) || !store_read(path, asking->marks, error) ||
-		!store_read(path, asking->health, error))
+	asking->list = store_list_new(NULL, NULL);
+	why_ask(asking->list, asking->test, asking->topics);
+	if (!store_read(path, &asking->list->call, error))
 		return false;
-	why_state(&asking->ask, asking->list, asking->marks, asking->health);
+	why_state(&asking->ask, asking->list);
 	return true;
 }
 
@@ -215,11 +211,7 @@ static int run(struct cli *cli)
 	code = explain(&asking, config, &error);
 	if (!cli->abandoned) {
 		if (asking.list)
-			store_request_free(asking.list);
-		if (asking.marks)
-			store_request_free(asking.marks);
-		if (asking.health)
-			store_request_free(asking.health);
+			store_call_free(&asking.list->call);
 		config_free(config);
 	}
 	return code;

@@ -192,12 +192,12 @@ static bool note_seen(struct cluster_cache *cache, int64_t id, const struct shap
 	return true;
 }
 
-static void add_update(struct store_request *request, const struct change_record *known,
+static void add_update(struct store_record *request, const struct change_record *known,
 	const struct shape *shape, const char *group, int64_t now)
 {
-	struct announcement *item = arena_alloc(request->arena, sizeof *item);
+	struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
 
-	*item = announce(request->arena, group, shape);
+	*item = announce(request->call.arena, group, shape);
 	request->updates[request->update_count++] =
 		(struct change_record_update){.id = known->item.id,
 			.time = shape->time,
@@ -208,15 +208,15 @@ static void add_update(struct store_request *request, const struct change_record
 
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_cache *cache, struct store_request *request)
+	struct cluster_cache *cache, struct store_record *request)
 {
 	bool newer = cache->reach > 0 && report->reach > cache->reach;
 	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
-	struct arena *arena = request->arena;
+	struct arena *arena = request->call.arena;
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
 	bool *seen = arena_array(arena, known_count, sizeof *seen);
 
-	request->records = arena_array(arena, report->count, sizeof *request->records);
+	request->records.items = arena_array(arena, report->count, sizeof *request->records.items);
 	request->updates = arena_array(arena, report->count, sizeof *request->updates);
 	coalesce(report->shapes, report->count, list_known(arena, cache, known, known_count),
 		known_count, known_of);
@@ -225,7 +225,8 @@ void cluster_news(const char *group, const struct shape_report *report,
 		size_t at = known_of[i];
 
 		if (at == COALESCE_NONE) {
-			struct change_record *record = &request->records[request->record_count++];
+			struct change_record *record =
+				&request->records.items[request->records.count++];
 
 			*record = record_of(arena, group, shape, now);
 			if (shape->time < oldest)

@@ -28,10 +28,10 @@ struct cluster_run {
 	size_t test_count;
 	struct slot *slots;
 	size_t submitted, waiting, failed;
-	struct error error;          /* of the first test that failed */
-	struct store_request *known; /* what the store knows of the group */
-	struct store_request *news;  /* the records to write */
-	struct shapes *shapes;       /* all series */
+	struct error error;        /* of the first test that failed */
+	struct store_known *known; /* what the store knows of the group */
+	struct store_record *news; /* the records to write */
+	struct shapes *shapes;     /* all series */
 	struct shape_report report;
 	struct team team;
 	struct news_clock clock;
@@ -46,9 +46,9 @@ void cluster_run_free(struct cluster_run *run)
 		shapes_free(run->slots[i].piece);
 	shapes_free(run->shapes);
 	if (run->known)
-		store_request_free(run->known);
+		store_call_free(&run->known->call);
 	if (run->news)
-		store_request_free(run->news);
+		store_call_free(&run->news->call);
 	config_ref_release(run->config_ref);
 	arena_free(run->arena);
 }
@@ -85,25 +85,25 @@ static void fail(struct cluster_run *run, const char *problem, const char *reaso
 	end(run, problem);
 }
 
-static void note_found(const struct cluster_run *run, const struct store_request *request)
+static void note_found(const struct cluster_run *run, const struct store_record *request)
 {
 	struct metrics *metrics = run->given.agent->metrics;
 
 	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL, NULL);
-	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
-	log_event(request->record_count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",
+	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL, NULL);
+	log_event(request->records.count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",
 		LOG_TEXT("group", run->given.group->name), LOG_INT("series", run->report.series),
 		LOG_INT("left_out", run->report.left_out), LOG_INT("failed_tests", run->failed),
-		LOG_INT("moved", run->report.count), LOG_INT("new", request->record_count));
+		LOG_INT("moved", run->report.count), LOG_INT("new", request->records.count));
 }
 
-static void recorded(struct store_request *request)
+static void recorded(struct store_record *request)
 {
-	struct cluster_run *run = request->context;
+	struct cluster_run *run = request->call.context;
 
-	if (request->failed) {
-		fail(run, request->error.text, "state");
-		store_request_free(request);
+	if (request->call.failed) {
+		fail(run, request->call.error.text, "state");
+		store_call_free(&request->call);
 		return;
 	}
 	note_found(run, request);
@@ -132,37 +132,37 @@ static void find(void *context)
 	join_pieces(run);
 	shapes_find(
 		run->shapes, given->group->cluster->options, &parallel, run->arena, &run->report);
-	cluster_news(given->group->name, &run->report, run->known->records,
-		run->known->record_count, &run->clock, given->cache, run->news);
+	cluster_news(given->group->name, &run->report, run->known->records.items,
+		run->known->records.count, &run->clock, given->cache, run->news);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 
 static void found(void *context)
 {
 	struct cluster_run *run = context;
-	struct store_request *request = run->news;
+	struct store_record *request = run->news;
 
 	if (end_unwanted(run))
 		return;
 	run->news = NULL;
-	if (request->record_count + request->update_count > 0) {
-		store_client_call(run->given.agent, request);
+	if (request->records.count + request->update_count > 0) {
+		store_client_call(run->given.agent, &request->call);
 		return;
 	}
 	note_found(run, request);
-	store_request_free(request);
+	store_call_free(&request->call);
 	end(run, NULL);
 }
 
-static void known_read(struct store_request *known)
+static void known_read(struct store_known *known)
 {
-	struct cluster_run *run = known->context;
+	struct cluster_run *run = known->call.context;
 	struct agent *agent = run->given.agent;
 	int64_t max_age = agent->config->agent.max_age;
 
 	run->known = known;
-	if (known->failed) {
-		fail(run, known->error.text, "state");
+	if (known->call.failed) {
+		fail(run, known->call.error.text, "state");
 		return;
 	}
 	if (end_unwanted(run))
@@ -172,7 +172,7 @@ static void known_read(struct store_request *known)
 	run->clock.ahead = agent->clock_ahead;
 	if (run->given.silent)
 		run->clock.oldest = WHEN_NEVER;
-	run->news = store_request_new(STORE_RECORD, recorded, run);
+	run->news = store_record_new(recorded, run);
 	run->news->test = run->given.group->name;
 	run->team.threads = (size_t)agent->config->agent.jobs;
 	engine_compute(agent->engine, find, found, run);
@@ -182,7 +182,7 @@ static void known_read(struct store_request *known)
 static void complete(struct cluster_run *run)
 {
 	const struct cluster_begin *given = &run->given;
-	struct store_request *request;
+	struct store_known *known;
 
 	if (end_unwanted(run))
 		return;
@@ -192,9 +192,9 @@ static void complete(struct cluster_run *run)
 		fail(run, run->error.text, "data");
 		return;
 	}
-	request = store_request_new(STORE_KNOWN, known_read, run);
-	request->test = given->group->name;
-	store_client_call(given->agent, request);
+	known = store_known_new(known_read, run);
+	known->test = given->group->name;
+	store_client_call(given->agent, &known->call);
 }
 
 /* Runs on a worker. */

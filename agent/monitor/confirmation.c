@@ -140,7 +140,7 @@ void confirmation_hold(struct candidates *candidates)
 	}
 }
 
-static void write_candidate(const struct candidate *candidate, struct store_request *request)
+static void write_candidate(const struct candidate *candidate, struct store_record *request)
 {
 	const struct change_record *record = candidate->record, *known = candidate->known;
 	struct change_record_update update = {.id = record->item.id,
@@ -149,7 +149,7 @@ static void write_candidate(const struct candidate *candidate, struct store_requ
 		.state = CHANGE_CANDIDATE};
 
 	if (!known) {
-		struct change_record *fresh = &request->records[request->record_count++];
+		struct change_record *fresh = &request->records.items[request->records.count++];
 
 		*fresh = *record;
 		fresh->state = CHANGE_CANDIDATE;
@@ -157,13 +157,13 @@ static void write_candidate(const struct candidate *candidate, struct store_requ
 		return;
 	}
 	if (known->state == CHANGE_WITHDRAWN) {
-		struct announcement *item = arena_alloc(request->arena, sizeof *item);
+		struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
 
 		*item = record->item; /* its place may be that of another change */
 		update.item = item;
 		update.runs = 1;
 	} else if (candidate->on_hold) {
-		struct announcement *item = arena_alloc(request->arena, sizeof *item);
+		struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
 
 		if (update.time == known->item.time)
 			return;
@@ -178,8 +178,8 @@ static void write_candidate(const struct candidate *candidate, struct store_requ
 	request->updates[request->update_count++] = update;
 }
 
-void confirmation_write(const struct candidates *candidates, struct store_request *request,
-	struct news_tally *tally)
+void confirmation_write(
+	const struct candidates *candidates, struct store_record *request, struct news_tally *tally)
 {
 	for (size_t i = 0; i < candidates->count; i++) {
 		const struct candidate *candidate = &candidates->items[i];
@@ -200,6 +200,6 @@ void confirmation_write(const struct candidates *candidates, struct store_reques
 			tally->fresh++;
 		else
 			tally->silent++;
-		request->records[request->record_count++] = *candidate->record;
+		request->records.items[request->records.count++] = *candidate->record;
 	}
 }

@@ -47,7 +47,7 @@ void confirmation_hold(struct candidates *candidates);
 
 /* Removes records that need not be written from the request, adds updates, for which it must have
  * room, and counts both. */
-void confirmation_write(const struct candidates *candidates, struct store_request *request,
+void confirmation_write(const struct candidates *candidates, struct store_record *request,
 	struct news_tally *tally);
 
 #endif

@@ -142,22 +142,21 @@ static void notify_all(const struct health *health, const struct condition *cond
 /* Notes the first look in the store: what was so before is no news. */
 static int64_t begin_to_look(struct agent *agent, const char *kind, const char *test)
 {
-	struct store_request *request =
-		store_request_new(STORE_CONDITION, store_request_free, NULL);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	request->moments = arena_alloc(request->arena, sizeof *request->moments);
-	*request->moments = (struct store_moment){
-		arena_printf(request->arena, "%s%s", kind, test), agent_now(agent)};
-	request->moment_count = 1;
-	store_client_call(agent, request);
+	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
+	*request->health.moments = (struct store_moment){
+		arena_printf(request->call.arena, "%s%s", kind, test), agent_now(agent)};
+	request->health.moment_count = 1;
+	store_client_call(agent, &request->call);
 	return agent_now(agent);
 }
 
-static int64_t look_since(struct agent *agent, const struct store_request *restored)
+static int64_t look_since(struct agent *agent, const struct store_restore *restored)
 {
-	for (size_t i = 0; i < restored->moment_count; i++)
-		if (strcmp(restored->moments[i].name, FIRST_LOOK) == 0)
-			return restored->moments[i].time;
+	for (size_t i = 0; i < restored->health.moment_count; i++)
+		if (strcmp(restored->health.moments[i].name, FIRST_LOOK) == 0)
+			return restored->health.moments[i].time;
 	return begin_to_look(agent, FIRST_LOOK, "");
 }
 
@@ -205,26 +204,27 @@ static void count_lost(const struct health *health)
 	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
 }
 
-static void restore_lost(struct health *health, const struct store_request *restored)
+static void restore_lost(struct health *health, const struct store_restore *restored)
 {
 	const size_t skip = strlen(FIRST_LOOK_AT);
 
-	for (size_t i = 0; i < restored->moment_count; i++)
-		if (strncmp(restored->moments[i].name, FIRST_LOOK_AT, skip) == 0)
-			lost_of(health, restored->moments[i].name + skip)->since =
-				restored->moments[i].time;
-	for (size_t i = 0; i < restored->vanished_count; i++)
-		lost_add(lost_of(health, restored->vanished[i].test), &restored->vanished[i]);
+	for (size_t i = 0; i < restored->health.moment_count; i++)
+		if (strncmp(restored->health.moments[i].name, FIRST_LOOK_AT, skip) == 0)
+			lost_of(health, restored->health.moments[i].name + skip)->since =
+				restored->health.moments[i].time;
+	for (size_t i = 0; i < restored->health.vanished_count; i++)
+		lost_add(lost_of(health, restored->health.vanished[i].test),
+			&restored->health.vanished[i]);
 }
 
-void health_restore(struct health *health, const struct store_request *restored)
+void health_restore(struct health *health, const struct store_restore *restored)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 
 	conditions_since(health->conditions, look_since(health->agent, restored));
 	restore_lost(health, restored);
-	for (size_t i = 0; i < restored->condition_count; i++)
-		conditions_restore(health->conditions, &restored->conditions[i]);
+	for (size_t i = 0; i < restored->health.condition_count; i++)
+		conditions_restore(health->conditions, &restored->health.conditions[i]);
 	for (size_t i = 0; i < config_ref->test_count; i++)
 		if (!config_ref->tests[i]->unsupported)
 			conditions_expect(health->conditions, config_ref->tests[i]->name,
@@ -283,24 +283,25 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 }
 
 /* Adds the new state of the series to the request. */
-static void store_lost(struct store_request *request, struct lost *lost,
-	const struct vanished *series, size_t count)
+static void store_lost(
+	struct store_queue *request, struct lost *lost, const struct vanished *series, size_t count)
 {
-	request->vanished = arena_array(request->arena, count, sizeof *request->vanished);
+	request->health.vanished =
+		arena_array(request->call.arena, count, sizeof *request->health.vanished);
 	for (size_t i = 0; i < count; i++)
-		request->vanished[i] = (struct vanished){.test = lost->test,
-			.series = arena_strdup(request->arena, series[i].series),
+		request->health.vanished[i] = (struct vanished){.test = lost->test,
+			.series = arena_strdup(request->call.arena, series[i].series),
 			.ended = series[i].ended,
 			.back = series[i].back};
-	request->vanished_count = count;
+	request->health.vanished_count = count;
 }
 
 static void notify_lost(const struct health *health, const struct test *test, struct lost *lost,
 	const struct vanish_news *news)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct notice notice = {.subject = test->name,
-		.text = vanish_text(news, test->name, request->arena),
+		.text = vanish_text(news, test->name, request->call.arena),
 		.time = news->ended,
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
@@ -330,15 +331,15 @@ static void forget_lost(struct health *health, const struct dict *tests)
 {
 	for (size_t i = 0; i < health->lost_count; i++) {
 		struct lost *lost = health->lost[i];
-		struct store_request *request;
+		struct store_queue *request;
 
 		if (lost->count == 0 || dict_get(tests, lost->test))
 			continue;
 		for (size_t j = 0; j < lost->count; j++)
 			lost->series[j].back = true;
-		request = store_request_new(STORE_CONDITION, store_request_free, NULL);
+		request = store_queue_new(NULL, NULL);
 		store_lost(request, lost, lost->series, lost->count);
-		store_client_call(health->agent, request);
+		store_client_call(health->agent, &request->call);
 		lost_clear(lost);
 	}
 	count_lost(health);

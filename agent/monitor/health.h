@@ -17,8 +17,8 @@ struct health;
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher);
 void health_free(struct health *health);
 
-/* Restores the reported conditions from the answer to STORE_RESTORE; before the first run. */
-void health_restore(struct health *health, const struct store_request *restored);
+/* Restores the reported conditions from the answer to store_restore; before the first run. */
+void health_restore(struct health *health, const struct store_restore *restored);
 
 /* The outcome of a run: why there are no data, or NULL and what the data are like. */
 struct run_outcome {

@@ -28,7 +28,7 @@ static const double HAIR = 0.02;
 
 /* One series on its way from findings to records. */
 struct subject {
-	struct store_request *request;
+	struct store_record *request;
 	struct findings *findings;
 	const struct detection *detection;
 	struct candidates *candidates;
@@ -143,19 +143,19 @@ static int64_t clock_of(const struct subject *subject)
 static struct candidate *add_candidate(
 	struct subject *subject, const struct change *change, bool silent)
 {
-	struct store_request *request = subject->request;
+	struct store_record *request = subject->request;
 	struct candidates *candidates = subject->candidates;
 	struct candidate *candidate = &candidates->items[candidates->count];
-	struct change_record *record = &request->records[candidates->count++];
+	struct change_record *record = &request->records.items[candidates->count++];
 
 	candidate->record = record;
 	candidate->detection = subject->detection;
 	candidate->confirmed =
 		confirm_holds(&subject->detection->confirm, change, change->count_after);
 	candidate->realignment = subject->realignment;
-	record->item = announce_change(request->arena, subject->test, subject->environment,
+	record->item = announce_change(request->call.arena, subject->test, subject->environment,
 		subject->findings->series, change);
-	findings_basis(request->arena, subject->findings, change, &record->item);
+	findings_basis(request->call.arena, subject->findings, change, &record->item);
 	record->series = subject->series;
 	record->branch = subject->branch;
 	record->sign = change_sign(change);
@@ -251,7 +251,7 @@ static void add_known_candidate(
 static struct change_record_update *add_update(struct subject *subject,
 	const struct change_record *known, enum change_state state, int64_t time)
 {
-	struct store_request *request = subject->request;
+	struct store_record *request = subject->request;
 	struct change_record_update *update = &request->updates[request->update_count++];
 
 	assert(request->update_count <= subject->update_room);
@@ -285,7 +285,7 @@ static bool correct(
 static void follow(struct subject *subject, const struct change_record *known,
 	enum change_state state, const struct change *change)
 {
-	struct arena *arena = subject->request->arena;
+	struct arena *arena = subject->request->call.arena;
 	const struct series *series = subject->findings->series;
 	struct announcement *item = arena_alloc(arena, sizeof *item);
 	struct change_record_update *update;
@@ -335,7 +335,7 @@ static bool has_other_suspects(const struct subject *subject, const struct chang
 
 	if (!known->item.suspects.known)
 		return false;
-	now = attribution_of(subject->request->arena, subject->findings->series, change);
+	now = attribution_of(subject->request->call.arena, subject->findings->series, change);
 	return now.known && !attribution_same(&now, &known->item.suspects);
 }
 
@@ -369,7 +369,7 @@ static bool stands(const struct subject *subject, const struct change_record *kn
 
 	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
 		return false;
-	return retraction_holds(findings_values(subject->request->arena, findings), axis->n,
+	return retraction_holds(findings_values(subject->request->call.arena, findings), axis->n,
 		findings->changes, findings->count,
 		first_from(axis->times, axis->n, known->item.time), known->sign);
 }
@@ -642,7 +642,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	struct findings *findings = subject->findings;
 	const double *values = findings->values;
 	struct arena *scratch = arena_new();
-	size_t open = sort_records(subject->request->arena, &known, count), rejected_count = 0;
+	size_t open = sort_records(subject->request->call.arena, &known, count), rejected_count = 0;
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now = arena_array(scratch, findings->count, sizeof *now);
 	struct reconciliation result;
@@ -732,9 +732,9 @@ static size_t count_changes(const struct analysis *analysis)
 struct news_tally news_find(const struct analysis *analysis,
 	struct realignment *const *realignments, const char *branch,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct store_request *request)
+	struct store_record *request)
 {
-	struct arena *arena = request->arena;
+	struct arena *arena = request->call.arena;
 	struct news_tally tally = {0};
 	size_t found = count_changes(analysis);
 	struct candidates candidates = {arena_array(arena, found, sizeof *candidates.items), 0};
@@ -748,7 +748,7 @@ struct news_tally news_find(const struct analysis *analysis,
 		.update_room = known_count,
 		.tally = &tally};
 
-	request->records = arena_array(arena, found, sizeof *request->records);
+	request->records.items = arena_array(arena, found, sizeof *request->records.items);
 	request->updates = arena_array(arena, known_count, sizeof *request->updates);
 	for (size_t i = 0; i < analysis->data->count; i++) {
 		struct subject subject = shared;

@@ -76,8 +76,8 @@ struct news_clock {
 int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 
 /*
- * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records as
- * STORE_KNOWN returns them, in that order. A change that is not confirmed is recorded as a
+ * Fills `request` with new records and updates. `known` are the test's records as
+ * store_known returns them, in that order. A change that is not confirmed is recorded as a
  * candidate with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is too old when it
  * is found is NOTIFY_SILENT permanently: by the clock and, where points have arrived lately or the
  * clock is ahead, by the series' newest point as well. `realignments` has one entry for each
@@ -87,6 +87,6 @@ int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 struct news_tally news_find(const struct analysis *analysis,
 	struct realignment *const *realignments, const char *branch,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct store_request *request);
+	struct store_record *request);
 
 #endif

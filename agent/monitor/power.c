@@ -173,7 +173,7 @@ static bool look(struct course *course, bool first, struct error *error)
 	const struct power_request *ask = course->ask;
 	struct analysis analysis, whole;
 	struct realignment **realignments, **all_realignments;
-	struct store_request *request;
+	struct store_record *request;
 	int64_t now = course->own->times[course->own->n - 1];
 	struct news_clock clock = {.now = now,
 		.oldest = first                        ? WHEN_NEVER
@@ -191,22 +191,22 @@ static bool look(struct course *course, bool first, struct error *error)
 		whole.findings[i].series = &course->all.series[i];
 	whole.findings[0] = analysis.findings[0];
 	all_realignments[0] = realignments[0];
-	request = store_request_new(STORE_RECORD, NULL, NULL);
+	request = store_record_new(NULL, NULL);
 	news_find(
 		&whole, all_realignments, "", course->known, course->known_count, &clock, request);
 	for (size_t i = 0; i < request->update_count; i++)
 		follow(course, &request->updates[i]);
-	for (size_t i = 0; i < request->record_count; i++)
-		keep(course, &request->records[i]);
+	for (size_t i = 0; i < request->records.count; i++)
+		keep(course, &request->records.items[i]);
 	for (size_t i = 0; first && i < course->known_count; i++)
 		if (course->known[i].state == CHANGE_CONFIRMED)
 			course->known[i].news = NOTIFY_QUEUED;
 	course->found = analysis.findings[0].changes;
 	course->found_count = analysis.findings[0].count;
 	course->hold_ends = realignments[0] ? realignments[0]->hold_ends : WHEN_NEVER;
-	arena_join(course->arena, request->arena);
-	request->arena = arena_new();
-	store_request_free(request);
+	arena_join(course->arena, request->call.arena);
+	request->call.arena = arena_new();
+	store_call_free(&request->call);
 	series_cache_recorded(course->cache, true);
 	return true;
 }

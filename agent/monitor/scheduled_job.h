@@ -101,9 +101,9 @@ struct monitored_test {
 		*cache; /* NULL: nothing is kept; owned by the run while one is in progress */
 
 	/* What a run with data owns between two steps. */
-	struct task *task;           /* while the engine does not have it */
-	struct store_request *known; /* what the store knows of the test */
-	struct store_request *news;  /* the records to write */
+	struct task *task;         /* while the engine does not have it */
+	struct store_known *known; /* what the store knows of the test */
+	struct store_record *news; /* the records to write */
 };
 
 /*

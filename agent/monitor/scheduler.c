@@ -223,7 +223,7 @@ static void add_new_jobs(struct scheduler *scheduler)
 	arm(scheduler);
 }
 
-void scheduler_start(struct scheduler *scheduler, const struct store_request *restored)
+void scheduler_start(struct scheduler *scheduler, const struct store_restore *restored)
 {
 	health_restore(scheduler->context.health, restored);
 	scheduler->started = true;

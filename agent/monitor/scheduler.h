@@ -17,8 +17,8 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 void scheduler_free(struct scheduler *scheduler);
 
 /* Starts running: by schedule, or if the agent runs `once` each job once. `restored` is the answer
- * to STORE_RESTORE. */
-void scheduler_start(struct scheduler *scheduler, const struct store_request *restored);
+ * to store_restore. */
+void scheduler_start(struct scheduler *scheduler, const struct store_restore *restored);
 
 /*
  * Switches to the agent's new configuration. A job whose meaning has not changed keeps its schedule

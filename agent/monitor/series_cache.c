@@ -316,26 +316,27 @@ size_t series_cache_candidates(const struct series_cache *cache)
 	return count;
 }
 
-size_t series_cache_checkpoints(struct series_cache *cache, struct store_request *request, bool all)
+size_t series_cache_checkpoints(struct series_cache *cache, struct store_record *request, bool all)
 {
 	size_t count = 0;
 
-	request->marks = arena_array(request->arena, cache->count, sizeof *request->marks);
+	request->checkpoints.items =
+		arena_array(request->call.arena, cache->count, sizeof *request->checkpoints.items);
 	for (size_t i = 0; i < cache->count; i++) {
 		struct series_state *state = cache->states[i];
 
 		state->offered = state->run == cache->run &&
 				 (state->due || (all && state->last != state->stored_last));
 		if (state->offered)
-			request->marks[count++] = (struct series_checkpoint){
-				.series = arena_strdup(request->arena, state->series),
+			request->checkpoints.items[count++] = (struct series_checkpoint){
+				.series = arena_strdup(request->call.arena, state->series),
 				.branch = "",
 				.anchor = state->anchor,
 				.last_point = state->last,
 				.revision = DETECTOR_REVISION,
 				.revised = state->realignment.revised};
 	}
-	request->mark_count = count;
+	request->checkpoints.count = count;
 	return count;
 }
 

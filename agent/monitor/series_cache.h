@@ -62,9 +62,8 @@ bool series_cache_done(const struct series_cache *cache);
 /* Changes of this run's series that are not confirmed yet, as news_find left them. */
 size_t series_cache_candidates(const struct series_cache *cache);
 
-/* Adds the checkpoints that are due to a STORE_RECORD, or all that have moved; returns how many. */
-size_t series_cache_checkpoints(
-	struct series_cache *cache, struct store_request *request, bool all);
+/* Adds the checkpoints that are due to a store_record, or all that have moved; returns how many. */
+size_t series_cache_checkpoints(struct series_cache *cache, struct store_record *request, bool all);
 
 /* The findings of this run are in the store. Not `settled`: the next run examines them again,
  * whatever it finds. */

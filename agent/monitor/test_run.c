@@ -37,8 +37,8 @@ struct test_run {
 	struct task *task;
 	struct analysis analysis;
 	struct realignment **realignments; /* one for each series; owned by the series cache */
-	const struct store_request *known;
-	struct store_request *news;
+	const struct store_known *known;
+	struct store_record *news;
 	struct news_clock clock;
 	struct run_outcome outcome;
 	struct vanish_rule vanish;
@@ -54,11 +54,18 @@ struct test_run {
 	struct news_tally tally;
 };
 
-static void drop_request(struct store_request **request)
+static void drop_known(struct monitored_test *monitored)
 {
-	if (*request)
-		store_request_free(*request);
-	*request = NULL;
+	if (monitored->known)
+		store_call_free(&monitored->known->call);
+	monitored->known = NULL;
+}
+
+static void drop_news(struct monitored_test *monitored)
+{
+	if (monitored->news)
+		store_call_free(&monitored->news->call);
+	monitored->news = NULL;
 }
 
 static void keep_problem(struct monitored_test *monitored, const char *problem)
@@ -303,7 +310,7 @@ static size_t count_points(const struct dataset *data)
 	return points;
 }
 
-static void note_news(struct test_run *run, const struct store_request *request)
+static void note_news(struct test_run *run, const struct store_record *request)
 {
 	const struct news_tally *tally = &run->tally;
 	struct agent *agent = run->agent;
@@ -311,9 +318,9 @@ static void note_news(struct test_run *run, const struct store_request *request)
 	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL, NULL);
-	if (request->record_count + request->update_count == 0)
+	if (request->records.count + request->update_count == 0)
 		return;
-	log_event(request->record_count + tally->withdrawn + tally->returned + tally->recovered > 0
+	log_event(request->records.count + tally->withdrawn + tally->returned + tally->recovered > 0
 			  ? LEVEL_INFO
 			  : LEVEL_DEBUG,
 		"changes", LOG_TEXT("test", run->test->name), LOG_INT("new", tally->fresh),
@@ -394,7 +401,7 @@ static void note_measured(const struct test_run *run)
 
 /* Notes a successful run, whose findings are in the store. Without a request there is nothing
  * new. */
-static void note_success(struct test_run *run, struct store_request *request)
+static void note_success(struct test_run *run, struct store_record *request)
 {
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
@@ -406,7 +413,7 @@ static void note_success(struct test_run *run, struct store_request *request)
 		.moved = run->tally.moved,
 		.withdrawn = run->tally.withdrawn,
 		.returned = run->tally.returned,
-		.written = request && request->record_count + request->update_count > 0,
+		.written = request && request->records.count + request->update_count > 0,
 		.recorded = run->clock.now};
 
 	report.failed = run->outcome.problem != NULL;
@@ -432,22 +439,22 @@ static void note_success(struct test_run *run, struct store_request *request)
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
 	run->view = NULL;
 	if (request && run->tally.withdrawn + run->tally.corrected > 0)
-		dispatcher_withdrawn(run->runs->dispatcher, request);
+		dispatcher_withdrawn(run->runs->dispatcher, &request->retractions);
 	if (request)
 		dispatcher_add(run->runs->dispatcher, request);
 	finish_run(run, &report);
 }
 
-static void recorded(struct store_request *request)
+static void recorded(struct store_record *request)
 {
-	struct test_run *run = request->context;
+	struct test_run *run = request->call.context;
 
-	if (!request->failed) {
+	if (!request->call.failed) {
 		note_success(run, request);
 		return;
 	}
-	fail_run(run, &request->error);
-	store_request_free(request);
+	fail_run(run, &request->call.error);
+	store_call_free(&request->call);
 }
 
 /* Runs on a worker, since a long series takes a while. */
@@ -456,22 +463,22 @@ static bool find_news(struct task *task, struct scratch *scratch, struct error *
 	struct test_run *run = task->context;
 
 	(void)scratch, (void)error;
-	run->tally = news_find(&run->analysis, run->realignments, "", run->known->records,
-		run->known->record_count, &run->clock, run->news);
+	run->tally = news_find(&run->analysis, run->realignments, "", run->known->records.items,
+		run->known->records.count, &run->clock, run->news);
 	return true;
 }
 
 /* If anything is written, all checkpoints that have moved are written with it. */
-static void record(struct test_run *run, struct store_request *request)
+static void record(struct test_run *run, struct store_record *request)
 {
-	bool news = request->record_count + request->update_count > 0;
+	bool news = request->records.count + request->update_count > 0;
 
 	request->test = run->test->name;
 	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
-		store_client_call(run->agent, request);
+		store_client_call(run->agent, &request->call);
 		return;
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 	note_success(run, NULL);
 }
 
@@ -479,12 +486,12 @@ static void news_found(struct task *task)
 {
 	struct test_run *run = task->context;
 	struct monitored_test *monitored = run->monitored;
-	struct store_request *request = monitored->news;
+	struct store_record *request = monitored->news;
 
 	monitored->task = task;
-	drop_request(&monitored->known);
+	drop_known(monitored);
 	if (scheduled_job_dropped(&monitored->job)) {
-		drop_request(&monitored->news);
+		drop_news(monitored);
 		(void)end_unwanted(run);
 		return;
 	}
@@ -492,16 +499,16 @@ static void news_found(struct task *task)
 	record(run, request);
 }
 
-static void known_read(struct store_request *known)
+static void known_read(struct store_known *known)
 {
-	struct test_run *run = known->context;
+	struct test_run *run = known->call.context;
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
 	int64_t max_age = agent->config->agent.max_age;
 
-	if (known->failed) {
-		fail_run(run, &known->error);
-		store_request_free(known);
+	if (known->call.failed) {
+		fail_run(run, &known->call.error);
+		store_call_free(&known->call);
 		return;
 	}
 	run->clock.now = agent_now(agent);
@@ -511,7 +518,7 @@ static void known_read(struct store_request *known)
 		monitored->last_run == 0) /* found before, by an agent that was running */
 		run->clock.oldest = WHEN_NEVER;
 	run->known = monitored->known = known;
-	run->news = monitored->news = store_request_new(STORE_RECORD, recorded, run);
+	run->news = monitored->news = store_record_new(recorded, run);
 	run->task->work = find_news;
 	run->task->done = news_found;
 	monitored->task = NULL;
@@ -521,7 +528,7 @@ static void known_read(struct store_request *known)
 static void fetched(struct task *task)
 {
 	struct test_run *run = task->context;
-	struct store_request *request;
+	struct store_known *known;
 
 	run->monitored->task = task;
 	if (end_unwanted(run))
@@ -535,12 +542,12 @@ static void fetched(struct task *task)
 		return;
 	}
 	if (series_cache_settled(run->monitored->cache, agent_now(run->agent))) {
-		record(run, store_request_new(STORE_RECORD, recorded, run));
+		record(run, store_record_new(recorded, run));
 		return;
 	}
-	request = store_request_new(STORE_KNOWN, known_read, run);
-	request->test = task->test->name;
-	store_client_call(run->agent, request);
+	known = store_known_new(known_read, run);
+	known->test = task->test->name;
+	store_client_call(run->agent, &known->call);
 }
 
 /* Submitted through the simulation if there is one, independently of the schedule. */
@@ -585,17 +592,18 @@ static void fetch(struct test_run *run)
 		&(struct companions_way){.submit = submit_companion, .context = run}, task, submit);
 }
 
-static void marks_read(struct store_request *marks)
+static void checkpoints_read(struct store_checkpoints *found)
 {
-	struct test_run *run = marks->context;
+	struct test_run *run = found->call.context;
 
-	if (marks->failed) {
-		fail_run(run, &marks->error);
+	if (found->call.failed) {
+		fail_run(run, &found->call.error);
 	} else if (!end_unwanted(run)) {
-		series_cache_restore(run->monitored->cache, marks->marks, marks->mark_count);
+		series_cache_restore(
+			run->monitored->cache, found->checkpoints.items, found->checkpoints.count);
 		fetch(run);
 	}
-	store_request_free(marks);
+	store_call_free(&found->call);
 }
 
 static void begin_run(struct monitored_test *monitored)
@@ -604,7 +612,7 @@ static void begin_run(struct monitored_test *monitored)
 	struct agent *agent = runs->agent;
 	struct task *task = task_new(monitored->test, agent_now(agent));
 	struct test_run *run = arena_alloc(task->query.arena, sizeof *run);
-	struct store_request *marks;
+	struct store_checkpoints *checkpoints;
 
 	*run = (struct test_run){.runs = runs,
 		.agent = agent,
@@ -634,9 +642,9 @@ static void begin_run(struct monitored_test *monitored)
 		fetch(run);
 		return;
 	}
-	marks = store_request_new(STORE_MARKS, marks_read, run);
-	marks->test = monitored->test->name;
-	store_client_call(agent, marks);
+	checkpoints = store_checkpoints_new(checkpoints_read, run);
+	checkpoints->test = monitored->test->name;
+	store_client_call(agent, &checkpoints->call);
 }
 
 /* True if a run could only read what the last run has read. On-demand runs always read; a
@@ -692,8 +700,8 @@ static void free_test(struct scheduled_job *job)
 {
 	struct monitored_test *monitored = (struct monitored_test *)job;
 
-	drop_request(&monitored->known);
-	drop_request(&monitored->news);
+	drop_known(monitored);
+	drop_news(monitored);
 	task_free(monitored->task);
 	clear(job);
 	free(monitored);

@@ -20,6 +20,8 @@
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
 
+enum { RECORDS_MOST = 100000 };
+
 enum {
 	LEAST_PREFIX = 4,
 	NAMED_MOST = 6
@@ -203,8 +205,8 @@ static size_t last_change(const struct why_request *request, const struct why *w
 	const struct axis *axis = why->series->axis;
 	int64_t last = WHEN_ALWAYS;
 
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *record = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *record = &request->records.items[i];
 
 		if (is_here(why, record) && record->state != CHANGE_WITHDRAWN &&
 			record->item.time > last && record->item.time >= axis->times[0] &&
@@ -225,29 +227,28 @@ static size_t front_of(const struct why_request *request, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 
-	for (size_t i = 0; i < request->mark_count; i++)
-		if (strcmp(request->marks[i].series, why->series->identity) == 0) {
-			size_t front = axis_lower_bound(axis, request->marks[i].anchor);
+	for (size_t i = 0; i < request->checkpoints.count; i++)
+		if (strcmp(request->checkpoints.items[i].series, why->series->identity) == 0) {
+			size_t front = axis_lower_bound(axis, request->checkpoints.items[i].anchor);
 
 			return front < axis->n ? front : 0;
 		}
 	return 0;
 }
 
-void why_state(struct why_request *request, const struct store_request *list,
-	const struct store_request *marks, const struct store_request *health)
+void why_ask(struct store_list *list, const struct test *test, struct strings topics)
+{
+	list->filter = (struct change_filter){.names = topics, .limit = RECORDS_MOST};
+	list->about = test->name;
+}
+
+void why_state(struct why_request *request, const struct store_list *list)
 {
 	request->has_state = true;
 	request->records = list->records;
-	request->record_count = list->record_count;
 	request->environments = list->environments;
-	request->environment_count = list->environment_count;
-	request->marks = marks->marks;
-	request->mark_count = marks->mark_count;
-	request->conditions = health->conditions;
-	request->condition_count = health->condition_count;
-	request->vanished = health->vanished;
-	request->vanished_count = health->vanished_count;
+	request->checkpoints = list->checkpoints;
+	request->health = list->health;
 }
 
 void why_query(const struct why_request *request, struct task *task)
@@ -257,7 +258,7 @@ void why_query(const struct why_request *request, struct task *task)
 	struct series_cache *cache = series_cache_make();
 	int64_t since;
 
-	series_cache_restore(cache, request->marks, request->mark_count);
+	series_cache_restore(cache, request->checkpoints.items, request->checkpoints.count);
 	since = series_cache_begin(cache, task->query.now, range);
 	if (range > 0)
 		task->query.since = since;
@@ -378,8 +379,8 @@ static void pick_record(const struct why_request *request, struct why *why)
 	const struct axis *axis = why->series->axis;
 	size_t at = why->change ? why->change->change.index : why->place, least = WHY_NEAR + 1;
 
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *record = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *record = &request->records.items[i];
 		size_t index = axis_lower_bound(axis, record->item.time);
 
 		if (!is_here(why, record) || index == 0 || distance(index, at) >= least)
@@ -427,8 +428,8 @@ static void pick_cluster(const struct why_request *request, struct why *why)
 	if (!why->record && !why->change)
 		return;
 	time = why->record ? why->record->item.time : why->change->time;
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *other = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *other = &request->records.items[i];
 		int64_t far = apart(other->item.time, time);
 
 		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
@@ -444,8 +445,8 @@ static void pick_undone(const struct why_request *request, struct why *why)
 {
 	const struct change_record *record = why->record;
 
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *other = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *other = &request->records.items[i];
 
 		if (is_here(why, other) && other != record && other->sign != record->sign &&
 			other->item.over.time != 0 && other->item.time < record->item.time &&
@@ -460,11 +461,11 @@ static void rank_it(const struct why_request *request, const struct dataset *dat
 	struct why *why)
 {
 	double share = why->detection->fdr;
-	double *others = memory_new(request->record_count, sizeof *others);
+	double *others = memory_new(request->records.count, sizeof *others);
 	size_t count = 0, series = confirmation_series(why->test, data, share);
 
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *other = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *other = &request->records.items[i];
 
 		if (other != why->record && other->state == CHANGE_CANDIDATE &&
 			strcmp(other->item.test, why->test->name) == 0 &&
@@ -485,8 +486,8 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 	int64_t wall = request->now - HOLD_GRACE;
 	int64_t now = why->last > wall ? why->last : wall, held = 0;
 
-	for (size_t i = 0; i < request->record_count; i++) {
-		const struct change_record *record = &request->records[i];
+	for (size_t i = 0; i < request->records.count; i++) {
+		const struct change_record *record = &request->records.items[i];
 		size_t last = axis_lower_bound(axis, record->item.time), followed = 0;
 		int64_t until;
 
@@ -633,9 +634,9 @@ static void pick_environment(const struct why_request *request, struct why *why)
 {
 	int64_t id = why->record ? why->record->environment_event : 0;
 
-	for (size_t i = 0; i < request->environment_count; i++)
-		if (request->environments[i].id == id)
-			why->environment = &request->environments[i];
+	for (size_t i = 0; i < request->environments.count; i++)
+		if (request->environments.items[i].id == id)
+			why->environment = &request->environments.items[i];
 }
 
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,

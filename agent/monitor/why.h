@@ -48,17 +48,11 @@ struct why_request {
 	const char *at;       /* a time or a commit; NULL: not given */
 	int64_t now, max_age; /* ms; WHEN_NEVER */
 	bool has_state;
-	struct strings clusters;             /* groups of `type: cluster` that contain the test */
-	const struct change_record *records; /* of the test and the clusters, with their history */
-	size_t record_count;
-	const struct environment_event *environments; /* that some of the records belong to */
-	size_t environment_count;
-	const struct series_checkpoint *marks;
-	size_t mark_count;
-	const struct condition *conditions; /* of all tests, like vanished series */
-	size_t condition_count;
-	const struct vanished *vanished;
-	size_t vanished_count;
+	struct strings clusters;              /* groups of `type: cluster` that contain the test */
+	struct record_rows records;           /* of the test and the clusters, with their history */
+	struct environment_rows environments; /* that some of the records belong to */
+	struct checkpoint_rows checkpoints;
+	struct health_rows health; /* of all tests */
 };
 
 struct why {
@@ -107,9 +101,9 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	const struct companions *companions, const struct why_request *request,
 	struct scratch *scratch, struct why *out, struct error *error) MUST_USE;
 
-/* Takes over the answers to STORE_LIST of the topics, STORE_MARKS of the test, and STORE_HEALTH. */
-void why_state(struct why_request *request, const struct store_request *list,
-	const struct store_request *marks, const struct store_request *health);
+/* Sets what to ask the store for, and takes the answer, which must outlive the request. */
+void why_ask(struct store_list *list, const struct test *test, struct strings topics);
+void why_state(struct why_request *request, const struct store_list *list);
 
 /* Sets the time range of the query to the one that the agent would use with these checkpoints. */
 void why_query(const struct why_request *request, struct task *task);

@@ -117,17 +117,17 @@ static const char *question_of(const struct test *test, const char *name)
 
 static void find_health(const struct why_request *request, const char *identity, struct why *why)
 {
-	for (size_t i = 0; i < request->condition_count && !why->condition; i++) {
-		const struct condition *condition = &request->conditions[i];
+	for (size_t i = 0; i < request->health.condition_count && !why->condition; i++) {
+		const struct condition *condition = &request->health.conditions[i];
 
 		if ((condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE) &&
 			strcmp(condition_name(condition), why->test->name) == 0)
 			why->condition = condition;
 	}
-	for (size_t i = 0; identity && i < request->vanished_count; i++)
-		if (strcmp(request->vanished[i].test, why->test->name) == 0 &&
-			strcmp(request->vanished[i].series, identity) == 0)
-			why->vanished = &request->vanished[i];
+	for (size_t i = 0; identity && i < request->health.vanished_count; i++)
+		if (strcmp(request->health.vanished[i].test, why->test->name) == 0 &&
+			strcmp(request->health.vanished[i].series, identity) == 0)
+			why->vanished = &request->health.vanished[i];
 }
 
 /* Ends without data to examine. `identity`: of the series known to the state, or NULL. */
@@ -146,10 +146,10 @@ static bool end_absent(const struct query *query, const struct why_request *requ
 	why->until = query->until != WHEN_NEVER ? query->until : request->now;
 	why->notice = query->notices.count > 0 ? query->notices.items[0] : NULL;
 	why->last = WHEN_ALWAYS;
-	for (size_t i = 0; i < request->mark_count; i++)
-		if ((!identity || strcmp(request->marks[i].series, identity) == 0) &&
-			request->marks[i].last_point > why->last)
-			why->last = request->marks[i].last_point;
+	for (size_t i = 0; i < request->checkpoints.count; i++)
+		if ((!identity || strcmp(request->checkpoints.items[i].series, identity) == 0) &&
+			request->checkpoints.items[i].last_point > why->last)
+			why->last = request->checkpoints.items[i].last_point;
 	find_health(request, identity, why);
 	return true;
 }
@@ -159,8 +159,8 @@ static const char *known_series(const struct why_request *request, const struct 
 {
 	const char *one = NULL;
 
-	for (size_t i = 0; i < request->mark_count; i++) {
-		const char *identity = request->marks[i].series;
+	for (size_t i = 0; i < request->checkpoints.count; i++) {
+		const char *identity = request->checkpoints.items[i].series;
 
 		if (strcmp(identity, request->metric) != 0 &&
 			!has_labels(identity, NULL, request->metric))
@@ -169,11 +169,12 @@ static const char *known_series(const struct why_request *request, const struct 
 			return NULL;
 		one = identity;
 	}
-	for (size_t i = 0; !one && i < request->vanished_count; i++)
-		if (strcmp(request->vanished[i].test, why->test->name) == 0 &&
-			(strcmp(request->vanished[i].series, request->metric) == 0 ||
-				has_labels(request->vanished[i].series, NULL, request->metric)))
-			one = request->vanished[i].series;
+	for (size_t i = 0; !one && i < request->health.vanished_count; i++)
+		if (strcmp(request->health.vanished[i].test, why->test->name) == 0 &&
+			(strcmp(request->health.vanished[i].series, request->metric) == 0 ||
+				has_labels(
+					request->health.vanished[i].series, NULL, request->metric)))
+			one = request->health.vanished[i].series;
 	return one;
 }
 

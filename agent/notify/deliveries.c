@@ -18,18 +18,18 @@ static const char *key_of(struct arena *arena, const struct recipient *to, uint6
 	return arena_printf(arena, "%016" PRIx64, sum);
 }
 
-static struct delivery *next_delivery(struct store_request *request)
+static struct delivery *next_delivery(struct store_queue *request)
 {
-	request->deliveries = arena_grow(request->arena, request->deliveries,
-		request->delivery_count, sizeof *request->deliveries);
-	return &request->deliveries[request->delivery_count++];
+	request->deliveries.items = arena_grow(request->call.arena, request->deliveries.items,
+		request->deliveries.count, sizeof *request->deliveries.items);
+	return &request->deliveries.items[request->deliveries.count++];
 }
 
-bool deliveries_add(struct store_request *request, const struct recipient *to,
+bool deliveries_add(struct store_queue *request, const struct recipient *to,
 	const struct message *message, const struct delivery_content *content, struct error *error)
 {
 	const struct notifier *notifier = notifier_find(to->receiver->notifier->name);
-	struct arena *arena = request->arena;
+	struct arena *arena = request->call.arena;
 	struct message keyed = *message;
 	struct buf payload = {0};
 	bool written;

@@ -23,11 +23,11 @@ struct delivery_content {
 };
 
 /*
- * Renders the message and adds a delivery with it to a STORE_QUEUE request. The delivery's key is a
+ * Renders the message and adds a delivery with it to a store_queue. The delivery's key is a
  * function of recipient and content; the message's own key is ignored. Returns false with an error,
  * and adds nothing, if the message cannot be rendered.
  */
-bool deliveries_add(struct store_request *request, const struct recipient *to,
+bool deliveries_add(struct store_queue *request, const struct recipient *to,
 	const struct message *message, const struct delivery_content *content,
 	struct error *error) MUST_USE;
 

@@ -121,7 +121,7 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager)
 
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
 	void (*orphaned)(void *context),
-	void (*late)(void *context, const struct store_request *settled), void *context)
+	void (*late)(void *context, const struct delivery_rows *retractions), void *context)
 {
 	delivery_manager->orphaned = orphaned;
 	delivery_manager->context = context;
@@ -129,15 +129,15 @@ void delivery_manager_listen(struct delivery_manager *delivery_manager,
 }
 
 void delivery_manager_orphans(
-	struct delivery_manager *delivery_manager, struct store_request *request)
+	struct delivery_manager *delivery_manager, struct store_reopen *request)
 {
-	struct arena *arena = request->arena;
+	struct arena *arena = request->call.arena;
 	size_t room = 0;
 
 	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;
 		outgoing = outgoing->next)
 		room++;
-	request->deliveries = arena_array(arena, room, sizeof *request->deliveries);
+	request->deliveries.items = arena_array(arena, room, sizeof *request->deliveries.items);
 	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;
 		outgoing = outgoing->next) {
 		const struct delivery *delivery = &outgoing->delivery;
@@ -151,7 +151,7 @@ void delivery_manager_orphans(
 			LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
 		metrics_add(delivery_manager->agent->metrics, METRIC_DELIVERIES, 1,
 			delivery->receiver, "rerouted");
-		request->deliveries[request->delivery_count++] =
+		request->deliveries.items[request->deliveries.count++] =
 			(struct delivery){.id = delivery->id,
 				.problem = "receiver is not configured",
 				.attempts = delivery->attempts,

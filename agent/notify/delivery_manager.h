@@ -34,11 +34,11 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager);
  * the store's reply after sending a message about changes that were withdrawn in the meantime. */
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
 	void (*orphaned)(void *context),
-	void (*late)(void *context, const struct store_request *settled), void *context);
+	void (*late)(void *context, const struct delivery_rows *retractions), void *context);
 
 /* Moves the orphaned deliveries to the request, with `problem` set. */
 void delivery_manager_orphans(
-	struct delivery_manager *delivery_manager, struct store_request *request);
+	struct delivery_manager *delivery_manager, struct store_reopen *request);
 
 /* The threads of recently announced changes; the delivery manager keeps their receipts up to
  * date. */

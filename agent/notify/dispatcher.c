@@ -22,15 +22,22 @@
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 
+/* Records of one reply of the store, in its arena, which is the batch's. */
+struct batch {
+	struct arena *arena;
+	struct record_rows records;
+	struct batch *next;
+};
+
 struct dispatcher {
 	struct agent *agent;
 	struct publisher publisher;
 	struct filter filters[DISPATCHER_FILTERS]; /* in the order in which they are asked */
 	size_t filter_count;
 	struct environments *environments;
-	bool look;                     /* the filters have to be asked again */
-	struct store_request *waiting; /* linked by next */
-	struct store_request *queuing; /* their messages are being queued in the store */
+	bool look; /* the filters have to be asked again */
+	struct batch *waiting;
+	struct batch *queuing;         /* their messages are being queued in the store */
 	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
 	struct recoveries *recoveries;
@@ -42,11 +49,11 @@ static void flush_alarm(void *dispatcher)
 	dispatcher_flush(dispatcher);
 }
 
-static void requests_free(struct store_request *request)
+static void batches_free(struct batch *batch)
 {
-	for (struct store_request *next; request; request = next) {
-		next = request->next;
-		store_request_free(request);
+	for (struct batch *next; batch; batch = next) {
+		next = batch->next;
+		arena_free(batch->arena);
 	}
 }
 
@@ -54,8 +61,8 @@ void dispatcher_free(struct dispatcher *dispatcher)
 {
 	if (!dispatcher)
 		return;
-	requests_free(dispatcher->waiting);
-	requests_free(dispatcher->queuing);
+	batches_free(dispatcher->waiting);
+	batches_free(dispatcher->queuing);
 	environments_free(dispatcher->environments);
 	notices_free(dispatcher->notices);
 	recoveries_free(dispatcher->recoveries);
@@ -78,19 +85,19 @@ static void renew(struct arena *arena, struct announcement *item, const struct a
 	item->id = id;
 }
 
-/* Updates the waiting changes; drops those that are withdrawn or recovered by now. */
-static void update_all(struct store_request *waiting, const struct store_request *news)
+/* Updates the changes of the batches; drops those that are withdrawn or recovered by now. */
+static void update_all(struct batch *batch, const struct store_record *news)
 {
-	for (; waiting; waiting = waiting->next)
-		for (size_t i = 0; i < waiting->record_count; i++)
+	for (; batch; batch = batch->next)
+		for (size_t i = 0; i < batch->records.count; i++)
 			for (size_t j = 0; j < news->update_count; j++) {
-				struct change_record *record = &waiting->records[i];
+				struct change_record *record = &batch->records.items[i];
 				const struct change_record_update *update = &news->updates[j];
 
 				if (record->item.id != update->id || record->news != NOTIFY_PENDING)
 					continue;
 				if (update->item)
-					renew(waiting->arena, &record->item, update->item);
+					renew(batch->arena, &record->item, update->item);
 				record->item.time = update->time;
 				if (update->state == CHANGE_WITHDRAWN ||
 					update->state == CHANGE_RECOVERED)
@@ -98,34 +105,43 @@ static void update_all(struct store_request *waiting, const struct store_request
 			}
 }
 
-void dispatcher_add(struct dispatcher *dispatcher, struct store_request *records)
+/* Takes over the arena of a reply. */
+static void add(struct dispatcher *dispatcher, struct arena *arena, struct record_rows records)
 {
 	size_t pending = 0;
+	struct batch *batch;
 
-	update_all(dispatcher->waiting, records);
-	update_all(dispatcher->queuing, records);
-	recoveries_note(dispatcher->recoveries, records);
-	for (size_t i = 0; i < records->record_count; i++) {
-		records->records[i].handed = engine_now(dispatcher->agent->engine);
-		pending += records->records[i].news == NOTIFY_PENDING;
+	for (size_t i = 0; i < records.count; i++) {
+		records.items[i].handed = engine_now(dispatcher->agent->engine);
+		pending += records.items[i].news == NOTIFY_PENDING;
 	}
 	if (pending == 0) {
-		store_request_free(records);
+		arena_free(arena);
 		return;
 	}
-	records->next = dispatcher->waiting;
-	dispatcher->waiting = records;
+	batch = arena_alloc(arena, sizeof *batch);
+	*batch = (struct batch){arena, records, dispatcher->waiting};
+	dispatcher->waiting = batch;
 	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
 }
 
-void dispatcher_restore(struct dispatcher *dispatcher, struct store_request *restored)
+void dispatcher_add(struct dispatcher *dispatcher, struct store_record *recorded)
 {
-	for (size_t i = restored->recent_count; i > 0; i--)
-		publisher_remember(&dispatcher->publisher, &restored->recent[i - 1]);
-	for (size_t i = 0; i < restored->delivery_count; i++)
-		publisher_remember(&dispatcher->publisher, &restored->deliveries[i]);
-	environments_restore(dispatcher->environments, restored);
-	dispatcher_add(dispatcher, restored);
+	update_all(dispatcher->waiting, recorded);
+	update_all(dispatcher->queuing, recorded);
+	recoveries_note(dispatcher->recoveries, recorded->counts.recoveries);
+	add(dispatcher, recorded->call.arena, recorded->records);
+}
+
+void dispatcher_restore(struct dispatcher *dispatcher, struct store_restore *restored)
+{
+	for (size_t i = restored->recent.count; i > 0; i--)
+		publisher_remember(&dispatcher->publisher, &restored->recent.items[i - 1]);
+	for (size_t i = 0; i < restored->deliveries.count; i++)
+		publisher_remember(&dispatcher->publisher, &restored->deliveries.items[i]);
+	environments_restore(dispatcher->environments, &restored->environments);
+	recoveries_note(dispatcher->recoveries, restored->counts.recoveries);
+	add(dispatcher, restored->call.arena, restored->records);
 }
 
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
@@ -154,12 +170,12 @@ static size_t list_open(const struct dispatcher *dispatcher, struct change_recor
 {
 	size_t room = 0, count = 0;
 
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		room += at->record_count;
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		room += at->records.count;
 	*out = memory_new(room, sizeof **out);
-	for (struct store_request *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->record_count; i++) {
-			struct change_record *record = &at->records[i];
+	for (struct batch *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->records.count; i++) {
+			struct change_record *record = &at->records.items[i];
 
 			record->held = record->covered = false;
 			if (record->news == NOTIFY_PENDING && record->told.count == 0)
@@ -236,13 +252,13 @@ static size_t records_for(const struct dispatcher *dispatcher, struct arena *are
 {
 	size_t room = 0, count = 0;
 
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		room += at->record_count;
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		room += at->records.count;
 	*out = arena_array(arena, room, sizeof **out);
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->record_count; i++)
-			if (lacks(dispatcher->agent->config, &at->records[i], receiver))
-				(*out)[count++] = &at->records[i];
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->records.count; i++)
+			if (lacks(dispatcher->agent->config, &at->records.items[i], receiver))
+				(*out)[count++] = &at->records.items[i];
 	return count;
 }
 
@@ -250,19 +266,19 @@ static void mark_told(struct dispatcher *dispatcher, const struct receiver *rece
 {
 	const struct config *config = dispatcher->agent->config;
 
-	for (struct store_request *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->record_count; i++)
-			if (lacks(config, &at->records[i], receiver))
-				record_told(at->arena, &at->records[i],
+	for (struct batch *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->records.count; i++)
+			if (lacks(config, &at->records.items[i], receiver))
+				record_told(at->arena, &at->records.items[i],
 					arena_strdup(at->arena, receiver->name));
 }
 
-static void tell(struct dispatcher *dispatcher, struct store_request *request,
-	const struct receiver *receiver)
+static void tell(
+	struct dispatcher *dispatcher, struct store_queue *request, const struct receiver *receiver)
 {
 	const struct change_record **records;
 	struct error error;
-	size_t count = records_for(dispatcher, request->arena, receiver, &records);
+	size_t count = records_for(dispatcher, request->call.arena, receiver, &records);
 
 	if (count == 0)
 		return;
@@ -285,48 +301,49 @@ static bool complete(const struct dispatcher *dispatcher, const struct change_re
 	return record->told.count > 0;
 }
 
-static void list_told(const struct dispatcher *dispatcher, struct store_request *request)
+static void list_told(const struct dispatcher *dispatcher, struct store_queue *request)
 {
 	size_t room = 0;
 	int64_t *told;
 
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		room += at->record_count;
-	told = arena_array(request->arena, room, sizeof *told);
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->record_count; i++)
-			if (at->records[i].news == NOTIFY_PENDING &&
-				complete(dispatcher, &at->records[i]))
-				told[request->told_count++] = at->records[i].item.id;
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		room += at->records.count;
+	told = arena_array(request->call.arena, room, sizeof *told);
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->records.count; i++)
+			if (at->records.items[i].news == NOTIFY_PENDING &&
+				complete(dispatcher, &at->records.items[i]))
+				told[request->told_count++] = at->records.items[i].item.id;
 	request->told = told;
 }
 
 /* Records that are announced as part of an environment event, or suppressed by it. */
-static void list_members(struct dispatcher *dispatcher, struct store_request *request)
+static void list_members(struct dispatcher *dispatcher, struct store_queue *request)
 {
 	size_t room = 0, count = 0;
 	const struct change_record **members;
 
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		room += at->record_count;
-	members = arena_array(request->arena, room, sizeof *members);
-	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->record_count; i++)
-			if (at->records[i].environment_event != at->records[i].environment_stored)
-				members[count++] = &at->records[i];
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		room += at->records.count;
+	members = arena_array(request->call.arena, room, sizeof *members);
+	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->records.count; i++)
+			if (at->records.items[i].environment_event !=
+				at->records.items[i].environment_stored)
+				members[count++] = &at->records.items[i];
 	environments_write(dispatcher->environments, request, members, count);
 }
 
 /* After the store's reply; without success no receiver has the records. `written`: all renderable
  * messages are in the request. Returns how many records are still pending, and adds to `due` those
  * that wait only for a retry. */
-static size_t settle(const struct dispatcher *dispatcher, struct store_request *records,
-	bool written, bool stored, size_t *due)
+static size_t settle(const struct dispatcher *dispatcher, struct record_rows records, bool written,
+	bool stored, size_t *due)
 {
 	size_t pending = 0;
 
-	for (size_t i = 0; i < records->record_count; i++) {
-		struct change_record *record = &records->records[i];
+	for (size_t i = 0; i < records.count; i++) {
+		struct change_record *record = &records.items[i];
 
 		if (stored)
 			record->told_stored = record->told.count;
@@ -348,43 +365,43 @@ static size_t settle(const struct dispatcher *dispatcher, struct store_request *
 /* Records that some receivers lack go back to the waiting ones. */
 static void settle_all(struct dispatcher *dispatcher, bool written, bool stored)
 {
-	struct store_request *records = dispatcher->queuing;
+	struct batch *batch = dispatcher->queuing;
 	size_t due = 0;
 
 	dispatcher->queuing = NULL;
 	environments_written(dispatcher->environments, written);
-	for (struct store_request *next; records; records = next) {
-		next = records->next;
-		if (settle(dispatcher, records, written, stored, &due) == 0) {
-			store_request_free(records);
+	for (struct batch *next; batch; batch = next) {
+		next = batch->next;
+		if (settle(dispatcher, batch->records, written, stored, &due) == 0) {
+			arena_free(batch->arena);
 			continue;
 		}
-		records->next = dispatcher->waiting;
-		dispatcher->waiting = records;
+		batch->next = dispatcher->waiting;
+		dispatcher->waiting = batch;
 	}
 	if (due > 0)
 		flush_after(dispatcher, stored ? MEND_AGAIN : FLUSH_AGAIN);
 }
 
-static void queued(struct store_request *request)
+static void queued(struct store_queue *request)
 {
-	struct dispatcher *dispatcher = request->context;
+	struct dispatcher *dispatcher = request->call.context;
 	bool fresh = dispatcher->waiting || dispatcher->look;
 
-	if (!request->failed) {
+	if (!request->call.failed) {
 		publisher_send(&dispatcher->publisher, request);
-		recoveries_note(dispatcher->recoveries, request);
+		recoveries_note(dispatcher->recoveries, request->recoveries);
 	}
-	settle_all(dispatcher, !request->failed, !request->failed);
-	if (request->failed)
+	settle_all(dispatcher, !request->call.failed, !request->call.failed);
+	if (request->call.failed)
 		dispatcher->agent->stateless = true;
 	if (fresh)
 		flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 /* Replies to an event's thread when another environment changed in the same way. */
-static void publish_followed(struct dispatcher *dispatcher, struct store_request *request)
+static void publish_followed(struct dispatcher *dispatcher, struct store_queue *request)
 {
 	const struct environment_event *event;
 	const char *value;
@@ -397,7 +414,7 @@ static void publish_followed(struct dispatcher *dispatcher, struct store_request
 void dispatcher_flush(struct dispatcher *dispatcher)
 {
 	const struct config *config = dispatcher->agent->config;
-	struct store_request *request;
+	struct store_queue *request;
 
 	if (dispatcher->agent->once)
 		recoveries_tell(dispatcher->recoveries);
@@ -406,17 +423,17 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 	dispatcher->queuing = dispatcher->waiting;
 	dispatcher->waiting = NULL;
 	ask_filters(dispatcher);
-	request = store_request_new(STORE_QUEUE, queued, dispatcher);
+	request = store_queue_new(queued, dispatcher);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(dispatcher, request, &config->receivers[i]);
 	list_told(dispatcher, request);
-	if (request->delivery_count + request->told_count > 0) {
+	if (request->deliveries.count + request->told_count > 0) {
 		list_members(dispatcher, request);
 		publish_followed(dispatcher, request);
-		store_client_call(dispatcher->agent, request);
+		store_client_call(dispatcher->agent, &request->call);
 		return;
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 	settle_all(dispatcher, false, true);
 }
 
@@ -427,41 +444,39 @@ void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notic
 }
 
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, struct store_request *request)
+	const struct strings *receivers, struct store_queue *request)
 {
 	notices_tell_storing(dispatcher->notices, notice, receivers, request);
 }
 
-static void reopened(struct store_request *request)
+static void reopened(struct store_reopen *request)
 {
-	struct dispatcher *dispatcher = request->context;
+	struct dispatcher *dispatcher = request->call.context;
 
-	if (request->failed)
-		store_request_free(request);
+	if (request->call.failed)
+		store_call_free(&request->call);
 	else
-		dispatcher_add(dispatcher, request);
+		add(dispatcher, request->call.arena, request->records);
 }
 
 /* Announces the changes of orphaned deliveries to the receivers that are configured. */
 static void reopen(void *context)
 {
 	struct dispatcher *dispatcher = context;
-	struct store_request *request = store_request_new(STORE_REOPEN, reopened, dispatcher);
+	struct store_reopen *request = store_reopen_new(reopened, dispatcher);
 
 	delivery_manager_orphans(dispatcher->publisher.delivery_manager, request);
-	store_backlog_add(dispatcher->backlog, request);
+	store_backlog_add(dispatcher->backlog, &request->call);
 }
 
-void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct store_request *written)
+void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct delivery_rows *retractions)
 {
-	retraction_send(&dispatcher->publisher, dispatcher->backlog, written);
+	retraction_send(&dispatcher->publisher, dispatcher->backlog, retractions);
 }
 
-static void late(void *context, const struct store_request *settled)
+static void late(void *context, const struct delivery_rows *retractions)
 {
-	struct dispatcher *dispatcher = context;
-
-	dispatcher_withdrawn(dispatcher, settled);
+	dispatcher_withdrawn(context, retractions);
 }
 
 static void look(void *dispatcher)

@@ -21,11 +21,11 @@ void dispatcher_free(struct dispatcher *dispatcher);
  * first of them, in a single pass by dispatcher_flush. Changes that its updates withdraw in the
  * meantime are not announced.
  */
-void dispatcher_add(struct dispatcher *dispatcher, struct store_request *records);
+void dispatcher_add(struct dispatcher *dispatcher, struct store_record *recorded);
 
-/* Resumes from the reply to STORE_RESTORE, which it takes over: pending changes, and recent
+/* Resumes from the reply to store_restore, which it takes over: pending changes, and recent
  * messages that later changes may continue. */
-void dispatcher_restore(struct dispatcher *dispatcher, struct store_request *restored);
+void dispatcher_restore(struct dispatcher *dispatcher, struct store_restore *restored);
 
 /* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. The environment
  * filter is always there. */
@@ -49,11 +49,11 @@ void dispatcher_flush(struct dispatcher *dispatcher);
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 
-/* The same with any STORE_QUEUE request, which it takes over. */
+/* The same with any store_queue, which it takes over. */
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, struct store_request *request);
+	const struct strings *receivers, struct store_queue *request);
 
 /* Sends retractions to the threads of the messages that announced withdrawn changes. */
-void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct store_request *written);
+void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct delivery_rows *retractions);
 
 #endif

@@ -162,10 +162,11 @@ const struct environment_event *environments_event(
 	return known ? &known->event : NULL;
 }
 
-void environments_restore(struct environments *environments, const struct store_request *restored)
+void environments_restore(
+	struct environments *environments, const struct environment_rows *restored)
 {
-	for (size_t i = 0; i < restored->environment_count; i++)
-		add_event(environments, &restored->environments[i])->stored = true;
+	for (size_t i = 0; i < restored->count; i++)
+		add_event(environments, &restored->items[i])->stored = true;
 }
 
 /* Index of the test, or where to insert it. */
@@ -695,29 +696,29 @@ struct filter environments_filter(struct environments *environments)
 	return (struct filter){"environment", begin, judge, environments};
 }
 
-void environments_write(struct environments *environments, struct store_request *request,
+void environments_write(struct environments *environments, struct store_queue *request,
 	const struct change_record *const *records, size_t count)
 {
 	struct environment_event *events =
-		arena_array(request->arena, environments->event_count, sizeof *events);
-	struct store_member *members = arena_array(request->arena, count, sizeof *members);
+		arena_array(request->call.arena, environments->event_count, sizeof *events);
+	struct store_member *members = arena_array(request->call.arena, count, sizeof *members);
 
 	for (size_t i = 0; i < environments->event_count; i++) {
-		struct environment_event *event = &events[request->environment_count];
+		struct environment_event *event = &events[request->environments.count];
 
 		if (!environments->events[i].dirty)
 			continue;
 		*event = environments->events[i].event;
-		event->label = arena_strdup(request->arena, event->label);
-		event->value = arena_strdup(request->arena, event->value);
-		request->environment_count++;
+		event->label = arena_strdup(request->call.arena, event->label);
+		event->value = arena_strdup(request->call.arena, event->value);
+		request->environments.count++;
 	}
 	for (size_t i = 0; i < count; i++)
 		if (records[i]->environment_event != 0)
 			members[request->member_count++] =
 				(struct store_member){records[i]->item.id,
 					records[i]->environment_event, records[i]->covered};
-	request->environments = events;
+	request->environments.items = events;
 	request->members = members;
 }
 

@@ -24,8 +24,9 @@ struct environments *environments_new(
 	struct agent *agent, void (*look)(void *context), void *context);
 void environments_free(struct environments *environments);
 
-/* Takes known events from the reply to STORE_RESTORE. */
-void environments_restore(struct environments *environments, const struct store_request *restored);
+/* Takes known events from the reply to store_restore. */
+void environments_restore(
+	struct environments *environments, const struct environment_rows *restored);
 
 /* Reports the end of a run; takes over the view, which is NULL if the run failed. */
 void environments_seen(
@@ -37,8 +38,8 @@ struct filter environments_filter(struct environments *environments);
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id);
 
-/* Adds new and changed events, and the records that are part of them, to a STORE_QUEUE request. */
-void environments_write(struct environments *environments, struct store_request *request,
+/* Adds new and changed events, and the records that are part of them, to a store_queue. */
+void environments_write(struct environments *environments, struct store_queue *request,
 	const struct change_record *const *records, size_t count);
 
 /* Reports whether the request was stored. If not, new events were not announced and are dropped. */

@@ -82,7 +82,7 @@ static void keep(struct notices *notices, const char *receiver, const struct not
 	engine_alarm(engine, &notices->alarm, engine_now(engine) + WRITE_AGAIN);
 }
 
-static void write_notice(struct notices *notices, struct store_request *request,
+static void write_notice(struct notices *notices, struct store_queue *request,
 	const struct receiver *receiver, const struct notice *notice)
 {
 	struct error error;
@@ -94,7 +94,7 @@ static void write_notice(struct notices *notices, struct store_request *request,
 		keep(notices, receiver->name, notice);
 }
 
-static void write_unwritten(struct notices *notices, struct store_request *request)
+static void write_unwritten(struct notices *notices, struct store_queue *request)
 {
 	for (size_t left = notices->count; left > 0; left--) {
 		struct unwritten *unwritten = take_first(notices);
@@ -110,42 +110,42 @@ static void write_unwritten(struct notices *notices, struct store_request *reque
 	}
 }
 
-static void queued(struct store_request *request)
+static void queued(struct store_queue *request)
 {
-	const struct notices *notices = request->context;
+	const struct notices *notices = request->call.context;
 
-	if (!request->failed)
+	if (!request->call.failed)
 		publisher_send(notices->publisher, request);
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 static void write_later(void *context)
 {
 	struct notices *notices = context;
-	struct store_request *request = store_request_new(STORE_QUEUE, queued, notices);
+	struct store_queue *request = store_queue_new(queued, notices);
 
 	write_unwritten(notices, request);
-	if (request->delivery_count > 0)
-		store_backlog_add(notices->backlog, request);
+	if (request->deliveries.count > 0)
+		store_backlog_add(notices->backlog, &request->call);
 	else
-		store_request_free(request);
+		store_call_free(&request->call);
 }
 
-static void add_condition(struct store_request *request, const struct condition *condition)
+static void add_condition(struct store_queue *request, const struct condition *condition)
 {
-	struct condition *copy = arena_alloc(request->arena, sizeof *copy);
+	struct condition *copy = arena_alloc(request->call.arena, sizeof *copy);
 
 	*copy = *condition;
-	copy->subject = arena_strdup(request->arena, condition->subject);
-	copy->text = arena_strdup(request->arena, condition->text);
-	request->conditions = copy;
-	request->condition_count = 1;
+	copy->subject = arena_strdup(request->call.arena, condition->subject);
+	copy->text = arena_strdup(request->call.arena, condition->text);
+	request->health.conditions = copy;
+	request->health.condition_count = 1;
 }
 
 void notices_tell(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 
 	if (condition)
 		add_condition(request, condition);
@@ -153,10 +153,10 @@ void notices_tell(struct notices *notices, const struct notice *notice,
 }
 
 void notices_tell_storing(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, struct store_request *request)
+	const struct strings *receivers, struct store_queue *request)
 {
 	request->reply = queued;
-	request->context = notices;
+	request->call.context = notices;
 	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
 		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
 	write_unwritten(notices, request);
@@ -167,5 +167,5 @@ void notices_tell_storing(struct notices *notices, const struct notice *notice,
 		if (receiver)
 			write_notice(notices, request, receiver, notice);
 	}
-	store_backlog_add(notices->backlog, request);
+	store_backlog_add(notices->backlog, &request->call);
 }

@@ -18,6 +18,6 @@ void notices_free(struct notices *notices);
 void notices_tell(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 void notices_tell_storing(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, struct store_request *request);
+	const struct strings *receivers, struct store_queue *request);
 
 #endif

@@ -14,7 +14,7 @@ struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
-	void (*late)(void *context, const struct store_request *settled);
+	void (*late)(void *context, const struct delivery_rows *retractions);
 	void *context;
 };
 
@@ -27,7 +27,7 @@ struct outbox *outbox_new(struct agent *agent)
 }
 
 void outbox_listen(struct outbox *outbox,
-	void (*late)(void *context, const struct store_request *settled), void *context)
+	void (*late)(void *context, const struct delivery_rows *retractions), void *context)
 {
 	outbox->late = late;
 	outbox->context = context;
@@ -117,19 +117,19 @@ static void settle_again(void *context)
 	}
 }
 
-static void settled(struct store_request *request)
+static void settled(struct store_settle *request)
 {
-	struct outgoing *outgoing = request->context;
+	struct outgoing *outgoing = request->call.context;
 	struct outbox *outbox = outgoing->outbox;
-	bool failed = request->failed;
+	bool failed = request->call.failed;
 	struct outgoing **link = &outbox->settling;
 
 	while (*link != outgoing)
 		link = &(*link)->next;
 	*link = outgoing->next;
-	if (!failed && request->retraction_count > 0 && outbox->late)
-		outbox->late(outbox->context, request);
-	store_request_free(request);
+	if (!failed && request->retractions.count > 0 && outbox->late)
+		outbox->late(outbox->context, &request->retractions);
+	store_call_free(&request->call);
 	if (!failed) {
 		arena_free(outgoing->arena);
 		return;
@@ -144,14 +144,13 @@ static void settled(struct store_request *request)
 static void settle(struct outgoing *outgoing)
 {
 	struct outbox *outbox = outgoing->outbox;
-	struct store_request *request = store_request_new(STORE_SETTLE, settled, outgoing);
+	struct store_settle *request = store_settle_new(settled, outgoing);
 
 	outgoing->next = outbox->settling;
 	outbox->settling = outgoing;
 	outgoing->delivery.now = agent_now(outbox->agent);
-	request->deliveries = &outgoing->delivery;
-	request->delivery_count = 1;
-	store_client_call(outbox->agent, request);
+	request->delivery = outgoing->delivery;
+	store_client_call(outbox->agent, &request->call);
 }
 
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)
@@ -163,20 +162,18 @@ void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)
 
 void outgoing_note(const struct outgoing *outgoing)
 {
-	struct store_request *request = store_request_new(STORE_SETTLE, store_request_free, NULL);
+	struct store_settle *request = store_settle_new(NULL, NULL);
 	const struct delivery *delivery = &outgoing->delivery;
 
-	request->deliveries = arena_alloc(request->arena, sizeof *delivery);
-	*request->deliveries = (struct delivery){.id = delivery->id,
+	request->delivery = (struct delivery){.id = delivery->id,
 		.state = delivery->state,
 		.attempts = delivery->attempts,
 		.begun = delivery->begun,
 		.not_before = delivery->not_before,
-		.receipt = arena_strdup(request->arena, delivery->receipt),
-		.problem = arena_strdup(request->arena, delivery->problem),
+		.receipt = arena_strdup(request->call.arena, delivery->receipt),
+		.problem = arena_strdup(request->call.arena, delivery->problem),
 		.now = agent_now(outgoing->outbox->agent)};
-	request->delivery_count = 1;
-	store_client_call(outgoing->outbox->agent, request);
+	store_client_call(outgoing->outbox->agent, &request->call);
 }
 
 struct start {
@@ -197,27 +194,25 @@ static void take_over(struct outgoing *outgoing, const struct delivery *delivery
 	describe(outgoing, delivery->records, delivery->record_count);
 }
 
-static void started(struct store_request *request)
+static void started(struct store_attempt *request)
 {
-	struct start start = *(const struct start *)request->context;
-	bool written = !request->failed;
+	struct start start = *(const struct start *)request->call.context;
+	bool written = !request->call.failed;
 
 	if (written)
-		take_over(start.outgoing, request->deliveries);
-	store_request_free(request);
+		take_over(start.outgoing, &request->delivery);
+	store_call_free(&request->call);
 	start.done(start.context, written);
 }
 
 void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *context)
 {
-	struct store_request *request = store_request_new(STORE_ATTEMPT, started, NULL);
-	struct start *start = arena_alloc(request->arena, sizeof *start);
+	struct store_attempt *request = store_attempt_new(started, NULL);
+	struct start *start = arena_alloc(request->call.arena, sizeof *start);
 
 	*start = (struct start){outgoing, done, context};
-	request->context = start;
-	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
-	request->deliveries->id = outgoing->delivery.id;
-	request->deliveries->now = agent_now(outgoing->outbox->agent);
-	request->delivery_count = 1;
-	store_client_call(outgoing->outbox->agent, request);
+	request->call.context = start;
+	request->delivery.id = outgoing->delivery.id;
+	request->delivery.now = agent_now(outgoing->outbox->agent);
+	store_client_call(outgoing->outbox->agent, &request->call);
 }

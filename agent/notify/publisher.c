@@ -71,13 +71,13 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
-static bool add_group(const struct publisher *publisher, struct store_request *request,
+static bool add_group(const struct publisher *publisher, struct store_queue *request,
 	const struct receiver *receiver, const struct strings *destinations,
 	const struct group_of *group, struct error *error)
 {
 	const struct config *config = publisher->agent->config;
 	struct announcement *items = memory_new(group->count, sizeof *items);
-	struct delivery_content content = content_of(publisher, request->arena, group);
+	struct delivery_content content = content_of(publisher, request->call.arena, group);
 	struct message message = {.items = items,
 		.count = group->count,
 		.environment = environments_event(
@@ -88,7 +88,7 @@ static bool add_group(const struct publisher *publisher, struct store_request *r
 	for (size_t i = 0; i < group->count; i++) {
 		struct change_record told = content.records[i];
 
-		announce_links(request->arena, config, &told);
+		announce_links(request->call.arena, config, &told);
 		items[i] = told.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
@@ -140,21 +140,21 @@ static size_t group_all(struct arena *arena, const struct change_record **record
 	return event_count + rest_count;
 }
 
-bool publisher_changes(const struct publisher *publisher, struct store_request *request,
+bool publisher_changes(const struct publisher *publisher, struct store_queue *request,
 	const struct receiver *receiver, const struct change_record **records, size_t count,
 	struct error *error)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	size_t before = request->delivery_count, group_count;
+	size_t before = request->deliveries.count, group_count;
 	struct group_of *groups;
 	struct strings destinations;
 
-	if (!notifier->destinations(receiver->options, request->arena, &destinations, error))
+	if (!notifier->destinations(receiver->options, request->call.arena, &destinations, error))
 		return false;
-	group_count = group_all(request->arena, records, count, &groups);
+	group_count = group_all(request->call.arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(publisher, request, receiver, &destinations, &groups[i], error)) {
-			request->delivery_count = before;
+			request->deliveries.count = before;
 			return false;
 		}
 	return true;
@@ -169,30 +169,31 @@ static uint64_t notice_hash(const struct notice *notice)
 	return hash_add(hash, &notice->recovered, sizeof notice->recovered);
 }
 
-bool publisher_notice(const struct publisher *publisher, struct store_request *request,
+bool publisher_notice(const struct publisher *publisher, struct store_queue *request,
 	const struct receiver *receiver, const struct notice *notice, struct error *error)
 {
 	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
 	struct delivery_content content = {
 		.hash = notice_hash(notice), .now = agent_now(publisher->agent)};
-	size_t before = request->delivery_count;
+	size_t before = request->deliveries.count;
 	struct strings destinations;
 
 	if (!notifier_find(receiver->notifier->name)
-			->destinations(receiver->options, request->arena, &destinations, error))
+			->destinations(
+				receiver->options, request->call.arena, &destinations, error))
 		return false;
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};
 
 		if (!deliveries_add(request, &to, &message, &content, error)) {
-			request->delivery_count = before;
+			request->deliveries.count = before;
 			return false;
 		}
 	}
 	return true;
 }
 
-static void tell_in_thread(const struct publisher *publisher, struct store_request *request,
+static void tell_in_thread(const struct publisher *publisher, struct store_queue *request,
 	const struct recipient *to, const struct notice *notice, const char *thread)
 {
 	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice, .thread = thread};
@@ -205,16 +206,16 @@ static void tell_in_thread(const struct publisher *publisher, struct store_reque
 			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
 }
 
-void publisher_followed(const struct publisher *publisher, struct store_request *request,
+void publisher_followed(const struct publisher *publisher, struct store_queue *request,
 	const struct environment_event *event, const char *value)
 {
 	const struct config *config = publisher->agent->config;
-	struct notice notice = {.subject = arena_strdup(request->arena, event->value),
+	struct notice notice = {.subject = arena_strdup(request->call.arena, event->value),
 		.time = agent_now(publisher->agent)};
 	struct buf text = {0};
 
 	text_followed(&text, value);
-	notice.text = arena_strdup(request->arena, text.data);
+	notice.text = arena_strdup(request->call.arena, text.data);
 	buf_free(&text);
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		const struct receiver *receiver = &config->receivers[i];
@@ -222,8 +223,8 @@ void publisher_followed(const struct publisher *publisher, struct store_request 
 		struct error error;
 
 		if (!notifier_find(receiver->notifier->name)
-				->destinations(
-					receiver->options, request->arena, &destinations, &error))
+				->destinations(receiver->options, request->call.arena,
+					&destinations, &error))
 			continue;
 		for (size_t j = 0; j < destinations.count; j++) {
 			const struct thread *thread = threads_of_environment(
@@ -261,12 +262,13 @@ void publisher_remember(const struct publisher *publisher, const struct delivery
 	free(records);
 }
 
-void publisher_send(const struct publisher *publisher, const struct store_request *request)
+void publisher_send(const struct publisher *publisher, const struct store_queue *request)
 {
-	for (size_t i = 0; i < request->delivery_count; i++) {
-		if (request->deliveries[i].state != DELIVERY_QUEUED) /* another delivery has it */
+	for (size_t i = 0; i < request->deliveries.count; i++) {
+		if (request->deliveries.items[i].state !=
+			DELIVERY_QUEUED) /* another delivery has it */
 			continue;
-		publisher_remember(publisher, &request->deliveries[i]);
-		delivery_manager_add(publisher->delivery_manager, &request->deliveries[i]);
+		publisher_remember(publisher, &request->deliveries.items[i]);
+		delivery_manager_add(publisher->delivery_manager, &request->deliveries.items[i]);
 	}
 }

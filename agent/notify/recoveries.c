@@ -56,11 +56,11 @@ static void tell_after(struct recoveries *recoveries, int64_t wait)
 		engine_alarm(agent->engine, &recoveries->alarm, engine_now(agent->engine) + wait);
 }
 
-void recoveries_note(struct recoveries *recoveries, const struct store_request *answer)
+void recoveries_note(struct recoveries *recoveries, int64_t pending)
 {
-	bool more = recoveries->kept > 0 && answer->recoveries > (int64_t)recoveries->kept;
+	bool more = recoveries->kept > 0 && pending > (int64_t)recoveries->kept;
 
-	if (answer->recoveries == 0 || recoveries->busy || (recoveries->waiting && !more))
+	if (pending == 0 || recoveries->busy || (recoveries->waiting && !more))
 		return;
 	recoveries->kept = 0;
 	tell_after(recoveries, recoveries->publisher->agent->config->agent.group_wait);
@@ -84,17 +84,17 @@ static bool belong_together(const struct delivery *a, const struct delivery *b)
 }
 
 /* The event as the store knows it. */
-static const struct environment_event *stored_event(const struct store_request *found, int64_t id)
+static const struct environment_event *stored_event(const struct store_recovered *found, int64_t id)
 {
-	for (size_t i = 0; i < found->environment_count; i++)
-		if (found->environments[i].id == id)
-			return &found->environments[i];
+	for (size_t i = 0; i < found->environments.count; i++)
+		if (found->environments.items[i].id == id)
+			return &found->environments.items[i];
 	return NULL;
 }
 
 /* An event that no new change can belong to is known to the store only. */
 static const struct environment_event *event_of(
-	const struct recoveries *recoveries, const struct store_request *found, int64_t id)
+	const struct recoveries *recoveries, const struct store_recovered *found, int64_t id)
 {
 	const struct environment_event *event =
 		environments_event(recoveries->publisher->environments, id);
@@ -104,7 +104,7 @@ static const struct environment_event *event_of(
 
 /* The same, with the number of its changes that have not recovered. */
 static const struct environment_event *current_event(const struct recoveries *recoveries,
-	const struct store_request *found, int64_t id, struct arena *arena)
+	const struct store_recovered *found, int64_t id, struct arena *arena)
 {
 	const struct environment_event *event = event_of(recoveries, found, id);
 	const struct environment_event *stored = stored_event(found, id);
@@ -127,54 +127,54 @@ static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 }
 
 /* One message for all recoveries that belong to the thread of recent[index]. */
-static void add_message(const struct recoveries *recoveries, const struct store_request *found,
-	size_t index, struct store_request *request)
+static void add_message(const struct recoveries *recoveries, const struct store_recovered *found,
+	size_t index, struct store_queue *request)
 {
 	struct agent *agent = recoveries->publisher->agent;
-	const struct delivery *first = &found->recent[index];
+	const struct delivery *first = &found->messages.items[index];
 	struct recipient to = {agent_receiver(agent, first->receiver), first->destination};
-	struct announcement *items = memory_new(found->recent_count - index, sizeof *items);
+	struct announcement *items = memory_new(found->messages.count - index, sizeof *items);
 	struct delivery_content content = {.hash = HASH_START, .now = agent_now(agent)};
 	struct message message = {
 		.kind = MESSAGE_RECOVERED, .items = items, .thread = thread_of(first)};
 	struct error error;
 	int64_t event = 0;
 
-	for (size_t i = index; i < found->recent_count; i++) {
-		const struct announcement *item = &found->recent[i].records[0].item;
+	for (size_t i = index; i < found->messages.count; i++) {
+		const struct announcement *item = &found->messages.items[i].records[0].item;
 
-		if (!belong_together(&found->recent[i], first))
+		if (!belong_together(&found->messages.items[i], first))
 			continue;
 		if (message.count == 0)
-			event = found->recent[i].records[0].environment_event;
-		else if (found->recent[i].records[0].environment_event != event)
+			event = found->messages.items[i].records[0].environment_event;
+		else if (found->messages.items[i].records[0].environment_event != event)
 			event = 0;
 		items[message.count] = *item;
 		items[message.count++].extras =
-			extras_of(request->arena, found->recent[i].records[0].spacing);
+			extras_of(request->call.arena, found->messages.items[i].records[0].spacing);
 		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}
-	message.environment = current_event(recoveries, found, event, request->arena);
+	message.environment = current_event(recoveries, found, event, request->call.arena);
 	if (to.receiver && !deliveries_add(request, &to, &message, &content, &error))
 		publisher_complain(recoveries->publisher, to.receiver, &error);
 	free(items);
 }
 
-static bool is_first(const struct store_request *found, size_t index)
+static bool is_first(const struct store_recovered *found, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (belong_together(&found->recent[i], &found->recent[index]))
+		if (belong_together(&found->messages.items[i], &found->messages.items[index]))
 			return false;
 	return true;
 }
 
-static void queued(struct store_request *request)
+static void queued(struct store_queue *request)
 {
-	struct recoveries *recoveries = request->context;
+	struct recoveries *recoveries = request->call.context;
 
 	recoveries->busy = false;
-	if (request->failed) {
+	if (request->call.failed) {
 		recoveries->publisher->agent->stateless = true;
 		tell_after(recoveries, TELL_AGAIN);
 	} else {
@@ -184,9 +184,9 @@ static void queued(struct store_request *request)
 		else if (recoveries->kept > 0)
 			tell_after(recoveries, recoveries->left);
 	}
-	if (!request->failed && recoveries->waiting)
+	if (!request->call.failed && recoveries->waiting)
 		recoveries_tell(recoveries);
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 /* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
@@ -202,7 +202,7 @@ static int64_t left_of(
 }
 
 /* Whether the recovery of the record's event is due. */
-static bool is_due(struct recoveries *recoveries, const struct store_request *found,
+static bool is_due(struct recoveries *recoveries, const struct store_recovered *found,
 	const struct change_record *record)
 {
 	const struct environment_event *event =
@@ -213,11 +213,11 @@ static bool is_due(struct recoveries *recoveries, const struct store_request *fo
 	size_t over = 0;
 
 	if (!event || (recoveries->publisher->agent->once && !straggler) ||
-		found->record_count == STORE_RECOVERIES)
+		found->records.count == STORE_RECOVERIES)
 		return true;
-	for (size_t i = 0; i < found->record_count; i++)
-		if (found->records[i].environment_event == event->id) {
-			int64_t left = left_of(recoveries, &found->records[i], straggler);
+	for (size_t i = 0; i < found->records.count; i++)
+		if (found->records.items[i].environment_event == event->id) {
+			int64_t left = left_of(recoveries, &found->records.items[i], straggler);
 
 			least = left < least ? left : least;
 			over++;
@@ -231,56 +231,56 @@ static bool is_due(struct recoveries *recoveries, const struct store_request *fo
 }
 
 /* Removes records that are not due yet. */
-static void keep_due(struct recoveries *recoveries, struct store_request *found)
+static void keep_due(struct recoveries *recoveries, struct store_recovered *found)
 {
 	size_t recent = 0;
 
 	recoveries->kept = 0;
-	for (size_t i = 0; i < found->record_count; i++) {
-		struct change_record *record = &found->records[i];
+	for (size_t i = 0; i < found->records.count; i++) {
+		struct change_record *record = &found->records.items[i];
 
 		record->held = !is_due(recoveries, found, record);
 	}
-	for (size_t i = 0; i < found->recent_count; i++)
-		if (!found->recent[i].records[0].held)
-			found->recent[recent++] = found->recent[i];
-	found->recent_count = recent;
+	for (size_t i = 0; i < found->messages.count; i++)
+		if (!found->messages.items[i].records[0].held)
+			found->messages.items[recent++] = found->messages.items[i];
+	found->messages.count = recent;
 }
 
-static void queue(struct recoveries *recoveries, const struct store_request *found)
+static void queue(struct recoveries *recoveries, const struct store_recovered *found)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, queued, recoveries);
-	int64_t *told = arena_array(request->arena, found->record_count, sizeof *told);
+	struct store_queue *request = store_queue_new(queued, recoveries);
+	int64_t *told = arena_array(request->call.arena, found->records.count, sizeof *told);
 
-	for (size_t i = 0; i < found->recent_count; i++)
+	for (size_t i = 0; i < found->messages.count; i++)
 		if (is_first(found, i))
 			add_message(recoveries, found, i, request);
-	for (size_t i = 0; i < found->record_count; i++)
-		if (!found->records[i].held)
-			told[request->told_count++] = found->records[i].item.id;
+	for (size_t i = 0; i < found->records.count; i++)
+		if (!found->records.items[i].held)
+			told[request->told_count++] = found->records.items[i].item.id;
 	request->told = told;
-	store_client_call(recoveries->publisher->agent, request);
+	store_client_call(recoveries->publisher->agent, &request->call);
 }
 
-static void found(struct store_request *request)
+static void found(struct store_recovered *request)
 {
-	struct recoveries *recoveries = request->context;
+	struct recoveries *recoveries = request->call.context;
 
-	if (request->failed) {
+	if (request->call.failed) {
 		recoveries->busy = false;
 		tell_after(recoveries, TELL_AGAIN);
-	} else if (request->record_count == 0 || recoveries->publisher->agent->stopping) {
+	} else if (request->records.count == 0 || recoveries->publisher->agent->stopping) {
 		recoveries->busy = false;
 	} else {
 		keep_due(recoveries, request);
-		if (recoveries->kept < request->record_count) {
+		if (recoveries->kept < request->records.count) {
 			queue(recoveries, request);
 		} else {
 			recoveries->busy = false;
 			tell_after(recoveries, recoveries->left);
 		}
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 void recoveries_tell(struct recoveries *recoveries)
@@ -291,5 +291,5 @@ void recoveries_tell(struct recoveries *recoveries)
 		return;
 	recoveries->waiting = false;
 	recoveries->busy = true;
-	store_client_call(agent, store_request_new(STORE_RECOVERED, found, recoveries));
+	store_client_call(agent, &store_recovered_new(found, recoveries)->call);
 }

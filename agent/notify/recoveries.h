@@ -17,9 +17,9 @@ struct recoveries;
 struct recoveries *recoveries_new(const struct publisher *publisher);
 void recoveries_free(struct recoveries *recoveries);
 
-/* Checks whether the store's reply reports pending recoveries; they are announced `group_wait`
+/* The store has reported so many pending recoveries; they are announced `group_wait`
  * later, in a single pass by recoveries_tell. */
-void recoveries_note(struct recoveries *recoveries, const struct store_request *answer);
+void recoveries_note(struct recoveries *recoveries, int64_t pending);
 
 void recoveries_tell(struct recoveries *recoveries);
 

@@ -11,11 +11,11 @@
 
 enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that a reply names; characters */
 
-static void queued(struct store_request *request)
+static void queued(struct store_queue *request)
 {
-	if (!request->failed)
-		publisher_send(request->context, request);
-	store_request_free(request);
+	if (!request->call.failed)
+		publisher_send(request->call.context, request);
+	store_call_free(&request->call);
 }
 
 /* The messages that announced the withdrawn changes. */
@@ -113,7 +113,7 @@ static bool is_first(const struct told *told, size_t index)
 	return told->threads[index] != NULL;
 }
 
-static void add_answer(const struct told *told, size_t index, struct store_request *request)
+static void add_answer(const struct told *told, size_t index, struct store_queue *request)
 {
 	const struct delivery *delivery = &told->deliveries[index];
 	const char *thread = told->threads[index];
@@ -142,15 +142,15 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 }
 
 void retraction_send(struct publisher *publisher, struct store_backlog *backlog,
-	const struct store_request *written)
+	const struct delivery_rows *retractions)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, queued, publisher);
+	struct store_queue *request = store_queue_new(queued, publisher);
 	const struct agent_settings *settings = &publisher->agent->config->agent;
 	struct told told = {.publisher = publisher,
-		.deliveries = written->retractions,
-		.count = written->retraction_count};
+		.deliveries = retractions->items,
+		.count = retractions->count};
 
-	told.threads = arena_array(request->arena, told.count, sizeof *told.threads);
+	told.threads = arena_array(request->call.arena, told.count, sizeof *told.threads);
 	for (size_t i = 0; i < told.count; i++)
 		publisher_remember(publisher, &told.deliveries[i]);
 	for (size_t i = 0; i < told.count; i++)
@@ -159,8 +159,8 @@ void retraction_send(struct publisher *publisher, struct store_backlog *backlog,
 	for (size_t i = 0; i < told.count; i++)
 		if (is_first(&told, i))
 			add_answer(&told, i, request);
-	if (request->delivery_count > 0 && !publisher->agent->stopping)
-		store_backlog_add(backlog, request);
+	if (request->deliveries.count > 0 && !publisher->agent->stopping)
+		store_backlog_add(backlog, &request->call);
 	else
-		store_request_free(request);
+		store_call_free(&request->call);
 }

@@ -13,8 +13,8 @@
 #include "agent/notify/publisher.h"
 #include "agent/runtime/store_backlog.h"
 
-/* `written` is a stored request with retractions. `publisher` must live as long as the engine. */
+/* `publisher` must live as long as the engine. */
 void retraction_send(struct publisher *publisher, struct store_backlog *backlog,
-	const struct store_request *written);
+	const struct delivery_rows *retractions);
 
 #endif

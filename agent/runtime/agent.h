@@ -91,7 +91,7 @@ struct agent {
 	bool clock_wrong;    /* it differs from a server's by over an hour ... */
 	int64_t clock_ahead; /* ... by so many ms, positive if ours is ahead; else 0 */
 
-	size_t asked;        /* pending store requests */
+	size_t asked;        /* pending calls of the store */
 	size_t under_way;    /* deliveries in progress */
 	struct error ledger; /* the last failure of the store; ERROR_NONE: it works */
 	struct alarm probe;  /* the next check whether it works again */
@@ -105,16 +105,16 @@ int64_t agent_now(const struct agent *agent);
 void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead);
 
 /*
- * Sends a request to the store; `reply` is called with the answer, which it owns, and with the
- * request's original context. Keeps the engine running until then and notes whether the store
+ * Makes a call of the store; its reply is called with the answer, which it owns, and with the
+ * call's original context. Keeps the engine running until then and notes whether the store
  * works.
  */
-void store_client_call(struct agent *agent, struct store_request *request);
+void store_client_call(struct agent *agent, struct store_call *call);
 
 /* To be called when something has finished: ends the loop of an agent that is stopping. */
 void agent_ended(struct agent *agent);
 
-/* Whether no delivery is in progress and the store has answered all requests. */
+/* Whether no delivery is in progress and the store has answered all calls. */
 bool agent_idle(const struct agent *agent);
 
 /* The receiver of that name, or NULL. */

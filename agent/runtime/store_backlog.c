@@ -1,4 +1,4 @@
-/* A queue: the first request is with the store, or waits for a retry after a failure. */
+/* A queue: the first call is with the store, or waits for a retry after a failure. */
 #include "agent/runtime/store_backlog.h"
 
 #include <stdlib.h>
@@ -7,14 +7,14 @@ enum { ASK_AGAIN = 30000 };
 
 struct store_backlog {
 	struct agent *agent;
-	struct store_request *first, **last; /* except the current one */
-	bool busy;                           /* a request is in progress or waits for its retry */
+	struct store_call *first, **last; /* except the current one */
+	bool busy;                        /* a call is in progress or waits for its retry */
 };
 
-/* The request's original reply and context. */
+/* The call's original reply and context. */
 struct wrapped {
 	struct store_backlog *backlog;
-	void (*reply)(struct store_request *request);
+	void (*reply)(struct store_call *call);
 	void *context;
 };
 
@@ -31,25 +31,25 @@ void store_backlog_free(struct store_backlog *backlog)
 {
 	if (!backlog)
 		return;
-	for (struct store_request *next, *at = backlog->first; at; at = next) {
+	for (struct store_call *next, *at = backlog->first; at; at = next) {
 		next = at->next;
-		store_request_free(at);
+		store_call_free(at);
 	}
 	free(backlog);
 }
 
 static void ask_next(struct store_backlog *backlog)
 {
-	struct store_request *request = backlog->first;
+	struct store_call *call = backlog->first;
 
-	if (!request || backlog->busy)
+	if (!call || backlog->busy)
 		return;
 	backlog->busy = true;
-	backlog->first = request->next;
+	backlog->first = call->next;
 	if (!backlog->first)
 		backlog->last = &backlog->first;
-	request->next = NULL;
-	store_client_call(backlog->agent, request);
+	call->next = NULL;
+	store_client_call(backlog->agent, call);
 }
 
 static void ask_again(void *context)
@@ -60,41 +60,41 @@ static void ask_again(void *context)
 	ask_next(backlog);
 }
 
-static void put_back(struct store_backlog *backlog, struct store_request *request)
+static void put_back(struct store_backlog *backlog, struct store_call *call)
 {
-	request->next = backlog->first;
+	call->next = backlog->first;
 	if (!backlog->first)
-		backlog->last = &request->next;
-	backlog->first = request;
+		backlog->last = &call->next;
+	backlog->first = call;
 	engine_after(backlog->agent->engine, ASK_AGAIN, ask_again, backlog);
 }
 
-static void answered(struct store_request *request)
+static void answered(struct store_call *call)
 {
-	struct wrapped wrapped = *(const struct wrapped *)request->context;
+	struct wrapped wrapped = *(const struct wrapped *)call->context;
 	struct store_backlog *backlog = wrapped.backlog;
 	struct agent *agent = backlog->agent;
 
-	agent->stateless |= request->failed;
-	if (request->failed && !agent->once && !agent->stopping) {
-		put_back(backlog, request);
+	agent->stateless |= call->failed;
+	if (call->failed && !agent->once && !agent->stopping) {
+		put_back(backlog, call);
 		return;
 	}
-	request->reply = wrapped.reply;
-	request->context = wrapped.context;
-	request->reply(request);
+	call->reply = wrapped.reply;
+	call->context = wrapped.context;
+	call->reply(call);
 	ask_again(backlog);
 }
 
-void store_backlog_add(struct store_backlog *backlog, struct store_request *request)
+void store_backlog_add(struct store_backlog *backlog, struct store_call *call)
 {
-	struct wrapped *wrapped = arena_alloc(request->arena, sizeof *wrapped);
+	struct wrapped *wrapped = arena_alloc(call->arena, sizeof *wrapped);
 
-	*wrapped = (struct wrapped){backlog, request->reply, request->context};
-	request->reply = answered;
-	request->context = wrapped;
-	request->next = NULL;
-	*backlog->last = request;
-	backlog->last = &request->next;
+	*wrapped = (struct wrapped){backlog, call->reply, call->context};
+	call->reply = answered;
+	call->context = wrapped;
+	call->next = NULL;
+	*backlog->last = call;
+	backlog->last = &call->next;
 	ask_next(backlog);
 }

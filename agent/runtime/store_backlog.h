@@ -13,9 +13,9 @@ struct store_backlog *store_backlog_new(struct agent *agent);
 void store_backlog_free(struct store_backlog *backlog);
 
 /*
- * Queues the request. Its `reply` is called once it is stored; or with `failed` if there are no
+ * Queues the call. Its `reply` is called once it is stored; or with `failed` if there are no
  * retries: with --once, and when the agent is stopping.
  */
-void store_backlog_add(struct store_backlog *backlog, struct store_request *request);
+void store_backlog_add(struct store_backlog *backlog, struct store_call *call);
 
 #endif

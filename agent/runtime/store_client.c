@@ -1,15 +1,15 @@
 /*
- * Sends requests from the loop to the store. A pending request holds the engine, as the store
+ * Sends calls from the loop to the store. A pending call holds the engine, as the store
  * runs on another thread.
  */
 #include "agent/runtime/agent.h"
 
 enum { PROBE_AGAIN = 5000 };
 
-/* The request's original reply and context. */
+/* The call's original reply and context. */
 struct ticket {
 	struct agent *agent;
-	void (*reply)(struct store_request *request);
+	void (*reply)(struct store_call *call);
 	void *context;
 };
 
@@ -19,7 +19,7 @@ static void probe(void *context)
 	struct agent *agent = context;
 
 	if (agent->ledger.kind != ERROR_NONE && !agent->stopping)
-		store_client_call(agent, store_request_new(STORE_PROBE, store_request_free, NULL));
+		store_client_call(agent, store_probe_new());
 }
 
 static void probe_soon(struct agent *agent)
@@ -31,58 +31,59 @@ static void probe_soon(struct agent *agent)
 }
 
 /* A successful read does not prove that the store can be written. */
-static void note_state(struct agent *agent, const struct store_request *request)
+static void note_state(struct agent *agent, const struct store_call *call)
 {
-	if (!request->failed && !store_writes(request->kind))
+	if (!call->failed && !store_writes(call->kind))
 		return;
-	if (request->failed && agent->ledger.kind == ERROR_NONE)
+	if (call->failed && agent->ledger.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",
-			LOG_TEXT("problem", request->error.text));
-	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
+			LOG_TEXT("problem", call->error.text));
+	else if (!call->failed && agent->ledger.kind != ERROR_NONE)
 		log_message(LEVEL_INFO, "state store available again");
-	if (request->failed) {
-		agent->ledger = request->error;
+	if (call->failed) {
+		agent->ledger = call->error;
 		probe_soon(agent);
 	} else {
 		agent->ledger.kind = ERROR_NONE;
 	}
 }
 
-static void note_counts(struct agent *agent, const struct store_request *request)
+static void note_counts(struct agent *agent, const struct store_call *call)
 {
-	if (request->failed || (request->kind != STORE_RESTORE && request->kind != STORE_RECORD &&
-				       request->kind != STORE_PRUNE))
+	const struct store_counts *counts = store_call_counts(call);
+
+	if (call->failed || !counts)
 		return;
 	for (int state = 1; state < CHANGE_STATES; state++)
-		metrics_set(agent->metrics, METRIC_CHANGES, (double)request->state_counts[state],
+		metrics_set(agent->metrics, METRIC_CHANGES, (double)counts->states[state],
 			change_state_names[state], NULL);
 }
 
-static void answered(struct store_request *request)
+static void answered(struct store_call *call)
 {
-	struct ticket *ticket = request->context;
+	struct ticket *ticket = call->context;
 	struct agent *agent = ticket->agent;
 
 	engine_release(agent->engine);
 	agent->asked--;
-	note_state(agent, request);
-	note_counts(agent, request);
-	request->context = ticket->context;
-	request->reply = ticket->reply;
-	request->reply(request);
+	note_state(agent, call);
+	note_counts(agent, call);
+	call->context = ticket->context;
+	call->reply = ticket->reply;
+	call->reply(call);
 	agent_ended(agent);
 }
 
-void store_client_call(struct agent *agent, struct store_request *request)
+void store_client_call(struct agent *agent, struct store_call *call)
 {
-	struct ticket *ticket = arena_alloc(request->arena, sizeof *ticket);
+	struct ticket *ticket = arena_alloc(call->arena, sizeof *ticket);
 
-	*ticket = (struct ticket){agent, request->reply, request->context};
-	request->context = ticket;
-	request->reply = answered;
+	*ticket = (struct ticket){agent, call->reply, call->context};
+	call->context = ticket;
+	call->reply = answered;
 	agent->asked++;
 	engine_hold(agent->engine);
-	store_submit(agent->store, request);
+	store_submit(agent->store, call);
 }
 
 int64_t agent_now(const struct agent *agent)

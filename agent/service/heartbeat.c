@@ -105,15 +105,15 @@ static const char *find_due(struct heartbeat *heartbeat, int64_t *wait)
 	return NULL;
 }
 
-void heartbeat_restore(struct heartbeat *heartbeat, const struct store_request *restored)
+void heartbeat_restore(struct heartbeat *heartbeat, const struct store_restore *restored)
 {
 	const size_t skip = strlen(LAST);
 	int64_t wait;
 
-	for (size_t i = 0; i < restored->moment_count; i++)
-		if (strncmp(restored->moments[i].name, LAST, skip) == 0)
-			beat_of(heartbeat, restored->moments[i].name + skip)->last =
-				restored->moments[i].time;
+	for (size_t i = 0; i < restored->health.moment_count; i++)
+		if (strncmp(restored->health.moments[i].name, LAST, skip) == 0)
+			beat_of(heartbeat, restored->health.moments[i].name + skip)->last =
+				restored->health.moments[i].time;
 	(void)find_due(heartbeat, &wait);
 }
 
@@ -246,12 +246,12 @@ static void put_smallest(struct buf *out, struct survey *survey)
 
 /* Changes of the receiver's tests found in the last week. */
 static size_t count_changes(
-	const struct heartbeat *heartbeat, const struct store_request *list, const char *receiver)
+	const struct heartbeat *heartbeat, const struct store_list *list, const char *receiver)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < list->record_count; i++) {
-		const struct change_record *record = &list->records[i];
+	for (size_t i = 0; i < list->records.count; i++) {
+		const struct change_record *record = &list->records.items[i];
 
 		count +=
 			record->first_seen >= list->filter.updated &&
@@ -262,12 +262,12 @@ static size_t count_changes(
 }
 
 /* True if all is well. */
-static bool describe(const struct heartbeat *heartbeat, const struct store_request *list,
+static bool describe(const struct heartbeat *heartbeat, const struct store_list *list,
 	const char *receiver, struct buf *out)
 {
 	struct survey survey = {.scheduler = heartbeat->scheduler,
 		.receiver = receiver,
-		.sources = {.arena = list->arena}};
+		.sources = {.arena = list->call.arena}};
 	size_t changes = count_changes(heartbeat, list, receiver);
 	bool well;
 
@@ -288,21 +288,21 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_reque
 	return well;
 }
 
-static void tell(struct heartbeat *heartbeat, const struct store_request *list)
+static void tell(struct heartbeat *heartbeat, const struct store_list *list, const char *receiver)
 {
 	int64_t now = agent_now(heartbeat->agent);
-	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct buf text = {0};
-	bool well = describe(heartbeat, list, list->test, &text);
+	bool well = describe(heartbeat, list, receiver, &text);
 	struct notice notice = {
 		.subject = "hunter-c", .text = text.data, .time = now, .recovered = well};
-	const char *names[] = {list->test};
+	const char *names[] = {receiver};
 
-	request->moments = arena_alloc(request->arena, sizeof *request->moments);
-	*request->moments =
-		(struct store_moment){arena_printf(request->arena, "%s%s", LAST, list->test), now};
-	request->moment_count = 1;
-	beat_of(heartbeat, list->test)->last = now;
+	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
+	*request->health.moments = (struct store_moment){
+		arena_printf(request->call.arena, "%s%s", LAST, receiver), now};
+	request->health.moment_count = 1;
+	beat_of(heartbeat, receiver)->last = now;
 	dispatcher_notice_storing(
 		heartbeat->dispatcher, &notice, &(struct strings){names, 1}, request);
 	buf_free(&text);
@@ -316,15 +316,22 @@ static void arm(struct heartbeat *heartbeat, int64_t wait)
 		engine_alarm(agent->engine, &heartbeat->alarm, engine_now(agent->engine) + wait);
 }
 
-static void listed(struct store_request *list)
+/* Whose heartbeat the store was asked for. */
+struct beat_asked {
+	struct heartbeat *heartbeat;
+	const char *receiver;
+};
+
+static void listed(struct store_list *list)
 {
-	struct heartbeat *heartbeat = list->context;
-	bool failed = list->failed;
+	const struct beat_asked *asked = list->call.context;
+	struct heartbeat *heartbeat = asked->heartbeat;
+	bool failed = list->call.failed;
 
 	heartbeat->asking = false;
-	if (!failed && agent_receiver(heartbeat->agent, list->test))
-		tell(heartbeat, list);
-	store_request_free(list);
+	if (!failed && agent_receiver(heartbeat->agent, asked->receiver))
+		tell(heartbeat, list, asked->receiver);
+	store_call_free(&list->call);
 	if (!failed)
 		heartbeat_look(heartbeat);
 	else
@@ -333,13 +340,15 @@ static void listed(struct store_request *list)
 
 static void ask(struct heartbeat *heartbeat, const char *receiver)
 {
-	struct store_request *list = store_request_new(STORE_LIST, listed, heartbeat);
+	struct store_list *list = store_list_new(listed, NULL);
+	struct beat_asked *asked = arena_alloc(list->call.arena, sizeof *asked);
 
-	list->test = arena_strdup(list->arena, receiver);
+	*asked = (struct beat_asked){heartbeat, arena_strdup(list->call.arena, receiver)};
+	list->call.context = asked;
 	list->filter.updated = agent_now(heartbeat->agent) - WEEK;
 	list->filter.limit = CHANGES_MOST;
 	heartbeat->asking = true;
-	store_client_call(heartbeat->agent, list);
+	store_client_call(heartbeat->agent, &list->call);
 }
 
 void heartbeat_look(struct heartbeat *heartbeat)

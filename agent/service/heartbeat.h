@@ -17,8 +17,8 @@ struct heartbeat *heartbeat_new(
 	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler);
 void heartbeat_free(struct heartbeat *heartbeat); /* after the engine */
 
-/* Takes the times of earlier ones from STORE_RESTORE; before heartbeat_look. */
-void heartbeat_restore(struct heartbeat *heartbeat, const struct store_request *restored);
+/* Takes the times of earlier ones from store_restore; before heartbeat_look. */
+void heartbeat_restore(struct heartbeat *heartbeat, const struct store_restore *restored);
 
 /* Checks what is due, now and, unless with --once, from then on; also after a reload. */
 void heartbeat_look(struct heartbeat *heartbeat);

@@ -1,7 +1,8 @@
 /* Creates the parts in the order of their dependencies and frees them in reverse. */
 #include "agent/service/parts.h"
 
-static void post(void *engine, store_call *call, store_call *drop, void *argument)
+static void post(
+	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
 	engine_post(engine, call, drop, argument);
 }
@@ -24,13 +25,13 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 	return true;
 }
 
-void agent_start(struct agent_parts *parts, struct store_request *restored)
+void agent_start(struct agent_parts *parts, struct store_restore *restored)
 {
-	for (size_t i = 0; i < restored->delivery_count; i++)
-		delivery_manager_add(parts->delivery_manager, &restored->deliveries[i]);
-	if (restored->record_count + restored->delivery_count > 0)
-		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->record_count),
-			LOG_INT("messages", restored->delivery_count));
+	for (size_t i = 0; i < restored->deliveries.count; i++)
+		delivery_manager_add(parts->delivery_manager, &restored->deliveries.items[i]);
+	if (restored->records.count + restored->deliveries.count > 0)
+		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->records.count),
+			LOG_INT("messages", restored->deliveries.count));
 	scheduler_start(parts->scheduler, restored);
 	dispatcher_restore(parts->dispatcher, restored);
 }

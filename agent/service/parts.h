@@ -20,8 +20,8 @@ struct agent_parts {
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
 	struct error *error) MUST_USE;
 
-/* Resumes what the answer to STORE_RESTORE holds, and starts the scheduler; frees the answer. */
-void agent_start(struct agent_parts *parts, struct store_request *restored);
+/* Resumes what the answer to store_restore holds, and starts the scheduler; frees the answer. */
+void agent_start(struct agent_parts *parts, struct store_restore *restored);
 
 /*
  * Two steps, so that guests of the engine can be freed in between. All store requests are on

@@ -120,12 +120,12 @@ static void put_status(const struct systemd *systemd, struct buf *text)
 	buf_char(text, '\n');
 }
 
-static void answered(struct store_request *request)
+static void answered(struct store_known *known)
 {
-	struct systemd *systemd = request->context;
+	struct systemd *systemd = known->call.context;
 	struct buf text = {0};
 
-	store_request_free(request);
+	store_call_free(&known->call);
 	systemd->asked = false;
 	buf_text(&text, "WATCHDOG=1\n");
 	put_status(systemd, &text);
@@ -139,15 +139,15 @@ static void answered(struct store_request *request)
 static void ask(void *context)
 {
 	struct systemd *systemd = context;
-	struct store_request *request;
+	struct store_known *known;
 
 	engine_after(systemd->agent->engine, systemd->pulse, ask, systemd);
 	if (systemd->asked)
 		return;
 	systemd->asked = true;
-	request = store_request_new(STORE_KNOWN, answered, systemd);
-	request->test = "";
-	store_submit(systemd->agent->store, request);
+	known = store_known_new(answered, systemd);
+	known->test = "";
+	store_submit(systemd->agent->store, &known->call);
 }
 
 void systemd_ready(struct systemd *systemd)

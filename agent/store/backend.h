@@ -1,6 +1,6 @@
 /*
  * The interface of a storage backend, used by store.c and tools.h; SQL stays behind it. A backend
- * performs the requests of store.h within transactions, which are durable once their commit
+ * performs the calls of store.h within transactions, which are durable once their commit
  * succeeds. An open file is used by one thread at a time.
  */
 #ifndef AGENT_STORE_BACKEND_H
@@ -21,17 +21,16 @@ struct store_backend {
 
 	/* After a failed commit nothing was written; the caller has to roll back. */
 	bool (*begin)(struct store_file *file, bool writes, struct error *error);
-	bool (*perform)(
-		struct store_file *file, struct store_request *request, struct error *error);
+	bool (*perform)(struct store_file *file, struct store_call *call, struct error *error);
 	bool (*commit)(struct store_file *file, struct error *error);
 	void (*rollback)(struct store_file *file);
 
-	/* Whether the last failure would hit any request: the file is locked, the disk is full. */
+	/* Whether the last failure would hit any call: the file is locked, the disk is full. */
 	bool (*is_stuck)(const struct store_file *file);
 
-	/* Performs a read-only request, also while another process has the state open. For any
+	/* Performs a read-only call, also while another process has the state open. For any
 	 * thread. */
-	bool (*read)(const char *path, struct store_request *request, struct error *error);
+	bool (*read)(const char *path, struct store_call *call, struct error *error);
 
 	const char *(*path)(const struct store_file *file);
 	int64_t (*size)(const char *path); /* bytes on the disk */

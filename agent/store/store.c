@@ -1,7 +1,7 @@
 /*
- * The store's threads. The writer waits for requests, takes all of them, performs them in one
- * transaction and posts the replies. If the transaction fails, each request gets its own, so that a
- * bad one does not fail the others; but if the file cannot be written, all writing requests fail at
+ * The store's threads. The writer waits for calls, takes all of them, performs them in one
+ * transaction and posts the replies. If the transaction fails, each call gets its own, so that a
+ * bad one does not fail the others; but if the file cannot be written, all writing calls fail at
  * once, as each would otherwise wait for its own timeout.
  *
  * The reader serves STORE_LIST on a read-only connection: it may scan all changes, and must not
@@ -19,12 +19,12 @@
 enum { QUEUE_WORK, QUEUE_LISTS, QUEUES };
 
 /* Requests queued for a thread. */
-struct request_queue {
+struct call_queue {
 	struct store *store;
-	void (*perform)(struct store *store, struct store_request *first);
+	void (*perform)(struct store *store, struct store_call *first);
 	pthread_t thread;
 	pthread_cond_t filled;
-	struct store_request *first, **last;
+	struct store_call *first, **last;
 };
 
 /* The storage backend. */
@@ -35,7 +35,7 @@ struct store {
 	store_post *post;
 	void *loop;
 	pthread_mutex_t mutex; /* guards the members below */
-	struct request_queue queues[QUEUES];
+	struct call_queue queues[QUEUES];
 	size_t started; /* of the queues */
 	bool closing;
 };
@@ -68,14 +68,75 @@ const char *const event_names[EVENT_KINDS] = {
 
 static void reply(void *argument)
 {
-	struct store_request *request = argument;
+	struct store_call *call = argument;
 
-	request->reply(request);
+	call->reply(call);
 }
 
 static void drop(void *argument)
 {
-	store_request_free(argument);
+	store_call_free(argument);
+}
+
+static void *call_new(
+	size_t size, enum store_kind kind, void (*answer)(struct store_call *call), void *context)
+{
+	struct arena *arena = arena_new();
+	struct store_call *call = arena_alloc(arena, size);
+
+	*call = (struct store_call){
+		.kind = kind, .arena = arena, .reply = answer, .context = context};
+	return call;
+}
+
+/* The constructor of struct store_NAME, which begins with a struct store_call. */
+#define CALL(name, kind)                                                                           \
+	static void reply_##name(struct store_call *call)                                          \
+	{                                                                                          \
+		struct store_##name *typed = (struct store_##name *)call;                          \
+                                                                                                   \
+		if (typed->reply)                                                                  \
+			typed->reply(typed);                                                       \
+		else                                                                               \
+			store_call_free(call);                                                     \
+	}                                                                                          \
+                                                                                                   \
+	struct store_##name *store_##name##_new(                                                   \
+		void (*answer)(struct store_##name * name), void *context)                         \
+	{                                                                                          \
+		struct store_##name *typed = call_new(sizeof *typed, kind, reply_##name, context); \
+                                                                                                   \
+		typed->reply = answer;                                                             \
+		return typed;                                                                      \
+	}
+
+CALL(restore, STORE_RESTORE)
+CALL(known, STORE_KNOWN)
+CALL(checkpoints, STORE_CHECKPOINTS)
+CALL(record, STORE_RECORD)
+CALL(queue, STORE_QUEUE)
+CALL(recovered, STORE_RECOVERED)
+CALL(settle, STORE_SETTLE)
+CALL(attempt, STORE_ATTEMPT)
+CALL(reopen, STORE_REOPEN)
+CALL(list, STORE_LIST)
+CALL(prune, STORE_PRUNE)
+CALL(renames, STORE_RENAMES)
+
+struct store_call *store_probe_new(void)
+{
+	return call_new(sizeof(struct store_call), STORE_PROBE, store_call_free, NULL);
+}
+
+const struct store_counts *store_call_counts(const struct store_call *call)
+{
+	if (call->kind == STORE_RESTORE)
+		return &((const struct store_restore *)call)->counts;
+	if (call->kind == STORE_RECORD)
+		return &((const struct store_record *)call)->counts;
+	if (call->kind == STORE_PRUNE)
+		return &((const struct store_prune *)call)->counts;
+	return NULL;
 }
 
 bool store_writes(enum store_kind kind)
@@ -83,8 +144,7 @@ bool store_writes(enum store_kind kind)
 	switch (kind) {
 	case STORE_RESTORE:
 	case STORE_KNOWN:
-	case STORE_MARKS:
-	case STORE_HEALTH:
+	case STORE_CHECKPOINTS:
 	case STORE_RECOVERED:
 	case STORE_LIST: return false;
 	case STORE_RECORD:
@@ -92,34 +152,31 @@ bool store_writes(enum store_kind kind)
 	case STORE_SETTLE:
 	case STORE_ATTEMPT:
 	case STORE_REOPEN:
-	case STORE_CONDITION:
 	case STORE_PRUNE:
-	case STORE_RENAME:
+	case STORE_RENAMES:
 	case STORE_PROBE: return true;
 	}
 	return true;
 }
 
-static bool perform_alone(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool perform_alone(struct store_file *file, struct store_call *call, struct error *error)
 {
-	if (!backend->begin(file, store_writes(request->kind), error))
+	if (!backend->begin(file, store_writes(call->kind), error))
 		return false;
-	if (backend->perform(file, request, error) && backend->commit(file, error))
+	if (backend->perform(file, call, error) && backend->commit(file, error))
 		return true;
 	backend->rollback(file);
 	return false;
 }
 
-static bool perform_together(
-	struct store_file *file, struct store_request *first, struct error *error)
+static bool perform_together(struct store_file *file, struct store_call *first, struct error *error)
 {
 	bool writes = false, done;
 
-	for (struct store_request *at = first; at; at = at->next)
+	for (struct store_call *at = first; at; at = at->next)
 		writes |= store_writes(at->kind);
 	done = backend->begin(file, writes, error);
-	for (struct store_request *at = first; at && done; at = at->next)
+	for (struct store_call *at = first; at && done; at = at->next)
 		done = backend->perform(file, at, error);
 	done = done && backend->commit(file, error);
 	if (!done)
@@ -127,13 +184,13 @@ static bool perform_together(
 	return done;
 }
 
-static void perform(struct store *store, struct store_request *first)
+static void perform(struct store *store, struct store_call *first)
 {
 	struct error error;
 	bool together = first->next && perform_together(store->file, first, &error);
 	bool stuck = first->next && !together && backend->is_stuck(store->file);
 
-	for (struct store_request *next; first; first = next) {
+	for (struct store_call *next; first; first = next) {
 		next = first->next;
 		first->next = NULL;
 		if (stuck && store_writes(first->kind)) {
@@ -146,9 +203,9 @@ static void perform(struct store *store, struct store_request *first)
 	}
 }
 
-static void make_lists(struct store *store, struct store_request *first)
+static void make_lists(struct store *store, struct store_call *first)
 {
-	for (struct store_request *next; first; first = next) {
+	for (struct store_call *next; first; first = next) {
 		next = first->next;
 		first->next = NULL;
 		first->failed = !backend->read(backend->path(store->file), first, &first->error);
@@ -156,11 +213,11 @@ static void make_lists(struct store *store, struct store_request *first)
 	}
 }
 
-/* Takes all queued requests, waiting for the first; NULL when the store closes and none is left. */
-static struct store_request *take(struct request_queue *queue)
+/* Takes all queued calls, waiting for the first; NULL when the store closes and none is left. */
+static struct store_call *take(struct call_queue *queue)
 {
 	struct store *store = queue->store;
-	struct store_request *first;
+	struct store_call *first;
 
 	pthread_mutex_lock(&store->mutex);
 	while (!queue->first && !store->closing)
@@ -174,8 +231,8 @@ static struct store_request *take(struct request_queue *queue)
 
 static void *run(void *argument)
 {
-	struct request_queue *queue = argument;
-	struct store_request *first;
+	struct call_queue *queue = argument;
+	struct store_call *first;
 
 	while ((first = take(queue)))
 		queue->perform(queue->store, first);
@@ -185,7 +242,7 @@ static void *run(void *argument)
 static bool start_queues(struct store *store)
 {
 	for (size_t i = 0; i < QUEUES; i++) {
-		struct request_queue *queue = &store->queues[i];
+		struct call_queue *queue = &store->queues[i];
 
 		queue->store = store;
 		queue->perform = i == QUEUE_LISTS ? make_lists : perform;
@@ -251,48 +308,34 @@ void record_told(struct arena *arena, struct change_record *record, const char *
 	record->told = (struct strings){items, count + 1};
 }
 
-struct store_request *store_request_new(
-	enum store_kind kind, void (*answer)(struct store_request *request), void *context)
+void store_call_free(struct store_call *call)
 {
-	struct arena *arena = arena_new();
-	struct store_request *request = arena_alloc(arena, sizeof *request);
-
-	request->kind = kind;
-	request->arena = arena;
-	request->reply = answer;
-	request->context = context;
-	return request;
+	arena_free(call->arena);
 }
 
-void store_request_free(struct store_request *request)
+void store_submit(struct store *store, struct store_call *call)
 {
-	arena_free(request->arena);
-}
+	struct call_queue *queue =
+		&store->queues[call->kind == STORE_LIST ? QUEUE_LISTS : QUEUE_WORK];
 
-void store_submit(struct store *store, struct store_request *request)
-{
-	struct request_queue *queue =
-		&store->queues[request->kind == STORE_LIST ? QUEUE_LISTS : QUEUE_WORK];
-
-	request->next = NULL;
-	request->failed = false;
+	call->next = NULL;
+	call->failed = false;
 	pthread_mutex_lock(&store->mutex);
-	*queue->last = request;
-	queue->last = &request->next;
+	*queue->last = call;
+	queue->last = &call->next;
 	pthread_cond_signal(&queue->filled);
 	pthread_mutex_unlock(&store->mutex);
 }
 
-bool store_read(const char *path, struct store_request *request, struct error *error)
+bool store_read(const char *path, struct store_call *call, struct error *error)
 {
-	return backend->read(path, request, error);
+	return backend->read(path, call, error);
 }
 
-bool store_perform(
-	const char *path, struct store_request *request, bool dry_run, struct error *error)
+bool store_perform(const char *path, struct store_call *call, bool dry_run, struct error *error)
 {
 	struct store_file *file = dry_run ? backend->copy(path, error) : backend->open(path, error);
-	bool done = file && perform_alone(file, request, error);
+	bool done = file && perform_alone(file, call, error);
 
 	if (file)
 		backend->close(file);

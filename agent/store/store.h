@@ -1,8 +1,8 @@
 /*
  * The store: the agent's durable state, in a SQLite file used by one thread.
  *
- * The loop submits requests and gets replies on its own thread; a reply without `failed` is on the
- * disk. Requests that wait together are committed together. The file is locked for one agent and
+ * The loop submits calls and gets replies on its own thread; a reply without `failed` is on the
+ * disk. Calls that wait together are committed together. The file is locked for one agent and
  * checked when it is opened; a damaged file is refused, never replaced. It holds no points.
  *
  * A change is announced in three durable steps: it is recorded as NOTIFY_PENDING; rendered
@@ -106,8 +106,8 @@ struct change_record {
 	bool held;           /* ... a filter holds it, ... */
 	bool covered;   /* ... or suppresses it, as another message covers it; of a silent one: the
 			   recovery of another change covers it */
-	bool confirmed; /* STORE_RECORD: confirms the candidate with this id, no new record */
-	const struct event *events; /* STORE_LIST: history, oldest first */
+	bool confirmed; /* store_record: confirms the candidate with this id, no new record */
+	const struct event *events; /* store_list: history, oldest first */
 	size_t event_count;
 };
 
@@ -168,8 +168,8 @@ struct delivery {
 	int64_t attempts, now; /* now: ms, when it was created or settled */
 	bool begun;            /* an attempt began, and its outcome is unknown */
 	int64_t not_before;    /* ms: earliest next attempt that the receiver allows; 0: any time */
-	const char *thread_receipt; /* STORE_ATTEMPT: stored receipt of `thread` */
-	const int64_t *changes;     /* ids of its changes, for STORE_QUEUE */
+	const char *thread_receipt; /* store_attempt: stored receipt of `thread` */
+	const int64_t *changes;     /* ids of its changes, for store_queue */
 	size_t change_count;
 	const struct change_record *records; /* its changes, for the delivery manager */
 	size_t record_count;
@@ -186,150 +186,282 @@ struct change_filter {
 	int64_t limit;
 };
 
-/* Rows that STORE_PRUNE has deleted. */
+/* Rows that store_prune has deleted. */
 struct pruned {
-	int64_t changes, deliveries, events, marks;
+	int64_t changes, deliveries, events, checkpoints;
+};
+
+/* Rows that several calls take or return. */
+struct record_rows {
+	struct change_record *items;
+	size_t count;
+};
+
+struct delivery_rows {
+	struct delivery *items;
+	size_t count;
+};
+
+struct environment_rows {
+	struct environment_event *items;
+	size_t count;
+};
+
+struct checkpoint_rows {
+	struct series_checkpoint *items;
+	size_t count;
+};
+
+/* What is wrong with sources and tests, and when what was said last. */
+struct health_rows {
+	struct condition *conditions; /* all, or those to write */
+	size_t condition_count;
+	struct store_moment *moments;
+	size_t moment_count;
+	struct vanished *vanished;
+	size_t vanished_count;
+};
+
+/* Numbers of changes. */
+struct store_counts {
+	int64_t states[CHANGE_STATES]; /* by state */
+	int64_t recoveries;            /* in NOTIFY_RECOVERY */
 };
 
 enum store_kind {
-	/*
-	 * Out: the pending records; the queued deliveries without payloads (the last 1,000 with
-	 * their records); the number of changes by state; conditions, moments, vanished series,
-	 * environments; `recent`: the last 1,000 deliveries about changes that were sent at or
-	 * after `since`, newest first, without payloads.
-	 */
 	STORE_RESTORE,
-	/* In: test. Out: its records (id, series, branch, sign, time, state, news, first_seen,
-	 * spacing, runs, place_from, place_to, suspects, and of the change only count_after, kind
-	 * and levels), ordered by series, branch and id. */
 	STORE_KNOWN,
-	STORE_MARKS,  /* In: test. Out: its checkpoints, ordered by series and branch. */
-	STORE_HEALTH, /* Out: conditions and vanished series of all tests. */
-	/*
-	 * In: records (ids are set), updates, and checkpoints of `test`, which are added or
-	 * replaced. A `confirmed` record has its id and is rewritten whole, except first_seen. A
-	 * pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if some
-	 * receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
-	 * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. Out:
-	 * retractions: for each change that is withdrawn or corrected by this request, the sent
-	 * messages about it that have a receipt, as deliveries with that one record; recoveries.
-	 */
+	STORE_CHECKPOINTS,
 	STORE_RECORD,
-	/* In: deliveries (ids are set; one whose key is already queued or sent gets the id of that
-	 * delivery and DELIVERY_SENT, and only its changes are added to it); told: ids of changes
-	 * that become NOTIFY_QUEUED, or NOTIFY_RECOVERY if they have recovered in the meantime;
-	 * conditions; moments, added or replaced by name; vanished series, added or replaced by
-	 * test and series, deleted if they are back; environments, added or replaced by id;
-	 * members. Out: recoveries. */
 	STORE_QUEUE,
-	/* Out: environments; records of NOTIFY_RECOVERY, at most STORE_RECOVERIES; in `recent` for
-	 * each of them its recipients and messages, as deliveries with that one record, without a
-	 * key if the message was pruned. */
 	STORE_RECOVERED,
-	/*
-	 * In: deliveries of which state, receipt, problem, attempts, begun and not_before are
-	 * written. Out: retractions as above, of those that were sent and have a receipt, for
-	 * changes that were withdrawn in the meantime.
-	 */
 	STORE_SETTLE,
-	/*
-	 * In: deliveries (ids, now). Records that an attempt begins. A delivery without an earlier
-	 * attempt whose changes have all been withdrawn is given up instead; these changes are
-	 * announced again should they return. Out: state; payloads, NULL if no such delivery is
-	 * queued; thread_receipt and records.
-	 */
 	STORE_ATTEMPT,
-	/*
-	 * In: deliveries that cannot be sent any more. They are given up with their problem, and
-	 * their changes, except withdrawn ones, become pending again. Out: these, as records.
-	 */
 	STORE_REOPEN,
-	/* In: conditions, added or replaced by subject, deleted if `over`; moments and vanished
-	 * series, as in STORE_QUEUE. */
-	STORE_CONDITION,
-	/* In: filter. Out: records with their history, latest recorded first, and the environments
-	 * that they are part of; more. */
 	STORE_LIST,
-	/*
-	 * In: before, tests. Deletes what was settled before it: sent and abandoned deliveries,
-	 * withdrawn changes and candidates before their series' anchor, checkpoints of series that
-	 * have vanished for good, and history except announcements. If `tests` is not empty, it
-	 * lists the existing tests: changes and checkpoints of all others are deleted, too. With
-	 * `thorough`, also confirmed changes before their series' anchor. Never deletes what is to
-	 * be announced, or was in a message that is still kept. Out: pruned.
-	 */
 	STORE_PRUNE,
-	STORE_RENAME, /* In: renames. Out: their moved and taken. */
-	STORE_PROBE,  /* tests whether the file can be written */
+	STORE_RENAMES,
+	STORE_PROBE,
 };
 
 enum {
-	STORE_RETRACTIONS = 300, /* at most, about, per request */
+	STORE_RETRACTIONS = 300, /* at most, about, per call */
 	STORE_RECOVERIES = 100,
 	STORE_ATTRIBUTES_MAX = 20, /* per change */
 };
 
-/* Whether requests of this kind write. */
-bool store_writes(enum store_kind kind);
-
-struct store_request {
+/* What every call begins with. */
+struct store_call {
 	enum store_kind kind;
-	struct arena *arena;                          /* owns the request and all its content */
-	void (*reply)(struct store_request *request); /* on the loop; takes over the request */
-	void *context;
+	struct arena *arena;                    /* owns the call and all its content */
+	void (*reply)(struct store_call *call); /* on the loop; takes over the call */
+	void *context;                          /* the client's */
+	bool failed;                            /* nothing was written; see error */
+	struct error error;
+	struct store_call *next; /* for whoever has the call */
+};
 
+/*
+ * The calls. Each is made by its store_NAME_new, which takes the client's reply: on the loop, it
+ * takes over the call; with NULL the call is freed. What comes in is borrowed until the reply; what
+ * goes out lies in the call's arena.
+ */
+
+/* What an agent resumes from. */
+struct store_restore {
+	struct store_call call;
+	void (*reply)(struct store_restore *restored);
+	int64_t since; /* ms; 0: nothing is recent */
+
+	struct record_rows records;      /* out: the pending ones */
+	struct delivery_rows deliveries; /* out: queued ones, without payloads; the last 1,000 of
+					    them with their records */
+	struct delivery_rows recent;     /* out: the last 1,000 deliveries about changes that were
+					    sent at or after `since`, newest first, without
+					    payloads */
+	struct environment_rows environments; /* out: all */
+	struct health_rows health;            /* out: all */
+	struct store_counts counts;           /* out */
+};
+struct store_restore *store_restore_new(
+	void (*reply)(struct store_restore *restored), void *context);
+
+/* The records of a test: id, series, branch, sign, time, state, news, first_seen, spacing, runs,
+ * place_from, place_to, suspects, and of the change only count_after, kind and levels. */
+struct store_known {
+	struct store_call call;
+	void (*reply)(struct store_known *known);
 	const char *test;
-	int64_t before; /* ms */
-	int64_t since;  /* ms */
-	struct change_record *records;
-	size_t record_count;
+
+	struct record_rows records; /* out: by series, branch and id */
+};
+struct store_known *store_known_new(void (*reply)(struct store_known *known), void *context);
+
+struct store_checkpoints {
+	struct store_call call;
+	void (*reply)(struct store_checkpoints *found);
+	const char *test;
+
+	struct checkpoint_rows checkpoints; /* out: the test's, by series and branch */
+};
+struct store_checkpoints *store_checkpoints_new(
+	void (*reply)(struct store_checkpoints *found), void *context);
+
+/*
+ * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
+ * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
+ * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
+ * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it.
+ */
+struct store_record {
+	struct store_call call;
+	void (*reply)(struct store_record *recorded);
+	const char *test;           /* of the checkpoints */
+	struct record_rows records; /* their ids are set */
 	struct change_record_update *updates;
 	size_t update_count;
-	struct series_checkpoint *marks;
-	size_t mark_count;
-	struct delivery *deliveries;
-	size_t delivery_count;
-	struct delivery *recent;
-	size_t recent_count;
-	struct delivery *retractions;
-	size_t retraction_count;
-	int64_t recoveries;  /* out, of RESTORE, RECORD and QUEUE: changes in NOTIFY_RECOVERY */
-	const int64_t *told; /* ids */
+	struct checkpoint_rows checkpoints; /* added or replaced */
+
+	struct delivery_rows retractions; /* out: for each change that this withdraws or corrects,
+					     the sent messages about it that have a receipt, each
+					     with that one record */
+	struct store_counts counts;       /* out */
+};
+struct store_record *store_record_new(void (*reply)(struct store_record *recorded), void *context);
+
+/* Queues messages, with all that is settled by it. */
+struct store_queue {
+	struct store_call call;
+	void (*reply)(struct store_queue *queued);
+	struct delivery_rows deliveries; /* ids are set; one whose key is already queued or sent
+					    gets the id of that delivery and DELIVERY_SENT, and only
+					    its changes are added to it */
+	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
+					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
-	struct condition *conditions;
-	size_t condition_count;
-	struct store_moment *moments;
-	size_t moment_count;
-	struct store_rename *renames;
-	size_t rename_count;
-	struct vanished *vanished;
-	size_t vanished_count;
-	struct environment_event *environments;
-	size_t environment_count;
+	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
+				      moments, added or replaced by name; vanished series, added or
+				      replaced by test and series, deleted if they are back */
+	struct environment_rows environments; /* added or replaced by id */
 	const struct store_member *members;
 	size_t member_count;
-	struct change_filter filter;
-	bool more; /* more records than the filter's limit */
-	struct strings tests;
-	bool thorough;
-	struct pruned pruned;
 
-	int64_t state_counts[CHANGE_STATES]; /* out, of RESTORE, RECORD and PRUNE */
-
-	bool failed; /* nothing was written; see error */
-	struct error error;
-	struct store_request *next;
+	int64_t recoveries; /* out: changes in NOTIFY_RECOVERY */
 };
+struct store_queue *store_queue_new(void (*reply)(struct store_queue *queued), void *context);
+
+/* The recoveries that are to be announced. */
+struct store_recovered {
+	struct store_call call;
+	void (*reply)(struct store_recovered *found);
+
+	struct record_rows records;           /* out: at most STORE_RECOVERIES */
+	struct delivery_rows messages;        /* out: for each of the records its recipients and
+						 messages, each with that one record, without a key
+						 if the message was pruned */
+	struct environment_rows environments; /* out: all */
+};
+struct store_recovered *store_recovered_new(
+	void (*reply)(struct store_recovered *found), void *context);
+
+/* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
+struct store_settle {
+	struct store_call call;
+	void (*reply)(struct store_settle *settled);
+	struct delivery delivery;
+
+	struct delivery_rows retractions; /* out: the delivery, if it was sent and has a receipt,
+					     once for each of its changes that was withdrawn in the
+					     meantime, with that one record */
+};
+struct store_settle *store_settle_new(void (*reply)(struct store_settle *settled), void *context);
+
+/*
+ * Records that an attempt begins. A delivery without an earlier attempt whose changes have all been
+ * withdrawn is given up instead; these changes are announced again should they return.
+ */
+struct store_attempt {
+	struct store_call call;
+	void (*reply)(struct store_attempt *begun);
+	struct delivery delivery; /* id and now; out: state, records, thread_receipt, payload: NULL
+				     if no such delivery is queued */
+};
+struct store_attempt *store_attempt_new(void (*reply)(struct store_attempt *begun), void *context);
+
+/* Gives up deliveries that cannot be sent any more, with their problem. Their changes, except
+ * withdrawn ones, become pending again. */
+struct store_reopen {
+	struct store_call call;
+	void (*reply)(struct store_reopen *reopened);
+	struct delivery_rows deliveries;
+
+	struct record_rows records; /* out: the changes */
+};
+struct store_reopen *store_reopen_new(void (*reply)(struct store_reopen *reopened), void *context);
+
+/* Changes with their history, latest recorded first. May take long; delays no other call. */
+struct store_list {
+	struct store_call call;
+	void (*reply)(struct store_list *list);
+	struct change_filter filter;
+	const char *about; /* a test, or NULL */
+
+	struct record_rows records;           /* out */
+	bool more;                            /* out: more records than the filter's limit */
+	struct environment_rows environments; /* out: all */
+	struct checkpoint_rows checkpoints;   /* out: of the test that it is about, ... */
+	struct health_rows health;            /* ... and of all tests */
+};
+struct store_list *store_list_new(void (*reply)(struct store_list *list), void *context);
+
+/*
+ * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
+ * candidates before their series' anchor, checkpoints of series that have vanished for good, and
+ * history except announcements. Never deletes what is to be announced, or was in a message that is
+ * still kept.
+ */
+struct store_prune {
+	struct store_call call;
+	void (*reply)(struct store_prune *pruned);
+	int64_t before;       /* ms */
+	struct strings tests; /* all that exist: of others, changes and checkpoints are deleted,
+				 too; none: unknown */
+	bool thorough;        /* also confirmed changes before their series' anchor */
+
+	struct pruned pruned;       /* out */
+	struct store_counts counts; /* out */
+};
+struct store_prune *store_prune_new(void (*reply)(struct store_prune *pruned), void *context);
+
+struct store_renames {
+	struct store_call call;
+	void (*reply)(struct store_renames *renamed);
+	struct store_rename *renames; /* out: moved and taken */
+	size_t rename_count;
+};
+struct store_renames *store_renames_new(
+	void (*reply)(struct store_renames *renamed), void *context);
+
+/* Tests whether the state can be written. */
+struct store_call *store_probe_new(void);
+
+void store_call_free(struct store_call *call);
+
+/* Whether calls of this kind write. */
+bool store_writes(enum store_kind kind);
+
+/* The counts that a call returns, or NULL. */
+const struct store_counts *store_call_counts(const struct store_call *call);
 
 /* How the store calls back: runs `call` on the loop's thread soon, or `drop` if the loop ends
  * before that. Called from the store's thread. */
-typedef void store_call(void *argument);
-typedef void store_post(void *loop, store_call *call, store_call *drop, void *argument);
+typedef void store_post(
+	void *loop, void (*call)(void *argument), void (*drop)(void *argument), void *argument);
 
 /* Opens or creates the file, locks and checks it. NULL and an ERROR_STATE on failure. */
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error);
 
-/* Finishes all submitted requests, then closes. Replies are posted; run the loop to receive them.
+/* Finishes all submitted calls, then closes. Replies are posted; run the loop to receive them.
  * Accepts NULL. */
 void store_close(struct store *store);
 
@@ -339,18 +471,14 @@ int64_t store_size(const struct store *store);
 /* Adds a receiver to those that have the record. */
 void record_told(struct arena *arena, struct change_record *record, const char *receiver);
 
-struct store_request *store_request_new(
-	enum store_kind kind, void (*reply)(struct store_request *request), void *context);
-void store_request_free(struct store_request *request);
-
-/* Submits the request; it belongs to the store until its reply. */
-void store_submit(struct store *store, struct store_request *request);
+/* Submits the call; it belongs to the store until its reply. */
+void store_submit(struct store *store, struct store_call *call);
 
 /*
- * Performs a read-only request without opening the store, also while an agent has it open: writes
+ * Performs a read-only call without opening the store, also while an agent has it open: writes
  * nothing, creates no file. ERROR_STATE if the file is missing, unreadable, damaged, foreign or of
- * another version. The caller keeps the request.
+ * another version. The caller keeps the call.
  */
-bool store_read(const char *path, struct store_request *request, struct error *error) MUST_USE;
+bool store_read(const char *path, struct store_call *call, struct error *error) MUST_USE;
 
 #endif

@@ -22,10 +22,10 @@ struct store_report {
 bool store_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
 
-/* Performs a writing request on a file that no agent has open; with `dry_run` on a temporary copy,
+/* Performs a writing call on a file that no agent has open; with `dry_run` on a temporary copy,
  * even while one has. */
-bool store_perform(const char *path, struct store_request *request, bool dry_run,
-	struct error *error) MUST_USE;
+bool store_perform(
+	const char *path, struct store_call *call, bool dry_run, struct error *error) MUST_USE;
 
 /* Bytes on the disk, including the log. */
 int64_t store_size_of(const char *path);

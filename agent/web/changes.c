@@ -65,48 +65,48 @@ struct listing {
 	struct http_request *request;
 };
 
-static void listed(struct store_request *list)
+static void listed(struct store_list *list)
 {
-	const struct listing *listing = list->context;
+	const struct listing *listing = list->call.context;
 	struct http_request *request = listing->request;
 	struct http_answer answer = {0};
-	size_t count = list->record_count;
+	size_t count = list->records.count;
 
-	if (list->failed) {
-		http_fail(request, http_status_of(&list->error), "%s", list->error.text);
-		store_request_free(list);
+	if (list->call.failed) {
+		http_fail(request, http_status_of(&list->call.error), "%s", list->call.error.text);
+		store_call_free(&list->call);
 		return;
 	}
 	buf_text(&answer.body, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
 		buf_text(&answer.body, i ? ",\n  " : "\n  ");
-		announce_links(list->arena, listing->agent->config, &list->records[i]);
-		record_put_json(&answer.body, &list->records[i]);
+		announce_links(list->call.arena, listing->agent->config, &list->records.items[i]);
+		record_put_json(&answer.body, &list->records.items[i]);
 	}
 	buf_text(&answer.body, "], \"next\": ");
 	if (list->more && count > 0)
-		buf_printf(&answer.body, "%" PRId64 "}\n", list->records[count - 1].item.id);
+		buf_printf(&answer.body, "%" PRId64 "}\n", list->records.items[count - 1].item.id);
 	else
 		buf_text(&answer.body, "null}\n");
 	http_answer(request, &answer);
-	store_request_free(list);
+	store_call_free(&list->call);
 }
 
 void api_get_changes(void *context, struct http_request *request)
 {
 	struct agent *agent = api_of(context)->agent;
 	struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
-	struct store_request *list = store_request_new(STORE_LIST, listed, listing);
+	struct store_list *list = store_list_new(listed, listing);
 	struct error error;
 
 	*listing = (struct listing){agent, request};
 	if (agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
-	else if (!parse(request, agent_now(agent), list->arena, &list->filter, &error))
+	else if (!parse(request, agent_now(agent), list->call.arena, &list->filter, &error))
 		http_fail(request, 400, "%s", error.text);
 	else {
-		store_client_call(agent, list);
+		store_client_call(agent, &list->call);
 		return;
 	}
-	store_request_free(list);
+	store_call_free(&list->call);
 }

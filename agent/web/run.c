@@ -76,21 +76,20 @@ static void add_report(struct job *job, const struct run_report *report)
 	put_report(out, report);
 }
 
-static void put_changes(
-	const struct config *config, const struct store_request *list, struct buf *out)
+static void put_changes(const struct config *config, const struct store_list *list, struct buf *out)
 {
 	buf_text(out, ",\n \"changes\": [");
-	for (size_t i = 0; list && i < list->record_count; i++) {
+	for (size_t i = 0; list && i < list->records.count; i++) {
 		buf_text(out, i ? ",\n  " : "\n  ");
-		announce_links(list->arena, config, &list->records[i]);
-		record_put_json(out, &list->records[i]);
+		announce_links(list->call.arena, config, &list->records.items[i]);
+		record_put_json(out, &list->records.items[i]);
 	}
 	buf_char(out, ']');
 	json_put_bool(out, "more_changes", list && list->more);
 }
 
 /* `list`: what was written since the first of the runs wrote, or NULL if none has. */
-static void finish(struct job *job, const struct store_request *list)
+static void finish(struct job *job, const struct store_list *list)
 {
 	struct http_answer answer = {0};
 	struct buf *reports = http_buffer(job->request), *out = &answer.body;
@@ -106,30 +105,31 @@ static void finish(struct job *job, const struct store_request *list)
 	http_answer(job->request, &answer);
 }
 
-static void listed(struct store_request *list)
+static void listed(struct store_list *list)
 {
-	struct job *job = list->context;
+	struct job *job = list->call.context;
 
-	if (list->failed)
-		http_fail(job->request, http_status_of(&list->error), "%s", list->error.text);
+	if (list->call.failed)
+		http_fail(job->request, http_status_of(&list->call.error), "%s",
+			list->call.error.text);
 	else
 		finish(job, list);
-	store_request_free(list);
+	store_call_free(&list->call);
 }
 
 static void all_done(struct job *job)
 {
-	struct store_request *list;
+	struct store_list *list;
 
 	if (!job->sum.written) {
 		finish(job, NULL);
 		return;
 	}
-	list = store_request_new(STORE_LIST, listed, job);
+	list = store_list_new(listed, job);
 	list->filter.limit = MOST_CHANGES;
 	list->filter.updated = job->sum.recorded;
 	list->filter.names = (struct strings){job->written, job->written_count};
-	store_client_call(job->agent, list);
+	store_client_call(job->agent, &list->call);
 }
 
 static void one_done(void *context, const struct run_report *report)

@@ -10,15 +10,12 @@
 #include "agent/monitor/why.h"
 #include "agent/web/api.h"
 
-enum { RECORDS_MOST = 100000 };
-
 /* In the arena of its task. */
 struct inquiry {
 	struct api_fetch fetch;
 	struct task *task;
 	struct why_request ask;
-	struct strings topics;
-	struct store_request *list, *marks, *health;
+	struct store_list *list;
 };
 
 static void end_inquiry(struct inquiry *inquiry, const struct error *error)
@@ -27,11 +24,7 @@ static void end_inquiry(struct inquiry *inquiry, const struct error *error)
 
 	api_fetch_end(&inquiry->fetch, error);
 	if (inquiry->list)
-		store_request_free(inquiry->list);
-	if (inquiry->marks)
-		store_request_free(inquiry->marks);
-	if (inquiry->health)
-		store_request_free(inquiry->health);
+		store_call_free(&inquiry->list->call);
 	task_free(task);
 }
 
@@ -53,51 +46,18 @@ static void done(struct task *task)
 	end_inquiry(task->context, task->failed ? &task->error : NULL);
 }
 
-static void fetch(struct inquiry *inquiry)
+static void listed(struct store_list *list)
 {
-	struct task *task = inquiry->task;
-
-	why_state(&inquiry->ask, inquiry->list, inquiry->marks, inquiry->health);
-	why_query(&inquiry->ask, task);
-	api_fetch_data(task);
-}
-
-static void health_read(struct store_request *health)
-{
-	struct inquiry *inquiry = health->context;
-
-	inquiry->health = health;
-	if (health->failed)
-		end_inquiry(inquiry, &health->error);
-	else
-		fetch(inquiry);
-}
-
-static void marks_read(struct store_request *marks)
-{
-	struct inquiry *inquiry = marks->context;
-
-	inquiry->marks = marks;
-	if (marks->failed)
-		end_inquiry(inquiry, &marks->error);
-	else
-		store_client_call(inquiry->fetch.api->agent,
-			store_request_new(STORE_HEALTH, health_read, inquiry));
-}
-
-static void listed(struct store_request *list)
-{
-	struct inquiry *inquiry = list->context;
-	struct store_request *marks;
+	struct inquiry *inquiry = list->call.context;
 
 	inquiry->list = list;
-	if (list->failed) {
-		end_inquiry(inquiry, &list->error);
+	if (list->call.failed) {
+		end_inquiry(inquiry, &list->call.error);
 		return;
 	}
-	marks = store_request_new(STORE_MARKS, marks_read, inquiry);
-	marks->test = inquiry->task->test->name;
-	store_client_call(inquiry->fetch.api->agent, marks);
+	why_state(&inquiry->ask, list);
+	why_query(&inquiry->ask, inquiry->task);
+	api_fetch_data(inquiry->task);
 }
 
 static void begin(struct api *api, struct http_request *request, const struct test *test)
@@ -105,7 +65,7 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	struct agent *agent = api->agent;
 	struct task *task = task_new(test, agent_now(agent));
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
-	struct store_request *list = store_request_new(STORE_LIST, listed, inquiry);
+	struct store_list *list = store_list_new(listed, inquiry);
 
 	*inquiry = (struct inquiry){.fetch = {api, request},
 		.task = task,
@@ -117,10 +77,9 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	task->work = work;
 	task->done = done;
 	api_fetch_begin(&inquiry->fetch, task);
-	inquiry->topics =
-		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters);
-	list->filter = (struct change_filter){.names = inquiry->topics, .limit = RECORDS_MOST};
-	store_client_call(agent, list);
+	why_ask(list, test,
+		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters));
+	store_client_call(agent, &list->call);
 }
 
 void api_get_why(void *context, struct http_request *request)

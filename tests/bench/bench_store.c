@@ -17,15 +17,11 @@ enum { TESTS = 10000, CHANGES = 100, AT_ONCE = 32, WRITES = 200 };
 /* The loop: answers are handed from the store's thread to this one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
-static struct store_request *answers[AT_ONCE + 1];
+static struct store_call *answers[AT_ONCE + 1];
 static size_t answer_count;
 
-static void answered(struct store_request *request)
-{
-	(void)request;
-}
-
-static void post(void *loop, store_call *call, store_call *drop, void *argument)
+static void post(
+	void *loop, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
 	(void)loop, (void)call, (void)drop;
 	pthread_mutex_lock(&mutex);
@@ -34,20 +30,20 @@ static void post(void *loop, store_call *call, store_call *drop, void *argument)
 	pthread_mutex_unlock(&mutex);
 }
 
-static struct store_request *take(void)
+static struct store_call *take(void)
 {
-	struct store_request *request;
+	struct store_call *call;
 
 	pthread_mutex_lock(&mutex);
 	while (answer_count == 0)
 		pthread_cond_wait(&filled, &mutex);
-	request = answers[--answer_count];
+	call = answers[--answer_count];
 	pthread_mutex_unlock(&mutex);
-	if (request->failed) {
-		fprintf(stderr, "bench_store: %s\n", request->error.text);
+	if (call->failed) {
+		fprintf(stderr, "bench_store: %s\n", call->error.text);
 		exit(1);
 	}
-	return request;
+	return call;
 }
 
 static double seconds_since(int64_t start)
@@ -65,17 +61,17 @@ static void print_row(const char *work, double seconds, const char *rate)
 	fflush(stdout);
 }
 
-static struct store_request *record_test(int number)
+static struct store_call *record_test(int number)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, NULL);
-	struct arena *arena = request->arena;
+	struct store_record *request = store_record_new(NULL, NULL);
+	struct arena *arena = request->call.arena;
 	const char *name = arena_printf(arena, "service-%02d.benchmark-%05d", number % 50, number);
 
 	request->test = name;
-	request->records = arena_array(arena, CHANGES, sizeof *request->records);
-	request->record_count = CHANGES;
+	request->records.items = arena_array(arena, CHANGES, sizeof *request->records.items);
+	request->records.count = CHANGES;
 	for (int i = 0; i < CHANGES; i++) {
-		struct change_record *record = &request->records[i];
+		struct change_record *record = &request->records.items[i];
 
 		record->item = (struct announcement){.test = name,
 			.metric = "p99",
@@ -104,13 +100,13 @@ static struct store_request *record_test(int number)
 		record->first_seen = record->item.time + 3600000;
 		record->spacing = 86400000;
 	}
-	request->marks = arena_alloc(arena, sizeof *request->marks);
-	*request->marks = (struct series_checkpoint){.series = "p99{region=\"eu\"}",
+	request->checkpoints.items = arena_alloc(arena, sizeof *request->checkpoints.items);
+	*request->checkpoints.items = (struct series_checkpoint){.series = "p99{region=\"eu\"}",
 		.branch = "",
 		.anchor = INT64_C(1700000000000),
 		.last_point = INT64_C(1710000000000)};
-	request->mark_count = 1;
-	return request;
+	request->checkpoints.count = 1;
+	return &request->call;
 }
 
 static void fill(struct store *store)
@@ -121,7 +117,7 @@ static void fill(struct store *store)
 
 	for (int i = 0; i < TESTS + AT_ONCE; i++) {
 		if (i >= AT_ONCE)
-			store_request_free(take());
+			store_call_free(take());
 		if (i < TESTS)
 			store_submit(store, record_test(i));
 	}
@@ -130,21 +126,23 @@ static void fill(struct store *store)
 	print_row("record 1,000,000 changes of 10,000 tests, on the disk", seconds, rate);
 }
 
-static void ask(struct store *store, const char *work, struct store_request *request)
+/* Makes the call and prints how long it takes; then `found` is a number of its answer. */
+static void ask(struct store *store, const char *work, struct store_call *call,
+	const int64_t *forgotten, const size_t *found)
 {
 	int64_t start = clock_monotonic_ns();
 	double seconds;
-	char found[40] = "";
+	char text[40] = "";
 
-	store_submit(store, request);
-	request = take();
+	store_submit(store, call);
+	(void)take();
 	seconds = seconds_since(start);
-	if (request->kind == STORE_PRUNE)
-		snprintf(found, sizeof found, "%lld forgotten", (long long)request->pruned.changes);
+	if (forgotten)
+		snprintf(text, sizeof text, "%lld forgotten", (long long)*forgotten);
 	else
-		snprintf(found, sizeof found, "%zu found", request->record_count);
-	print_row(work, seconds, found);
-	store_request_free(request);
+		snprintf(text, sizeof text, "%zu found", *found);
+	print_row(work, seconds, text);
+	store_call_free(call);
 }
 
 /* One after the other, each on the disk before the next. */
@@ -155,8 +153,8 @@ static void write_often(struct store *store)
 	char rate[40];
 
 	for (int i = 0; i < WRITES; i++) {
-		store_submit(store, store_request_new(STORE_PROBE, answered, NULL));
-		store_request_free(take());
+		store_submit(store, store_probe_new());
+		store_call_free(take());
 	}
 	seconds = seconds_since(start) / WRITES;
 	snprintf(rate, sizeof rate, "%.0f writes/s", 1 / seconds);
@@ -165,18 +163,18 @@ static void write_often(struct store *store)
 
 static void list(struct store *store, const char *work, struct change_filter filter)
 {
-	struct store_request *request = store_request_new(STORE_LIST, answered, NULL);
+	struct store_list *request = store_list_new(NULL, NULL);
 
 	request->filter = filter;
-	ask(store, work, request);
+	ask(store, work, &request->call, NULL, &request->records.count);
 }
 
 static void ask_all(struct store *store)
 {
-	struct store_request *known = store_request_new(STORE_KNOWN, answered, NULL);
+	struct store_known *known = store_known_new(NULL, NULL);
 
 	known->test = "service-07.benchmark-00007";
-	ask(store, "load the known changes of a test", known);
+	ask(store, "load the known changes of a test", &known->call, NULL, &known->records.count);
 	write_often(store);
 	list(store, "list the last 1,000", (struct change_filter){.limit = 1000});
 	list(store, "list 1,000 by time",
@@ -187,14 +185,16 @@ static void ask_all(struct store *store)
 
 static void prune(struct store *store)
 {
-	struct store_request *request = store_request_new(STORE_PRUNE, answered, NULL);
-	const char **names = arena_array(request->arena, TESTS, sizeof *names);
+	struct store_prune *request = store_prune_new(NULL, NULL);
+	const char **names = arena_array(request->call.arena, TESTS, sizeof *names);
 
 	for (int i = 0; i < TESTS; i++)
-		names[i] = arena_printf(request->arena, "service-%02d.benchmark-%05d", i % 50, i);
+		names[i] =
+			arena_printf(request->call.arena, "service-%02d.benchmark-%05d", i % 50, i);
 	request->tests = (struct strings){names, TESTS};
 	request->before = INT64_C(1800000000000);
-	ask(store, "the daily search for what can be deleted", request);
+	ask(store, "the daily search for what can be deleted", &request->call,
+		&request->pruned.changes, NULL);
 }
 
 static struct store *open_or_die(const char *path)
@@ -220,8 +220,8 @@ int main(int argc, char **argv)
 	store_close(store);
 	start = clock_monotonic_ns();
 	store = open_or_die(argv[1]);
-	store_submit(store, store_request_new(STORE_RESTORE, answered, NULL));
-	store_request_free(take());
+	store_submit(store, &store_restore_new(NULL, NULL)->call);
+	store_call_free(take());
 	print_row("open and check it, load queued messages", seconds_since(start), "");
 	ask_all(store);
 	prune(store);

@@ -256,77 +256,141 @@ static void check_delivery(const struct delivery *delivery)
 		check_record(&delivery->records[i]);
 }
 
-static void check_answer(const struct store_request *request)
+static void check_records(struct record_rows records)
 {
-	for (size_t i = 0; i < request->record_count; i++)
-		check_record(&request->records[i]);
-	for (size_t i = 0; i < request->recent_count; i++)
-		check_delivery(&request->recent[i]);
-	for (size_t i = 0; i < request->retraction_count; i++)
-		check_delivery(&request->retractions[i]);
-	for (size_t i = 0; i < request->delivery_count && request->kind == STORE_RESTORE; i++)
-		check_delivery(&request->deliveries[i]);
-	for (size_t i = 0; i < request->mark_count; i++) {
-		require(request->marks[i].series && request->marks[i].branch);
-		check_time(request->marks[i].anchor);
-		check_time(request->marks[i].last_point);
-	}
-	for (size_t i = 0; i < request->condition_count; i++) {
-		require(request->conditions[i].subject && request->conditions[i].text);
-		check_time(request->conditions[i].since);
-	}
-	for (int state = 1; state < CHANGE_STATES; state++)
-		require(request->state_counts[state] >= 0);
+	for (size_t i = 0; i < records.count; i++)
+		check_record(&records.items[i]);
 }
 
-static void perform(struct store_file *file, struct store_request *request)
+static void check_deliveries(struct delivery_rows deliveries)
+{
+	for (size_t i = 0; i < deliveries.count; i++)
+		check_delivery(&deliveries.items[i]);
+}
+
+static void check_checkpoints(struct checkpoint_rows checkpoints)
+{
+	for (size_t i = 0; i < checkpoints.count; i++) {
+		require(checkpoints.items[i].series && checkpoints.items[i].branch);
+		check_time(checkpoints.items[i].anchor);
+		check_time(checkpoints.items[i].last_point);
+	}
+}
+
+static void check_health(const struct health_rows *health)
+{
+	for (size_t i = 0; i < health->condition_count; i++) {
+		require(health->conditions[i].subject && health->conditions[i].text);
+		check_time(health->conditions[i].since);
+	}
+	for (size_t i = 0; i < health->moment_count; i++) {
+		require(health->moments[i].name);
+		check_time(health->moments[i].time);
+	}
+	for (size_t i = 0; i < health->vanished_count; i++) {
+		require(health->vanished[i].test && health->vanished[i].series);
+		check_time(health->vanished[i].ended);
+	}
+}
+
+static void check_restored(const struct store_restore *restored)
+{
+	check_records(restored->records);
+	check_deliveries(restored->deliveries);
+	check_deliveries(restored->recent);
+	check_health(&restored->health);
+}
+
+static void check_listed(const struct store_list *list)
+{
+	check_records(list->records);
+	check_checkpoints(list->checkpoints);
+	check_health(&list->health);
+}
+
+/* Performs the call; false if it fails. */
+static bool perform(struct store_file *file, struct store_call *call)
 {
 	struct error error;
+	bool done = store_file_begin(file, store_writes(call->kind), &error) &&
+		    store_file_perform(file, call, &error);
+	const struct store_counts *counts = store_call_counts(call);
 
-	if (store_file_begin(file, store_writes(request->kind), &error) &&
-		store_file_perform(file, request, &error)) {
-		if (request->kind != STORE_RECORD)
-			check_answer(request);
+	for (int state = 1; done && counts && state < CHANGE_STATES; state++)
+		require(counts->states[state] >= 0);
+	if (done)
 		(void)!store_file_commit(file, &error);
-	}
 	store_file_rollback(file);
-	store_request_free(request);
+	return done;
 }
 
-static struct store_request *ask(enum store_kind kind)
+static void read_all(struct store_file *file)
 {
-	static const int64_t ids[] = {1, 2};
-	struct store_request *request = store_request_new(kind, NULL, NULL);
+	struct store_restore *restore = store_restore_new(NULL, NULL);
+	struct store_known *known = store_known_new(NULL, NULL);
+	struct store_checkpoints *checkpoints = store_checkpoints_new(NULL, NULL);
+	struct store_recovered *recovered = store_recovered_new(NULL, NULL);
+	struct store_list *list = store_list_new(NULL, NULL);
 
-	request->test = "test";
-	request->since = 1;
-	request->before = 1000000;
-	request->thorough = true;
-	request->told = ids;
-	request->told_count = 2;
-	if (kind != STORE_ATTEMPT && kind != STORE_SETTLE && kind != STORE_REOPEN)
-		return request;
-	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
-	*request->deliveries = (struct delivery){.id = 1, .state = DELIVERY_SENT, .now = 7};
-	request->delivery_count = 1;
-	return request;
+	restore->since = 1;
+	known->test = checkpoints->test = list->about = "test";
+	if (perform(file, &restore->call))
+		check_restored(restore);
+	if (perform(file, &known->call))
+		check_records(known->records);
+	if (perform(file, &checkpoints->call))
+		check_checkpoints(checkpoints->checkpoints);
+	if (perform(file, &recovered->call))
+		check_deliveries(recovered->messages);
+	if (perform(file, &list->call))
+		check_listed(list);
+	store_call_free(&restore->call);
+	store_call_free(&known->call);
+	store_call_free(&checkpoints->call);
+	store_call_free(&recovered->call);
+	store_call_free(&list->call);
 }
 
-/* All that is asked of it in a life: what it reads first, then what it writes. */
-static void use(struct store_file *file)
+static void write_all(struct store_file *file)
 {
-	static const enum store_kind kinds[] = {STORE_RESTORE, STORE_KNOWN, STORE_MARKS,
-		STORE_HEALTH, STORE_LIST, STORE_ATTEMPT, STORE_REOPEN, STORE_SETTLE, STORE_PRUNE,
-		STORE_PROBE};
-	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct delivery delivery = {.id = 1, .state = DELIVERY_SENT, .now = 7};
 	struct change_record_update update = {
 		.id = 1, .time = 4000, .now = 5000, .state = CHANGE_MOVED, .runs = 2};
+	struct store_attempt *attempt = store_attempt_new(NULL, NULL);
+	struct store_reopen *reopen = store_reopen_new(NULL, NULL);
+	struct store_settle *settle = store_settle_new(NULL, NULL);
+	struct store_prune *prune = store_prune_new(NULL, NULL);
+	struct store_record *record = store_record_new(NULL, NULL);
+	struct store_call *probe = store_probe_new();
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		perform(file, ask(kinds[i]));
-	request->updates = &update;
-	request->update_count = 1;
-	perform(file, request);
+	attempt->delivery = settle->delivery = delivery;
+	reopen->deliveries = (struct delivery_rows){&delivery, 1};
+	prune->before = 1000000;
+	prune->thorough = true;
+	record->updates = &update;
+	record->update_count = 1;
+	(void)perform(file, &attempt->call);
+	if (perform(file, &reopen->call))
+		check_records(reopen->records);
+	if (perform(file, &settle->call))
+		check_deliveries(settle->retractions);
+	(void)perform(file, &prune->call);
+	(void)perform(file, probe);
+	if (perform(file, &record->call))
+		check_deliveries(record->retractions);
+	store_call_free(&attempt->call);
+	store_call_free(&reopen->call);
+	store_call_free(&settle->call);
+	store_call_free(&prune->call);
+	store_call_free(&record->call);
+	store_call_free(probe);
+}
+
+/* All that is asked of it in a life. */
+static void use(struct store_file *file)
+{
+	read_all(file);
+	write_all(file);
 }
 
 /* Returns how many problems it has; 1 if it cannot be checked. */

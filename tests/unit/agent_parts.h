@@ -31,7 +31,8 @@ static inline const char *parts_env(void *context, const char *name)
 	return NULL;
 }
 
-static inline void parts_post(void *engine, store_call *call, store_call *drop, void *argument)
+static inline void parts_post(
+	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
 	engine_post(engine, call, drop, argument);
 }

@@ -165,26 +165,26 @@ static inline void world_free(struct world *world)
 	free(world);
 }
 
-static inline void begin(struct store_request *restored)
+static inline void begin(struct store_restore *restored)
 {
-	struct world *world = restored->context;
+	struct world *world = restored->call.context;
 
-	assert_false(restored->failed);
+	assert_false(restored->call.failed);
 	engine_after(world->parts.agent.engine, world->length, stop, world->parts.agent.engine);
 	agent_start(&world->parts, restored);
 }
 
-static inline void count_told(struct store_request *list)
+static inline void count_told(struct store_list *list)
 {
-	struct world *world = list->context;
+	struct world *world = list->call.context;
 
-	assert_false(list->failed);
-	world->changes = list->record_count;
+	assert_false(list->call.failed);
+	world->changes = list->records.count;
 	world->told = 0;
-	for (size_t i = 0; i < list->record_count; i++)
-		for (size_t j = 0; j < list->records[i].event_count; j++)
-			world->told += list->records[i].events[j].kind == EVENT_ANNOUNCED;
-	store_request_free(list);
+	for (size_t i = 0; i < list->records.count; i++)
+		for (size_t j = 0; j < list->records.items[i].event_count; j++)
+			world->told += list->records.items[i].events[j].kind == EVENT_ANNOUNCED;
+	store_call_free(&list->call);
 	engine_stop(world->parts.agent.engine);
 }
 
@@ -195,7 +195,8 @@ static inline void live(struct world *world, int64_t length)
 	struct problems problems = {.arena = world->arena};
 	struct engine_options options = {.jobs = 2, .jumping = true};
 	struct agent_parts *parts = &world->parts;
-	struct store_request *request;
+	struct store_restore *restored;
+	struct store_list *listed;
 	struct error error;
 	struct config *config = config_load(world->config, &source, &problems);
 
@@ -208,13 +209,13 @@ static inline void live(struct world *world, int64_t length)
 	parts->agent.config = config;
 	world->length = length;
 	assert_true(agent_open(parts, &options, world->state, &error));
-	request = store_request_new(STORE_RESTORE, begin, world);
-	request->since = START - DAY;
-	store_client_call(&parts->agent, request);
+	restored = store_restore_new(begin, world);
+	restored->since = START - DAY;
+	store_client_call(&parts->agent, &restored->call);
 	assert_true(engine_run(parts->agent.engine));
-	request = store_request_new(STORE_LIST, count_told, world);
-	request->filter.limit = 1000;
-	store_client_call(&parts->agent, request);
+	listed = store_list_new(count_told, world);
+	listed->filter.limit = 1000;
+	store_client_call(&parts->agent, &listed->call);
 	assert_true(engine_run(parts->agent.engine));
 	world->passed += engine_now(parts->agent.engine);
 	assert_true(agent_stop(parts));

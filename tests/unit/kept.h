@@ -56,11 +56,11 @@ static void kept_record(struct kept *kept, const struct change_record *record)
 	kept->told[place - kept->records] += record->news == NOTIFY_PENDING;
 }
 
-static void kept_store(struct kept *kept, const struct store_request *request)
+static void kept_store(struct kept *kept, const struct store_record *request)
 {
 	kept->requests++;
-	for (size_t i = 0; i < request->record_count; i++)
-		kept_record(kept, &request->records[i]);
+	for (size_t i = 0; i < request->records.count; i++)
+		kept_record(kept, &request->records.items[i]);
 	for (size_t i = 0; i < request->update_count; i++) {
 		const struct change_record_update *update = &request->updates[i];
 		struct change_record *record = kept_find(kept, update->id);
@@ -73,10 +73,10 @@ static void kept_store(struct kept *kept, const struct store_request *request)
 		if (update->item)
 			record->item.change = update->item->change;
 	}
-	if (request->mark_count == 0)
+	if (request->checkpoints.count == 0)
 		return;
 	kept->marked = true;
-	kept->mark = request->marks[0];
+	kept->mark = request->checkpoints.items[0];
 	kept->mark.series = "s";
 }
 
@@ -91,7 +91,7 @@ static void kept_pass(struct kept *kept, struct series_cache *memory, const stru
 	struct dataset data = {&series, 1};
 	struct analysis analysis;
 	struct realignment **realignments;
-	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct store_record *request = store_record_new(NULL, NULL);
 	struct error error;
 
 	kept->tally = (struct news_tally){0};
@@ -100,14 +100,14 @@ static void kept_pass(struct kept *kept, struct series_cache *memory, const stru
 	if (!series_cache_settled(memory, now))
 		kept->tally = news_find(&analysis, realignments, "", kept->records, kept->count,
 			&(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request);
-	bool news = request->record_count + request->update_count > 0;
+	bool news = request->records.count + request->update_count > 0;
 	kept->passes++;
 	if (!failing) {
 		if (series_cache_checkpoints(memory, request, news) > 0 || news)
 			kept_store(kept, request);
 		series_cache_recorded(memory, kept->tally.beyond == 0);
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 	arena_free(arena);
 }
 

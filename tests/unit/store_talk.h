@@ -19,7 +19,7 @@ struct loop {
 	pthread_mutex_t mutex;
 	pthread_cond_t filled;
 	struct {
-		store_call *call;
+		void (*call)(void *argument);
 		void *argument;
 	} calls[64];
 	size_t count;
@@ -29,11 +29,12 @@ struct fixture {
 	char folder[64], path[192];
 	struct loop loop;
 	struct store *store;
-	struct store_request *answer;
+	struct store_call *answer;
 	size_t answers, queued;
 };
 
-static inline void post(void *argument, store_call *call, store_call *drop, void *request)
+static inline void post(
+	void *argument, void (*call)(void *argument), void (*drop)(void *argument), void *request)
 {
 	struct loop *loop = argument;
 
@@ -49,7 +50,7 @@ static inline void post(void *argument, store_call *call, store_call *drop, void
 
 static inline void run_one(struct loop *loop)
 {
-	store_call *call;
+	void (*call)(void *argument);
 	void *argument;
 
 	pthread_mutex_lock(&loop->mutex);
@@ -63,23 +64,38 @@ static inline void run_one(struct loop *loop)
 	call(argument);
 }
 
-static inline void answered(struct store_request *request)
+static inline void answered(struct store_call *call)
 {
-	struct fixture *fixture = request->context;
+	struct fixture *fixture = call->context;
 
-	fixture->answer = request;
+	fixture->answer = call;
 	fixture->answers++;
 }
 
-/* Hands the request over and waits for its answer, which the caller frees. */
-static inline struct store_request *ask(struct fixture *fixture, struct store_request *request)
+/* Hands the call over; its answer comes to the fixture. */
+static inline void submit(struct fixture *fixture, struct store_call *call)
+{
+	call->reply = answered;
+	call->context = fixture;
+	store_submit(fixture->store, call);
+}
+
+/* The same, and waits for the answer; the caller frees the call. */
+static inline void ask(struct fixture *fixture, struct store_call *call)
 {
 	size_t before = fixture->answers;
 
-	store_submit(fixture->store, request);
+	submit(fixture, call);
 	while (fixture->answers == before)
 		run_one(&fixture->loop);
-	return fixture->answer;
+}
+
+/* The same for a call that succeeds, of which nothing is asked; frees it. */
+static inline void done(struct fixture *fixture, struct store_call *call)
+{
+	ask(fixture, call);
+	assert_false(call->failed);
+	store_call_free(call);
 }
 
 static inline struct store *open_store(struct fixture *fixture, struct error *error)
@@ -184,25 +200,26 @@ static const struct change_record example = {
 
 static inline int64_t record_one(struct fixture *fixture, const struct change_record *record)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct store_record *request = store_record_new(NULL, NULL);
 	struct change_record copy = *record;
 	int64_t id;
 
-	request->records = &copy;
-	request->record_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
+	request->records.items = &copy;
+	request->records.count = 1;
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
 	id = copy.item.id;
 	assert_true(id > 0);
-	store_request_free(request);
+	store_call_free(&request->call);
 	return id;
 }
 
 static inline int64_t queue_for(
 	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct delivery delivery = {.key = arena_printf(request->arena, "k%zu", ++fixture->queued),
+	struct store_queue *request = store_queue_new(NULL, NULL);
+	struct delivery delivery = {
+		.key = arena_printf(request->call.arena, "k%zu", ++fixture->queued),
 		.receiver = receiver,
 		.destination = "#perf",
 		.payload = "{\"text\": \"x\"}",
@@ -210,13 +227,13 @@ static inline int64_t queue_for(
 		.changes = &change,
 		.change_count = 1};
 
-	request->deliveries = &delivery;
-	request->delivery_count = 1;
+	request->deliveries.items = &delivery;
+	request->deliveries.count = 1;
 	request->told = &change;
 	request->told_count = complete;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	store_call_free(&request->call);
 	assert_true(delivery.id > 0);
 	return delivery.id;
 }
@@ -226,34 +243,33 @@ static inline int64_t queue_one(struct fixture *fixture, int64_t change)
 	return queue_for(fixture, change, "slack", true);
 }
 
-static inline struct store_request *restore(struct fixture *fixture)
+static inline struct store_restore *restore(struct fixture *fixture)
 {
-	struct store_request *request =
-		ask(fixture, store_request_new(STORE_RESTORE, answered, fixture));
+	struct store_restore *restored = store_restore_new(NULL, NULL);
 
-	assert_false(request->failed);
-	return request;
+	ask(fixture, &restored->call);
+	assert_false(restored->call.failed);
+	return restored;
 }
 
-static inline struct store_request *known(struct fixture *fixture, const char *test)
+static inline struct store_known *known(struct fixture *fixture, const char *test)
 {
-	struct store_request *request = store_request_new(STORE_KNOWN, answered, fixture);
+	struct store_known *request = store_known_new(NULL, NULL);
 
 	request->test = test;
-	request = ask(fixture, request);
-	assert_false(request->failed);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
 	return request;
 }
 
 static inline void settle_as(struct fixture *fixture, struct delivery *delivery)
 {
-	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
+	struct store_settle *request = store_settle_new(NULL, NULL);
 
-	request->deliveries = delivery;
-	request->delivery_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
+	request->delivery = *delivery;
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	store_call_free(&request->call);
 }
 
 static inline void settle(

@@ -34,7 +34,7 @@ struct fixture {
 	struct findings findings[MOST_SERIES];
 	struct realignment realignment, *realignments[MOST_SERIES];
 	struct kept kept; /* of the first series */
-	struct store_request *request;
+	struct store_record *request;
 };
 
 static int setup(void **state)
@@ -78,7 +78,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	if (f->request)
-		store_request_free(f->request);
+		store_call_free(&f->request->call);
 	arena_free(f->arena);
 	return 0;
 }
@@ -94,8 +94,8 @@ static struct news_tally pass(struct fixture *f, size_t after, int64_t oldest)
 	f->changes[0].count_after = after;
 	f->realignment.grown = true;
 	if (f->request)
-		store_request_free(f->request);
-	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+		store_call_free(&f->request->call);
+	f->request = store_record_new(NULL, NULL);
 	tally = news_find(&analysis, f->realignments, "", f->kept.records, f->kept.count,
 		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 	if (f->data.count == 1)
@@ -132,13 +132,13 @@ static void test_candidate_until_it_stands(void **state)
 	f->changes[0].mean_after = 3;
 	assert_int_equal(pass(f, 7, WHEN_ALWAYS).fresh, 1);
 	expect(f, CHANGE_CONFIRMED, NOTIFY_PENDING, 4);
-	assert_true(f->request->records[0].confirmed);
-	assert_int_equal(f->request->records[0].first_seen, 7);
-	assert_int_equal(f->request->records[0].item.change.mean_after, 3);
+	assert_true(f->request->records.items[0].confirmed);
+	assert_int_equal(f->request->records.items[0].first_seen, 7);
+	assert_int_equal(f->request->records.items[0].item.change.mean_after, 3);
 	assert_int_equal(f->realignment.candidates, 0);
 	tally = pass(f, 8, WHEN_ALWAYS);
 	assert_int_equal(tally.fresh + tally.silent + tally.candidates + tally.moved, 0);
-	assert_int_equal(f->request->record_count + f->request->update_count, 0);
+	assert_int_equal(f->request->records.count + f->request->update_count, 0);
 }
 
 /* 20 points before it: p has to be below 1e-7. */
@@ -149,7 +149,7 @@ static void test_overwhelming_is_told_at_once(void **state)
 	f->changes[0].pvalue = 1e-8;
 	assert_int_equal(pass(f, 2, WHEN_ALWAYS).fresh, 1);
 	expect(f, CHANGE_CONFIRMED, NOTIFY_PENDING, 1);
-	assert_false(f->request->records[0].confirmed);
+	assert_false(f->request->records.items[0].confirmed);
 }
 
 static void test_rules(void **state)
@@ -168,7 +168,7 @@ static void test_nothing_new_counts_for_nothing(void **state)
 {
 	struct fixture *f = *state;
 	const struct analysis analysis = {&f->test, &f->data, f->findings};
-	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct store_record *request = store_record_new(NULL, NULL);
 
 	pass(f, 3, WHEN_ALWAYS);
 	f->realignment.grown = false;
@@ -176,8 +176,8 @@ static void test_nothing_new_counts_for_nothing(void **state)
 				 &(struct news_clock){.now = NOW, .oldest = WHEN_ALWAYS}, request)
 				 .candidates,
 		1);
-	assert_int_equal(request->record_count + request->update_count, 0);
-	store_request_free(request);
+	assert_int_equal(request->records.count + request->update_count, 0);
+	store_call_free(&request->call);
 }
 
 /* Nobody has heard of it, so nobody hears that it is gone; what is found there later begins anew.
@@ -245,8 +245,8 @@ static void test_share_of_false_ones(void **state)
 
 	all_series(f, 1, 1e-3, 0.05); /* alone among 200 it needs 2.5e-4 */
 	assert_int_equal(pass(f, 0, WHEN_ALWAYS).candidates, 1);
-	assert_int_equal(f->request->records[0].state, CHANGE_CANDIDATE);
-	assert_int_equal(f->request->records[0].news, NOTIFY_HELD);
+	assert_int_equal(f->request->records.items[0].state, CHANGE_CANDIDATE);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_HELD);
 	all_series(f, 1, 1e-4, 0.05);
 	assert_int_equal(pass(f, 0, WHEN_ALWAYS).fresh, 1);
 	all_series(f, 10, 1e-3, 0.05); /* with nine others 2.5e-3 */
@@ -273,8 +273,8 @@ static void test_shares_are_apart(void **state)
 	tally = pass(f, 0, WHEN_ALWAYS);
 	assert_int_equal(tally.fresh, 1);
 	assert_int_equal(tally.candidates, 1);
-	assert_int_equal(f->request->records[0].state, CHANGE_CANDIDATE);
-	assert_int_equal(f->request->records[1].state, CHANGE_CONFIRMED);
+	assert_int_equal(f->request->records.items[0].state, CHANGE_CANDIDATE);
+	assert_int_equal(f->request->records.items[1].state, CHANGE_CONFIRMED);
 }
 
 /* A candidate that the rule believes by now stays one, with its first numbers. */

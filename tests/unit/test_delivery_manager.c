@@ -45,7 +45,7 @@ struct fixture {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct script slack, printed;
-	struct store_request *answer;
+	struct store_call *answer;
 };
 
 static struct fixture *current; /* the steps below are called without a context */
@@ -130,7 +130,8 @@ static int64_t wall(void)
 	return WALL + engine_now(current->agent.engine);
 }
 
-static void post(void *engine, store_call *call, store_call *drop, void *argument)
+static void post(
+	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
 	engine_post(engine, call, drop, argument);
 }
@@ -191,11 +192,11 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void answered(struct store_request *request)
+static void answered(struct store_call *call)
 {
-	struct fixture *f = request->context;
+	struct fixture *f = call->context;
 
-	f->answer = request;
+	f->answer = call;
 	engine_stop(f->agent.engine);
 }
 
@@ -212,14 +213,16 @@ static struct delivery delivery_to(
 /* Queues the parcel in the store; the courier does not have it yet. */
 static void queue(struct fixture *f, struct delivery *delivery)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, answered, f);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	request->deliveries = delivery;
-	request->delivery_count = 1;
-	store_client_call(&f->agent, request);
+	request->deliveries.items = delivery;
+	request->deliveries.count = 1;
+	request->call.reply = answered;
+	request->call.context = f;
+	store_client_call(&f->agent, &request->call);
 	(void)engine_run(f->agent.engine);
 	assert_false(f->answer->failed);
-	store_request_free(f->answer);
+	store_call_free(f->answer);
 }
 
 static void send(
@@ -557,11 +560,13 @@ static void test_continues_what_was_told(void **state)
 
 static void note_orphans(void *context)
 {
-	struct store_request *request = store_request_new(STORE_REOPEN, answered, context);
+	struct store_reopen *request = store_reopen_new(NULL, NULL);
 
 	delivery_manager_orphans(current->delivery_manager, request);
-	assert_int_equal(request->delivery_count, 2);
-	store_client_call(&current->agent, request);
+	assert_int_equal(request->deliveries.count, 2);
+	request->call.reply = answered;
+	request->call.context = context;
+	store_client_call(&current->agent, &request->call);
 }
 
 static void lose_receiver(struct fixture *f)
@@ -616,7 +621,7 @@ static void test_a_receiver_that_goes_away(void **state)
 	assert_true(engine_run(f->agent.engine));
 	lose_receiver(f);
 	(void)engine_run(f->agent.engine);
-	store_request_free(f->answer);
+	store_call_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"rerouted\"} 2");
@@ -651,7 +656,7 @@ static void test_a_channel_that_goes_away(void **state)
 	reload(f, receivers);
 	engine_after(f->agent.engine, HOUR, stop_the_engine, f);
 	(void)engine_run(f->agent.engine); /* until the store has answered */
-	store_request_free(f->answer);
+	store_call_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	f->slack.dead = false;

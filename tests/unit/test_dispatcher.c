@@ -28,7 +28,7 @@ struct fixture {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
-	struct store_request *answer;
+	struct store_call *answer;
 };
 
 static int64_t clock_at_rest(void)
@@ -52,7 +52,8 @@ static bool serve(struct peer *peer, int fd, const char *request)
 	return true;
 }
 
-static void post(void *engine, store_call *call, store_call *drop, void *argument)
+static void post(
+	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
 	engine_post(engine, call, drop, argument);
 }
@@ -135,55 +136,73 @@ static void set_channels(struct fixture *f, struct strings channels)
 	receiver->options = options;
 }
 
-static void answered(struct store_request *request)
+static void answered(struct store_call *call)
 {
-	struct fixture *f = request->context;
+	struct fixture *f = call->context;
 
-	f->answer = request;
+	f->answer = call;
 }
 
-static struct store_request *ask(struct fixture *f, struct store_request *request)
+/* Waits for the answer. */
+static void ask(struct fixture *f, struct store_call *call)
 {
 	f->answer = NULL;
-	store_client_call(&f->agent, request);
+	call->reply = answered;
+	call->context = f;
+	store_client_call(&f->agent, call);
 	assert_true(engine_run(f->agent.engine));
-	assert_non_null(f->answer);
-	assert_false(f->answer->failed);
-	return f->answer;
+	assert_ptr_equal(f->answer, call);
+	assert_false(call->failed);
 }
 
-static struct store_request *record_at(struct fixture *f, const char *metric, int64_t time)
+static struct store_restore *restore(struct fixture *f, int64_t since)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+	struct store_restore *restored = store_restore_new(NULL, NULL);
 
-	request->records = arena_alloc(request->arena, sizeof *request->records);
-	request->records[0] = (struct change_record){.item = {.test = "db.read",
-							     .metric = metric,
-							     .time = time,
-							     .change = {LEVELS(1, 2)}},
-		.series = metric,
-		.branch = "",
-		.sign = 1,
-		.state = CHANGE_CONFIRMED,
-		.news = NOTIFY_PENDING,
-		.first_seen = clock_at_rest()};
-	request->record_count = 1;
-	return ask(f, request);
+	restored->since = since;
+	ask(f, &restored->call);
+	return restored;
 }
 
-static struct store_request *record_one(struct fixture *f, const char *metric)
+static struct store_record *record_as(struct fixture *f, struct change_record record)
+{
+	struct store_record *request = store_record_new(NULL, NULL);
+
+	request->records.items = arena_alloc(request->call.arena, sizeof record);
+	request->records.items[0] = record;
+	request->records.count = 1;
+	ask(f, &request->call);
+	return request;
+}
+
+static struct store_record *record_at(struct fixture *f, const char *metric, int64_t time)
+{
+	return record_as(f, (struct change_record){.item = {.test = "db.read",
+							   .metric = metric,
+							   .time = time,
+							   .change = {LEVELS(1, 2)}},
+				    .series = metric,
+				    .branch = "",
+				    .sign = 1,
+				    .state = CHANGE_CONFIRMED,
+				    .news = NOTIFY_PENDING,
+				    .first_seen = clock_at_rest()});
+}
+
+static struct store_record *record_one(struct fixture *f, const char *metric)
 {
 	return record_at(f, metric, FIRST);
 }
 
-static struct store_request *update_one(struct fixture *f, struct change_record_update update)
+static struct store_record *update_one(struct fixture *f, struct change_record_update update)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+	struct store_record *request = store_record_new(NULL, NULL);
 
-	request->updates = arena_alloc(request->arena, sizeof update);
+	request->updates = arena_alloc(request->call.arena, sizeof update);
 	request->updates[0] = update;
 	request->update_count = 1;
-	return ask(f, request);
+	ask(f, &request->call);
+	return request;
 }
 
 static void flush(struct fixture *f)
@@ -218,9 +237,9 @@ static void test_all_are_told(void **state)
 static void test_withdrawn_before_it_was_told(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *first = record_one(f, "p99"), *second = record_one(f, "p50");
+	struct store_record *first = record_one(f, "p99"), *second = record_one(f, "p50");
 	struct change_record_update update = {
-		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
 	dispatcher_add(f->dispatcher, first);
 	dispatcher_add(f->dispatcher, second);
@@ -235,7 +254,7 @@ static void test_withdrawn_before_it_was_told(void **state)
 static void test_told_as_it_is_by_now(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *first = record_one(f, "p99"), *update;
+	struct store_record *first = record_one(f, "p99"), *update;
 	struct announcement item = {.test = "db.read",
 		.metric = "p99",
 		.time = FIRST,
@@ -245,7 +264,7 @@ static void test_told_as_it_is_by_now(void **state)
 		.slope = 0.5,
 		.change = {LEVELS(1, 3), .kind = CHANGE_TREND}};
 
-	update = update_one(f, (struct change_record_update){.id = first->records[0].item.id,
+	update = update_one(f, (struct change_record_update){.id = first->records.items[0].item.id,
 				       .time = FIRST,
 				       .state = CHANGE_CONFIRMED,
 				       .item = &item});
@@ -265,12 +284,12 @@ static void test_told_as_it_is_by_now(void **state)
 static void test_withdrawn_while_its_message_waits(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *first = record_one(f, "p99");
+	struct store_record *first = record_one(f, "p99");
 	struct change_record_update update = {
-		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
 	dispatcher_add(f->dispatcher, first);
-	store_request_free(update_one(f, update));
+	store_call_free(&update_one(f, update)->call);
 	flush(f);
 	assert_told(f, 0, 0, 0);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
@@ -284,13 +303,13 @@ static void test_withdrawn_while_its_message_waits(void **state)
 static void test_told_after_it_was_withdrawn(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *first = record_one(f, "p99");
+	struct store_record *first = record_one(f, "p99");
 	struct change_record_update update = {
-		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
 	dispatcher_add(f->dispatcher, first);
 	dispatcher_add(f->dispatcher, record_one(f, "p50"));
-	store_request_free(update_one(f, update));
+	store_call_free(&update_one(f, update)->call);
 	flush(f);
 	assert_told(f, 1, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
@@ -327,7 +346,7 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 static void test_who_was_told_is_known_after_a_restart(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *request;
+	struct store_restore *restored;
 
 	set_channels(f, (struct strings){0});
 	dispatcher_add(f->dispatcher, record_one(f, "p99"));
@@ -335,9 +354,9 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	assert_told(f, 1, 0, 1);
 	end(f);
 	begin(f);
-	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
-	assert_int_equal(request->record_count, 1);
-	dispatcher_add(f->dispatcher, request);
+	restored = restore(f, 0);
+	assert_int_equal(restored->records.count, 1);
+	dispatcher_restore(f->dispatcher, restored);
 	flush(f);
 	assert_told(f, 1, 1, 0);
 }
@@ -378,7 +397,7 @@ static void change_state(struct fixture *f, const char *sql)
 static void test_siblings_of_what_still_waits(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *request;
+	struct store_restore *restored;
 
 	dispatcher_add(f->dispatcher, record_one(f, "p99"));
 	flush(f);
@@ -388,11 +407,11 @@ static void test_siblings_of_what_still_waits(void **state)
 	end(f);
 	change_state(f, "UPDATE deliveries SET state = 1, receipt = NULL, attempt_started = NULL");
 	begin(f);
-	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
-	assert_int_equal(request->delivery_count, 4);
-	for (size_t i = 0; i < request->delivery_count; i++)
-		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
-	dispatcher_restore(f->dispatcher, request);
+	restored = restore(f, 0);
+	assert_int_equal(restored->deliveries.count, 4);
+	for (size_t i = 0; i < restored->deliveries.count; i++)
+		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
+	dispatcher_restore(f->dispatcher, restored);
 	dispatcher_add(f->dispatcher, record_one(f, "p75"));
 	flush(f);
 	assert_int_equal(
@@ -405,7 +424,6 @@ static void test_siblings_of_what_still_waits(void **state)
 static void test_later_siblings_go_into_the_thread(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *request;
 
 	dispatcher_add(f->dispatcher, record_one(f, "p99"));
 	flush(f);
@@ -419,9 +437,7 @@ static void test_later_siblings_go_into_the_thread(void **state)
 	assert_int_equal(atomic_load(&f->replies), 1);
 	end(f);
 	begin(f);
-	request = store_request_new(STORE_RESTORE, answered, f);
-	request->since = 1;
-	dispatcher_restore(f->dispatcher, ask(f, request));
+	dispatcher_restore(f->dispatcher, restore(f, 1));
 	dispatcher_add(f->dispatcher, record_one(f, "p75"));
 	flush(f);
 	assert_told(f, 4, 4, 0);
@@ -438,14 +454,14 @@ static void test_later_siblings_go_into_the_thread(void **state)
 static void test_siblings_within_three_steps(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *request = record_one(f, "p99");
+	struct store_record *request = record_one(f, "p99");
 
-	request->records[0].spacing = 1800000;
+	request->records.items[0].spacing = 1800000;
 	dispatcher_add(f->dispatcher, request);
 	flush(f);
 	f->agent.now = an_hour_later;
 	request = record_one(f, "p50");
-	request->records[0].spacing = 1800000;
+	request->records.items[0].spacing = 1800000;
 	dispatcher_add(f->dispatcher, request);
 	flush(f);
 	assert_int_equal(atomic_load(&f->replies), 1);
@@ -456,7 +472,7 @@ static void test_siblings_within_three_steps(void **state)
 static void test_a_receiver_that_is_gone(void **state)
 {
 	struct fixture *f = *state;
-	struct store_request *request;
+	struct store_restore *restored;
 
 	f->agent.stopping = true; /* nothing leaves */
 	dispatcher_add(f->dispatcher, record_one(f, "p99"));
@@ -470,10 +486,10 @@ static void test_a_receiver_that_is_gone(void **state)
 	((struct config *)(uintptr_t)f->agent.config)->receivers =
 		agent_receiver(&f->agent, "stdout");
 	((struct config *)(uintptr_t)f->agent.config)->receiver_count = 1;
-	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
-	for (size_t i = 0; i < request->delivery_count; i++)
-		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
-	dispatcher_add(f->dispatcher, request);
+	restored = restore(f, 0);
+	for (size_t i = 0; i < restored->deliveries.count; i++)
+		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
+	dispatcher_restore(f->dispatcher, restored);
 	assert_true(engine_run(f->agent.engine));
 	flush(f);
 	assert_int_equal(
@@ -530,14 +546,11 @@ static void see_runners(struct fixture *f, size_t changed)
 
 static void add_on_runner(struct fixture *f, size_t number, int64_t time)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
-
-	request->records = arena_alloc(request->arena, sizeof *request->records);
-	request->records[0] = (struct change_record){.item = {.test = "db.read",
-							     .metric = series_on(f, "r1", number),
-							     .environment = "r1",
-							     .time = time,
-							     .change = {LEVELS(1, 2)}},
+	struct change_record record = {.item = {.test = "db.read",
+					       .metric = series_on(f, "r1", number),
+					       .environment = "r1",
+					       .time = time,
+					       .change = {LEVELS(1, 2)}},
 		.series = series_on(f, "r1", number),
 		.branch = "",
 		.sign = 1,
@@ -545,8 +558,8 @@ static void add_on_runner(struct fixture *f, size_t number, int64_t time)
 		.state = CHANGE_CONFIRMED,
 		.news = NOTIFY_PENDING,
 		.first_seen = clock_at_rest()};
-	request->record_count = 1;
-	dispatcher_add(f->dispatcher, ask(f, request));
+
+	dispatcher_add(f->dispatcher, record_as(f, record));
 }
 
 /* What hit a runner is told again when it has grown by a lot: also if the state could not be

@@ -93,7 +93,7 @@ static void adopt(void *context)
 
 static int setup(void **state)
 {
-	static const struct store_request none;
+	static const struct store_restore none;
 	struct fixture *f = calloc(1, sizeof *f);
 
 	*state = f;

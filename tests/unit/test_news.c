@@ -29,7 +29,7 @@ struct fixture {
 	struct change changes[2];
 	struct findings findings[2];
 	struct analysis analysis;
-	struct store_request *request;
+	struct store_record *request;
 };
 
 static struct change change_at(size_t index, double before, double after)
@@ -74,7 +74,7 @@ static int setup(void **state)
 	f->findings[0].count = 1;
 	f->data = (struct dataset){f->series, 2};
 	f->analysis = (struct analysis){&f->test, &f->data, f->findings};
-	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	f->request = store_record_new(NULL, NULL);
 	*state = f;
 	return 0;
 }
@@ -83,7 +83,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	store_request_free(f->request);
+	store_call_free(&f->request->call);
 	arena_free(f->arena);
 	return 0;
 }
@@ -91,8 +91,8 @@ static int teardown(void **state)
 static struct news_tally find(
 	struct fixture *f, const struct change_record *known, size_t count, int64_t oldest)
 {
-	store_request_free(f->request);
-	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	store_call_free(&f->request->call);
+	f->request = store_record_new(NULL, NULL);
 	return news_find(&f->analysis, NULL, "", known, count,
 		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 }
@@ -110,10 +110,10 @@ static void test_first_sight(void **state)
 {
 	struct fixture *f = *state;
 	struct news_tally tally = find(f, NULL, 0, ALWAYS);
-	const struct change_record *record = f->request->records;
+	const struct change_record *record = f->request->records.items;
 
 	assert_int_equal(tally.fresh, 1);
-	assert_int_equal(f->request->record_count, 1);
+	assert_int_equal(f->request->records.count, 1);
 	assert_int_equal(f->request->update_count, 0);
 	assert_string_equal(record->item.test, "db.read");
 	assert_string_equal(record->item.metric, "p99");
@@ -141,8 +141,8 @@ static void test_missing_points_have_no_commit(void **state)
 	for (size_t i = 50; i < 60; i++)
 		f->series[0].values[i] = (double)NAN;
 	find(f, NULL, 0, ALWAYS);
-	assert_string_equal(f->request->records[0].item.commit_before, "c49");
-	assert_string_equal(f->request->records[0].item.commit_after, "c60");
+	assert_string_equal(f->request->records.items[0].item.commit_before, "c49");
+	assert_string_equal(f->request->records.items[0].item.commit_after, "c60");
 }
 
 /* Rows without a commit widen the range, so that what caused the change lies within it. */
@@ -153,13 +153,13 @@ static void test_rows_without_commit_widen_the_range(void **state)
 	for (size_t i = 58; i < 63; i++)
 		f->columns[0].values[i] = i % 2 ? NULL : "";
 	find(f, NULL, 0, ALWAYS);
-	assert_string_equal(f->request->records[0].item.commit_before, "c57");
-	assert_string_equal(f->request->records[0].item.commit_after, "c63");
+	assert_string_equal(f->request->records.items[0].item.commit_before, "c57");
+	assert_string_equal(f->request->records.items[0].item.commit_after, "c63");
 	for (size_t i = 0; i < N; i++)
 		f->columns[0].values[i] = NULL;
 	find(f, NULL, 0, ALWAYS);
-	assert_null(f->request->records[0].item.commit_before);
-	assert_null(f->request->records[0].item.commit_after);
+	assert_null(f->request->records.items[0].item.commit_before);
+	assert_null(f->request->records.items[0].item.commit_after);
 }
 
 #ifndef SANITIZED
@@ -200,7 +200,7 @@ static void test_old_is_recorded_silently(void **state)
 
 	assert_int_equal(tally.fresh, 0);
 	assert_int_equal(tally.silent, 1);
-	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_SILENT);
 	tally = find(f, NULL, 0, START + 60 * HOUR);
 	assert_int_equal(tally.fresh, 1);
 }
@@ -211,12 +211,12 @@ static enum notify_state news_by(struct fixture *f, const struct news_clock *clo
 {
 	struct realignment realignments[2] = {{.newer = newer}, {.newer = newer}};
 
-	store_request_free(f->request);
-	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	store_call_free(&f->request->call);
+	f->request = store_record_new(NULL, NULL);
 	news_find(&f->analysis, (struct realignment *[]){&realignments[0], &realignments[1]}, "",
 		NULL, 0, clock, f->request);
-	assert_int_equal(f->request->record_count, 1);
-	return f->request->records[0].news;
+	assert_int_equal(f->request->records.count, 1);
+	return f->request->records.items[0].news;
 }
 
 /* The newest point is some 870 hours before NOW. */
@@ -258,7 +258,7 @@ static void test_known_is_no_news(void **state)
 	struct news_tally tally = find(f, &known, 1, ALWAYS);
 
 	assert_int_equal(tally.fresh + tally.moved + tally.withdrawn + tally.returned, 0);
-	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->records.count, 0);
 	assert_int_equal(f->request->update_count, 0);
 }
 
@@ -269,7 +269,7 @@ static void test_moved(void **state)
 	struct news_tally tally = find(f, &known, 1, ALWAYS);
 
 	assert_int_equal(tally.moved, 1);
-	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->records.count, 0);
 	assert_int_equal(f->request->update_count, 1);
 	assert_int_equal(f->request->updates[0].id, 7);
 	assert_int_equal(f->request->updates[0].time, START + 60 * HOUR);
@@ -317,7 +317,7 @@ static void test_a_trend_that_grows(void **state)
 	f->series[0].values[62] = (double)NAN;
 	tally = find(f, &known, 1, ALWAYS);
 	assert_int_equal(tally.fresh + tally.moved + tally.returned + tally.withdrawn, 0);
-	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->records.count, 0);
 	assert_int_equal(f->request->update_count, 1);
 	assert_int_equal(f->request->updates[0].state, CHANGE_MOVED);
 	assert_int_equal(f->request->updates[0].time, START + 60 * HOUR);
@@ -499,9 +499,9 @@ static void test_step_that_is_undone(void **state)
 	assert_int_equal(f->request->updates[0].over.time, START + 80 * HOUR);
 	assert_true(fabs(f->request->updates[0].over.level - 10) < 0.1);
 	assert_false(f->request->updates[0].silent);
-	assert_int_equal(f->request->record_count, 1);
-	assert_int_equal(f->request->records[0].state, CHANGE_CONFIRMED);
-	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT);
+	assert_int_equal(f->request->records.count, 1);
+	assert_int_equal(f->request->records.items[0].state, CHANGE_CONFIRMED);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_SILENT);
 }
 
 /* It may be a dip: with four points the way back waits as a candidate, and the other is open. */
@@ -513,9 +513,9 @@ static void test_way_back_waits(void **state)
 	make_excursion(f, 60, 80);
 	f->axis.n = 84;
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 0);
-	assert_int_equal(f->request->record_count, 1);
-	assert_int_equal(f->request->records[0].state, CHANGE_CANDIDATE);
-	assert_int_equal(f->request->records[0].news, NOTIFY_HELD);
+	assert_int_equal(f->request->records.count, 1);
+	assert_int_equal(f->request->records.items[0].state, CHANGE_CANDIDATE);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_HELD);
 	f->axis.n = 85;
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
 }
@@ -528,7 +528,7 @@ static void test_what_was_not_told_is_closed_in_silence(void **state)
 	known.news = NOTIFY_SILENT;
 	make_excursion(f, 60, 80);
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
-	assert_int_equal(f->request->records[0].news, NOTIFY_PENDING);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_PENDING);
 }
 
 /* For a metric of which more is better it is an improvement, and its end a regression. */
@@ -543,7 +543,7 @@ static void test_undone_improvement_is_news(void **state)
 
 	assert_int_equal(tally.recovered, 0);
 	assert_int_equal(tally.fresh, 1);
-	assert_int_equal(f->request->records[0].news, NOTIFY_PENDING);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_PENDING);
 }
 
 /* It is not found any more, neither is its end, and it can be seen that it was there. */
@@ -581,11 +581,11 @@ static void test_recovered_and_found_again(void **state)
 	make_excursion(f, 60, 80);
 	(void)find(f, &known, 1, ALWAYS);
 	assert_int_equal(f->request->update_count, 0);
-	assert_int_equal(f->request->record_count, 1);
-	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT); /* its end */
+	assert_int_equal(f->request->records.count, 1);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_SILENT); /* its end */
 	f->findings[0].count = 0;
 	(void)find(f, &known, 1, ALWAYS);
-	assert_int_equal(f->request->update_count + f->request->record_count, 0);
+	assert_int_equal(f->request->update_count + f->request->records.count, 0);
 	make_excursion(f, 60, N);
 	(void)find(f, &known, 1, ALWAYS);
 	assert_int_equal(f->request->update_count, 1);
@@ -622,8 +622,8 @@ static void test_end_that_was_there_before(void **state)
 
 	make_excursion(f, 60, 80);
 	for (int i = 0; i < 2; i++) {
-		store_request_free(f->request);
-		f->request = store_request_new(STORE_RECORD, NULL, NULL);
+		store_call_free(&f->request->call);
+		f->request = store_record_new(NULL, NULL);
 		news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, 1,
 			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
 		assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);

@@ -29,13 +29,13 @@ static void write_points(const struct fixture *f, const char *name, int points)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
-	struct store_request *restored = store_request_new(STORE_RESTORE, NULL, NULL);
+	struct store_restore *restored = store_restore_new(NULL, NULL);
 
 	f->parts = parts_new(AGENT TEST("a", "a.csv") TEST("b", "none.csv"));
 	write_points(f, "a.csv", 60);
 	write_points(f, "c.csv", 40);
 	scheduler_start(f->parts->scheduler, restored);
-	store_request_free(restored);
+	store_call_free(&restored->call);
 	*state = f;
 	return 0;
 }

@@ -20,7 +20,7 @@
 static void test_pending_survives_reopen(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_restore *request;
 	const struct change_record *record;
 	int64_t id;
 
@@ -28,9 +28,9 @@ static void test_pending_survives_reopen(void **state)
 	id = record_one(fixture, &example);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->delivery_count, 0);
-	record = &request->records[0];
+	assert_int_equal(request->records.count, 1);
+	assert_int_equal(request->deliveries.count, 0);
+	record = &request->records.items[0];
 	assert_int_equal(record->item.id, id);
 	assert_string_equal(record->item.test, "db.read");
 	assert_string_equal(record->item.metric, "p99");
@@ -65,69 +65,80 @@ static void test_pending_survives_reopen(void **state)
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);
 	assert_int_equal(record->spacing, 60000);
-	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 1);
-	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 0);
-	store_request_free(request);
+	assert_int_equal(request->counts.states[CHANGE_CONFIRMED], 1);
+	assert_int_equal(request->counts.states[CHANGE_WITHDRAWN], 0);
+	store_call_free(&request->call);
 }
 
-static struct store_request *parcels_request(
-	struct fixture *fixture, enum store_kind kind, const int64_t *ids, size_t count)
+static struct store_attempt *begin_attempt(struct fixture *fixture, int64_t delivery)
 {
-	struct store_request *request = store_request_new(kind, answered, fixture);
+	struct store_attempt *request = store_attempt_new(NULL, NULL);
 
-	request->deliveries = arena_array(request->arena, count, sizeof *request->deliveries);
-	request->delivery_count = count;
+	request->delivery = (struct delivery){.id = delivery, .now = 7};
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	return request;
+}
+
+static struct store_reopen *give_up(struct fixture *fixture, const int64_t *ids, size_t count)
+{
+	struct store_reopen *request = store_reopen_new(NULL, NULL);
+	struct delivery *deliveries = arena_array(request->call.arena, count, sizeof *deliveries);
+
 	for (size_t i = 0; i < count; i++)
-		request->deliveries[i] =
-			(struct delivery){.id = ids[i], .problem = "gone", .now = 7};
-	request = ask(fixture, request);
-	assert_false(request->failed);
+		deliveries[i] = (struct delivery){.id = ids[i], .problem = "gone", .now = 7};
+	request->deliveries = (struct delivery_rows){deliveries, count};
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
 	return request;
 }
 
 static void test_queue_tells_and_keeps_the_message(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_restore *restored;
+	struct store_attempt *begun;
 	int64_t attempt;
 
 	open_fixture(fixture);
 	attempt = queue_one(fixture, record_one(fixture, &example));
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->record_count, 0);
-	assert_int_equal(request->delivery_count, 1);
-	assert_int_equal(request->deliveries[0].id, attempt);
-	assert_string_equal(request->deliveries[0].key, "k1");
-	assert_string_equal(request->deliveries[0].receiver, "slack");
-	assert_string_equal(request->deliveries[0].destination, "#perf");
-	assert_null(request->deliveries[0].payload);
-	assert_null(request->deliveries[0].receipt);
-	assert_int_equal(request->deliveries[0].attempts, 0);
-	assert_false(request->deliveries[0].begun);
-	assert_int_equal(request->deliveries[0].record_count, 1);
-	store_request_free(request);
-	request = parcels_request(fixture, STORE_ATTEMPT, (const int64_t[]){attempt, 99}, 2);
-	assert_int_equal(request->deliveries[0].state, DELIVERY_QUEUED);
-	assert_string_equal(request->deliveries[0].payload, "{\"text\": \"x\"}");
-	assert_int_equal(request->deliveries[0].record_count, 1);
-	assert_string_equal(request->deliveries[0].records[0].item.metric, "p99");
-	assert_null(request->deliveries[1].payload);
-	assert_int_equal(request->deliveries[1].record_count, 0);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->records.count, 0);
+	assert_int_equal(restored->deliveries.count, 1);
+	assert_int_equal(restored->deliveries.items[0].id, attempt);
+	assert_string_equal(restored->deliveries.items[0].key, "k1");
+	assert_string_equal(restored->deliveries.items[0].receiver, "slack");
+	assert_string_equal(restored->deliveries.items[0].destination, "#perf");
+	assert_null(restored->deliveries.items[0].payload);
+	assert_null(restored->deliveries.items[0].receipt);
+	assert_int_equal(restored->deliveries.items[0].attempts, 0);
+	assert_false(restored->deliveries.items[0].begun);
+	assert_int_equal(restored->deliveries.items[0].record_count, 1);
+	store_call_free(&restored->call);
+	begun = begin_attempt(fixture, attempt);
+	assert_int_equal(begun->delivery.state, DELIVERY_QUEUED);
+	assert_string_equal(begun->delivery.payload, "{\"text\": \"x\"}");
+	assert_int_equal(begun->delivery.record_count, 1);
+	assert_string_equal(begun->delivery.records[0].item.metric, "p99");
+	store_call_free(&begun->call);
+	begun = begin_attempt(fixture, 99);
+	assert_null(begun->delivery.payload);
+	assert_int_equal(begun->delivery.record_count, 0);
+	store_call_free(&begun->call);
 }
 
 /* The only parcel that is queued, after a restart. */
 static struct delivery restored_parcel(struct fixture *fixture)
 {
-	struct store_request *request;
+	struct store_restore *request;
 	struct delivery delivery;
 
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->delivery_count, 1);
-	delivery = request->deliveries[0];
-	store_request_free(request);
+	assert_int_equal(request->deliveries.count, 1);
+	delivery = request->deliveries.items[0];
+	store_call_free(&request->call);
 	return delivery;
 }
 
@@ -142,7 +153,7 @@ static void test_an_attempt_is_written_down(void **state)
 	open_fixture(fixture);
 	attempt = queue_one(fixture, record_one(fixture, &example));
 	assert_false(restored_parcel(fixture).begun);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
+	store_call_free(&begin_attempt(fixture, attempt)->call);
 	assert_true(restored_parcel(fixture).begun);
 	settle_as(
 		fixture, &(struct delivery){
@@ -154,7 +165,7 @@ static void test_an_attempt_is_written_down(void **state)
 	delivery = restored_parcel(fixture);
 	assert_false(delivery.begun);
 	assert_int_equal(delivery.not_before, 77);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
+	store_call_free(&begin_attempt(fixture, attempt)->call);
 	assert_int_equal(restored_parcel(fixture).not_before, 0);
 }
 
@@ -162,7 +173,8 @@ static void test_an_attempt_is_written_down(void **state)
 static void test_an_attempt_knows_its_thread(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
+	struct store_attempt *begun;
+	struct store_queue *queuing = store_queue_new(NULL, NULL);
 	struct delivery delivery = {.key = "k2",
 		.receiver = "slack",
 		.destination = "#perf",
@@ -172,35 +184,36 @@ static void test_an_attempt_knows_its_thread(void **state)
 
 	open_fixture(fixture);
 	settle(fixture, queue_one(fixture, record_one(fixture, &example)), DELIVERY_SENT, 1);
-	request->deliveries = &delivery;
-	request->delivery_count = 1;
-	store_request_free(ask(fixture, request));
-	request = parcels_request(fixture, STORE_ATTEMPT, &delivery.id, 1);
-	assert_string_equal(request->deliveries[0].thread_receipt, "1503435956.000247");
-	store_request_free(request);
+	queuing->deliveries.items = &delivery;
+	queuing->deliveries.count = 1;
+	ask(fixture, &queuing->call);
+	store_call_free(&queuing->call);
+	begun = begin_attempt(fixture, delivery.id);
+	assert_string_equal(begun->delivery.thread_receipt, "1503435956.000247");
+	store_call_free(&begun->call);
 }
 
 static void withdraw(struct fixture *fixture, int64_t id)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct store_record *request = store_record_new(NULL, NULL);
 	struct change_record_update update = {
 		.id = id, .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 
 	request->updates = &update;
 	request->update_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	assert_int_equal(request->retraction_count, 0);
-	store_request_free(request);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	assert_int_equal(request->retractions.count, 0);
+	store_call_free(&request->call);
 }
 
 static enum notify_state news_of(struct fixture *fixture)
 {
-	struct store_request *request = known(fixture, example.item.test);
-	enum notify_state news = request->records[0].news;
+	struct store_known *request = known(fixture, example.item.test);
+	enum notify_state news = request->records.items[0].news;
 
-	assert_int_equal(request->record_count, 1);
-	store_request_free(request);
+	assert_int_equal(request->records.count, 1);
+	store_call_free(&request->call);
 	return news;
 }
 
@@ -209,7 +222,7 @@ static enum notify_state news_of(struct fixture *fixture)
 static void test_nothing_is_left_to_tell(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_attempt *request;
 	int64_t change, deliveries[2];
 
 	open_fixture(fixture);
@@ -217,41 +230,41 @@ static void test_nothing_is_left_to_tell(void **state)
 	deliveries[0] = queue_for(fixture, change, "slack", false);
 	deliveries[1] = queue_for(fixture, change, "other", true);
 	withdraw(fixture, change);
-	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[0], 1);
-	assert_int_equal(request->deliveries[0].state, DELIVERY_ABANDONED);
-	assert_null(request->deliveries[0].payload);
-	store_request_free(request);
+	request = begin_attempt(fixture, deliveries[0]);
+	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
+	assert_null(request->delivery.payload);
+	store_call_free(&request->call);
 	assert_int_equal(news_of(fixture), NOTIFY_QUEUED);
-	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[1], 1);
-	assert_int_equal(request->deliveries[0].state, DELIVERY_ABANDONED);
-	store_request_free(request);
+	request = begin_attempt(fixture, deliveries[1]);
+	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
+	store_call_free(&request->call);
 	assert_int_equal(news_of(fixture), NOTIFY_HELD);
 }
 
 static void test_what_has_begun_is_told_and_retracted(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_attempt *begun;
+	struct store_settle *settling;
 	int64_t change, attempt;
 
 	open_fixture(fixture);
 	change = record_one(fixture, &example);
 	attempt = queue_one(fixture, change);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
+	store_call_free(&begin_attempt(fixture, attempt)->call);
 	withdraw(fixture, change);
-	request = parcels_request(fixture, STORE_ATTEMPT, &attempt, 1);
-	assert_int_equal(request->deliveries[0].state, DELIVERY_QUEUED);
-	store_request_free(request);
-	request = store_request_new(STORE_SETTLE, answered, fixture);
-	request->deliveries = &(struct delivery){
+	begun = begin_attempt(fixture, attempt);
+	assert_int_equal(begun->delivery.state, DELIVERY_QUEUED);
+	store_call_free(&begun->call);
+	settling = store_settle_new(NULL, NULL);
+	settling->delivery = (struct delivery){
 		.id = attempt, .state = DELIVERY_SENT, .key = "k1", .receipt = "15.2", .now = 9};
-	request->delivery_count = 1;
-	request = ask(fixture, request);
-	assert_int_equal(request->retraction_count, 1);
-	assert_string_equal(request->retractions[0].key, "k1");
-	assert_int_equal(request->retractions[0].record_count, 1);
-	assert_int_equal(request->retractions[0].records[0].item.id, change);
-	store_request_free(request);
+	ask(fixture, &settling->call);
+	assert_int_equal(settling->retractions.count, 1);
+	assert_string_equal(settling->retractions.items[0].key, "k1");
+	assert_int_equal(settling->retractions.items[0].record_count, 1);
+	assert_int_equal(settling->retractions.items[0].records[0].item.id, change);
+	store_call_free(&settling->call);
 }
 
 /* A message that is queued or sent is not queued again: its key says that it is the same. One that
@@ -309,7 +322,8 @@ static void test_what_the_tables_refuse(void **state)
 static void test_what_nobody_can_deliver_is_told_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_reopen *reopened;
+	struct store_restore *restored;
 	int64_t ids[3], deliveries[2];
 
 	open_fixture(fixture);
@@ -319,31 +333,31 @@ static void test_what_nobody_can_deliver_is_told_again(void **state)
 	deliveries[0] = queue_for(fixture, ids[0], "slack", true);
 	deliveries[1] = queue_for(fixture, ids[0], "slack", true);
 	queue_for(fixture, ids[1], "stdout", true);
-	request = parcels_request(fixture, STORE_REOPEN, deliveries, 2);
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->records[0].item.id, ids[0]);
-	assert_int_equal(request->records[0].news, NOTIFY_PENDING);
-	assert_string_equal(request->records[0].series, example.series);
-	assert_int_equal(request->records[0].told.count, 1);
-	assert_string_equal(request->records[0].told.items[0], "stdout");
-	assert_int_equal(request->records[0].told_stored, 1);
-	store_request_free(request);
+	reopened = give_up(fixture, deliveries, 2);
+	assert_int_equal(reopened->records.count, 1);
+	assert_int_equal(reopened->records.items[0].item.id, ids[0]);
+	assert_int_equal(reopened->records.items[0].news, NOTIFY_PENDING);
+	assert_string_equal(reopened->records.items[0].series, example.series);
+	assert_int_equal(reopened->records.items[0].told.count, 1);
+	assert_string_equal(reopened->records.items[0].told.items[0], "stdout");
+	assert_int_equal(reopened->records.items[0].told_stored, 1);
+	store_call_free(&reopened->call);
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->delivery_count, 2);
-	assert_int_equal(request->record_count, 2);
-	assert_int_equal(request->records[0].item.id, ids[0]);
-	assert_int_equal(request->records[0].told.count, 1);
-	assert_string_equal(request->records[0].told.items[0], "stdout");
-	assert_int_equal(request->records[1].item.id, ids[2]);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->deliveries.count, 2);
+	assert_int_equal(restored->records.count, 2);
+	assert_int_equal(restored->records.items[0].item.id, ids[0]);
+	assert_int_equal(restored->records.items[0].told.count, 1);
+	assert_string_equal(restored->records.items[0].told.items[0], "stdout");
+	assert_int_equal(restored->records.items[1].item.id, ids[2]);
+	store_call_free(&restored->call);
 }
 
 /* A change that not all receivers have in the outbox is still pending, and who has it is known. */
 static void test_half_told_is_pending(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_restore *request;
 	int64_t ids[3];
 
 	open_fixture(fixture);
@@ -354,21 +368,21 @@ static void test_half_told_is_pending(void **state)
 	queue_for(fixture, ids[2], "stdout", true);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->delivery_count, 3);
-	assert_int_equal(request->record_count, 2);
-	assert_int_equal(request->records[0].told.count, 0);
-	assert_int_equal(request->records[1].item.id, ids[1]);
-	assert_int_equal(request->records[1].told.count, 2);
-	assert_int_equal(request->records[1].told_stored, 2);
-	assert_string_equal(request->records[1].told.items[0], "mail");
-	assert_string_equal(request->records[1].told.items[1], "stdout");
-	store_request_free(request);
+	assert_int_equal(request->deliveries.count, 3);
+	assert_int_equal(request->records.count, 2);
+	assert_int_equal(request->records.items[0].told.count, 0);
+	assert_int_equal(request->records.items[1].item.id, ids[1]);
+	assert_int_equal(request->records.items[1].told.count, 2);
+	assert_int_equal(request->records.items[1].told_stored, 2);
+	assert_string_equal(request->records.items[1].told.items[0], "mail");
+	assert_string_equal(request->records.items[1].told.items[1], "stdout");
+	store_call_free(&request->call);
 }
 
 static void test_settled_is_not_sent_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_restore *request;
 	int64_t attempt;
 
 	open_fixture(fixture);
@@ -376,25 +390,25 @@ static void test_settled_is_not_sent_again(void **state)
 	settle(fixture, attempt, DELIVERY_QUEUED, 3);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->delivery_count, 1);
-	assert_int_equal(request->deliveries[0].attempts, 3);
-	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");
-	store_request_free(request);
+	assert_int_equal(request->deliveries.count, 1);
+	assert_int_equal(request->deliveries.items[0].attempts, 3);
+	assert_string_equal(request->deliveries.items[0].receipt, "1503435956.000247");
+	store_call_free(&request->call);
 	settle(fixture, attempt, DELIVERY_SENT, 4);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->delivery_count, 0);
-	store_request_free(request);
+	assert_int_equal(request->deliveries.count, 0);
+	store_call_free(&request->call);
 }
 
 static void prune(struct fixture *fixture, int64_t before)
 {
-	struct store_request *request = store_request_new(STORE_PRUNE, answered, fixture);
+	struct store_prune *request = store_prune_new(NULL, NULL);
 
 	request->before = before;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	store_call_free(&request->call);
 }
 
 /* What waits is never forgotten, what is settled only after its time; what was found stays. */
@@ -421,7 +435,8 @@ static void test_known_is_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record other = example, later = example;
-	struct store_request *request;
+	struct store_known *of_test;
+	struct store_record *recording;
 	struct change_record_update update = {.state = CHANGE_WITHDRAWN, .time = 77, .now = 1};
 
 	open_fixture(fixture);
@@ -431,32 +446,33 @@ static void test_known_is_of_one_test(void **state)
 	record_one(fixture, &example);
 	record_one(fixture, &other);
 	update.id = record_one(fixture, &later);
-	request = known(fixture, "db.read");
-	assert_int_equal(request->record_count, 2);
-	assert_string_equal(request->records[0].series, "p50");
-	assert_int_equal(request->records[0].sign, -1);
-	assert_string_equal(request->records[1].series, example.series);
-	store_request_free(request);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.count, 2);
+	assert_string_equal(of_test->records.items[0].series, "p50");
+	assert_int_equal(of_test->records.items[0].sign, -1);
+	assert_string_equal(of_test->records.items[1].series, example.series);
+	store_call_free(&of_test->call);
 
-	request = store_request_new(STORE_RECORD, answered, fixture);
-	request->updates = &update;
-	request->update_count = 1;
-	store_request_free(ask(fixture, request));
-	request = known(fixture, "db.read");
-	assert_int_equal(request->records[0].state, CHANGE_WITHDRAWN);
-	assert_int_equal(request->records[0].item.time, 77);
-	assert_int_equal(request->records[1].state, CHANGE_CONFIRMED);
-	store_request_free(request);
-	request = known(fixture, "nothing' OR 1=1 --");
-	assert_int_equal(request->record_count, 0);
-	store_request_free(request);
+	recording = store_record_new(NULL, NULL);
+	recording->updates = &update;
+	recording->update_count = 1;
+	ask(fixture, &recording->call);
+	store_call_free(&recording->call);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.items[0].state, CHANGE_WITHDRAWN);
+	assert_int_equal(of_test->records.items[0].item.time, 77);
+	assert_int_equal(of_test->records.items[1].state, CHANGE_CONFIRMED);
+	store_call_free(&of_test->call);
+	of_test = known(fixture, "nothing' OR 1=1 --");
+	assert_int_equal(of_test->records.count, 0);
+	store_call_free(&of_test->call);
 }
 
 static void test_numbers_that_are_none(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record record = example;
-	struct store_request *request;
+	struct store_restore *request;
 
 	record.item.change.pvalue = (double)NAN;
 	record.item.change.mean_after = HUGE_VAL;
@@ -464,12 +480,12 @@ static void test_numbers_that_are_none(void **state)
 	open_fixture(fixture);
 	record_one(fixture, &record);
 	request = restore(fixture);
-	assert_true(isnan(request->records[0].item.change.pvalue));
-	assert_true(isinf(request->records[0].item.change.mean_after));
-	assert_true(isnan(request->records[0].item.change.size));
-	assert_true(isnan(request->records[0].item.slope));
-	assert_true(request->records[0].item.change.level_after == 3);
-	store_request_free(request);
+	assert_true(isnan(request->records.items[0].item.change.pvalue));
+	assert_true(isinf(request->records.items[0].item.change.mean_after));
+	assert_true(isnan(request->records.items[0].item.change.size));
+	assert_true(isnan(request->records.items[0].item.slope));
+	assert_true(request->records.items[0].item.change.level_after == 3);
+	store_call_free(&request->call);
 }
 
 /* A request that breaks a rule of the schema fails alone, though it was committed together with
@@ -478,30 +494,31 @@ static void test_bad_request_fails_alone(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record good = example, bad = example;
-	struct store_request *requests[3], *request;
+	struct store_record *requests[3];
+	struct store_restore *request;
 
 	bad.series = NULL;
 	open_fixture(fixture);
 	for (int i = 0; i < 3; i++) {
-		requests[i] = store_request_new(STORE_RECORD, answered, fixture);
-		requests[i]->records = arena_alloc(requests[i]->arena, sizeof good);
-		requests[i]->records[0] = i == 1 ? bad : good;
-		requests[i]->record_count = 1;
+		requests[i] = store_record_new(NULL, NULL);
+		requests[i]->records.items = arena_alloc(requests[i]->call.arena, sizeof good);
+		requests[i]->records.items[0] = i == 1 ? bad : good;
+		requests[i]->records.count = 1;
 	}
 	for (int i = 0; i < 3; i++)
-		store_submit(fixture->store, requests[i]);
+		submit(fixture, &requests[i]->call);
 	while (fixture->answers < 3)
 		run_one(&fixture->loop);
-	assert_false(requests[0]->failed);
-	assert_true(requests[1]->failed);
-	assert_int_equal(requests[1]->error.kind, ERROR_STATE);
-	assert_non_null(strstr(requests[1]->error.text, "NOT NULL"));
-	assert_false(requests[2]->failed);
+	assert_false(requests[0]->call.failed);
+	assert_true(requests[1]->call.failed);
+	assert_int_equal(requests[1]->call.error.kind, ERROR_STATE);
+	assert_non_null(strstr(requests[1]->call.error.text, "NOT NULL"));
+	assert_false(requests[2]->call.failed);
 	for (int i = 0; i < 3; i++)
-		store_request_free(requests[i]);
+		store_call_free(&requests[i]->call);
 	request = restore(fixture);
-	assert_int_equal(request->record_count, 2);
-	store_request_free(request);
+	assert_int_equal(request->records.count, 2);
+	store_call_free(&request->call);
 }
 
 static void test_close_answers_what_waits(void **state)
@@ -510,13 +527,13 @@ static void test_close_answers_what_waits(void **state)
 
 	open_fixture(fixture);
 	for (int i = 0; i < 20; i++)
-		store_submit(fixture->store, store_request_new(STORE_RESTORE, answered, fixture));
+		submit(fixture, &store_restore_new(NULL, NULL)->call);
 	store_close(fixture->store);
 	fixture->store = NULL;
 	for (int i = 0; i < 20; i++) {
 		run_one(&fixture->loop);
 		assert_false(fixture->answer->failed);
-		store_request_free(fixture->answer);
+		store_call_free(fixture->answer);
 	}
 	assert_int_equal(fixture->answers, 20);
 }
@@ -838,13 +855,13 @@ static void test_path_that_cannot_be(void **state)
 
 static void probe(struct fixture *fixture, const char *problem)
 {
-	struct store_request *request =
-		ask(fixture, store_request_new(STORE_PROBE, answered, fixture));
+	struct store_call *call = store_probe_new();
 
-	assert_int_equal(request->failed, problem != NULL);
+	ask(fixture, call);
+	assert_int_equal(call->failed, problem != NULL);
 	if (problem)
-		assert_non_null(strstr(request->error.text, problem));
-	store_request_free(request);
+		assert_non_null(strstr(call->error.text, problem));
+	store_call_free(call);
 }
 
 /* A file that somebody takes away or replaces is not written to, as that would be lost. */
@@ -959,7 +976,7 @@ static void test_read_only_folder(void **state)
 static void test_full_disk_fails_and_recovers(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_record *request;
 	char filler[160], block[4096] = {0};
 	struct change_record big = example;
 	char *name;
@@ -976,13 +993,13 @@ static void test_full_disk_fails_and_recovers(void **state)
 	name = calloc(1, 200001);
 	memset(name, 'n', 200000);
 	big.item.metric = name;
-	request = store_request_new(STORE_RECORD, answered, fixture);
-	request->records = &big;
-	request->record_count = 1;
-	request = ask(fixture, request);
-	assert_true(request->failed);
-	assert_non_null(strstr(request->error.text, "full"));
-	store_request_free(request);
+	request = store_record_new(NULL, NULL);
+	request->records.items = &big;
+	request->records.count = 1;
+	ask(fixture, &request->call);
+	assert_true(request->call.failed);
+	assert_non_null(strstr(request->call.error.text, "full"));
+	store_call_free(&request->call);
 	assert_int_equal(unlink(filler), 0);
 	record_one(fixture, &big);
 	free(name);
@@ -995,7 +1012,7 @@ static void test_full_disk_fails_and_recovers(void **state)
 static void test_kill_keeps_what_was_answered(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_restore *request;
 	int status;
 	pid_t child = fork();
 
@@ -1010,8 +1027,8 @@ static void test_kill_keeps_what_was_answered(void **state)
 	assert_true(WIFSIGNALED(status));
 	open_fixture(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->record_count, 10);
-	store_request_free(request);
+	assert_int_equal(request->records.count, 10);
+	store_call_free(&request->call);
 }
 
 int main(void)

@@ -10,36 +10,23 @@
 #include "agent/store/sqlite/schema.h"
 #include "tests/unit/store_talk.h"
 
-static struct store_request *new_request(struct fixture *fixture, enum store_kind kind)
-{
-	return store_request_new(kind, answered, fixture);
-}
-
-static void done(struct fixture *fixture, struct store_request *request)
-{
-	request = ask(fixture, request);
-	if (request->failed)
-		fail_msg("%s", request->error.text);
-	store_request_free(request);
-}
-
 static void update(struct fixture *fixture, struct change_record_update update)
 {
-	struct store_request *request = new_request(fixture, STORE_RECORD);
+	struct store_record *request = store_record_new(NULL, NULL);
 
 	request->updates = &update;
 	request->update_count = 1;
-	done(fixture, request);
+	done(fixture, &request->call);
 }
 
-static struct store_request *list(struct fixture *fixture, struct change_filter filter)
+static struct store_list *list(struct fixture *fixture, struct change_filter filter)
 {
-	struct store_request *request = new_request(fixture, STORE_LIST);
+	struct store_list *request = store_list_new(NULL, NULL);
 
 	request->filter = filter;
-	request = ask(fixture, request);
-	if (request->failed)
-		fail_msg("%s", request->error.text);
+	ask(fixture, &request->call);
+	if (request->call.failed)
+		fail_msg("%s", request->call.error.text);
 	return request;
 }
 
@@ -73,7 +60,7 @@ static void check_event(
 static void test_history_tells_what_happened(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_list *request;
 	const struct event *events;
 	int64_t id, found = example.first_seen, time = example.item.time;
 
@@ -88,26 +75,26 @@ static void test_history_tells_what_happened(void **state)
 	settle(fixture, 1, DELIVERY_SENT, 2);
 	reopen(fixture);
 	request = list(fixture, (struct change_filter){0});
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->records[0].event_count, 5);
-	events = request->records[0].events;
+	assert_int_equal(request->records.count, 1);
+	assert_int_equal(request->records.items[0].event_count, 5);
+	events = request->records.items[0].events;
 	check_event(&events[0], EVENT_FOUND, found, time + 1);
 	check_event(&events[1], EVENT_MOVED, 20, time + 1);
 	check_event(&events[2], EVENT_WITHDRAWN, 22, time + 1);
 	check_event(&events[3], EVENT_RETURNED, 24, time + 2);
 	check_event(&events[4], EVENT_ANNOUNCED, 9, time + 2);
-	assert_int_equal(request->records[0].state, CHANGE_MOVED);
-	assert_int_equal(request->records[0].news, NOTIFY_QUEUED);
-	assert_int_equal(request->records[0].updated, 24);
+	assert_int_equal(request->records.items[0].state, CHANGE_MOVED);
+	assert_int_equal(request->records.items[0].news, NOTIFY_QUEUED);
+	assert_int_equal(request->records.items[0].updated, 24);
 	assert_false(request->more);
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 /* A change that moves to and fro for ever does not fill the disk; what was said is kept. */
 static void test_history_is_bounded(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_list *request;
 	int64_t id;
 
 	open_fixture(fixture);
@@ -116,10 +103,10 @@ static void test_history_is_bounded(void **state)
 	for (int64_t i = 1; i <= 200; i++)
 		update(fixture, (struct change_record_update){id, i, i, .state = CHANGE_MOVED});
 	request = list(fixture, (struct change_filter){0});
-	assert_int_equal(request->records[0].event_count, 52);
-	assert_int_equal(request->records[0].events[1].kind, EVENT_ANNOUNCED);
-	check_event(&request->records[0].events[51], EVENT_MOVED, 200, 200);
-	store_request_free(request);
+	assert_int_equal(request->records.items[0].event_count, 52);
+	assert_int_equal(request->records.items[0].events[1].kind, EVENT_ANNOUNCED);
+	check_event(&request->records.items[0].events[51], EVENT_MOVED, 200, 200);
+	store_call_free(&request->call);
 
 	/* All that is too old goes, not just the next one. */
 	database_with(fixture, "UPDATE history SET number = number + 1000 WHERE number > 190");
@@ -130,13 +117,13 @@ static void test_history_is_bounded(void **state)
 static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t moved,
 	int64_t withdrawn, int64_t candidates)
 {
-	struct store_request *request = restore(fixture);
+	struct store_restore *request = restore(fixture);
 
-	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], confirmed);
-	assert_int_equal(request->state_counts[CHANGE_MOVED], moved);
-	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], withdrawn);
-	assert_int_equal(request->state_counts[CHANGE_CANDIDATE], candidates);
-	store_request_free(request);
+	assert_int_equal(request->counts.states[CHANGE_CONFIRMED], confirmed);
+	assert_int_equal(request->counts.states[CHANGE_MOVED], moved);
+	assert_int_equal(request->counts.states[CHANGE_WITHDRAWN], withdrawn);
+	assert_int_equal(request->counts.states[CHANGE_CANDIDATE], candidates);
+	store_call_free(&request->call);
 }
 
 /* A candidate is not to be told; one that is believed is, with its numbers of then. */
@@ -144,7 +131,10 @@ static void test_candidate_is_believed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record confirmed = example;
-	struct store_request *request;
+	struct store_known *of_test;
+	struct store_record *recording;
+	struct store_restore *restored;
+	struct store_list *listed;
 
 	confirmed.state = CHANGE_CANDIDATE;
 	confirmed.news = NOTIFY_HELD;
@@ -152,16 +142,16 @@ static void test_candidate_is_believed(void **state)
 	open_fixture(fixture);
 	confirmed.item.id = record_one(fixture, &confirmed);
 	check_counts(fixture, 0, 0, 0, 1);
-	request = known(fixture, "db.read");
-	assert_int_equal(request->records[0].runs, 1);
-	assert_int_equal(request->records[0].first_seen, example.first_seen);
-	assert_int_equal(request->records[0].news, NOTIFY_HELD);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.items[0].runs, 1);
+	assert_int_equal(of_test->records.items[0].first_seen, example.first_seen);
+	assert_int_equal(of_test->records.items[0].news, NOTIFY_HELD);
 	assert_int_equal(
-		request->records[0].item.change.count_after, example.item.change.count_after);
-	store_request_free(request);
+		of_test->records.items[0].item.change.count_after, example.item.change.count_after);
+	store_call_free(&of_test->call);
 	update(fixture, (struct change_record_update){confirmed.item.id, example.item.time, 30,
 				.state = CHANGE_CANDIDATE, .runs = 2});
-	request = new_request(fixture, STORE_RECORD);
+	recording = store_record_new(NULL, NULL);
 	confirmed.confirmed = true;
 	confirmed.state = CHANGE_CONFIRMED;
 	confirmed.news = NOTIFY_PENDING;
@@ -171,23 +161,23 @@ static void test_candidate_is_believed(void **state)
 	confirmed.item.change.mean_after = 99;
 	confirmed.item.members = 1336;
 	confirmed.item.shared = "96% renderer=gpu";
-	request->records = &confirmed;
-	request->record_count = 1;
-	done(fixture, request);
+	recording->records.items = &confirmed;
+	recording->records.count = 1;
+	done(fixture, &recording->call);
 	check_counts(fixture, 1, 0, 0, 0);
-	request = restore(fixture);
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->records[0].item.id, confirmed.item.id);
-	assert_int_equal(request->records[0].runs, 3);
-	assert_int_equal(request->records[0].first_seen, example.first_seen);
-	assert_true(request->records[0].item.change.mean_after == 99);
-	assert_int_equal(request->records[0].item.members, 1336);
-	assert_string_equal(request->records[0].item.shared, "96% renderer=gpu");
-	store_request_free(request);
-	request = list(fixture, (struct change_filter){0});
-	assert_int_equal(request->records[0].event_count, 2);
-	check_event(&request->records[0].events[1], EVENT_CONFIRMED, 40, example.item.time);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->records.count, 1);
+	assert_int_equal(restored->records.items[0].item.id, confirmed.item.id);
+	assert_int_equal(restored->records.items[0].runs, 3);
+	assert_int_equal(restored->records.items[0].first_seen, example.first_seen);
+	assert_true(restored->records.items[0].item.change.mean_after == 99);
+	assert_int_equal(restored->records.items[0].item.members, 1336);
+	assert_string_equal(restored->records.items[0].item.shared, "96% renderer=gpu");
+	store_call_free(&restored->call);
+	listed = list(fixture, (struct change_filter){0});
+	assert_int_equal(listed->records.items[0].event_count, 2);
+	check_event(&listed->records.items[0].events[1], EVENT_CONFIRMED, 40, example.item.time);
+	store_call_free(&listed->call);
 }
 
 /* What was withdrawn before anybody was told is news when it returns, what some were told is not;
@@ -200,7 +190,8 @@ static void test_withdrawn_while_pending(void **state)
 	static const enum notify_state after[] = {
 		NOTIFY_HELD, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
 	struct change_record silent = example;
-	struct store_request *request;
+	struct store_known *of_test;
+	struct store_restore *restored;
 	int64_t ids[4];
 
 	silent.news = NOTIFY_SILENT;
@@ -213,21 +204,21 @@ static void test_withdrawn_while_pending(void **state)
 		withdrawal.id = ids[i];
 		update(fixture, withdrawal);
 	}
-	request = known(fixture, "db.read");
-	assert_int_equal(request->record_count, 4);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.count, 4);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(request->records[i].news, after[i]);
-	store_request_free(request);
-	request = restore(fixture);
-	assert_int_equal(request->record_count, 0);
-	store_request_free(request);
+		assert_int_equal(of_test->records.items[i].news, after[i]);
+	store_call_free(&of_test->call);
+	restored = restore(fixture);
+	assert_int_equal(restored->records.count, 0);
+	store_call_free(&restored->call);
 }
 
-static const struct change_record *record_of(const struct store_request *request, int64_t id)
+static const struct change_record *record_of(struct record_rows records, int64_t id)
 {
-	for (size_t i = 0; i < request->record_count; i++)
-		if (request->records[i].item.id == id)
-			return &request->records[i];
+	for (size_t i = 0; i < records.count; i++)
+		if (records.items[i].item.id == id)
+			return &records.items[i];
 	fail_msg("change %lld is not there", (long long)id);
 	return NULL;
 }
@@ -253,18 +244,20 @@ static void recover(struct fixture *fixture, int64_t id, bool silent)
 			.over = {example.item.time + 5000, 1.75}, .silent = silent});
 }
 
-static struct store_request *recovered(struct fixture *fixture, size_t count)
+static struct store_recovered *recovered(struct fixture *fixture, size_t count)
 {
-	struct store_request *request;
+	struct store_restore *restored;
+	struct store_recovered *over;
 
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->recoveries, count);
-	store_request_free(request);
-	request = ask(fixture, new_request(fixture, STORE_RECOVERED));
-	assert_false(request->failed);
-	assert_int_equal(request->record_count, count);
-	return request;
+	restored = restore(fixture);
+	assert_int_equal(restored->counts.recoveries, count);
+	store_call_free(&restored->call);
+	over = store_recovered_new(NULL, NULL);
+	ask(fixture, &over->call);
+	assert_false(over->call.failed);
+	assert_int_equal(over->records.count, count);
+	return over;
 }
 
 /* That a change is over is to be told to those who were told of it, and until it is. */
@@ -273,64 +266,67 @@ static void test_recovery_is_to_be_told(void **state)
 	static const enum notify_state after[] = {
 		NOTIFY_HELD, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_SILENT};
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_known *of_test;
+	struct store_recovered *over;
+	struct store_list *listed;
 	int64_t ids[5];
 
 	record_kinds(fixture, ids);
 	for (int i = 0; i < 5; i++)
 		recover(fixture, ids[i], false);
-	request = known(fixture, "db.read");
+	of_test = known(fixture, "db.read");
 	for (int i = 0; i < 5; i++) {
-		assert_int_equal(record_of(request, ids[i])->state, CHANGE_RECOVERED);
-		assert_int_equal(record_of(request, ids[i])->news, after[i]);
+		assert_int_equal(record_of(of_test->records, ids[i])->state, CHANGE_RECOVERED);
+		assert_int_equal(record_of(of_test->records, ids[i])->news, after[i]);
 	}
-	store_request_free(request);
-	request = recovered(fixture, 3);
-	assert_int_equal(request->recent_count, 3);
+	store_call_free(&of_test->call);
+	over = recovered(fixture, 3);
+	assert_int_equal(over->messages.count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		const struct change_record *record = &request->records[i];
+		const struct change_record *record = &over->records.items[i];
 
 		assert_int_equal(record->item.id, ids[i + 1]);
 		assert_int_equal(record->item.over.time, example.item.time + 5000);
 		assert_true(record->item.over.level == 1.75);
-		assert_ptr_equal(request->recent[i].records, record);
-		assert_int_equal(request->recent[i].key[1], '1' + (int)i);
-		assert_string_equal(request->recent[i].receiver, "slack");
+		assert_ptr_equal(over->messages.items[i].records, record);
+		assert_int_equal(over->messages.items[i].key[1], '1' + (int)i);
+		assert_string_equal(over->messages.items[i].receiver, "slack");
 	}
-	store_request_free(request);
+	store_call_free(&over->call);
 	for (int i = 1; i < 4; i++)
 		queue_one(fixture, ids[i]);
-	store_request_free(recovered(fixture, 0));
-	request = list(fixture, (struct change_filter){.states = 1U << CHANGE_RECOVERED});
-	assert_int_equal(request->record_count, 5);
-	assert_int_equal(request->records[4].event_count, 2);
-	check_event(&request->records[4].events[1], EVENT_RECOVERED, 30, example.item.time);
-	store_request_free(request);
+	store_call_free(&recovered(fixture, 0)->call);
+	listed = list(fixture, (struct change_filter){.states = 1U << CHANGE_RECOVERED});
+	assert_int_equal(listed->records.count, 5);
+	assert_int_equal(listed->records.items[4].event_count, 2);
+	check_event(&listed->records.items[4].events[1], EVENT_RECOVERED, 30, example.item.time);
+	store_call_free(&listed->call);
 	recover(fixture, ids[2], false);
-	store_request_free(recovered(fixture, 0));
+	store_call_free(&recovered(fixture, 0)->call);
 }
 
 /* Messages that are forgotten leave in the history whom they told. */
 static void test_recovery_of_what_was_told_long_ago(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_prune *pruning;
+	struct store_recovered *over;
 	int64_t ids[5];
 
 	record_kinds(fixture, ids);
 	recover(fixture, ids[1], true);
 	recover(fixture, ids[4], true);
-	request = new_request(fixture, STORE_PRUNE);
-	request->before = 100;
-	done(fixture, request);
+	pruning = store_prune_new(NULL, NULL);
+	pruning->before = 100;
+	done(fixture, &pruning->call);
 	recover(fixture, ids[2], false);
-	request = recovered(fixture, 1);
-	assert_int_equal(request->records[0].item.id, ids[2]);
-	assert_int_equal(request->recent_count, 1);
-	assert_string_equal(request->recent[0].key, "");
-	assert_string_equal(request->recent[0].receiver, "slack");
-	assert_string_equal(request->recent[0].destination, "#perf");
-	store_request_free(request);
+	over = recovered(fixture, 1);
+	assert_int_equal(over->records.items[0].item.id, ids[2]);
+	assert_int_equal(over->messages.count, 1);
+	assert_string_equal(over->messages.items[0].key, "");
+	assert_string_equal(over->messages.items[0].receiver, "slack");
+	assert_string_equal(over->messages.items[0].destination, "#perf");
+	store_call_free(&over->call);
 }
 
 /* Its message was on the way to the outbox when it recovered: then it is told, and its end, too. */
@@ -342,16 +338,17 @@ static void test_recovery_meets_its_message(void **state)
 	open_fixture(fixture);
 	id = record_one(fixture, &example);
 	recover(fixture, id, false);
-	store_request_free(recovered(fixture, 0));
+	store_call_free(&recovered(fixture, 0)->call);
 	queue_one(fixture, id);
-	store_request_free(recovered(fixture, 1));
+	store_call_free(&recovered(fixture, 1)->call);
 }
 
 static void test_update_renews_numbers(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announcement item = example.item;
-	struct store_request *request;
+	struct store_restore *restored;
+	struct store_known *of_test;
 	int64_t id;
 
 	open_fixture(fixture);
@@ -363,41 +360,41 @@ static void test_update_renews_numbers(void **state)
 	item.place_commit_after = "b4";
 	update(fixture, (struct change_record_update){id, example.item.time, 50,
 				.state = CHANGE_CONFIRMED, .runs = 7, .item = &item});
-	request = restore(fixture);
-	assert_true(request->records[0].item.change.pvalue == 0.25);
-	assert_null(request->records[0].item.commit_after);
-	assert_string_equal(request->records[0].item.commit_before, "a1");
-	assert_int_equal(request->records[0].runs, 7);
-	assert_true(request->records[0].item.change.level_after == 4);
-	assert_int_equal(request->records[0].item.place_to, item.place_to);
-	assert_string_equal(request->records[0].item.place_commit_after, "b4");
-	store_request_free(request);
-	request = known(fixture, "db.read");
-	assert_int_equal(request->records[0].item.change.kind, CHANGE_TREND);
-	assert_true(request->records[0].item.change.level_before == 1.25);
-	assert_true(request->records[0].item.change.level_after == 4);
-	assert_int_equal(request->records[0].item.place_from, item.place_from);
-	assert_int_equal(request->records[0].item.place_to, item.place_to);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_true(restored->records.items[0].item.change.pvalue == 0.25);
+	assert_null(restored->records.items[0].item.commit_after);
+	assert_string_equal(restored->records.items[0].item.commit_before, "a1");
+	assert_int_equal(restored->records.items[0].runs, 7);
+	assert_true(restored->records.items[0].item.change.level_after == 4);
+	assert_int_equal(restored->records.items[0].item.place_to, item.place_to);
+	assert_string_equal(restored->records.items[0].item.place_commit_after, "b4");
+	store_call_free(&restored->call);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.items[0].item.change.kind, CHANGE_TREND);
+	assert_true(of_test->records.items[0].item.change.level_before == 1.25);
+	assert_true(of_test->records.items[0].item.change.level_after == 4);
+	assert_int_equal(of_test->records.items[0].item.place_from, item.place_from);
+	assert_int_equal(of_test->records.items[0].item.place_to, item.place_to);
+	store_call_free(&of_test->call);
 	update(fixture, (struct change_record_update){
 				id, example.item.time, 60, .state = CHANGE_CONFIRMED});
-	request = restore(fixture);
-	assert_int_equal(request->records[0].runs, 7);
-	assert_true(request->records[0].item.change.pvalue == 0.25);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->records.items[0].runs, 7);
+	assert_true(restored->records.items[0].item.change.pvalue == 0.25);
+	store_call_free(&restored->call);
 }
 
 static void check_list(struct fixture *fixture, struct change_filter filter, const char *expected)
 {
-	struct store_request *request = list(fixture, filter);
+	struct store_list *request = list(fixture, filter);
 	char ids[200] = "";
 
-	for (size_t i = 0; i < request->record_count; i++)
-		sprintf(ids + strlen(ids), "%d ", (int)request->records[i].item.id);
+	for (size_t i = 0; i < request->records.count; i++)
+		sprintf(ids + strlen(ids), "%d ", (int)request->records.items[i].item.id);
 	if (request->more)
 		strcat(ids, "...");
 	assert_string_equal(ids, expected);
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 static void test_list_gives_what_is_asked_for(void **state)
@@ -450,10 +447,11 @@ struct gate {
 	bool closed;
 };
 
-static void post_through_gate(void *context, store_call *call, store_call *drop, void *request)
+static void post_through_gate(
+	void *context, void (*call)(void *argument), void (*drop)(void *argument), void *request)
 {
 	struct gate *gate = context;
-	struct store_request *answer = request;
+	struct store_call *answer = request;
 
 	if (answer->kind == STORE_LIST && gate->closed) {
 		sem_post(&gate->arrived);
@@ -480,9 +478,9 @@ static void test_lists_hold_nothing_up(void **state)
 	sem_init(&gate.open, 0, 0);
 	fixture->store = store_open(fixture->path, post_through_gate, &gate, &error);
 	assert_non_null(fixture->store);
-	store_submit(fixture->store, new_request(fixture, STORE_LIST));
+	submit(fixture, &store_list_new(NULL, NULL)->call);
 	sem_wait(&gate.arrived);
-	store_submit(fixture->store, new_request(fixture, STORE_PROBE));
+	submit(fixture, store_probe_new());
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += 60;
 	pthread_mutex_lock(&fixture->loop.mutex);
@@ -494,11 +492,11 @@ static void test_lists_hold_nothing_up(void **state)
 	sem_post(&gate.open);
 	wait_for_answer(fixture, 1);
 	assert_int_equal(fixture->answer->kind, STORE_PROBE);
-	store_request_free(fixture->answer);
+	store_call_free(fixture->answer);
 	wait_for_answer(fixture, 2);
 	assert_int_equal(fixture->answer->kind, STORE_LIST);
 	assert_false(fixture->answer->failed);
-	store_request_free(fixture->answer);
+	store_call_free(fixture->answer);
 	sem_destroy(&gate.arrived);
 	sem_destroy(&gate.open);
 }
@@ -506,40 +504,41 @@ static void test_lists_hold_nothing_up(void **state)
 static void test_marks_are_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_record *recording;
+	struct store_checkpoints *places;
 	struct series_checkpoint marks[] = {
 		{"p99", "", 10, 20, 3, 15}, {"p50", "dev", 11, 21, 0, 0}};
 
 	open_fixture(fixture);
 	for (int64_t i = 0; i < 2; i++) {
-		request = new_request(fixture, STORE_RECORD);
-		request->test = "db.read";
-		request->marks = marks;
-		request->mark_count = 2;
-		done(fixture, request);
+		recording = store_record_new(NULL, NULL);
+		recording->test = "db.read";
+		recording->checkpoints.items = marks;
+		recording->checkpoints.count = 2;
+		done(fixture, &recording->call);
 		marks[0].last_point = 120;
 		marks[0].anchor = 110;
 	}
 	reopen(fixture);
-	request = new_request(fixture, STORE_MARKS);
-	request->test = "db.read";
-	request = ask(fixture, request);
-	assert_int_equal(request->mark_count, 2);
-	assert_string_equal(request->marks[0].series, "p50");
-	assert_string_equal(request->marks[0].branch, "dev");
-	assert_int_equal(request->marks[0].anchor, 11);
-	assert_int_equal(request->marks[0].last_point, 21);
-	assert_string_equal(request->marks[1].series, "p99");
-	assert_int_equal(request->marks[1].anchor, 110);
-	assert_int_equal(request->marks[1].last_point, 120);
-	assert_int_equal(request->marks[1].revision, 3);
-	assert_int_equal(request->marks[1].revised, 15);
-	store_request_free(request);
-	request = new_request(fixture, STORE_MARKS);
-	request->test = "db";
-	request = ask(fixture, request);
-	assert_int_equal(request->mark_count, 0);
-	store_request_free(request);
+	places = store_checkpoints_new(NULL, NULL);
+	places->test = "db.read";
+	ask(fixture, &places->call);
+	assert_int_equal(places->checkpoints.count, 2);
+	assert_string_equal(places->checkpoints.items[0].series, "p50");
+	assert_string_equal(places->checkpoints.items[0].branch, "dev");
+	assert_int_equal(places->checkpoints.items[0].anchor, 11);
+	assert_int_equal(places->checkpoints.items[0].last_point, 21);
+	assert_string_equal(places->checkpoints.items[1].series, "p99");
+	assert_int_equal(places->checkpoints.items[1].anchor, 110);
+	assert_int_equal(places->checkpoints.items[1].last_point, 120);
+	assert_int_equal(places->checkpoints.items[1].revision, 3);
+	assert_int_equal(places->checkpoints.items[1].revised, 15);
+	store_call_free(&places->call);
+	places = store_checkpoints_new(NULL, NULL);
+	places->test = "db";
+	ask(fixture, &places->call);
+	assert_int_equal(places->checkpoints.count, 0);
+	store_call_free(&places->call);
 }
 
 static void test_moments_and_vanished_series(void **state)
@@ -548,41 +547,42 @@ static void test_moments_and_vanished_series(void **state)
 	struct store_moment moments[] = {{"stale", 5}, {"series a", 6}};
 	struct vanished vanished[] = {{.test = "a", .series = "x", .ended = 7},
 		{.test = "a", .series = "y", .ended = 8}, {.test = "b", .series = "x", .ended = 9}};
-	struct store_request *request;
+	struct store_queue *queuing;
+	struct store_restore *restored;
 
 	open_fixture(fixture);
 	for (int round = 0; round < 2; round++) {
-		request = new_request(fixture, round ? STORE_QUEUE : STORE_CONDITION);
-		request->moments = moments;
-		request->moment_count = 2;
-		request->vanished = vanished;
-		request->vanished_count = 3;
-		done(fixture, request);
+		queuing = store_queue_new(NULL, NULL);
+		queuing->health.moments = moments;
+		queuing->health.moment_count = 2;
+		queuing->health.vanished = vanished;
+		queuing->health.vanished_count = 3;
+		done(fixture, &queuing->call);
 		moments[1].time = 60;
 		vanished[0].back = vanished[2].back = true;
 	}
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->moment_count, 2);
+	restored = restore(fixture);
+	assert_int_equal(restored->health.moment_count, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(request->moments[i].time,
-			strcmp(request->moments[i].name, "stale") == 0 ? 5 : 60);
-	assert_int_equal(request->vanished_count, 1);
-	assert_string_equal(request->vanished[0].test, "a");
-	assert_string_equal(request->vanished[0].series, "y");
-	assert_int_equal(request->vanished[0].ended, 8);
-	store_request_free(request);
+		assert_int_equal(restored->health.moments[i].time,
+			strcmp(restored->health.moments[i].name, "stale") == 0 ? 5 : 60);
+	assert_int_equal(restored->health.vanished_count, 1);
+	assert_string_equal(restored->health.vanished[0].test, "a");
+	assert_string_equal(restored->health.vanished[0].series, "y");
+	assert_int_equal(restored->health.vanished[0].ended, 8);
+	store_call_free(&restored->call);
 }
 
 static struct store_rename rename_one(
 	struct fixture *fixture, const char *test, const char *metric, const char *was)
 {
 	struct store_rename rename = {.test = test, .metric = metric, .was = was};
-	struct store_request *request = new_request(fixture, STORE_RENAME);
+	struct store_renames *request = store_renames_new(NULL, NULL);
 
 	request->renames = &rename;
 	request->rename_count = 1;
-	done(fixture, request);
+	done(fixture, &request->call);
 	return rename;
 }
 
@@ -629,33 +629,34 @@ static void test_conditions_last_until_they_are_over(void **state)
 	struct condition conditions[] = {
 		{"source prometheus", CONDITION_SOURCE, 5, "no answer", false},
 		{"data db.read", CONDITION_STALE, 6, "no point since noon", false}};
-	struct store_request *request;
+	struct store_queue *queuing;
+	struct store_restore *restored;
 
 	open_fixture(fixture);
 	for (int i = 0; i < 2; i++) {
-		request = new_request(fixture, STORE_CONDITION);
-		request->conditions = conditions;
-		request->condition_count = 2;
-		done(fixture, request);
+		queuing = store_queue_new(NULL, NULL);
+		queuing->health.conditions = conditions;
+		queuing->health.condition_count = 2;
+		done(fixture, &queuing->call);
 		conditions[0].text = "no route";
 		conditions[1].over = true;
 	}
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->condition_count, 1);
-	assert_string_equal(request->conditions[0].subject, "source prometheus");
-	assert_string_equal(request->conditions[0].text, "no route");
-	assert_int_equal(request->conditions[0].kind, CONDITION_SOURCE);
-	assert_int_equal(request->conditions[0].since, 5);
-	assert_false(request->conditions[0].over);
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->health.condition_count, 1);
+	assert_string_equal(restored->health.conditions[0].subject, "source prometheus");
+	assert_string_equal(restored->health.conditions[0].text, "no route");
+	assert_int_equal(restored->health.conditions[0].kind, CONDITION_SOURCE);
+	assert_int_equal(restored->health.conditions[0].since, 5);
+	assert_false(restored->health.conditions[0].over);
+	store_call_free(&restored->call);
 }
 
 /* Those that have arrived and can be answered, for each change by itself. */
 static void test_messages_about_changes(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request;
+	struct store_record *request;
 	int64_t ids[4];
 
 	open_fixture(fixture);
@@ -665,16 +666,16 @@ static void test_messages_about_changes(void **state)
 	settle(fixture, queue_for(fixture, ids[1], "other", true), DELIVERY_SENT, 1);
 	settle(fixture, queue_one(fixture, ids[2]), DELIVERY_ABANDONED, 1);
 	queue_one(fixture, ids[3]);
-	request = new_request(fixture, STORE_RECORD);
-	request->updates = arena_array(request->arena, 4, sizeof *request->updates);
+	request = store_record_new(NULL, NULL);
+	request->updates = arena_array(request->call.arena, 4, sizeof *request->updates);
 	for (size_t i = 0; i < 4; i++)
 		request->updates[request->update_count++] = (struct change_record_update){
 			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	assert_int_equal(request->retraction_count, 2);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	assert_int_equal(request->retractions.count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct delivery *delivery = &request->retractions[i];
+		const struct delivery *delivery = &request->retractions.items[i];
 
 		assert_string_equal(delivery->receiver, i == 0 ? "slack" : "other");
 		assert_string_equal(delivery->receipt, "1503435956.000247");
@@ -682,7 +683,7 @@ static void test_messages_about_changes(void **state)
 		assert_int_equal(delivery->records[0].item.id, ids[1]);
 		assert_string_equal(delivery->records[0].item.metric, example.item.metric);
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 /* What was sent lately is there for those that continue it, with its receipt and its changes. */
@@ -695,7 +696,8 @@ static void test_recent_parcels(void **state)
 		.payload = "{}",
 		.thread = "k1",
 		.now = 6};
-	struct store_request *request;
+	struct store_queue *queuing;
+	struct store_restore *restored;
 	int64_t first, second;
 
 	open_fixture(fixture);
@@ -704,33 +706,33 @@ static void test_recent_parcels(void **state)
 	second = record_one(fixture, &example);
 	reply.changes = &second;
 	reply.change_count = 1;
-	request = new_request(fixture, STORE_QUEUE);
-	request->deliveries = &reply;
-	request->delivery_count = 1;
-	done(fixture, request);
+	queuing = store_queue_new(NULL, NULL);
+	queuing->deliveries.items = &reply;
+	queuing->deliveries.count = 1;
+	done(fixture, &queuing->call);
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->recent_count, 0);
-	assert_int_equal(request->delivery_count, 1);
-	assert_string_equal(request->deliveries[0].thread, "k1");
-	store_request_free(request);
-	request = new_request(fixture, STORE_RESTORE);
-	request->since = 10;
-	request = ask(fixture, request);
-	assert_int_equal(request->recent_count, 0);
-	store_request_free(request);
-	request = new_request(fixture, STORE_RESTORE);
-	request->since = 9;
-	request = ask(fixture, request);
-	assert_int_equal(request->recent_count, 1);
-	assert_string_equal(request->recent[0].key, "k1");
-	assert_string_equal(request->recent[0].receipt, "1503435956.000247");
-	assert_int_equal(request->recent[0].now, 9);
-	assert_null(request->recent[0].payload);
-	assert_int_equal(request->recent[0].record_count, 1);
-	assert_int_equal(request->recent[0].records[0].item.id, first);
-	assert_string_equal(request->recent[0].records[0].item.commit_after, "b2");
-	store_request_free(request);
+	restored = restore(fixture);
+	assert_int_equal(restored->recent.count, 0);
+	assert_int_equal(restored->deliveries.count, 1);
+	assert_string_equal(restored->deliveries.items[0].thread, "k1");
+	store_call_free(&restored->call);
+	restored = store_restore_new(NULL, NULL);
+	restored->since = 10;
+	ask(fixture, &restored->call);
+	assert_int_equal(restored->recent.count, 0);
+	store_call_free(&restored->call);
+	restored = store_restore_new(NULL, NULL);
+	restored->since = 9;
+	ask(fixture, &restored->call);
+	assert_int_equal(restored->recent.count, 1);
+	assert_string_equal(restored->recent.items[0].key, "k1");
+	assert_string_equal(restored->recent.items[0].receipt, "1503435956.000247");
+	assert_int_equal(restored->recent.items[0].now, 9);
+	assert_null(restored->recent.items[0].payload);
+	assert_int_equal(restored->recent.items[0].record_count, 1);
+	assert_int_equal(restored->recent.items[0].records[0].item.id, first);
+	assert_string_equal(restored->recent.items[0].records[0].item.commit_after, "b2");
+	store_call_free(&restored->call);
 }
 
 /* A receipt once stored outlives an attempt that brings none. */
@@ -738,31 +740,31 @@ static void test_receipt_is_kept(void **state)
 {
 	struct fixture *fixture = *state;
 	struct delivery delivery = {.state = DELIVERY_QUEUED, .problem = "reset", .now = 11};
-	struct store_request *request;
+	struct store_settle *settling;
+	struct store_restore *restored;
 
 	open_fixture(fixture);
 	delivery.id = queue_one(fixture, record_one(fixture, &example));
 	settle(fixture, delivery.id, DELIVERY_QUEUED, 1);
-	request = new_request(fixture, STORE_SETTLE);
-	request->deliveries = &delivery;
-	request->delivery_count = 1;
-	done(fixture, request);
-	request = restore(fixture);
-	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");
-	store_request_free(request);
+	settling = store_settle_new(NULL, NULL);
+	settling->delivery = delivery;
+	done(fixture, &settling->call);
+	restored = restore(fixture);
+	assert_string_equal(restored->deliveries.items[0].receipt, "1503435956.000247");
+	store_call_free(&restored->call);
 }
 
 /* A series with points until then. */
 static void mark_until(
 	struct fixture *fixture, const char *test, const char *series, int64_t anchor, int64_t last)
 {
-	struct store_request *request = new_request(fixture, STORE_RECORD);
+	struct store_record *request = store_record_new(NULL, NULL);
 	struct series_checkpoint mark = {series, "", anchor, last, 1, 0};
 
 	request->test = test;
-	request->marks = &mark;
-	request->mark_count = 1;
-	done(fixture, request);
+	request->checkpoints.items = &mark;
+	request->checkpoints.count = 1;
+	done(fixture, &request->call);
 }
 
 static void mark(struct fixture *fixture, const char *test, const char *series, int64_t anchor)
@@ -773,16 +775,16 @@ static void mark(struct fixture *fixture, const char *test, const char *series, 
 static struct pruned prune(
 	struct fixture *fixture, int64_t before, struct strings tests, bool thorough)
 {
-	struct store_request *request = new_request(fixture, STORE_PRUNE);
+	struct store_prune *request = store_prune_new(NULL, NULL);
 	struct pruned pruned;
 
 	request->before = before;
 	request->tests = tests;
 	request->thorough = thorough;
-	request = ask(fixture, request);
-	assert_false(request->failed);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
 	pruned = request->pruned;
-	store_request_free(request);
+	store_call_free(&request->call);
 	return pruned;
 }
 
@@ -811,12 +813,12 @@ static void test_prune_keeps_what_would_be_found_again(void **state)
 	pruned = prune(fixture, seen + 1, (struct strings){0}, false);
 	assert_int_equal(pruned.changes, 2);
 	assert_int_equal(pruned.events, 2);
-	assert_int_equal(pruned.marks, 0);
+	assert_int_equal(pruned.checkpoints, 0);
 	check_list(fixture, (struct change_filter){0}, "6 5 4 3 2 ");
 	check_counts(fixture, 3, 0, 2, 0);
 	pruned = prune(fixture, seen + 1, (struct strings){names, 1}, false);
 	assert_int_equal(pruned.changes, 1);
-	assert_int_equal(pruned.marks, 1);
+	assert_int_equal(pruned.checkpoints, 1);
 	check_list(fixture, (struct change_filter){0}, "5 4 3 2 ");
 	pruned = prune(fixture, seen + 1, (struct strings){names, 1}, true);
 	assert_int_equal(pruned.changes, 1);
@@ -845,9 +847,9 @@ static void test_prune_forgets_what_has_vanished(void **state)
 	mark_until(fixture, "pods", "pod 3", 2001, grows);
 	pruned = prune(fixture, before, (struct strings){names, 2}, false);
 	assert_int_equal(pruned.changes, 0);
-	assert_int_equal(pruned.marks, 2);
+	assert_int_equal(pruned.checkpoints, 2);
 	pruned = prune(fixture, before, (struct strings){names, 2}, false);
-	assert_int_equal(pruned.marks, 0);
+	assert_int_equal(pruned.checkpoints, 0);
 	check_list(fixture, (struct change_filter){0}, "7 6 5 4 2 ");
 	pruned = prune(fixture, before, (struct strings){names, 2}, true);
 	check_list(fixture, (struct change_filter){0}, "7 6 5 ");
@@ -879,13 +881,13 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 /* The history of what stays is cut, but what was said, and to whom, is not forgotten. */
 static void forget_all(struct fixture *fixture)
 {
-	struct store_request *request = store_request_new(STORE_PRUNE, answered, fixture);
+	struct store_prune *request = store_prune_new(NULL, NULL);
 
 	request->before = INT64_C(1800000000000);
 	request->tests = (struct strings){(const char *[]){"another"}, 1};
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	store_call_free(&request->call);
 	assert_int_equal(count_rows(fixture, "changes"), 0);
 	assert_int_equal(count_rows(fixture, "deliveries"), 0);
 }
@@ -936,7 +938,7 @@ static void test_probe_and_size(void **state)
 	open_fixture(fixture);
 	size = store_size(fixture->store);
 	assert_true(size > 4096);
-	done(fixture, new_request(fixture, STORE_PROBE));
+	done(fixture, store_probe_new());
 	assert_true(store_size(fixture->store) > size);
 	snprintf(version, sizeof version, "pragma_user_version WHERE user_version = %d",
 		STORE_VERSION);
@@ -957,15 +959,15 @@ static int64_t log_size(const struct fixture *fixture)
 static void test_log_is_bounded(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request = new_request(fixture, STORE_RECORD);
+	struct store_record *request = store_record_new(NULL, NULL);
 
 	open_fixture(fixture);
-	request->record_count = 80000;
-	request->records =
-		arena_array(request->arena, request->record_count, sizeof *request->records);
-	for (size_t i = 0; i < request->record_count; i++)
-		request->records[i] = example;
-	done(fixture, request);
+	request->records.count = 80000;
+	request->records.items = arena_array(
+		request->call.arena, request->records.count, sizeof *request->records.items);
+	for (size_t i = 0; i < request->records.count; i++)
+		request->records.items[i] = example;
+	done(fixture, &request->call);
 	assert_true(log_size(fixture) > 9 << 20);
 	for (int i = 0; i < 3; i++)
 		record_one(fixture, &example);

@@ -46,12 +46,12 @@ struct story {
 
 static struct story story;
 
-static void perform(struct fixture *fixture, struct store_request *request)
+static void perform(struct fixture *fixture, struct store_call *call)
 {
-	request = ask(fixture, request);
-	if (request->failed)
-		fail_msg("%s", request->error.text);
-	store_request_free(request);
+	ask(fixture, call);
+	if (call->failed)
+		fail_msg("%s", call->error.text);
+	store_call_free(call);
 }
 
 static void begin_phase(struct group *group, enum phase phase)
@@ -67,33 +67,34 @@ static void end_phase(struct group *group)
 
 static void find(struct fixture *fixture)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct store_record *request = store_record_new(NULL, NULL);
 	struct group *group = &story.groups[story.group_count++];
 	bool large = random_below(&story.random, 15) == 0;
 
 	*group = (struct group){.first = story.change_count,
 		.count = large ? GROUP_LARGE : 1 + random_below(&story.random, GROUP)};
 	story.change_count += group->count;
-	request->records = arena_array(request->arena, group->count, sizeof *request->records);
-	request->record_count = group->count;
+	request->records.items =
+		arena_array(request->call.arena, group->count, sizeof *request->records.items);
+	request->records.count = group->count;
 	for (size_t i = 0; i < group->count; i++) {
-		request->records[i] = example;
-		request->records[i].item.time = START + (int64_t)(group->first + i) * HOUR;
+		request->records.items[i] = example;
+		request->records.items[i].item.time = START + (int64_t)(group->first + i) * HOUR;
 	}
 	begin_phase(group, RECORDED);
-	request = ask(fixture, request);
-	assert_false(request->failed);
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
 	for (size_t i = 0; i < group->count; i++)
-		story.ids[group->first + i] = request->records[i].item.id;
-	store_request_free(request);
+		story.ids[group->first + i] = request->records.items[i].item.id;
+	store_call_free(&request->call);
 	end_phase(group);
 }
 
 static void queue_group(struct fixture *fixture, struct group *group)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct delivery delivery = {
-		.key = arena_printf(request->arena, "key %zu", (size_t)(group - story.groups)),
+		.key = arena_printf(request->call.arena, "key %zu", (size_t)(group - story.groups)),
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
@@ -101,12 +102,12 @@ static void queue_group(struct fixture *fixture, struct group *group)
 		.changes = &story.ids[group->first],
 		.change_count = group->count};
 
-	request->deliveries = &delivery;
-	request->delivery_count = 1;
+	request->deliveries.items = &delivery;
+	request->deliveries.count = 1;
 	request->told = delivery.changes;
 	request->told_count = group->count;
 	begin_phase(group, QUEUED);
-	perform(fixture, request);
+	perform(fixture, &request->call);
 	end_phase(group);
 	group->delivery = delivery.id;
 }
@@ -120,9 +121,9 @@ static void send_group(struct fixture *fixture, struct group *group)
 
 static void withdraw_group(struct fixture *fixture, struct group *group)
 {
-	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct store_record *request = store_record_new(NULL, NULL);
 
-	request->updates = arena_array(request->arena, group->count, sizeof *request->updates);
+	request->updates = arena_array(request->call.arena, group->count, sizeof *request->updates);
 	request->update_count = group->count;
 	for (size_t i = 0; i < group->count; i++)
 		request->updates[i] =
@@ -131,7 +132,7 @@ static void withdraw_group(struct fixture *fixture, struct group *group)
 				.now = START,
 				.state = CHANGE_WITHDRAWN};
 	begin_phase(group, WITHDRAWN);
-	perform(fixture, request);
+	perform(fixture, &request->call);
 	end_phase(group);
 }
 
@@ -244,19 +245,19 @@ static void check_group(const struct group *group, const struct found *found, si
 /* What an agent that starts would tell: as news what is not queued, and what is, under its key. */
 static void check_restored(struct fixture *fixture, size_t moment, const char *image)
 {
-	struct store_request *request = restore(fixture);
+	struct store_restore *request = restore(fixture);
 
 	for (size_t i = 0; i < story.group_count; i++) {
 		const struct group *group = &story.groups[i];
 		enum phase least = phase_at(group, moment, false);
 		size_t news = 0, queued = 0;
 
-		for (size_t j = 0; j < request->record_count; j++)
-			news += request->records[j].item.id >= story.ids[group->first] &&
-				request->records[j].item.id <
+		for (size_t j = 0; j < request->records.count; j++)
+			news += request->records.items[j].item.id >= story.ids[group->first] &&
+				request->records.items[j].item.id <
 					story.ids[group->first] + (int64_t)group->count;
-		for (size_t j = 0; j < request->delivery_count; j++)
-			queued += atoi(request->deliveries[j].key + strlen("key ")) == (int)i;
+		for (size_t j = 0; j < request->deliveries.count; j++)
+			queued += atoi(request->deliveries.items[j].key + strlen("key ")) == (int)i;
 		if (news > 0 && least >= QUEUED)
 			fail_msg("%s: what may have been told is news", image);
 		if (queued > 0 && least >= SENT)
@@ -266,7 +267,7 @@ static void check_restored(struct fixture *fixture, size_t moment, const char *i
 		if (least == QUEUED && queued != 1 && phase_at(group, moment, true) == QUEUED)
 			fail_msg("%s: a message is lost", image);
 	}
-	store_request_free(request);
+	store_call_free(&request->call);
 }
 
 static void check_whole(const struct fixture *fixture, const char *image)

@@ -16,102 +16,119 @@
 enum { MOST_OPERATIONS = 1000, CHAPTERS = 7, TIMES = 3 };
 
 /* What each chapter hands over; all of a chapter is there, or nothing of it. */
-static void tell_found(struct store_request *request)
+static struct store_call *tell_found(void)
 {
-	static const struct series_checkpoint mark = {"p99", "", 10, 20, 1, 0};
+	static const struct series_checkpoint checkpoint = {"p99", "", 10, 20, 1, 0};
+	struct store_record *record = store_record_new(NULL, NULL);
+	struct arena *arena = record->call.arena;
 
-	request->records = arena_array(request->arena, 2, sizeof *request->records);
-	request->records[0] = request->records[1] = example;
-	request->record_count = 2;
-	request->test = "db.read";
-	request->marks = arena_alloc(request->arena, sizeof mark);
-	*request->marks = mark;
-	request->mark_count = 1;
+	record->records.items = arena_array(arena, 2, sizeof *record->records.items);
+	record->records.items[0] = record->records.items[1] = example;
+	record->records.count = 2;
+	record->test = "db.read";
+	record->checkpoints.items = arena_alloc(arena, sizeof checkpoint);
+	*record->checkpoints.items = checkpoint;
+	record->checkpoints.count = 1;
+	return &record->call;
 }
 
 static const int64_t first_change = 1;
 
-static void tell_queued(struct store_request *request)
+static struct store_call *tell_queued(void)
 {
-	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
-	*request->deliveries = (struct delivery){.key = "k1",
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+
+	queue->deliveries.items = arena_alloc(queue->call.arena, sizeof *queue->deliveries.items);
+	*queue->deliveries.items = (struct delivery){.key = "k1",
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
 		.now = 5,
 		.changes = &first_change,
 		.change_count = 1};
-	request->delivery_count = 1;
-	request->told = &first_change;
-	request->told_count = 1;
+	queue->deliveries.count = 1;
+	queue->told = &first_change;
+	queue->told_count = 1;
+	return &queue->call;
 }
 
-static void tell_sent(struct store_request *request)
+static struct store_call *tell_sent(void)
 {
-	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
-	*request->deliveries = (struct delivery){
+	struct store_settle *settle = store_settle_new(NULL, NULL);
+
+	settle->delivery = (struct delivery){
 		.id = 1, .state = DELIVERY_SENT, .receipt = "15.2", .attempts = 1, .now = 9};
-	request->delivery_count = 1;
+	return &settle->call;
 }
 
-static void tell_withdrawn(struct store_request *request)
+static struct store_call *tell_withdrawn(void)
 {
-	request->updates = arena_alloc(request->arena, sizeof *request->updates);
-	*request->updates = (struct change_record_update){
+	struct store_record *record = store_record_new(NULL, NULL);
+
+	record->updates = arena_alloc(record->call.arena, sizeof *record->updates);
+	*record->updates = (struct change_record_update){
 		.id = 1, .time = 7, .now = 11, .state = CHANGE_WITHDRAWN, .item = &example.item};
-	request->update_count = 1;
+	record->update_count = 1;
+	return &record->call;
 }
 
-static void tell_condition(struct store_request *request)
+static struct store_call *tell_condition(void)
 {
-	request->conditions = arena_alloc(request->arena, sizeof *request->conditions);
-	*request->conditions = (struct condition){"source a", CONDITION_SOURCE, 3, "down", false};
-	request->condition_count = 1;
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct health_rows *health = &queue->health;
+
+	health->conditions = arena_alloc(queue->call.arena, sizeof *health->conditions);
+	*health->conditions = (struct condition){"source a", CONDITION_SOURCE, 3, "down", false};
+	health->condition_count = 1;
+	return &queue->call;
 }
 
 /* Enough to make the log longer than what it is cut back to, and to be copied into the file. */
-static void tell_much(struct store_request *request)
+static struct store_call *tell_much(void)
 {
+	struct store_record *record = store_record_new(NULL, NULL);
 	size_t count = 400;
 
-	request->records = arena_array(request->arena, count, sizeof *request->records);
+	record->records.items =
+		arena_array(record->call.arena, count, sizeof *record->records.items);
 	for (size_t i = 0; i < count; i++)
-		request->records[i] = example;
-	request->record_count = count;
+		record->records.items[i] = example;
+	record->records.count = count;
+	return &record->call;
 }
 
-static void tell_pruned(struct store_request *request)
+static struct store_call *tell_pruned(void)
 {
-	request->before = 10;
+	struct store_prune *prune = store_prune_new(NULL, NULL);
+
+	prune->before = 10;
+	return &prune->call;
 }
 
 static const struct chapter {
-	enum store_kind kind;
-	void (*tell)(struct store_request *request);
+	struct store_call *(*tell)(void);
 	const char *rows; /* how many there are of what it makes, 0 before it */
 	int64_t count;
 } story[CHAPTERS] = {
-	{STORE_RECORD, tell_found, "changes WHERE id < 3", 2},
-	{STORE_QUEUE, tell_queued, "changes WHERE news = 2", 1},
-	{STORE_SETTLE, tell_sent, "history WHERE event = 6", 1},
-	{STORE_RECORD, tell_withdrawn, "history WHERE event = 4", 1},
-	{STORE_CONDITION, tell_condition, "conditions", 1},
-	{STORE_RECORD, tell_much, "changes WHERE id > 2", 400},
-	{STORE_PRUNE, tell_pruned,
-		"changes WHERE id = 402 AND NOT EXISTS (SELECT 1 FROM deliveries)", 1},
+	{tell_found, "changes WHERE id < 3", 2},
+	{tell_queued, "changes WHERE news = 2", 1},
+	{tell_sent, "history WHERE event = 6", 1},
+	{tell_withdrawn, "history WHERE event = 4", 1},
+	{tell_condition, "conditions", 1},
+	{tell_much, "changes WHERE id > 2", 400},
+	{tell_pruned, "changes WHERE id = 402 AND NOT EXISTS (SELECT 1 FROM deliveries)", 1},
 };
 
 static bool tell_chapter(struct fixture *fixture, const struct chapter *chapter)
 {
-	struct store_request *request = store_request_new(chapter->kind, answered, fixture);
+	struct store_call *call = chapter->tell();
 	bool failed;
 
-	chapter->tell(request);
-	request = ask(fixture, request);
-	failed = request->failed;
-	if (failed && request->error.kind != ERROR_STATE)
-		fail_msg("%s", request->error.text);
-	store_request_free(request);
+	ask(fixture, call);
+	failed = call->failed;
+	if (failed && call->error.kind != ERROR_STATE)
+		fail_msg("%s", call->error.text);
+	store_call_free(call);
 	return !failed;
 }
 

@@ -30,24 +30,24 @@ static void expect_files(const struct fixture *fixture, const char *expected)
 
 static size_t count_listed(const struct fixture *fixture)
 {
-	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct store_list *request = store_list_new(NULL, NULL);
 	struct error error;
 	size_t count;
 
-	if (!store_read(fixture->path, request, &error))
+	if (!store_read(fixture->path, &request->call, &error))
 		fail_msg("%s", error.text);
-	count = request->record_count;
-	store_request_free(request);
+	count = request->records.count;
+	store_call_free(&request->call);
 	return count;
 }
 
 static void read_fails(const struct fixture *fixture, const char *words)
 {
-	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct store_list *request = store_list_new(NULL, NULL);
 	struct error error = {0};
 
-	assert_false(store_read(fixture->path, request, &error));
-	store_request_free(request);
+	assert_false(store_read(fixture->path, &request->call, &error));
+	store_call_free(&request->call);
 	assert_int_equal(error.kind, ERROR_STATE);
 	if (!strstr(error.text, words))
 		fail_msg("\"%s\" does not say \"%s\"", error.text, words);

@@ -177,23 +177,23 @@ static const char content[] =
 
 static void check_restored(struct fixture *fixture)
 {
-	struct store_request *request = restore(fixture);
+	struct store_restore *request = restore(fixture);
 
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->records[0].item.id, 3);
-	assert_string_equal(request->records[0].branch, "dev");
-	assert_int_equal(request->records[0].runs, 1);
-	assert_int_equal(request->records[0].item.members, 0);
-	assert_null(request->records[0].item.shared);
-	assert_int_equal(request->delivery_count, 1);
-	assert_string_equal(request->deliveries[0].key, "k3");
-	assert_null(request->deliveries[0].thread);
-	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 2);
-	assert_int_equal(request->state_counts[CHANGE_MOVED], 1);
-	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 1);
-	assert_int_equal(request->state_counts[CHANGE_CANDIDATE], 0);
-	assert_int_equal(request->state_counts[CHANGE_RECOVERED], 0);
-	store_request_free(request);
+	assert_int_equal(request->records.count, 1);
+	assert_int_equal(request->records.items[0].item.id, 3);
+	assert_string_equal(request->records.items[0].branch, "dev");
+	assert_int_equal(request->records.items[0].runs, 1);
+	assert_int_equal(request->records.items[0].item.members, 0);
+	assert_null(request->records.items[0].item.shared);
+	assert_int_equal(request->deliveries.count, 1);
+	assert_string_equal(request->deliveries.items[0].key, "k3");
+	assert_null(request->deliveries.items[0].thread);
+	assert_int_equal(request->counts.states[CHANGE_CONFIRMED], 2);
+	assert_int_equal(request->counts.states[CHANGE_MOVED], 1);
+	assert_int_equal(request->counts.states[CHANGE_WITHDRAWN], 1);
+	assert_int_equal(request->counts.states[CHANGE_CANDIDATE], 0);
+	assert_int_equal(request->counts.states[CHANGE_RECOVERED], 0);
+	store_call_free(&request->call);
 }
 
 static void check_event(
@@ -227,13 +227,13 @@ static void check_description(const struct announcement *item)
 /* What an earlier version did not write down is not made up. */
 static void check_history(struct fixture *fixture)
 {
-	struct store_request *request =
-		ask(fixture, store_request_new(STORE_LIST, answered, fixture));
+	struct store_list *request = store_list_new(NULL, NULL);
 	const struct change_record *withdrawn, *moved;
 
-	assert_false(request->failed);
-	assert_int_equal(request->record_count, 4);
-	moved = &request->records[3];
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	assert_int_equal(request->records.count, 4);
+	moved = &request->records.items[3];
 	assert_int_equal(moved->item.id, 1);
 	assert_int_equal(moved->event_count, 4);
 	check_description(&moved->item);
@@ -241,12 +241,12 @@ static void check_history(struct fixture *fixture)
 	check_event(&moved->events[1], EVENT_ANNOUNCED, 3000, "#perf");
 	check_event(&moved->events[2], EVENT_ANNOUNCED, 3500, "#ops");
 	check_event(&moved->events[3], EVENT_MOVED, 5000, NULL);
-	withdrawn = &request->records[2];
+	withdrawn = &request->records.items[2];
 	assert_string_equal(withdrawn->item.version_after, "v2");
 	assert_int_equal(withdrawn->event_count, 2);
 	check_event(&withdrawn->events[1], EVENT_WITHDRAWN, 6000, NULL);
-	assert_int_equal(request->records[1].event_count, 1);
-	store_request_free(request);
+	assert_int_equal(request->records.items[1].event_count, 1);
+	store_call_free(&request->call);
 }
 
 static void bring_up_to_date(struct fixture *fixture)
@@ -304,25 +304,26 @@ static void check_renewed(struct fixture *fixture)
 	struct announcement item = example.item;
 	struct change_record_update update = {
 		.id = 1, .time = 1000, .now = 7000, .state = CHANGE_MOVED, .item = &item};
-	struct store_request *request;
+	struct store_known *of_test;
+	struct store_record *recording;
 
 	bring_up_to_date(fixture);
-	request = known(fixture, "db.read");
-	assert_int_equal(request->record_count, 2);
-	assert_int_equal(request->records[1].item.id, 1);
-	assert_int_equal(request->records[1].item.change.kind, CHANGE_STEP);
-	assert_int_equal(request->records[1].item.place_to, 1000);
-	store_request_free(request);
-	request = store_request_new(STORE_RECORD, answered, fixture);
-	request->updates = &update;
-	request->update_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
-	request = known(fixture, "db.read");
-	assert_int_equal(request->records[1].item.change.kind, CHANGE_TREND);
-	assert_int_equal(request->records[1].item.place_to, item.place_to);
-	store_request_free(request);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.count, 2);
+	assert_int_equal(of_test->records.items[1].item.id, 1);
+	assert_int_equal(of_test->records.items[1].item.change.kind, CHANGE_STEP);
+	assert_int_equal(of_test->records.items[1].item.place_to, 1000);
+	store_call_free(&of_test->call);
+	recording = store_record_new(NULL, NULL);
+	recording->updates = &update;
+	recording->update_count = 1;
+	ask(fixture, &recording->call);
+	assert_false(recording->call.failed);
+	store_call_free(&recording->call);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(of_test->records.items[1].item.change.kind, CHANGE_TREND);
+	assert_int_equal(of_test->records.items[1].item.place_to, item.place_to);
+	store_call_free(&of_test->call);
 }
 
 static void make_version_5(struct fixture *fixture)
@@ -593,7 +594,7 @@ static void test_power_failures(void **state)
 static void test_copy_of_an_earlier_version(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_request *request = store_request_new(STORE_RESTORE, NULL, NULL);
+	struct store_restore *request = store_restore_new(NULL, NULL);
 	struct store_file *copy;
 	struct error error;
 
@@ -604,10 +605,10 @@ static void test_copy_of_an_earlier_version(void **state)
 	if (!copy)
 		fail_msg("%s", error.text);
 	assert_true(store_file_begin(copy, true, &error));
-	assert_true(store_file_perform(copy, request, &error));
-	assert_int_equal(request->record_count, 1);
+	assert_true(store_file_perform(copy, &request->call, &error));
+	assert_int_equal(request->records.count, 1);
 	store_file_rollback(copy);
-	store_request_free(request);
+	store_call_free(&request->call);
 	store_file_close(copy);
 	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 2"), 1);
 	bring_up_to_date(fixture);

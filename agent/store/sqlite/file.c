@@ -37,7 +37,7 @@ struct store_file {
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	bool stuck;            /* since the last begin: any request would fail */
+	bool stuck;            /* since the last begin: any call would fail */
 	bool untouched;        /* only read so far */
 	struct mark main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
 	struct mark held;      /* the lock file */

@@ -30,7 +30,7 @@ bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 bool store_file_commit(struct store_file *file, struct error *error) MUST_USE;
 void store_file_rollback(struct store_file *file);
 
-/* Whether the last failure was due to the file (locked, disk full), not to the request. */
+/* Whether the last failure was due to the file (locked, disk full), not to the call. */
 bool store_file_stuck(const struct store_file *file);
 
 /* Runs a query for one number or, with `text`, one text. False on an SQLite error. */
@@ -45,9 +45,9 @@ int64_t store_file_size(const char *path);
 
 const char *store_file_path(const struct store_file *file);
 
-/* Performs the request, inside a transaction. */
+/* Performs the call, inside a transaction. */
 bool store_file_perform(
-	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+	struct store_file *file, struct store_call *call, struct error *error) MUST_USE;
 
 struct sqlite3_stmt;
 

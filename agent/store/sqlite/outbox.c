@@ -18,11 +18,10 @@ static bool run_for(struct store_file *file, enum statement statement,
 	return bind_finish(&binder, error);
 }
 
-static bool load_payload(struct store_file *file, struct store_request *request,
-	struct delivery *delivery, struct error *error)
+static bool load_payload(struct store_file *file, struct arena *arena, struct delivery *delivery,
+	struct error *error)
 {
-	struct reader reader = {
-		.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = request->arena};
+	struct reader reader = {.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = arena};
 
 	delivery->payload = delivery->thread_receipt = NULL;
 	bind_integer(&reader.binder, delivery->id);
@@ -30,12 +29,13 @@ static bool load_payload(struct store_file *file, struct store_request *request,
 		delivery->payload = read_text(&reader);
 		delivery->thread_receipt = read_text(&reader);
 	}
-	return !reader.failed && store_members(file, request, delivery, error);
+	return !reader.failed && store_members(file, arena, delivery, error);
 }
 
-static bool begin_attempt(struct store_file *file, struct store_request *request,
-	struct delivery *delivery, struct error *error)
+bool store_attempt(struct store_file *file, struct store_attempt *call, struct error *error)
 {
+	struct delivery *delivery = &call->delivery;
+
 	if (!run_for(file, STATEMENT_POINTLESS, delivery, true, error))
 		return false;
 	delivery->state = store_file_changed(file) > 0 ? DELIVERY_ABANDONED : DELIVERY_QUEUED;
@@ -43,15 +43,7 @@ static bool begin_attempt(struct store_file *file, struct store_request *request
 		    delivery->state == DELIVERY_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
 		    delivery, delivery->state == DELIVERY_QUEUED, error))
 		return false;
-	return load_payload(file, request, delivery, error);
-}
-
-bool store_attempt(struct store_file *file, struct store_request *request, struct error *error)
-{
-	for (size_t i = 0; i < request->delivery_count; i++)
-		if (!begin_attempt(file, request, &request->deliveries[i], error))
-			return false;
-	return true;
+	return load_payload(file, call->call.arena, delivery, error);
 }
 
 static bool write_outcome(struct store_file *file, const struct delivery *delivery,
@@ -70,32 +62,26 @@ static bool write_outcome(struct store_file *file, const struct delivery *delive
 	return bind_finish(&binder, error);
 }
 
-static bool settle_delivery(struct store_file *file, struct store_request *request,
-	const struct delivery *delivery, struct error *error)
+bool store_settle(struct store_file *file, struct store_settle *call, struct error *error)
 {
+	const struct delivery *delivery = &call->delivery;
+
+	call->retractions.count = 0;
 	return write_outcome(file, delivery, delivery->state, error) &&
 	       (delivery->state != DELIVERY_SENT ||
 		       (run_for(file, STATEMENT_ARRIVED, delivery, true, error) &&
-			       store_late(file, request, delivery, error)));
-}
-
-bool store_settle(struct store_file *file, struct store_request *request, struct error *error)
-{
-	request->retraction_count = 0;
-	for (size_t i = 0; i < request->delivery_count; i++)
-		if (!settle_delivery(file, request, &request->deliveries[i], error))
-			return false;
-	return true;
+			       store_late(file, call, error)));
 }
 
 /* Adds the delivery's queued changes, except withdrawn and recovered ones, to the records and makes
  * them pending again. */
-static bool reopen_changes(struct store_file *file, struct store_request *request,
+static bool reopen_changes(struct store_file *file, struct store_reopen *call,
 	const struct delivery *delivery, struct error *error)
 {
 	struct reader reader = {
-		.binder = bind_to(file, STATEMENT_RECENT_RECORDS), .arena = request->arena};
-	struct binder mark;
+		.binder = bind_to(file, STATEMENT_RECENT_RECORDS), .arena = call->call.arena};
+	struct record_rows *out = &call->records;
+	struct binder reopen;
 
 	bind_integer(&reader.binder, delivery->id);
 	while (reader_next(&reader, error)) {
@@ -106,39 +92,39 @@ static bool reopen_changes(struct store_file *file, struct store_request *reques
 			record.state == CHANGE_RECOVERED)
 			continue;
 		record.news = NOTIFY_PENDING;
-		request->records = rows_grow(request->arena, request->records,
-			&request->record_count, sizeof *request->records);
-		request->records[request->record_count - 1] = record;
+		out->items = rows_grow(call->call.arena, out->items, &out->count, sizeof record);
+		out->items[out->count - 1] = record;
 	}
 	if (reader.failed)
 		return false;
-	mark = bind_to(file, STATEMENT_REOPEN);
-	bind_integer(&mark, delivery->id);
-	return bind_finish(&mark, error);
+	reopen = bind_to(file, STATEMENT_REOPEN);
+	bind_integer(&reopen, delivery->id);
+	return bind_finish(&reopen, error);
 }
 
-static bool load_told(struct store_file *file, struct store_request *request,
-	struct change_record *record, struct error *error)
+static bool load_told(struct store_file *file, struct arena *arena, struct change_record *record,
+	struct error *error)
 {
-	struct reader reader = {
-		.binder = bind_to(file, STATEMENT_TOLD_OF), .arena = request->arena};
+	struct reader reader = {.binder = bind_to(file, STATEMENT_TOLD_OF), .arena = arena};
 
 	bind_integer(&reader.binder, record->item.id);
 	while (reader_next(&reader, error))
-		record_told(request->arena, record, read_name(&reader));
+		record_told(arena, record, read_name(&reader));
 	record->told_stored = record->told.count;
 	return !reader.failed;
 }
 
-bool store_reopen(struct store_file *file, struct store_request *request, struct error *error)
+bool store_reopen(struct store_file *file, struct store_reopen *call, struct error *error)
 {
-	request->record_count = 0;
-	for (size_t i = 0; i < request->delivery_count; i++)
-		if (!write_outcome(file, &request->deliveries[i], DELIVERY_ABANDONED, error) ||
-			!reopen_changes(file, request, &request->deliveries[i], error))
+	const struct delivery_rows *given_up = &call->deliveries;
+
+	call->records.count = 0;
+	for (size_t i = 0; i < given_up->count; i++)
+		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
+			!reopen_changes(file, call, &given_up->items[i], error))
 			return false;
-	for (size_t i = 0; i < request->record_count; i++)
-		if (!load_told(file, request, &request->records[i], error))
+	for (size_t i = 0; i < call->records.count; i++)
+		if (!load_told(file, call->call.arena, &call->records.items[i], error))
 			return false;
 	return true;
 }

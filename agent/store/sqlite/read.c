@@ -1,5 +1,5 @@
 /*
- * Rows become structs in the request's arena. Lists are read to their end or to their limit; those
+ * Rows become structs in the call's arena. Lists are read to their end or to their limit; those
  * that can be long have one.
  */
 #include "agent/store/sqlite/read.h"
@@ -11,49 +11,50 @@
 enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000 };
 
 static struct reader open_reader(
-	struct store_file *file, const struct store_request *request, enum statement statement)
+	struct store_file *file, struct arena *arena, enum statement statement)
 {
-	return (struct reader){.binder = bind_to(file, statement), .arena = request->arena};
+	return (struct reader){.binder = bind_to(file, statement), .arena = arena};
 }
 
 /* Reads full records until there are no more. */
-static struct change_record *read_records(struct reader *reader, size_t *count, struct error *error)
+static bool read_records(struct reader *reader, struct record_rows *out, struct error *error)
 {
 	struct change_record *records = NULL;
 	size_t room = 0;
 
-	*count = 0;
+	out->count = 0;
 	while (reader_next(reader, error)) {
-		records = memory_grow(records, &room, *count + 1, sizeof *records);
-		records[*count] = (struct change_record){0};
-		read_record(reader, &records[(*count)++]);
+		records = memory_grow(records, &room, out->count + 1, sizeof *records);
+		records[out->count] = (struct change_record){0};
+		read_record(reader, &records[out->count++]);
 	}
-	return rows_keep(reader->arena, records, *count, sizeof *records);
+	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
+	return !reader->failed;
 }
 
-static bool load_pending(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool load_pending(struct store_file *file, struct store_restore *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_PENDING);
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_PENDING);
 
-	request->records = read_records(&reader, &request->record_count, error);
-	return !reader.failed;
+	return read_records(&reader, &call->records, error);
 }
 
 /* Merges two results that are both ordered by change. */
-static bool load_told(struct store_file *file, struct store_request *request, struct error *error)
+static bool load_told(struct store_file *file, struct store_restore *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_TOLD);
-	size_t at = 0;
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_TOLD);
+	struct change_record *record = call->records.items;
+	const struct change_record *end = record + call->records.count;
 
 	while (reader_next(&reader, error)) {
 		int64_t id = read_id(&reader);
 
-		while (at < request->record_count && request->records[at].item.id < id)
-			at++;
-		if (at < request->record_count && request->records[at].item.id == id) {
-			record_told(request->arena, &request->records[at], read_name(&reader));
-			request->records[at].told_stored = request->records[at].told.count;
+		while (record < end && record->item.id < id)
+			record++;
+		if (record < end && record->item.id == id) {
+			record_told(arena, record, read_name(&reader));
+			record->told_stored = record->told.count;
 		}
 	}
 	return !reader.failed;
@@ -75,140 +76,141 @@ static void read_delivery(struct reader *reader, struct delivery *delivery)
 	delivery->not_before = read_time(reader);
 }
 
-static struct delivery *read_deliveries(struct reader *reader, size_t *count, struct error *error)
+static bool read_deliveries(struct reader *reader, struct delivery_rows *out, struct error *error)
 {
-	struct delivery *deliveries = NULL;
-
-	*count = 0;
+	*out = (struct delivery_rows){0};
 	while (reader_next(reader, error)) {
-		deliveries = rows_grow(reader->arena, deliveries, count, sizeof *deliveries);
-		read_delivery(reader, &deliveries[*count - 1]);
+		out->items = rows_grow(reader->arena, out->items, &out->count, sizeof *out->items);
+		read_delivery(reader, &out->items[out->count - 1]);
 	}
-	return deliveries;
+	return !reader->failed;
 }
 
-bool store_members(struct store_file *file, struct store_request *request,
-	struct delivery *delivery, struct error *error)
+bool store_members(struct store_file *file, struct arena *arena, struct delivery *delivery,
+	struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_RECENT_RECORDS);
+	struct reader reader = open_reader(file, arena, STATEMENT_RECENT_RECORDS);
+	struct record_rows records;
+	bool done;
 
 	bind_integer(&reader.binder, delivery->id);
-	delivery->records = read_records(&reader, &delivery->record_count, error);
-	return !reader.failed;
+	done = read_records(&reader, &records, error);
+	delivery->records = records.items;
+	delivery->record_count = records.count;
+	return done;
+}
+
+/* Loads the records of the deliveries from the first on. */
+static bool load_members(struct store_file *file, struct arena *arena,
+	const struct delivery_rows *deliveries, size_t first, struct error *error)
+{
+	for (size_t i = first; i < deliveries->count; i++)
+		if (!store_members(file, arena, &deliveries->items[i], error))
+			return false;
+	return true;
 }
 
 /* Deliveries that continue a queued message need its thread. */
 static bool load_deliveries(
-	struct store_file *file, struct store_request *request, struct error *error)
+	struct store_file *file, struct store_restore *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
-	size_t first;
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_PARCELS);
+	struct delivery_rows *deliveries = &call->deliveries;
 
-	request->deliveries = read_deliveries(&reader, &request->delivery_count, error);
-	first = request->delivery_count > MOST_MEMBERS ? request->delivery_count - MOST_MEMBERS : 0;
-	for (size_t i = first; i < request->delivery_count && !reader.failed; i++)
-		reader.failed = !store_members(file, request, &request->deliveries[i], error);
-	return !reader.failed;
+	return read_deliveries(&reader, deliveries, error) &&
+	       load_members(file, arena, deliveries,
+		       deliveries->count > MOST_MEMBERS ? deliveries->count - MOST_MEMBERS : 0,
+		       error);
 }
 
-static bool load_recent(struct store_file *file, struct store_request *request, struct error *error)
+static bool load_recent(struct store_file *file, struct store_restore *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_RECENT);
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RECENT);
 
-	if (request->since == 0)
+	if (call->since == 0)
 		return true;
-	bind_integer(&reader.binder, request->since);
-	request->recent = read_deliveries(&reader, &request->recent_count, error);
-	for (size_t i = 0; i < request->recent_count && !reader.failed; i++)
-		reader.failed = !store_members(file, request, &request->recent[i], error);
-	return !reader.failed;
+	bind_integer(&reader.binder, call->since);
+	return read_deliveries(&reader, &call->recent, error) &&
+	       load_members(file, arena, &call->recent, 0, error);
 }
 
-static void retract(struct store_request *request, const struct delivery *delivery,
-	const struct change_record *record)
+/* Adds the delivery with that one record. */
+static void add_with(struct arena *arena, struct delivery_rows *out,
+	const struct delivery *delivery, const struct change_record *record)
 {
-	struct delivery *retraction;
+	struct delivery *added;
 
-	request->retractions = rows_grow(request->arena, request->retractions,
-		&request->retraction_count, sizeof *request->retractions);
-	retraction = &request->retractions[request->retraction_count - 1];
-	*retraction = *delivery;
-	retraction->records = record;
-	retraction->record_count = 1;
+	out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+	added = &out->items[out->count - 1];
+	*added = *delivery;
+	added->records = record;
+	added->record_count = 1;
 }
 
-bool store_messages(
-	struct store_file *file, struct store_request *request, int64_t change, struct error *error)
+bool store_messages(struct store_file *file, struct arena *arena, int64_t change,
+	struct delivery_rows *retractions, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_MESSAGES);
-	struct delivery *deliveries;
-	struct change_record *records;
-	size_t delivery_count, record_count;
+	struct reader reader = open_reader(file, arena, STATEMENT_MESSAGES);
+	struct delivery_rows deliveries;
+	struct record_rows records;
 
-	if (request->retraction_count >= STORE_RETRACTIONS)
+	if (retractions->count >= STORE_RETRACTIONS)
 		return true;
 	bind_integer(&reader.binder, change);
-	deliveries = read_deliveries(&reader, &delivery_count, error);
-	if (reader.failed || delivery_count == 0)
+	if (!read_deliveries(&reader, &deliveries, error) || deliveries.count == 0)
 		return !reader.failed;
-	reader = open_reader(file, request, STATEMENT_RECORD_OF);
+	reader = open_reader(file, arena, STATEMENT_RECORD_OF);
 	bind_integer(&reader.binder, change);
-	records = read_records(&reader, &record_count, error);
-	for (size_t i = 0; i < delivery_count && record_count > 0; i++)
-		retract(request, &deliveries[i], &records[0]);
-	return !reader.failed;
+	if (!read_records(&reader, &records, error))
+		return false;
+	for (size_t i = 0; i < deliveries.count && records.count > 0; i++)
+		add_with(arena, retractions, &deliveries.items[i], &records.items[0]);
+	return true;
 }
 
-bool store_late(struct store_file *file, struct store_request *request,
-	const struct delivery *delivery, struct error *error)
+bool store_late(struct store_file *file, struct store_settle *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_WITHDRAWN_OF);
-	struct change_record *records;
-	size_t count;
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_WITHDRAWN_OF);
+	struct record_rows records;
 
-	if (!delivery->receipt)
+	if (!call->delivery.receipt)
 		return true;
-	bind_integer(&reader.binder, delivery->id);
-	records = read_records(&reader, &count, error);
-	for (size_t i = 0; i < count && request->retraction_count < STORE_RETRACTIONS; i++)
-		retract(request, delivery, &records[i]);
-	return !reader.failed;
+	bind_integer(&reader.binder, call->delivery.id);
+	if (!read_records(&reader, &records, error))
+		return false;
+	for (size_t i = 0; i < records.count && call->retractions.count < STORE_RETRACTIONS; i++)
+		add_with(call->call.arena, &call->retractions, &call->delivery, &records.items[i]);
+	return true;
 }
 
-static bool told_by(struct store_file *file, struct store_request *request,
+static bool told_by(struct store_file *file, struct store_recovered *call,
 	const struct change_record *record, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_TOLD_BY);
-	struct delivery *deliveries;
-	size_t count;
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_TOLD_BY);
+	struct delivery_rows deliveries;
 
 	bind_integer(&reader.binder, record->item.id);
 	bind_time(&reader.binder, record->updated);
-	deliveries = read_deliveries(&reader, &count, error);
-	for (size_t i = 0; i < count; i++) {
-		struct delivery *delivery = &deliveries[i];
-
-		delivery->records = record;
-		delivery->record_count = 1;
-		request->recent = rows_grow(request->arena, request->recent, &request->recent_count,
-			sizeof *request->recent);
-		request->recent[request->recent_count - 1] = *delivery;
-	}
-	return !reader.failed;
+	if (!read_deliveries(&reader, &deliveries, error))
+		return false;
+	for (size_t i = 0; i < deliveries.count; i++)
+		add_with(call->call.arena, &call->messages, &deliveries.items[i], record);
+	return true;
 }
 
-static bool load_environments(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool load_environments(struct store_file *file, struct arena *arena,
+	struct environment_rows *out, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_ENVIRONMENTS);
+	struct reader reader = open_reader(file, arena, STATEMENT_ENVIRONMENTS);
 
-	request->environment_count = 0;
+	out->count = 0;
 	while (reader_next(&reader, error)) {
 		struct environment_event *event;
 
-		request->environments = rows_grow(request->arena, request->environments,
-			&request->environment_count, sizeof *event);
-		event = &request->environments[request->environment_count - 1];
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *event);
+		event = &out->items[out->count - 1];
 		event->id = read_id(&reader);
 		event->label = read_name(&reader);
 		event->value = read_name(&reader);
@@ -232,51 +234,54 @@ static bool load_environments(
 	return !reader.failed;
 }
 
-bool store_recovered(struct store_file *file, struct store_request *request, struct error *error)
+bool store_recovered(struct store_file *file, struct store_recovered *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_RECOVERED);
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RECOVERED);
 
 	bind_integer(&reader.binder, STORE_RECOVERIES);
-	request->recent_count = 0;
-	request->records = read_records(&reader, &request->record_count, error);
-	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
-		reader.failed = !told_by(file, request, &request->records[i], error);
-	return !reader.failed && load_environments(file, request, error);
+	call->messages.count = 0;
+	if (!read_records(&reader, &call->records, error))
+		return false;
+	for (size_t i = 0; i < call->records.count; i++)
+		if (!told_by(file, call, &call->records.items[i], error))
+			return false;
+	return load_environments(file, arena, &call->environments, error);
 }
 
-bool store_recoveries(struct store_file *file, struct store_request *request, struct error *error)
+bool store_recoveries(struct store_file *file, int64_t *recoveries, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_RECOVERIES);
+	struct reader reader = {.binder = bind_to(file, STATEMENT_RECOVERIES)};
 
 	while (reader_next(&reader, error))
-		request->recoveries = read_count(&reader);
+		*recoveries = read_count(&reader);
 	return !reader.failed;
 }
 
-bool store_counts(struct store_file *file, struct store_request *request, struct error *error)
+bool store_counts(struct store_file *file, struct store_counts *counts, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);
+	struct reader reader = {.binder = bind_to(file, STATEMENT_COUNTS)};
 
 	while (reader_next(&reader, error)) {
 		int64_t state = read_choice(&reader, 1, CHANGE_STATES - 1);
 
-		request->state_counts[state] = read_count(&reader);
+		counts->states[state] = read_count(&reader);
 	}
-	return !reader.failed;
+	return !reader.failed && store_recoveries(file, &counts->recoveries, error);
 }
 
-static bool load_conditions(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool load_conditions(struct store_file *file, struct arena *arena,
+	struct health_rows *health, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_CONDITIONS);
+	struct reader reader = open_reader(file, arena, STATEMENT_CONDITIONS);
 
-	request->condition_count = 0;
+	health->condition_count = 0;
 	while (reader_next(&reader, error)) {
 		struct condition *condition;
 
-		request->conditions = rows_grow(request->arena, request->conditions,
-			&request->condition_count, sizeof *condition);
-		condition = &request->conditions[request->condition_count - 1];
+		health->conditions = rows_grow(
+			arena, health->conditions, &health->condition_count, sizeof *condition);
+		condition = &health->conditions[health->condition_count - 1];
 		condition->subject = read_name(&reader);
 		condition->kind =
 			(enum condition_kind)read_choice(&reader, 1, CONDITION_MANY_STALE);
@@ -286,34 +291,36 @@ static bool load_conditions(
 	return !reader.failed;
 }
 
-static bool load_moments(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool load_moments(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_MOMENTS);
+	struct reader reader = open_reader(file, arena, STATEMENT_MOMENTS);
 
-	request->moment_count = 0;
+	health->moment_count = 0;
 	while (reader_next(&reader, error)) {
-		request->moments = rows_grow(request->arena, request->moments,
-			&request->moment_count, sizeof *request->moments);
-		request->moments[request->moment_count - 1] =
-			(struct store_moment){.name = read_name(&reader)};
-		request->moments[request->moment_count - 1].time = read_time(&reader);
+		struct store_moment *moment;
+
+		health->moments =
+			rows_grow(arena, health->moments, &health->moment_count, sizeof *moment);
+		moment = &health->moments[health->moment_count - 1];
+		moment->name = read_name(&reader);
+		moment->time = read_time(&reader);
 	}
 	return !reader.failed;
 }
 
-static bool load_vanished(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool load_vanished(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_VANISHED_ALL);
+	struct reader reader = open_reader(file, arena, STATEMENT_VANISHED_ALL);
 
-	request->vanished_count = 0;
+	health->vanished_count = 0;
 	while (reader_next(&reader, error)) {
 		struct vanished *vanished;
 
-		request->vanished = rows_grow(request->arena, request->vanished,
-			&request->vanished_count, sizeof *vanished);
-		vanished = &request->vanished[request->vanished_count - 1];
+		health->vanished = rows_grow(
+			arena, health->vanished, &health->vanished_count, sizeof *vanished);
+		vanished = &health->vanished[health->vanished_count - 1];
 		*vanished = (struct vanished){.test = read_name(&reader)};
 		vanished->series = read_name(&reader);
 		vanished->ended = read_time(&reader);
@@ -321,18 +328,23 @@ static bool load_vanished(
 	return !reader.failed;
 }
 
-bool store_health(struct store_file *file, struct store_request *request, struct error *error)
+static bool load_health(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
 {
-	return load_conditions(file, request, error) && load_vanished(file, request, error);
+	return load_conditions(file, arena, health, error) &&
+	       load_moments(file, arena, health, error) &&
+	       load_vanished(file, arena, health, error);
 }
 
-bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
+bool store_restore(struct store_file *file, struct store_restore *call, struct error *error)
 {
-	return load_pending(file, request, error) && load_told(file, request, error) &&
-	       load_deliveries(file, request, error) && load_recent(file, request, error) &&
-	       store_counts(file, request, error) && load_conditions(file, request, error) &&
-	       load_moments(file, request, error) && load_vanished(file, request, error) &&
-	       load_environments(file, request, error) && store_recoveries(file, request, error);
+	struct arena *arena = call->call.arena;
+
+	return load_pending(file, call, error) && load_told(file, call, error) &&
+	       load_deliveries(file, call, error) && load_recent(file, call, error) &&
+	       load_environments(file, arena, &call->environments, error) &&
+	       load_health(file, arena, &call->health, error) &&
+	       store_counts(file, &call->counts, error);
 }
 
 /* Series repeat from row to row; each name is copied once. */
@@ -354,50 +366,55 @@ static void read_known(
 	record->item.over.level = read_number(reader);
 }
 
-bool store_known(struct store_file *file, struct store_request *request, struct error *error)
+bool store_known(struct store_file *file, struct store_known *call, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_KNOWN);
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_KNOWN);
+	struct record_rows *out = &call->records;
 
-	bind_text(&reader.binder, request->test);
-	request->record_count = 0;
+	bind_text(&reader.binder, call->test);
+	out->count = 0;
 	while (reader_next(&reader, error)) {
-		size_t count = request->record_count;
+		size_t count = out->count;
 
-		request->records = rows_grow(request->arena, request->records,
-			&request->record_count, sizeof *request->records);
-		read_known(&reader, count > 0 ? &request->records[count - 1] : NULL,
-			&request->records[count]);
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		read_known(&reader, count > 0 ? &out->items[count - 1] : NULL, &out->items[count]);
 	}
 	return !reader.failed;
 }
 
-bool store_checkpoints(struct store_file *file, struct store_request *request, struct error *error)
+static bool load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
+	struct checkpoint_rows *out, struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_MARKS);
+	struct reader reader = open_reader(file, arena, STATEMENT_MARKS);
 
-	bind_text(&reader.binder, request->test);
-	request->mark_count = 0;
+	bind_text(&reader.binder, test);
+	out->count = 0;
 	while (reader_next(&reader, error)) {
-		struct series_checkpoint *mark;
+		struct series_checkpoint *checkpoint;
 
-		request->marks = rows_grow(
-			request->arena, request->marks, &request->mark_count, sizeof *mark);
-		mark = &request->marks[request->mark_count - 1];
-		mark->series = read_name(&reader);
-		mark->branch = read_name(&reader);
-		mark->anchor = read_time(&reader);
-		mark->last_point = read_time(&reader);
-		mark->revision = read_count(&reader);
-		mark->revised = read_time(&reader);
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *checkpoint);
+		checkpoint = &out->items[out->count - 1];
+		checkpoint->series = read_name(&reader);
+		checkpoint->branch = read_name(&reader);
+		checkpoint->anchor = read_time(&reader);
+		checkpoint->last_point = read_time(&reader);
+		checkpoint->revision = read_count(&reader);
+		checkpoint->revised = read_time(&reader);
 	}
 	return !reader.failed;
+}
+
+bool store_checkpoints(struct store_file *file, struct store_checkpoints *call, struct error *error)
+{
+	return load_checkpoints(file, call->call.arena, call->test, &call->checkpoints, error);
 }
 
 /* The first event is in the record itself. */
-static bool load_events(struct store_file *file, struct store_request *request,
-	struct change_record *record, struct error *error)
+static bool load_events(struct store_file *file, struct arena *arena, struct change_record *record,
+	struct error *error)
 {
-	struct reader reader = open_reader(file, request, STATEMENT_EVENTS);
+	struct reader reader = open_reader(file, arena, STATEMENT_EVENTS);
 	struct event *events = memory_new(1, sizeof *events);
 	struct event found = {.kind = EVENT_FOUND, .time = record->first_seen};
 	size_t count = 1, room = 1;
@@ -416,7 +433,7 @@ static bool load_events(struct store_file *file, struct store_request *request,
 	}
 	found.point = count > 1 ? events[1].point : record->item.time;
 	events[0] = found;
-	record->events = rows_keep(request->arena, events, count, sizeof *events);
+	record->events = rows_keep(arena, events, count, sizeof *events);
 	record->event_count = count;
 	return !reader.failed;
 }
@@ -448,14 +465,13 @@ static const char *json_of_names(struct arena *arena, const struct change_filter
 }
 
 /* Chooses the index that is likely to leave the fewest rows to scan. */
-static struct reader list_reader(
-	struct store_file *file, struct store_request *request, unsigned states)
+static struct reader list_reader(struct store_file *file, struct store_list *call, unsigned states)
 {
-	const struct change_filter *filter = &request->filter;
+	const struct change_filter *filter = &call->filter;
 	bool one_state = (states & (states - 1)) == 0;
-	const char *names = json_of_names(request->arena, filter);
+	const char *names = json_of_names(call->call.arena, filter);
 	bool timed = filter->since != 0 || filter->until != 0;
-	struct reader reader = open_reader(file, request,
+	struct reader reader = open_reader(file, call->call.arena,
 		names       ? STATEMENT_LIST_TEST
 		: timed     ? STATEMENT_LIST_TIME
 		: one_state ? STATEMENT_LIST_STATE
@@ -468,13 +484,14 @@ static struct reader list_reader(
 	return reader;
 }
 
-bool store_list(struct store_file *file, struct store_request *request, struct error *error)
+bool store_list(struct store_file *file, struct store_list *call, struct error *error)
 {
-	const struct change_filter *filter = &request->filter;
+	const struct change_filter *filter = &call->filter;
+	struct arena *arena = call->call.arena;
 	unsigned states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
 	int64_t limit =
 		filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
-	struct reader reader = list_reader(file, request, states);
+	struct reader reader = list_reader(file, call, states);
 
 	bind_integer(&reader.binder, filter->since != 0 ? filter->since : INT64_MIN);
 	bind_integer(&reader.binder, filter->until != 0 ? filter->until : INT64_MAX);
@@ -483,11 +500,16 @@ bool store_list(struct store_file *file, struct store_request *request, struct e
 	bind_integer(&reader.binder, limit + 1);
 	bind_text(&reader.binder, filter->test);
 	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
-	request->records = read_records(&reader, &request->record_count, error);
-	request->more = request->record_count > (size_t)limit;
-	if (request->more)
-		request->record_count = (size_t)limit;
-	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
-		reader.failed = !load_events(file, request, &request->records[i], error);
-	return !reader.failed && load_environments(file, request, error);
+	if (!read_records(&reader, &call->records, error))
+		return false;
+	call->more = call->records.count > (size_t)limit;
+	if (call->more)
+		call->records.count = (size_t)limit;
+	for (size_t i = 0; i < call->records.count; i++)
+		if (!load_events(file, arena, &call->records.items[i], error))
+			return false;
+	return load_environments(file, arena, &call->environments, error) &&
+	       (!call->about ||
+		       (load_checkpoints(file, arena, call->about, &call->checkpoints, error) &&
+			       load_health(file, arena, &call->health, error)));
 }

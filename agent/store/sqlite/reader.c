@@ -76,8 +76,7 @@ bool store_reader_overtaken(const char *path, bool settled)
 	return settled && !is_settled(path);
 }
 
-static bool read_once(
-	const char *path, struct store_request *request, bool *settled, struct error *error)
+static bool read_once(const char *path, struct store_call *call, bool *settled, struct error *error)
 {
 	struct sqlite3 *database = store_reader_connect(path, settled, error);
 	struct store_file *file = database ? store_file_of(path, database, error) : NULL;
@@ -85,17 +84,17 @@ static bool read_once(
 
 	if (!file)
 		return false;
-	done = store_file_begin(file, false, error) && store_file_perform(file, request, error);
+	done = store_file_begin(file, false, error) && store_file_perform(file, call, error);
 	store_file_close(file);
 	return done;
 }
 
-bool store_file_read(const char *path, struct store_request *request, struct error *error)
+bool store_file_read(const char *path, struct store_call *call, struct error *error)
 {
 	bool settled = false, done = false;
 
 	for (int i = 0; i < TRIES; i++) {
-		done = read_once(path, request, &settled, error);
+		done = read_once(path, call, &settled, error);
 		if (!store_reader_overtaken(path, settled))
 			break;
 	}

@@ -10,7 +10,7 @@
 struct sqlite3;
 
 /* Implements store_read. */
-bool store_file_read(const char *path, struct store_request *request, struct error *error) MUST_USE;
+bool store_file_read(const char *path, struct store_call *call, struct error *error) MUST_USE;
 
 /*
  * Returns a read-only connection, to be closed with sqlite3_close. Sets `settled` if no agent has

@@ -1,5 +1,5 @@
 /*
- * Performs each kind of writing request; read.c has those that return rows.
+ * Performs each kind of writing call; read.c has those that return rows.
  */
 #include <math.h>
 
@@ -64,45 +64,46 @@ static bool list_present(struct store_file *file, const struct strings *tests, s
 }
 
 static bool doom_markless(
-	struct store_file *file, const struct store_request *request, struct error *error)
+	struct store_file *file, const struct store_prune *call, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_DOOM_MARKLESS);
 
-	bind_integer(&binder, request->before);
-	bind_integer(&binder, request->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
+	bind_integer(&binder, call->before);
+	bind_integer(&binder, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
 	return bind_finish(&binder, error);
 }
 
-static bool doom(struct store_file *file, const struct store_request *request, struct error *error)
+static bool doom(struct store_file *file, const struct store_prune *call, struct error *error)
 {
 	if (!run_plain(file, STATEMENT_DOOMED_CLEAR, NULL, error) ||
-		!run(file, STATEMENT_DOOM_WITHDRAWN, request->before, NULL, error) ||
-		!doom_markless(file, request, error))
+		!run(file, STATEMENT_DOOM_WITHDRAWN, call->before, NULL, error) ||
+		!doom_markless(file, call, error))
 		return false;
-	if (request->thorough && !run(file, STATEMENT_DOOM_OUTLIVED, request->before, NULL, error))
+	if (call->thorough && !run(file, STATEMENT_DOOM_OUTLIVED, call->before, NULL, error))
 		return false;
-	return request->tests.count == 0 ||
-	       (list_present(file, &request->tests, error) &&
-		       run(file, STATEMENT_DOOM_ABSENT, request->before, NULL, error));
+	return call->tests.count == 0 ||
+	       (list_present(file, &call->tests, error) &&
+		       run(file, STATEMENT_DOOM_ABSENT, call->before, NULL, error));
 }
 
-static bool store_prune(struct store_file *file, struct store_request *request, struct error *error)
+static bool prune(struct store_file *file, struct store_prune *call, struct error *error)
 {
-	struct pruned *pruned = &request->pruned;
-	int64_t before = request->before;
+	struct pruned *pruned = &call->pruned;
+	int64_t before = call->before;
 
 	*pruned = (struct pruned){0};
 	return run(file, STATEMENT_PRUNE_LINKS, before, NULL, error) &&
 	       run(file, STATEMENT_PRUNE_DELIVERIES, before, &pruned->deliveries, error) &&
-	       doom(file, request, error) &&
+	       doom(file, call, error) &&
 	       run_plain(file, STATEMENT_DOOMED_EVENTS, &pruned->events, error) &&
 	       run_plain(file, STATEMENT_DOOMED_CHANGES, &pruned->changes, error) &&
 	       run(file, STATEMENT_PRUNE_EVENTS, before, &pruned->events, error) &&
-	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->marks, error) &&
+	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->checkpoints, error) &&
 	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
 	       run(file, STATEMENT_PRUNE_ENVIRONMENTS, before, NULL, error) &&
-	       (request->tests.count == 0 ||
-		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->marks, error));
+	       (call->tests.count == 0 ||
+		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->checkpoints, error)) &&
+	       store_counts(file, &call->counts, error);
 }
 
 /* Maximum number of repeatable events per change. */
@@ -236,7 +237,7 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
-static bool update_record(struct store_file *file, struct store_request *request,
+static bool update_record(struct store_file *file, struct store_record *call,
 	const struct change_record_update *update, struct error *error)
 {
 	struct binder binder;
@@ -255,40 +256,41 @@ static bool update_record(struct store_file *file, struct store_request *request
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
 	       (!update->item || renew_item(file, update->id, update->item, error)) &&
 	       ((!update->corrected && !withdrawn) ||
-		       store_messages(file, request, update->id, error));
+		       store_messages(
+			       file, call->call.arena, update->id, &call->retractions, error));
 }
 
-static bool upsert_mark(struct store_file *file, const char *test,
-	const struct series_checkpoint *mark, struct error *error)
+static bool write_checkpoint(struct store_file *file, const char *test,
+	const struct series_checkpoint *checkpoint, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_MARK);
 
 	bind_text(&binder, test);
-	bind_text(&binder, mark->series);
-	bind_text(&binder, mark->branch);
-	bind_time(&binder, mark->anchor);
-	bind_time(&binder, mark->last_point);
-	bind_count(&binder, mark->revision);
-	bind_time(&binder, mark->revised);
+	bind_text(&binder, checkpoint->series);
+	bind_text(&binder, checkpoint->branch);
+	bind_time(&binder, checkpoint->anchor);
+	bind_time(&binder, checkpoint->last_point);
+	bind_count(&binder, checkpoint->revision);
+	bind_time(&binder, checkpoint->revised);
 	return bind_finish(&binder, error);
 }
 
-static bool record(struct store_file *file, struct store_request *request, struct error *error)
+static bool record(struct store_file *file, struct store_record *call, struct error *error)
 {
-	request->retraction_count = 0;
-	for (size_t i = 0; i < request->record_count; i++) {
-		struct change_record *at = &request->records[i];
+	call->retractions.count = 0;
+	for (size_t i = 0; i < call->records.count; i++) {
+		struct change_record *at = &call->records.items[i];
 
 		if (!(at->confirmed ? believe(file, at, error) : insert_record(file, at, error)))
 			return false;
 	}
-	for (size_t i = 0; i < request->update_count; i++)
-		if (!update_record(file, request, &request->updates[i], error))
+	for (size_t i = 0; i < call->update_count; i++)
+		if (!update_record(file, call, &call->updates[i], error))
 			return false;
-	for (size_t i = 0; i < request->mark_count; i++)
-		if (!upsert_mark(file, request->test, &request->marks[i], error))
+	for (size_t i = 0; i < call->checkpoints.count; i++)
+		if (!write_checkpoint(file, call->test, &call->checkpoints.items[i], error))
 			return false;
-	return true;
+	return store_counts(file, &call->counts, error);
 }
 
 static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
@@ -357,27 +359,14 @@ static bool write_condition(
 	return bind_finish(&binder, error);
 }
 
-static bool write_conditions(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool write_moment(
+	struct store_file *file, const struct store_moment *moment, struct error *error)
 {
-	for (size_t i = 0; i < request->condition_count; i++)
-		if (!write_condition(file, &request->conditions[i], error))
-			return false;
-	return true;
-}
+	struct binder binder = bind_to(file, STATEMENT_MOMENT);
 
-static bool write_moments(
-	struct store_file *file, struct store_request *request, struct error *error)
-{
-	for (size_t i = 0; i < request->moment_count; i++) {
-		struct binder binder = bind_to(file, STATEMENT_MOMENT);
-
-		bind_text(&binder, request->moments[i].name);
-		bind_time(&binder, request->moments[i].time);
-		if (!bind_finish(&binder, error))
-			return false;
-	}
-	return true;
+	bind_text(&binder, moment->name);
+	bind_time(&binder, moment->time);
+	return bind_finish(&binder, error);
 }
 
 static bool write_vanished(
@@ -434,39 +423,38 @@ static bool write_member(
 	return true;
 }
 
-/* Runs after the messages, as silent changes count as announced by them. */
-static bool write_environments(
-	struct store_file *file, struct store_request *request, struct error *error)
+static bool write_health(
+	struct store_file *file, const struct health_rows *health, struct error *error)
 {
-	for (size_t i = 0; i < request->environment_count; i++)
-		if (!write_environment(file, &request->environments[i], error))
+	for (size_t i = 0; i < health->condition_count; i++)
+		if (!write_condition(file, &health->conditions[i], error))
 			return false;
-	for (size_t i = 0; i < request->member_count; i++)
-		if (!write_member(file, &request->members[i], error))
+	for (size_t i = 0; i < health->moment_count; i++)
+		if (!write_moment(file, &health->moments[i], error))
+			return false;
+	for (size_t i = 0; i < health->vanished_count; i++)
+		if (!write_vanished(file, &health->vanished[i], error))
 			return false;
 	return true;
 }
 
-/* Writes conditions, moments and vanished series. */
-static bool write_rest(struct store_file *file, struct store_request *request, struct error *error)
+/* Members come after the messages, as silent changes count as announced by them. */
+static bool queue(struct store_file *file, struct store_queue *call, struct error *error)
 {
-	if (!write_conditions(file, request, error) || !write_moments(file, request, error))
-		return false;
-	for (size_t i = 0; i < request->vanished_count; i++)
-		if (!write_vanished(file, &request->vanished[i], error))
+	for (size_t i = 0; i < call->deliveries.count; i++)
+		if (!queue_delivery(file, &call->deliveries.items[i], error))
 			return false;
-	return true;
-}
-
-static bool queue(struct store_file *file, struct store_request *request, struct error *error)
-{
-	for (size_t i = 0; i < request->delivery_count; i++)
-		if (!queue_delivery(file, &request->deliveries[i], error))
+	for (size_t i = 0; i < call->told_count; i++)
+		if (!tell(file, call->told[i], error))
 			return false;
-	for (size_t i = 0; i < request->told_count; i++)
-		if (!tell(file, request->told[i], error))
+	for (size_t i = 0; i < call->environments.count; i++)
+		if (!write_environment(file, &call->environments.items[i], error))
 			return false;
-	return write_environments(file, request, error) && write_rest(file, request, error);
+	for (size_t i = 0; i < call->member_count; i++)
+		if (!write_member(file, &call->members[i], error))
+			return false;
+	return write_health(file, &call->health, error) &&
+	       store_recoveries(file, &call->recoveries, error);
 }
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
@@ -508,10 +496,10 @@ static bool move(struct store_file *file, const struct store_rename *rename, str
 	return true;
 }
 
-static bool rename_all(struct store_file *file, struct store_request *request, struct error *error)
+static bool rename_all(struct store_file *file, struct store_renames *call, struct error *error)
 {
-	for (size_t i = 0; i < request->rename_count; i++) {
-		struct store_rename *rename = &request->renames[i];
+	for (size_t i = 0; i < call->rename_count; i++) {
+		struct store_rename *rename = &call->renames[i];
 		const char *test = rename->metric ? rename->test : rename->was;
 		const char *metric = rename->metric ? rename->was : NULL;
 		bool known, taken;
@@ -534,28 +522,23 @@ static bool probe(struct store_file *file, struct error *error)
 	return bind_finish(&binder, error);
 }
 
-bool store_file_perform(struct store_file *file, struct store_request *request, struct error *error)
+bool store_file_perform(struct store_file *file, struct store_call *call, struct error *error)
 {
-	switch (request->kind) {
-	case STORE_RESTORE: return store_restore(file, request, error);
-	case STORE_KNOWN: return store_known(file, request, error);
-	case STORE_MARKS: return store_checkpoints(file, request, error);
-	case STORE_HEALTH: return store_health(file, request, error);
-	case STORE_LIST: return store_list(file, request, error);
-	case STORE_RECORD:
-		return record(file, request, error) && store_counts(file, request, error) &&
-		       store_recoveries(file, request, error);
-	case STORE_QUEUE:
-		return queue(file, request, error) && store_recoveries(file, request, error);
-	case STORE_RECOVERED: return store_recovered(file, request, error);
-	case STORE_SETTLE: return store_settle(file, request, error);
-	case STORE_ATTEMPT: return store_attempt(file, request, error);
-	case STORE_REOPEN: return store_reopen(file, request, error);
-	case STORE_CONDITION: return write_rest(file, request, error);
-	case STORE_PRUNE:
-		return store_prune(file, request, error) && store_counts(file, request, error);
-	case STORE_RENAME: return rename_all(file, request, error);
+	switch (call->kind) {
+	case STORE_RESTORE: return store_restore(file, (struct store_restore *)call, error);
+	case STORE_KNOWN: return store_known(file, (struct store_known *)call, error);
+	case STORE_CHECKPOINTS:
+		return store_checkpoints(file, (struct store_checkpoints *)call, error);
+	case STORE_RECORD: return record(file, (struct store_record *)call, error);
+	case STORE_QUEUE: return queue(file, (struct store_queue *)call, error);
+	case STORE_RECOVERED: return store_recovered(file, (struct store_recovered *)call, error);
+	case STORE_SETTLE: return store_settle(file, (struct store_settle *)call, error);
+	case STORE_ATTEMPT: return store_attempt(file, (struct store_attempt *)call, error);
+	case STORE_REOPEN: return store_reopen(file, (struct store_reopen *)call, error);
+	case STORE_LIST: return store_list(file, (struct store_list *)call, error);
+	case STORE_PRUNE: return prune(file, (struct store_prune *)call, error);
+	case STORE_RENAMES: return rename_all(file, (struct store_renames *)call, error);
 	case STORE_PROBE: return probe(file, error);
 	}
-	return error_set(error, ERROR_STATE, "unknown request %d", (int)request->kind);
+	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);
 }
