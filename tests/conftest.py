@@ -95,8 +95,9 @@ class Failed(Exception):
 
 
 # What takes longest begins first, or one worker would be busy with it when the others are done.
-LONGEST = ("test_graphite.py", "test_storm.py", "test_explains.py", "test_large.py", "test_seasons.py", "test_postgres.py",
-           "test_kill.py", "unit.cluster", "unit.memory", "test_recovery.py", "test_belief.py", "unit.edivisive_stream")
+LONGEST = ("test_storm.py", "test_graphite.py", "test_kill.py", "unit.series_cache", "test_faults.py", "test_recovery.py",
+           "test_belief.py", "test_explains.py", "unit.cluster", "unit.store_crash", "unit.config", "unit.edivisive_stream",
+           "test_large.py", "test_conditions.py", "test_canary.py", "unit.number")
 
 
 def urgency(item):
@@ -104,16 +105,18 @@ def urgency(item):
     return next((i for i, name in enumerate(LONGEST) if name in names), len(LONGEST))
 
 
-# Their server takes long to start: the tests of each go to one worker, and all others wherever one is free.
-ONE_SERVER = ("test_explains.py", "test_graphite.py", "test_seasons.py", "test_victoria.py")
+# Fixtures that take long: the tests of a file that use one go to one worker, and all others wherever one is free.
+SHARED = {"test_deployments.py": "prometheus", "test_explains.py": "prometheus", "test_faults.py": "runs", "test_graphite.py": "server",
+          "test_seasons.py": "server", "test_victoria.py": "server"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     items.sort(key=urgency)
     for item in items:
-        if item.path.name in ONE_SERVER:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+        if SHARED.get(item.path.name) in getattr(item, "fixturenames", ()):
+            kind = item.name.partition("[")[2].partition("-")[0] if item.path.name == "test_faults.py" else ""
+            item.add_marker(pytest.mark.xdist_group(item.path.name + kind))
 
 
 @pytest.hookimpl(hookwrapper=True)

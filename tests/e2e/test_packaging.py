@@ -291,14 +291,15 @@ def test_the_manual_names_every_option():
     assert missing == []
 
 
-def test_the_example_of_the_readme(tmp_path):
+@pytest.mark.parametrize("page", ["README.md", "docs/agent.md"])
+def test_the_example_of_the_manual(tmp_path, page):
     """What its command prints is there, in this order; three dots stand for the rest."""
-    command, shown = re.search(r"^    \$ EXAMPLE_STATE=\S+ hunter-c (run .*)\n((?:(?:    .*)?\n)+?)    \$ curl", (TOP / "README.md").read_text(), re.M).groups()
+    command, shown = re.search(r"^    \$ .*hunter-c (run .*example.yaml)\n((?:(?:    (?!\$).*)?\n)+)", (TOP / page).read_text(), re.M).groups()
     done = subprocess.run([PROGRAM, *command.split(), "--once"], cwd=TOP, capture_output=True, text=True,
                           env=os.environ | {"EXAMPLE_STATE": str(tmp_path / "state.db")})
     assert done.returncode == 0, done.stderr
     parts = [re.escape(textwrap.dedent(part).strip()) for part in re.split(r"^ *\.\.\.$", textwrap.dedent(shown), flags=re.M)]
-    assert len(parts) > 2 and re.match(r"(?s)\s*" + ".*".join(f"{part}" for part in parts), done.stdout), done.stdout
+    assert len(parts) > 1 and re.match(r"(?s)\s*" + ".*".join(parts), done.stdout), done.stdout
 
 
 def headings(page):
