@@ -47,18 +47,10 @@ static int compare(const void *a, const void *b)
 	return (right->item.id > left->item.id) - (right->item.id < left->item.id);
 }
 
-static const char *taken(struct arena *arena, struct buf *text)
-{
-	const char *copy = arena_strndup(arena, text->data ? text->data : "", text->length);
-
-	buf_free(text);
-	return copy;
-}
-
-/* The same, NULL for an empty text. */
+/* The text in the arena; NULL if it is empty. */
 static const char *filled(struct arena *arena, struct buf *text)
 {
-	const char *copy = taken(arena, text);
+	const char *copy = buf_keep(text, arena);
 
 	return *copy ? copy : NULL;
 }
@@ -68,7 +60,7 @@ static const char *level(struct arena *arena, double value)
 	struct buf text = {0};
 
 	text_level(&text, value);
-	return taken(arena, &text);
+	return buf_keep(&text, arena);
 }
 
 static const char *percent(struct arena *arena, const struct change *change)
@@ -76,7 +68,7 @@ static const char *percent(struct arena *arena, const struct change *change)
 	struct buf text = {0};
 
 	text_size(&text, change);
-	return taken(arena, &text);
+	return buf_keep(&text, arena);
 }
 
 /* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or the interval in which a step may lie. */

@@ -109,6 +109,14 @@ void buf_printf(struct buf *buf, const char *format, ...)
 	va_end(arguments);
 }
 
+const char *buf_keep(struct buf *buf, struct arena *arena)
+{
+	const char *text = arena_strndup(arena, buf->data ? buf->data : "", buf->length);
+
+	buf_free(buf);
+	return text;
+}
+
 char *buf_steal(struct buf *buf)
 {
 	buf_reserve(buf, 0);

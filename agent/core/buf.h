@@ -13,6 +13,8 @@
 
 #include "agent/core/error.h"
 
+struct arena;
+
 struct buf {
 	char *data; /* NULL until the first append */
 	size_t length, capacity;
@@ -30,6 +32,9 @@ void buf_vprintf(struct buf *buf, const char *format, va_list arguments) PRINTF_
 
 /* The content as a malloc'd string that the caller frees; empties the buffer. Never NULL. */
 char *buf_steal(struct buf *buf);
+
+/* A copy of the text in the arena, "" if it is empty. Frees the buffer. */
+const char *buf_keep(struct buf *buf, struct arena *arena);
 
 /* A JSON string with its quotes; control characters (utf8_is_control) escaped, broken UTF-8
  * replaced by U+FFFD. */

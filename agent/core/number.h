@@ -35,4 +35,13 @@ bool number_missing(const char *text, size_t length);
  */
 size_t number_format(double value, char out[NUMBER_TEXT]);
 
+/* The value of a hexadecimal digit, or -1. */
+static inline int number_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 #endif

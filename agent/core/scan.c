@@ -3,6 +3,7 @@
  * at SCAN_DEPTH, not at the end of the stack.
  */
 #include "agent/core/scan.h"
+#include "agent/core/number.h"
 
 #include <limits.h>
 #include <string.h>
@@ -25,14 +26,6 @@ bool scan_word(struct scan *scan, const char *word)
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits of \uXXXX; -1: malformed. */
 static int hex_quad(const char *at, const char *end)
 {
@@ -40,7 +33,7 @@ static int hex_quad(const char *at, const char *end)
 	if (end - at < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(at[i]);
+		int digit = number_hex_digit(at[i]);
 		if (digit < 0)
 			return -1;
 		code = code * 16 + digit;

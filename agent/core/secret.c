@@ -4,6 +4,7 @@
  * blocking.
  */
 #include "agent/core/secret.h"
+#include "agent/core/number.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -213,23 +214,14 @@ static size_t match(const char *text, size_t left, const char *secret)
 	return length ? length : match_escaped(text, left, secret, true);
 }
 
-/* -1: not a hexadecimal digit. */
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The same for the secret in hexadecimal. */
 static size_t match_hex(const char *text, size_t left, const char *secret)
 {
 	size_t at = 0;
 	for (; *secret; secret++, at += 2) {
 		unsigned char byte = (unsigned char)*secret;
-		if (left - at < 2 || hex_value(text[at]) != byte >> 4 ||
-			hex_value(text[at + 1]) != (byte & 15))
+		if (left - at < 2 || number_hex_digit(text[at]) != byte >> 4 ||
+			number_hex_digit(text[at + 1]) != (byte & 15))
 			return 0;
 	}
 	return at;

@@ -7,7 +7,7 @@
 
 #include <microhttpd.h>
 
-#include "agent/http/query.h"
+#include "agent/http/head.h"
 #include "agent/http/server.h"
 #include "agent/http/visits.h"
 

@@ -27,7 +27,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/error.h"
 #include "agent/engine/engine.h"
-#include "agent/http/guard.h"
+#include "agent/http/head.h"
 #include "agent/http/request.h"
 
 /*

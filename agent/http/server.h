@@ -6,7 +6,7 @@
  * waits, until http_answer. Requests are bounded (size, number, time), errors are JSON:
  * {"error": "..."}. There is no TLS and no authentication, so whatever does more than show
  * numbers is for this machine only, and pages of other sites in a browser on this machine are
- * refused (see guard.h).
+ * refused (see head.h).
  */
 #ifndef AGENT_HTTP_SERVER_H
 #define AGENT_HTTP_SERVER_H

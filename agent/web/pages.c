@@ -4,7 +4,7 @@
  */
 #include "agent/web/pages.h"
 
-#include "agent/http/accept.h"
+#include "agent/http/head.h"
 
 static const char *why_unready(const struct pages *pages)
 {
@@ -14,8 +14,8 @@ static const char *why_unready(const struct pages *pages)
 /* OpenMetrics only for clients that name it and do not prefer the older format. */
 static enum metrics_format format_for(const char *accept)
 {
-	struct http_liking open = http_accept(accept, "application/openmetrics-text", "1.0.0");
-	struct http_liking text = http_accept(accept, "text/plain", "0.0.4");
+	struct http_preference open = http_accept(accept, "application/openmetrics-text", "1.0.0");
+	struct http_preference text = http_accept(accept, "text/plain", "0.0.4");
 
 	return open.named && open.quality > 0 && open.quality >= text.quality ? METRICS_OPENMETRICS
 									      : METRICS_TEXT;

@@ -221,9 +221,7 @@ const char *branches_list(struct branches *branches, struct arena *arena)
 			*branches->names[i] ? branches->names[i] : "(none)");
 	if (branches->more)
 		buf_text(&text, " and others");
-	const char *list = arena_strdup(arena, text.data ? text.data : "");
-	buf_free(&text);
-	return list;
+	return buf_keep(&text, arena);
 }
 
 bool branches_check(struct branches *branches, struct arena *arena, const char *file,

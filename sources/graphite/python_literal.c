@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/number.h"
 #include "agent/core/utf8.h"
 
 struct reader {
@@ -34,20 +35,12 @@ static bool take(struct reader *reader, char c)
 	return seen;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Reads exactly `digits` hexadecimal digits. */
 static bool read_hex(struct reader *reader, int digits, uint32_t *out)
 {
 	*out = 0;
 	for (int i = 0; i < digits; i++) {
-		int digit = reader->at < reader->end ? hex_digit(*reader->at) : -1;
+		int digit = reader->at < reader->end ? number_hex_digit(*reader->at) : -1;
 		if (digit < 0)
 			return false;
 		*out = *out << 4 | (uint32_t)digit;

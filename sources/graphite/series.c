@@ -461,8 +461,7 @@ static void name_tagged(struct arena *arena, const struct metric *metric, const 
 	for (size_t i = 0; i < count; i++) {
 		struct buf name = {0};
 		write_tagged(&name, metric, all, common, same, i);
-		series[i].name = arena_strndup(arena, name.data, name.length);
-		buf_free(&name);
+		series[i].name = buf_keep(&name, arena);
 	}
 }
 

@@ -42,8 +42,7 @@ bool target_fill_branch(struct arena *arena, const char *text, const char *branc
 		text = at + strlen(variable);
 	}
 	buf_text(&filled, text);
-	*out = arena_strndup(arena, filled.data, filled.length);
-	buf_free(&filled);
+	*out = buf_keep(&filled, arena);
 	return true;
 }
 

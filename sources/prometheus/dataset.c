@@ -52,9 +52,7 @@ static const char *name_of(struct arena *arena, const struct collected_series *f
 {
 	struct buf text = {0};
 	prometheus_set_name(&text, found->family, found->labels, found->label_count, false);
-	const char *name = arena_strndup(arena, text.data, text.length);
-	buf_free(&text);
-	return name;
+	return buf_keep(&text, arena);
 }
 
 /* The labels shown to users: without empty ones, which count as absent, and without the name. */

@@ -104,8 +104,7 @@ bool promql_fill_branch(struct arena *arena, const char *query, const char *bran
 	}
 	while (text.length > 0 && strchr(" \t\r\n", text.data[text.length - 1]))
 		text.length--;
-	*out = arena_strndup(arena, text.data ? text.data : "", text.length);
-	buf_free(&text);
+	*out = buf_keep(&text, arena);
 	return filled;
 }
 

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/http/accept.h"
-#include "agent/http/guard.h"
-#include "agent/http/query.h"
+#include "agent/http/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,7 +36,7 @@ static void try_query(const char *text, size_t size)
 
 static void try_accept(const char *text)
 {
-	struct http_liking liking = http_accept(text, "application/openmetrics-text", "1.0.0");
+	struct http_preference liking = http_accept(text, "application/openmetrics-text", "1.0.0");
 
 	check(liking.quality >= 0 && liking.quality <= 1);
 }

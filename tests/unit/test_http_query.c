@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "agent/http/accept.h"
-#include "agent/http/guard.h"
-#include "agent/http/query.h"
+#include "agent/http/head.h"
 
 static const char *const names[] = {"test", "since", "limit", NULL};
 
@@ -114,7 +112,7 @@ static void test_accept(void **state)
 		{"\"", 0, false},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct http_liking liking =
+		struct http_preference liking =
 			http_accept(cases[i].accept, "application/openmetrics-text", "1.0.0");
 		double off = liking.quality - cases[i].quality;
 

@@ -1,0 +1,63 @@
+/*
+ * What a client can put into a request: its parameters, the content types that it accepts, and the
+ * headers that tell where it comes from. All pure functions on untrusted text.
+ */
+#ifndef AGENT_HTTP_HEAD_H
+#define AGENT_HTTP_HEAD_H
+
+#include <stddef.h>
+
+#include "agent/core/arena.h"
+
+enum { HTTP_PARAMETERS = 12, HTTP_VALUE = 4096 };
+
+struct http_query {
+	struct http_pair {
+		const char *name, *value;
+	} items[HTTP_PARAMETERS];
+	size_t count;
+};
+
+/*
+ * Adds the parameters of the query string or of the body of a form, `length` bytes of "a=b&c=d", to
+ * `out`. Unknown names, duplicates and malformed text are errors: a typo in a name would otherwise
+ * silently give the answer to another question. `names` lists the known ones, at most
+ * HTTP_PARAMETERS, and ends with NULL; NULL: none. Values have up to HTTP_VALUE bytes, decoded, are
+ * UTF-8 and contain no NUL; they live in the arena. Fails with ERROR_USAGE.
+ */
+bool http_query_parse(struct arena *arena, const char *text, size_t length,
+	const char *const *names, struct http_query *out, struct error *error) MUST_USE;
+
+/* The value, or NULL. */
+const char *http_query_get(const struct http_query *query, const char *name);
+
+struct http_preference {
+	double quality; /* 0: not accepted, 1: most preferred */
+	bool named;     /* the type itself is named, not only matched by a wildcard */
+};
+
+/*
+ * The header's preference (NULL: no header) for a type and version, as "text/plain" and "0.0.4".
+ * A range with a version matches only that one. The most specific range counts; malformed ones
+ * are ignored.
+ */
+struct http_preference http_accept(const char *accept, const char *type, const char *version);
+
+/*
+ * The headers by which requests from pages of other sites are refused.
+ *
+ * A browser on this machine runs other sites' scripts, which can reach the loopback. They cannot
+ * forge three headers: Host is the name in the URL (a site that lets its own name resolve to
+ * this machine still sends that name), Origin is the requesting site, and Sec-Fetch-Site says
+ * whether that is this one. Programs such as curl send no Origin, and the Host they are given.
+ */
+struct http_claim {
+	const char *host, *origin, *site, *mode; /* headers, or NULL */
+	bool posted;
+	const char *names[2]; /* the agent's names, besides addresses and localhost; or NULL */
+};
+
+/* False: the request is refused, and error says why. Following a link to this site is allowed. */
+bool http_guard(const struct http_claim *claim, struct error *error) MUST_USE;
+
+#endif
