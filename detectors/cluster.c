@@ -1,3 +1,6 @@
+/*
+ * docs/algorithms.md section 8, steps 1 and 8.
+ */
 #include "detectors/cluster.h"
 
 #include <float.h>
@@ -21,7 +24,8 @@ static double largest(const double *values, size_t n)
 	return most;
 }
 
-/* Values with the gaps filled, divided by the largest so that no square overflows. */
+/* Writes the values with gaps filled, divided by `unit` so that no square overflows. False if there
+ * are none. */
 static bool fill(const double *values, size_t n, double unit, float *row)
 {
 	double last = (double)NAN;

@@ -1,7 +1,7 @@
 /*
  * The shape of a series and the step in it, as in the trace clusters of Skia Perf
- * (https://perf.skia.org): a trace is normalised so that only its shape counts, and a cluster is
- * interesting if its centroid looks like a step.
+ * (https://perf.skia.org): a series is normalised so that only its shape counts, and a cluster is
+ * interesting if its centroid looks like a step. docs/algorithms.md section 8.
  */
 #ifndef DETECTORS_CLUSTER_H
 #define DETECTORS_CLUSTER_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Standard deviations up to this are noise of a constant; also the least error of a fit. */
+/* A standard deviation up to this is noise of a constant series; also the least error of a fit. */
 #define CLUSTER_LEAST 0.001
 
 /*

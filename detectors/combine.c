@@ -1,8 +1,7 @@
 /*
- * Goes through all members' change points in order. Those of different members within `tolerance`
- * points of the first form one agreement, with at most one of each member; the one with the
- * smallest p-value gives it its place and p. Means and deviations are those of the segments between
- * the agreements.
+ * docs/algorithms.md section 6.6. All members' change points are votes, sorted by index. Votes of
+ * different members within `tolerance` points of the first one form an agreement, with at most one
+ * vote of each member; the vote with the smallest p gives it its place and p.
  */
 #include "detectors/combine.h"
 
@@ -21,10 +20,11 @@ static const struct field combine_fields[] = {
 	{0},
 };
 
+/* A change point of a member. */
 struct vote {
 	size_t index, member;
 	double p;
-	bool used;
+	bool used; /* by an agreement */
 };
 
 static int by_index(const void *a, const void *b)
@@ -35,13 +35,15 @@ static int by_index(const void *a, const void *b)
 	return (one->member > other->member) - (one->member < other->member);
 }
 
+/* Attributes what is noted from now on to a member. */
 static void name_member(struct tried_list *tried, const char *name)
 {
 	if (tried)
 		tried->by = name;
 }
 
-/* Runs the members; returns the number of votes, which have room for all. */
+/* Runs the members, with `room` for the changes of one; writes all votes and returns their number.
+ */
 static size_t take_votes(const struct samples *samples, const struct combine_options *options,
 	struct scratch *work, struct change *room, struct vote *votes)
 {
@@ -60,8 +62,8 @@ static size_t take_votes(const struct samples *samples, const struct combine_opt
 	return count;
 }
 
-/* Notes a change that one member, or too few members, found. */
-static void note_alone(const struct vote *vote, const struct vote *votes, size_t count,
+/* Notes a vote on which too few members agree. */
+static void note_outvoted(const struct vote *vote, const struct vote *votes, size_t count,
 	const struct combine_options *options, struct tried_list *tried)
 {
 	struct tried one = tried_untested(vote->index, TRIED_VOTES);
@@ -80,8 +82,8 @@ static void note_alone(const struct vote *vote, const struct vote *votes, size_t
 }
 
 /*
- * The agreement that begins with votes[first]; consumes its votes. Returns the vote with the
- * smallest p, or NULL if too few agree, and then consumes none.
+ * Forms the agreement that begins with votes[first] and marks its votes as used. Returns the vote
+ * with the smallest p; NULL if too few agree, which marks none.
  */
 static const struct vote *agreement(struct vote *votes, size_t count, size_t first,
 	const struct combine_options *options, struct scratch *work)
@@ -138,8 +140,9 @@ static size_t find_agreements(const struct combine_options *options, struct vote
 }
 
 /*
- * Writes the changes at the agreements; returns their number. A detector that fills gaps may place
- * a change at a missing value; it moves to the next existing value, if there is one.
+ * Writes the changes at the agreements and returns their number. A detector that fills gaps may
+ * place a change at a missing value: it moves to the next existing value, and is dropped if there
+ * is none.
  */
 static size_t describe(const struct samples *samples, const struct vote *agreed, size_t count,
 	struct scratch *scratch, struct change *out)
@@ -170,7 +173,7 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 	size_t most = samples->n * given->count;
 	struct vote *votes = scratch_take(scratch, most, sizeof(*votes));
 	struct vote *agreed = scratch_take(scratch, most, sizeof(*agreed));
-	struct scratch *work = scratch_beside(scratch);
+	struct scratch *work = scratch_child(scratch);
 	struct tried_list *tried = scratch_tried(scratch);
 	scratch_trace(work, tried);
 	size_t voted = take_votes(samples, given, work, out, votes);
@@ -178,7 +181,7 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 	scratch_free(work);
 	for (size_t i = 0; tried && i < voted; i++)
 		if (!votes[i].used)
-			note_alone(&votes[i], votes, voted, given, tried);
+			note_outvoted(&votes[i], votes, voted, given, tried);
 	return describe(samples, agreed, count, scratch, out);
 }
 

@@ -15,7 +15,7 @@ struct combine_member {
 
 struct combine_options {
 	int64_t tolerance; /* points */
-	size_t need;       /* members that have to agree, 1..count */
+	size_t need;       /* members that must agree, 1..count */
 	const struct combine_member *members;
 	size_t count; /* at most COMBINE_MOST */
 };

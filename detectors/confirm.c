@@ -1,6 +1,6 @@
 /*
- * The rule `auto` is read off the measured frontier between delay and alarms that are taken back
- * (docs/accuracy.md).
+ * The constants of the rule `auto` (docs/algorithms.md section 5) were chosen from the measured
+ * trade-off between delay and alarms that are retracted (docs/accuracy.md).
  */
 #include "detectors/confirm.h"
 
@@ -39,9 +39,9 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 }
 
 /*
- * At once where p is far below what chance produces in a short past; else when the change has stood
- * for MORE points since it was found; a change followed by ENOUGH points was there before the first
- * run.
+ * At once if p is far below what chance produces with so few points before; else when MORE points
+ * have followed since the change was found. A change with ENOUGH points behind it was there before
+ * the first run.
  */
 static bool holds_auto(size_t least, const struct change *change, size_t first_count)
 {

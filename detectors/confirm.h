@@ -1,9 +1,9 @@
 /*
- * When a change point that was found is confirmed and becomes news.
+ * When a change point is confirmed, so that it can be announced.
  *
- * A watched series grows, and a change found at its end may disappear with the next points. So a
- * change is a candidate until this rule holds for it. Of earlier runs the rule needs only the
- * number of points that followed the change when it was first found.
+ * A series grows, and a change found at its end may disappear with the next points. So a change is
+ * a candidate until this rule holds for it. All that the rule needs of earlier runs is the number
+ * of points that followed the change when it was first found.
  */
 #ifndef DETECTORS_CONFIRM_H
 #define DETECTORS_CONFIRM_H
@@ -29,8 +29,8 @@ enum confirm_mode {
 struct confirm_rule {
 	enum confirm_mode mode;
 	size_t points;
-	size_t least; /* for CONFIRM_AUTO: points of the new level that are required, however strong
-			 the evidence */
+	size_t least; /* for CONFIRM_AUTO: points on the new level that even the strongest evidence
+			 needs */
 };
 
 /* Parses the option's text; an invalid text is an error. */

@@ -1,13 +1,12 @@
 /*
- * A ratio needs no fit but for the control's usual level, by which what is left is multiplied so
- * that it keeps the series' unit.
+ * docs/algorithms.md section 7.
  *
- * The load's coefficients are those of a Huber regression of the value on the load and its square,
- * all on logarithms and minus their moving medians of 25 points: so that they are learned from how
- * the two move together from point to point, and a step of the value alone has no part in them.
- * What is taken away is the curve itself, of the load as it is, so that a lasting step of the load
- * takes the values that go with it along. Beyond the loads that were seen the curve goes on as a
- * line.
+ * A ratio is multiplied by the control's usual level, so that it keeps the series' unit.
+ *
+ * A load is fitted by a Huber regression on the load and its square, each minus its moving median:
+ * it learns from how value and load move together from point to point, and a step of the value
+ * alone has no part in it. The load itself, with its lasting steps, is then put into the fitted
+ * curve, and what that gives is removed.
  */
 #include "detectors/control.h"
 
@@ -20,28 +19,29 @@
 
 enum { WINDOW = 25, ROUNDS = 12 };
 
-static const double HUBER = 1.345; /* deviations from which on a residual counts less */
-static const double PAYS = 0.95;   /* of the deviation that is left: below it a fit is used */
+static const double HUBER = 1.345; /* deviations beyond which a residual has less weight */
+static const double LIMIT = 0.95;  /* a fit is used if it leaves less than this of the deviation */
 
-/* Pairs of points in the making of a fit: value and the two terms of the load, on their scales. */
-struct pairs_of {
+/* The pairs of a fit: value, load and its square, on their scales, with buffers. */
+struct load_pairs {
 	size_t n;
 	double *value, *load, *square;
 	double *window, *residuals;
 };
 
-/* The median distance of points that do not coincide; 0: there are none. */
-static int64_t step_of(struct points points, double *room)
+/* The median distance of successive points in ms, without distances of 0; 0: there are no others.
+ */
+static int64_t step_of(struct points points, double *buffer)
 {
 	size_t count = 0;
 	for (size_t i = 1; i < points.n; i++)
 		if (points.times[i] > points.times[i - 1])
-			room[count++] = (double)(points.times[i] - points.times[i - 1]);
-	return count > 0 ? (int64_t)sort_median(room, count) : 0;
+			buffer[count++] = (double)(points.times[i] - points.times[i - 1]);
+	return count > 0 ? (int64_t)sort_median(buffer, count) : 0;
 }
 
-/* The existing point of `other` that is nearest to the time; `at` is the first one not before it.
- */
+/* The value of the existing point of `other` that is nearest to the time, NaN if there is none
+ * within the tolerance; `at` is the index of the first point not before it. */
 static double nearest(int64_t tolerance, int64_t time, struct points other, size_t at)
 {
 	size_t before = at, after = at;
@@ -72,43 +72,45 @@ void control_join(int64_t tolerance, struct points series, struct points other, 
 	}
 }
 
-static bool all_positive(const double *values, const double *beside, size_t n)
+/* Whether all values that have a partner are positive. */
+static bool all_positive(const double *values, const double *partners, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (values[i] <= 0 && !isnan(beside[i]))
+		if (values[i] <= 0 && !isnan(partners[i]))
 			return false;
 	return true;
 }
 
-/* The load on its scale, 0 where it is as usual. */
+/* The load on its scale; 0 is the usual load. */
 static double scaled_load(const struct control *control, double load)
 {
 	return control->log_load ? log(load) - control->centre
 				 : (load - control->centre) / control->unit;
 }
 
-/* The square between the limits, and the line that touches it beyond. */
+/* The square of a scaled load between the limits, and its tangent outside of them. */
 static double square_of(const struct control *control, double load)
 {
 	double edge = fmin(fmax(load, control->lower), control->upper);
 	return edge * edge + 2 * edge * (load - edge);
 }
 
-static double median_of(const double *values, size_t n, double *room)
+static double median_of(const double *values, size_t n, double *buffer)
 {
-	memcpy(room, values, n * sizeof *room);
-	return sort_median(room, n);
+	memcpy(buffer, values, n * sizeof *buffer);
+	return sort_median(buffer, n);
 }
 
-static double deviation_of(const double *values, size_t n, double *room)
+/* A robust standard deviation around 0. */
+static double deviation_of(const double *values, size_t n, double *buffer)
 {
 	for (size_t i = 0; i < n; i++)
-		room[i] = fabs(values[i]);
-	return 1.4826 * sort_median(room, n);
+		buffer[i] = fabs(values[i]);
+	return 1.4826 * sort_median(buffer, n);
 }
 
-/* Subtracts from each value the median of the WINDOW around it; at the ends of the first and last.
- */
+/* Subtracts from each value the centred moving median; at the ends that of the first or last
+ * window. `out` is a buffer. */
 static void detrend(double *values, size_t n, double *window, double *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -120,8 +122,8 @@ static void detrend(double *values, size_t n, double *window, double *out)
 	memcpy(values, out, n * sizeof *values);
 }
 
-/* Residuals under the coefficients; returns their robust deviation. */
-static double residuals_of(const struct pairs_of *pairs, double slope, double bend)
+/* Computes the residuals for the coefficients and returns their robust deviation. */
+static double residuals_of(const struct load_pairs *pairs, double slope, double bend)
 {
 	for (size_t i = 0; i < pairs->n; i++)
 		pairs->residuals[i] =
@@ -129,8 +131,9 @@ static double residuals_of(const struct pairs_of *pairs, double slope, double be
 	return deviation_of(pairs->residuals, pairs->n, pairs->window);
 }
 
-/* One weighted least-squares fit, with weights for residuals of this deviation. */
-static void reweigh(const struct pairs_of *pairs, double deviation, double *slope, double *bend)
+/* One weighted least-squares fit, with Huber's weights for this deviation of the residuals. */
+static void fit_weighted(
+	const struct load_pairs *pairs, double deviation, double *slope, double *bend)
 {
 	double uu = 0, us = 0, ss = 0, uy = 0, sy = 0;
 	for (size_t i = 0; i < pairs->n; i++) {
@@ -148,42 +151,43 @@ static void reweigh(const struct pairs_of *pairs, double deviation, double *slop
 	*bend = curved ? (sy * uu - uy * us) / determinant : 0;
 }
 
-static void regress(const struct pairs_of *pairs, struct control *control)
+static void regress(const struct load_pairs *pairs, struct control *control)
 {
 	double deviation = HUGE_VAL;
 	residuals_of(pairs, 0, 0);
 	for (int round = 0; round < ROUNDS; round++) {
-		reweigh(pairs, deviation, &control->slope, &control->bend);
+		fit_weighted(pairs, deviation, &control->slope, &control->bend);
 		deviation = residuals_of(pairs, control->slope, control->bend);
 		if (deviation == 0)
 			return;
 	}
 }
 
-/* The scale of the load and the limits of its curve: all but the outermost hundredth. */
-static void set_load(struct control *control, const double *loads, size_t n, double *room)
+/* Sets the scale of the load and the limits of the curve: all but the outermost hundredth of the
+ * loads on each side. */
+static void set_load(struct control *control, const double *loads, size_t n, double *buffer)
 {
 	for (size_t i = 0; i < n; i++)
-		room[i] = control->log_load ? log(loads[i]) : loads[i];
-	control->centre = sort_median(room, n);
+		buffer[i] = control->log_load ? log(loads[i]) : loads[i];
+	control->centre = sort_median(buffer, n);
 	control->unit = 1;
 	if (!control->log_load) {
 		for (size_t i = 0; i < n; i++)
-			room[i] = fabs(loads[i] - control->centre);
-		double spread = sort_median(room, n);
+			buffer[i] = fabs(loads[i] - control->centre);
+		double spread = sort_median(buffer, n);
 		control->unit = spread > 0 ? spread : 1;
 	}
 	for (size_t i = 0; i < n; i++)
-		room[i] = scaled_load(control, loads[i]);
-	sort_sort(room, n);
-	control->lower = room[n / 100];
-	control->upper = room[n - 1 - n / 100];
+		buffer[i] = scaled_load(control, loads[i]);
+	sort_sort(buffer, n);
+	control->lower = buffer[n / 100];
+	control->upper = buffer[n - 1 - n / 100];
 }
 
 static void fit_load(struct control *control, const double *values, const double *joined, size_t n,
 	bool known, struct scratch *scratch)
 {
-	struct pairs_of pairs = {.value = scratch_take(scratch, n, sizeof(double)),
+	struct load_pairs pairs = {.value = scratch_take(scratch, n, sizeof(double)),
 		.load = scratch_take(scratch, n, sizeof(double)),
 		.square = scratch_take(scratch, n, sizeof(double)),
 		.window = scratch_take(scratch, n + WINDOW, sizeof(double)),
@@ -210,20 +214,20 @@ static void fit_load(struct control *control, const double *values, const double
 	double without = residuals_of(&pairs, 0, 0);
 	regress(&pairs, control);
 	double with = residuals_of(&pairs, control->slope, control->bend);
-	control->used = with < (known ? 1 : PAYS) * without;
+	control->used = with < (known ? 1 : LIMIT) * without;
 	if (control->used)
 		control->explained = 1 - (with / without) * (with / without);
 }
 
-static void fit_ratio(
-	struct control *control, const double *values, const double *joined, size_t n, double *room)
+static void fit_ratio(struct control *control, const double *values, const double *joined, size_t n,
+	double *buffer)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!isnan(values[i]) && joined[i] > 0 && isfinite(joined[i]))
-			room[count++] = joined[i];
+			buffer[count++] = joined[i];
 	control->joined = count;
-	control->centre = count > 0 ? sort_median(room, count) : 1;
+	control->centre = count > 0 ? sort_median(buffer, count) : 1;
 	control->used = true;
 }
 
@@ -235,13 +239,13 @@ struct control control_fit(enum control_mode mode, struct points series, struct 
 		return control;
 	scratch_reset(scratch);
 	size_t most = series.n > other.n ? series.n : other.n;
-	double *room = scratch_take(scratch, most, sizeof *room);
+	double *buffer = scratch_take(scratch, most, sizeof *buffer);
 	double *joined = scratch_take(scratch, series.n, sizeof *joined);
-	int64_t own = step_of(series, room), others = step_of(other, room);
+	int64_t own = step_of(series, buffer), others = step_of(other, buffer);
 	control.tolerance = (own > others ? own : others) / 2;
 	control_join(control.tolerance, series, other, joined);
 	if (mode == CONTROL_RATIO)
-		fit_ratio(&control, series.values, joined, series.n, room);
+		fit_ratio(&control, series.values, joined, series.n, buffer);
 	else
 		fit_load(&control, series.values, joined, series.n, known, scratch);
 	return control;

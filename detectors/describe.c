@@ -1,8 +1,8 @@
 /*
  * Levels are means of values clipped to three robust deviations around their side's median. Their
- * variances lean towards the pooled one, as in the test of the default profile, and grow with the
- * lag-1 autocorrelation of what the two levels leave. The set of places is that of a likelihood
- * ratio: it is narrow where the step is large against the noise, and where it is small it says so.
+ * variances are pulled towards the pooled one, as in the test of the default profile, and grow with
+ * the lag-1 autocorrelation of the residuals. The set of places is that of a likelihood ratio:
+ * narrow if the step is large against the noise, wide if it is small.
  */
 #include "detectors/describe.h"
 
@@ -15,10 +15,10 @@
 static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
 /* The constant c of the set of places: -2 ln(1 - sqrt(level)). */
 static const double PLACE_95 = 7.352, PLACE_99 = 10.587;
-/* How far nine in ten normal values lie from their median at most, in deviations. */
+/* Nine in ten normal values lie within so many deviations of their median. */
 static const double NINE_IN_TEN = 1.645;
 
-/* What the constant of the place's set loses for each deviation of the step, and keeps. */
+/* By how much the constant falls for each deviation of the step's height, and what remains. */
 static const double PER_DEVIATION = 0.9, LEAST_CONSTANT = 0.5;
 
 double describe_magnitude(double before, double after)
@@ -36,15 +36,15 @@ struct sides {
 	double inflation; /* of the variance of means, by autocorrelation */
 };
 
-/* Where most values are equal their median deviation is 0; what one in ten has is no outlier there,
- * as the ones among the zeros of a count. `sizes` are sorted. */
-static double spread_of_few(const double *sizes, size_t n, double sum)
+/* For values most of which are equal, so that their MAD is 0: deviations that one in ten values has
+ * are no outliers there, such as the ones among the zeros of a count. `sizes` are sorted. */
+static double spread_of_ties(const double *sizes, size_t n, double sum)
 {
 	double shared = sizes[(size_t)ceil(0.9 * (double)n) - 1];
 	return shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
 }
 
-/* Clips values to what their median allows. */
+/* Clips values to REACH robust deviations around their median. */
 static void clip(double *values, size_t n)
 {
 	double sorted[DESCRIBE_SIDE], median, spread, sum = 0;
@@ -55,7 +55,7 @@ static void clip(double *values, size_t n)
 	spread = 1.4826 * sort_median(sorted, n);
 	if (spread == 0 && isfinite(sum)) {
 		sort_sort(sorted, n);
-		spread = spread_of_few(sorted, n, sum);
+		spread = spread_of_ties(sorted, n, sum);
 	}
 	for (size_t i = 0; i < n; i++)
 		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
@@ -84,17 +84,17 @@ static struct sides sides_of(const double *values, size_t n, size_t cut)
 	return sides;
 }
 
-/* What a split at each place would explain of the squares, from the first to the last that leaves a
- * point to either side. */
+/* The sum of squares that a split at `at` explains, the level included; `sum` is that of the values
+ * before it. */
 static double explained_at(double sum, double total, size_t at, size_t n)
 {
 	double rest = total - sum;
 	return sum * sum / (double)at + rest * rest / (double)(n - at);
 }
 
-/* Yao's constant is that of a path in continuous time; one from point to point reaches less high,
- * by the more the higher the step is (Siegmund). */
-static double sharpened(const struct sides *sides, double constant, double variance)
+/* Yao's constant is for a path in continuous time; one from point to point overshoots less, the
+ * less the higher the step is (Siegmund). */
+static double reduced_constant(const struct sides *sides, double constant, double variance)
 {
 	double height = fabs(sides->after.mean - sides->before.mean);
 	if (variance <= 0)
@@ -103,6 +103,7 @@ static double sharpened(const struct sides *sides, double constant, double varia
 		constant - PER_DEVIATION * height / sqrt(variance * sides->inflation));
 }
 
+/* Writes the first and the last place whose split explains nearly as much as the best one. */
 static void place_of(const struct sides *sides, double constant, size_t *from, size_t *to)
 {
 	const double *values = sides->values;
@@ -116,7 +117,8 @@ static void place_of(const struct sides *sides, double constant, size_t *from, s
 		best = fmax(best, explained_at(sum, total, at, n));
 	}
 	double variance = n > 2 ? sides->within / (double)(n - 2) : 0;
-	double least = best - sharpened(sides, constant, variance) * variance * sides->inflation -
+	double least = best -
+		       reduced_constant(sides, constant, variance) * variance * sides->inflation -
 		       1e-9 * fabs(best);
 	sum = 0;
 	for (size_t at = 1; at < n; at++) {
@@ -143,8 +145,8 @@ static double t_95(double df)
 	       (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
 }
 
-/* The interval is symmetric in the logarithm of the ratio; where a level crosses zero there is
- * none, and it is taken around the difference. */
+/* The interval is symmetric in the logarithm of the ratio; if the levels are not of one sign, which
+ * have none, in the difference. */
 void describe_size(struct change *change, const struct levels *levels)
 {
 	double before = levels->before, after = levels->after;
@@ -181,9 +183,9 @@ static void set_size(struct change *change, const struct sides *sides)
 	describe_size(change, &levels);
 }
 
-/* Values beyond what either level allows say nothing of where the step is: they count as the middle
- * of the two, which is as far from one as from the other. */
-static void silence_outliers(const double *values, double *near, const struct sides *sides)
+/* Values far from both levels say nothing about the place of the step: they count as the middle of
+ * the two, equally far from both. */
+static void neutralise_outliers(const double *values, double *near, const struct sides *sides)
 {
 	double m1 = sides->before.mean, m2 = sides->after.mean;
 	double deviation = sides->n > 2 ? sqrt(sides->within / (double)(sides->n - 2)) : 0;
@@ -208,7 +210,7 @@ void describe_step(struct change *change, const double *values, const size_t *pl
 	change->level_before = ldexp(sides.before.mean, -unit);
 	change->level_after = ldexp(sides.after.mean, -unit);
 	set_size(change, &sides);
-	silence_outliers(values + from, near, &sides);
+	neutralise_outliers(values + from, near, &sides);
 	place_of(&sides, PLACE_95, &first, &last);
 	change->place_from = places ? places[from + first] : from + first;
 	change->place_to = places ? places[from + last] : from + last;

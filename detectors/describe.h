@@ -1,6 +1,7 @@
 /*
- * Describes a change beyond its place: levels that outliers do not move, its size and the set of
- * places where it can lie, both with their uncertainty. docs/algorithms.md, "Size and place".
+ * Describes a change: robust levels, the relative size with its interval, and the set of places at
+ * which it may have happened. docs/algorithms.md section 4. At most 2 DESCRIBE_SIDE values are
+ * used, and nothing allocates.
  */
 #ifndef DETECTORS_DESCRIBE_H
 #define DETECTORS_DESCRIBE_H
@@ -12,12 +13,12 @@ enum { DESCRIBE_SIDE = 100 }; /* points to either side that are used at most */
 /* max(|after/before - 1|, |before/after - 1|), a ratio over zero counting as 0. */
 double describe_magnitude(double before, double after);
 
-/* Two levels, the variances of their estimates, their covariance, and its degrees of freedom. */
+/* Two levels, the variances and the covariance of their estimates, and the degrees of freedom. */
 struct levels {
 	double before, after, variance_before, variance_after, covariance, df;
 };
 
-/* Fills the size and its interval; df 0: no interval. */
+/* Fills the size and its 95% interval; df 0: no interval. */
 void describe_size(struct change *change, const struct levels *levels);
 
 /*

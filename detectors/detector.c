@@ -1,5 +1,5 @@
 /*
- * The registry of detectors. A new detector is one file and one line here.
+ * The registry of detectors, and their work limit. A new detector is one file and one line here.
  */
 #include "detectors/detector.h"
 
@@ -39,8 +39,9 @@ static uint64_t steps_for(size_t n)
 	return DETECTOR_STEPS + DETECTOR_STEPS_VALUE * n;
 }
 
-static bool is_done(const struct detector *detector, size_t n, const struct scratch *scratch,
-	struct error *error)
+/* Whether the call stayed within its work limit. */
+static bool is_within_limit(const struct detector *detector, size_t n,
+	const struct scratch *scratch, struct error *error)
 {
 	if (!scratch_is_spent(scratch))
 		return true;
@@ -50,7 +51,8 @@ static bool is_done(const struct detector *detector, size_t n, const struct scra
 		detector->name, (double)steps_for(n) / 1e9, n, detector->thrift);
 }
 
-static void note_standing(struct tried_list *tried, const struct change *found, size_t count)
+/* Adds the changes found to the trace. */
+static void note_changes(struct tried_list *tried, const struct change *found, size_t count)
 {
 	for (size_t i = 0; tried && i < count; i++)
 		tried_note(tried, &(struct tried){.index = found[i].index,
@@ -66,8 +68,8 @@ bool detector_run(const struct detector *detector, const struct samples *samples
 {
 	scratch_allow(scratch, steps_for(samples->n));
 	*count = detector->detect(samples, options, scratch, out);
-	note_standing(scratch_tried(scratch), out, *count);
-	return is_done(detector, samples->n, scratch, error);
+	note_changes(scratch_tried(scratch), out, *count);
+	return is_within_limit(detector, samples->n, scratch, error);
 }
 
 const struct change *detector_append(const struct detector *detector, struct stream *stream,
@@ -76,7 +78,7 @@ const struct change *detector_append(const struct detector *detector, struct str
 	static const struct change none;
 	scratch_allow(scratch, steps_for(n));
 	const struct change *changes = detector->stream_append(stream, values, n, scratch, count);
-	if (!is_done(detector, n, scratch, error))
+	if (!is_within_limit(detector, n, scratch, error))
 		return NULL;
 	return changes ? changes : &none;
 }

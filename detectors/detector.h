@@ -20,8 +20,8 @@ struct samples {
 	const double *values; /* in time order; NaN where missing */
 	size_t n;
 	int direction;    /* 1 higher is better, -1 lower is better, 0 either way or unknown */
-	size_t excursion; /* at most so many points that leave their level far behind and return to
-			     it are no change, in detectors that know excursions; 0: the detector's
+	size_t excursion; /* up to so many points that leave their level by far and return to it are
+			     no change, in detectors that recognise excursions; 0: the detector's
 			     own limit */
 	/* Of each point, or NULL. Detectors without runs treat each point as its own run. */
 	const size_t *runs; /* the number of its run, non-decreasing: points measured together share
@@ -69,10 +69,10 @@ struct detector {
 
 	/*
 	 * Optional, both or none, for callers that keep the values themselves and have many
-	 * streams. stream_rest frees the values: the next append begins with the value whose number
-	 * it returns. From number *fixed on the values may differ from before, and the result is
-	 * then as if they always had. stream_chunk is the largest number up to `at` from which a
-	 * stream of its own sees the same windows as this one; at least 0.
+	 * streams. stream_rest frees the stream's copy of the values: the next append must begin
+	 * with the value at the index that it returns. From index *fixed on the values may then
+	 * differ from before; the result is as if they always had. stream_chunk returns the largest
+	 * index up to `at` from which a new stream has the same windows as this one, or 0.
 	 */
 	size_t (*stream_rest)(struct stream *stream, size_t *fixed);
 	size_t (*stream_chunk)(const struct stream *stream, size_t at);
@@ -91,8 +91,8 @@ extern const struct detector *const detectors[]; /* ends with NULL; the first is
 /* The detector of that name, or NULL. */
 const struct detector *detector_find(const char *name);
 
-/* The steps that one call may take whatever its options ask for, and the additional steps for each
- * value: about five to ten seconds. */
+/* The work that one call may do, in steps (detectors/scratch.h): a basic allowance, about five to
+ * ten seconds, and more for each value. */
 #define DETECTOR_STEPS UINT64_C(10000000000)
 #define DETECTOR_STEPS_VALUE UINT64_C(10000)
 

@@ -1,7 +1,7 @@
 /*
- * The vector kernel takes four rows against three columns at a time: twelve running sums stay in
- * registers, seven loads feed twelve multiplications, and columns that do not fit the nearest cache
- * are read once for four rows, so that memory does not hold it up.
+ * The vector build multiplies four rows by three columns at a time: the twelve running sums stay in
+ * registers, seven loads feed twelve multiplications, and columns that do not fit into the nearest
+ * cache are read once for four rows, so that memory bandwidth is not the limit.
  */
 #include "detectors/distance.h"
 
@@ -11,7 +11,7 @@
 
 enum { LANES = DISTANCE_LANES, ROWS = DISTANCE_ROWS, COLUMNS = 3 };
 
-/* The order in which the vector kernel adds its lanes. */
+/* Adds the lanes in the order of the vector build. */
 static float add_lanes(const float lanes[LANES])
 {
 	float a = lanes[0] + lanes[4], b = lanes[1] + lanes[5];

@@ -1,5 +1,5 @@
 /*
- * Distances between rows of single precision, the inner loop of clustering.
+ * Dot products and distances of rows of single precision, the inner loop of k-means.
  *
  * A row is `stride` floats, a multiple of DISTANCE_LANES, padded with zeros. Sums run in
  * DISTANCE_LANES lanes that are added in a fixed order, with and without vector instructions, so
@@ -25,7 +25,7 @@ struct distance {
 const struct distance *distance_best(void);
 const struct distance *distance_scalar(void);
 
-/* The width of a row, padded. */
+/* The padded width of a row, in floats. */
 size_t distance_stride(size_t width);
 
 #endif

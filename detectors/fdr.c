@@ -1,3 +1,6 @@
+/*
+ * The step-up procedure: docs/algorithms.md section 5.
+ */
 #include "detectors/fdr.h"
 
 #include <stdlib.h>

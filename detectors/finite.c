@@ -1,6 +1,6 @@
 /*
- * Scaling happens before the shift as well as after it, so that differences of values near the ends
- * of double's range neither overflow nor vanish.
+ * Values are scaled before and after the shift, so that differences of values near the limits of
+ * double neither overflow nor vanish.
  */
 #include "detectors/finite.h"
 
@@ -43,8 +43,8 @@ static void scale(double *values, size_t n, int exponent)
 		values[i] = values[i] * first * second;
 }
 
-/* The median of the first values: a single wild one in front would cost the others their digits. */
-static double middle_of_first(const double *values, size_t n)
+/* The median of the first values. A single outlier as the shift would cost the others precision. */
+static double median_of_first(const double *values, size_t n)
 {
 	double first[5];
 	size_t count = n < 5 ? n : 5;
@@ -64,7 +64,7 @@ struct scale finite_scale(const double *values, size_t n, double *scaled)
 	memcpy(scaled, values, n * sizeof(double));
 	int before = exponent_of(scaled, n) - 1;
 	scale(scaled, n, before);
-	double middle = middle_of_first(scaled, n);
+	double middle = median_of_first(scaled, n);
 	for (size_t i = 0; i < n; i++)
 		scaled[i] -= middle;
 	int after = exponent_of(scaled, n);

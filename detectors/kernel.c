@@ -1,10 +1,9 @@
 /*
  * No matrix is held: each candidate for the last cut carries the sum of the kernel over its
- * segment, and a new value adds to all of them from one walk back along the series. That makes time
- * quadratic where nothing changes (PELT has nothing to prune there) and memory linear. Series of
- * more than CHUNK values are done in chunks that overlap, which bounds time as well: a cut counts
- * if it lies in the first three quarters of its chunk, and the next chunk begins at the last such
- * cut, but not before the middle of them.
+ * segment, and a new value adds to all of them in one walk back along the series. Time is quadratic
+ * where nothing changes (PELT has nothing to prune there), memory linear. Series of more than CHUNK
+ * values are processed in overlapping chunks, which bounds the time: docs/algorithms.md
+ * section 6.2.
  */
 #include "detectors/kernel.h"
 
@@ -21,7 +20,7 @@ enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750, STRETCH = 2000 };
 
 static const struct field kernel_fields[] = {
 	OPTION_DOUBLE(struct kernel_options, penalty, "1", 0, 1e6,
-		"a change has to save C ln n; more means fewer changes", .flags = FIELD_MIN_OPEN,
+		"a change must save C ln n; more means fewer changes", .flags = FIELD_MIN_OPEN,
 		.metavar = "C"),
 	OPTION_INT(struct kernel_options, min_size, "2", 1, 10000,
 		"points between two changes, at least", .metavar = "POINTS"),
@@ -45,8 +44,8 @@ static uint64_t pairs_within(const double *sorted, size_t n, double distance)
 }
 
 /*
- * The distance that has number `rank` (from 1) in order. Doubles that are not negative are ordered
- * as their bits, so that halving the interval of bits ends at it.
+ * The distance of that rank (from 1). Doubles that are not negative are ordered like their bits as
+ * integers, so bisection over the bits ends at it.
  */
 static double ranked_distance(const double *sorted, size_t n, uint64_t rank)
 {
@@ -87,8 +86,8 @@ double kernel_gamma(const double *values, size_t n, struct scratch *scratch)
 /* A place where the last segment may begin. */
 struct candidate {
 	size_t start;
-	double sum;    /* of the kernel over all ordered pairs from start to here */
-	size_t retire; /* is out of the race from this end on */
+	double sum;    /* of the kernel over all ordered pairs from start to the current end */
+	size_t retire; /* is dropped from this end on */
 };
 
 struct pelt {
@@ -96,19 +95,20 @@ struct pelt {
 	const double *values;
 	double gamma, penalty;
 	size_t min_size;
-	double *best;  /* of the values before each end */
-	size_t *begin; /* of the last segment there */
+	double *best;  /* the least cost of the values before each end */
+	size_t *begin; /* of the last segment of that partition */
 	struct candidate *candidates;
 	size_t count;
 };
 
-/* An exponential for each value back to the first candidate is what takes the time. */
+/* Most time goes into an exponential for each value back to the first candidate. */
 static bool spend_value(const struct pelt *pelt, size_t end)
 {
 	size_t reach = pelt->count > 0 ? end - pelt->candidates[0].start : 0;
 	return scratch_spend(pelt->scratch, 10 * reach + 10 * pelt->count);
 }
 
+/* Extends the segments of all candidates by the value before `end`. */
 static void add_value(struct pelt *pelt, size_t end)
 {
 	const double *values = pelt->values;
@@ -123,6 +123,8 @@ static void add_value(struct pelt *pelt, size_t end)
 	}
 }
 
+/* The cost of the partition whose last segment begins at the candidate, without the last penalty.
+ */
 static double total(const struct pelt *pelt, const struct candidate *candidate, size_t end)
 {
 	double length = (double)(end - candidate->start);
@@ -146,8 +148,9 @@ static void choose_begin(struct pelt *pelt, size_t end)
 }
 
 /*
- * Cutting a segment never costs more than leaving it whole, but for the penalty; so who is worse
- * here, without paying for a cut, than a cut here stays worse once a segment fits between.
+ * Apart from the penalty, cutting a segment never raises the cost. So a candidate that is worse
+ * here without a penalty than the best partition with one stays worse, once a segment fits behind
+ * here.
  */
 static void prune(struct pelt *pelt, size_t end)
 {
@@ -168,6 +171,7 @@ static void prune(struct pelt *pelt, size_t end)
 			(struct candidate){.start = end, .retire = SIZE_MAX};
 }
 
+/* Writes the cuts of the best partition of n values. */
 static size_t trace(const struct pelt *pelt, size_t n, size_t *cuts)
 {
 	size_t count = 0;
@@ -207,7 +211,7 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	return trace(&pelt, n, cuts);
 }
 
-/* A stretch of the values between two cuts, and what is summed up over it. */
+/* A stretch of the values without cuts, for the trace. */
 struct whole {
 	const struct segments *segments;
 	const double *values; /* scaled, all */
@@ -216,7 +220,7 @@ struct whole {
 	size_t min_size;
 };
 
-/* Of the pairs within [from, to): those that end, and those that begin at each place. */
+/* The sums of the kernel over the pairs of the stretch that end, and that begin, at each place. */
 static void add_pairs(const struct whole *whole, double *ending, double *beginning)
 {
 	const double *values = whole->values + whole->from;
@@ -239,7 +243,7 @@ static double cost_of(double sum, size_t n)
 	return (double)n - sum / (double)n;
 }
 
-/* What one more cut would save, the best of each block of places. */
+/* Notes what one more cut would save, for the best place of each block. */
 static void note_whole(const struct whole *whole, struct tried_list *tried, struct scratch *work)
 {
 	size_t n = whole->to - whole->from;
@@ -274,8 +278,8 @@ static void note_whole(const struct whole *whole, struct tried_list *tried, stru
 }
 
 /*
- * A search finds the least cost but not the cost of each place, so the trace computes that here.
- * This work is outside the budget; long stretches are processed in pieces.
+ * The search finds the least cost, not the cost of each place, so that is computed here. This work
+ * is outside the budget; long stretches are processed in pieces.
  */
 static void note_chunk(const struct whole *chunk, const size_t *cuts, size_t count,
 	struct tried_list *tried, struct scratch *work)
@@ -293,7 +297,7 @@ static void note_chunk(const struct whole *chunk, const size_t *cuts, size_t cou
 	}
 }
 
-/* Takes the cuts of a chunk at `start` that count: those in [from, to). */
+/* Copies those cuts of a chunk at `start` that lie in [from, to). */
 static size_t take_cuts(
 	const size_t *found, size_t count, size_t start, size_t from, size_t to, size_t *cuts)
 {
@@ -304,6 +308,7 @@ static size_t take_cuts(
 	return taken;
 }
 
+/* Partitions the values, in chunks if there are many; writes the cuts and returns their number. */
 static size_t cut_chunks(const struct segments *segments, const double *values,
 	const struct kernel_options *options, struct scratch *scratch, size_t *cuts)
 {
@@ -312,7 +317,7 @@ static size_t cut_chunks(const struct segments *segments, const double *values,
 	double penalty = options->penalty * log((double)n);
 	size_t count = 0, start = 0, from = 0, longest = n < CHUNK ? n : CHUNK;
 	size_t *found = scratch_take(scratch, longest, sizeof(size_t));
-	struct scratch *work = scratch_beside(scratch);
+	struct scratch *work = scratch_child(scratch);
 	for (;;) {
 		bool is_last = n - start <= CHUNK;
 		size_t length = is_last ? n - start : CHUNK;

@@ -1,6 +1,7 @@
 /*
  * Kernel change-point detection (Harchaoui and Cappe 2007; Arlot, Celisse and Harchaoui 2019) with
- * an exact optimal partition by PELT (Killick, Fearnhead and Eckley 2012).
+ * an exact optimal partition by PELT (Killick, Fearnhead and Eckley 2012): docs/algorithms.md
+ * section 6.2.
  */
 #ifndef DETECTORS_KERNEL_H
 #define DETECTORS_KERNEL_H
@@ -14,18 +15,18 @@ struct kernel_options {
 };
 
 /*
- * The best partition of n values into segments of at least `min_size`: the least sum of the
- * segments' costs and of `penalty` for each cut. A segment costs its length less the mean, over its
- * values, of the sum of exp(-gamma d^2) to all of them. Writes the cuts, ascending, and returns
- * their number, less than n. Takes from `scratch`: O(n).
+ * The partition of n values into segments of at least `min_size` values with the least sum of the
+ * segments' costs and of `penalty` for each cut. The cost of m values is m less the mean, over
+ * them, of the sum of exp(-gamma d^2) to all m. Writes the cuts, ascending, and returns their
+ * number, less than n. O(n) memory of the scratch; O(n^2) time if there are no cuts.
  */
 size_t kernel_partition(const double *values, size_t n, double gamma, double penalty,
 	size_t min_size, struct scratch *scratch, size_t *cuts);
 
 /*
- * 1 / the median of the squared distances between all pairs of the n values, of those that are not
- * 0 where more than half are; 0 where all are equal, or so near to each other that a
- * double cannot tell the square. Takes from `scratch`.
+ * 1 / the median of the squared distances of all pairs of values, without those of 0 if they are
+ * more than half; 0 if all values are equal, or so close that the square underflows. Uses the
+ * scratch.
  */
 double kernel_gamma(const double *values, size_t n, struct scratch *scratch);
 

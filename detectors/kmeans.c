@@ -1,12 +1,6 @@
 /*
- * Most rows stay where they are from one iteration to the next. A row's distance to its own
- * centroid is worked out anew each time, as the error needs it; the others are looked at only if
- * that distance is above both half the gap to the nearest other centroid and a lower bound on the
- * distance to the second nearest, which sinks by as much as centroids have moved.
- *
- * Seeds come from a sample, on which several attempts are made and iterated; the best goes on with
- * all rows. It costs a small part of the time and leaves an error at or below that of the best of
- * many random starts.
+ * docs/algorithms.md section 8: seeding (4), iteration (5), bounds (6), sums by part (7), and the
+ * attempts on a sample that come first (3).
  */
 #include "detectors/kmeans.h"
 
@@ -21,36 +15,38 @@
 #include "detectors/scratch.h"
 
 /*
- * Where k-means begins.
- *
- * Each next seed is drawn several times over, by the share of what the seeds so far leave, and that
- * draw is taken which leaves least (Arthur and Vassilvitskii 2007, "greedy").
+ * Seeding: greedy k-means++. For each seed several rows are drawn as trials, with probability
+ * proportional to their squared distance to the nearest seed so far, and the trial that
+ * leaves the smallest sum of these distances becomes the seed.
  */
 
 enum { MOST_TRIALS = 16, SEED_BATCH = DISTANCE_ROWS };
 
-/* Rows that may become the next seed, and what each would leave. */
+/* The trials for the next seed, and what each would leave: the sum, over all rows, of the
+ * squared distance to the nearest seed. */
 struct seeding {
 	const struct matrix *matrix;
 	const struct distance *distance;
 	const struct parallel *parallel;
-	const float *squares;
-	float *nearest; /* squared distance of each row to the nearest seed */
-	float *trials;  /* rows, one after the other */
+	const float *squares; /* squared length of each row */
+	float *nearest;       /* squared distance of each row to the nearest seed */
+	float *trials;        /* copies of the rows that were drawn */
 	float trial_squares[MOST_TRIALS];
-	size_t trial_count, chosen;
+	size_t trial_count;
 	size_t part_count;
-	double (*left)[MOST_TRIALS]; /* for each part */
-	bool keep;                   /* note the nearest for the chosen one */
+	double (*left)[MOST_TRIALS]; /* what each trial would leave, by part of the rows */
+	bool update;                 /* the only trial has become a seed: update `nearest` */
 };
 
-static float squared(const struct seeding *seeding, size_t row, size_t trial, float dot)
+/* The squared distance of a row and a trial, given their dot product. */
+static float squared_distance(const struct seeding *seeding, size_t row, size_t trial, float dot)
 {
 	float square = seeding->squares[row] + seeding->trial_squares[trial] - 2 * dot;
 
 	return square > 0 ? square : 0;
 }
 
+/* Adds up what the trials would leave of up to SEED_BATCH rows. */
 static void try_rows(struct seeding *seeding, size_t first, size_t count, double *left)
 {
 	float dots[SEED_BATCH][MOST_TRIALS], *out[SEED_BATCH];
@@ -65,12 +61,12 @@ static void try_rows(struct seeding *seeding, size_t first, size_t count, double
 	for (size_t i = 0; i < count; i++)
 		for (size_t trial = 0; trial < seeding->trial_count; trial++) {
 			float *nearest = &seeding->nearest[first + i];
-			float square = squared(seeding, first + i, trial, dots[i][trial]);
+			float square = squared_distance(seeding, first + i, trial, dots[i][trial]);
 
 			if (square > *nearest)
 				square = *nearest;
 			left[trial] += (double)square;
-			if (seeding->keep)
+			if (seeding->update)
 				*nearest = square;
 		}
 }
@@ -95,7 +91,7 @@ static void set_trial(struct seeding *seeding, size_t trial, size_t row)
 	seeding->trial_squares[trial] = seeding->squares[row];
 }
 
-/* A row, by its share in what is left; any row if nothing is. */
+/* Draws a row with probability nearest / total; any row if the total is 0. */
 static size_t draw(const struct seeding *seeding, double total, uint64_t *random)
 {
 	size_t n = seeding->matrix->n;
@@ -111,6 +107,7 @@ static size_t draw(const struct seeding *seeding, double total, uint64_t *random
 	return n - 1;
 }
 
+/* What a trial would leave of all rows: the parts' sums in order. */
 static double left_by(const struct seeding *seeding, size_t trial)
 {
 	double sum = 0;
@@ -120,14 +117,15 @@ static double left_by(const struct seeding *seeding, size_t trial)
 	return sum;
 }
 
-/* Draws the trials, takes the one that leaves least as the seed and returns what it leaves. */
+/* Draws the trials, writes the one that leaves the least as the seed, and returns what it leaves.
+ * `total` is what the seeds so far leave. */
 static double choose_seed(
 	struct seeding *seeding, size_t trials, double total, uint64_t *random, float *seed)
 {
 	size_t stride = seeding->matrix->stride, best = 0;
 
 	seeding->trial_count = trials;
-	seeding->keep = false;
+	seeding->update = false;
 	for (size_t trial = 0; trial < trials; trial++)
 		set_trial(seeding, trial, draw(seeding, total, random));
 	if (trials > 1)
@@ -139,12 +137,13 @@ static double choose_seed(
 	seeding->trial_squares[0] = seeding->trial_squares[best];
 	memcpy(seed, seeding->trials, stride * sizeof *seed);
 	seeding->trial_count = 1;
-	seeding->keep = true;
+	seeding->update = true;
 	parts_run(seeding->parallel, try_part, seeding, seeding->part_count);
 	return left_by(seeding, 0);
 }
 
-/* Writes k centroids, rows of the matrix. `squares` are of the rows' lengths; 1 <= k <= n. */
+/* Writes k centroids, which are rows of the matrix; 1 <= k <= n. The first seed has one trial, each
+ * other one 2 + ln k. */
 static void kmeans_seed(const struct matrix *matrix, const float *squares, size_t k,
 	const struct parallel *parallel, uint64_t *random, float *centroids)
 {
@@ -180,15 +179,17 @@ enum {
 	BATCH = DISTANCE_ROWS
 };
 
-/* Bounds are of single precision: a lower one gives way by this share of the row's length. */
+/* The lower bound is reduced by this share of the row's length, for the rounding of single
+ * precision. */
 #define SLACK 1e-3F
 
-/* What one part of the rows adds up. */
+/* The sums over one part of the rows. They are kept between iterations: a row that changes its
+ * cluster is subtracted from one and added to the other. */
 struct part {
-	double *sums; /* k rows of stride */
-	uint64_t *counts;
+	double *sums;     /* of the rows of each cluster: k rows of `stride` */
+	uint64_t *counts; /* of the rows of each cluster */
 	double error;
-	float farthest;
+	float farthest; /* largest distance of a row to its centroid; -1: used up */
 	size_t farthest_row;
 };
 
@@ -199,25 +200,31 @@ struct run {
 	struct kmeans *result;
 	struct part *parts;
 	size_t part_count;
-	float *squares; /* of each row's length */
-	float *lower;   /* bound on the distance of each row to its second centroid */
-	float *centroid_squares, *half_gaps, *before;
-	double *sum; /* of one cluster's rows */
-	bool first;  /* no row has a cluster yet */
-	float most_moved, second_moved;
+	float *squares;          /* squared length of each row */
+	float *lower;            /* of each row: bound on the distance to any other centroid */
+	float *centroid_squares; /* squared length of each centroid */
+	float *half_gaps;        /* of each centroid: half the distance to the nearest other one */
+	float *before;           /* the centroids before they moved */
+	double *sum;             /* buffer for the rows of one cluster */
+	bool first;              /* no row has a cluster yet */
+	float most_moved, second_moved; /* the two largest moves of centroids */
 	size_t most_moved_cluster;
 };
 
-static void *room(size_t count, size_t size)
+/* Memory set to 0, at least one item of it. */
+static void *zeroed(size_t count, size_t size)
 {
 	return memset(scratch_resize(NULL, count > 0 ? count : 1, size), 0, count * size);
 }
 
+/* The length that belongs to a squared length; rounding may have made that negative. */
 static float length(float square)
 {
 	return sqrtf(square > 0 ? square : 0);
 }
 
+/* Computes the squared length of each centroid and half its distance to the nearest other one: a
+ * row nearer to it than that cannot be nearer to any other (triangle inequality). O(k^2 w). */
 static void measure_gaps(struct run *run)
 {
 	const struct kmeans *result = run->result;
@@ -249,8 +256,11 @@ static float own_distance(const struct run *run, size_t row)
 		run->result->centroids + run->result->clusters[row] * stride, stride));
 }
 
-/* Of the nearest and the second nearest centroid; `dots` are the row's with all of them. */
-static void place(struct run *run, size_t row, const float *dots)
+/*
+ * Assigns a row to its nearest centroid, the first of equal ones, given its dot products with all
+ * of them: the smallest |x - c|^2 is the largest 2 x c - |c|^2. The second nearest gives the bound.
+ */
+static void assign_row(struct run *run, size_t row, const float *dots)
 {
 	struct kmeans *result = run->result;
 	float best = -FLT_MAX, second = -FLT_MAX;
@@ -274,8 +284,12 @@ static void place(struct run *run, size_t row, const float *dots)
 	result->distances[row] = own_distance(run, row);
 }
 
-/* Whether the row may have a nearer centroid than its own. */
-static bool unsure(struct run *run, size_t row)
+/*
+ * Whether another centroid may be nearer than the row's own. Since its last comparison with all
+ * centroids no other one has come nearer than by the largest move of any other: the lower bound
+ * falls by that. The distance to its own centroid is computed anew, as the error needs it.
+ */
+static bool may_change(struct run *run, size_t row)
 {
 	struct kmeans *result = run->result;
 	size_t cluster = result->clusters[row];
@@ -286,19 +300,22 @@ static bool unsure(struct run *run, size_t row)
 	       result->distances[row] > run->half_gaps[cluster];
 }
 
-/* Puts a row into its cluster, or takes it out of one. */
-static void add_row(const struct run *run, struct part *part, size_t row, size_t cluster, bool out)
+/* Adds a row to the sums of a cluster, or subtracts it. */
+static void add_row(
+	const struct run *run, struct part *part, size_t row, size_t cluster, bool subtract)
 {
 	const float *values = matrix_row(run->matrix, row);
 	size_t stride = run->matrix->stride;
-	double *sums = part->sums + cluster * stride, sign = out ? -1 : 1;
+	double *sums = part->sums + cluster * stride, sign = subtract ? -1 : 1;
 
 	for (size_t i = 0; i < stride; i++)
 		sums[i] += sign * (double)values[i];
-	part->counts[cluster] += out ? (uint64_t)-1 : 1;
+	part->counts[cluster] += subtract ? (uint64_t)-1 : 1;
 }
 
-static void place_rows(
+/* Compares up to BATCH rows with all centroids and moves them to their clusters. `dots` has room
+ * for BATCH k values. */
+static void compare_rows(
 	struct run *run, struct part *part, const size_t *rows, size_t count, float *dots)
 {
 	struct kmeans *result = run->result;
@@ -313,7 +330,7 @@ static void place_rows(
 	for (size_t i = 0; i < count; i++) {
 		uint32_t before = result->clusters[rows[i]];
 
-		place(run, rows[i], out[i]);
+		assign_row(run, rows[i], out[i]);
 		if (run->first)
 			add_row(run, part, rows[i], result->clusters[rows[i]], false);
 		else if (result->clusters[rows[i]] != before) {
@@ -323,7 +340,8 @@ static void place_rows(
 	}
 }
 
-static void note_errors(const struct run *run, struct part *part, size_t begin, size_t end)
+/* Sums the distances of a part's rows and finds the largest. */
+static void sum_errors(const struct run *run, struct part *part, size_t begin, size_t end)
 {
 	part->error = 0;
 	part->farthest = -1;
@@ -338,7 +356,7 @@ static void note_errors(const struct run *run, struct part *part, size_t begin, 
 	}
 }
 
-/* Assigns the rows of a part; the sums follow those that go elsewhere. */
+/* Assigns the rows of a part, and updates its sums. */
 static void assign_part(void *argument, size_t index)
 {
 	struct run *run = argument;
@@ -346,21 +364,22 @@ static void assign_part(void *argument, size_t index)
 	size_t n = run->matrix->n, waiting = 0, rows[BATCH];
 	size_t begin = parts_begin(n, run->part_count, index);
 	size_t end = parts_begin(n, run->part_count, index + 1);
-	float *dots = room(BATCH * run->result->k, sizeof *dots);
+	float *dots = zeroed(BATCH * run->result->k, sizeof *dots);
 
 	for (size_t row = begin; row < end; row++) {
-		if (run->first || unsure(run, row))
+		if (run->first || may_change(run, row))
 			rows[waiting++] = row;
 		if (waiting == BATCH || (waiting > 0 && row + 1 == end)) {
-			place_rows(run, part, rows, waiting, dots);
+			compare_rows(run, part, rows, waiting, dots);
 			waiting = 0;
 		}
 	}
-	note_errors(run, part, begin, end);
+	sum_errors(run, part, begin, end);
 	free(dots);
 }
 
-/* An empty cluster begins anew at the row that lies farthest from its own. */
+/* The row that lies farthest from its centroid, where an empty cluster starts again. Each part
+ * gives one such row an iteration. */
 static size_t farthest_row(struct run *run)
 {
 	struct part *farthest = &run->parts[0];
@@ -372,6 +391,7 @@ static size_t farthest_row(struct run *run)
 	return farthest->farthest_row;
 }
 
+/* Moves a centroid to the mean of its rows. */
 static void set_centroid(struct run *run, size_t cluster)
 {
 	size_t stride = run->matrix->stride;
@@ -395,6 +415,7 @@ static void set_centroid(struct run *run, size_t cluster)
 		centroid[i] = (float)(run->sum[i] / (double)count);
 }
 
+/* Moves all centroids and notes the two largest moves. */
 static void move_centroids(struct run *run)
 {
 	struct kmeans *result = run->result;
@@ -418,6 +439,7 @@ static void move_centroids(struct run *run)
 	}
 }
 
+/* Assigns all rows; returns the error. */
 static double assign(struct run *run)
 {
 	double error = 0;
@@ -429,6 +451,7 @@ static double assign(struct run *run)
 	return error;
 }
 
+/* Lloyd's iteration from the centroids in the result. */
 static void iterate(struct run *run, size_t iterations, double settled)
 {
 	struct kmeans *result = run->result;
@@ -448,12 +471,12 @@ static void iterate(struct run *run, size_t iterations, double settled)
 
 static struct kmeans *result_new(size_t n, size_t k, size_t stride)
 {
-	struct kmeans *result = room(1, sizeof *result);
+	struct kmeans *result = zeroed(1, sizeof *result);
 
 	*result = (struct kmeans){.k = k,
-		.centroids = room(k * stride, sizeof *result->centroids),
-		.clusters = room(n, sizeof *result->clusters),
-		.distances = room(n, sizeof *result->distances)};
+		.centroids = zeroed(k * stride, sizeof *result->centroids),
+		.clusters = zeroed(n, sizeof *result->clusters),
+		.distances = zeroed(n, sizeof *result->distances)};
 	return result;
 }
 
@@ -473,17 +496,17 @@ static void run_open(struct run *run)
 
 	run->distance = distance_best();
 	run->part_count = parts_count(n);
-	run->parts = room(run->part_count, sizeof *run->parts);
+	run->parts = zeroed(run->part_count, sizeof *run->parts);
 	for (size_t i = 0; i < run->part_count; i++) {
-		run->parts[i].sums = room(k * stride, sizeof *run->parts[i].sums);
-		run->parts[i].counts = room(k, sizeof *run->parts[i].counts);
+		run->parts[i].sums = zeroed(k * stride, sizeof *run->parts[i].sums);
+		run->parts[i].counts = zeroed(k, sizeof *run->parts[i].counts);
 	}
-	run->squares = room(n, sizeof *run->squares);
-	run->lower = room(n, sizeof *run->lower);
-	run->centroid_squares = room(k, sizeof *run->centroid_squares);
-	run->half_gaps = room(k, sizeof *run->half_gaps);
-	run->before = room(k * stride, sizeof *run->before);
-	run->sum = room(stride, sizeof *run->sum);
+	run->squares = zeroed(n, sizeof *run->squares);
+	run->lower = zeroed(n, sizeof *run->lower);
+	run->centroid_squares = zeroed(k, sizeof *run->centroid_squares);
+	run->half_gaps = zeroed(k, sizeof *run->half_gaps);
+	run->before = zeroed(k * stride, sizeof *run->before);
+	run->sum = zeroed(stride, sizeof *run->sum);
 	run->most_moved_cluster = k;
 	for (size_t row = 0; row < n; row++) {
 		const float *values = matrix_row(run->matrix, row);
@@ -508,10 +531,11 @@ static void run_close(struct run *run)
 	free(run->sum);
 }
 
-/* Every so-many-th row from a random one on: rows that come in groups are all in it. */
+/* A copy of evenly spaced rows from a random start: groups of neighbouring rows are all
+ * represented. malloc. */
 static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *random)
 {
-	float *rows = room(size * matrix->stride, sizeof *rows);
+	float *rows = zeroed(size * matrix->stride, sizeof *rows);
 	double step = (double)matrix->n / (double)size, at = random_unit(random) * step;
 
 	for (size_t i = 0; i < size; i++) {
@@ -524,7 +548,7 @@ static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *ran
 	return rows;
 }
 
-/* One attempt on the sample, seeded and iterated. */
+/* One seeding and iteration on the sample. */
 static struct kmeans *attempt(
 	const struct matrix *sample, size_t k, const struct parallel *parallel, uint64_t *random)
 {
@@ -539,6 +563,7 @@ static struct kmeans *attempt(
 	return run.result;
 }
 
+/* The attempt with the smallest error, on a sample if there are many rows. */
 static struct kmeans *best_attempt(
 	const struct matrix *matrix, size_t k, const struct kmeans_options *options)
 {

@@ -2,9 +2,11 @@
  * k-means over many rows of single precision: which series have the same shape.
  *
  * Lloyd's iteration with Hamerly's bounds ("Making k-means even faster", 2010), seeded by greedy
- * k-means++ (Arthur and Vassilvitskii 2007) on a sample. The same rows, k and seed give the same
- * clusters, on any machine and with any number of threads: work is cut into parts that depend on
- * the number of rows alone, and what parts add up is added in their order.
+ * k-means++ (Arthur and Vassilvitskii 2007) on a sample: docs/algorithms.md section 8.
+ *
+ * The same rows, k and seed give the same clusters on any machine and with any number of threads:
+ * work is divided by the number of rows alone, and the parts' sums are added in order. Running out
+ * of memory aborts; there are no other errors.
  */
 #ifndef DETECTORS_KMEANS_H
 #define DETECTORS_KMEANS_H
@@ -13,7 +15,7 @@
 
 #include "detectors/parallel.h"
 
-/* `n` rows of distance_stride(width) floats, the padding being 0. Finite. */
+/* n rows of distance_stride(width) finite floats each, the padding 0. */
 struct matrix {
 	const float *rows;
 	size_t n, stride;
@@ -25,11 +27,11 @@ static inline const float *matrix_row(const struct matrix *matrix, size_t row)
 }
 
 struct kmeans_options {
-	size_t k; /* at least 1; no more than there are rows are made */
+	size_t k; /* clusters, at least 1; limited to the number of rows */
 	uint64_t seed;
-	size_t iterations;               /* at most; 0: 100 */
-	double settled;                  /* ends when the summed distance moves by less; 0: 1 */
-	const struct parallel *parallel; /* or NULL */
+	size_t iterations; /* at most; 0: 100 */
+	double settled;    /* stops when the summed distance moves by less than this; 0: 1 */
+	const struct parallel *parallel; /* NULL: one thread */
 };
 
 struct kmeans {
@@ -40,10 +42,11 @@ struct kmeans {
 	double error;       /* their sum */
 };
 
+/* Memory: O(n) and, for each of up to 16 parts, k rows of doubles. Free with kmeans_free. */
 struct kmeans *kmeans_new(const struct matrix *matrix, const struct kmeans_options *options);
 void kmeans_free(struct kmeans *result);
 
-/* clamp(40 n / 30000 + 10, 1, n), the number of clusters that Skia Perf looks for. */
+/* min(40 n / 30000 + 10, n), the number of clusters that Skia Perf looks for. */
 size_t kmeans_default_k(size_t n);
 
 #endif

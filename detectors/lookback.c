@@ -1,9 +1,10 @@
 /*
- * A run is compared with the *nearest* of all values of the runs before it: a level that was there
- * lately is no news, which makes it deaf to noise of several modes and to the way back of a spike.
+ * A run is compared with the *nearest* of all samples of the runs before it: a level that was there
+ * recently is no news. So noise with several modes gives no changes, and neither does the end of a
+ * spike.
  *
- * With hashes of the binaries, successive runs of one binary are pooled: they cannot differ, and
- * their values together say more.
+ * Successive runs of one binary are pooled: they cannot differ, and together they have more
+ * samples.
  */
 #include "detectors/lookback.h"
 
@@ -19,25 +20,23 @@
 static const char *const bests[] = {"auto", "min", "max", "median", NULL};
 
 static const struct field lookback_fields[] = {
-	OPTION_INT(struct lookback_options, runs, "10", 1, 1000, "runs that are looked back at",
+	OPTION_INT(struct lookback_options, runs, "10", 1, 1000, "earlier runs to compare with",
 		.metavar = "COUNT"),
 	OPTION_CHOICE(struct lookback_options, best, "auto", bests,
-		"which of its samples stands for a run; auto is max where higher is better, else "
-		"min"),
+		"the sample that represents a run; auto is max if higher is better, else min"),
 	OPTION_DOUBLE(struct lookback_options, magnitude, "0.01", 0, 1e300,
 		"smaller relative changes do not count, 0.01 for 1%", .alias = "min_magnitude",
 		.letter = 'M', .metavar = "SHARE"),
 	OPTION_DOUBLE(struct lookback_options, floor, "0", 0, 1e300,
 		"smaller changes do not count, in the unit of the values", .metavar = "X"),
 	OPTION_DOUBLE(struct lookback_options, p_value, "0.05", 0, 1,
-		"a change needs a p-value below it, where there are samples enough for a "
+		"a change needs a p-value up to it, if there are enough samples for a "
 		"Mann-Whitney test",
 		.alias = "max_pvalue", .flags = FIELD_MIN_OPEN, .letter = 'P', .metavar = "P"),
 	OPTION_INT(struct lookback_options, min_samples, "4", 1, 1e6,
 		"samples that the test needs on each side", .metavar = "COUNT"),
 	OPTION_DOUBLE(struct lookback_options, deviations, "2.576", 0, 1e6,
-		"a change needs to be larger than so many deviations of the run's samples, where "
-		"it has several",
+		"a change must exceed so many deviations of the run's samples, if it has several",
 		.metavar = "X"),
 	{0},
 };
@@ -72,7 +71,7 @@ static double nearest_to(const struct lookback_side *side, double value)
 	return nearest;
 }
 
-/* Does the test say that the samples are of a kind? */
+/* Whether there are enough samples for the test, and it finds no difference. */
 static bool is_alike(const struct lookback_side *now, const struct lookback_side *before,
 	const struct lookback_options *options, struct scratch *scratch,
 	struct lookback_result *result)
@@ -133,12 +132,12 @@ static struct lookback_side side_of(
 		to > from ? runs->hashes[to - 1] : 0};
 }
 
-/* State of the trace. */
+/* Where the comparisons are noted, if a trace is wanted. */
 struct lookback_trace {
 	struct tried_list *list;
 	const struct runs *runs;
 	const struct segments *segments;
-	struct tried_best small; /* that are below the magnitude */
+	struct tried_best small; /* differences below the magnitude */
 };
 
 static void note_unchanged(
@@ -159,12 +158,13 @@ static void note_unchanged(
 		tried_note(trace->list, &one);
 }
 
-/* Writes where a run was not like those before, and the p-values of the tests, -1 for none. */
+/* Writes the starts of runs that differ from those before, and the p-values of the tests, -1
+ * without one; returns their number. */
 static size_t find_cuts(const struct runs *runs, const struct segments *segments, int direction,
 	const struct lookback_options *options, struct scratch *scratch, size_t *cuts,
 	double *pvalues)
 {
-	struct scratch *tests = scratch_beside(scratch);
+	struct scratch *tests = scratch_child(scratch);
 	size_t count = 0;
 	struct lookback_trace trace = {
 		.list = scratch_tried(scratch), .runs = runs, .segments = segments};

@@ -1,8 +1,7 @@
 /*
- * The exact distribution comes from going through the groups of equal values from the smallest up
- * and choosing from each how many belong to the first sample: ways[j][w] is the number of choices
- * of j values so far whose U, doubled, is w. Without ties every group has one value, and this is
- * the classic recursion.
+ * The exact distribution takes in the groups of equal values from the smallest up and chooses how
+ * many of each belong to the first sample: ways[j][w] is the number of choices of j values so far
+ * with 2 U = w. Without ties every group has one value, and this is the classic recursion.
  */
 #include "detectors/mannwhitney.h"
 
@@ -19,10 +18,10 @@ struct ranked {
 	bool first;
 };
 
-/* All values in order, and how many of each size there are. */
+/* The ranks of all values. */
 struct ranking {
 	size_t n1, n2;
-	size_t *groups;
+	size_t *groups; /* sizes of the groups of equal values, ascending */
 	size_t count;
 	double u;
 	double tied; /* sum of t^3 - t over the groups */
@@ -47,7 +46,7 @@ static struct ranking rank(
 		all[i] = (struct ranked){isnan(value) ? HUGE_VAL : value, i < n1};
 	}
 	qsort(all, n, sizeof(*all), by_value);
-	size_t seconds = 0; /* below the group */
+	size_t seconds = 0; /* values of the second sample below the group */
 	for (size_t from = 0, to; from < n; from = to) {
 		size_t firsts = 0;
 		for (to = from; to < n && all[to].value == all[from].value; to++)
@@ -62,7 +61,7 @@ static struct ranking rank(
 	return ranking;
 }
 
-/* t over c */
+/* The binomial coefficient t over c. */
 static double choose(size_t t, size_t c)
 {
 	double ways = 1;
@@ -77,9 +76,9 @@ struct table {
 };
 
 /*
- * Takes in a group of t values with `below` values before it. Of c chosen from it after j earlier
- * ones, each is larger than the below - j values not chosen, and ties with t - c. Goes from many
- * chosen to few, so that the table is overwritten only where it was read.
+ * Takes in a group of t values with `below` values before it. If c of them are chosen after j
+ * earlier ones, each is larger than the below - j values that were not chosen and ties with t - c.
+ * Goes from many chosen to few, so that rows are overwritten only after they were read.
  */
 static void add_group(struct table *table, size_t n1, size_t n2, size_t below, size_t t)
 {
@@ -99,7 +98,7 @@ static void add_group(struct table *table, size_t n1, size_t n2, size_t below, s
 	}
 }
 
-/* A group of t values takes part in up to t sums for each number that may be chosen. */
+/* Charges the work: a group of t values takes part in up to t sums for each number chosen. */
 static bool spend_groups(const struct ranking *ranking, const struct table *table, size_t n1,
 	struct scratch *scratch)
 {
@@ -132,7 +131,8 @@ static double lower_tail(
 	return sum / choose(n1 + n2, n1);
 }
 
-/* Ties make the distribution of U lopsided: the upper tail is the other sample's lower one. */
+/* With ties the distribution of U is not symmetric: its upper tail is the other sample's lower
+ * one. */
 static double exact_p(const struct ranking *ranking, struct scratch *scratch)
 {
 	size_t n1 = ranking->n1, n2 = ranking->n2;

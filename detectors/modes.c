@@ -1,6 +1,7 @@
 /*
- * The groups are found by dynamic programming over the sorted means. The best start of the last
- * group never falls as values are added, so each row is filled by halving: O(k n log n).
+ * docs/algorithms.md section 6.4. The groups are found by dynamic programming over the sorted
+ * means. The best start of the last group never falls as values are added, so each row is filled by
+ * halving.
  */
 #include "detectors/modes.h"
 
@@ -15,13 +16,13 @@
 
 static const struct field modes_fields[] = {
 	OPTION_INT(struct modes_options, window, "6", 2, 1000,
-		"a level that lasts less than it by 2 runs or more is an excursion, and one at the "
-		"end waits until it lacks no more than 1",
+		"runs that establish a level: one shorter by 2 runs or more is an excursion; one "
+		"at the end is a change when it is at most 1 run shorter",
 		.metavar = "RUNS"),
-	OPTION_INT(struct modes_options, modes, "6", 1, MODES_MOST,
-		"levels that are looked for, at most", .metavar = "COUNT"),
+	OPTION_INT(struct modes_options, modes, "6", 1, MODES_MOST, "levels at most",
+		.metavar = "COUNT"),
 	OPTION_DOUBLE(struct modes_options, apart, "0.02", 0, 1e6,
-		"levels nearer to each other are one, 0.02 for 2%", .metavar = "SHARE"),
+		"levels nearer to each other than this are one, 0.02 for 2%", .metavar = "SHARE"),
 	OPTION_DOUBLE(struct modes_options, magnitude, "0.0", 0, 1e300,
 		"a change point needs a relative change above it, 0.05 for 5%",
 		.alias = "min_magnitude", .letter = 'M', .metavar = "SHARE"),
@@ -30,12 +31,13 @@ static const struct field modes_fields[] = {
 
 struct modes_partition {
 	size_t n;
-	const double *sums, *squares; /* of the values before each number */
-	double *row, *next;           /* the least cost of the values before each number */
-	uint32_t *starts[MODES_MOST]; /* where the last of k + 1 groups begins */
-	double least[MODES_MOST];
+	const double *sums, *squares; /* of the values before each index */
+	double *row, *next; /* least cost of the values before each index: k, k + 1 groups */
+	uint32_t *starts[MODES_MOST]; /* of k + 1 groups of those values: where the last begins */
+	double least[MODES_MOST];     /* cost of all values in k + 1 groups */
 };
 
+/* The sum of squares around the mean of the values [from, to). */
 static double group_cost(const struct modes_partition *partition, size_t from, size_t to)
 {
 	double sum = partition->sums[to] - partition->sums[from];
@@ -44,7 +46,7 @@ static double group_cost(const struct modes_partition *partition, size_t from, s
 	return cost > 0 ? cost : 0;
 }
 
-/* Fills row k for ends [low, high], whose starts lie within [first, last]. */
+/* Fills row k for the ends from low to high, whose best starts lie from first to last. */
 static void fill_row(struct modes_partition *partition, size_t k, size_t low, size_t high,
 	size_t first, size_t last)
 {
@@ -113,18 +115,19 @@ void modes_starts(const struct modes_partition *partition, size_t k, size_t *sta
 	starts[0] = 0;
 }
 
-/* Of one value's noise, from the differences of successive ones: levels hardly matter to it. */
-static double noise_of(const double *values, size_t n, double *room)
+/* The deviation of the noise, from successive differences, which changes of level hardly affect. */
+static double noise_of(const double *values, size_t n, double *buffer)
 {
 	const double normal = 1.4826;
 	for (size_t i = 0; i + 1 < n; i++)
-		room[i] = values[i + 1] - values[i];
-	double middle = sort_median(room, n - 1);
+		buffer[i] = values[i + 1] - values[i];
+	double middle = sort_median(buffer, n - 1);
 	for (size_t i = 0; i + 1 < n; i++)
-		room[i] = fabs(values[i + 1] - values[i] - middle);
-	return normal * sort_median(room, n - 1) / M_SQRT2;
+		buffer[i] = fabs(values[i + 1] - values[i] - middle);
+	return normal * sort_median(buffer, n - 1) / M_SQRT2;
 }
 
+/* The number of levels with the least BIC. */
 static size_t choose_count(const struct modes_partition *partition, size_t most, double noise)
 {
 	double n = (double)partition->n, least = HUGE_VAL, floor = 0.1 * noise;
@@ -146,6 +149,7 @@ struct level {
 	double count;
 };
 
+/* Levels in ascending order. */
 struct levels {
 	struct level items[MODES_MOST];
 	size_t count;
@@ -167,14 +171,14 @@ static struct levels read_levels(
 	return levels;
 }
 
-/* How near two levels may be before they are one. */
+/* The distance below which two levels are joined. */
 static double least_distance(double one, double other, double noise, double apart, double shift)
 {
 	return fmax(2 * noise, apart * fmax(fabs(one + shift), fabs(other + shift)));
 }
 
-/* Joins the nearest two levels that are too near, until none are. `shift` is what was taken off
- * all values. */
+/* Joins the nearest two neighbouring levels that are too near, until none are. `shift` was
+ * subtracted from all values. */
 static void join_levels(struct levels *levels, double noise, double apart, double shift)
 {
 	for (;;) {
@@ -199,6 +203,7 @@ static void join_levels(struct levels *levels, double noise, double apart, doubl
 	}
 }
 
+/* The levels; *before are those before near ones were joined. */
 static struct levels find_levels(const double *values, size_t n,
 	const struct modes_options *options, double shift, struct scratch *scratch,
 	struct levels *before)
@@ -217,11 +222,11 @@ static struct levels find_levels(const double *values, size_t n,
 	return levels;
 }
 
-/* Successive runs on one level, in a list by index. */
+/* Successive runs on one level, an element of a linked list. */
 struct stay {
 	size_t from, to;
 	size_t level;
-	size_t before, after; /* stays, or NONE */
+	size_t before, after; /* indices of the neighbours, or NONE */
 };
 
 #define NONE SIZE_MAX
@@ -234,6 +239,7 @@ static size_t level_of(const struct levels *levels, double value)
 	return k;
 }
 
+/* Writes all stays; returns their number. */
 static size_t list_stays(
 	const double *values, size_t n, const struct levels *levels, struct stay *stays)
 {
@@ -252,7 +258,7 @@ static size_t list_stays(
 	return count;
 }
 
-/* Of a stay's two neighbours the one whose level is nearer to its values. */
+/* The neighbour whose level is nearer to the mean of the stay's values. */
 static size_t nearer(
 	const struct stay *stays, size_t at, const struct levels *levels, const double *values)
 {
@@ -268,19 +274,19 @@ static size_t nearer(
 	return before <= after ? stay->before : stay->after;
 }
 
-/* The stay takes in the one after it. */
-static void take_in(struct stay *stays, size_t at)
+/* Joins the stay after this one to it. */
+static void join_next(struct stay *stays, size_t at)
 {
-	size_t gone = stays[at].after;
-	stays[at].to = stays[gone].to;
-	stays[at].after = stays[gone].after;
+	size_t next = stays[at].after;
+	stays[at].to = stays[next].to;
+	stays[at].after = stays[next].after;
 	if (stays[at].after != NONE)
 		stays[stays[at].after].before = at;
 }
 
 /*
- * Gives each stay of `length` that others follow to its nearer neighbour. What comes of it is
- * longer, so that one walk is enough for a length.
+ * Joins each stay of that length, except the last stay, to its nearer neighbour. The results are
+ * longer, so one pass is enough for a length.
  */
 static void absorb(
 	struct stay *stays, size_t length, const struct levels *levels, const double *values)
@@ -292,17 +298,17 @@ static void absorb(
 		}
 		stays[at].level = stays[nearer(stays, at, levels, values)].level;
 		if (stays[stays[at].after].level == stays[at].level)
-			take_in(stays, at);
+			join_next(stays, at);
 		size_t before = stays[at].before;
 		if (before != NONE && stays[before].level == stays[at].level) {
 			at = before;
-			take_in(stays, at);
+			join_next(stays, at);
 		}
 		at = stays[at].after;
 	}
 }
 
-/* Writes the starts of the stays that count as levels, but for the first. */
+/* Writes the starts of the stays that remain, without the first; returns their number. */
 static size_t find_cuts(const double *values, size_t n, const struct levels *levels, size_t window,
 	struct scratch *scratch, size_t *cuts)
 {
@@ -320,7 +326,7 @@ static size_t find_cuts(const double *values, size_t n, const struct levels *lev
 	return count;
 }
 
-/* The result, for the trace; `scaled` and the cuts count runs. */
+/* The result, for the trace; `scaled` and the cuts are by run. */
 struct modes_trace {
 	const struct segments *segments;
 	const struct runs *runs;
@@ -330,7 +336,7 @@ struct modes_trace {
 	const struct modes_options *options;
 };
 
-/* A place where the values go from one level to another, between those before and behind it. */
+/* A place where the values change their level, between the stays [from, cut) and [cut, to). */
 static struct tried tried_at(
 	const struct modes_trace *trace, size_t from, size_t cut, size_t to, enum tried_fate fate)
 {
@@ -342,7 +348,7 @@ static struct tried tried_at(
 	return one;
 }
 
-/* The end of the stay that begins with a run; `levels` say of what is one. */
+/* The end of the stay on one of the levels that begins with run `from`. */
 static size_t stay_end(const struct modes_trace *trace, const struct levels *levels, size_t from)
 {
 	size_t level = level_of(levels, trace->scaled[from]), to = from + 1;
@@ -352,7 +358,8 @@ static size_t stay_end(const struct modes_trace *trace, const struct levels *lev
 	return to;
 }
 
-/* The two levels have become one, with others that lie between them if they are farther apart. */
+/* Notes the distance of two levels that were joined, if it alone explains that: they may have been
+ * joined by way of levels between them. */
 static void limit_apart(const struct modes_trace *trace, size_t cut, struct tried *noted)
 {
 	const struct level *levels = trace->apart->items;
@@ -366,7 +373,7 @@ static void limit_apart(const struct modes_trace *trace, size_t cut, struct trie
 		tried_limit(noted, "apart", fabs(one - other) / size, least / size);
 }
 
-/* Where the values change their level, and no cut is left. */
+/* Notes places where the values change their level without a cut. */
 static void note_moves(
 	const struct modes_trace *trace, const size_t *cuts, size_t count, struct tried_list *tried)
 {

@@ -1,3 +1,7 @@
+/*
+ * docs/algorithms.md section 9. All changes that were ever announced are kept, and the candidates
+ * that are found now.
+ */
 #include "detectors/online_eval.h"
 
 #include <stdint.h>
@@ -6,15 +10,16 @@
 #include "detectors/retraction.h"
 #include "detectors/scratch.h"
 
-#define NOBODY SIZE_MAX
+#define NONE SIZE_MAX
 
 /* A change that is tracked from run to run. */
 struct known {
 	size_t index, first_count;
 	size_t followed; /* points that followed it when it was announced */
-	size_t alarm;    /* number from 1; 0: none of its own */
+	size_t alarm;    /* number from 1; 0: it raised none */
 	int sign;
-	bool there, announced;
+	bool present; /* found now, perhaps elsewhere */
+	bool announced;
 	bool silent; /* counted as announced, without an alarm */
 	bool withdrawn;
 };
@@ -53,11 +58,6 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
-static int sign_of(const struct change *change)
-{
-	return change_sign(change);
-}
-
 static struct known *add_known(struct follower *follower, const struct change *change)
 {
 	if (follower->count == follower->capacity) {
@@ -66,26 +66,27 @@ static struct known *add_known(struct follower *follower, const struct change *c
 			follower->known, follower->capacity, sizeof *follower->known);
 	}
 	struct known *known = &follower->known[follower->count++];
-	*known = (struct known){.sign = sign_of(change), .first_count = change->count_after};
+	*known = (struct known){.sign = change_sign(change), .first_count = change->count_after};
 	return known;
 }
 
-/* The number of the known change that this one is, the nearest of its sign; NOBODY if it is new. */
+/* The index of the known change that this one is: the nearest of its sign; NONE if it is new. */
 static size_t find_known(const struct follower *follower, const struct change *change)
 {
-	size_t best = NOBODY;
+	size_t best = NONE;
 	for (size_t i = 0; i < follower->count; i++) {
 		const struct known *known = &follower->known[i];
 		size_t away = distance(known->index, change->index);
-		if (known->there || known->sign != sign_of(change) || away > ONLINE_SAME)
+		if (known->present || known->sign != change_sign(change) || away > ONLINE_SAME)
 			continue;
-		if (best == NOBODY || away < distance(follower->known[best].index, change->index))
+		if (best == NONE || away < distance(follower->known[best].index, change->index))
 			best = i;
 	}
 	return best;
 }
 
-static bool is_told(const struct follower *follower, size_t index)
+/* Whether an alarm was raised near the place. */
+static bool has_alarm(const struct follower *follower, size_t index)
 {
 	for (size_t i = 0; i < follower->alarm_count; i++)
 		if (distance(follower->alarms[i].at, index) <= ONLINE_SAME)
@@ -97,7 +98,7 @@ static void announce(struct follower *follower, struct known *known, size_t seen
 {
 	known->announced = true;
 	known->followed = seen - known->index;
-	if (is_told(follower, known->index))
+	if (has_alarm(follower, known->index))
 		return;
 	if (follower->alarm_count == follower->alarm_capacity) {
 		follower->alarm_capacity = 2 * follower->alarm_capacity + 8;
@@ -108,32 +109,32 @@ static void announce(struct follower *follower, struct known *known, size_t seen
 	known->alarm = follower->alarm_count;
 }
 
-/* Which known change each one is, by place, or NOBODY. */
+/* Writes which known change each change is, by place, or NONE. */
 static void match_places(
 	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
 {
 	for (size_t i = 0; i < follower->count; i++)
-		follower->known[i].there = false;
+		follower->known[i].present = false;
 	for (size_t i = 0; i < count; i++) {
 		known_of[i] = find_known(follower, &changes[i]);
-		if (known_of[i] != NOBODY)
-			follower->known[known_of[i]].there = true;
+		if (known_of[i] != NONE)
+			follower->known[known_of[i]].present = true;
 	}
 }
 
-/* Finds announced changes that are not found now but are still supported by evidence. */
-static void find_standing(struct follower *follower, const double *values, size_t seen,
+/* Withdraws announced changes that are not found now and have no evidence any more. */
+static void withdraw_lost(struct follower *follower, const double *values, size_t seen,
 	const struct change *changes, size_t count)
 {
 	for (size_t i = 0; i < follower->count; i++) {
 		struct known *known = &follower->known[i];
-		if (!known->there && known->announced && !known->withdrawn)
+		if (!known->present && known->announced && !known->withdrawn)
 			known->withdrawn = !retraction_holds(
 				values, seen, changes, count, known->index, known->sign);
 	}
 }
 
-/* Matches known changes that have moved further. */
+/* Matches known changes that have moved farther. */
 static void match_moved(
 	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
 {
@@ -142,13 +143,13 @@ static void match_moved(
 	struct move *moves = scratch_resize(NULL, most / 2, sizeof *moves);
 	for (size_t i = 0; i < count; i++)
 		marks[marked++] = (struct mark){.place = (double)changes[i].index,
-			.sign = sign_of(&changes[i]),
+			.sign = change_sign(&changes[i]),
 			.index = i,
 			.found = true,
-			.known = known_of[i] != NOBODY};
+			.known = known_of[i] != NONE};
 	for (size_t i = 0; i < follower->count; i++) {
 		const struct known *known = &follower->known[i];
-		if (!known->there && known->announced && !known->withdrawn)
+		if (!known->present && known->announced && !known->withdrawn)
 			marks[marked++] = (struct mark){.place = (double)known->index,
 				.followed = (double)known->followed,
 				.sign = known->sign,
@@ -158,19 +159,20 @@ static void match_moved(
 	size_t moved = retraction_moves(marks, marked, moves);
 	for (size_t i = 0; i < moved; i++) {
 		known_of[moves[i].found] = moves[i].known;
-		follower->known[moves[i].known].there = true;
+		follower->known[moves[i].known].present = true;
 	}
 	free(marks);
 	free(moves);
 }
 
+/* Updates or adds a known change, and announces it if it is confirmed. */
 static void take_change(
 	struct follower *follower, const struct change *change, size_t number, size_t seen)
 {
 	struct known *known =
-		number == NOBODY ? add_known(follower, change) : &follower->known[number];
+		number == NONE ? add_known(follower, change) : &follower->known[number];
 	known->index = change->index;
-	known->there = true;
+	known->present = true;
 	known->withdrawn = false;
 	if (known->silent || (known->announced && follower->tracked))
 		return;
@@ -184,14 +186,14 @@ void follower_take(struct follower *follower, const double *values, size_t seen,
 	size_t *known_of = scratch_resize(NULL, count, sizeof *known_of);
 	match_places(follower, changes, count, known_of);
 	if (follower->tracked) {
-		find_standing(follower, values, seen, changes, count);
+		withdraw_lost(follower, values, seen, changes, count);
 		match_moved(follower, changes, count, known_of);
 	}
 	for (size_t i = 0; i < count; i++)
 		take_change(follower, &changes[i], known_of[i], seen);
 	free(known_of);
 	for (size_t i = 0; i < follower->count; i++)
-		if (!follower->known[i].there && !follower->known[i].announced)
+		if (!follower->known[i].present && !follower->known[i].announced)
 			follower->known[i--] = follower->known[--follower->count];
 }
 
@@ -199,13 +201,13 @@ void follower_accept(
 	struct follower *follower, size_t seen, const struct change *changes, size_t count)
 {
 	for (size_t i = 0; i < follower->count; i++)
-		follower->known[i].there = false;
+		follower->known[i].present = false;
 	for (size_t i = 0; i < count; i++) {
 		size_t number = find_known(follower, &changes[i]);
 		struct known *known;
 
-		if (number != NOBODY) {
-			follower->known[number].there = true;
+		if (number != NONE) {
+			follower->known[number].present = true;
 			continue;
 		}
 		if (changes[i].index + ONLINE_SETTLED >= seen)
@@ -213,7 +215,7 @@ void follower_accept(
 		known = add_known(follower, &changes[i]);
 		known->index = changes[i].index;
 		known->followed = seen - known->index;
-		known->there = known->announced = known->silent = true;
+		known->present = known->announced = known->silent = true;
 	}
 }
 
@@ -225,7 +227,8 @@ static bool is_near(struct places places, size_t index)
 	return false;
 }
 
-static bool is_left(
+/* Whether what an alarm announced still holds. */
+static bool is_standing(
 	const struct follower *follower, size_t alarm, const struct change *changes, size_t count)
 {
 	for (size_t i = 0; follower->tracked && i < follower->count; i++)
@@ -244,7 +247,7 @@ struct followed follower_judge(const struct follower *follower, const struct lab
 	for (size_t a = 0; a < follower->alarm_count; a++) {
 		size_t at = follower->alarms[a].at;
 		bool right = is_near(labels->all, at);
-		bool left = is_left(follower, a, changes, count);
+		bool left = is_standing(follower, a, changes, count);
 		out.wrong += !right && !labels_unsure(labels, at);
 		out.withdrawn += !left;
 		out.true_withdrawn += right && !left;

@@ -1,10 +1,10 @@
 /*
- * Evaluates a detector on a series as an agent sees it, point by point: what is announced, when,
- * and what becomes of it.
+ * Evaluates a detector point by point, as an agent uses it: what is announced, when, and what
+ * becomes of it. docs/algorithms.md section 9.
  *
- * There are two ways of counting. Tracked, a change is followed from run to run as the agent does,
- * by sign and nearest place, so that a change that moves stays the same, and one that is not found
- * stands while there is evidence of it (detectors/retraction.h). Untracked, alarms are matched at
+ * There are two ways to count. Tracked, a change is followed from run to run as the agent does: by
+ * sign and nearest place, so that a change that moves is the same one; and one that is no longer
+ * found stands while there is evidence (detectors/retraction.h). Untracked, alarms are matched at
  * the end by place alone, as other detectors have been measured.
  */
 #ifndef DETECTORS_ONLINE_EVAL_H
@@ -16,7 +16,7 @@
 enum {
 	ONLINE_FIRST = 10,   /* points of a series at its first run */
 	ONLINE_SAME = 5,     /* alarms at most this many points apart are the same */
-	ONLINE_SETTLED = 50, /* points after which a real change should have been found */
+	ONLINE_SETTLED = 50, /* points behind a change after which it should have been found */
 };
 
 struct follower;
@@ -39,14 +39,14 @@ void follower_accept(
 struct followed {
 	size_t alarms, wrong;  /* announced; neither near a label nor in an unsure span */
 	size_t withdrawn;      /* announced and withdrawn by the end */
-	size_t true_withdrawn; /* of those that were correct */
+	size_t true_withdrawn; /* ... although correct */
 };
 
-/* At the end, when the changes are those of the last pass. */
+/* The counts at the end; `changes` are those of the last run. */
 struct followed follower_judge(const struct follower *follower, const struct labels *labels,
 	const struct change *changes, size_t count);
 
-/* Points after `place` until an alarm near it; false: there was none. */
+/* The number of points behind `place` at the first alarm near it; false: there was none. */
 bool follower_delay(const struct follower *follower, size_t place, size_t *delay);
 
 #endif

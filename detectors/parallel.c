@@ -1,3 +1,6 @@
+/*
+ * A part has at least 512 rows, so that starting it costs little compared with its work.
+ */
 #include "detectors/parallel.h"
 
 enum { MOST_PARTS = 16, PART_ROWS = 512 };

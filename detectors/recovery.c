@@ -1,6 +1,6 @@
 /*
- * Levels and their interval are those that a step between them would be described by, so that they
- * are moderated, clipped and stretched by autocorrelation as those that people see.
+ * Two levels and the interval of their difference are described as a step between them would be
+ * (detectors/describe.h), so that the decision agrees with the sizes that people see.
  */
 #include "detectors/recovery.h"
 
@@ -13,16 +13,19 @@
 #include "detectors/sort.h"
 #include "detectors/stats.h"
 
-/* ASTRAY: points that the place of an excursion may be off. */
-enum { ASTRAY = 5 };
+/* Points by which the place of an excursion may be off. */
+enum { PLACE_REACH = 5 };
 
-/* Shares of the step: what counts as nothing, and what must be gone at least. EVIDENCE: by how many
- * standard errors an excursion must stand out, about what the announcement of a change takes. */
-static const double NOTHING = 0.05, MOST = 0.5, EVIDENCE = 4, DOUBT = 0.05;
-/* By what factor an excursion may be smaller than announced. */
-static const double SHARE = 3;
+/* Shares of the step: a remainder up to NOTHING counts as none, and it must be less than MOST_LEFT.
+ */
+static const double NOTHING = 0.05, MOST_LEFT = 0.5;
+/* Welch's p above which two levels may be equal. */
+static const double EQUAL_P = 0.05;
+/* Standard errors by which an excursion must stand out, about what the announcement of a change
+ * needs; and the factor by which it may be smaller than announced. */
+static const double EVIDENCE = 4, MOST_SMALLER = 3;
 
-/* The last values before `to`, and the first from `from` on, that exist: DESCRIBE_SIDE at most. */
+/* The nearest existing values before and after something, at most DESCRIBE_SIDE on each side. */
 struct sides {
 	double values[2 * DESCRIBE_SIDE];
 	size_t before, after;
@@ -57,17 +60,17 @@ static size_t count_values(const double *values, size_t from, size_t to)
 	return count;
 }
 
-/* The interval of the difference reaches the old level, or what lies beyond it. */
+/* Whether the interval of the difference includes the old level or lies beyond it. */
 static bool reaches(const struct sides *sides, const struct change *between, int sign)
 {
 	if (!isnan(between->size_low))
 		return sign > 0 ? between->size_low <= 0 : between->size_high >= 0;
 	return ttest_welch(moments_of(sides->values, sides->before),
 		       moments_of(sides->values + sides->before, sides->after))
-		       .p > DOUBT;
+		       .p > EQUAL_P;
 }
 
-/* Judges the later level of `sides` against the earlier one, which a step went away from. */
+/* Compares the later level of `sides` with the earlier one, from which the step went away. */
 static void judge(const struct sides *sides, double step, struct recovery *out)
 {
 	struct change between;
@@ -78,7 +81,7 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 		&between, sides->values, NULL, 0, sides->before, sides->before + sides->after, 0);
 	left = (between.level_after - between.level_before) / step;
 	out->verdict = RECOVERY_NONE;
-	if (!(left < MOST))
+	if (!(left < MOST_LEFT))
 		return;
 	out->verdict = RECOVERY_WAIT;
 	out->few = sides->after < RECOVERY_LEAST;
@@ -86,10 +89,10 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 		return;
 	out->verdict = RECOVERY_OVER;
 	out->level = between.level_after;
-	out->beyond = left < -MOST;
+	out->beyond = left < -MOST_LEFT;
 }
 
-/* Where the level behind a change begins and ends. */
+/* Where the level behind a change begins, and where it ends. */
 static size_t level_begins(const struct change *change)
 {
 	return change->kind == CHANGE_TREND && change->place_to > change->index ? change->place_to
@@ -103,7 +106,8 @@ static size_t level_ends(const struct change *changes, size_t count, size_t whic
 
 static const struct recovery lasting = {.verdict = RECOVERY_NONE, .way = SIZE_MAX};
 
-/* The first of the later levels that is back; else the last that seems to be. */
+/* Finds the first later level that is back; otherwise the last one, if it seems to be. `sides`
+ * holds the values before the change. */
 static struct recovery find_back(const double *values, size_t n, const struct change *changes,
 	size_t count, size_t next, struct sides *sides, double step)
 {
@@ -112,7 +116,7 @@ static struct recovery find_back(const double *values, size_t n, const struct ch
 	for (size_t i = next; i < count; i++) {
 		struct recovery one = {.from = level_begins(&changes[i]), .way = i};
 
-		/* Only what goes the other way brings back anything. */
+		/* Only a change of the other direction can bring the level back. */
 		if (!((changes[i].level_after - changes[i].level_before) * step < 0))
 			continue;
 		take_after(sides, values, one.from, level_ends(changes, count, i, n));
@@ -152,29 +156,28 @@ struct recovery recovery_of_old(const double *values, size_t n, const struct cha
 	double step = after - before;
 	struct sides sides;
 
-	/* Its level must have lasted to the first change: there is none between that is not known.
-	 */
+	/* Its level must have lasted until the first change found. */
 	if (count == 0 || step == 0 || !isfinite(step) ||
-		fabs(changes[0].level_before - after) > MOST * fabs(step))
+		fabs(changes[0].level_before - after) > MOST_LEFT * fabs(step))
 		return lasting;
-	/* Of the values before only the level is known. */
+	/* The values before are gone; their level stands for them. */
 	sides.before = RECOVERY_LEAST;
 	for (size_t i = 0; i < sides.before; i++)
 		sides.values[i] = before;
 	return find_back(values, n, changes, count, 0, &sides, step);
 }
 
-/* A stretch of values that lies off what is around it. */
+/* A stretch of values that lies off the level around it. */
 struct excursion {
 	size_t from, to;
-	double explained; /* of the squares around the level of before, its sign the direction's */
+	double explained; /* sum of squares around the level before that its mean explains */
 };
 
-/* The stretch about the place, and beyond it, that explains most. */
+/* The stretch that begins near the place, reaches it, and explains the most. */
 static struct excursion search(
 	const double *values, size_t place, size_t end, double level, int sign)
 {
-	size_t first = place > ASTRAY ? place - ASTRAY : 0, last = place + ASTRAY;
+	size_t first = place > PLACE_REACH ? place - PLACE_REACH : 0, last = place + PLACE_REACH;
 	struct excursion best = {0};
 
 	for (size_t from = first; from <= last && from < end; from++) {
@@ -210,7 +213,7 @@ static double spread_of(const struct sides *sides)
 	return spread > 0 ? spread : sum / (double)n;
 }
 
-/* The nearest change before the place, and the first behind it. */
+/* Narrows [*start, *end) to the last change before `first` and the next one behind `place`. */
 static void bounds_of(const struct change *changes, size_t count, size_t first, size_t place,
 	size_t *start, size_t *end)
 {
@@ -222,7 +225,8 @@ static void bounds_of(const struct change *changes, size_t count, size_t first, 
 	}
 }
 
-/* The level before the place: a median, which the first values of an excursion do not move. */
+/* The level before the place: a median, which the first values of an excursion do not move. False
+ * if there are too few values. */
 static bool level_before(
 	const double *values, size_t start, size_t end, struct sides *sides, double *level)
 {
@@ -236,39 +240,38 @@ static bool level_before(
 	return true;
 }
 
-/* The excursion was cut at its maximum length: the next values lie where it does. */
-static bool goes_on(const struct sides *sides, double level, double step)
+/* Whether the next values still lie where the excursion does: it was cut at its maximum length. */
+static bool continues(const struct sides *sides, double level, double step)
 {
 	size_t count = sides->after < RECOVERY_LEAST ? sides->after : RECOVERY_LEAST;
 
-	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST;
+	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST_LEFT;
 }
 
-/* The announced change may have been estimated from values around it that are clipped to these
- * here: the step may be smaller by any share. */
+/* Whether the excursion may be what was announced as `told`. It may be smaller, since the step may
+ * have been estimated from other values then. */
 static bool can_be(const struct told_step *told, double step, size_t width)
 {
-	return fabs(told->step) <= SHARE * fabs(step) && 2 * width >= told->followed;
+	return fabs(told->step) <= MOST_SMALLER * fabs(step) && 2 * width >= told->followed;
 }
 
 struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
 	size_t count, const struct told_step *told)
 {
-	size_t place = told->place, first = place > ASTRAY ? place - ASTRAY : 0;
+	size_t place = told->place, first = place > PLACE_REACH ? place - PLACE_REACH : 0;
 	size_t start = 0, end = n, next = n;
 	int sign = told->step > 0 ? 1 : -1;
 	struct recovery out = lasting;
 	struct sides sides;
 	double level, step;
 
-	bounds_of(changes, count, first, place + ASTRAY, &start, &end);
+	bounds_of(changes, count, first, place + PLACE_REACH, &start, &end);
 	if (place >= n || !level_before(values, start, first, &sides, &level))
 		return out;
 	struct excursion found = search(values, place, end, level, sign);
 	if (found.explained == 0)
 		return out;
-	/* Behind it come the values up to the next change; or, if it ended at that, from there on.
-	 */
+	/* The level behind it ends at the next change, other than one at the excursion's end. */
 	for (size_t i = 0; i < count; i++)
 		if (changes[i].index > found.to && changes[i].index < next)
 			next = changes[i].index;
@@ -279,7 +282,7 @@ struct recovery recovery_of_excursion(const double *values, size_t n, const stru
 	size_t width = count_values(values, found.from, found.to);
 	step = sign * sqrt(found.explained / (double)width);
 	if (found.explained < EVIDENCE * EVIDENCE * pow(spread_of(&sides), 2) ||
-		!can_be(told, step, width) || goes_on(&sides, level, step))
+		!can_be(told, step, width) || continues(&sides, level, step))
 		return out;
 	out.from = found.to;
 	judge(&sides, step, &out);

@@ -1,12 +1,12 @@
 /*
  * Decides whether a change is over: the previous level is back.
  *
- * A change recovers when a later level is nearer to the old one by more than half the step, and the
+ * A change recovers when a later level is less than half the step away from the old one, and the
  * 95% interval of their difference includes the old level or values beyond it; a remainder of less
- * than a twentieth of the step counts as nothing. docs/algorithms.md, "From change points to news".
+ * than a twentieth of the step counts as nothing. docs/algorithms.md section 5.
  *
  * The values are those of a series without its cycles, NaN where missing; `changes` are those found
- * in them now, ascending.
+ * in them now, ascending. Nothing allocates.
  */
 #ifndef DETECTORS_RECOVERY_H
 #define DETECTORS_RECOVERY_H
@@ -28,11 +28,11 @@ enum recovery_verdict {
 
 struct recovery {
 	enum recovery_verdict verdict;
-	size_t from;      /* unless NONE: index of the first value on the old level */
-	double level;     /* for OVER: the recovered level */
-	size_t way;       /* index into `changes` of the change that restored it, or SIZE_MAX */
-	bool few, beyond; /* for WAIT: too few values; for OVER: it went as far again in the other
-			     direction */
+	size_t from;  /* unless NONE: index of the first value on the old level */
+	double level; /* for OVER: the recovered level */
+	size_t way;   /* index into `changes` of the change that restored it, or SIZE_MAX */
+	bool few;     /* for WAIT: the later level has too few values yet */
+	bool beyond;  /* for OVER: the level went more than half the step beyond the old one */
 };
 
 /* Whether changes[which] is undone by a later change. */

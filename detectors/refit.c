@@ -1,21 +1,23 @@
 #include "detectors/refit.h"
 
-/* The number of points since the last fit, including its own last point. */
-static size_t first_fresh(const struct refit *refit, const int64_t *times, size_t n)
+/* The index of the first point since the last fit, which includes that fit's last point. */
+static size_t first_new(const struct refit *refit, const int64_t *times, size_t n)
 {
 	while (n > 0 && times[n - 1] >= refit->at)
 		n--;
 	return n;
 }
 
-static bool is_good(const struct refit *refit, const double *values, const int64_t *times, size_t n)
+/* Whether the season need not be fitted again. */
+static bool is_current(
+	const struct refit *refit, const double *values, const int64_t *times, size_t n)
 {
 	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY ||
 		(refit->few && n >= SEASON_LEAST))
 		return false;
-	size_t fresh = first_fresh(refit, times, n);
+	size_t first = first_new(refit, times, n);
 
-	return season_takes(&refit->season, values + fresh, n - fresh);
+	return season_takes(&refit->season, values + first, n - first);
 }
 
 bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
@@ -24,7 +26,7 @@ bool refit_season(struct refit *refit, enum season_mode mode, struct season_cloc
 	struct season season;
 	bool other;
 
-	if (is_good(refit, values, times, n))
+	if (is_current(refit, values, times, n))
 		return false;
 	season = season_fit(mode, clock, refit->season.cycles, values, times, n, scratch);
 	other = season.cycles || refit->season.cycles ||

@@ -1,9 +1,10 @@
 /*
- * Keeps the season of a growing series up to date: for the agent's series, and for the labelled
- * ones that `evaluate` feeds point by point.
+ * Keeps the season of a growing series up to date: of the agent's series, and of the labelled ones
+ * that `evaluate` processes point by point.
  *
  * A season is frozen between fits, since a new fit changes all values of the series. It is fitted
- * anew once a day by the points' times, and when values arrive that its scale cannot represent.
+ * again once a day, by the times of the points, and when values arrive that its scale cannot
+ * represent.
  */
 #ifndef DETECTORS_REFIT_H
 #define DETECTORS_REFIT_H
@@ -18,12 +19,13 @@
 
 struct refit {
 	struct season season;
-	bool fitted, few; /* too few points to find anything */
-	int64_t at;       /* ms: the last point at that fit */
+	bool fitted;
+	bool few;   /* the last fit had too few points to find anything */
+	int64_t at; /* ms: the last point of that fit */
 };
 
-/* Fits what `mode` asks for if a fit is due; as season_fit, n > 0. True if the season has changed,
- * for all points. */
+/* Calls season_fit if a fit is due; n > 0. True if the season has changed, and with it all adjusted
+ * values. */
 bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void refit_free(struct refit *refit);

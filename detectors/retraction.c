@@ -1,6 +1,6 @@
 /*
- * The level of 0.1 is that of e-divisive's first pass, and is read off the measured frontier
- * between alarms that are taken back and wrong ones that stand (docs/accuracy.md).
+ * The level of 0.1 is that of e-divisive's first pass. It was chosen from the measured trade-off
+ * between correct alarms that are retracted and wrong ones that stand (docs/accuracy.md).
  */
 #include "detectors/retraction.h"
 
@@ -12,7 +12,7 @@
 
 static const double EVIDENCE = 0.1;
 
-/* The segment around the place, [*start, *end). */
+/* Narrows [*start, *end) to the segment around the place. */
 static void bounds_of(
 	const struct change *changes, size_t count, size_t place, size_t *start, size_t *end)
 {
@@ -69,18 +69,18 @@ static int compare_marks(const void *a, const void *b)
 }
 
 /*
- * The distance between two neighbouring marks, one known and one found; HUGE_VAL if they are not
+ * The distance between two neighbouring marks, one known and one found; HUGE_VAL if they cannot be
  * the same change.
  */
-static double way_between(const struct mark *left, const struct mark *right)
+static double distance_between(const struct mark *left, const struct mark *right)
 {
 	const struct mark *known = left->found ? right : left, *found = left->found ? left : right;
-	double way = right->place - left->place;
+	double distance = right->place - left->place;
 	if (left->found == right->found || found->known || left->sign != right->sign)
 		return HUGE_VAL;
-	if (way > RETRACTION_MOVE || (found == right && way >= known->followed))
+	if (distance > RETRACTION_MOVE || (found == right && distance >= known->followed))
 		return HUGE_VAL;
-	return way;
+	return distance;
 }
 
 size_t retraction_moves(struct mark *marks, size_t count, struct move *moves)
@@ -89,8 +89,9 @@ size_t retraction_moves(struct mark *marks, size_t count, struct move *moves)
 	qsort(marks, count, sizeof(*marks), compare_marks);
 	for (size_t i = 0; i + 1 < count; i++) {
 		const struct mark *left = &marks[i], *right = &marks[i + 1];
-		double way = way_between(left, right);
-		if (way == HUGE_VAL || (i + 2 < count && way_between(right, right + 1) < way))
+		double distance = distance_between(left, right);
+		if (distance == HUGE_VAL ||
+			(i + 2 < count && distance_between(right, right + 1) < distance))
 			continue;
 		moves[moved++] = left->found ? (struct move){right->index, left->index}
 					     : (struct move){left->index, right->index};

@@ -1,5 +1,5 @@
 /*
- * Without run numbers each point is a run.
+ * Without run numbers each point is its own run.
  */
 #include "detectors/runs.h"
 

@@ -1,5 +1,6 @@
 /*
- * The runs of a series: points that were measured together.
+ * The runs of a series: consecutive points that were measured together. A run has a hash, that of
+ * the binary it measured.
  */
 #ifndef DETECTORS_RUNS_H
 #define DETECTORS_RUNS_H
@@ -7,12 +8,12 @@
 #include "detectors/segments.h"
 
 struct runs {
-	size_t *starts;   /* numbers of existing values, ascending; starts[count] is their end */
-	uint64_t *hashes; /* of each run's first point that has one; 0: none */
+	size_t *starts; /* indices into the existing values, ascending; starts[count] is the end */
+	uint64_t *hashes; /* of each run, from its first point that has one; 0: unknown */
 	size_t count;     /* runs that have values */
 };
 
-/* Takes from `scratch`. */
+/* The result is in the scratch. */
 struct runs runs_of(
 	const struct samples *samples, const struct segments *segments, struct scratch *scratch);
 

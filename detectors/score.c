@@ -1,3 +1,6 @@
+/*
+ * docs/algorithms.md section 9.
+ */
 #include "detectors/score.h"
 
 #include <stdint.h>
@@ -18,7 +21,7 @@ bool labels_unsure(const struct labels *labels, size_t place)
 	return false;
 }
 
-/* The free one nearest to `place` from `from` on, or found.count. */
+/* The free found place nearest to `place`, from index `from` on; found.count if there is none. */
 static size_t nearest(
 	struct places found, const bool *taken, size_t from, size_t place, size_t margin)
 {
@@ -71,8 +74,8 @@ static double share(double part, double whole)
 	return whole > 0 ? part / whole : 1;
 }
 
-/* The harmonic mean. */
-static double joined(double precision, double recall)
+/* F1, the harmonic mean. */
+static double f1_of(double precision, double recall)
 {
 	double sum = precision + recall;
 	return sum > 0 ? 2 * precision * recall / sum : 0;
@@ -90,7 +93,7 @@ double score_recall(const struct score_tally *tally)
 
 double score_f1(const struct score_tally *tally)
 {
-	return joined(score_precision(tally), score_recall(tally));
+	return f1_of(score_precision(tally), score_recall(tally));
 }
 
 /* A copy with index 0 in front. */
@@ -103,7 +106,7 @@ static struct places with_origin(struct places places)
 	return (struct places){at, places.count + 1};
 }
 
-static void drop(struct places places)
+static void free_places(struct places places)
 {
 	free((size_t *)(uintptr_t)places.at);
 }
@@ -115,14 +118,14 @@ double score_f1_annotated(const struct labels *labels, struct places found, size
 	for (size_t a = 0; a < labels->annotator_count; a++) {
 		struct places one = with_origin(labels->annotators[a]);
 		recall += (double)score_hits(one, ours, margin) / (double)one.count;
-		drop(one);
+		free_places(one);
 	}
-	drop(all);
-	drop(ours);
-	return joined(precision, recall / (double)labels->annotator_count);
+	free_places(all);
+	free_places(ours);
+	return f1_of(precision, recall / (double)labels->annotator_count);
 }
 
-/* Segment k of a series that changes at these places. */
+/* Segment k of a series with these change points. */
 static struct score_span segment(struct places places, size_t k, size_t n)
 {
 	return (struct score_span){
@@ -158,6 +161,7 @@ static void overlaps(struct places labels, struct places found, size_t n,
 	}
 }
 
+/* The best Jaccard index of the current labelled segment, and the weighted sum over all. */
 struct covering {
 	size_t segment;
 	double best, sum;

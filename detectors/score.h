@@ -1,10 +1,9 @@
 /*
- * How good change points are against labels, over whole series.
+ * Scores of change points against labels, over whole series: docs/algorithms.md section 9.
  *
- * Matching is one to one within a margin: each labelled place, in order, takes the nearest found
- * one that is still free. The scores over annotators, with index 0 as a change point of everyone,
- * are those of van den Burg and Williams, "An Evaluation of Change Point Detection Algorithms"
- * (2020).
+ * Matching is one to one within a margin: each label, in order, takes the nearest found place that
+ * is still free. The scores over several annotators count index 0 as a change point of everyone
+ * (van den Burg and Williams, "An Evaluation of Change Point Detection Algorithms", 2020).
  */
 #ifndef DETECTORS_SCORE_H
 #define DETECTORS_SCORE_H
@@ -12,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Indices of first points of new regimes: ascending, each once, from 1 to n - 1. */
+/* Change points: ascending, each once, from 1 to n - 1. */
 struct places {
 	const size_t *at;
 	size_t count;
@@ -41,7 +40,7 @@ bool labels_unsure(const struct labels *labels, size_t place);
 size_t score_hits(struct places labels, struct places found, size_t margin);
 
 /* Sums over series. With several annotators precision counts found places that any of them
- * labelled, recall is the mean over them. */
+ * labelled; recall is the mean over them. */
 struct score_tally {
 	double right, found; /* found places that are labelled; all found ones */
 	double seen, truth;  /* labelled places that were found; all labelled ones */
@@ -58,11 +57,11 @@ double score_f1(const struct score_tally *tally);
 /* F1 of one series, with index 0. */
 double score_f1_annotated(const struct labels *labels, struct places found, size_t margin);
 
-/* Covering: how well the segments between the found places cover those between the labelled, 0..1.
- */
+/* Covering, 0..1: how well the segments between found places cover those between labels. */
 double score_cover(const struct labels *labels, struct places found);
 
-/* Rand index: the share of pairs of points on which both agree whether they are of one segment. */
+/* Rand index: the share of pairs of points on which labels and result agree whether the two are in
+ * one segment. */
 double score_rand(const struct labels *labels, struct places found);
 
 #endif

@@ -18,8 +18,8 @@ struct block {
 
 struct scratch {
 	struct block *newest;
-	struct scratch *payer; /* whose budget is charged; NULL: its own */
-	uint64_t steps;        /* left */
+	struct scratch *budget; /* the scratch whose budget is charged; NULL: this one */
+	uint64_t steps;         /* left */
 	uint64_t done;
 	bool spent;
 	struct tried_list *tried; /* or NULL */
@@ -33,12 +33,12 @@ struct scratch *scratch_new(void)
 	return scratch;
 }
 
-struct scratch *scratch_beside(struct scratch *scratch)
+struct scratch *scratch_child(struct scratch *scratch)
 {
-	struct scratch *beside = scratch_new();
+	struct scratch *child = scratch_new();
 
-	beside->payer = scratch->payer ? scratch->payer : scratch;
-	return beside;
+	child->budget = scratch->budget ? scratch->budget : scratch;
+	return child;
 }
 
 void scratch_allow(struct scratch *scratch, uint64_t steps)
@@ -49,15 +49,15 @@ void scratch_allow(struct scratch *scratch, uint64_t steps)
 
 bool scratch_spend(struct scratch *scratch, uint64_t steps)
 {
-	struct scratch *payer = scratch->payer ? scratch->payer : scratch;
+	struct scratch *budget = scratch->budget ? scratch->budget : scratch;
 
-	if (payer->steps == UINT64_MAX)
+	if (budget->steps == UINT64_MAX)
 		return true;
-	payer->done += steps;
-	payer->spent |= steps > payer->steps;
-	if (!payer->spent)
-		payer->steps -= steps;
-	return !payer->spent;
+	budget->done += steps;
+	budget->spent |= steps > budget->steps;
+	if (!budget->spent)
+		budget->steps -= steps;
+	return !budget->spent;
 }
 
 void scratch_trace(struct scratch *scratch, struct tried_list *tried)
@@ -72,12 +72,12 @@ struct tried_list *scratch_tried(const struct scratch *scratch)
 
 uint64_t scratch_done(const struct scratch *scratch)
 {
-	return scratch->payer ? scratch->payer->done : scratch->done;
+	return scratch->budget ? scratch->budget->done : scratch->done;
 }
 
 bool scratch_is_spent(const struct scratch *scratch)
 {
-	return scratch->payer ? scratch->payer->spent : scratch->spent;
+	return scratch->budget ? scratch->budget->spent : scratch->spent;
 }
 
 static void free_blocks(struct block *block)

@@ -25,8 +25,8 @@ void scratch_reset(struct scratch *scratch);
 void *scratch_take(struct scratch *scratch, size_t count, size_t size)
 	__attribute__((malloc, returns_nonnull));
 
-/* A scratch with memory of its own that charges its work to `scratch`, which must outlive it. */
-struct scratch *scratch_beside(struct scratch *scratch);
+/* A scratch with its own memory that charges its work to `scratch`, which must outlive it. */
+struct scratch *scratch_child(struct scratch *scratch);
 
 /* Sets the budget from now on; UINT64_MAX, the initial value, is unlimited. */
 void scratch_allow(struct scratch *scratch, uint64_t steps);
@@ -40,8 +40,8 @@ bool scratch_is_spent(const struct scratch *scratch);
 /* Steps charged so far under a limited budget, over all calls. */
 uint64_t scratch_done(const struct scratch *scratch);
 
-/* Sets the list in which calls with this scratch record what they try (detectors/tried.h); NULL,
- * the initial value: none. */
+/* Sets the list in which calls with this scratch record the places that they examine
+ * (detectors/tried.h); NULL, the initial value: none. */
 void scratch_trace(struct scratch *scratch, struct tried_list *tried);
 struct tried_list *scratch_tried(const struct scratch *scratch);
 

@@ -1,9 +1,13 @@
 /*
- * Profiles are medians of deviations from a moving median as long as the cycle, so that steps,
- * trends, outages and holidays count for little. Several shapes of a profile compete, from one that
- * all days share to one with a place for each part of the week; each is judged by the deviations of
- * points from what the *other* points of their cells say. Fewer cells know more of each, more cells
- * tell more apart: which is better is the series' to say.
+ * Fits and removes daily and weekly cycles. The algorithm, its constants and its cost:
+ * docs/algorithms.md section 3, whose letters are used here: z, d, D (per_day), W (slot_count).
+ *
+ * The series is laid on a grid of equal steps (struct grid), its deviations from a moving median as
+ * long as the cycle are formed, and several shapes of a profile (struct shape) compete. Each is
+ * judged by how well it predicts points from the *other* points of their cells. A profile with few
+ * cells estimates each one from more points; one with many cells can represent more.
+ *
+ * All memory but the profile that is returned comes from the scratch.
  */
 #include "detectors/season.h"
 
@@ -18,54 +22,53 @@
 #define WEEK (7 * DAY)
 #define MONDAY (4 * DAY) /* the first Monday of 1970 */
 
-/* DAYS, WEEKS: how many of them the points must span. A grid may have this many times the points
- * that there are. */
-enum {
-	LEAST_A_DAY = 4,
-	MANY_A_DAY = 12,
-	DAYS = 3,
-	WEEKS = 2,
-	WHOLE_WEEKS = 3,
-	SPARSE = 3,
-	MOST_CELLS = 7 * 86400
-};
-/* Of a longer series so many of its newest points are looked at: ten weeks of minutes. */
+/* Points a day that a daily cycle needs, and from which profiles are smoothed and two weeks are
+ * enough for a weekly cycle. */
+enum { LEAST_PER_DAY = 4, MANY_PER_DAY = 12 };
+/* Periods that the points must span: for a daily cycle; for a weekly one; for a weekly one with few
+ * points a day, or a profile with a cell for each part of the week. */
+enum { LEAST_DAYS = 3, LEAST_WEEKS = 2, WHOLE_WEEKS = 3 };
+/* The grid may have so many times the places that there are points; parts of the week at most. */
+enum { MOST_SPARSE = 3, MOST_CELLS = 7 * 86400 };
+/* Of a longer series only so many of its newest points are used: ten weeks of minutes. */
 enum { MOST_POINTS = 100000 };
 
+/* Up to so many items insertion sort is faster than qsort. */
 enum { FEW = 40 };
 
 /* Points that an outage of a service may have. */
 enum { LONGEST_EXCURSION = 12 };
 
 /*
- * What may remain of the spread for a cycle to be accepted: the few periods of a short series may
- * look alike by chance. Chosen so that of series without a cycle (autocorrelated ones included)
- * less than one in 200 is believed to have one. And what may remain where the user has asked for
- * it.
+ * A cycle is accepted if the share of the spread that remains is below a limit, which is lower for
+ * few periods and few points, since those may look alike by chance: chosen so that fewer than one
+ * in 200 series without a cycle (autocorrelated ones included) is found to have one. And the limit
+ * for a cycle that the user has asked for.
  */
-static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.8, ASKED_FOR = 0.99;
+static const double DAY_LIMIT = 0.93, DAY_LESS = 0.8, WEEK_LIMIT = 0.88, WEEK_LESS = 0.8;
+static const double POINTS_LESS = 2.5, REQUESTED_LIMIT = 0.99;
 /*
- * That is so strict because weeks of noise that depends on itself look alike. Where what a weekly
- * cycle leaves hardly does, less will do: as long as its means of days vary FREE times as much as
- * those of independent points, and neighbours correlate by FREE_LAG; from BOUND on nothing of that
- * counts.
+ * WEEK_LIMIT is strict because weeks of autocorrelated noise look alike. If what a weekly cycle
+ * leaves is nearly independent, the limit is INDEPENDENT_LIMIT: full for sums of days that vary
+ * DAYS_FREE times as much as those of independent points, and neighbours that correlate by
+ * LAG_FREE; it falls to WEEK_LIMIT at DAYS_BOUND or LAG_BOUND.
  */
-static const double FREE_PAYS = 0.93, A_POINT = 2.5;
-static const double FREE = 1.5, BOUND = 3, FREE_LAG = 0.3, BOUND_LAG = 0.55;
-/* How much of the remaining spread a richer shape has to save against a plainer one. */
+static const double INDEPENDENT_LIMIT = 0.93;
+static const double DAYS_FREE = 1.5, DAYS_BOUND = 3, LAG_FREE = 0.3, LAG_BOUND = 0.55;
+/* The spread that a shape must stay below, relative to the best shape so far. */
 static const double RICHER = 0.98;
 /*
- * Of a cycle's likeness after its period: what another distance may not exceed it by, what one of
- * its own may not have, what lies between them at most, and how many standard errors it takes to be
- * sure of any of that.
+ * The check of the period, relative to the likeness at it: by how much another distance may exceed
+ * it; from what likeness a distance is a rival; how low the likeness between the two must be for
+ * that; and how many standard errors each of these differences must have.
  */
 static const double BETTER = 0.1, RIVAL = 0.8, VALLEY = 0.5, SURE = 3.5;
-/* Hours around the period in which each distance is looked at, else those of whole hours. Pairs of
- * points that are compared at a distance. */
-enum { NEAR = 14, PAIRS = 4096 };
-/* What makes the deviation of Poisson counts 1/2 at any level, under the square root. */
+/* Hours around the period in which each distance is checked, not only whole hours; and pairs of
+ * points that are compared at one distance, at most. */
+enum { NEAR_HOURS = 14, MOST_PAIRS = 4096 };
+/* Added under the square root: makes the deviation of Poisson counts 1/2 at any level. */
 static const double ANSCOMBE = 0.375;
-/* Deviations count as at most this many of the median one. */
+/* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
 static const char *const mode_names[] = {
@@ -77,10 +80,10 @@ static const char *const mode_names[] = {
 
 const struct field season_fields[] = {
 	OPTION_STRING(struct season_options, season, NULL,
-		"daily and weekly cycles that are removed before detection; auto: those that a "
-		"series is seen to have (the default profile of edivisive), day and week: also "
-		"weak ones. Until it is decided which there are, the agent holds what shows on "
-		"weekends until Tuesday",
+		"daily and weekly cycles that are removed before detection; auto: those that the "
+		"series clearly has (the default profile of edivisive); day and week: also weak "
+		"ones. Until a cycle can be known, the agent holds changes first seen on a weekend "
+		"until Tuesday",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct season_options, zone, NULL,
 		"time zone whose days and weeks the cycles follow, as in Europe/Berlin; UTC by "
@@ -108,30 +111,30 @@ struct ranked {
 /* The series on a grid of equal steps. */
 struct grid {
 	size_t n;
-	int64_t start, step;
-	double *z;             /* on the scale; NaN where there is no point */
-	struct ranked *ranked; /* the values in order ... */
-	uint32_t *ranks;       /* ... and by place in the grid; of `count` */
+	int64_t start, step;   /* ms */
+	double *z;             /* values on the scale; NaN where there is no point */
+	struct ranked *ranked; /* the `count` values that exist, sorted */
+	uint32_t *ranks;       /* of each place: its value's index in `ranked` */
 	size_t count;
-	uint32_t *slots; /* which of `slot_count` parts of the local week it is */
+	uint32_t *slots; /* of each place: which of `slot_count` parts of the local week */
 	size_t per_day, slot_count;
 };
 
-/* A way to tell parts of the week apart: to each slot of the week a cell. */
+/* The shape of a profile: which slots of the week share a cell. */
 struct shape {
-	uint32_t *cells; /* by slot */
-	size_t count;
-	size_t smooth; /* cells that are averaged, odd */
-	size_t ring;   /* smoothing goes round in rings of so many cells */
+	uint32_t *cells; /* of each slot */
+	size_t count;    /* of cells */
+	size_t smooth;   /* cells that are averaged, odd */
+	size_t ring;     /* smoothing is cyclic within groups of so many cells */
 };
 
-/* Deviations from a profile, and room for making them. */
+/* Deviations and the profile that is fitted to them, with buffers for fitting. */
 struct fit {
 	const struct grid *grid;
-	double *deviations;       /* from the moving median */
-	double *others;           /* by point: the median of the others of its cell */
-	double *profile, *smooth; /* by cell */
-	uint32_t *order, *starts;
+	double *deviations;       /* of each place from the moving median */
+	double *others;           /* of each place: the median of the other places of its cell */
+	double *profile, *smooth; /* of each cell: the median, and that after smoothing */
+	uint32_t *order, *starts; /* places sorted by cell; where each cell begins in `order` */
 	struct ranked *ranked;
 };
 
@@ -144,7 +147,7 @@ static int by_value(const void *a, const void *b)
 	return (one->at > other->at) - (one->at < other->at);
 }
 
-/* Cells have a handful of points. */
+/* Most cells have few points. */
 static void sort_ranked(struct ranked *items, size_t count)
 {
 	if (count > FEW) {
@@ -207,9 +210,9 @@ bool season_takes(const struct season *season, const double *values, size_t n)
 
 /* The grid */
 
-/* The usual distance of points, a whole part of the day where it nearly is one; 0 if there is none
- * that most keep. */
-static int64_t cadence_of(const double *values, const int64_t *times, size_t n, double *room)
+/* The median distance of points in ms, or the whole fraction of a day near it; 0 if too many points
+ * do not keep it. `buffer` has room for 2 n values. */
+static int64_t cadence_of(const double *values, const int64_t *times, size_t n, double *buffer)
 {
 	size_t count = 0, regular = 0;
 	const int64_t *before = NULL;
@@ -218,19 +221,19 @@ static int64_t cadence_of(const double *values, const int64_t *times, size_t n, 
 		if (!isfinite(values[i]))
 			continue;
 		if (before && times[i] > *before)
-			room[count++] = (double)(times[i] - *before);
+			buffer[count++] = (double)(times[i] - *before);
 		before = times + i;
 	}
 	if (count < 2)
 		return 0;
-	double *sorted = room + count, step;
-	memcpy(sorted, room, count * sizeof *room);
+	double *sorted = buffer + count, step;
+	memcpy(sorted, buffer, count * sizeof *buffer);
 	step = sort_median(sorted, count);
 	double parts = round((double)DAY / step);
 	if (parts >= 1 && fabs(parts * step - (double)DAY) < 0.02 * (double)DAY)
 		step = (double)DAY / parts;
 	for (size_t i = 0; i < count; i++)
-		regular += fabs(room[i] / step - fmax(1, round(room[i] / step))) < 0.25;
+		regular += fabs(buffer[i] / step - fmax(1, round(buffer[i] / step))) < 0.25;
 	return step >= 1000 && (double)regular >= 0.8 * (double)count ? (int64_t)step : 0;
 }
 
@@ -241,7 +244,7 @@ static int64_t local_time(const struct season *season, int64_t time)
 	return clock->local ? clock->local(clock->zone, time) : time;
 }
 
-/* `rate`: slots a millisecond. */
+/* The slot of a time; `rate` is the number of slots a millisecond. */
 static size_t slot_of(const struct season *season, int64_t time, size_t count, double rate)
 {
 	int64_t phase = modulo(local_time(season, time) - MONDAY - season->origin, WEEK);
@@ -250,8 +253,8 @@ static size_t slot_of(const struct season *season, int64_t time, size_t count, d
 	return slot < count ? slot : 0;
 }
 
-/* Needs the step. False if too many of the grid's places have no point. */
-static bool lay_grid(const struct season *season, const double *values, const int64_t *times,
+/* Fills a grid whose step is set. False if too many of its places have no point. */
+static bool fill_grid(const struct season *season, const double *values, const int64_t *times,
 	size_t n, struct scratch *scratch, struct grid *grid)
 {
 	int64_t last = 0;
@@ -263,7 +266,7 @@ static bool lay_grid(const struct season *season, const double *values, const in
 			last = times[i];
 		}
 	int64_t count = (last - grid->start + grid->step / 2) / grid->step + 1;
-	if (count > (int64_t)(SPARSE * points) || count > UINT32_MAX)
+	if (count > (int64_t)(MOST_SPARSE * points) || count > UINT32_MAX)
 		return false;
 	grid->n = (size_t)count;
 	grid->z = scratch_take(scratch, grid->n, sizeof *grid->z);
@@ -276,7 +279,8 @@ static bool lay_grid(const struct season *season, const double *values, const in
 	return true;
 }
 
-static bool lay_slots(struct season *season, struct grid *grid, struct scratch *scratch)
+/* Assigns the places to slots; false for a cadence of more than two days, or less than a second. */
+static bool fill_slots(struct season *season, struct grid *grid, struct scratch *scratch)
 {
 	grid->per_day = (size_t)((DAY + grid->step / 2) / grid->step);
 	if (grid->per_day == 0)
@@ -327,13 +331,13 @@ static void rank_values(struct grid *grid, struct scratch *scratch)
 		grid->ranks[grid->ranked[i].at] = (uint32_t)i;
 }
 
-/* What z deviates from the median of the `width` steps around; at the ends, from that of the first
- * or last whole window. */
+/* Deviations of z from the centred moving median of `width` places; at the ends, from that of the
+ * first or last whole window. O(n log n). */
 static void deviate(const struct grid *grid, size_t width, struct scratch *scratch, double *out)
 {
 	const struct ranked *ranked = grid->ranked;
 	const uint32_t *ranks = grid->ranks;
-	size_t n = grid->n, count = grid->count, top = 1, held = 0, half;
+	size_t n = grid->n, count = grid->count, top = 1, inside = 0, half;
 
 	width = width < n ? width : n;
 	half = width / 2;
@@ -344,18 +348,19 @@ static void deviate(const struct grid *grid, size_t width, struct scratch *scrat
 	for (size_t i = 0; i < n; i++) {
 		if (!isnan(grid->z[i])) {
 			tree_add(tree, count, ranks[i], 1);
-			held++;
+			inside++;
 		}
 		if (i >= width && !isnan(grid->z[i - width])) {
 			tree_add(tree, count, ranks[i - width], (uint32_t)-1);
-			held--;
+			inside--;
 		}
 		if (i + 1 < width)
 			continue;
 		double median = (double)NAN;
-		if (held > 0)
-			median = 0.5 * (ranked[tree_find(tree, count, top, (held - 1) / 2)].value +
-					       ranked[tree_find(tree, count, top, held / 2)].value);
+		if (inside > 0)
+			median = 0.5 *
+				 (ranked[tree_find(tree, count, top, (inside - 1) / 2)].value +
+					 ranked[tree_find(tree, count, top, inside / 2)].value);
 		size_t from = i + 1 == width ? 0 : i + 1 - width + half;
 		size_t to = i + 1 == n ? n : i + 1 - width + half + 1;
 		for (size_t j = from; j < to; j++)
@@ -365,6 +370,7 @@ static void deviate(const struct grid *grid, size_t width, struct scratch *scrat
 
 /* Profiles */
 
+/* The median of a cell, and for each of its points that of the others. */
 static void fill_cell(struct fit *fit, const double *y, size_t cell)
 {
 	uint32_t from = fit->starts[cell], to = fit->starts[cell + 1], count = 0;
@@ -387,7 +393,7 @@ static void fill_cell(struct fit *fit, const double *y, size_t cell)
 	}
 }
 
-/* Cells that have no points get what their neighbours in the ring have. */
+/* Cells without points take the value of the cell before them in the ring; 0 if all are empty. */
 static void fill_gaps(struct fit *fit, const struct shape *shape)
 {
 	for (size_t ring = 0; ring < shape->count; ring += shape->ring) {
@@ -440,8 +446,10 @@ static void fill_profile(struct fit *fit, const struct shape *shape, const doubl
 	smooth_profile(fit, shape);
 }
 
-/* What is left of y where each point is predicted by the others. */
-static double left_of(const struct fit *fit, const struct shape *shape, const double *y, size_t i)
+/* The residual of a point that the others predict: in the smoothed profile the median of its own
+ * cell is replaced by that of the cell's other points. */
+static double residual_of(
+	const struct fit *fit, const struct shape *shape, const double *y, size_t i)
 {
 	size_t cell = shape->cells[fit->grid->slots[i]];
 
@@ -449,8 +457,9 @@ static double left_of(const struct fit *fit, const struct shape *shape, const do
 	       (fit->smooth[cell] + (fit->others[i] - fit->profile[cell]) / (double)shape->smooth);
 }
 
-/* The spread of deviations: their mean size, each counted as at most `most`. */
-static double spread_left(
+/* The spread of y, or of its residuals from a shape: the mean size, each counted as at most
+ * `most`. */
+static double spread_of(
 	const struct fit *fit, const struct shape *shape, const double *y, double most)
 {
 	double sum = 0;
@@ -458,7 +467,7 @@ static double spread_left(
 
 	for (size_t i = 0; i < fit->grid->n; i++)
 		if (!isnan(y[i])) {
-			double size = fabs(shape ? left_of(fit, shape, y, i) : y[i]);
+			double size = fabs(shape ? residual_of(fit, shape, y, i) : y[i]);
 
 			sum += size < most ? size : most;
 			count++;
@@ -466,37 +475,40 @@ static double spread_left(
 	return count ? sum / (double)count : 0;
 }
 
-static double most_deviation(const double *y, size_t n, double *room)
+/* The limit up to which sizes of deviations count; `buffer` has room for n values. */
+static double most_deviation(const double *y, size_t n, double *buffer)
 {
 	size_t count = 0;
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (!isnan(y[i]))
-			sum += room[count++] = fabs(y[i]);
+			sum += buffer[count++] = fabs(y[i]);
 	if (count == 0)
 		return 0;
-	return MOST_DEVIATIONS * fmax(1.4826 * sort_median(room, count), 0.5 * sum / (double)count);
+	return MOST_DEVIATIONS *
+	       fmax(1.4826 * sort_median(buffer, count), 0.5 * sum / (double)count);
 }
 
 /* The shapes that compete */
 
+/* The next odd number from `cells` on. */
 static size_t odd(size_t cells)
 {
 	return cells | 1;
 }
 
-/* All days alike. */
-static struct shape day_shape(const struct grid *grid, size_t smooth, uint32_t *room)
+/* One profile for all days. */
+static struct shape day_shape(const struct grid *grid, size_t smooth, uint32_t *cells)
 {
 	for (size_t i = 0; i < grid->slot_count; i++)
-		room[i] = (uint32_t)(i % grid->per_day);
-	return (struct shape){room, grid->per_day, smooth, grid->per_day};
+		cells[i] = (uint32_t)(i % grid->per_day);
+	return (struct shape){cells, grid->per_day, smooth, grid->per_day};
 }
 
-/* Kinds of days, each with a profile of its own. */
+/* A profile for each kind of day. */
 static struct shape kinds_shape(
-	const struct grid *grid, const uint8_t kinds[7], size_t smooth, uint32_t *room)
+	const struct grid *grid, const uint8_t kinds[7], size_t smooth, uint32_t *cells)
 {
 	size_t most = 0;
 
@@ -504,24 +516,25 @@ static struct shape kinds_shape(
 		size_t kind = kinds[i / grid->per_day];
 
 		most = kind > most ? kind : most;
-		room[i] = (uint32_t)(kind * grid->per_day + i % grid->per_day);
+		cells[i] = (uint32_t)(kind * grid->per_day + i % grid->per_day);
 	}
-	return (struct shape){room, (most + 1) * grid->per_day, smooth, grid->per_day};
+	return (struct shape){cells, (most + 1) * grid->per_day, smooth, grid->per_day};
 }
 
-/* A level for each day of the week. */
-static struct shape levels_shape(const struct grid *grid, uint32_t *room)
+/* One value for each day of the week. */
+static struct shape levels_shape(const struct grid *grid, uint32_t *cells)
 {
 	for (size_t i = 0; i < grid->slot_count; i++)
-		room[i] = (uint32_t)(i / grid->per_day);
-	return (struct shape){room, 7, 1, 7};
+		cells[i] = (uint32_t)(i / grid->per_day);
+	return (struct shape){cells, 7, 1, 7};
 }
 
-static struct shape week_shape(const struct grid *grid, size_t smooth, uint32_t *room)
+/* A value for each slot of the week. */
+static struct shape week_shape(const struct grid *grid, size_t smooth, uint32_t *cells)
 {
 	for (size_t i = 0; i < grid->slot_count; i++)
-		room[i] = (uint32_t)i;
-	return (struct shape){room, grid->slot_count, smooth, grid->slot_count};
+		cells[i] = (uint32_t)i;
+	return (struct shape){cells, grid->slot_count, smooth, grid->slot_count};
 }
 
 /* The best shape so far, as a value for each slot of the week. */
@@ -538,33 +551,34 @@ static void take(struct best *best, const struct fit *fit, const struct shape *s
 		best->values[i] = (base ? base[i] : 0) + fit->smooth[shape->cells[i]];
 }
 
-/* Tries a shape on y, which is what is left of the deviations once `base` is removed. */
+/* Fits a shape to y, the deviations without the profile `base`, and keeps it if its spread is below
+ * `by` times the best one. */
 static void try_shape(struct best *best, struct fit *fit, const struct shape *shape,
 	const double *y, const double *base, double most, double by)
 {
 	if (shape->smooth > shape->ring)
 		return;
 	fill_profile(fit, shape, y);
-	double spread = spread_left(fit, shape, y, most);
+	double spread = spread_of(fit, shape, y, most);
 	if (spread < by * best->spread)
 		take(best, fit, shape, base, spread);
 }
 
 /* Likeness */
 
-/* How much more alike points are at some distance than at most others. */
+/* How alike points are that lie some distance apart, compared with other distances. */
 struct likeness {
 	const double *y;
 	size_t n;
-	double most;  /* a difference counts as at most so much */
-	double usual; /* the mean difference at most distances */
-	double error; /* the standard error of the mean at the distance where it is least */
-	size_t low, high, hour;   /* the distances whose ... */
-	const double *difference; /* ... mean differences are known: each hour from low to high */
+	double most;              /* a difference counts as at most this */
+	double usual;             /* the median, over the distances, of the mean differences */
+	double error;             /* standard error of the least mean difference */
+	size_t low, high, hour;   /* distances, in places: every `hour` from low to high ... */
+	const double *difference; /* ... with its mean difference */
 };
 
-/* What the values by slot (NULL: none) leave of the deviations, in the order of local time: where
- * clocks are turned it has a gap, or points fall together. */
+/* The deviations without a profile (by slot; NULL: none), in local time: where clocks change there
+ * is a gap, or later points replace earlier ones. */
 static const double *in_local_time(
 	const struct fit *fit, const double *values, struct scratch *scratch)
 {
@@ -585,10 +599,10 @@ static const double *in_local_time(
 	return out;
 }
 
-/* The mean difference of points at that distance. */
+/* The mean difference of points that far apart. */
 static double difference_at(const struct likeness *like, size_t distance)
 {
-	size_t pairs = like->n - distance, stride = 1 + pairs / PAIRS, count = 0;
+	size_t pairs = like->n - distance, stride = 1 + pairs / MOST_PAIRS, count = 0;
 	double sum = 0;
 
 	for (size_t i = distance; i < like->n; i += stride) {
@@ -602,6 +616,7 @@ static double difference_at(const struct likeness *like, size_t distance)
 	return count > 0 ? sum / (double)count : like->usual;
 }
 
+/* How much smaller the mean difference is at that distance than usual. */
 static double likeness_at(const struct likeness *like, size_t distance)
 {
 	size_t beyond = distance - like->low;
@@ -611,12 +626,13 @@ static double likeness_at(const struct likeness *like, size_t distance)
 	return like->usual - difference_at(like, distance);
 }
 
+/* Places an hour, at least 1. */
 static size_t hour_of(const struct grid *grid)
 {
 	return grid->per_day > 24 ? grid->per_day / 24 : 1;
 }
 
-/* Distances from `low` to `high` in whole hours. */
+/* Computes the mean differences of the distances from `low` to `high`, hour by hour. */
 static struct likeness likeness_new(const struct grid *grid, const double *y, double most,
 	size_t low, size_t high, struct scratch *scratch)
 {
@@ -634,12 +650,13 @@ static struct likeness likeness_new(const struct grid *grid, const double *y, do
 	memcpy(sorted, all, count * sizeof *all);
 	like.difference = all;
 	like.usual = sort_median(sorted, count);
-	like.error = least / sqrt((double)(pairs < PAIRS ? pairs : PAIRS));
+	like.error = least / sqrt((double)(pairs < MOST_PAIRS ? pairs : MOST_PAIRS));
 	return like;
 }
 
-/* Whether points are more alike at some distance from `low` to `high` than after `period`. */
-static bool is_beaten(const struct likeness *like, const struct grid *grid, size_t period,
+/* Whether points are clearly more alike at another distance from `low` to `high` than at `period`.
+ */
+static bool has_better(const struct likeness *like, const struct grid *grid, size_t period,
 	size_t low, size_t high)
 {
 	double own = likeness_at(like, period);
@@ -651,8 +668,8 @@ static bool is_beaten(const struct likeness *like, const struct grid *grid, size
 	return false;
 }
 
-/* Whether they are about as alike at a distance of its own: going away from the period by `by`,
- * they were less alike before. */
+/* Whether another distance is nearly as alike as the period and separate from it: going away from
+ * the period in steps of `by`, likeness falls and rises again. */
 static bool has_rival(
 	const struct likeness *like, size_t period, ptrdiff_t by, size_t low, size_t high)
 {
@@ -671,15 +688,16 @@ static bool has_rival(
 }
 
 /*
- * Whether what its days do not share repeats itself after a week because that is its period, and
- * not some part of it, or one that has a multiple near by.
+ * Whether a week is the period of what differs between days: not a fraction of a week, nor a period
+ * with a multiple near a week. `cells` is a buffer, one for each slot.
  */
-static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct scratch *scratch)
+static bool is_weekly(struct fit *fit, uint32_t *cells, double most, struct scratch *scratch)
 {
 	const struct grid *grid = fit->grid;
 	double *days = scratch_take(scratch, grid->slot_count, sizeof *days);
-	struct shape day = day_shape(grid, 1, room);
-	size_t week = grid->slot_count, hour = hour_of(grid), near = NEAR * grid->per_day / 24;
+	struct shape day = day_shape(grid, 1, cells);
+	size_t week = grid->slot_count, hour = hour_of(grid),
+	       near = NEAR_HOURS * grid->per_day / 24;
 	size_t reach = week / 2 / hour * hour;
 	size_t low = week - reach, high = week + reach;
 
@@ -690,7 +708,7 @@ static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct sc
 		high -= hour;
 	struct likeness like =
 		likeness_new(grid, in_local_time(fit, days, scratch), most, low, high, scratch);
-	if (is_beaten(&like, grid, week, low, high))
+	if (has_better(&like, grid, week, low, high))
 		return false;
 	while (high > week && high + week > grid->n)
 		high -= hour;
@@ -700,8 +718,8 @@ static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct sc
 				     !has_rival(&like, week, -1, week - near, high)));
 }
 
-/* The same of days; what repeats itself several times a day is of a day, too. */
-static bool is_of_a_day(const struct fit *fit, double most, struct scratch *scratch)
+/* Whether whole days are a period; a cycle with several periods a day has that, too. */
+static bool is_daily(const struct fit *fit, double most, struct scratch *scratch)
 {
 	const struct grid *grid = fit->grid;
 	size_t days = grid->n / grid->per_day / 2, hour = hour_of(grid);
@@ -710,7 +728,7 @@ static bool is_of_a_day(const struct fit *fit, double most, struct scratch *scra
 	struct likeness like = likeness_new(grid, in_local_time(fit, NULL, scratch), most,
 		period - reach, period + reach, scratch);
 
-	return !is_beaten(&like, grid, period, period - reach, period + reach);
+	return !has_better(&like, grid, period, period - reach, period + reach);
 }
 
 static struct fit fit_new(const struct grid *grid, struct scratch *scratch)
@@ -727,32 +745,32 @@ static struct fit fit_new(const struct grid *grid, struct scratch *scratch)
 	};
 }
 
-/* Replaces *values (by slot; NULL: nothing yet) if a daily cycle pays. `sure`: if it does at all.
- */
-static bool fit_day(struct fit *fit, bool sure, struct scratch *scratch, double *values)
+/* Fits a daily cycle; true if it is accepted, and then writes its value for each slot. `lenient`:
+ * if it reduces the spread at all. */
+static bool fit_day(struct fit *fit, bool lenient, struct scratch *scratch, double *values)
 {
 	const struct grid *grid = fit->grid;
 	double days = (double)grid->n / (double)grid->per_day;
-	double pays = fmin(DAY_PAYS - A_DAY / days, 1 - A_POINT / sqrt((double)grid->n));
-	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
+	double limit = fmin(DAY_LIMIT - DAY_LESS / days, 1 - POINTS_LESS / sqrt((double)grid->n));
+	uint32_t *cells = scratch_take(scratch, grid->slot_count, sizeof *cells);
 	double *sizes = scratch_take(scratch, grid->n, sizeof *sizes);
 
 	deviate(grid, grid->per_day, scratch, fit->deviations);
 	double most = most_deviation(fit->deviations, grid->n, sizes);
-	double all = spread_left(fit, NULL, fit->deviations, most);
-	pays = sure ? ASKED_FOR : pays;
-	struct best best = {.spread = pays * all, .values = values};
-	struct shape plain = day_shape(grid, 1, room);
+	double all = spread_of(fit, NULL, fit->deviations, most);
+	limit = lenient ? REQUESTED_LIMIT : limit;
+	struct best best = {.spread = limit * all, .values = values};
+	struct shape plain = day_shape(grid, 1, cells);
 	try_shape(&best, fit, &plain, fit->deviations, NULL, most, 1);
-	if (grid->per_day >= MANY_A_DAY) {
+	if (grid->per_day >= MANY_PER_DAY) {
 		struct shape smooth =
-			day_shape(grid, grid->per_day <= 48 ? 3 : odd(grid->per_day / 48), room);
+			day_shape(grid, grid->per_day <= 48 ? 3 : odd(grid->per_day / 48), cells);
 		try_shape(&best, fit, &smooth, fit->deviations, NULL, most, 1);
 	}
-	return best.spread < pays * all && (sure || is_of_a_day(fit, most, scratch));
+	return best.spread < limit * all && (lenient || is_daily(fit, most, scratch));
 }
 
-/* What the values by slot leave of a point, 0 where there is none. */
+/* The deviation of a place without a profile by slot, limited to `most`; 0 where there is none. */
 static double rest_of(const struct fit *fit, const double *values, double most, size_t i)
 {
 	double rest = fit->deviations[i] - values[fit->grid->slots[i]];
@@ -760,7 +778,7 @@ static double rest_of(const struct fit *fit, const double *values, double most, 
 	return isnan(rest) ? 0 : fmin(fmax(rest, -most), most);
 }
 
-/* How far what is left is from independent: 0 is near enough, 1 is far. */
+/* How far from independent the deviations without a profile are: from 0, nearly so, to 1. */
 static double dependence_left(const struct fit *fit, const double *values, double most)
 {
 	const struct grid *grid = fit->grid;
@@ -781,30 +799,32 @@ static double dependence_left(const struct fit *fit, const double *values, doubl
 	if (squares <= 0)
 		return 1;
 	double lag = products / squares + 1 / sqrt((double)grid->n);
-	double far = fmax((lag - FREE_LAG) / (BOUND_LAG - FREE_LAG),
-		(days / squares - FREE) / (BOUND - FREE));
+	double far = fmax((lag - LAG_FREE) / (LAG_BOUND - LAG_FREE),
+		(days / squares - DAYS_FREE) / (DAYS_BOUND - DAYS_FREE));
 	return fmin(fmax(far, 0), 1);
 }
 
-/* What may remain for a weekly cycle that leaves so much dependence, fewer points knowing less. */
-static double week_pays(const struct grid *grid, double dependence)
+/* The share of the spread that a weekly cycle may leave, given dependence_left of what it leaves.
+ */
+static double week_limit(const struct grid *grid, double dependence)
 {
 	double weeks = (double)grid->n / (double)grid->slot_count;
-	double few = A_POINT / sqrt((double)grid->n);
-	double free = fmin(FREE_PAYS, 1 - few);
-	double strict = fmin(1 - 2 * few, WEEK_PAYS - A_WEEK / weeks);
+	double few = POINTS_LESS / sqrt((double)grid->n);
+	double free = fmin(INDEPENDENT_LIMIT, 1 - few);
+	double strict = fmin(1 - 2 * few, WEEK_LIMIT - WEEK_LESS / weeks);
 
 	return free + dependence * (strict - free);
 }
 
-/* The same for a weekly one on top of the daily one, if there is one. */
+/* The same for a weekly cycle; `daily`: `values` holds an accepted daily one, to which the weekly
+ * one is added or which it replaces. */
 static bool fit_week(
-	struct fit *fit, bool sure, bool daily, struct scratch *scratch, double *values)
+	struct fit *fit, bool lenient, bool daily, struct scratch *scratch, double *values)
 {
 	static const uint8_t two[7] = {0, 0, 0, 0, 0, 1, 1}, three[7] = {0, 0, 0, 0, 0, 1, 2};
 	const struct grid *grid = fit->grid;
 	size_t n = grid->n, hour = grid->per_day / 24;
-	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
+	uint32_t *cells = scratch_take(scratch, grid->slot_count, sizeof *cells);
 	double *sizes = scratch_take(scratch, n, sizeof *sizes);
 	double *rest = scratch_take(scratch, n, sizeof *rest);
 	double *found = scratch_take(scratch, grid->slot_count, sizeof *found);
@@ -812,52 +832,51 @@ static bool fit_week(
 	deviate(grid, grid->slot_count, scratch, fit->deviations);
 	for (size_t i = 0; i < n; i++)
 		rest[i] = fit->deviations[i] - (daily ? values[grid->slots[i]] : 0);
-	double most = most_deviation(rest, n, sizes), all = spread_left(fit, NULL, rest, most);
-	struct best best = {.spread = ASKED_FOR * all, .values = found};
-	struct shape shape = levels_shape(grid, room);
+	double most = most_deviation(rest, n, sizes), all = spread_of(fit, NULL, rest, most);
+	struct best best = {.spread = REQUESTED_LIMIT * all, .values = found};
+	struct shape shape = levels_shape(grid, cells);
 	try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, 1);
 	for (size_t smooth = 1; smooth <= 5 && grid->per_day > 1; smooth += 2) {
-		size_t cells = hour > 1 ? odd(smooth * hour) : smooth;
-		shape = kinds_shape(grid, two, cells, room);
+		size_t width = hour > 1 ? odd(smooth * hour) : smooth;
+		shape = kinds_shape(grid, two, width, cells);
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
-		shape = kinds_shape(grid, three, cells, room);
+		shape = kinds_shape(grid, three, width, cells);
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
 		if (n < WHOLE_WEEKS * grid->slot_count)
 			continue;
-		shape = week_shape(grid, cells, room);
+		shape = week_shape(grid, width, cells);
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
 		try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, RICHER);
 	}
-	if (!(best.spread < ASKED_FOR * all))
+	if (!(best.spread < REQUESTED_LIMIT * all))
 		return false;
-	if (!sure && best.spread >= week_pays(grid, dependence_left(fit, found, most)) * all)
+	if (!lenient && best.spread >= week_limit(grid, dependence_left(fit, found, most)) * all)
 		return false;
-	if (!sure && !is_of_a_week(fit, room, most, scratch))
+	if (!lenient && !is_weekly(fit, cells, most, scratch))
 		return false;
 	memcpy(values, found, grid->slot_count * sizeof *values);
 	return true;
 }
 
-/* Few points a week tell little of it. */
+/* With few points a day more weeks are needed. */
 static size_t weeks_needed(const struct grid *grid)
 {
-	return grid->per_day >= MANY_A_DAY ? WEEKS : WHOLE_WEEKS;
+	return grid->per_day >= MANY_PER_DAY ? LEAST_WEEKS : WHOLE_WEEKS;
 }
 
-/* Which of them the mode asks for and the cadence allows. */
-static unsigned cycles_asked(enum season_mode mode, const struct grid *grid)
+/* The cycles that the mode asks for and the cadence allows. */
+static unsigned cycles_requested(enum season_mode mode, const struct grid *grid)
 {
 	unsigned cycles = 0;
 
-	if (grid->per_day >= LEAST_A_DAY)
+	if (grid->per_day >= LEAST_PER_DAY)
 		cycles |= SEASON_DAILY;
 	if (mode != SEASON_DAY)
 		cycles |= SEASON_WEEKLY;
 	return cycles;
 }
 
-/* The share of the squared deviations that the values by slot take away, none counted beyond
- * `most`. */
+/* The share of the squared deviations that a profile removes; sizes count as at most `most`. */
 static double explained_by(const struct fit *fit, const double *values, double most)
 {
 	const struct grid *grid = fit->grid;
@@ -875,10 +894,12 @@ static double explained_by(const struct fit *fit, const double *values, double m
 	return before > 0 ? fmax(0, 1 - after / before) : 0;
 }
 
-static void keep(struct season *season, const struct fit *fit, const double *values, double *room)
+/* Stores the profile in the season, as what values are divided by or what is subtracted. */
+static void store_profile(
+	struct season *season, const struct fit *fit, const double *values, double *buffer)
 {
 	const struct grid *grid = fit->grid;
-	double sum = 0, most = most_deviation(fit->deviations, grid->n, room);
+	double sum = 0, most = most_deviation(fit->deviations, grid->n, buffer);
 
 	season->profile = scratch_resize(NULL, grid->slot_count, sizeof *season->profile);
 	season->cells = grid->slot_count;
@@ -891,12 +912,12 @@ static void keep(struct season *season, const struct fit *fit, const double *val
 		season->profile[i] = exp(season->profile[i]);
 }
 
-/* What there may be in so few points that nothing is fitted. */
-static unsigned early(enum season_mode mode, int64_t step)
+/* The cycles that a series too short to be fitted may have. */
+static unsigned possible_cycles(enum season_mode mode, int64_t step)
 {
 	if (mode == SEASON_NONE || mode == SEASON_UNSET || step == 0)
 		return 0;
-	return (step <= DAY / LEAST_A_DAY ? SEASON_DAILY : 0) |
+	return (step <= DAY / LEAST_PER_DAY ? SEASON_DAILY : 0) |
 	       (mode != SEASON_DAY ? SEASON_WEEKLY : 0);
 }
 
@@ -904,41 +925,42 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
 	struct season season = {.clock = clock, .scale = scale_of(values, n)};
-	size_t left_out = n > MOST_POINTS ? n - MOST_POINTS : 0;
+	size_t skipped = n > MOST_POINTS ? n - MOST_POINTS : 0;
 	struct grid grid = {0};
 
 	scratch_reset(scratch);
 	if (!times)
 		return season;
 	if (n < SEASON_LEAST) {
-		double *room = scratch_take(scratch, 2 * n, sizeof *room);
+		double *buffer = scratch_take(scratch, 2 * n, sizeof *buffer);
 
-		season.undecided = early(mode, n < 3 ? 1 : cadence_of(values, times, n, room));
+		season.undecided =
+			possible_cycles(mode, n < 3 ? 1 : cadence_of(values, times, n, buffer));
 		return season;
 	}
-	values += left_out;
-	times += left_out;
-	n -= left_out;
+	values += skipped;
+	times += skipped;
+	n -= skipped;
 	grid.step = cadence_of(values, times, n, scratch_take(scratch, 2 * n, sizeof(double)));
 	if (grid.step == 0)
 		return season;
-	season.excursion = grid.step <= DAY / LEAST_A_DAY ? LONGEST_EXCURSION : 0;
+	season.excursion = grid.step <= DAY / LEAST_PER_DAY ? LONGEST_EXCURSION : 0;
 	if (mode == SEASON_NONE || mode == SEASON_UNSET ||
-		!lay_grid(&season, values, times, n, scratch, &grid) ||
-		!lay_slots(&season, &grid, scratch))
+		!fill_grid(&season, values, times, n, scratch, &grid) ||
+		!fill_slots(&season, &grid, scratch))
 		return season;
 	rank_values(&grid, scratch);
 	struct fit fit = fit_new(&grid, scratch);
 	double *profile = scratch_take(scratch, grid.slot_count, sizeof *profile);
-	unsigned asked = cycles_asked(mode, &grid);
-	if (asked & SEASON_DAILY) {
-		if (grid.n < DAYS * grid.per_day)
+	unsigned requested = cycles_requested(mode, &grid);
+	if (requested & SEASON_DAILY) {
+		if (grid.n < LEAST_DAYS * grid.per_day)
 			season.undecided |= SEASON_DAILY;
 		else if (fit_day(&fit, mode != SEASON_AUTO || (known & SEASON_DAILY), scratch,
 				 profile))
 			season.cycles |= SEASON_DAILY;
 	}
-	if (asked & SEASON_WEEKLY) {
+	if (requested & SEASON_WEEKLY) {
 		if (grid.n < weeks_needed(&grid) * grid.slot_count)
 			season.undecided |= SEASON_WEEKLY;
 		else if (fit_week(&fit, mode == SEASON_WEEK || (known & SEASON_WEEKLY),
@@ -946,7 +968,8 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 			season.cycles |= SEASON_WEEKLY;
 	}
 	if (season.cycles)
-		keep(&season, &fit, profile, scratch_take(scratch, grid.n, sizeof(double)));
+		store_profile(
+			&season, &fit, profile, scratch_take(scratch, grid.n, sizeof(double)));
 	return season;
 }
 
@@ -956,6 +979,7 @@ void season_free(struct season *season)
 	*season = (struct season){0};
 }
 
+/* The value without the cycle. */
 static double without(const struct season *season, double value, size_t cell)
 {
 	switch (season->scale) {

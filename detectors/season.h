@@ -5,7 +5,7 @@
  * A cycle is a profile: for each part of the local day or week, how far values lie above or below
  * their surroundings, on a scale (logarithm, square root or linear) that makes its size independent
  * of the level. It is accepted only where it predicts points that it was not fitted to, so that a
- * series without a cycle stays the same, bit for bit. docs/algorithms.md, "Seasons".
+ * series without a cycle stays the same, bit for bit. docs/algorithms.md section 3.
  *
  * A fitted season is frozen: the adjusted value of a point depends on that point alone, so a series
  * that grows has the same adjusted values as one that was adjusted as a whole.
@@ -59,11 +59,11 @@ struct season {
 			       least 4 regular points a day, with or without cycles */
 	enum season_scale scale;
 	struct season_clock clock;
-	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of the
-			    first... */
-	size_t cells;    /* ... of so many equal parts of the week */
-	double *profile; /* the correction of each part: a factor by which values are divided
-			    (logarithm), else a difference on the scale; neutral on average */
+	size_t cells;    /* equal parts of the local week, which begins on Monday */
+	int64_t origin;  /* ms into that week: the middle of the first part */
+	double *profile; /* the correction of each part: the factor by which values are divided
+			    (logarithm), else the difference on the scale that is subtracted;
+			    neutral on average */
 };
 
 /* Parses the option's text; an invalid text is an error. */

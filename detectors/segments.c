@@ -1,6 +1,7 @@
 /*
- * Values are multiplied by a power of two that brings the largest below 1 where it is of extreme
- * size; that rounds nothing but what is smaller than the largest by 300 digits.
+ * If the largest value is of extreme size, all are multiplied by a power of two that brings it
+ * below
+ * 1. That rounds only values that are 300 digits smaller than the largest.
  */
 #include "detectors/segments.h"
 
@@ -89,7 +90,7 @@ struct tried segments_tried(
 		.mean_after = ldexp(after.mean, -segments->unit)};
 }
 
-/* A segment with the magnitude of the cut at its start. */
+/* A segment with the cut at its start and that cut's magnitude. */
 struct stretch {
 	struct moments moments;
 	size_t cut;
@@ -111,7 +112,7 @@ static size_t smallest_of(const struct stretch *stretches, size_t count)
 	return smallest;
 }
 
-/* The k-th stretch goes on from the one before it. */
+/* Notes in the trace that the cut at the start of stretch k is dropped. */
 static void note_small(const struct segments *segments, const struct stretch *stretches, size_t k,
 	double magnitude, struct tried_list *tried)
 {

@@ -1,5 +1,5 @@
 /*
- * Plain sorting, and a median by selection: halves that cannot contain it stay unsorted.
+ * Sorting by qsort, and a median by selection (quickselect), O(n) on average.
  */
 #include "detectors/sort.h"
 

@@ -180,7 +180,7 @@ static const struct {
 } normal_quantiles[] = {{1e-1, 1.6448536}, {1e-2, 2.5758293}, {1e-3, 3.2905267}, {1e-4, 3.8905919},
 	{1e-5, 4.4171734}, {1e-6, 4.8916385}};
 
-/* What lies clearly beyond a quantile needs no integral. */
+/* A t clearly beyond or below a known quantile needs no integral. */
 bool student_can_be(double t, double p)
 {
 	const size_t count = sizeof normal_quantiles / sizeof *normal_quantiles;
@@ -199,7 +199,7 @@ bool student_at_most(double t, double df, double p)
 	return student_can_be(t, p) && student_two_sided(t, df) <= p;
 }
 
-/* Of the pooled test: t and df, without p. */
+/* t and df of the pooled test, without p. */
 static struct ttest pooled_t(struct moments a, struct moments b)
 {
 	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2;
@@ -239,6 +239,7 @@ struct ttest ttest_welch(struct moments a, struct moments b)
 	return (struct ttest){.t = t, .df = df, .p = student_two_sided(t, df)};
 }
 
+/* Student's p where one sample has a single value: the other's variance counts for both. */
 static double ttest_single(struct moments a, struct moments b)
 {
 	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2, delta = a.mean - b.mean;

@@ -11,18 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Summary of a sample: its size, its mean, and the sum of squared deviations from that mean. All
- * zero for an empty one. */
+/* A sample's size, its mean, and the sum of squared deviations from the mean. All zero for an empty
+ * one. */
 struct moments {
 	size_t n;
 	double mean;
 	double squares;
 };
 
-/* Of n values without missing ones, in two passes. */
+/* The moments of n values, none missing, in two passes. */
 struct moments moments_of(const double *values, size_t n);
 
-/* Of both samples together (Chan, Golub and LeVeque 1983). */
+/* The moments of both samples together (Chan, Golub and LeVeque 1983). */
 struct moments moments_join(struct moments a, struct moments b);
 
 /* squares / (n - ddof); 0 where n <= ddof. */

@@ -1,8 +1,8 @@
 /*
- * The arithmetic of Skia's six algorithms, with its quirks: all but `original` leave the last of an
- * odd number of values out; sums and means skip missing values, counts in `original` do not; there
- * equal means leave an error beyond all bounds, so that nothing is found; the Mann-Whitney test
- * takes a missing value for a very large one.
+ * The arithmetic of Skia's six algorithms, with its quirks: all but `original` leave out the last
+ * of an odd number of values; sums and means skip missing values, but counts in `original` include
+ * them, and there equal means give a huge error, so that nothing is found; the Mann-Whitney test
+ * treats a missing value as a very large one.
  */
 #include "detectors/stepfit.h"
 
@@ -19,21 +19,21 @@ static const char *const algorithms[] = {
 
 static const struct field stepfit_fields[] = {
 	OPTION_CHOICE(struct stepfit_options, algorithm, "cohen", algorithms,
-		"what is asked of the values on both sides of a point"),
+		"how a step between the two sides of a point is measured"),
 	OPTION_DOUBLE(struct stepfit_options, threshold, "0", 0, 1e300,
-		"from where on a step is one, for mannwhitneyu the largest p-value; 0 is the "
-		"algorithm's own (original 50, percent 0.05, cohen 2, mannwhitneyu 0.001), which "
-		"absolute and const have not",
+		"the least step, for mannwhitneyu the largest p-value; 0: the algorithm's default "
+		"(original 50, percent 0.05, cohen 2, mannwhitneyu 0.001; absolute and const have "
+		"none)",
 		.metavar = "X"),
 	OPTION_INT(struct stepfit_options, radius, "10", 2, 1000,
-		"points that are looked at on each side", .metavar = "POINTS"),
+		"points of the window on each side", .metavar = "POINTS"),
 	OPTION_DOUBLE(struct stepfit_options, min_stddev, "0.001", 0, 1e300,
 		"original, cohen: a smaller deviation counts as this one",
 		.alias = "stddev_threshold", .flags = FIELD_MIN_OPEN, .metavar = "X"),
 	{0},
 };
 
-/* Of the values that exist, in a mean that is 0 where none does. */
+/* The moments of the existing values; the mean is 0 if there are none. */
 static struct moments existing_moments(const double *values, size_t n)
 {
 	double first = 0, sum = 0;
@@ -52,7 +52,7 @@ static struct moments existing_moments(const double *values, size_t n)
 	return moments;
 }
 
-/* Mean 0 and population deviation 1, the latter only where it was above the least. */
+/* To mean 0 and, if the population deviation is above the least, deviation 1. */
 static void normalise(const double *values, size_t n, double min_stddev, double *out)
 {
 	struct moments all = existing_moments(values, n);
@@ -104,7 +104,7 @@ static struct stepfit fit_percent(struct moments left, struct moments right, str
 	return fit;
 }
 
-/* A regression is a p-value here, with the sign of the step where it is small enough. */
+/* Here the regression is the p-value, for a hit with the sign of the step. */
 static struct stepfit fit_mannwhitney(const double *values, size_t n,
 	const struct stepfit_options *options, struct stepfit fit, struct scratch *scratch)
 {
@@ -154,8 +154,8 @@ struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_
 	return fit;
 }
 
-/* What interests Skia's users by default; 0 where only they can know. */
-static double own_threshold(int algorithm)
+/* Skia's default; 0 where the user must choose. */
+static double default_threshold(int algorithm)
 {
 	switch ((enum stepfit_algorithm)algorithm) {
 	case STEPFIT_ORIGINAL: return 50;
@@ -168,7 +168,7 @@ static double own_threshold(int algorithm)
 	return 0;
 }
 
-/* A place that may be a change, with its fit. */
+/* A place whose fit is beyond the threshold. */
 struct hit {
 	size_t cut;
 	struct stepfit fit;
@@ -183,8 +183,8 @@ struct sliding {
 	const struct scratch *trace; /* whose list is filled */
 };
 
-/* Saves the exact test where the normal approximation leaves no doubt that it is in vain. */
-static bool is_hopeless(const struct sliding *sliding, const double *values, double *normal)
+/* Whether the normal approximation shows that the exact test need not be made; *normal is its p. */
+static bool is_clearly_equal(const struct sliding *sliding, const double *values, double *normal)
 {
 	size_t r = sliding->radius;
 	const size_t roughly_normal = 8;
@@ -199,7 +199,7 @@ static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 	size_t r = sliding->radius, from = cut - r, rest = sliding->segments->n - from;
 	const double *values = sliding->segments->values + from;
 	*hit = (struct hit){.cut = cut};
-	if (is_hopeless(sliding, values, &hit->fit.regression))
+	if (is_clearly_equal(sliding, values, &hit->fit.regression))
 		return false;
 	size_t n = rest < 2 * r + 1 ? rest : 2 * r + 1;
 	*hit = (struct hit){cut, stepfit_fit(values, n, &sliding->options, sliding->tests), 0};
@@ -211,7 +211,7 @@ static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 	return true;
 }
 
-/* The one farther beyond the threshold; for a p-value that is the smaller one. */
+/* Whether `one` is farther beyond the threshold; a smaller p-value is. */
 static bool is_better(const struct sliding *sliding, const struct hit *one, const struct hit *other)
 {
 	double a = fabs(one->fit.regression), b = fabs(other->fit.regression);
@@ -225,7 +225,7 @@ static const char *measure_of(int algorithm)
 	return algorithm == STEPFIT_MANNWHITNEYU ? "p" : algorithms[algorithm];
 }
 
-/* A place that is no hit. */
+/* Notes a place that is no hit. */
 static void note_miss(
 	const struct sliding *sliding, const struct hit *miss, struct tried_best *best)
 {
@@ -248,7 +248,8 @@ static void note_miss(
 	tried_offer(tried, best, cut, &one);
 }
 
-/* Hits of one direction less than a radius apart are one change; returns how many there are. */
+/* Fits every place and writes the best hit of each change: hits of one direction less than a radius
+ * apart are one. Returns their number. */
 static size_t slide(const struct sliding *sliding, struct hit *best)
 {
 	size_t count = 0, last = 0, r = sliding->radius;
@@ -274,13 +275,13 @@ static size_t slide(const struct sliding *sliding, struct hit *best)
 	return count;
 }
 
-/* The options as they are for values times 2^unit. */
-static struct stepfit_options options_in(const struct stepfit_options *given, int unit)
+/* The options for values times 2^unit, with the default threshold filled in. */
+static struct stepfit_options scaled_options(const struct stepfit_options *given, int unit)
 {
 	struct stepfit_options options = *given;
 	int algorithm = options.algorithm;
 	if (options.threshold == 0)
-		options.threshold = own_threshold(algorithm);
+		options.threshold = default_threshold(algorithm);
 	if (algorithm == STEPFIT_ABSOLUTE || algorithm == STEPFIT_CONST)
 		options.threshold = ldexp(options.threshold, unit);
 	options.min_stddev = ldexp(options.min_stddev, unit);
@@ -294,13 +295,13 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	scratch_reset(scratch);
 	struct segments segments = segments_of(samples, scratch);
 	struct sliding sliding = {.segments = &segments,
-		.options = options_in(given, segments.unit),
+		.options = scaled_options(given, segments.unit),
 		.radius = (size_t)given->radius,
 		.trace = scratch};
 	if (segments.n < 2 * sliding.radius)
 		return 0;
 	struct hit *hits = scratch_take(scratch, segments.n, sizeof(*hits));
-	sliding.tests = scratch_beside(scratch);
+	sliding.tests = scratch_child(scratch);
 	size_t count = slide(&sliding, hits);
 	scratch_free(sliding.tests);
 	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
@@ -315,7 +316,7 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 static bool stepfit_check(const void *options, struct error *error)
 {
 	const struct stepfit_options *given = options;
-	if (given->threshold > 0 || own_threshold(given->algorithm) > 0)
+	if (given->threshold > 0 || default_threshold(given->algorithm) > 0)
 		return true;
 	return error_set(error, ERROR_USAGE,
 		"threshold: the algorithm %s needs one, in the unit of the values",

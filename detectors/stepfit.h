@@ -1,6 +1,7 @@
 /*
- * Skia Perf's step fits (Skia's "go/stepfit"): six ways to ask whether a short stretch of values
- * steps in its middle, and the detector that slides such a stretch along a series.
+ * Skia Perf's step fits (Skia's "go/stepfit"): six ways to decide whether a short stretch of values
+ * has a step in its middle, and the detector that slides such a stretch along a series.
+ * docs/algorithms.md section 6.3.
  */
 #ifndef DETECTORS_STEPFIT_H
 #define DETECTORS_STEPFIT_H
@@ -32,9 +33,9 @@ struct stepfit {
 };
 
 /*
- * Fits the step in the middle of n values, NaN where missing, as Skia's code does, in double
- * precision. The options' threshold must be above 0 and their radius is not used. `scratch` is for
- * this alone and is emptied.
+ * Fits a step in the middle of n values, NaN where missing, with the results of Skia's code, in
+ * double precision. The options' threshold must be above 0; their radius is not used. The scratch
+ * must be for these calls alone: each one empties it.
  */
 struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_options *options,
 	struct scratch *scratch);

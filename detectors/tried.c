@@ -1,6 +1,6 @@
 /*
- * A chunk is searched several times where excursions are taken out of it, so one place may be noted
- * with each.
+ * A chunk is searched again after excursions were removed from it, so one place may be noted
+ * several times.
  */
 #include "detectors/tried.h"
 
@@ -36,28 +36,29 @@ const char *const tried_names[TRIED_FATES] = {
 
 const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_STANDS] = "it stands",
-	[TRIED_WEAK] = "the best place of its window, and too little to be a candidate",
+	[TRIED_WEAK] = "the best place of its window, but too weak to be a candidate",
 	[TRIED_TEST] = "p is not below p_value",
 	[TRIED_RANKS] =
 		"p is below p_value, but the ranks do not agree: a few extreme values make it",
-	[TRIED_MAGNITUDE] = "it is not larger than the magnitude that the configuration asks for",
+	[TRIED_MAGNITUDE] = "its magnitude is not above the required one",
 	[TRIED_ENDS] = "only one point lies before or behind it",
 	[TRIED_EXCURSION] = "an excursion: the values come back after a few points",
 	[TRIED_SHORT] = "a stronger one lies within a few points",
-	[TRIED_RAMP] = "a part of a ramp, which stands as one change",
-	[TRIED_OUTLIER] = "an outlier: the values beside it are as before",
-	[TRIED_MODE] = "one more stay on a level that the values keep to and leave again",
-	[TRIED_WANDER] = "no more than what the level, which wanders, does all the time",
-	[TRIED_DRIFT] = "in the midst of a slow drift, which is too little to be told",
-	[TRIED_OUTDONE] = "a better place of the series has failed the test, so it was not tested",
-	[TRIED_COST] = "a cut there saves less than it costs",
+	[TRIED_RAMP] = "part of a ramp, which is one change",
+	[TRIED_OUTLIER] = "an outlier: the values around it are unchanged",
+	[TRIED_MODE] = "one more stay on a level that the values visit and leave repeatedly",
+	[TRIED_WANDER] = "no more than the usual movement of a wandering level",
+	[TRIED_DRIFT] = "within a slow drift that is too small to report",
+	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
+	[TRIED_COST] = "a cut there would save less than it costs",
 	[TRIED_THRESHOLD] = "the step is below the threshold",
-	[TRIED_APART] = "the two levels count as one: they are nearer than `apart` or the noise",
+	[TRIED_APART] =
+		"the two levels count as one: they are nearer than `apart`, or than the noise",
 	[TRIED_PENDING] = "too few points lie behind it yet",
 	[TRIED_FLOOR] = "it is smaller than the floor",
-	[TRIED_SAMPLES] = "it lies within the deviation of the run's samples",
-	[TRIED_BINARY] = "the binary is that of before",
-	[TRIED_VOTES] = "too few of the detectors agree on it",
+	[TRIED_SAMPLES] = "it is within the deviation of the run's samples",
+	[TRIED_BINARY] = "the binary is the same as before",
+	[TRIED_VOTES] = "too few detectors agree on it",
 };
 
 int tried_weight(enum tried_fate fate)
@@ -101,6 +102,8 @@ void tried_ramp(struct tried_list *list, size_t from, size_t to)
 	}
 }
 
+/* Replaces what is known of a place; a change that stands keeps the limit that its place missed
+ * before. */
 static void replace(struct tried *old, const struct tried *one)
 {
 	const char *measure = old->measure;

@@ -1,18 +1,18 @@
 /*
- * What a detector has tried: the places that it looked at closer, and what became of each.
+ * The trace of a detector: the places that it examined, and what became of each.
  *
- * A list that hangs on the scratch of a call is filled by it (scratch_trace); what the call finds
- * is the same to the bit with and without.
+ * A list that is set on the scratch of a call (scratch_trace) is filled by the call; the result is
+ * the same to the bit with and without. What each detector notes:
  *
- *   edivisive              each candidate of a window, and what became of it
- *   ... profile otava      the same; of each window the split at which it was cut no further
+ *   edivisive              each candidate of a window; the best split of what a window left whole
+ *   ... profile otava      the same
  *   edivisive_permutation  the best split of each piece that was left whole
- *   kernel                 of each TRIED_BLOCK points the place that saves the most of the cost
- *   stepfit                of each radius the largest step that is none
- *   modes                  where the values go from level to level
+ *   kernel                 of each TRIED_BLOCK points the place that would save the most
+ *   stepfit                of each TRIED_BLOCK points the largest step below the threshold
+ *   modes                  each place where the values change their level without a change point
  *   lookback               of each TRIED_BLOCK runs the one that differs the most, and each that
  *                          differs by enough and is dropped all the same
- *   combine                what its members tried, and the changes on which too few agree
+ *   combine                what its members note, and the changes on which too few agree
  */
 #ifndef DETECTORS_TRIED_H
 #define DETECTORS_TRIED_H
@@ -20,25 +20,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The order is that of their names and sentences. */
+/* In the order of tried_names and tried_sentences. */
 enum tried_fate {
 	TRIED_STANDS,
-	TRIED_WEAK,      /* no candidate: the best split of its window, and not even p <= 0.1 */
+	TRIED_WEAK,      /* no candidate: the best split of its window, but p > 0.1 */
 	TRIED_TEST,      /* p is not below p_value */
-	TRIED_RANKS,     /* p is, and the ranks do not agree */
-	TRIED_MAGNITUDE, /* it is not larger than the magnitude that is asked for */
-	TRIED_ENDS,      /* a single point lies before or behind it */
+	TRIED_RANKS,     /* p is, but the rank rule fails */
+	TRIED_MAGNITUDE, /* not above the required magnitude */
+	TRIED_ENDS,      /* only a single point lies before or behind it */
 	TRIED_EXCURSION, /* the values come back */
-	TRIED_SHORT,     /* a stronger one lies so near that what is between is no level */
-	TRIED_RAMP,      /* a part of a ramp that stands as one change */
-	TRIED_OUTLIER,   /* a value far from its neighbours, which is clipped before anything */
-	TRIED_MODE,      /* one more stay on a level that the values keep to and leave again */
-	TRIED_WANDER,    /* an additional stay on a level that the values hold and leave again */
-	TRIED_DRIFT,     /* movement of a wandering level */
-	TRIED_OUTDONE,   /* within a drift too slow to report */
-	TRIED_COST,      /* a better place failed, so this one was not tested */
+	TRIED_SHORT,     /* a stronger place is so near that there is no level between them */
+	TRIED_RAMP,      /* part of a ramp, which is one change */
+	TRIED_OUTLIER,   /* a value far from its neighbours, clipped before the search */
+	TRIED_MODE,      /* one more stay on a level that the values visit repeatedly */
+	TRIED_WANDER,    /* a movement of a wandering level */
+	TRIED_DRIFT,     /* within a drift too slow to report */
+	TRIED_OUTDONE,   /* not tested, since a better place failed */
+	TRIED_COST,      /* a cut would save less than it costs */
 	TRIED_THRESHOLD, /* the step is below the threshold */
-	TRIED_APART,     /* the levels are one */
+	TRIED_APART,     /* the two levels were joined */
 	TRIED_PENDING,   /* too few points lie behind it yet */
 	TRIED_FLOOR,     /* smaller than the floor */
 	TRIED_SAMPLES,   /* within the spread of the run's samples */
@@ -50,7 +50,7 @@ enum tried_fate {
 struct tried {
 	size_t index; /* of the first value after it, in the caller's series */
 	enum tried_fate fate;
-	/* Against the neighbouring segments of its last test; NaN if it was not tested. */
+	/* Of its last test, between the neighbouring segments; NaN if there was none. */
 	double pvalue, mean_before, mean_after;
 	/* The quantity that missed its limit: "p", "magnitude", "saving". NULL: none, or not a
 	 * single number. */
@@ -65,11 +65,11 @@ struct tried_list {
 	struct tried *items; /* malloc */
 	size_t count, room;
 	size_t last;          /* largest index of the items */
-	const size_t *places; /* of the part that is being searched: its values' indices */
-	const char *by;       /* member that notes items now; else NULL */
+	const size_t *places; /* of the chunk in work: indices of its values in the series */
+	const char *by;       /* the member of combine that is running; else NULL */
 };
 
-/* "excursion" and "the values come back within a few points". */
+/* A short name ("excursion") and a sentence for each fate. */
 extern const char *const tried_names[TRIED_FATES], *const tried_sentences[TRIED_FATES];
 
 /* Adds one; of two for the same place and member the more informative one is kept. */
@@ -81,8 +81,8 @@ struct tried tried_untested(size_t index, enum tried_fate fate);
 /* Sets the quantity and the limit it was compared with. */
 void tried_limit(struct tried *one, const char *measure, double measured, double limit);
 
-/* Of each TRIED_BLOCK of what comes in order of `number` only the best is noted, when the block is
- * over; the last by tried_flush. Zeroed: nothing has come. */
+/* Notes only the best of each block of TRIED_BLOCK numbers, once the block is over; tried_flush
+ * notes that of the last block. Starts zeroed. */
 struct tried_best {
 	struct tried item; /* without a measure: none */
 	size_t block;
@@ -92,16 +92,17 @@ void tried_offer(
 	struct tried_list *list, struct tried_best *best, size_t number, const struct tried *one);
 void tried_flush(struct tried_list *list, struct tried_best *best);
 
-/* Which of two that missed a limit came closer to it. */
+/* Whether `one` came closer to its limit than `other`: by p if both have one, else by the measure.
+ */
 bool tried_nearer(const struct tried *one, const struct tried *other);
 
-/* Marks what was tried between these indices as part of a ramp. */
+/* Marks the items between these indices as parts of a ramp. */
 void tried_ramp(struct tried_list *list, size_t from, size_t to);
 
-/* How informative a fate is, for a place that has two. */
+/* How informative a fate is: of two for one place the heavier one is kept. */
 int tried_weight(enum tried_fate fate);
 
-/* Drops what was tried from the index on, since it will be tried again. */
+/* Drops the items from the index on, since that part will be searched again. */
 void tried_forget(struct tried_list *list, size_t index);
 
 /* Sorts by index. */

@@ -1,9 +1,10 @@
 /*
  * The default profile on one chunk, step by step.
  *
- * A chunk that grows by a point mostly stays the same: the scale, all but the last few clipped
+ * A chunk that has grown by a point mostly stays the same: the scale, all but the last few clipped
  * values, and every window that does not reach those. Each step compares its input with that of the
- * last time, value by value, and keeps results of equal input; so keeping them cannot change them.
+ * last evaluation, value by value, and keeps results of equal input; so keeping them cannot change
+ * them.
  */
 #include "detectors/edivisive/chunk.h"
 
@@ -14,13 +15,14 @@
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
 
-/* How many times the search is repeated because excursions were removed. */
+/* How many times the search is repeated because excursions were filled. */
 enum { FILL_ROUNDS = 4 };
 
-/* Values are clipped so many spreads from their neighbours; those that many beyond are outliers. */
+/* For the trace: values are clipped CLIP_SPREADS from their neighbours; those that lie FAR_BEYOND
+ * more spreads away are noted as outliers. */
 static const double CLIP_SPREADS = 3, FAR_BEYOND = 3;
 
-/* Values are read four at a time, a last time beyond the end. */
+/* Values are read four at a time, the last time beyond the end. */
 enum { PADDING = 3 };
 
 struct chunk chunk_new(const struct edivisive_options *options, size_t excursion)
@@ -43,8 +45,8 @@ void chunk_restart(struct chunk *chunk, size_t decided)
 	chunk->window_count = 0;
 }
 
-/* Windows begin at least W/2 points apart, candidates two. Streams are many: nothing grows beyond a
- * full chunk. */
+/* Windows begin at least W/2 points apart, candidates two. An agent has many streams, so nothing
+ * grows beyond a full chunk. */
 static void make_room(struct chunk *chunk, size_t n)
 {
 	if (n <= chunk->capacity)
@@ -61,7 +63,7 @@ static void make_room(struct chunk *chunk, size_t n)
 }
 
 /* A chunk whose arrays belong to the scratch. */
-static struct chunk *lent_chunk(
+static struct chunk *scratch_chunk(
 	const struct edivisive_options *options, size_t n, struct scratch *scratch)
 {
 	struct chunk *chunk = scratch_take(scratch, 1, sizeof *chunk);
@@ -103,11 +105,11 @@ struct chunk_workspace chunk_workspace_new(
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
 		.steps = scratch_take(scratch, n, sizeof(struct chunk_step)),
 		.excursions = excursions,
-		.filled = lent_chunk(options, n, scratch),
+		.filled = scratch_chunk(options, n, scratch),
 	};
 }
 
-/* Copies the chunk, results that were kept included, without sharing arrays. */
+/* Copies the chunk with its kept results into the arrays of `to`. */
 static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candidates)
 {
 	size_t n = from->n;
@@ -122,9 +124,8 @@ static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candid
 	*to = copy;
 }
 
-/* Whether points of [from, to) that are in no excursion lie beyond `level`, more than one of them.
- */
-static bool is_kept(const struct chunk *chunk, const struct excursions *excursions, size_t from,
+/* Whether more than one point of [from, to) outside of excursions lies beyond `level`. */
+static bool is_visited(const struct chunk *chunk, const struct excursions *excursions, size_t from,
 	size_t to, double level, double sign)
 {
 	size_t beyond = 0, at = from;
@@ -138,8 +139,8 @@ static bool is_kept(const struct chunk *chunk, const struct excursions *excursio
 	return beyond > 1;
 }
 
-/* A level that the values hold longer elsewhere, before and after, is one of their modes: a stay on
- * it is not an excursion. */
+/* Whether the values visit the level of an excursion elsewhere, before and after it: then it is one
+ * of their modes, and a stay on it is no excursion. */
 static bool is_mode(
 	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
 {
@@ -149,8 +150,8 @@ static bool is_mode(
 	double sides = 0.5 * (chunk->x[one->start - 1] + chunk->x[one->end]);
 	double middle = chunk->x[one->start + (one->end - one->start) / 2];
 	double sign = middle > sides ? 1 : -1, half = 0.5 * (middle + sides);
-	return is_kept(chunk, excursions, before, one->start, half, sign) &&
-	       is_kept(chunk, excursions, one->end, after, half, sign);
+	return is_visited(chunk, excursions, before, one->start, half, sign) &&
+	       is_visited(chunk, excursions, one->end, after, half, sign);
 }
 
 static int by_start(const void *a, const void *b)
@@ -159,7 +160,7 @@ static int by_start(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/* Notes pulses, which are removed before any test. */
+/* Notes both edges of an excursion that is filled. */
 static void note_filled(struct tried_list *tried, const struct excursion *one)
 {
 	struct tried edges[2] = {tried_untested(tried->places[one->start], TRIED_EXCURSION),
@@ -168,8 +169,8 @@ static void note_filled(struct tried_list *tried, const struct excursion *one)
 	tried_note(tried, &edges[1]);
 }
 
-/* Replaces excursions by the values around them, except those that turned out not to be any.
- * Returns the first point that may have changed, or n. */
+/* Fills the excursions, except modes and those at the chunk's ends, with the values around them.
+ * Returns the first point that has changed, or n. */
 static size_t fill(
 	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
 {
@@ -190,22 +191,23 @@ static size_t fill(
 	return first;
 }
 
-/* Searches the chunk again without the excursions that the passes have dropped. */
-static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_workspace *room)
+/* 2.5, step 6: searches the chunk again without the excursions that the passes have dropped. */
+static size_t search_filled(
+	struct chunk *chunk, size_t found, const struct chunk_workspace *workspace)
 {
 	for (size_t round = 0; round < FILL_ROUNDS; round++) {
-		size_t first = fill(chunk, room->excursions, room->scratch);
+		size_t first = fill(chunk, workspace->excursions, workspace->scratch);
 		if (first == chunk->n)
 			break;
 		chunk_spread(chunk, first);
 		size_t same = chunk_clip(chunk, first, chunk->n);
 		chunk_add_up(chunk);
-		found = chunk_passes(chunk, chunk_windows(chunk, same, room), room);
+		found = chunk_passes(chunk, chunk_windows(chunk, same, workspace), workspace);
 	}
 	return found;
 }
 
-/* Notes values that are clipped before the search. */
+/* Notes values that are clipped by far. */
 static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 {
 	for (size_t i = 0; tried && i < chunk->n; i++) {
@@ -222,12 +224,12 @@ static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 	}
 }
 
-size_t chunk_evaluate(
-	struct chunk *chunk, const double *values, size_t n, const struct chunk_workspace *room)
+size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
+	const struct chunk_workspace *workspace)
 {
 	make_room(chunk, n);
-	chunk->x = room->x;
-	chunk->prefix = room->prefix;
+	chunk->x = workspace->x;
+	chunk->prefix = workspace->prefix;
 	struct scale scale = finite_scale(values, n, chunk->x);
 	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
 	size_t known = equal ? chunk->n : 0, kept = known;
@@ -235,16 +237,16 @@ size_t chunk_evaluate(
 	chunk->shift = scale.shift;
 	chunk->n = n;
 	chunk_spread(chunk, known);
-	room->excursions->count = chunk_pulses(chunk, room->excursions->items);
-	bool filled = fill(chunk, room->excursions, room->scratch) < n;
+	workspace->excursions->count = chunk_pulses(chunk, workspace->excursions->items);
+	bool filled = fill(chunk, workspace->excursions, workspace->scratch) < n;
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
-	note_clipped(chunk, scratch_tried(room->scratch));
+	note_clipped(chunk, scratch_tried(workspace->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk);
-	size_t candidates = chunk_windows(chunk, same, room);
-	size_t found = chunk_passes(chunk, candidates, room);
-	if (room->excursions->count == 0)
+	size_t candidates = chunk_windows(chunk, same, workspace);
+	size_t found = chunk_passes(chunk, candidates, workspace);
+	if (workspace->excursions->count == 0)
 		return found;
-	copy_chunk(room->filled, chunk, candidates);
-	return search_filled(room->filled, found, room);
+	copy_chunk(workspace->filled, chunk, candidates);
+	return search_filled(workspace->filled, found, workspace);
 }

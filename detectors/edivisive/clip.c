@@ -1,11 +1,9 @@
 /*
- * Step 1 of the default profile: single outliers are cut back to what their neighbourhood allows,
- * and pulses, a few of them in a row, are replaced by what lies beside them: left as they are, an
- * outage of some points looks like two changes that hide a lasting one close by.
+ * The spread, pulses and the clip: docs/algorithms.md section 2.2.
  *
- * How far values may stray is estimated from first differences, which a change of level hardly
- * touches: the largest of three estimates, so that neither heavy tails nor many ties bring it down
- * to nothing.
+ * Single outliers are clipped to their neighbourhood. Pulses, a few outliers in a row, are found
+ * here and filled by chunk.c: an outage of some points would look like two changes and hide a
+ * lasting one close by.
  */
 #include <math.h>
 #include <stdint.h>
@@ -16,11 +14,11 @@
 
 enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
 
-/* A pulse has 2 to PULSE_MOST points; its sides are judged by up to PULSE_SIDE points each, and
- * have at least PULSE_LEAST. */
+/* A pulse has 2 to PULSE_MOST points. The levels beside it are medians of up to PULSE_SIDE points;
+ * each side has at least PULSE_LEAST. */
 enum { PULSE_MOST = 4, PULSE_SIDE = 7, PULSE_LEAST = 5 };
-/* How many spreads it lies from both of them; one of more points, where excursions may have them,
- * is sure with less. */
+/* Spreads by which it differs from both levels; a pulse of more points, where the series may have
+ * such, needs fewer. */
 static const double PULSE_SPREADS = 6, LONG_PULSE_SPREADS = 4;
 
 static void sort_few(double *values, size_t n)
@@ -34,9 +32,11 @@ static void sort_few(double *values, size_t n)
 	}
 }
 
-/* Counting, which vectors do fast, tells between which limits the values of the ranks from `first`
- * to `last` are; what lies between those is sorted, and with good limits that is little. The limits
- * rise. Fills ranked[0 .. last - first]. */
+/*
+ * Writes the values of the ranks from `first` to `last` to ranked[0 .. last - first]. The counts of
+ * values below ascending limits, which vector instructions make fast, give the limits between which
+ * these ranks lie; only values between those are sorted, few if the limits are good.
+ */
 static void values_of_ranks(const double *values, size_t n, size_t first, size_t last,
 	const double limits[LIMITS], const size_t below[LIMITS], double *ranked)
 {
@@ -57,7 +57,8 @@ static void values_of_ranks(const double *values, size_t n, size_t first, size_t
 		ranked[rank - first] = some[rank - before];
 }
 
-/* The value of the rank below which four in five lie, from their mean. */
+/* q80, the value of rank floor(0.8 (n - 1)). Limits near where it lies in noise: multiples of the
+ * mean. */
 static double high_size(const double *values, size_t n, double mean)
 {
 	static const double shares[LIMITS] = {1.25, 1.45, 1.6, 1.75, 2};
@@ -70,7 +71,7 @@ static double high_size(const double *values, size_t n, double mean)
 	return high;
 }
 
-/* Half the sum of the two in the middle where there are two; 0 if that is less than `least`. */
+/* The median; 0 if it is less than `least`. */
 static double median_size(const double *values, size_t n, double least)
 {
 	static const double shares[LIMITS] = {0.9, 1, 1.1, 1.22, 1.4};
@@ -85,7 +86,7 @@ static double median_size(const double *values, size_t n, double least)
 	return n % 2 ? middle[0] : 0.5 * (middle[0] + middle[1]);
 }
 
-/* The mean of sizes none of which counts for more than `most`: giants are what is to be cut. */
+/* The mean of sizes, each counted as at most `most`, so that outliers do not raise it. */
 static double capped_mean(const double *sizes, size_t m, double most)
 {
 	double lanes[4] = {0};
@@ -98,8 +99,8 @@ static double capped_mean(const double *sizes, size_t m, double most)
 	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) / (double)m;
 }
 
-/* s for the differences between n values, 2 <= n <= SAMPLE. It is the largest of three estimates;
- * whether the median's can be that takes one count, against a limit that rounding cannot reach. */
+/* s from the differences of n values, 2 <= n <= SAMPLE: the largest of three estimates. Whether
+ * that of the median can be the largest is decided by one count, with a margin for rounding. */
 static double spread_of(const double *x, size_t n)
 {
 	static const double little = 1e-12, of_median = 1.4826 / M_SQRT2;
@@ -120,7 +121,7 @@ static void order(double *a, double *b)
 	*b = high;
 }
 
-/* Of a few values, at least one, which it sorts. */
+/* The median of a few values, at least one, which it sorts. */
 static double median_of(double *values, size_t n)
 {
 	for (size_t pass = n; pass-- > 1;)
@@ -130,9 +131,9 @@ static double median_of(double *values, size_t n)
 }
 
 /*
- * The differences around a block reach CLIP_REACH points to either side; where the chunk ends
- * before that, the sample is its first or last SAMPLE points. A block whose sample was complete
- * stays as it is.
+ * The sample of a block reaches CLIP_REACH points beyond it on each side; if the chunk ends before
+ * that, the sample is its first or last SAMPLE points. A block whose whole sample is known keeps
+ * its spread.
  */
 void chunk_spread(struct chunk *chunk, size_t known)
 {
@@ -151,7 +152,7 @@ void chunk_spread(struct chunk *chunk, size_t known)
 	}
 }
 
-/* Whether values of the points around the block lie far enough apart for a pulse. */
+/* A quick check: whether the values of [from, to) differ enough for a pulse. */
 static bool may_pulse(const double *x, size_t from, size_t to, double apart)
 {
 	double least[4], most[4];
@@ -183,8 +184,8 @@ static double side_median(const double *x, size_t from, size_t to)
 	return median_of(side, n);
 }
 
-/* Whether x[i] is that close to most of the values before it whose median it is judged by, and so
- * to the median. */
+/* A quick check: whether x[i] is that close to most of the values before it whose median is the
+ * level, and so to the median. */
 static bool is_near(const double *x, size_t i, double apart)
 {
 	size_t from = i < PULSE_SIDE ? 0 : i - PULSE_SIDE, near = 0;
@@ -193,7 +194,7 @@ static bool is_near(const double *x, size_t i, double apart)
 	return near > (i - from) / 2;
 }
 
-/* How many points from i on are a pulse; 0 for none. */
+/* The number of points from i on that are a pulse; 0 for none. */
 static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 {
 	const double *x = chunk->x;
@@ -207,8 +208,7 @@ static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 		length++) {
 		double after = side_median(x, i + length, chunk->n);
 		double level = sign > 0 ? fmax(before, after) : fmin(before, after);
-		/* Beside a larger step its last point before it would be taken for the next level.
-		 */
+		/* Otherwise the last points before a large step would be a pulse. */
 		double far = fmax(apart, fabs(after - before));
 		bool back = sign * (x[i + length] - after) < apart;
 		size_t out = 0;
@@ -233,7 +233,7 @@ void chunk_mirror(struct chunk *chunk, const struct excursion *excursion)
 		x[end - 1 - j] = x[end + j];
 }
 
-/* Likewise for one of more points, which are back where they were before. */
+/* The same for a pulse of PULSE_MOST + 1 to `excursion` points. */
 static size_t long_pulse_at(const struct chunk *chunk, size_t i, double apart)
 {
 	const double *x = chunk->x;
@@ -282,7 +282,7 @@ size_t chunk_pulses(const struct chunk *chunk, struct excursion *out)
 	return count;
 }
 
-/* Clips point i, near an end of the chunk. */
+/* The clipped value of point i, near an end of the chunk. */
 static double clip_at_end(const struct chunk *chunk, size_t i, double reach)
 {
 	double around[5], value = chunk->x[i];
@@ -293,8 +293,8 @@ static double clip_at_end(const struct chunk *chunk, size_t i, double reach)
 	return value < median - reach ? median - reach : value;
 }
 
-/* Clips [from, to); returns the first of them that is not as before, of which the first `kept` are
- * there, or `to`. */
+/* Clips [from, to), a block. Returns the first of these points whose y has changed, or `to`; the
+ * first `kept` points of y are those of the last evaluation. */
 static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t kept)
 {
 	double reach = 3 * chunk->spread[from / CLIP_BLOCK], clipped[CLIP_BLOCK];

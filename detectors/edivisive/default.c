@@ -1,6 +1,15 @@
 /*
- * The default profile behind the detector interface: missing values are left out before a run and
- * the places of change points counted in the caller's series.
+ * The default profile on a whole series, and as a stream: docs/algorithms.md section 2.1.
+ *
+ * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its
+ * change points before 5W are settled, that is, final. Only the last chunk is evaluated again when
+ * values are added, so an append costs the same however long the series is; a full run does nothing
+ * else, so the result is the same.
+ *
+ * Reported means and deviations are those of whole segments: the moments of a segment are added up
+ * from left to right in blocks (struct fold), and a run keeps the sum up to the start of the last
+ * chunk. Values of extreme size are brought to an ordinary size for that, by a power of two that
+ * the first value other than zero decides.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,24 +22,8 @@
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 
-/*
- * The default profile on a whole series: docs/algorithms.md section 2, and the numbers that are
- * reported.
- *
- * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its
- * change points before 5W are settled for good, and the next chunk begins at the last of them or 3W
- * further on, whichever is later. It takes no candidates where its predecessor, which knew more of
- * what was before, has already found none. Only the last chunk is evaluated again when values are
- * added, which costs the same however long the series is; and as a full run does nothing else, the
- * result is the same.
- *
- * Numbers are reported over whole segments, however long: each segment's moments are added up from
- * left to right in blocks, and a run keeps the sum up to the last chunk's start. Values of extreme
- * size are brought to an ordinary one for it, by a power of two that the first of them decides.
- */
-
-/* Moments of the values [start, end), added up from left to right in blocks that end at multiples
- * of RUN_BLOCK. */
+/* The moments of the values [start, end), added up from left to right in blocks that end at
+ * multiples of RUN_BLOCK. */
 struct fold {
 	size_t start, end;
 	struct moments moments;
@@ -41,21 +34,22 @@ enum { RUN_BLOCK = 64 };
 struct run {
 	struct chunk chunk;
 	size_t chunk_start;
-	struct fold fold;       /* of the open segment, from the last settled point to a block's end
-				   before the chunk */
-	struct change *changes; /* the result: `settled` ones and those of the last chunk */
+	struct fold fold; /* of the segment from the last settled point to a block's end before
+			     the chunk */
+	struct change *changes; /* the result: the settled ones, then those of the last chunk */
 	size_t count, settled, capacity;
-	size_t fixed; /* values that what is settled rests on, that there is a next one included */
+	size_t fixed;   /* the settled changes depend on the first `fixed` values */
 	size_t *starts; /* places where the chunks after the first began */
 	size_t start_count, start_capacity;
-	size_t ramp_end; /* of the last settled point, if it stands for a ramp; else 0 */
+	size_t ramp_end; /* end of the last settled change's ramp; 0 if it has none */
 	bool ramp_rises;
 	size_t zeros; /* values before the first that is not zero */
 	bool has_unit;
-	int unit; /* moments are taken of 2^unit value */
+	int unit; /* moments are of values times 2^unit */
 };
 
-/* Existing values from number `first` to `end`, and their places in the series. */
+/* The existing values with the indices [first, end) among all existing ones, and their places in
+ * the series. */
 struct stretch {
 	const double *values;
 	const size_t *places;
@@ -77,8 +71,8 @@ static void run_free(struct run *run)
 }
 
 /*
- * Lets go of what can be computed again from the values from run_first on. Those from number
- * `fixed` on may then be others.
+ * Frees what can be computed again from the values from run_first on. Values from index `fixed` on
+ * may differ when they come again.
  */
 static void run_rest(struct run *run)
 {
@@ -96,14 +90,14 @@ static void run_rest(struct run *run)
 	run->unit = 0;
 }
 
-/* The first value that will be needed again: a stretch may begin there. */
+/* The index of the first value that is still needed: a stretch may begin there. */
 static size_t run_first(const struct run *run)
 {
 	return run->fold.end;
 }
 
-/* Values so large or small that their squares leave the range of double are scaled by what the
- * first of them needs. */
+/* Values whose squares would leave the range of double are scaled, by what the first value other
+ * than zero needs. */
 static void choose_unit(struct run *run, const struct stretch *stretch)
 {
 	if (run->has_unit)
@@ -128,6 +122,7 @@ static struct moments scaled_moments(const double *values, size_t n, int unit)
 	return moments_of(scaled, n);
 }
 
+/* Adds values up to `end`. */
 static void fold_to(struct fold *fold, size_t end, const struct stretch *stretch, int unit)
 {
 	while (fold->end < end) {
@@ -168,8 +163,8 @@ static void make_room(struct run *run, size_t more)
 }
 
 /*
- * Writes `count` steps of the chunk behind the settled changes, with the segments between them; the
- * last one's right side reaches to `end`. Returns the open segment as far as it is folded.
+ * Writes `count` steps of the chunk behind the settled changes, with the statistics of the segments
+ * between them; the last segment reaches to `end`. Returns the fold of that segment.
  */
 static struct fold write_changes(struct run *run, const struct stretch *stretch,
 	const struct chunk_step *steps, size_t count, size_t end)
@@ -191,7 +186,7 @@ static struct fold write_changes(struct run *run, const struct stretch *stretch,
 	return fold;
 }
 
-/* The levels and ends of a trend, as its ramp has them. */
+/* Sets the levels, size and place of a trend from its ramp. */
 static void describe_trend(const struct run *run, const struct stretch *stretch,
 	const struct chunk_step *step, struct change *change)
 {
@@ -216,7 +211,7 @@ static void describe_trend(const struct run *run, const struct stretch *stretch,
 	describe_size(change, &levels);
 }
 
-/* Levels, size and place of the `count` changes that were written last, of `total` steps. */
+/* Sets levels, size and place of the first `count` of `total` steps, which were just written. */
 static void describe_changes(struct run *run, const struct stretch *stretch,
 	const struct chunk_step *steps, size_t count, size_t total)
 {
@@ -238,14 +233,15 @@ static void describe_changes(struct run *run, const struct stretch *stretch,
 	}
 }
 
-/* What goes on behind the settled points, if it does. */
-static void note_ramp(struct run *run, const struct chunk_step *last)
+/* Remembers the ramp of the last settled change, if it has one: the next chunk may begin on it. */
+static void keep_ramp(struct run *run, const struct chunk_step *last)
 {
 	run->ramp_end = last->ramp ? run->chunk_start + last->slope.end : 0;
 	run->ramp_rises = last->slope.to > last->slope.from;
 }
 
-/* A chunk that begins on a ramp finds the rest of it once more: that is no change of its own. */
+/* A chunk that begins on a ramp finds the rest of that ramp again, which is no change of its own.
+ */
 static size_t drop_rest_of_ramp(
 	const struct run *run, struct chunk_step *steps, size_t count, struct tried_list *tried)
 {
@@ -265,7 +261,7 @@ static size_t drop_rest_of_ramp(
 	return kept;
 }
 
-/* Settles what the full chunk found before 5W and moves on. */
+/* Settles the changes that a full chunk found before 5W, and moves to the next chunk. */
 static void settle_chunk(struct run *run, const struct stretch *stretch,
 	const struct chunk_step *steps, size_t count)
 {
@@ -291,12 +287,12 @@ static void settle_chunk(struct run *run, const struct stretch *stretch,
 	run->starts[run->start_count++] = stretch->places[next - stretch->first];
 	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
 	if (settled > 0)
-		note_ramp(run, &steps[settled - 1]);
+		keep_ramp(run, &steps[settled - 1]);
 	run->chunk_start = next;
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
 
-/* What lies within a trend is a part of it; what stands is noted by who runs the detector. */
+/* Places within a trend are parts of it. (detector_run notes the changes themselves.) */
 static void note_trends(const struct run *run, struct tried_list *tried)
 {
 	for (size_t k = 0; k < run->count; k++)
@@ -304,23 +300,23 @@ static void note_trends(const struct run *run, struct tried_list *tried)
 			tried_ramp(tried, run->changes[k].place_from, run->changes[k].place_to);
 }
 
-/* What the next chunk decides is tried there once more. */
-static void note_settled(
+/* Forgets the notes on places that the next chunk will decide. */
+static void forget_unsettled(
 	const struct run *run, const struct stretch *stretch, struct tried_list *tried)
 {
 	size_t decided = run->chunk_start + run->chunk.decided;
 	tried_forget(tried, stretch->places[decided - stretch->first]);
 }
 
-/* Takes in the values up to stretch->end and leaves the change points of all values so far in
- * run->changes. */
+/* Processes the values up to stretch->end; run->changes are then the change points of all values so
+ * far. */
 static void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)
 {
 	size_t longest = CHUNK_WINDOWS * (size_t)run->chunk.options.window;
 	size_t rest = stretch->end - run->chunk_start;
 	choose_unit(run, stretch);
 	struct tried_list *tried = scratch_tried(scratch);
-	struct chunk_workspace room =
+	struct chunk_workspace workspace =
 		chunk_workspace_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
 	for (;;) {
 		size_t n = stretch->end - run->chunk_start;
@@ -329,29 +325,29 @@ static void run_extend(struct run *run, const struct stretch *stretch, struct sc
 			tried->places = stretch->places + (run->chunk_start - stretch->first);
 		size_t count = chunk_evaluate(&run->chunk,
 			stretch->values + (run->chunk_start - stretch->first),
-			is_last ? n : longest, &room);
-		count = drop_rest_of_ramp(run, room.steps, count, tried);
+			is_last ? n : longest, &workspace);
+		count = drop_rest_of_ramp(run, workspace.steps, count, tried);
 		if (scratch_is_spent(scratch))
 			return;
 		if (is_last && count == 0 && run->chunk_start == 0)
-			count = chunk_short(&run->chunk, room.steps);
+			count = chunk_short(&run->chunk, workspace.steps);
 		if (is_last) {
-			write_changes(run, stretch, room.steps, count, stretch->end);
-			describe_changes(run, stretch, room.steps, count, count);
+			write_changes(run, stretch, workspace.steps, count, stretch->end);
+			describe_changes(run, stretch, workspace.steps, count, count);
 			if (tried)
 				note_trends(run, tried);
 			return;
 		}
-		settle_chunk(run, stretch, room.steps, count);
+		settle_chunk(run, stretch, workspace.steps, count);
 		if (tried)
-			note_settled(run, stretch, tried);
+			forget_unsettled(run, stretch, tried);
 	}
 }
 
 struct default_stream {
 	struct run run;
 	size_t n;       /* values so far, missing ones included */
-	double *values; /* existing values from number `first` on */
+	double *values; /* existing values with the indices [first, end) among all existing ones */
 	size_t *places;
 	size_t first, end, capacity;
 };
@@ -399,7 +395,7 @@ static void add_values(struct default_stream *stream, const double *values, size
 	stream->n += n;
 }
 
-/* Lets go of values that the run is done with, and of room that a long first append took. */
+/* Drops values that the run does not need any more, and shrinks the arrays after a long append. */
 static void drop_values(struct default_stream *stream)
 {
 	size_t first = run_first(&stream->run), done = first - stream->first;
@@ -430,7 +426,7 @@ const struct change *default_stream_append(struct default_stream *stream, const 
 	return stream->run.changes;
 }
 
-/* The place of existing value `number`, or where the next one would be. */
+/* The place of the existing value with that index, or where the next one would be. */
 static size_t place_of(const struct default_stream *stream, size_t number)
 {
 	return number < stream->end ? stream->places[number - stream->first] : stream->n;

@@ -1,5 +1,5 @@
 /*
- * Entry points of e-divisive: its options, and the choice of the profile.
+ * The detector edivisive: its options, and the choice of the profile.
  */
 #include "detectors/edivisive/edivisive.h"
 
@@ -25,8 +25,8 @@ static const struct field edivisive_fields[] = {
 };
 
 struct stream {
-	struct otava_stream *otava; /* one of the two */
-	struct default_stream *ours;
+	struct otava_stream *otava;  /* either this ... */
+	struct default_stream *ours; /* ... or this; the other is NULL */
 };
 
 static size_t edivisive_detect(const struct samples *samples, const void *options,

@@ -1,5 +1,5 @@
 /*
- * Entry points of the two profiles of edivisive, with the signatures of struct detector.
+ * The functions of the two profiles of edivisive, with the contracts of struct detector.
  */
 #ifndef DETECTORS_EDIVISIVE_INTERNAL_H
 #define DETECTORS_EDIVISIVE_INTERNAL_H

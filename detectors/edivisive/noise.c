@@ -1,28 +1,27 @@
 /*
- * "Restless levels" of the passes (docs/algorithms.md, 2.5): apparent steps of a series whose level
- * is never quiet.
+ * Restless levels: docs/algorithms.md section 2.5, step 5, stays and wandering.
  *
- * A test between two neighbouring segments estimates the noise from what is left within them. Where
- * a series wanders, or alternates between two levels and stays a while on each, the points found so
- * far have split that noise: every stay looks like a level of its own. So the noise is estimated
- * here over all segments of the chunk and beyond them.
+ * A test between two neighbouring segments estimates the noise from what is left within them. If a
+ * series wanders, or alternates between two levels and stays on each for a while, the points found
+ * so far have split that noise: every stay looks like a level of its own. So here the noise is
+ * estimated over all segments of the chunk.
  */
 #include <math.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/stats.h"
 
-/* Variances of a wandering level's way from point to point, in variances of a point. The first is
- * that of a level that stays. */
+/* The rates of wandering that are tried: the variance by which the level moves from point to point,
+ * in variances of a point. The first is a constant level. */
 enum { RATES = 7 };
 static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
 
-/* A wandering level has to be as much likelier than one that stays (the logarithm), among so many
- * points at least. A step that is p less likely than P by this factor is one of its movements. */
-static const double LIKELIER = 1, BY_FAR = 10;
+/* A wandering level must be likelier than a constant one by LIKELIER (logarithm), among
+ * FEWEST points at least. A step whose p is at least P_FACTOR times P is one of its movements. */
+static const double LIKELIER = 1, P_FACTOR = 10;
 enum { FEWEST = 10 };
 
-/* Chunks that cannot hold so many points do not know their noise. */
+/* Chunks that cannot hold so many points cannot estimate their noise. */
 enum { KNOWN_FROM = 150 };
 
 static bool knows_noise(const struct chunk *chunk)
@@ -30,8 +29,8 @@ static bool knows_noise(const struct chunk *chunk)
 	return CHUNK_WINDOWS * (size_t)chunk->options.window >= KNOWN_FROM;
 }
 
-/* What is known of the noise: of the segments' points given the ones before, for each rate, the sum
- * of squares over their variances and the sum of those variances' logarithms. */
+/* For each rate, how well the points of the segments are predicted by the points before them: the
+ * sum of squared errors over their variances, and the sum of the logarithms of these variances. */
 struct wander {
 	double squares[RATES], logs[RATES];
 	double within, lagged; /* of deviations from the segments' means: their squares, and the
@@ -39,7 +38,8 @@ struct wander {
 	double n, segments;
 };
 
-static void add_forecasts(struct wander *wander, const double *y, size_t n)
+/* Adds a segment: predicts each of its points by a Kalman filter for each rate. */
+static void add_predictions(struct wander *wander, const double *y, size_t n)
 {
 	double level[RATES], gain[RATES], grown[RATES];
 	for (size_t k = 0; k < RATES; k++) {
@@ -64,6 +64,7 @@ static void add_forecasts(struct wander *wander, const double *y, size_t n)
 	}
 }
 
+/* Adds a segment: its deviations from the mean. */
 static void add_residuals(struct wander *wander, const double *y, size_t n)
 {
 	struct moments all = moments_of(y, n);
@@ -79,7 +80,7 @@ static bool is_ramp(const struct chunk_step *steps, size_t count, size_t k)
 	return k < count && steps[k].ramp;
 }
 
-/* Adds up the segments between the steps that no ramp bounds. */
+/* Calls `add` with each segment that no ramp bounds. */
 static void for_segments(const struct chunk *chunk, const struct chunk_step *steps, size_t count,
 	struct wander *wander, void (*add)(struct wander *, const double *, size_t))
 {
@@ -91,8 +92,8 @@ static void for_segments(const struct chunk *chunk, const struct chunk_step *ste
 	}
 }
 
-/* Which of the rates is likelier than a level that stays, with noise of lag-1 autocorrelation r; 0:
- * none. */
+/* The likeliest rate, if it is likelier than a constant level with noise of lag-1
+ * autocorrelation r; else 0. */
 static size_t likeliest_rate(const struct wander *wander, double r)
 {
 	double half = 0.5 * (wander->n - wander->segments);
@@ -109,8 +110,7 @@ static size_t likeliest_rate(const struct wander *wander, double r)
 	return best;
 }
 
-/* Where a level is that wanders at that rate, after n values that begin at y and go on by `step`;
- * its variance goes to *variance. */
+/* The filtered level after n values that begin at y and are `step` apart; writes its variance. */
 static double level_after(const double *y, size_t n, ptrdiff_t step, double rate, double *variance)
 {
 	double level = *y, gain = 1;
@@ -123,7 +123,7 @@ static double level_after(const double *y, size_t n, ptrdiff_t step, double rate
 	return level;
 }
 
-/* How far step k leads from where a wandering level has come from, in deviations. */
+/* The distance of the filtered levels before and behind step k, in deviations. */
 static double step_beyond(const struct chunk *chunk, const struct chunk_step *steps, size_t count,
 	size_t k, double rate, double variance)
 {
@@ -150,7 +150,7 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
 	double r = (wander.lagged / wander.within) + wander.segments / wander.n;
 	if (r <= 0)
 		return count;
-	for_segments(chunk, steps, count, &wander, add_forecasts);
+	for_segments(chunk, steps, count, &wander, add_predictions);
 	size_t rate = likeliest_rate(&wander, fmin(r, 0.99));
 	if (rate == 0)
 		return count;
@@ -165,28 +165,32 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
 		}
 	}
 	double p = (1 + 8 * log(wander.n)) * student_two_sided(least, df);
-	return p >= BY_FAR * chunk->options.p_value ? weakest : count;
+	return p >= P_FACTOR * chunk->options.p_value ? weakest : count;
 }
 
-/* Of two levels: at least so many points, the fewest of them on either, the share that may lie near
- * the middle, and how far beyond the levels of the step, in its heights, values are on neither; so
- * many changes between them and that often, or rarer, the step's own included and none of a single
- * point, where the values are as near to the two levels as to each other. And what p is raised by
- * for the choice of the place. */
+/*
+ * Two levels need MODES_FROM points, FEWEST_STAYED on each. NEAR: a value is on a level if it is
+ * nearer than this share of their distance; at most the share MIDDLE may be on neither. ELSEWHERE:
+ * values that lie so many heights of the step beyond its levels are ignored. Changes between the
+ * levels must be FEWEST_CHANGES and the share OFTEN of the values; or, with the step's and without
+ * stays of a single point, FEWEST_RARE and the share RARE, if the squares around the levels are at
+ * most EXACT times those from value to value. STAYS_CHOSEN: the factor of p for the choice of the
+ * place.
+ */
 enum { MODES_FROM = 50, FEWEST_STAYED = 5, ROUNDS = 3, FEWEST_CHANGES = 4, FEWEST_RARE = 6 };
 static const double MIDDLE = 0.1, NEAR = 0.3, ELSEWHERE = 1.5, OFTEN = 0.04, RARE = 0.02,
 		    EXACT = 1.3;
 static const double STAYS_CHOSEN = 40;
 
-/* Values from `from` to `to`, of which [start, tau) and [tau, end) are the segments of a step; what
- * lies beyond `least` and `most` is on other levels. */
+/* The values [from, to) around a step, whose segments are [start, tau) and [tau, end); values below
+ * `least` or above `most` are ignored. */
 struct reach {
 	const double *y;
 	size_t from, start, tau, end, to;
 	double least, most;
 };
 
-static bool is_beside(const struct reach *reach, size_t i)
+static bool is_counted(const struct reach *reach, size_t i)
 {
 	return reach->y[i] >= reach->least && reach->y[i] <= reach->most;
 }
@@ -195,14 +199,15 @@ struct modes {
 	double low, high;
 };
 
-/* Changes from the lower level and from the upper one, and the points at which there could be one:
- * in the two segments and in the rest. */
+/* The stays on the two levels. By part (the step's segments, the rest) and level (lower, upper):
+ * the points at which a stay on it could have ended, and the changes that ended one. */
 struct stays {
 	double points[3][2], changes[3][2];
-	double beside, middle; /* values on the levels or between, and of them those between */
-	double lasting;        /* changes after which two values stay */
-	double apart, jumps;   /* squares: of the way from the levels, and half those from one
-				  value to the next */
+	double counted,
+		middle;      /* values that were not ignored, and of them those on neither level */
+	double lasting;      /* changes to stays of two values or more */
+	double apart, jumps; /* sums of squares: around the levels; half of those from value to
+				value on one level */
 };
 
 static struct reach reach_of(
@@ -232,14 +237,15 @@ static size_t crossings(const struct reach *reach, double level)
 	return count;
 }
 
-/* The means of the values above and below their middle, from a first one on. */
+/* The means of the values above and below the middle, which is then their own; ROUNDS times. False
+ * if one has too few values. */
 static bool find_modes(const struct reach *reach, double middle, struct modes *modes)
 {
 	for (size_t round = 0; round < ROUNDS; round++) {
 		double low = 0, high = 0, above = 0, n = 0;
 		for (size_t i = reach->from; i < reach->to; i++) {
 			bool is_high = reach->y[i] > middle;
-			if (!is_beside(reach, i))
+			if (!is_counted(reach, i))
 				continue;
 			n++;
 			above += is_high;
@@ -254,20 +260,20 @@ static bool find_modes(const struct reach *reach, double middle, struct modes *m
 	return true;
 }
 
-/* Values near the middle are taken for where those before them were. */
+/* Counts the stays; a value on neither level counts as being where the one before it was. */
 static struct stays count_stays(const struct reach *reach, const struct modes *modes)
 {
 	struct stays stays = {0};
 	double height = modes->high - modes->low, middle = 0.5 * (modes->low + modes->high);
 	bool up = reach->y[reach->from] > middle, lasting = up;
 	for (size_t i = reach->from; i < reach->to; i++) {
-		if (!is_beside(reach, i))
+		if (!is_counted(reach, i))
 			continue;
 		bool was = up;
 		double share = (reach->y[i] - modes->low) / height;
 		up = share > 1 - NEAR || (up && share >= NEAR);
 		stays.middle += share >= NEAR && share <= 1 - NEAR;
-		stays.beside++;
+		stays.counted++;
 		double rest = reach->y[i] - (up ? modes->high : modes->low);
 		stays.apart += rest * rest;
 		if (i > reach->from && was == up) {
@@ -289,8 +295,8 @@ static struct stays count_stays(const struct reach *reach, const struct modes *m
 	return stays;
 }
 
-/* m of n, by their own share and not by that of all. */
-static double likelier(double m, double n, double share)
+/* The log likelihood ratio of m in n events: their own share against `share`. */
+static double likelihood_ratio(double m, double n, double share)
 {
 	double own = 0;
 	if (m > 0)
@@ -300,8 +306,8 @@ static double likelier(double m, double n, double share)
 	return own;
 }
 
-/* Whether the step's segments stay on the two levels no longer than it goes elsewhere: p of the
- * likelihood ratio, with two degrees of freedom. */
+/* Whether the step's segments stay on the two levels about as long as the other values do, by the
+ * likelihood ratio. */
 static bool is_usual(const struct stays *stays, double limit)
 {
 	double ratio = 0;
@@ -313,17 +319,16 @@ static bool is_usual(const struct stays *stays, double limit)
 		}
 		double share = (changes + 0.5) / (points + 1);
 		for (size_t part = 0; part < 2; part++)
-			ratio += likelier(
+			ratio += likelihood_ratio(
 				stays->changes[part][was], stays->points[part][was], share);
 	}
 	return STAYS_CHOSEN * exp(-ratio) >= limit;
 }
 
-/* Whether there are two levels, and values go from one to the other so often that they are theirs.
- */
+/* Whether there are two levels between which the values change often enough. */
 static bool goes_both_ways(const struct stays *stays)
 {
-	double n = stays->beside, changes = 0;
+	double n = stays->counted, changes = 0;
 	for (size_t part = 0; part < 3; part++)
 		changes += stays->changes[part][0] + stays->changes[part][1];
 	if (n < MODES_FROM || stays->middle > MIDDLE * n)
@@ -334,6 +339,7 @@ static bool goes_both_ways(const struct stays *stays)
 	       stays->apart <= EXACT * stays->jumps;
 }
 
+/* Whether step k is only a change between two modes. */
 static bool is_stay(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {

@@ -1,13 +1,12 @@
 /*
- * Profile otava: Apache Otava 0.8, index for index (docs/algorithms.md section 1).
+ * Profile otava: Apache Otava 0.8, index for index. docs/algorithms.md section 1.
  *
  * Windows that overlap by half are cut greedily under a relaxed threshold; the points found are
- * then judged over the segments between them and the weakest removed until all that are left are
- * significant. Otava recomputes the two points *after* the removed one and leaves its left
- * neighbour stale; that is kept.
+ * then tested over the segments between them, and the weakest is removed until all are significant.
+ * Otava recomputes the two points *after* the removed one and leaves its left neighbour stale,
+ * which is reproduced here.
  *
- * A window that is full never changes again, so a stream goes on at the first window that was not
- * full.
+ * A full window never changes, so a stream continues at the first window that was not full.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -33,8 +32,7 @@ struct point {
 	double p;
 };
 
-/* Where the window pass stands: windows before `start` are done and found the first `count` points.
- */
+/* The progress of the windows: those before `start` are done and found the first `count` points. */
 struct progress {
 	size_t start, count;
 };
@@ -51,8 +49,8 @@ struct window_pass {
 
 struct otava_stream {
 	struct edivisive_options options;
-	struct progress settled; /* up to the first window that is not full */
-	double *values;          /* filled */
+	struct progress settled; /* before the first window that is not full */
+	double *values;          /* with gaps filled */
 	size_t *found;
 	size_t n, capacity;
 	size_t missing; /* values before the first existing one */
@@ -101,8 +99,8 @@ static struct interval interval_of(const struct window_pass *pass, size_t start,
 		.split = search_split(&pass->search, pass->values + start, end - start)};
 }
 
-/* Notes where a window was cut no further, if a trace is wanted. */
-static void note_last(const struct window_pass *pass, const struct interval *interval)
+/* Notes the split at which a window was finished, if a trace is wanted. */
+static void note_weak(const struct window_pass *pass, const struct interval *interval)
 {
 	struct tried_list *tried = scratch_tried(pass->search.scratch);
 	const double *values = pass->values + interval->start;
@@ -124,8 +122,7 @@ static void note_last(const struct window_pass *pass, const struct interval *int
 	tried_note(tried, &one);
 }
 
-/* Cuts intervals[at] at its split, moving those behind it; only the two halves are searched again.
- */
+/* Cuts intervals[at] at its split and searches the two halves. */
 static void cut_interval(const struct window_pass *pass, size_t count, size_t at)
 {
 	struct interval *cut = pass->intervals + at;
@@ -135,7 +132,7 @@ static void cut_interval(const struct window_pass *pass, size_t count, size_t at
 	cut[1] = interval_of(pass, middle, cut[1].end);
 }
 
-/* Appends the points of the window [start, end) to the first `count` found; returns how many there
+/* Appends the points of the window [start, end) to the first `count` ones; returns how many there
  * are then. */
 static size_t detect_window(const struct window_pass *pass, size_t start, size_t end, size_t count)
 {
@@ -151,7 +148,7 @@ static size_t detect_window(const struct window_pass *pass, size_t start, size_t
 			if (intervals[i].split.q > intervals[best].split.q)
 				best = i;
 		if (!split_is_significant(pass, &intervals[best])) {
-			note_last(pass, &intervals[best]);
+			note_weak(pass, &intervals[best]);
 			break;
 		}
 		cut_interval(pass, parts, best);
@@ -162,8 +159,8 @@ static size_t detect_window(const struct window_pass *pass, size_t start, size_t
 	return count;
 }
 
-/* Runs the windows from where `settled` stands, moves it past the full ones and returns the number
- * of points found. */
+/* Searches the windows after the settled ones, moves `settled` past the full ones and returns the
+ * number of points found. */
 static size_t detect_windows(const struct window_pass *pass, struct progress *settled)
 {
 	size_t step = pass->window / 2, start = settled->start, count = settled->count;
@@ -179,7 +176,7 @@ static size_t detect_windows(const struct window_pass *pass, struct progress *se
 	return count;
 }
 
-/* A p that is NaN is never significant. */
+/* Tests point k between its neighbouring segments. A p that is NaN is never significant. */
 static void test_point(const double *values, size_t n, struct point *points, size_t count, size_t k)
 {
 	struct point *point = points + k;
@@ -195,8 +192,8 @@ static double point_magnitude(const struct point *point)
 	return describe_magnitude(point->before.mean, point->after.mean);
 }
 
-/* The next point to remove, or `count`: the largest p, or where all are significant the smallest
- * magnitude. */
+/* The next point to remove: the largest p, or if all are significant the smallest magnitude;
+ * `count` if all points stand. */
 static size_t weakest_point(
 	const struct point *points, size_t count, const struct edivisive_options *options)
 {
@@ -230,7 +227,7 @@ static void note_removed(const struct point *point, const struct edivisive_optio
 		tried_note(tried, &one);
 }
 
-/* The two points whose segments grow with the removal of point k. */
+/* The work of removing point k: two points are tested again. */
 static size_t removal_steps(size_t n, const struct point *points, size_t count, size_t k)
 {
 	size_t start = k > 0 ? points[k - 1].index : 0;
@@ -254,8 +251,7 @@ static size_t merge_points(const double *values, size_t n, struct point *points,
 	return count;
 }
 
-/* Judges the points that the windows found over the segments between them, and writes those that
- * stand. */
+/* Merges the points that the windows found, and writes those that stand. */
 static size_t judge_points(const struct window_pass *pass, size_t found,
 	const struct edivisive_options *options, struct scratch *scratch, struct change *out)
 {
@@ -369,7 +365,7 @@ const struct change *otava_stream_append(struct otava_stream *stream, const doub
 	return stream->changes;
 }
 
-/* All segments are judged anew each time, so nothing is kept. */
+/* All segments are tested again in each call, so nothing can be kept. */
 void otava_stream_rest(struct otava_stream *stream)
 {
 	struct edivisive_options options = stream->options;

@@ -1,7 +1,7 @@
 /*
- * Loops in lanes of four, with the compilers' portable vector types: they come out as vectors of
- * whatever width the target has, and every element and every lane sees the same operations in the
- * same order.
+ * The loops work in lanes of four with the compilers' portable vector types. These become vectors
+ * of the target's width, and every element and every lane sees the same operations in the same
+ * order.
  */
 #include "detectors/edivisive/pairs.h"
 
@@ -35,24 +35,24 @@ static const int64_t lane_masks[4 * LANES] = {
 	INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
 /*
- * What is defined here: row i is the distances of point i to those behind it. To left[] it is added
- * element by element, row after row; right[i] is its sum in four lanes, which begin at i + 1, and
- * up to three last elements that fill no vector, added to the first lane.
+ * Row i is the distances of point i to the points behind it. Each row is added to left[] element by
+ * element. right[i] is the sum of row i in four lanes that begin at i + 1; up to three last
+ * elements that fill no vector are added to the first lane. This defines the result to the bit.
  *
- * Four rows are done at once, so that left[] is read and written once for them. Columns are then
- * aligned to the first of the rows: its lanes are those of the definition turned by one, those of
- * the next row by two, and so on.
+ * Four rows are done at once, so that left[] is read and written once for them. Their columns are
+ * aligned to the first row, so the lanes of that row are those of the definition rotated by one,
+ * those of the next row by two, and so on.
  */
 struct rows {
-	vector points; /* of these rows */
+	vector points; /* the points of these rows */
 	vector sums[LANES];
 };
 
-/* Of the last two vectors of columns, for each row the lanes that it adds up by lanes. */
+/* For each row, the lanes of the last two vectors of columns that it adds by lanes. */
 struct last_columns {
 	size_t first;
 	counts full[2][LANES];
-	counts rests; /* how many behind those, row by row */
+	counts rests; /* of each row: how many elements follow those */
 };
 
 ALWAYS_INLINE void last_columns_of(size_t n, struct last_columns *last)
@@ -81,7 +81,7 @@ ALWAYS_INLINE void add_columns(
 	*(vector *)left = sum;
 }
 
-/* Begins with the distances of the rows to each other. */
+/* Starts the rows with their distances to each other. */
 ALWAYS_INLINE void begin_rows(
 	struct rows *rows, const double *points, double *left, const counts *full)
 {
@@ -96,7 +96,7 @@ ALWAYS_INLINE void begin_rows(
 	*(vector *)left = sum;
 }
 
-/* The sums of the rows, with what lies behind their vectors. */
+/* Writes the sums of the rows, including the elements behind their last vectors. */
 ALWAYS_INLINE void end_rows(
 	const struct rows *rows, const double *end, const struct last_columns *last, double *right)
 {
@@ -149,8 +149,8 @@ ALWAYS_INLINE double sum_signs(const double *before, size_t n1, const double *af
 	return (double)(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
 }
 
-/* Sum and largest are those of elements four apart, in four lanes; what fills no vector is the
- * first's. */
+/* The sum and the largest are formed in four lanes; elements that fill no vector go to the first.
+ */
 ALWAYS_INLINE struct sizes distances_to_next(const double *x, size_t m, double *sizes)
 {
 	double sums[LANES] = {0}, most[LANES] = {0};

@@ -1,10 +1,9 @@
 /*
- * Steps 5 to 8 of the default profile: from candidates to change points.
+ * From candidates to change points: docs/algorithms.md section 2.5, whose steps are cited here.
  *
- * Candidates are tested over the segments between them. The least important failing candidate is
- * removed and its two neighbours are tested again, until all pass. Then changes that do not last
- * are removed: excursions, which end within a few points; and the steps into which a ramp was cut
- * become one point.
+ * Candidates are tested over the segments between them. The weakest failing one is removed and its
+ * two neighbours are tested again, until all pass. Then changes that do not last are removed, the
+ * steps into which a ramp was cut become one, and steps of restless levels are removed.
  */
 #include <math.h>
 #include <string.h>
@@ -12,16 +11,17 @@
 #include "detectors/edivisive/chunk.h"
 #include "detectors/scratch.h"
 
+/* A segment between two points with fewer values is no level. */
 enum { SHORTEST = 5 };
 
-/* How many spreads high a longer excursion is at least, and the share of its height that may
- * remain. */
+/* The least height of a longer excursion, in spreads, and the share of the height that may remain
+ * after it. */
 static const double FAR_OUT = 4, RETURNED = 0.5;
 
-/* The points in work, first to last. */
+/* The current points, in order. */
 struct list {
 	const struct chunk *chunk;
-	const struct chunk_workspace *room;
+	const struct chunk_workspace *workspace;
 	struct chunk_step *steps;
 	size_t count;
 };
@@ -36,15 +36,16 @@ static size_t segment_end(const struct list *list, size_t k)
 	return k + 1 < list->count ? list->steps[k + 1].tau : list->chunk->n;
 }
 
-/* The ranks of up to a window's points on each side are compared in pairs. */
+/* Charges a test, which compares the ranks of up to W points on each side in pairs. */
 static bool spend_test(const struct list *list, size_t k)
 {
 	size_t window = (size_t)list->chunk->options.window, tau = list->steps[k].tau;
 	size_t n1 = tau - segment_start(list, k), n2 = segment_end(list, k) - tau;
 	size_t pairs = (n1 < window ? n1 : window) * (n2 < window ? n2 : window);
-	return scratch_spend(list->room->scratch, n1 + n2 + pairs);
+	return scratch_spend(list->workspace->scratch, n1 + n2 + pairs);
 }
 
+/* Tests point k between its current neighbours. A ramp keeps its p. */
 static void test_at(struct list *list, size_t k)
 {
 	struct chunk_step before = list->steps[k], *step = &list->steps[k];
@@ -57,10 +58,10 @@ static void test_at(struct list *list, size_t k)
 	step->slope = before.slope;
 }
 
-/* For a trace: more detail than that the point failed. */
+/* Notes in the trace why point k is removed. */
 static void note(const struct list *list, size_t k, enum tried_fate fate)
 {
-	struct tried_list *tried = scratch_tried(list->room->scratch);
+	struct tried_list *tried = scratch_tried(list->workspace->scratch);
 	const struct chunk *chunk = list->chunk;
 	size_t tau = list->steps[k].tau;
 	if (!tried)
@@ -83,7 +84,7 @@ static void note(const struct list *list, size_t k, enum tried_fate fate)
 	tried_note(tried, &one);
 }
 
-/* Removes point k and judges its neighbours anew. */
+/* Removes point k and tests its neighbours again. */
 static void drop(struct list *list, size_t k)
 {
 	list->count--;
@@ -103,49 +104,51 @@ static bool is_bad(const struct list *list, size_t k)
 	       segment_end(list, k) - step->tau < LEAST_SIDE;
 }
 
-/* The weakest of the points of a kind, or the count if there is none. */
-static size_t weakest_of(const struct list *list, bool (*is_one)(const struct list *, size_t))
+/* The weakest bad point; the count if there is none. */
+static size_t weakest_bad(const struct list *list)
 {
 	size_t weakest = list->count;
 	for (size_t k = 0; k < list->count; k++)
-		if (is_one(list, k) &&
+		if (is_bad(list, k) &&
 			(weakest == list->count ||
 				list->steps[k].strength < list->steps[weakest].strength))
 			weakest = k;
 	return weakest;
 }
 
+/* Step 1. */
 static void merge(struct list *list)
 {
 	size_t k;
-	while (scratch_spend(list->room->scratch, 4 * list->count) &&
-		(k = weakest_of(list, is_bad)) < list->count) {
+	while (scratch_spend(list->workspace->scratch, 4 * list->count) &&
+		(k = weakest_bad(list)) < list->count) {
 		note(list, k, TRIED_TEST);
 		drop(list, k);
 	}
 }
 
-/* Whether the level behind the second edge is nearer to that before the first than to the one
- * between: a dip beside a larger step is no excursion, but where the step begins. */
+/* Whether the level behind the second edge is nearer to that before the first one than to the one
+ * between. A dip beside a larger step is no excursion, but where the step begins. */
 static bool comes_back(const struct chunk_step edges[2])
 {
 	double there = edges[0].delta, back = edges[1].delta;
 	return there * back < 0 && fabs(there + back) < fmin(fabs(there), fabs(back));
 }
 
-/* From point k to the next. */
-static void note_excursion(const struct list *list, size_t k)
+/* Remembers the excursion from point k to the next, for step 6. */
+static void add_excursion(const struct list *list, size_t k)
 {
-	struct excursions *excursions = list->room->excursions;
+	struct excursions *excursions = list->workspace->excursions;
 	excursions->items[excursions->count++] =
 		(struct excursion){list->steps[k].tau, list->steps[k + 1].tau};
 	note(list, k, TRIED_EXCURSION);
 	note(list, k + 1, TRIED_EXCURSION);
 }
 
+/* Step 2. */
 static void drop_excursions(struct list *list)
 {
-	while (scratch_spend(list->room->scratch, list->count)) {
+	while (scratch_spend(list->workspace->scratch, list->count)) {
 		size_t shortest = SHORTEST, at = 0;
 		for (size_t k = 0; k + 1 < list->count; k++) {
 			size_t length = list->steps[k + 1].tau - list->steps[k].tau;
@@ -159,7 +162,7 @@ static void drop_excursions(struct list *list)
 		const struct chunk_step *edges = list->steps + at;
 		size_t weaker = edges[1].strength < edges[0].strength ? at + 1 : at;
 		if (comes_back(edges))
-			note_excursion(list, at);
+			add_excursion(list, at);
 		else
 			note(list, weaker, TRIED_SHORT);
 		drop(list, weaker);
@@ -167,7 +170,7 @@ static void drop_excursions(struct list *list)
 	}
 }
 
-/* Whether the points from step k on to the next one leave their level far behind and come back. */
+/* Whether the points from step k to the next one leave their level by far and return to it. */
 static bool is_excursion(const struct list *list, size_t k)
 {
 	const struct chunk_step *out = list->steps + k, *back = out + 1;
@@ -182,31 +185,31 @@ static bool is_excursion(const struct list *list, size_t k)
 	return fabs(out->delta + back->delta) <= RETURNED * height && height >= FAR_OUT * spread;
 }
 
-/* Drops what is longer than the excursions of any series, and one of this series all the same; and
- * what has become short as its ends have moved. */
-static void drop_refined_excursions(struct list *list)
+/* The second half of step 3: drops excursions of up to chunk->excursion points, and those that
+ * became short as their edges moved. */
+static void drop_longer_excursions(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
-		if (!scratch_spend(list->room->scratch, list->count))
+		if (!scratch_spend(list->workspace->scratch, list->count))
 			return;
 		if (!is_excursion(list, k)) {
 			k++;
 			continue;
 		}
 		const struct chunk_step *edges = list->steps + k;
-		note_excursion(list, k);
+		add_excursion(list, k);
 		drop(list, edges[1].strength < edges[0].strength ? k + 1 : k);
 		merge(list);
 		k = 0;
 	}
 }
 
-/* Moves each point to where the two sides it was judged by are most even within themselves. */
+/* The first half of step 3: moves each point to the place that leaves the least squares. */
 static void refine(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
 		size_t start = segment_start(list, k), end = segment_end(list, k);
-		if (!scratch_spend(list->room->scratch, end - start))
+		if (!scratch_spend(list->workspace->scratch, end - start))
 			return;
 		list->steps[k].tau = chunk_best_place(list->chunk, start, list->steps[k].tau, end);
 	}
@@ -215,8 +218,8 @@ static void refine(struct list *list)
 	merge(list);
 }
 
-/* How many points from k on go the same way. */
-static size_t run_length(const struct list *list, size_t k)
+/* The number of successive points from k on that have one direction. */
+static size_t same_direction(const struct list *list, size_t k)
 {
 	size_t last = k + 1;
 	while (last < list->count && (list->steps[last].delta > 0) == (list->steps[k].delta > 0))
@@ -224,13 +227,15 @@ static size_t run_length(const struct list *list, size_t k)
 	return last - k;
 }
 
+/* The place of a ramp that explains the `count` steps from k on better than they do; 0: there is
+ * none. */
 static size_t ramp_place(const struct list *list, size_t k, size_t count, struct slope *slope)
 {
-	return chunk_ramp(list->chunk, list->room, segment_start(list, k), list->steps + k, count,
-		segment_end(list, k + count - 1), slope);
+	return chunk_ramp(list->chunk, list->workspace, segment_start(list, k), list->steps + k,
+		count, segment_end(list, k + count - 1), slope);
 }
 
-/* Several steps that are a ramp become one point, as sure as the surest of them. */
+/* If the `count` steps from k on are a ramp, makes them one point with the smallest p of them. */
 static bool join_ramp(struct list *list, size_t k, size_t count)
 {
 	struct slope slope;
@@ -251,13 +256,14 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 	return true;
 }
 
+/* Step 4, several steps. */
 static void join_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
-		if (!scratch_spend(list->room->scratch, list->count))
+		if (!scratch_spend(list->workspace->scratch, list->count))
 			return;
-		size_t count = run_length(list, k);
-		while (count > 1 && !scratch_is_spent(list->room->scratch) &&
+		size_t count = same_direction(list, k);
+		while (count > 1 && !scratch_is_spent(list->workspace->scratch) &&
 			!join_ramp(list, k, count))
 			count--;
 		k = count > 1 ? 0 : k + 1;
@@ -265,7 +271,7 @@ static void join_ramps(struct list *list)
 	merge(list);
 }
 
-/* A point of a ramp stands where the ramp has become visible. */
+/* Step 4, single steps: moves those that are ramps to where the ramp has become visible. */
 static void place_ramps(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
@@ -284,7 +290,8 @@ static bool is_ramp(const struct list *list, size_t k)
 	return k < list->count && list->steps[k].ramp;
 }
 
-/* A ramp was looked for near its step; where it is longer than that, all of it is described. */
+/* Step 4: ramps are searched within 2W of their step; one with longer segments is fitted again to
+ * all of them. */
 static void extend_ramps(struct list *list)
 {
 	size_t cap = 2 * (size_t)list->chunk->options.window;
@@ -293,13 +300,13 @@ static void extend_ramps(struct list *list)
 		size_t start = segment_start(list, k), end = segment_end(list, k);
 		if (!step->ramp || (step->tau - start <= cap && end - step->tau <= cap))
 			continue;
-		if (!scratch_spend(list->room->scratch, 16 * (end - start) + 20000))
+		if (!scratch_spend(list->workspace->scratch, 16 * (end - start) + 20000))
 			return;
-		step->slope = chunk_slope(list->chunk, list->room, start, end);
+		step->slope = chunk_slope(list->chunk, list->workspace, start, end);
 	}
 }
 
-/* Trends in segments that no step bounds as the trend's own. */
+/* Step 7: adds the trends of segments that no ramp bounds. */
 static void add_trends(struct list *list)
 {
 	for (size_t k = 0; k <= list->count; k++) {
@@ -307,7 +314,7 @@ static void add_trends(struct list *list)
 		size_t end = k < list->count ? list->steps[k].tau : list->chunk->n;
 		struct chunk_step trend;
 		if ((k > 0 && is_ramp(list, k - 1)) || is_ramp(list, k) ||
-			!chunk_trend(list->chunk, list->room, start, end, &trend) ||
+			!chunk_trend(list->chunk, list->workspace, start, end, &trend) ||
 			trend.tau < list->chunk->decided)
 			continue;
 		memmove(list->steps + k + 1, list->steps + k,
@@ -318,7 +325,7 @@ static void add_trends(struct list *list)
 	}
 }
 
-/* Ramps of one direction that share most of their points are one, told where it begins. */
+/* Step 7: of two successive ramps of one direction that share most points, drops the later one. */
 static void join_same_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
@@ -342,18 +349,18 @@ static void join_same_ramps(struct list *list)
 	}
 }
 
-/* Drops steps that are one more stay on one of two levels, and movements of a wandering level. */
+/* Step 5, stays and wandering. */
 static void drop_restless(struct list *list)
 {
 	const struct chunk *chunk = list->chunk;
 	size_t n = chunk->n, k;
-	while (list->count > 0 && scratch_spend(list->room->scratch, 8 * list->count * n) &&
+	while (list->count > 0 && scratch_spend(list->workspace->scratch, 8 * list->count * n) &&
 		(k = chunk_stays(chunk, list->steps, list->count)) < list->count) {
 		note(list, k, TRIED_MODE);
 		drop(list, k);
 		merge(list);
 	}
-	while (list->count > 0 && scratch_spend(list->room->scratch, 10 * n) &&
+	while (list->count > 0 && scratch_spend(list->workspace->scratch, 10 * n) &&
 		(k = chunk_wanders(chunk, list->steps, list->count)) < list->count) {
 		note(list, k, TRIED_WANDER);
 		drop(list, k);
@@ -361,14 +368,14 @@ static void drop_restless(struct list *list)
 	}
 }
 
-/* Drops steps within what a slow drift explains better. */
+/* Step 5, drift. */
 static void drop_drifts(struct list *list)
 {
 	for (size_t k = 0; k < list->count;) {
 		size_t start = segment_start(list, k), end = segment_end(list, k);
-		if (!scratch_spend(list->room->scratch, 16 * (end - start) + 20000))
+		if (!scratch_spend(list->workspace->scratch, 16 * (end - start) + 20000))
 			return;
-		if (!chunk_drifts(list->chunk, list->room, start, list->steps + k, end)) {
+		if (!chunk_drifts(list->chunk, list->workspace, start, list->steps + k, end)) {
 			k++;
 			continue;
 		}
@@ -379,20 +386,21 @@ static void drop_drifts(struct list *list)
 	}
 }
 
-size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_workspace *room)
+size_t chunk_passes(
+	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace)
 {
-	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
-	room->excursions->count = 0;
+	struct list list = {.chunk = chunk, .workspace = workspace, .steps = workspace->steps};
+	workspace->excursions->count = 0;
 	for (size_t k = 0; k < count; k++)
 		if (chunk->candidates[k] >= chunk->decided)
-			room->steps[list.count++] =
+			workspace->steps[list.count++] =
 				(struct chunk_step){.tau = chunk->candidates[k]};
 	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);
 	drop_excursions(&list);
 	refine(&list);
-	drop_refined_excursions(&list);
+	drop_longer_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);
 	drop_restless(&list);

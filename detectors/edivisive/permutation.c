@@ -1,8 +1,8 @@
 /*
- * The series is cut greedily at its best split; each candidate has to beat what the best split
- * would be had the values of every current interval come in random order. No windows, no second
- * pass: a search is O(n^2), a candidate costs `permutations` of them. Trials stop as soon as the
- * candidate cannot become significant any more.
+ * The series is cut greedily at its best split. Each candidate is compared with the best splits
+ * that result when the values of every current piece are shuffled. There are no windows and no
+ * second pass. A search is O(n^2), a candidate costs `permutations` searches; trials stop as soon
+ * as the candidate cannot become significant any more.
  */
 #include "detectors/edivisive/permutation.h"
 
@@ -33,6 +33,7 @@ struct piece {
 	double p;           /* of the change point at start */
 };
 
+/* A search in progress: the pieces so far, and buffers for trials. */
 struct trial {
 	const struct segments *segments;
 	const double *values; /* scaled */
@@ -57,7 +58,7 @@ static void shuffle(double *values, size_t n, uint64_t *random)
 	}
 }
 
-/* The largest q when the values of each piece come in a new random order. */
+/* The largest q after shuffling the values of each piece. */
 static double best_by_chance(struct trial *trial)
 {
 	double best = -HUGE_VAL;
@@ -72,7 +73,8 @@ static double best_by_chance(struct trial *trial)
 	return best;
 }
 
-/* Equal arrangements reach the same q up to rounding, which must count as reaching it. */
+/* The share of trials that reach q. Equal arrangements differ by rounding, and count as reaching
+ * it. */
 static double candidate_p(struct trial *trial, double q)
 {
 	size_t reached = 1, all = trial->permutations + 1;
@@ -92,8 +94,8 @@ static void search_piece(const struct trial *trial, struct piece *piece)
 		&trial->search, trial->values + piece->start, piece->end - piece->start);
 }
 
-/* The best place of each piece that is left whole; `p` is as far as it was worked out for the best
- * of all, which has failed. */
+/* Notes the best split of each remaining piece. `p` is that of the best one, which has failed; its
+ * trials may have been stopped early. */
 static void note_whole(const struct trial *trial, const struct piece *best, double p)
 {
 	struct tried_list *tried = scratch_tried(trial->scratch);
@@ -116,6 +118,7 @@ static void note_whole(const struct trial *trial, const struct piece *best, doub
 	}
 }
 
+/* Cuts pieces until a candidate fails. */
 static void cut_pieces(struct trial *trial)
 {
 	for (;;) {

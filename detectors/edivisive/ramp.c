@@ -1,34 +1,34 @@
 /*
- * Step 8 of the default profile: is what looks like one or two steps a ramp, and is there one where
- * no step was found?
+ * Ramps, trends and drift: docs/algorithms.md section 2.5, steps 4, 5 and 7.
  *
- * A ramp leaves its first level at u and reaches its second at v; with w rising from 0 to 1 between
- * them it is a regression of y on w, and what it explains is cov(y, w)^2 / var(w), which prefix
- * sums of y and i y give for any u and v at the cost of a few operations.
+ * A ramp leaves its first level at u and reaches the second at v. With w rising from 0 to 1 between
+ * them it is a regression of y on w, and it explains cov(y, w)^2 / var(w), which prefix sums of y
+ * and i y give in O(1) for any u and v.
  */
 #include <math.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/scratch.h"
 
-/* GRID: how many places a ramp's ends are first looked for at. FROM_START: a ramp that begins
- * before has no first level. */
+/* GRID: the ends of a ramp are first searched on about so many places. FROM_START: a ramp that
+ * begins before has no known first level. */
 enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
 
-/* In variances of a point: what a ramp has to explain beyond one step; what each parameter less is
- * worth against several, times ln n. And in standard deviations, how far a ramp has risen where it
- * is visible. */
+/* In variances of a point: what a ramp must explain beyond a single step; and what each parameter
+ * that it saves against several steps counts for, times ln n. In standard deviations: how far a
+ * ramp has risen at the place where it is visible. */
 static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
 
-/* A trend of its own: among at least so many points, rising by so many deviations of what it
- * leaves. What p is raised by for the choice of its ends; the cap of the autocorrelation. */
+/* A trend without a step: least number of points; places of the rough grid; least rise, in
+ * deviations of the residuals; variances that it explains about (a quick check); factor of p for
+ * the choice of its ends; limit of the autocorrelation. */
 enum { SHORTEST_TREND = 20, ROUGH = 10 };
-static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
-/* Among so many points, a rise of less than so many deviations over half of them is no ramp; nor a
- * step, if it explains so many variances more than that. */
+static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_CORRELATED = 0.95;
+/* Drift: among at least so many points, a ramp over half of them that rises by less than FLAT
+ * deviations and explains DRIFT variances more than the step. */
 enum { DRIFT_FROM = 60 };
 static const double FLAT = 4.25, DRIFT = 3;
-/* What not knowing its ends adds to the variance of its levels. */
+/* Factor of the variance of a ramp's levels, because its ends were chosen. */
 static const double ENDS_CHOSEN = 1.3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
@@ -38,26 +38,28 @@ struct sums {
 	const double *plain, *weighted; /* of y and of i y before each point, y from its mean */
 };
 
+/* A ramp over the points [start, end) of the sums. */
 struct ramp {
 	size_t start, end;
 	double explained, rise;
 };
 
 static struct sums sums_of(
-	const double *y, size_t n, double mean, const struct chunk_workspace *room)
+	const double *y, size_t n, double mean, const struct chunk_workspace *workspace)
 {
 	double plain = 0, weighted = 0;
 	for (size_t i = 0; i < n; i++) {
-		room->plain[i] = plain;
-		room->weighted[i] = weighted;
+		workspace->plain[i] = plain;
+		workspace->weighted[i] = weighted;
 		plain += y[i] - mean;
 		weighted += (double)i * (y[i] - mean);
 	}
-	room->plain[n] = plain;
-	room->weighted[n] = weighted;
-	return (struct sums){.n = n, .plain = room->plain, .weighted = room->weighted};
+	workspace->plain[n] = plain;
+	workspace->weighted[n] = weighted;
+	return (struct sums){.n = n, .plain = workspace->plain, .weighted = workspace->weighted};
 }
 
+/* The ramp with these ends; a step if they are equal. */
 static struct ramp ramp_between(const struct sums *sums, size_t start, size_t end)
 {
 	double length = (double)(end - start), behind = (double)(sums->n - end);
@@ -78,6 +80,7 @@ static struct ramp ramp_between(const struct sums *sums, size_t start, size_t en
 	};
 }
 
+/* Tries all ramps with ends from..to, every `step` points, and keeps the best. */
 static void search_ramps(
 	const struct sums *sums, size_t from[2], size_t to[2], size_t step, struct ramp *best)
 {
@@ -90,6 +93,7 @@ static void search_ramps(
 		}
 }
 
+/* The best ramp, on a grid and then around the best one there. */
 static struct ramp best_ramp(const struct sums *sums)
 {
 	size_t n = sums->n, step = n / GRID + 1, all[2] = {0, n}, u[2], v[2];
@@ -103,7 +107,7 @@ static struct ramp best_ramp(const struct sums *sums)
 	return best;
 }
 
-/* What constant levels between the steps explain. */
+/* What the steps explain, as constant levels between them. */
 static double steps_explain(
 	const struct sums *sums, const struct chunk_step *steps, size_t count, size_t start)
 {
@@ -118,8 +122,8 @@ static double steps_explain(
 	return explained;
 }
 
-/* Where a ramp fits better than the step in its middle, one of a length that is a power of two does
- * so too; that is soon seen. */
+/* A quick check, which decides: whether one of the ramps centred on the step, with lengths of
+ * powers of two, explains more than the step. */
 static bool may_be_ramp(const struct sums *sums, size_t tau, double by_step)
 {
 	for (size_t half = SHORTEST_RAMP / 2; half < sums->n; half *= 2) {
@@ -143,8 +147,7 @@ static size_t best_step(const struct sums *sums)
 	return best.start;
 }
 
-/* A ramp stands where it has risen out of the noise; one that was there from the start, where a
- * step fits it best. */
+/* The place where a ramp has risen out of the noise, at most its middle. */
 static size_t visible_from(const struct ramp *ramp, double variance)
 {
 	double length = (double)(ramp->end - ramp->start);
@@ -152,12 +155,14 @@ static size_t visible_from(const struct ramp *ramp, double variance)
 	return ramp->start + (size_t)fmin(visible, length / 2);
 }
 
+/* The place of a ramp's change point: where it is visible, or if its start is not known, where a
+ * step fits best. */
 static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
 {
 	return ramp->start < FROM_START ? best_step(sums) : visible_from(ramp, variance);
 }
 
-/* How far up the ramp a point of n is: 0 before, 1 behind. */
+/* How far up the ramp point i is: 0 before it, 1 behind it. */
 static double share_of(const struct ramp *ramp, size_t i)
 {
 	if (i < ramp->start)
@@ -167,7 +172,7 @@ static double share_of(const struct ramp *ramp, size_t i)
 	return ((double)(i - ramp->start) + 0.5) / (double)(ramp->end - ramp->start);
 }
 
-/* What a ramp leaves of n points: the sum of squares, and the lag-1 autocorrelation. */
+/* The residuals of a ramp: the sum of squares, and the lag-1 autocorrelation. */
 struct residuals {
 	double squares, correlation;
 };
@@ -188,31 +193,32 @@ static struct residuals residuals_of(const double *y, size_t n, const struct ram
 	return left;
 }
 
-/* The lag-1 autocorrelation of what a ramp leaves of n points, corrected for its bias and
- * lowered by a quarter of its standard error. */
-static double memory_of(const struct residuals *left, double n)
+/* The lag-1 autocorrelation of the residuals of n points, corrected for its bias and lowered by a
+ * quarter of its standard error. */
+static double corrected_correlation(const struct residuals *left, double n)
 {
 	double r = left->correlation;
 	r += (4 + 3 * fmax(r, 0)) / n - 0.25 / sqrt(n);
-	return fmin(fmax(r, 0), MOST_REMEMBERED);
+	return fmin(fmax(r, 0), MOST_CORRELATED);
 }
 
+/* Degrees of freedom of the residuals of n points with autocorrelation r. */
 static double freedom_of(double r, double n)
 {
 	return r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
 }
 
-/* p of a ramp whose ends were chosen, with the memory of what it leaves. */
+/* The p of a trend, raised for the choice of its ends. */
 static double trend_p(const struct ramp *ramp, struct residuals left, double n)
 {
-	double r = memory_of(&left, n), df = freedom_of(r, n);
+	double r = corrected_correlation(&left, n), df = freedom_of(r, n);
 	double variance = left.squares / (n - 4) * (1 + r) / (1 - r);
 	double t = variance > 0 ? sqrt(ramp->explained / variance) : HUGE_VAL;
 	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
 }
 
-/* The ramp among n points from `start` on, with the levels that fit them best. They are those of
- * a regression of y on the shares w: y = from + (to - from) w. */
+/* The ramp among n points from `start` on, with its levels: those of a regression of y on the
+ * shares w, y = from + (to - from) w. */
 static struct slope slope_of(
 	const struct chunk *chunk, size_t start, size_t n, const struct ramp *ramp)
 {
@@ -225,7 +231,7 @@ static struct slope slope_of(
 		squares += apart * apart;
 	}
 	struct residuals left = residuals_of(y, n, ramp);
-	double r = memory_of(&left, m), variance = 0;
+	double r = corrected_correlation(&left, m), variance = 0;
 	if (n > 4 && squares > 0)
 		variance = ENDS_CHOSEN * left.squares / (m - 4) * (1 + r) / (1 - r);
 	double rest = 1 - share, per_square = squares > 0 ? variance / squares : 0;
@@ -241,8 +247,8 @@ static struct slope slope_of(
 	};
 }
 
-/* Whether some ramp of a few on a rough grid explains half of what a trend has to, `least`
- * variances of a point. Most segments have none, and that is soon seen. */
+/* A quick check, which decides: whether a ramp on a rough grid explains at least half of `least`
+ * variances. Most segments have none. */
 static bool may_be_trend(const struct sums *sums, double squares, double least)
 {
 	size_t n = sums->n, step = n / ROUGH + 1, all[2] = {0, n};
@@ -251,7 +257,7 @@ static bool may_be_trend(const struct sums *sums, double squares, double least)
 	return 2 * best.explained * (double)n >= least * (squares - best.explained);
 }
 
-bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	size_t end, struct chunk_step *out)
 {
 	size_t n = end - start;
@@ -259,7 +265,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, 
 		return false;
 	const double *y = chunk->y + start;
 	struct moments all = moments_of(y, n);
-	struct sums sums = sums_of(y, n, all.mean, room);
+	struct sums sums = sums_of(y, n, all.mean, workspace);
 	if (!may_be_trend(&sums, all.squares, LEAST_TREND))
 		return false;
 	struct ramp ramp = best_ramp(&sums);
@@ -286,23 +292,23 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, 
 	return true;
 }
 
-struct slope chunk_slope(
-	const struct chunk *chunk, const struct chunk_workspace *room, size_t start, size_t end)
+struct slope chunk_slope(const struct chunk *chunk, const struct chunk_workspace *workspace,
+	size_t start, size_t end)
 {
 	double mean = moments_of(chunk->y + start, end - start).mean;
-	struct sums sums = sums_of(chunk->y + start, end - start, mean, room);
+	struct sums sums = sums_of(chunk->y + start, end - start, mean, workspace);
 	struct ramp ramp = best_ramp(&sums);
 	return slope_of(chunk, start, sums.n, &ramp);
 }
 
-bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	const struct chunk_step *step, size_t end)
 {
 	size_t n = end - start;
 	if (n < DRIFT_FROM)
 		return false;
 	struct moments all = moments_of(chunk->y + start, n);
-	struct sums sums = sums_of(chunk->y + start, n, all.mean, room);
+	struct sums sums = sums_of(chunk->y + start, n, all.mean, workspace);
 	double by_step = steps_explain(&sums, step, 1, start);
 	if (!may_be_ramp(&sums, step->tau - start, by_step))
 		return false;
@@ -312,21 +318,21 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *room,
 	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
 }
 
-size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
 	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
 	end = end - last > cap ? last + cap : end;
 	size_t length = end - start, fine = 2 * (length / GRID + 2);
-	if (!scratch_spend(room->scratch, 4 * length))
+	if (!scratch_spend(workspace->scratch, 4 * length))
 		return 0;
 	struct moments all = moments_of(chunk->y + start, end - start);
-	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, room);
+	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, workspace);
 	double by_steps = steps_explain(&sums, steps, count, start);
 	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
 		return 0;
-	if (!scratch_spend(room->scratch, 12 * (fine * fine + GRID * GRID + length)))
+	if (!scratch_spend(workspace->scratch, 12 * (fine * fine + GRID * GRID + length)))
 		return 0;
 	struct ramp ramp = best_ramp(&sums);
 	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);

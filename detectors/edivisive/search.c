@@ -1,6 +1,6 @@
 /*
  * With a = tau - s, b = kappa - tau, m = a + b, A and B the sums of distances within X and within
- * Y, C those across,
+ * Y, C those between them,
  *
  *     Q = 2/m C - 2b/(m(a-1)) A - 2a/(m(b-1)) B
  *
@@ -8,12 +8,12 @@
  *
  *     Q = 2/m W - 2(m-1)/m (A/(a-1) + B/(b-1)).
  *
- * So only B(tau, kappa) has to be carried along: kappa grows by one point, whose distances to the
- * points before it, summed from the newest to the oldest, are what each B(tau) grows by; A(tau) =
- * B(s, tau) and W(kappa) = B(s, kappa) have passed by before. All of it is elementwise in tau but
- * the running sum of distances, which is elementwise in kappa: the vector search takes blocks of
- * four kappas by four taus and transposes between the two. Each element sees the same operations in
- * the same order as in the scalar search.
+ * So only B(tau, kappa) is updated: kappa grows by one point, and each B(tau) grows by the sum of
+ * that point's distances to the points from tau on, a running sum from the newest to the oldest.
+ * A(tau) = B(s, tau) and W(kappa) = B(s, kappa) are known from before. All of it is elementwise in
+ * tau except the running sum of distances, which is elementwise in kappa: the vector search takes
+ * blocks of four kappas by four taus and transposes between the two. Each element sees the same
+ * operations in the same order as in the scalar search.
  */
 #include "detectors/edivisive/search.h"
 
@@ -89,8 +89,8 @@ AVX2_INLINE __m256d add_to_rows(double *const *rows, size_t tau, __m256d b, __m2
 	return b;
 }
 
-/* The sums for tau = j .. j + 3 of points j .. j + 3, whose distances are to those before them:
- * lanes above 2, 1, 0. */
+/* The sums for tau = j .. j + 3 of points j .. j + 3. Only distances to earlier points count, which
+ * are the lanes above 2, 1, 0. */
 AVX2_INLINE __m256d sum_diagonal(const double *values, __m256d points, __m256d *sums)
 {
 	__m256d zero = _mm256_setzero_pd();
@@ -113,8 +113,8 @@ AVX2_INLINE __m256d sum_block(const double *values, __m256d points, __m256d runn
 	return running;
 }
 
-/* B for the four kappas that points j .. j + 3 complete; the last of all rows holds that of the
- * kappa before. */
+/* B for the four kappas that points j .. j + 3 complete; the last row holds B for the kappa before.
+ */
 AVX2 static void sweep_four(const struct search *search, size_t j)
 {
 	const double *values = search->values;

@@ -1,10 +1,10 @@
 /*
- * The best split of an interval by the statistic of e-divisive, kappa swept: docs/algorithms.md
- * section 1, "q-hat".
+ * The best split of an interval by the statistic of e-divisive, for all kappa: docs/algorithms.md
+ * section 1, step 5 (Matteson and James 2014 with alpha = 1; as in Apache Otava, the maximum is
+ * over tau and kappa). O(n^2).
  *
- * Matteson and James 2014 with alpha = 1; Apache Otava maximises over both tau and kappa. There is
- * a scalar search and one for AVX2; they agree to the bit, and the fastest that the machine can do
- * is chosen at run time.
+ * There are a scalar search and one for AVX2, equal to the bit; the faster one that the machine
+ * supports is chosen at run time.
  */
 #ifndef DETECTORS_EDIVISIVE_SEARCH_H
 #define DETECTORS_EDIVISIVE_SEARCH_H
@@ -27,23 +27,23 @@ struct search {
 	size_t capacity;
 	double *values;             /* the interval, padded to whole vectors */
 	double *left;               /* A(tau) / (a - 1) */
-	double *right[SEARCH_ROWS]; /* B(tau, kappa), for the last one or eight kappas */
+	double *right[SEARCH_ROWS]; /* B(tau, kappa), for the last kappa or the last eight */
 	double *halves;             /* 2 / m */
 	double *reciprocals;        /* 1 / (b - 1), read backwards */
 	double *best;               /* max over kappa of Q(tau, kappa) */
 	void (*sweep)(const struct search *search, const double *values, size_t n);
 };
 
-/* What a machine can do; SEARCH_BEST takes the fastest. Asking for what the machine lacks gives the
- * scalar one. */
+/* SEARCH_BEST is the fastest that the machine supports. One that it does not support falls back to
+ * the scalar search. */
 enum search_kind { SEARCH_BEST, SEARCH_SCALAR, SEARCH_AVX2 };
 
 bool search_has(enum search_kind kind);
 
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch);
 
-/* The split with the largest q; the smallest tau on ties. n <= capacity; the values are finite.
- * None once the scratch is spent. */
+/* The split with the largest q, the smallest tau on ties; tau 0 if n < 2 or the budget is spent.
+ * n <= capacity; the values must be finite. */
 struct split search_split(const struct search *search, const double *values, size_t n);
 
 #endif

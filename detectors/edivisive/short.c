@@ -1,7 +1,7 @@
 /*
- * Series that are too short for the test of two segments, which has to allow for memory that so
- * few points cannot show: what `kernel` and `modes` both see, and Student's test does not deny, is
- * a change. docs/algorithms.md, 2.6.
+ * Series of few points: docs/algorithms.md section 2.6. The test of two segments has to allow for
+ * autocorrelation, which so few points cannot show. Here a place that `kernel` and `modes` both
+ * find, and that Student's test does not reject, is a change.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const double MOST_CORRELATED = 0.9;
 static const struct kernel_options kernel_options = {.penalty = 1, .min_size = LEAST_SIDE};
 static const struct modes_options modes_options = {.window = 5, .modes = 6, .apart = 0.02};
 
-/* Places that both detectors find, as the first of them has them. */
+/* The places of the kernel detector near which modes finds one, too. */
 static size_t agreed_places(const struct samples *samples, size_t places[SHORT])
 {
 	struct change ours[SHORT], theirs[SHORT];
@@ -34,7 +34,7 @@ static size_t agreed_places(const struct samples *samples, size_t places[SHORT])
 	return agreed;
 }
 
-/* Student's test with a common variance, inflated where the values remember the one before. */
+/* Student's test with a common variance, inflated for autocorrelation. */
 static double p_of(const double *y, size_t start, size_t tau, size_t end)
 {
 	struct moments before = moments_of(y + start, tau - start);

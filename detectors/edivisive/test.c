@@ -1,11 +1,11 @@
 /*
- * Steps 3 and 4 of the default profile: is the difference between two neighbouring segments more
- * than chance?
+ * Is the difference between two neighbouring segments more than chance? docs/algorithms.md
+ * section 2.4.
  *
- * A Welch test whose variances lean towards the pooled one (short sides know little of their own),
- * with the variance of the means inflated by what the residuals' lag-1 autocorrelation says, and
- * the p-value raised for the split having been chosen as the best of many. On top of it a rank test
- * on the unclipped values has to agree, which distrusts differences that a few extreme values make.
+ * A Welch test whose variances are pulled towards the pooled one (short sides say little about
+ * their own), with the variance of the means inflated for the lag-1 autocorrelation of the
+ * residuals, and the p-value raised because the split was chosen as the best of many. A rank test
+ * on the unclipped values must agree, which rejects differences that a few extreme values make.
  */
 #include <math.h>
 
@@ -14,24 +14,24 @@
 #include "detectors/edivisive/pairs.h"
 #include "detectors/stats.h"
 
-/* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
+/* The points that the pooled variance counts for, and the limits of the autocorrelation. */
 static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
-/* The square root of what the latter gains. */
+/* By how much alternation can raise t, at most. */
 static const double MOST_GAIN = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
-/* Sums of squares of at least this share of the chunk's are right to some ten digits as differences
+/* Sums of squares of at least this share of the chunk's have some ten correct digits as differences
  * of prefix sums. */
-static const double MUCH = 1e-5;
+static const double PREFIX_SHARE = 1e-5;
 
-/* The share of values that repeat the one before, and how near to 0 and 1 the chances are that
- * they are drawn from then. */
-static const double REPEATED = 0.6, KEPT = 0.05;
+/* The share of values that repeat the one before from which the rule for repeated values applies,
+ * and the parameter of its beta prior. */
+static const double REPEATED = 0.6, BETA = 0.05;
 
-/* Summary of the two sides of a split. */
+/* The two sides of a split. */
 struct sides {
 	const struct chunk *chunk;
-	size_t start;
+	size_t start; /* of the first side */
 	struct moments before, after;
 	double total; /* points in both */
 	double delta;
@@ -58,19 +58,20 @@ void chunk_add_up(const struct chunk *chunk)
 	}
 }
 
-/* The moments of a side from the prefix sums, or where those have lost digits to other points of
- * the chunk, from its values. */
+/* The moments of a side: from the prefix sums, or if their difference has lost too many digits,
+ * from the values. */
 static struct moments add_up(const struct chunk *chunk, size_t start, size_t end)
 {
 	const struct prefix *prefix = &chunk->prefix;
 	double sum = prefix->sum[end] - prefix->sum[start], n = (double)(end - start);
 	struct moments side = {.n = end - start, .mean = sum / n};
 	side.squares = prefix->squares[end] - prefix->squares[start] - sum * side.mean;
-	if (side.squares >= MUCH * prefix->squares[chunk->n])
+	if (side.squares >= PREFIX_SHARE * prefix->squares[chunk->n])
 		return side;
 	return moments_of(chunk->y + start, end - start);
 }
 
+/* The same with rounding errors set to 0. */
 static struct moments side_of(const struct chunk *chunk, size_t start, size_t end)
 {
 	struct moments side = add_up(chunk, start, end);
@@ -105,8 +106,7 @@ static double moderated_variance(const struct sides *sides, struct moments side)
 	return (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
 }
 
-/* The difference in units of its error, given the variances of the two means, and its degrees of
- * freedom. */
+/* t and its degrees of freedom, given the variances of the two means. */
 static struct ttest welch_t(const struct sides *sides, double error1, double error2, double most_df)
 {
 	double error = error1 + error2;
@@ -127,7 +127,7 @@ static struct ttest plain_t(const struct sides *sides)
 	return welch_t(sides, error1, error2, sides->total - 2);
 }
 
-/* From here on p is at most 0.1 with df degrees of freedom, df >= 2; a little beyond the quantile.
+/* A t from which on p is at most 0.1 with df >= 2 degrees of freedom: slightly above the quantile.
  */
 static double surely_relaxed(double df)
 {
@@ -142,7 +142,7 @@ bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t en
 	       student_at_most(test.t, test.df, RELAXED_P);
 }
 
-/* Sum of products of deviations from the mean `lag` points apart. */
+/* The sum of products of deviations from the mean that are `lag` points apart. */
 static double lagged_products(const double *y, size_t n, double mean, size_t lag)
 {
 	double lanes[4] = {0};
@@ -155,7 +155,7 @@ static double lagged_products(const double *y, size_t n, double mean, size_t lag
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* The same for [start, start + side.n) from the prefix sums. */
+/* The same for the side [start, start + side->n), from the prefix sums. */
 static double products_of(
 	const struct prefix *prefix, size_t start, const struct moments *side, size_t lag)
 {
@@ -168,14 +168,14 @@ static double products_of(
 	       side->mean * ((double)count * side->mean - ends);
 }
 
-/* Autocorrelation within the sides at that lag. */
+/* The autocorrelation within both sides at that lag. */
 static double correlation(const struct sides *sides, size_t lag)
 {
 	if (sides->within == 0)
 		return 0;
 	const struct prefix *prefix = &sides->chunk->prefix;
 	size_t n1 = sides->before.n, n2 = sides->after.n;
-	if (sides->within >= MUCH * prefix->squares[sides->chunk->n])
+	if (sides->within >= PREFIX_SHARE * prefix->squares[sides->chunk->n])
 		return (products_of(prefix, sides->start, &sides->before, lag) +
 			       products_of(prefix, sides->start + n1, &sides->after, lag)) /
 		       sides->within;
@@ -186,7 +186,7 @@ static double correlation(const struct sides *sides, size_t lag)
 }
 
 /* Lag-1 autocorrelation, corrected for its bias and lowered by a quarter of its standard error. */
-static double memory_of(const struct sides *sides, double r)
+static double corrected_correlation(const struct sides *sides, double r)
 {
 	r += (2 + 3 * fmax(r, 0)) / sides->total;
 	r -= 0.25 / sqrt(sides->total);
@@ -194,10 +194,10 @@ static double memory_of(const struct sides *sides, double r)
 }
 
 /*
- * By how much the variance of a mean shrinks where values alternate, from one to the next or in
- * pairs: they even out. Only what stands out from chance counts, and less by a standard error.
+ * The factor, at most 1, of the variance of a mean if values alternate, one by one or in pairs.
+ * Only a correlation clearly below chance counts, reduced by a standard error.
  */
-static double evening(const struct sides *sides, double r)
+static double alternation_factor(const struct sides *sides, double r)
 {
 	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, 2));
 	if (least > -3.5 * error)
@@ -206,7 +206,7 @@ static double evening(const struct sides *sides, double r)
 	return (1 + least) / (1 - least);
 }
 
-/* By how much the variance of a mean of n values grows with an autocorrelation of r^lag. */
+/* The factor of the variance of a mean of n values whose autocorrelation is r^lag. */
 static double inflation(double r, size_t n)
 {
 	if (r == 0)
@@ -215,44 +215,44 @@ static double inflation(double r, size_t n)
 	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
 }
 
-/* p of the test, raised for the choice of the split; 1 where it is not below `limit`. What values
- * even out goes to *even. */
-static double calibrated_p(const struct sides *sides, double limit, double *even)
+/* The p of the test, raised for the choice of the split; 1 if it is not below `limit`. Writes the
+ * factor of alternation. */
+static double calibrated_p(const struct sides *sides, double limit, double *alternation)
 {
 	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
-	*even = 1;
+	*alternation = 1;
 	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
 		return 1;
-	double raw = correlation(sides, 1), r = memory_of(sides, raw);
+	double raw = correlation(sides, 1), r = corrected_correlation(sides, raw);
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
-	*even = evening(sides, raw);
+	*alternation = alternation_factor(sides, raw);
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
-	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
+	struct ttest test = welch_t(sides, *alternation * error1, *alternation * error2, most_df);
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
 	double p = chosen_of * student_two_sided(test.t, test.df);
 	return p < limit ? p : 1;
 }
 
-/* Leaves out what is farther than `reach` from tau. */
+/* Cuts both sides to the points within `reach` of tau. */
 static void cap_sides(size_t *start, size_t tau, size_t *end, size_t reach)
 {
 	*start = tau - *start > reach ? tau - reach : *start;
 	*end = *end - tau > reach ? tau + reach : *end;
 }
 
-/* Step 4, on the W points to either side of tau. */
+/* The rank rule, on up to W points on each side. */
 static bool ranks_agree(
-	const struct chunk *chunk, size_t start, size_t tau, size_t end, double even)
+	const struct chunk *chunk, size_t start, size_t tau, size_t end, double alternation)
 {
 	cap_sides(&start, tau, &end, (size_t)chunk->options.window);
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
 	double sum =
 		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
-	double z = fabs(sum) / sqrt(even * n1 * n2 * (n + 1) / 3);
+	double z = fabs(sum) / sqrt(alternation * n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
 	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
 		       : fmin(n1, n2) <= 3                        ? 0.9
@@ -261,7 +261,7 @@ static bool ranks_agree(
 	return z >= need * (1 - 1e-9);
 }
 
-/* Whether most values repeat the one before. */
+/* Whether at least the share REPEATED of the values equal the one before. */
 static bool repeats(const double *x, size_t n)
 {
 	size_t equal = 0;
@@ -274,8 +274,8 @@ static double log_beta(double a, double b)
 {
 	int sign; /* lgamma would write a global one */
 
-	return lgamma_r(a + KEPT, &sign) + lgamma_r(b + KEPT, &sign) -
-	       lgamma_r(a + b + 2 * KEPT, &sign);
+	return lgamma_r(a + BETA, &sign) + lgamma_r(b + BETA, &sign) -
+	       lgamma_r(a + b + 2 * BETA, &sign);
 }
 
 static size_t count_above(const double *x, size_t n, double level)
@@ -287,9 +287,9 @@ static size_t count_above(const double *x, size_t n, double level)
 }
 
 /*
- * Of values that know few levels, and mostly repeat one: p is never less than the odds that the
- * two sides have one chance of being high against their having one each, chances being drawn from
- * Beta(KEPT, KEPT). Two ones after fifty zeros leave no variance, and are no proof.
+ * The lower bound of p for repeated values: the odds that both sides have one probability of a high
+ * value against one probability each, drawn from Beta(BETA, BETA). Two ones after fifty zeros have
+ * no variance, but prove nothing.
  */
 static double least_p(
 	const struct chunk *chunk, size_t start, size_t tau, size_t end, const struct sides *sides)
@@ -320,9 +320,9 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 	};
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
-	double even, limit = chunk->options.p_value;
-	double p = calibrated_p(&sides, limit, &even);
-	if (p < 1 && ranks_agree(chunk, start, tau, end, even)) {
+	double alternation, limit = chunk->options.p_value;
+	double p = calibrated_p(&sides, limit, &alternation);
+	if (p < 1 && ranks_agree(chunk, start, tau, end, alternation)) {
 		p = fmax(p, least_p(chunk, start, tau, end, &sides));
 		step.p = p < limit ? p : 1;
 	}
@@ -338,11 +338,11 @@ struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau
 		.before = ldexp(sides.before.mean + chunk->shift, -chunk->exponent),
 		.after = ldexp(sides.after.mean + chunk->shift, -chunk->exponent),
 	};
-	double even;
+	double alternation;
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return opinion;
-	opinion.p = fmin(1, calibrated_p(&sides, HUGE_VAL, &even));
-	opinion.agrees = ranks_agree(chunk, start, tau, end, even);
+	opinion.p = fmin(1, calibrated_p(&sides, HUGE_VAL, &alternation));
+	opinion.agrees = ranks_agree(chunk, start, tau, end, alternation);
 	return opinion;
 }
 
