@@ -14,7 +14,6 @@
 #include "agent/analysis/companions.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/replay.h"
-#include "agent/commands/replay_data.h"
 #include "agent/core/clock.h"
 #include "agent/core/dict.h"
 #include "agent/core/when.h"

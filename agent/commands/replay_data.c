@@ -5,7 +5,7 @@
  * For a sliding range, data is read from two ranges before the start, since the agent's anchors
  * stay in place for a while.
  */
-#include "agent/commands/replay_data.h"
+#include "agent/commands/replay.h"
 
 #include <stdlib.h>
 #include <string.h>

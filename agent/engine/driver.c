@@ -20,12 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/client/limiter.h"
 #include "agent/client/transfers.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
 #include "agent/core/transfer.h"
 #include "agent/core/when.h"
+#include "agent/engine/blocking_read.h"
 #include "agent/engine/pool.h"
+#include "agent/engine/printing.h"
 #include "detectors/random.h"
 
 /* How to handle a reply to a source's request: whether to retry, when, and how to classify a

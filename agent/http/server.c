@@ -29,6 +29,7 @@
 #include "agent/engine/engine.h"
 #include "agent/http/head.h"
 #include "agent/http/request.h"
+#include "agent/http/visits.h"
 
 /*
  * The socket that the HTTP server listens on.

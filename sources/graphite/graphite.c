@@ -17,6 +17,8 @@
 #include "agent/core/buf.h"
 #include "agent/core/utf8.h"
 #include "agent/core/when.h"
+#include "sources/graphite/answer.h"
+#include "sources/graphite/events.h"
 #include "sources/graphite/find.h"
 #include "sources/graphite/series.h"
 #include "sources/graphite/target.h"

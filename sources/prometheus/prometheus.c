@@ -17,6 +17,7 @@
 #include "agent/core/when.h"
 #include "sources/http.h"
 #include "sources/prometheus/answer.h"
+#include "sources/prometheus/builds.h"
 #include "sources/prometheus/promql.h"
 #include "sources/prometheus/request.h"
 #include "sources/prometheus/series.h"
