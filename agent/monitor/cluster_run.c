@@ -107,7 +107,8 @@ static void recorded(struct store_record *request)
 		return;
 	}
 	note_found(run, request);
-	dispatcher_add(run->given.dispatcher, request);
+	dispatcher_note(run->given.dispatcher, request);
+	store_call_free(&request->call);
 	end(run, NULL);
 }
 

@@ -438,10 +438,10 @@ static void note_success(struct test_run *run, struct store_record *request)
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
 	run->view = NULL;
-	if (request && run->tally.withdrawn + run->tally.corrected > 0)
-		dispatcher_withdrawn(run->runs->dispatcher, &request->retractions);
-	if (request)
-		dispatcher_add(run->runs->dispatcher, request);
+	if (request) {
+		dispatcher_note(run->runs->dispatcher, request);
+		store_call_free(&request->call);
+	}
 	finish_run(run, &report);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/notify/delivery_queue.h"
+#include "agent/notify/publisher.h"
 
 struct delivery_manager {
 	struct agent *agent;
@@ -104,6 +105,36 @@ void delivery_manager_add(
 	delivery_queue_add(queue, outgoing_new(delivery_manager->outbox, delivery));
 }
 
+void delivery_manager_remember(
+	struct delivery_manager *delivery_manager, const struct delivery *delivery)
+{
+	threads_add(delivery_manager->threads, delivery,
+		publisher_open_for(delivery_manager->agent->config, delivery->records,
+			delivery->record_count));
+}
+
+void delivery_manager_send(
+	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
+{
+	for (size_t i = 0; i < deliveries->count; i++) {
+		if (deliveries->items[i].state != DELIVERY_QUEUED)
+			continue;
+		delivery_manager_remember(delivery_manager, &deliveries->items[i]);
+		delivery_manager_add(delivery_manager, &deliveries->items[i]);
+	}
+}
+
+void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
+	const struct receiver *receiver, const struct error *error)
+{
+	struct agent *agent = delivery_manager->agent;
+
+	log_event(LEVEL_ERROR, "cannot render message, will retry",
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
+	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
+	agent->misconfigured = true;
+}
+
 static bool is_receiver(void *context, const char *name)
 {
 	const struct delivery_manager *delivery_manager = context;
@@ -120,8 +151,7 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager)
 }
 
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context),
-	void (*late)(void *context, const struct delivery_rows *retractions), void *context)
+	void (*orphaned)(void *context), void (*late)(void *context), void *context)
 {
 	delivery_manager->orphaned = orphaned;
 	delivery_manager->context = context;

@@ -31,10 +31,9 @@ void delivery_manager_add(
 void delivery_manager_adopt(struct delivery_manager *delivery_manager);
 
 /* Sets callbacks. `orphaned`: there are deliveries whose receiver is no longer configured. `late`:
- * the store's reply after sending a message about changes that were withdrawn in the meantime. */
+ * a message was sent about changes that were withdrawn in the meantime. */
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context),
-	void (*late)(void *context, const struct delivery_rows *retractions), void *context);
+	void (*orphaned)(void *context), void (*late)(void *context), void *context);
 
 /* Moves the orphaned deliveries to the request, with `problem` set. */
 void delivery_manager_orphans(
@@ -43,6 +42,18 @@ void delivery_manager_orphans(
 /* The threads of recently announced changes; the delivery manager keeps their receipts up to
  * date. */
 struct threads *delivery_manager_threads(struct delivery_manager *delivery_manager);
+
+/* Remembers the delivery's thread, which later changes may continue. */
+void delivery_manager_remember(
+	struct delivery_manager *delivery_manager, const struct delivery *delivery);
+
+/* Remembers and adds those that a store_queue has queued: others were already. */
+void delivery_manager_send(
+	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
+
+/* Reports that no message can be rendered for the receiver because of its configuration. */
+void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
+	const struct receiver *receiver, const struct error *error);
 
 /* Updates the queue gauges. */
 void delivery_manager_collect(struct delivery_manager *delivery_manager);

@@ -1,10 +1,10 @@
 /*
- * Each receiver gets the changes of the tests that name it, in groups, one message per destination.
- * One transaction puts all messages of a flush into the outbox and marks their changes as queued,
- * so that a crash neither repeats nor loses an announcement.
+ * Each receiver gets the changes of the tests that name it, in groups. If no message can be
+ * rendered for a receiver, the others still get theirs; the changes stay pending, with the
+ * receivers that have them, until the rest can be rendered.
  *
- * If no message can be rendered for a receiver, the others still get theirs; the changes stay
- * pending, with the receivers that have them, until the rest can be rendered.
+ * One round at a time: read, ask the filters, render on a worker, queue. What is noted meanwhile is
+ * for the next round.
  */
 #include "agent/notify/dispatcher.h"
 
@@ -13,135 +13,119 @@
 #include <string.h>
 
 #include "agent/engine/timers.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
-#include "agent/notify/recoveries.h"
-#include "agent/notify/retraction.h"
 #include "agent/runtime/store_backlog.h"
 
-enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
+enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
-/* Records of one reply of the store, in its arena, which is the batch's. */
-struct batch {
-	struct arena *arena;
-	struct record_rows records;
-	struct batch *next;
+/* The recovery of an environment event is announced when this percentage of its changes has
+ * recovered; otherwise, for those that have, after this many points, at most a day (ms). What
+ * recovers after that was announced waits for the last of them, or for as many as make an event, at
+ * most a day. */
+enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
+#define RIPE_MOST INT64_C(86400000)
+
+/* When a pending change was first seen here, engine_now: the filters go by it. */
+struct handed {
+	int64_t id, time;
+};
+
+/* No message can be rendered for a receiver. */
+struct unwritten {
+	const struct receiver *receiver;
+	struct error error;
+};
+
+/* A look at what is pending, to the end. Lies in the arena of `pending`. */
+struct round {
+	struct dispatcher *dispatcher;
+	struct store_pending *pending;
+	struct store_queue *queue; /* the store's from the worker's end on */
+	struct config_ref *config_ref;
+	struct publisher publisher;
+	struct unwritten *unwritten;
+	size_t unwritten_count;
 };
 
 struct dispatcher {
 	struct agent *agent;
-	struct publisher publisher;
+	struct delivery_manager *delivery_manager;
 	struct filter filters[DISPATCHER_FILTERS]; /* in the order in which they are asked */
 	size_t filter_count;
 	struct environments *environments;
-	bool look; /* the filters have to be asked again */
-	struct batch *waiting;
-	struct batch *queuing;         /* their messages are being queued in the store */
 	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
-	struct recoveries *recoveries;
-	struct alarm alarm; /* of the next flush */
+	struct round *round; /* being rendered, or queued */
+	bool busy;           /* a round is in progress ... */
+	bool again;          /* ... and another has to follow */
+	int64_t began;       /* engine_now, the round */
+	int64_t restored;    /* engine_now, when what was pending before was handed over */
+	struct handed *handed;
+	size_t handed_count;
+	int64_t kept;       /* recoveries that are not due yet, ... */
+	int64_t kept_wait;  /* ... and ms until the first is */
+	struct alarm alarm; /* of the next round */
 };
 
-static void flush_alarm(void *dispatcher)
+static void look_alarm(void *dispatcher)
 {
 	dispatcher_flush(dispatcher);
 }
 
-static void batches_free(struct batch *batch)
+static void look_after(struct dispatcher *dispatcher, int64_t wait)
 {
-	for (struct batch *next; batch; batch = next) {
-		next = batch->next;
-		arena_free(batch->arena);
-	}
-}
+	struct engine *engine = dispatcher->agent->engine;
 
-void dispatcher_free(struct dispatcher *dispatcher)
-{
-	if (!dispatcher)
-		return;
-	batches_free(dispatcher->waiting);
-	batches_free(dispatcher->queuing);
-	environments_free(dispatcher->environments);
-	notices_free(dispatcher->notices);
-	recoveries_free(dispatcher->recoveries);
-	store_backlog_free(dispatcher->backlog);
-	free(dispatcher);
-}
-
-static void flush_after(struct dispatcher *dispatcher, int64_t wait)
-{
 	if (!dispatcher->agent->once)
-		engine_alarm(dispatcher->agent->engine, &dispatcher->alarm,
-			engine_now(dispatcher->agent->engine) + wait);
+		engine_alarm(engine, &dispatcher->alarm, engine_now(engine) + wait);
 }
 
-static void renew(struct arena *arena, struct announcement *item, const struct announcement *now)
+/* What came during a round is looked at after it. */
+static void look_soon(struct dispatcher *dispatcher)
 {
-	int64_t id = item->id;
-
-	*item = announce_copy(arena, now);
-	item->id = id;
+	if (dispatcher->busy)
+		dispatcher->again = true;
+	else
+		look_after(dispatcher, dispatcher->agent->config->agent.group_wait);
 }
 
-/* Updates the changes of the batches; drops those that are withdrawn or recovered by now. */
-static void update_all(struct batch *batch, const struct store_record *news)
+static void remember(struct dispatcher *dispatcher, int64_t id)
 {
-	for (; batch; batch = batch->next)
-		for (size_t i = 0; i < batch->records.count; i++)
-			for (size_t j = 0; j < news->update_count; j++) {
-				struct change_record *record = &batch->records.items[i];
-				const struct change_record_update *update = &news->updates[j];
-
-				if (record->item.id != update->id || record->news != NOTIFY_PENDING)
-					continue;
-				if (update->item)
-					renew(batch->arena, &record->item, update->item);
-				record->item.time = update->time;
-				if (update->state == CHANGE_WITHDRAWN ||
-					update->state == CHANGE_RECOVERED)
-					record->news = NOTIFY_HELD;
-			}
+	dispatcher->handed = memory_resize(
+		dispatcher->handed, dispatcher->handed_count + 1, sizeof *dispatcher->handed);
+	dispatcher->handed[dispatcher->handed_count++] =
+		(struct handed){id, engine_now(dispatcher->agent->engine)};
 }
 
-/* Takes over the arena of a reply. */
-static void add(struct dispatcher *dispatcher, struct arena *arena, struct record_rows records)
+void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
 {
-	size_t pending = 0;
-	struct batch *batch;
+	const struct store_due *due = &recorded->counts.due;
+	bool news = due->retractions > 0 || due->recoveries > dispatcher->kept;
 
-	for (size_t i = 0; i < records.count; i++) {
-		records.items[i].handed = engine_now(dispatcher->agent->engine);
-		pending += records.items[i].news == NOTIFY_PENDING;
-	}
-	if (pending == 0) {
-		arena_free(arena);
-		return;
-	}
-	batch = arena_alloc(arena, sizeof *batch);
-	*batch = (struct batch){arena, records, dispatcher->waiting};
-	dispatcher->waiting = batch;
-	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
+	for (size_t i = 0; i < recorded->records.count; i++)
+		if (recorded->records.items[i].news == NOTIFY_PENDING) {
+			remember(dispatcher, recorded->records.items[i].item.id);
+			news = true;
+		}
+	if (news)
+		look_soon(dispatcher);
 }
 
-void dispatcher_add(struct dispatcher *dispatcher, struct store_record *recorded)
+void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
 {
-	update_all(dispatcher->waiting, recorded);
-	update_all(dispatcher->queuing, recorded);
-	recoveries_note(dispatcher->recoveries, recorded->counts.recoveries);
-	add(dispatcher, recorded->call.arena, recorded->records);
-}
+	const struct store_due *due = &restored->counts.due;
 
-void dispatcher_restore(struct dispatcher *dispatcher, struct store_restore *restored)
-{
+	dispatcher->restored = engine_now(dispatcher->agent->engine);
 	for (size_t i = restored->recent.count; i > 0; i--)
-		publisher_remember(&dispatcher->publisher, &restored->recent.items[i - 1]);
+		delivery_manager_remember(
+			dispatcher->delivery_manager, &restored->recent.items[i - 1]);
 	for (size_t i = 0; i < restored->deliveries.count; i++)
-		publisher_remember(&dispatcher->publisher, &restored->deliveries.items[i]);
+		delivery_manager_remember(
+			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
-	recoveries_note(dispatcher->recoveries, restored->counts.recoveries);
-	add(dispatcher, restored->call.arena, restored->records);
+	if (due->changes + due->recoveries + due->retractions > 0)
+		look_soon(dispatcher);
 }
 
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
@@ -160,28 +144,45 @@ struct environments *dispatcher_environments(const struct dispatcher *dispatcher
 
 void dispatcher_look(struct dispatcher *dispatcher)
 {
-	dispatcher->look = true;
-	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
+	if (dispatcher->handed_count > 0 || dispatcher->busy)
+		look_soon(dispatcher);
 }
 
-/* Lists what to ask the filters about: not what some receivers have already, which the others get,
- * too. */
-static size_t list_open(const struct dispatcher *dispatcher, struct change_record ***out)
+static int compare_handed(const void *a, const void *b)
 {
-	size_t room = 0, count = 0;
+	const struct handed *left = a, *right = b;
 
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		room += at->records.count;
-	*out = memory_new(room, sizeof **out);
-	for (struct batch *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->records.count; i++) {
-			struct change_record *record = &at->records.items[i];
+	if (left->id != right->id)
+		return left->id < right->id ? -1 : 1;
+	return (left->time > right->time) - (left->time < right->time);
+}
 
-			record->held = record->covered = false;
-			if (record->news == NOTIFY_PENDING && record->told.count == 0)
-				(*out)[count++] = record;
-		}
-	return count;
+/* Dates the records, and keeps the dates of these and of what was noted since the round began. */
+static void date_records(struct dispatcher *dispatcher, struct record_rows records)
+{
+	struct handed *old = dispatcher->handed, *fresh;
+	size_t count = 0, at = 0;
+
+	fresh = memory_new(records.count + dispatcher->handed_count, sizeof *fresh);
+	if (dispatcher->handed_count > 0)
+		qsort(old, dispatcher->handed_count, sizeof *old, compare_handed);
+	for (size_t i = 0; i < records.count; i++) {
+		struct change_record *record = &records.items[i];
+
+		record->handed = dispatcher->restored;
+		for (; at < dispatcher->handed_count && old[at].id <= record->item.id; at++)
+			if (old[at].id == record->item.id)
+				record->handed = old[at].time;
+			else if (old[at].time >= dispatcher->began)
+				fresh[count++] = old[at];
+		fresh[count++] = (struct handed){record->item.id, record->handed};
+	}
+	for (; at < dispatcher->handed_count; at++)
+		if (old[at].time >= dispatcher->began)
+			fresh[count++] = old[at];
+	free(old);
+	dispatcher->handed = fresh;
+	dispatcher->handed_count = count;
 }
 
 /* Keeps the records that the filter passes; returns their number. */
@@ -209,15 +210,87 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	return kept;
 }
 
-static void ask_filters(struct dispatcher *dispatcher)
+/* Not about what some receivers have already: the others get it, too. */
+static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
-	struct change_record **records;
-	size_t count = list_open(dispatcher, &records);
+	struct change_record **records =
+		arena_array(pending->call.arena, pending->records.count, sizeof *records);
+	size_t count = 0;
 
-	dispatcher->look = false;
+	for (size_t i = 0; i < pending->records.count; i++)
+		if (pending->records.items[i].told.count == 0)
+			records[count++] = &pending->records.items[i];
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		count = ask_filter(&dispatcher->filters[i], records, count);
-	free(records);
+}
+
+/* The event as the store knows it. */
+static const struct environment_event *stored_event(const struct store_pending *pending, int64_t id)
+{
+	for (size_t i = 0; i < pending->environments.count; i++)
+		if (pending->environments.items[i].id == id)
+			return &pending->environments.items[i];
+	return NULL;
+}
+
+/* An event that no new change can belong to is known to the store only. */
+static const struct environment_event *event_of(
+	const struct dispatcher *dispatcher, const struct store_pending *pending, int64_t id)
+{
+	const struct environment_event *event = environments_event(dispatcher->environments, id);
+
+	return event || id == 0 ? event : stored_event(pending, id);
+}
+
+/* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
+static int64_t left_of(
+	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
+{
+	int64_t now = agent_now(dispatcher->agent);
+	int64_t most = record->spacing < RIPE_MOST && !straggler ? RIPE_POINTS * record->spacing
+								 : RIPE_MOST;
+	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
+
+	return left > 0 ? left : 0;
+}
+
+/* Whether the recovery of the record's event is due. */
+static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pending,
+	const struct change_record *record)
+{
+	const struct record_rows *all = &pending->recoveries;
+	const struct environment_event *event =
+		event_of(dispatcher, pending, record->environment_event);
+	const struct environment_event *stored = stored_event(pending, record->environment_event);
+	bool straggler = stored && stored->back > 0;
+	int64_t least = RIPE_MOST;
+	size_t over = 0;
+
+	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_RECOVERIES)
+		return true;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].environment_event == event->id) {
+			int64_t left = left_of(dispatcher, &all->items[i], straggler);
+
+			least = left < least ? left : least;
+			over++;
+		}
+	if (least == 0 || (straggler ? stored->standing == 0 || over >= ENVIRONMENT_LEAST
+				     : 100 * over >= RIPE_SHARE * event->hit))
+		return true;
+	if (dispatcher->kept++ == 0 || least < dispatcher->kept_wait)
+		dispatcher->kept_wait = least;
+	return false;
+}
+
+static void hold_recoveries(struct dispatcher *dispatcher, struct store_pending *pending)
+{
+	dispatcher->kept = 0;
+	for (size_t i = 0; i < pending->recoveries.count; i++) {
+		struct change_record *record = &pending->recoveries.items[i];
+
+		record->held = !is_due(dispatcher, pending, record);
+	}
 }
 
 /* The changes of a test that is no longer configured go to all receivers. */
@@ -238,8 +311,7 @@ static bool concerns(const struct config *config, const struct change_record *re
 static bool lacks(const struct config *config, const struct change_record *record,
 	const struct receiver *receiver)
 {
-	if (record->news != NOTIFY_PENDING || record->held || record->covered ||
-		!concerns(config, record, receiver))
+	if (record->held || record->covered || !concerns(config, record, receiver))
 		return false;
 	for (size_t i = 0; i < record->told.count; i++)
 		if (strcmp(record->told.items[i], receiver->name) == 0)
@@ -247,52 +319,34 @@ static bool lacks(const struct config *config, const struct change_record *recor
 	return true;
 }
 
-static size_t records_for(const struct dispatcher *dispatcher, struct arena *arena,
-	const struct receiver *receiver, const struct change_record ***out)
+/* On a worker, as what follows. */
+static void tell(struct round *round, const struct receiver *receiver)
 {
-	size_t room = 0, count = 0;
+	const struct publisher *publisher = &round->publisher;
+	struct arena *arena = round->pending->call.arena;
+	struct record_rows rows = round->pending->records;
+	const struct change_record **records = arena_array(arena, rows.count, sizeof *records);
+	struct unwritten *unwritten = &round->unwritten[round->unwritten_count];
+	size_t count = 0;
 
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		room += at->records.count;
-	*out = arena_array(arena, room, sizeof **out);
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->records.count; i++)
-			if (lacks(dispatcher->agent->config, &at->records.items[i], receiver))
-				(*out)[count++] = &at->records.items[i];
-	return count;
-}
-
-static void mark_told(struct dispatcher *dispatcher, const struct receiver *receiver)
-{
-	const struct config *config = dispatcher->agent->config;
-
-	for (struct batch *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->records.count; i++)
-			if (lacks(config, &at->records.items[i], receiver))
-				record_told(at->arena, &at->records.items[i],
-					arena_strdup(at->arena, receiver->name));
-}
-
-static void tell(
-	struct dispatcher *dispatcher, struct store_queue *request, const struct receiver *receiver)
-{
-	const struct change_record **records;
-	struct error error;
-	size_t count = records_for(dispatcher, request->call.arena, receiver, &records);
-
+	for (size_t i = 0; i < rows.count; i++)
+		if (lacks(publisher->config, &rows.items[i], receiver))
+			records[count++] = &rows.items[i];
 	if (count == 0)
 		return;
-	if (publisher_changes(&dispatcher->publisher, request, receiver, records, count, &error))
-		mark_told(dispatcher, receiver);
-	else
-		publisher_complain(&dispatcher->publisher, receiver, &error);
+	unwritten->receiver = receiver;
+	if (!publisher_changes(publisher, receiver, records, count, &unwritten->error)) {
+		round->unwritten_count++;
+		return;
+	}
+	for (size_t i = 0; i < rows.count; i++)
+		if (lacks(publisher->config, &rows.items[i], receiver))
+			record_told(arena, &rows.items[i], receiver->name);
 }
 
 /* True if all receivers of the record have it. */
-static bool complete(const struct dispatcher *dispatcher, const struct change_record *record)
+static bool is_complete(const struct config *config, const struct change_record *record)
 {
-	const struct config *config = dispatcher->agent->config;
-
 	if (record->held || record->covered)
 		return record->covered;
 	for (size_t i = 0; i < config->receiver_count; i++)
@@ -301,140 +355,248 @@ static bool complete(const struct dispatcher *dispatcher, const struct change_re
 	return record->told.count > 0;
 }
 
-static void list_told(const struct dispatcher *dispatcher, struct store_queue *request)
+static void list_told(struct round *round)
 {
-	size_t room = 0;
-	int64_t *told;
+	struct store_queue *queue = round->queue;
+	const struct store_pending *pending = round->pending;
+	int64_t *told = arena_array(queue->call.arena,
+		pending->records.count + pending->recoveries.count, sizeof *told);
 
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		room += at->records.count;
-	told = arena_array(request->call.arena, room, sizeof *told);
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->records.count; i++)
-			if (at->records.items[i].news == NOTIFY_PENDING &&
-				complete(dispatcher, &at->records.items[i]))
-				told[request->told_count++] = at->records.items[i].item.id;
-	request->told = told;
+	for (size_t i = 0; i < pending->records.count; i++)
+		if (is_complete(round->publisher.config, &pending->records.items[i]))
+			told[queue->told_count++] = pending->records.items[i].item.id;
+	for (size_t i = 0; i < pending->recoveries.count; i++)
+		if (!pending->recoveries.items[i].held)
+			told[queue->told_count++] = pending->recoveries.items[i].item.id;
+	queue->told = told;
+	queue->retracted = pending->retractions;
+}
+
+static void render(void *context)
+{
+	struct round *round = context;
+	const struct config *config = round->publisher.config;
+
+	publisher_retractions(&round->publisher, &round->pending->retractions);
+	publisher_recoveries(&round->publisher, &round->pending->messages);
+	for (size_t i = 0; i < config->receiver_count; i++)
+		tell(round, &config->receivers[i]);
+	list_told(round);
+}
+
+static void round_end(struct dispatcher *dispatcher)
+{
+	bool again = dispatcher->again;
+
+	dispatcher->busy = dispatcher->again = false;
+	if (dispatcher->kept > 0)
+		look_after(dispatcher, dispatcher->kept_wait);
+	if (again && dispatcher->agent->once)
+		dispatcher_flush(dispatcher);
+	else if (again)
+		look_soon(dispatcher);
+}
+
+static void round_free(struct round *round)
+{
+	if (!round)
+		return;
+	config_ref_release(round->config_ref);
+	if (round->queue)
+		store_call_free(&round->queue->call);
+	store_call_free(&round->pending->call);
+}
+
+/* Pending changes that no filter holds, but some receivers still lack. */
+static bool has_unwritten(const struct round *round)
+{
+	struct record_rows records = round->pending->records;
+
+	for (size_t i = 0; i < records.count; i++)
+		if (!records.items[i].held &&
+			!is_complete(round->dispatcher->agent->config, &records.items[i]))
+			return true;
+	return false;
+}
+
+static void queued(struct store_queue *queue)
+{
+	struct dispatcher *dispatcher = queue->call.context;
+	struct round *round = dispatcher->round;
+	bool more = false;
+
+	dispatcher->round = NULL;
+	environments_written(dispatcher->environments, !queue->call.failed);
+	if (queue->call.failed) {
+		dispatcher->agent->stateless = true;
+		look_after(dispatcher, FLUSH_AGAIN);
+	} else {
+		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
+		if (has_unwritten(round))
+			look_after(dispatcher, RENDER_AGAIN);
+		more = queue->due.recoveries > dispatcher->kept || queue->due.retractions > 0;
+	}
+	round_free(round);
+	store_call_free(&queue->call);
+	round_end(dispatcher);
+	if (more)
+		dispatcher_flush(dispatcher);
 }
 
 /* Records that are announced as part of an environment event, or suppressed by it. */
-static void list_members(struct dispatcher *dispatcher, struct store_queue *request)
+static void list_members(const struct round *round)
 {
-	size_t room = 0, count = 0;
-	const struct change_record **members;
+	struct record_rows records = round->pending->records;
+	const struct change_record **members =
+		arena_array(round->pending->call.arena, records.count, sizeof *members);
+	size_t count = 0;
 
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		room += at->records.count;
-	members = arena_array(request->call.arena, room, sizeof *members);
-	for (const struct batch *at = dispatcher->queuing; at; at = at->next)
-		for (size_t i = 0; i < at->records.count; i++)
-			if (at->records.items[i].environment_event !=
-				at->records.items[i].environment_stored)
-				members[count++] = &at->records.items[i];
-	environments_write(dispatcher->environments, request, members, count);
-}
-
-/* After the store's reply; without success no receiver has the records. `written`: all renderable
- * messages are in the request. Returns how many records are still pending, and adds to `due` those
- * that wait only for a retry. */
-static size_t settle(const struct dispatcher *dispatcher, struct record_rows records, bool written,
-	bool stored, size_t *due)
-{
-	size_t pending = 0;
-
-	for (size_t i = 0; i < records.count; i++) {
-		struct change_record *record = &records.items[i];
-
-		if (stored)
-			record->told_stored = record->told.count;
-		else
-			record->told.count = record->told_stored;
-		if (written)
-			record->environment_stored = record->environment_event;
-		else
-			record->environment_event = record->environment_stored;
-		record->covered &= stored;
-		if (record->news == NOTIFY_PENDING && complete(dispatcher, record))
-			record->news = NOTIFY_QUEUED;
-		pending += record->news == NOTIFY_PENDING;
-		*due += record->news == NOTIFY_PENDING && !record->held;
-	}
-	return pending;
-}
-
-/* Records that some receivers lack go back to the waiting ones. */
-static void settle_all(struct dispatcher *dispatcher, bool written, bool stored)
-{
-	struct batch *batch = dispatcher->queuing;
-	size_t due = 0;
-
-	dispatcher->queuing = NULL;
-	environments_written(dispatcher->environments, written);
-	for (struct batch *next; batch; batch = next) {
-		next = batch->next;
-		if (settle(dispatcher, batch->records, written, stored, &due) == 0) {
-			arena_free(batch->arena);
-			continue;
-		}
-		batch->next = dispatcher->waiting;
-		dispatcher->waiting = batch;
-	}
-	if (due > 0)
-		flush_after(dispatcher, stored ? MEND_AGAIN : FLUSH_AGAIN);
-}
-
-static void queued(struct store_queue *request)
-{
-	struct dispatcher *dispatcher = request->call.context;
-	bool fresh = dispatcher->waiting || dispatcher->look;
-
-	if (!request->call.failed) {
-		publisher_send(&dispatcher->publisher, request);
-		recoveries_note(dispatcher->recoveries, request->recoveries);
-	}
-	settle_all(dispatcher, !request->call.failed, !request->call.failed);
-	if (request->call.failed)
-		dispatcher->agent->stateless = true;
-	if (fresh)
-		flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
-	store_call_free(&request->call);
+	for (size_t i = 0; i < records.count; i++)
+		if (records.items[i].environment_event != records.items[i].environment_stored)
+			members[count++] = &records.items[i];
+	environments_write(round->dispatcher->environments, round->queue, members, count);
 }
 
 /* Replies to an event's thread when another environment changed in the same way. */
-static void publish_followed(struct dispatcher *dispatcher, struct store_queue *request)
+static void publish_followed(const struct round *round)
 {
 	const struct environment_event *event;
 	const char *value;
 	size_t at = 0;
 
-	while ((event = environments_followed(dispatcher->environments, &at, &value)))
-		publisher_followed(&dispatcher->publisher, request, event, value);
+	while ((event = environments_followed(round->dispatcher->environments, &at, &value)))
+		publisher_followed(&round->publisher, event, value);
+}
+
+static void rendered(void *context)
+{
+	struct round *round = context;
+	struct dispatcher *dispatcher = round->dispatcher;
+	struct store_queue *queue = round->queue;
+
+	dispatcher->agent->under_way--;
+	for (size_t i = 0; i < round->unwritten_count; i++)
+		delivery_manager_unwritten(dispatcher->delivery_manager,
+			round->unwritten[i].receiver, &round->unwritten[i].error);
+	if (queue->deliveries.count + queue->told_count + queue->retracted.count > 0) {
+		list_members(round);
+		publish_followed(round);
+		round->queue = NULL;
+		store_client_call(dispatcher->agent, &queue->call);
+		return;
+	}
+	environments_written(dispatcher->environments, false);
+	if (has_unwritten(round))
+		look_after(dispatcher, RENDER_AGAIN);
+	dispatcher->round = NULL;
+	round_free(round);
+	round_end(dispatcher);
+	agent_ended(dispatcher->agent);
+}
+
+/* Copies the events of the records: the worker cannot look into the filter. */
+static void add_events(struct round *round, struct record_rows records)
+{
+	const struct dispatcher *dispatcher = round->dispatcher;
+	struct arena *arena = round->pending->call.arena;
+	struct publisher *publisher = &round->publisher;
+	const struct environment_event **events =
+		arena_array(arena, publisher->event_count + records.count, sizeof *events);
+
+	for (size_t i = 0; i < publisher->event_count; i++)
+		events[i] = publisher->events[i];
+	for (size_t i = 0, j; i < records.count; i++) {
+		int64_t id = records.items[i].environment_event;
+		const struct environment_event *event = event_of(dispatcher, round->pending, id);
+		const struct environment_event *stored = stored_event(round->pending, id);
+		struct environment_event *copy;
+
+		for (j = 0; j < publisher->event_count && events[j]->id != id; j++)
+			;
+		if (!event || j < publisher->event_count)
+			continue;
+		copy = arena_alloc(arena, sizeof *copy);
+		*copy = *event;
+		copy->label = arena_strdup(arena, event->label);
+		copy->value = arena_strdup(arena, event->value);
+		copy->standing = stored ? stored->standing : 0;
+		events[publisher->event_count++] = copy;
+	}
+	publisher->events = events;
+}
+
+/* Whether there is anything to write, or to try to. */
+static bool is_ripe(const struct round *round)
+{
+	const struct store_pending *pending = round->pending;
+
+	for (size_t i = 0; i < pending->records.count; i++)
+		if (!pending->records.items[i].held)
+			return true;
+	for (size_t i = 0; i < pending->recoveries.count; i++)
+		if (!pending->recoveries.items[i].held)
+			return true;
+	return pending->retractions.count > 0;
+}
+
+static void round_render(struct round *round)
+{
+	struct dispatcher *dispatcher = round->dispatcher;
+	struct agent *agent = dispatcher->agent;
+
+	round->queue = store_queue_new(queued, dispatcher);
+	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
+	round->publisher = (struct publisher){.config = agent->config,
+		.threads = delivery_manager_threads(dispatcher->delivery_manager),
+		.now = agent_now(agent),
+		.queue = round->queue};
+	round->unwritten = arena_array(round->pending->call.arena, agent->config->receiver_count,
+		sizeof *round->unwritten);
+	add_events(round, round->pending->records);
+	add_events(round, round->pending->recoveries);
+	for (size_t i = 0; i < round->pending->retractions.count; i++)
+		delivery_manager_remember(dispatcher->delivery_manager,
+			&round->pending->retractions.items[i].message);
+	dispatcher->round = round;
+	agent->under_way++;
+	engine_compute(agent->engine, render, rendered, round);
+}
+
+static void found(struct store_pending *pending)
+{
+	struct dispatcher *dispatcher = pending->call.context;
+	struct round *round;
+
+	if (pending->call.failed) {
+		dispatcher->agent->stateless = true;
+		look_after(dispatcher, FLUSH_AGAIN);
+		store_call_free(&pending->call);
+		round_end(dispatcher);
+		return;
+	}
+	round = arena_alloc(pending->call.arena, sizeof *round);
+	*round = (struct round){.dispatcher = dispatcher, .pending = pending};
+	date_records(dispatcher, pending->records);
+	ask_filters(dispatcher, pending);
+	hold_recoveries(dispatcher, pending);
+	if (is_ripe(round)) {
+		round_render(round);
+		return;
+	}
+	environments_written(dispatcher->environments, false);
+	round_free(round);
+	round_end(dispatcher);
 }
 
 void dispatcher_flush(struct dispatcher *dispatcher)
 {
-	const struct config *config = dispatcher->agent->config;
-	struct store_queue *request;
-
-	if (dispatcher->agent->once)
-		recoveries_tell(dispatcher->recoveries);
-	if (!dispatcher->waiting || dispatcher->queuing || dispatcher->agent->stopping)
+	if (dispatcher->busy)
+		dispatcher->again = true;
+	if (dispatcher->busy || dispatcher->agent->stopping)
 		return;
-	dispatcher->queuing = dispatcher->waiting;
-	dispatcher->waiting = NULL;
-	ask_filters(dispatcher);
-	request = store_queue_new(queued, dispatcher);
-	for (size_t i = 0; i < config->receiver_count; i++)
-		tell(dispatcher, request, &config->receivers[i]);
-	list_told(dispatcher, request);
-	if (request->deliveries.count + request->told_count > 0) {
-		list_members(dispatcher, request);
-		publish_followed(dispatcher, request);
-		store_client_call(dispatcher->agent, &request->call);
-		return;
-	}
-	store_call_free(&request->call);
-	settle_all(dispatcher, false, true);
+	dispatcher->busy = true;
+	dispatcher->began = engine_now(dispatcher->agent->engine);
+	store_client_call(dispatcher->agent, &store_pending_new(found, dispatcher)->call);
 }
 
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
@@ -449,14 +611,24 @@ void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notic
 	notices_tell_storing(dispatcher->notices, notice, receivers, request);
 }
 
+/* In a single pass nothing else would look. */
+static void late(void *context)
+{
+	struct dispatcher *dispatcher = context;
+
+	if (dispatcher->agent->once)
+		dispatcher_flush(dispatcher);
+	else
+		look_soon(dispatcher);
+}
+
 static void reopened(struct store_reopen *request)
 {
 	struct dispatcher *dispatcher = request->call.context;
 
-	if (request->call.failed)
-		store_call_free(&request->call);
-	else
-		add(dispatcher, request->call.arena, request->records);
+	if (!request->call.failed)
+		look_soon(dispatcher);
+	store_call_free(&request->call);
 }
 
 /* Announces the changes of orphaned deliveries to the receivers that are configured. */
@@ -465,18 +637,8 @@ static void reopen(void *context)
 	struct dispatcher *dispatcher = context;
 	struct store_reopen *request = store_reopen_new(reopened, dispatcher);
 
-	delivery_manager_orphans(dispatcher->publisher.delivery_manager, request);
+	delivery_manager_orphans(dispatcher->delivery_manager, request);
 	store_backlog_add(dispatcher->backlog, &request->call);
-}
-
-void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct delivery_rows *retractions)
-{
-	retraction_send(&dispatcher->publisher, dispatcher->backlog, retractions);
-}
-
-static void late(void *context, const struct delivery_rows *retractions)
-{
-	dispatcher_withdrawn(context, retractions);
 }
 
 static void look(void *dispatcher)
@@ -489,14 +651,25 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 	struct dispatcher *dispatcher = memory_new(1, sizeof *dispatcher);
 
 	*dispatcher = (struct dispatcher){.agent = agent,
+		.delivery_manager = delivery_manager,
 		.backlog = store_backlog_new(agent),
-		.alarm = {.call = flush_alarm, .context = dispatcher}};
+		.restored = engine_now(agent->engine),
+		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, look, dispatcher);
-	dispatcher->publisher =
-		(struct publisher){agent, delivery_manager, dispatcher->environments};
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
-	dispatcher->notices = notices_new(&dispatcher->publisher, dispatcher->backlog);
-	dispatcher->recoveries = recoveries_new(&dispatcher->publisher);
+	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
 	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
 	return dispatcher;
+}
+
+void dispatcher_free(struct dispatcher *dispatcher)
+{
+	if (!dispatcher)
+		return;
+	round_free(dispatcher->round);
+	environments_free(dispatcher->environments);
+	notices_free(dispatcher->notices);
+	store_backlog_free(dispatcher->backlog);
+	free(dispatcher->handed);
+	free(dispatcher);
 }

@@ -1,9 +1,11 @@
 /*
- * The dispatcher takes new changes, asks the filters, waits until their group is complete, and has
- * messages written.
+ * The dispatcher tells people what the store has pending: new changes, recoveries and retractions.
  *
- * It is handed changes that the store has recorded as pending. Once their messages are in the
- * store's outbox, the delivery manager takes over.
+ * When it looks, it reads them from the store, asks the filters about the changes, and has messages
+ * written on a worker. One transaction puts these into the store's outbox and settles what they
+ * tell; then the delivery manager takes over. Nothing is kept here in between, so that a crash
+ * neither repeats nor loses an announcement. A look follows `group_wait` after the first news; in a
+ * single pass, dispatcher_flush is the look.
  */
 #ifndef AGENT_NOTIFY_DISPATCHER_H
 #define AGENT_NOTIFY_DISPATCHER_H
@@ -16,16 +18,12 @@ struct dispatcher;
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager);
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/*
- * Takes over a stored request; its records with NOTIFY_PENDING are announced `group_wait` after the
- * first of them, in a single pass by dispatcher_flush. Changes that its updates withdraw in the
- * meantime are not announced.
- */
-void dispatcher_add(struct dispatcher *dispatcher, struct store_record *recorded);
+/* To be called with what the store has recorded: it may have news. */
+void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded);
 
-/* Resumes from the reply to store_restore, which it takes over: pending changes, and recent
- * messages that later changes may continue. */
-void dispatcher_restore(struct dispatcher *dispatcher, struct store_restore *restored);
+/* Resumes from what the store had: recent messages, which later changes may continue,
+ * environment events, and what is pending. */
+void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored);
 
 /* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. The environment
  * filter is always there. */
@@ -38,7 +36,7 @@ void dispatcher_look(struct dispatcher *dispatcher);
 /* For the monitor, which reports to it what each run saw. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 
-/* Announces all waiting changes. */
+/* Looks now. */
 void dispatcher_flush(struct dispatcher *dispatcher);
 
 /*
@@ -52,8 +50,5 @@ void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notic
 /* The same with any store_queue, which it takes over. */
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
-
-/* Sends retractions to the threads of the messages that announced withdrawn changes. */
-void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct delivery_rows *retractions);
 
 #endif

@@ -2,7 +2,8 @@
  * Filters decide whether a change is announced, held back or suppressed.
  *
  * The dispatcher asks them in order; each sees the records that all earlier ones passed. Held
- * records are asked about again.
+ * records are asked about again, and read again for that: what a filter keeps about one, it keeps
+ * by the change's id.
  */
 #ifndef AGENT_NOTIFY_FILTER_H
 #define AGENT_NOTIFY_FILTER_H

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "agent/notify/publisher.h"
+
 enum { WRITE_AGAIN = 300000, UNWRITTEN_MOST = 100 };
 
 struct unwritten {
@@ -16,7 +18,8 @@ struct unwritten {
 };
 
 struct notices {
-	const struct publisher *publisher;
+	struct agent *agent;
+	struct delivery_manager *delivery_manager;
 	struct store_backlog *backlog;
 	struct unwritten *first, **last;
 	size_t count;
@@ -25,11 +28,13 @@ struct notices {
 
 static void write_later(void *context);
 
-struct notices *notices_new(const struct publisher *publisher, struct store_backlog *backlog)
+struct notices *notices_new(struct agent *agent, struct delivery_manager *delivery_manager,
+	struct store_backlog *backlog)
 {
 	struct notices *notices = memory_new(1, sizeof *notices);
 
-	*notices = (struct notices){.publisher = publisher,
+	*notices = (struct notices){.agent = agent,
+		.delivery_manager = delivery_manager,
 		.backlog = backlog,
 		.last = &notices->first,
 		.alarm = {.call = write_later, .context = notices}};
@@ -67,7 +72,7 @@ static void drop(struct unwritten *unwritten, const char *problem)
 
 static void keep(struct notices *notices, const char *receiver, const struct notice *notice)
 {
-	struct engine *engine = notices->publisher->agent->engine;
+	struct engine *engine = notices->agent->engine;
 	struct arena *arena = arena_new();
 	struct unwritten *unwritten = arena_alloc(arena, sizeof *unwritten);
 
@@ -85,12 +90,15 @@ static void keep(struct notices *notices, const char *receiver, const struct not
 static void write_notice(struct notices *notices, struct store_queue *request,
 	const struct receiver *receiver, const struct notice *notice)
 {
+	struct publisher publisher = {.config = notices->agent->config,
+		.now = agent_now(notices->agent),
+		.queue = request};
 	struct error error;
 
-	if (publisher_notice(notices->publisher, request, receiver, notice, &error))
+	if (publisher_notice(&publisher, receiver, notice, &error))
 		return;
-	publisher_complain(notices->publisher, receiver, &error);
-	if (!notices->publisher->agent->once)
+	delivery_manager_unwritten(notices->delivery_manager, receiver, &error);
+	if (!notices->agent->once)
 		keep(notices, receiver->name, notice);
 }
 
@@ -99,7 +107,7 @@ static void write_unwritten(struct notices *notices, struct store_queue *request
 	for (size_t left = notices->count; left > 0; left--) {
 		struct unwritten *unwritten = take_first(notices);
 		const struct receiver *receiver =
-			agent_receiver(notices->publisher->agent, unwritten->receiver);
+			agent_receiver(notices->agent, unwritten->receiver);
 
 		if (!receiver) {
 			drop(unwritten, "receiver is not configured");
@@ -115,7 +123,7 @@ static void queued(struct store_queue *request)
 	const struct notices *notices = request->call.context;
 
 	if (!request->call.failed)
-		publisher_send(notices->publisher, request);
+		delivery_manager_send(notices->delivery_manager, &request->deliveries);
 	store_call_free(&request->call);
 }
 
@@ -162,7 +170,7 @@ void notices_tell_storing(struct notices *notices, const struct notice *notice,
 	write_unwritten(notices, request);
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =
-			agent_receiver(notices->publisher->agent, receivers->items[i]);
+			agent_receiver(notices->agent, receivers->items[i]);
 
 		if (receiver)
 			write_notice(notices, request, receiver, notice);

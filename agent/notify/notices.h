@@ -5,13 +5,14 @@
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
 
-#include "agent/notify/publisher.h"
+#include "agent/notify/delivery_manager.h"
 #include "agent/runtime/store_backlog.h"
 
 struct notices;
 
-/* Both are borrowed. */
-struct notices *notices_new(const struct publisher *publisher, struct store_backlog *backlog);
+/* All are borrowed. */
+struct notices *notices_new(struct agent *agent, struct delivery_manager *delivery_manager,
+	struct store_backlog *backlog);
 void notices_free(struct notices *notices);
 
 /* See dispatcher_notice. */

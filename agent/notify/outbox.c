@@ -14,7 +14,7 @@ struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
-	void (*late)(void *context, const struct delivery_rows *retractions);
+	void (*late)(void *context);
 	void *context;
 };
 
@@ -26,8 +26,7 @@ struct outbox *outbox_new(struct agent *agent)
 	return outbox;
 }
 
-void outbox_listen(struct outbox *outbox,
-	void (*late)(void *context, const struct delivery_rows *retractions), void *context)
+void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context)
 {
 	outbox->late = late;
 	outbox->context = context;
@@ -127,8 +126,8 @@ static void settled(struct store_settle *request)
 	while (*link != outgoing)
 		link = &(*link)->next;
 	*link = outgoing->next;
-	if (!failed && request->retractions.count > 0 && outbox->late)
-		outbox->late(outbox->context, &request->retractions);
+	if (!failed && request->retracts && outbox->late)
+		outbox->late(outbox->context);
 	store_call_free(&request->call);
 	if (!failed) {
 		arena_free(outgoing->arena);

@@ -32,8 +32,7 @@ void outbox_free(struct outbox *outbox);
 
 /* `late` is called with the store's reply when a sent delivery announced changes that were
  * withdrawn in the meantime. */
-void outbox_listen(struct outbox *outbox,
-	void (*late)(void *context, const struct delivery_rows *retractions), void *context);
+void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context);
 
 /* A copy of the delivery without its payload. One that was restored in the middle of an attempt
  * waits until a message that did arrive is visible. */

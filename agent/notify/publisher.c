@@ -1,14 +1,15 @@
 /*
- * Chooses the thread that a group continues, and renders its message for each destination.
+ * A delivery's key is a hash of receiver, destination and content.
  */
 #include "agent/notify/publisher.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/hash.h"
+#include "agent/core/log.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/deliveries.h"
 #include "agent/notify/group.h"
 #include "notifiers/text.h"
 
@@ -17,16 +18,31 @@
 enum { OPEN_STEPS = 3 };
 #define OPEN_MOST INT64_C(2592000000)
 
-/* How long the records' thread stays open. */
-static int64_t open_for(
-	const struct config *config, const struct change_record *const *records, size_t count)
+enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that a retraction names; characters */
+
+/* The destination of a message. */
+struct recipient {
+	const struct receiver *receiver;
+	const char *destination;
+};
+
+/* What a message is about, the same for all recipients. */
+struct content {
+	uint64_t hash;
+	struct change_record *records;
+	int64_t *ids; /* of the records */
+	size_t count;
+};
+
+int64_t publisher_open_for(
+	const struct config *config, const struct change_record *records, size_t count)
 {
 	int64_t longest = config->agent.group_interval;
 
 	for (size_t i = 0; i < count && config->agent.group_interval == 0; i++) {
-		int64_t interval = config_interval(config, records[i]->item.test);
-		int64_t steps = records[i]->spacing < OPEN_MOST / OPEN_STEPS
-					? OPEN_STEPS * records[i]->spacing
+		int64_t interval = config_interval(config, records[i].item.test);
+		int64_t steps = records[i].spacing < OPEN_MOST / OPEN_STEPS
+					? OPEN_STEPS * records[i].spacing
 					: OPEN_MOST;
 
 		interval = interval > steps ? interval : steps;
@@ -35,24 +51,102 @@ static int64_t open_for(
 	return longest;
 }
 
-static struct delivery_content content_of(
-	const struct publisher *publisher, struct arena *arena, const struct group_of *group)
+static const char *key_of(struct arena *arena, const struct recipient *to, uint64_t content)
 {
-	struct change_record *records = arena_array(arena, group->count, sizeof *records);
-	int64_t *ids = arena_array(arena, group->count, sizeof *ids);
-	uint64_t hash = HASH_START;
+	uint64_t sum = HASH_START;
+
+	sum = hash_add(sum, to->receiver->name, strlen(to->receiver->name) + 1);
+	sum = hash_add(sum, to->destination, strlen(to->destination) + 1);
+	sum = hash_add(sum, &content, sizeof content);
+	return arena_printf(arena, "%016" PRIx64, sum);
+}
+
+/* Renders the message and adds a delivery with it; the message's own key is ignored. Returns false
+ * with an error, and adds nothing, if it cannot be rendered. */
+static bool add_delivery(const struct publisher *publisher, const struct recipient *to,
+	const struct message *message, const struct content *content, struct error *error)
+{
+	struct delivery_rows *out = &publisher->queue->deliveries;
+	struct arena *arena = publisher->queue->call.arena;
+	struct message keyed = *message;
+	struct buf payload = {0};
+	bool written;
+
+	keyed.key = key_of(arena, to, content->hash);
+	written = notifier_find(to->receiver->notifier->name)
+			  ->render(&keyed, to->receiver->options, to->destination, &payload, error);
+	if (written) {
+		out->items = arena_grow(arena, out->items, out->count, sizeof *out->items);
+		out->items[out->count++] = (struct delivery){.key = keyed.key,
+			.receiver = arena_strdup(arena, to->receiver->name),
+			.destination = arena_strdup(arena, to->destination),
+			.payload = arena_strndup(arena, payload.data, payload.length),
+			.thread = arena_strdup(arena, message->thread),
+			.now = publisher->now,
+			.changes = content->ids,
+			.change_count = content->count,
+			.records = content->records,
+			.record_count = content->count};
+	}
+	buf_free(&payload);
+	return written;
+}
+
+/* The same for a reply: without it, the message that it would answer stands. */
+static void add_reply(const struct publisher *publisher, const struct recipient *to,
+	const struct message *message, uint64_t hash)
+{
+	struct error error;
+
+	if (!add_delivery(publisher, to, message, &(struct content){.hash = hash}, &error))
+		log_event(LEVEL_WARN, "cannot render message",
+			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
+}
+
+static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
+	struct strings *out, struct error *error)
+{
+	return notifier_find(receiver->notifier->name)
+		->destinations(receiver->options, publisher->queue->call.arena, out, error);
+}
+
+static const struct receiver *receiver_of(const struct publisher *publisher, const char *name)
+{
+	const struct config *config = publisher->config;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (strcmp(config->receivers[i].name, name) == 0)
+			return &config->receivers[i];
+	return NULL;
+}
+
+static const struct environment_event *event_of(const struct publisher *publisher, int64_t id)
+{
+	for (size_t i = 0; id != 0 && i < publisher->event_count; i++)
+		if (publisher->events[i]->id == id)
+			return publisher->events[i];
+	return NULL;
+}
+
+/* The records of a group, with links. */
+static struct content content_of(const struct publisher *publisher, const struct group_of *group)
+{
+	struct arena *arena = publisher->queue->call.arena;
+	struct content content = {.hash = HASH_START,
+		.records = arena_array(arena, group->count, sizeof *content.records),
+		.ids = arena_array(arena, group->count, sizeof *content.ids),
+		.count = group->count};
 
 	for (size_t i = 0; i < group->count; i++) {
-		records[i] = *group->items[i];
-		ids[i] = records[i].item.id;
-		hash = hash_add(hash, &ids[i], sizeof ids[i]);
-		hash = hash_add(hash, &records[i].first_seen, sizeof records[i].first_seen);
+		const struct change_record *record = group->items[i];
+
+		content.records[i] = *record;
+		content.ids[i] = record->item.id;
+		content.hash = hash_add(content.hash, &record->item.id, sizeof record->item.id);
+		content.hash =
+			hash_add(content.hash, &record->first_seen, sizeof record->first_seen);
 	}
-	return (struct delivery_content){.hash = hash,
-		.records = records,
-		.record_count = group->count,
-		.ids = ids,
-		.now = agent_now(publisher->agent)};
+	return content;
 }
 
 /* Changes that an event says it has, and does not list as they were told before. */
@@ -60,48 +154,44 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 	const struct environment_event *event, const struct group_of *group)
 {
 	size_t most = event && event->hit > group->count ? event->hit - group->count : 0;
-	size_t count =
-		most == 0
-			? 0
-			: threads_early(delivery_manager_threads(publisher->delivery_manager),
-				  to->receiver->name, to->destination, group->items, group->count);
+	size_t count = most == 0 ? 0
+				 : threads_early(publisher->threads, to->receiver->name,
+					   to->destination, group->items, group->count);
 
 	return count < most ? count : most;
 }
 
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
-static bool add_group(const struct publisher *publisher, struct store_queue *request,
-	const struct receiver *receiver, const struct strings *destinations,
-	const struct group_of *group, struct error *error)
+static bool add_group(const struct publisher *publisher, const struct receiver *receiver,
+	const struct strings *destinations, const struct group_of *group, struct error *error)
 {
-	const struct config *config = publisher->agent->config;
+	struct arena *arena = publisher->queue->call.arena;
 	struct announcement *items = memory_new(group->count, sizeof *items);
-	struct delivery_content content = content_of(publisher, request->call.arena, group);
+	struct content content = content_of(publisher, group);
 	struct message message = {.items = items,
 		.count = group->count,
-		.environment = environments_event(
-			publisher->environments, group->items[0]->environment_event)};
-	int64_t interval = open_for(config, group->items, group->count);
+		.environment = event_of(publisher, group->items[0]->environment_event)};
+	int64_t interval = publisher_open_for(publisher->config, content.records, content.count);
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
 		struct change_record told = content.records[i];
 
-		announce_links(request->call.arena, config, &told);
+		announce_links(arena, publisher->config, &told);
 		items[i] = told.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
-		const struct thread *thread = threads_find(
-			delivery_manager_threads(publisher->delivery_manager), receiver->name,
-			to.destination, group->items, group->count, interval, content.now);
+		struct thread thread;
+		bool found = threads_find(publisher->threads, arena, receiver->name, to.destination,
+			group->items, group->count, interval, publisher->now, &thread);
 
-		message.kind = thread ? MESSAGE_UPDATED : MESSAGE_NEW;
-		message.thread = thread ? thread->key : NULL;
-		message.more_of = thread ? &thread->first : NULL;
-		message.early = thread ? 0 : early_of(publisher, &to, message.environment, group);
-		written = deliveries_add(request, &to, &message, &content, error);
+		message.kind = found ? MESSAGE_UPDATED : MESSAGE_NEW;
+		message.thread = found ? thread.key : NULL;
+		message.more_of = found ? &thread.first : NULL;
+		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
+		written = add_delivery(publisher, &to, &message, &content, error);
 	}
 	free(items);
 	return written;
@@ -140,21 +230,19 @@ static size_t group_all(struct arena *arena, const struct change_record **record
 	return event_count + rest_count;
 }
 
-bool publisher_changes(const struct publisher *publisher, struct store_queue *request,
-	const struct receiver *receiver, const struct change_record **records, size_t count,
-	struct error *error)
+bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
+	const struct change_record **records, size_t count, struct error *error)
 {
-	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	size_t before = request->deliveries.count, group_count;
+	size_t before = publisher->queue->deliveries.count, group_count;
 	struct group_of *groups;
 	struct strings destinations;
 
-	if (!notifier->destinations(receiver->options, request->call.arena, &destinations, error))
+	if (!destinations_of(publisher, receiver, &destinations, error))
 		return false;
-	group_count = group_all(request->call.arena, records, count, &groups);
+	group_count = group_all(publisher->queue->call.arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
-		if (!add_group(publisher, request, receiver, &destinations, &groups[i], error)) {
-			request->deliveries.count = before;
+		if (!add_group(publisher, receiver, &destinations, &groups[i], error)) {
+			publisher->queue->deliveries.count = before;
 			return false;
 		}
 	return true;
@@ -169,106 +257,258 @@ static uint64_t notice_hash(const struct notice *notice)
 	return hash_add(hash, &notice->recovered, sizeof notice->recovered);
 }
 
-bool publisher_notice(const struct publisher *publisher, struct store_queue *request,
-	const struct receiver *receiver, const struct notice *notice, struct error *error)
+bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
+	const struct notice *notice, struct error *error)
 {
 	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
-	struct delivery_content content = {
-		.hash = notice_hash(notice), .now = agent_now(publisher->agent)};
-	size_t before = request->deliveries.count;
+	struct content content = {.hash = notice_hash(notice)};
+	size_t before = publisher->queue->deliveries.count;
 	struct strings destinations;
 
-	if (!notifier_find(receiver->notifier->name)
-			->destinations(
-				receiver->options, request->call.arena, &destinations, error))
+	if (!destinations_of(publisher, receiver, &destinations, error))
 		return false;
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};
 
-		if (!deliveries_add(request, &to, &message, &content, error)) {
-			request->deliveries.count = before;
+		if (!add_delivery(publisher, &to, &message, &content, error)) {
+			publisher->queue->deliveries.count = before;
 			return false;
 		}
 	}
 	return true;
 }
 
-static void tell_in_thread(const struct publisher *publisher, struct store_queue *request,
-	const struct recipient *to, const struct notice *notice, const char *thread)
+static void add_followed(const struct publisher *publisher, const struct receiver *receiver,
+	int64_t event, const struct notice *notice)
 {
-	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice, .thread = thread};
-	struct delivery_content content = {
-		.hash = notice_hash(notice), .now = agent_now(publisher->agent)};
+	struct strings destinations;
 	struct error error;
 
-	if (!deliveries_add(request, to, &message, &content, &error))
-		log_event(LEVEL_WARN, "cannot render message",
-			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
+	if (!destinations_of(publisher, receiver, &destinations, &error))
+		return;
+	for (size_t i = 0; i < destinations.count; i++) {
+		struct recipient to = {receiver, destinations.items[i]};
+		struct message message = {.kind = MESSAGE_NOTICE,
+			.notice = notice,
+			.thread = threads_of_environment(
+				publisher->threads, receiver->name, to.destination, event)};
+
+		if (message.thread)
+			add_reply(publisher, &to, &message, notice_hash(notice));
+	}
 }
 
-void publisher_followed(const struct publisher *publisher, struct store_queue *request,
-	const struct environment_event *event, const char *value)
+void publisher_followed(
+	const struct publisher *publisher, const struct environment_event *event, const char *value)
 {
-	const struct config *config = publisher->agent->config;
-	struct notice notice = {.subject = arena_strdup(request->call.arena, event->value),
-		.time = agent_now(publisher->agent)};
+	struct notice notice = {.subject = event->value, .time = publisher->now};
 	struct buf text = {0};
 
 	text_followed(&text, value);
-	notice.text = arena_strdup(request->call.arena, text.data);
+	notice.text = text.data;
+	for (size_t i = 0; i < publisher->config->receiver_count; i++)
+		add_followed(publisher, &publisher->config->receivers[i], event->id, &notice);
 	buf_free(&text);
-	for (size_t i = 0; i < config->receiver_count; i++) {
-		const struct receiver *receiver = &config->receivers[i];
-		struct strings destinations;
-		struct error error;
+}
 
-		if (!notifier_find(receiver->notifier->name)
-				->destinations(receiver->options, request->call.arena,
-					&destinations, &error))
+/* The thread of the message that announced a change; NULL if the message was pruned. */
+static const char *announced_by(const struct delivery *told)
+{
+	return told->thread ? told->thread : *told->key ? told->key : NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool belong_together(const struct delivery *a, const struct delivery *b)
+{
+	return strcmp(a->receiver, b->receiver) == 0 &&
+	       strcmp(a->destination, b->destination) == 0 &&
+	       is_same(announced_by(a), announced_by(b));
+}
+
+static const struct extras *extras_of(struct arena *arena, int64_t spacing)
+{
+	struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+	extras->spacing = spacing;
+	return extras;
+}
+
+/* One message for all recoveries that belong to the thread of the first. */
+static void add_recoveries(
+	const struct publisher *publisher, const struct delivery *told, size_t count)
+{
+	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct announcement *items = memory_new(count, sizeof *items);
+	struct message message = {
+		.kind = MESSAGE_RECOVERED, .items = items, .thread = announced_by(told)};
+	uint64_t hash = HASH_START;
+	int64_t event = told->records[0].environment_event;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct change_record *record = &told[i].records[0];
+
+		if (record->held || !belong_together(&told[i], told))
 			continue;
-		for (size_t j = 0; j < destinations.count; j++) {
-			const struct thread *thread = threads_of_environment(
-				delivery_manager_threads(publisher->delivery_manager),
-				receiver->name, destinations.items[j], event->id);
+		if (record->environment_event != event)
+			event = 0;
+		items[message.count] = record->item;
+		items[message.count++].extras =
+			extras_of(publisher->queue->call.arena, record->spacing);
+		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
+		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
+	}
+	message.environment = event_of(publisher, event);
+	if (to.receiver)
+		add_reply(publisher, &to, &message, hash);
+	free(items);
+}
 
-			if (thread)
-				tell_in_thread(publisher, request,
-					&(struct recipient){receiver, destinations.items[j]},
-					&notice, thread->key);
+static bool is_first_recovery(const struct delivery_rows *messages, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (!messages->items[i].records[0].held &&
+			belong_together(&messages->items[i], &messages->items[index]))
+			return false;
+	return !messages->items[index].records[0].held;
+}
+
+void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages)
+{
+	for (size_t i = 0; i < messages->count; i++)
+		if (is_first_recovery(messages, i))
+			add_recoveries(publisher, &messages->items[i], messages->count - i);
+}
+
+/* What is retracted, with the keys of the threads that get to know; NULL: none does. */
+struct retracted {
+	const struct retraction *items;
+	const char **threads;
+	size_t count;
+};
+
+/* A message that continues another belongs to the same thread. */
+static const char *thread_of(struct threads *threads, const struct delivery *told)
+{
+	if (told->thread && threads_has_receipt(threads, told->thread))
+		return told->thread;
+	return threads_has_receipt(threads, told->key) ? told->key : NULL;
+}
+
+static bool same_thread(const struct retracted *retracted, size_t a, size_t b)
+{
+	return is_same(retracted->threads[a], retracted->threads[b]);
+}
+
+static void name_change(const struct announcement *item, struct buf *out)
+{
+	buf_printf(out, "%s ", item->metric);
+	text_percent(out, &item->change);
+	buf_text(out, " of ");
+	text_utc.time(out, item->time, false);
+}
+
+static bool is_withdrawn(const struct retraction *retraction)
+{
+	return retraction->message.records[0].state == CHANGE_WITHDRAWN;
+}
+
+/* "p99 +24% of ...: c40 .. c41, deployed 2026-07-02 07:48" */
+static void write_suspects(const struct announcement *item, struct buf *out)
+{
+	const char *before, *after;
+	struct buf note = {0};
+
+	name_change(item, out);
+	buf_text(out, ": ");
+	announcement_range(item, &before, &after);
+	text_suspects(&note, item, &text_utc);
+	if (before) {
+		text_clean(out, before, COMMIT_MOST);
+		buf_text(out, " .. ");
+	}
+	if (after)
+		text_clean(out, after, COMMIT_MOST);
+	if (note.length > 0)
+		buf_printf(out, "%s%s", after ? ", " : "", note.data);
+	buf_free(&note);
+}
+
+/* One sentence about all changes that the thread announced. */
+static void write_some(
+	const struct retracted *retracted, size_t first, bool withdrawn, struct buf *out)
+{
+	const char *head = withdrawn ? "no longer found: " : "corrected suspects: ";
+	size_t count = 0;
+
+	for (size_t i = first; i < retracted->count; i++) {
+		const struct retraction *at = &retracted->items[i];
+
+		if (!same_thread(retracted, first, i) || is_withdrawn(at) != withdrawn)
+			continue;
+		if (count == 0 && out->length > 0)
+			buf_text(out, ". ");
+		if (count < NAMED_MOST) {
+			buf_text(out, count == 0 ? head : "; ");
+			(withdrawn ? name_change : write_suspects)(
+				&at->message.records[0].item, out);
 		}
+		count++;
 	}
+	if (count > NAMED_MOST)
+		buf_printf(out, "; and %zu more", count - NAMED_MOST);
 }
 
-void publisher_complain(const struct publisher *publisher, const struct receiver *receiver,
-	const struct error *error)
+static bool is_first(const struct retracted *retracted, size_t index)
 {
-	struct agent *agent = publisher->agent;
-
-	log_event(LEVEL_ERROR, "cannot render message, will retry",
-		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
-	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
-	agent->misconfigured = true;
+	for (size_t i = 0; i < index; i++)
+		if (same_thread(retracted, i, index))
+			return false;
+	return retracted->threads[index] != NULL;
 }
 
-void publisher_remember(const struct publisher *publisher, const struct delivery *delivery)
+static void add_retraction(
+	const struct publisher *publisher, const struct retracted *retracted, size_t index)
 {
-	const struct config *config = publisher->agent->config;
-	const struct change_record **records = memory_new(delivery->record_count, sizeof *records);
+	const struct delivery *told = &retracted->items[index].message;
+	const char *thread = retracted->threads[index];
+	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct buf text = {0};
+	uint64_t hash;
 
-	for (size_t i = 0; i < delivery->record_count; i++)
-		records[i] = &delivery->records[i];
-	threads_add(delivery_manager_threads(publisher->delivery_manager), delivery,
-		open_for(config, records, delivery->record_count));
-	free(records);
+	if (!to.receiver)
+		return;
+	write_some(retracted, index, true, &text);
+	write_some(retracted, index, false, &text);
+	struct notice notice = {.subject = told->records[0].item.test,
+		.text = text.data,
+		.time = publisher->now,
+		.recovered = true};
+	struct message message = {.kind = MESSAGE_RETRACTION, .notice = &notice, .thread = thread};
+	hash = hash_add(HASH_START, text.data, text.length);
+	hash = hash_add(hash, thread, strlen(thread));
+	hash = hash_add(hash, &publisher->now, sizeof publisher->now);
+	add_reply(publisher, &to, &message, hash);
+	buf_free(&text);
 }
 
-void publisher_send(const struct publisher *publisher, const struct store_queue *request)
+void publisher_retractions(
+	const struct publisher *publisher, const struct retraction_rows *retractions)
 {
-	for (size_t i = 0; i < request->deliveries.count; i++) {
-		if (request->deliveries.items[i].state !=
-			DELIVERY_QUEUED) /* another delivery has it */
-			continue;
-		publisher_remember(publisher, &request->deliveries.items[i]);
-		delivery_manager_add(publisher->delivery_manager, &request->deliveries.items[i]);
-	}
+	struct retracted retracted = {.items = retractions->items,
+		.threads = arena_array(publisher->queue->call.arena, retractions->count,
+			sizeof *retracted.threads),
+		.count = retractions->count};
+
+	for (size_t i = 0; i < retracted.count; i++)
+		if (publisher->config->agent.announce_withdrawn ||
+			!is_withdrawn(&retracted.items[i]))
+			retracted.threads[i] =
+				thread_of(publisher->threads, &retracted.items[i].message);
+	for (size_t i = 0; i < retracted.count; i++)
+		if (is_first(&retracted, i))
+			add_retraction(publisher, &retracted, i);
 }

@@ -1,41 +1,49 @@
 /*
- * The publisher turns groups of changes and notices into deliveries in the outbox, and hands those
- * to the delivery manager.
+ * The publisher turns what is to be told into deliveries for the outbox: groups of changes,
+ * recoveries, retractions and notices, one message per destination.
  *
- * Each group is one message per destination. A group that belongs to a recent message continues its
- * thread.
+ * A group that belongs to a recent message continues its thread. A recovery is a reply to the
+ * message that announced the change, where there is a thread, else a message of its own. A
+ * retraction is a reply, where the receiver has threads and keeps receipts; other receivers get
+ * none. Receivers that are no longer configured get nothing.
+ *
+ * Runs on any thread, one at a time: it reads nothing but what it was given, and `threads`.
  */
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
 
-#include "agent/notify/delivery_manager.h"
-#include "agent/notify/environments.h"
+#include "agent/notify/threads.h"
+#include "conf/config.h"
 
 struct publisher {
-	struct agent *agent;
-	struct delivery_manager *delivery_manager;
-	const struct environments *environments;
+	const struct config *config;
+	struct threads *threads;
+	int64_t now; /* ms, wall clock */
+	/* The environment events that changes are part of, with the number of its changes that have
+	 * not recovered. */
+	const struct environment_event *const *events;
+	size_t event_count;
+	struct store_queue *queue; /* gets the deliveries */
 };
 
-/* Adds all messages for the receiver to a store_queue; or none, with an error. */
-bool publisher_changes(const struct publisher *publisher, struct store_queue *request,
-	const struct receiver *receiver, const struct change_record **records, size_t count,
-	struct error *error) MUST_USE;
-bool publisher_notice(const struct publisher *publisher, struct store_queue *request,
-	const struct receiver *receiver, const struct notice *notice, struct error *error) MUST_USE;
+/* Adds all messages for the receiver; or none, with an error, if its configuration has no
+ * destinations or they cannot be rendered. */
+bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
+	const struct change_record **records, size_t count, struct error *error) MUST_USE;
+bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
+	const struct notice *notice, struct error *error) MUST_USE;
+
+/* `messages` are those of a store_pending; those whose record is held are left. */
+void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages);
+void publisher_retractions(
+	const struct publisher *publisher, const struct retraction_rows *retractions);
 
 /* Replies in the event's threads that `value`, another environment, followed. */
-void publisher_followed(const struct publisher *publisher, struct store_queue *request,
-	const struct environment_event *event, const char *value);
+void publisher_followed(const struct publisher *publisher, const struct environment_event *event,
+	const char *value);
 
-/* Logs that no message can be rendered for the receiver because of its configuration. */
-void publisher_complain(const struct publisher *publisher, const struct receiver *receiver,
-	const struct error *error);
-
-/* Hands the deliveries of a stored request to the delivery manager. */
-void publisher_send(const struct publisher *publisher, const struct store_queue *request);
-
-/* Remembers the delivery's thread, which later changes may continue. */
-void publisher_remember(const struct publisher *publisher, const struct delivery *delivery);
+/* How long a thread stays open that such changes have begun or continued, ms. */
+int64_t publisher_open_for(
+	const struct config *config, const struct change_record *records, size_t count);
 
 #endif

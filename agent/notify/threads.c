@@ -4,6 +4,7 @@
  */
 #include "agent/notify/threads.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,13 +44,17 @@ struct entry {
 };
 
 struct threads {
-	struct entry *first; /* newest first */
+	pthread_mutex_t mutex; /* held by the loop while it changes them, and by others to look */
+	struct entry *first;   /* newest first */
 	size_t count;
 };
 
 struct threads *threads_new(void)
 {
-	return memory_new(1, sizeof(struct threads));
+	struct threads *threads = memory_new(1, sizeof *threads);
+
+	pthread_mutex_init(&threads->mutex, NULL);
+	return threads;
 }
 
 void threads_free(struct threads *threads)
@@ -60,6 +65,7 @@ void threads_free(struct threads *threads)
 		next = entry->next;
 		arena_free(entry->arena);
 	}
+	pthread_mutex_destroy(&threads->mutex);
 	free(threads);
 }
 
@@ -204,7 +210,7 @@ static void forget_oldest(struct threads *threads)
 	threads->count--;
 }
 
-void threads_forget(struct threads *threads, const char *key)
+static void drop_unsent(struct threads *threads, const char *key)
 {
 	struct entry **link = &threads->first, *entry;
 
@@ -216,6 +222,13 @@ void threads_forget(struct threads *threads, const char *key)
 	*link = entry->next;
 	arena_free(entry->arena);
 	threads->count--;
+}
+
+void threads_forget(struct threads *threads, const char *key)
+{
+	pthread_mutex_lock(&threads->mutex);
+	drop_unsent(threads, key);
+	pthread_mutex_unlock(&threads->mutex);
 }
 
 /* Copies only what messages need to refer to the change by its range. */
@@ -265,12 +278,10 @@ static void close_early(struct threads *threads, const struct entry *event)
 			marks_remove(&entry->marks, &event->marks);
 }
 
-void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval)
+static void add(struct threads *threads, const struct delivery *delivery, int64_t interval)
 {
 	struct entry *entry = find(threads, delivery->thread);
 
-	if (delivery->record_count == 0)
-		return;
 	if (!entry)
 		entry = find(threads, delivery->key);
 	if (!entry)
@@ -287,7 +298,16 @@ void threads_add(struct threads *threads, const struct delivery *delivery, int64
 		close_early(threads, entry);
 }
 
-size_t threads_early(const struct threads *threads, const char *receiver, const char *destination,
+void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval)
+{
+	if (delivery->record_count == 0)
+		return;
+	pthread_mutex_lock(&threads->mutex);
+	add(threads, delivery, interval);
+	pthread_mutex_unlock(&threads->mutex);
+}
+
+size_t threads_early(struct threads *threads, const char *receiver, const char *destination,
 	const struct change_record *const *records, size_t count)
 {
 	struct marks event = {0};
@@ -295,51 +315,71 @@ size_t threads_early(const struct threads *threads, const char *receiver, const 
 
 	for (size_t i = 0; i < count; i++)
 		marks_add(&event, NULL, records[i]);
+	pthread_mutex_lock(&threads->mutex);
 	for (const struct entry *entry = threads->first; entry; entry = entry->next)
 		if (entry->environment == 0 && is_at(entry, receiver, destination))
 			early += count_early(&entry->marks, &event);
+	pthread_mutex_unlock(&threads->mutex);
 	return early;
 }
 
-const struct thread *threads_find(const struct threads *threads, const char *receiver,
-	const char *destination, const struct change_record *const *records, size_t count,
-	int64_t interval, int64_t now)
+static const struct entry *find_open(const struct threads *threads, const char *receiver,
+	const char *destination, const struct marks *marks, int64_t environment, int64_t interval,
+	int64_t now)
 {
 	const struct entry *best = NULL;
-	int64_t environment = count > 0 ? records[0]->environment_event : 0;
-	struct marks marks = {0};
 
-	for (size_t i = 0; i < count; i++)
-		marks_add(&marks, NULL, records[i]);
 	for (const struct entry *entry = threads->first; entry; entry = entry->next) {
 		int64_t open = entry->interval > interval ? entry->interval : interval;
 
 		if (!is_at(entry, receiver, destination) || entry->environment != environment)
 			continue;
 		if (environment == 0 &&
-			(now - entry->updated > open || !marks_meet(&entry->marks, &marks)))
+			(now - entry->updated > open || !marks_meet(&entry->marks, marks)))
 			continue;
 		if (!best || entry->updated > best->updated)
 			best = entry;
 	}
-	return best ? &best->thread : NULL;
+	return best;
 }
 
-const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
+bool threads_find(struct threads *threads, struct arena *arena, const char *receiver,
+	const char *destination, const struct change_record *const *records, size_t count,
+	int64_t interval, int64_t now, struct thread *out)
+{
+	int64_t environment = count > 0 ? records[0]->environment_event : 0;
+	const struct entry *found;
+	struct marks marks = {0};
+
+	for (size_t i = 0; i < count; i++)
+		marks_add(&marks, NULL, records[i]);
+	pthread_mutex_lock(&threads->mutex);
+	found = find_open(threads, receiver, destination, &marks, environment, interval, now);
+	if (found)
+		*out = (struct thread){arena_strdup(arena, found->thread.key),
+			announce_copy(arena, &found->thread.first)};
+	pthread_mutex_unlock(&threads->mutex);
+	return found != NULL;
+}
+
+const char *threads_of_environment(const struct threads *threads, const char *receiver,
 	const char *destination, int64_t environment)
 {
 	for (const struct entry *entry = threads->first; entry; entry = entry->next)
 		if (entry->environment == environment && is_at(entry, receiver, destination))
-			return &entry->thread;
+			return entry->thread.key;
 	return NULL;
 }
 
 void threads_sent(struct threads *threads, const char *key, const char *receipt)
 {
-	struct entry *entry = find(threads, key);
+	struct entry *entry;
 
+	pthread_mutex_lock(&threads->mutex);
+	entry = find(threads, key);
 	if (entry && receipt && !entry->receipt)
 		entry->receipt = arena_strdup(entry->arena, receipt);
+	pthread_mutex_unlock(&threads->mutex);
 }
 
 const char *threads_receipt(const struct threads *threads, const char *key)
@@ -347,4 +387,14 @@ const char *threads_receipt(const struct threads *threads, const char *key)
 	const struct entry *entry = find(threads, key);
 
 	return entry ? entry->receipt : NULL;
+}
+
+bool threads_has_receipt(struct threads *threads, const char *key)
+{
+	bool has;
+
+	pthread_mutex_lock(&threads->mutex);
+	has = threads_receipt(threads, key) != NULL;
+	pthread_mutex_unlock(&threads->mutex);
+	return has;
 }

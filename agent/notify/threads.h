@@ -8,7 +8,8 @@
  * no others do. A message that reported one of
  * its changes early, on its own, is no parent of later changes.
  *
- * No I/O and no clock. The number of threads is bounded; the oldest is dropped first.
+ * No I/O and no clock. The number of threads is bounded; the oldest is dropped first. They are
+ * changed on the loop's thread; a worker may look at them meanwhile.
  */
 #ifndef AGENT_NOTIFY_THREADS_H
 #define AGENT_NOTIFY_THREADS_H
@@ -34,21 +35,21 @@ void threads_free(struct threads *threads);
 void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval);
 
 /*
- * The thread of this receiver and destination that the records belong to, if it is still open by
- * its own interval or by `interval`, whichever is longer; the latest of several, NULL if there is
- * none. Valid until the next call of another function.
+ * Finds the thread of this receiver and destination that the records belong to, if it is still open
+ * by its own interval or by `interval`, whichever is longer; the latest of several. Copies it to
+ * the arena. For any thread.
  */
-const struct thread *threads_find(const struct threads *threads, const char *receiver,
+bool threads_find(struct threads *threads, struct arena *arena, const char *receiver,
 	const char *destination, const struct change_record *const *records, size_t count,
-	int64_t interval, int64_t now);
+	int64_t interval, int64_t now, struct thread *out);
 
 /* How many changes near those of an event, in its environment, were reported at the destination
- * before the event was. */
-size_t threads_early(const struct threads *threads, const char *receiver, const char *destination,
+ * before the event was. For any thread. */
+size_t threads_early(struct threads *threads, const char *receiver, const char *destination,
 	const struct change_record *const *records, size_t count);
 
-/* The thread of that environment event, or NULL; as above. */
-const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
+/* The key of the thread of that environment event, or NULL; valid until the next threads_add. */
+const char *threads_of_environment(const struct threads *threads, const char *receiver,
 	const char *destination, int64_t environment);
 
 /* Sets the receipt of the thread with that key. */
@@ -61,5 +62,8 @@ void threads_forget(struct threads *threads, const char *key);
  * threads_add.
  */
 const char *threads_receipt(const struct threads *threads, const char *key);
+
+/* Whether there is a receipt. For any thread. */
+bool threads_has_receipt(struct threads *threads, const char *key);
 
 #endif

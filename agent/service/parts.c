@@ -29,11 +29,13 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 {
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(parts->delivery_manager, &restored->deliveries.items[i]);
-	if (restored->records.count + restored->deliveries.count > 0)
-		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->records.count),
+	if (restored->counts.due.changes + (int64_t)restored->deliveries.count > 0)
+		log_event(LEVEL_INFO, "taken up again",
+			LOG_INT("changes", restored->counts.due.changes),
 			LOG_INT("messages", restored->deliveries.count));
 	scheduler_start(parts->scheduler, restored);
 	dispatcher_restore(parts->dispatcher, restored);
+	store_call_free(&restored->call);
 }
 
 bool agent_stop(struct agent_parts *parts)

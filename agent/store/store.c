@@ -115,7 +115,7 @@ CALL(known, STORE_KNOWN)
 CALL(checkpoints, STORE_CHECKPOINTS)
 CALL(record, STORE_RECORD)
 CALL(queue, STORE_QUEUE)
-CALL(recovered, STORE_RECOVERED)
+CALL(pending, STORE_PENDING)
 CALL(settle, STORE_SETTLE)
 CALL(attempt, STORE_ATTEMPT)
 CALL(reopen, STORE_REOPEN)
@@ -145,7 +145,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_RESTORE:
 	case STORE_KNOWN:
 	case STORE_CHECKPOINTS:
-	case STORE_RECOVERED:
+	case STORE_PENDING:
 	case STORE_LIST: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:

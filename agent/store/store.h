@@ -9,7 +9,7 @@
  * deliveries are queued, and in the same transaction it becomes NOTIFY_QUEUED once all its
  * receivers have theirs; the deliveries are sent. After a crash the next process continues from
  * there. The start of an attempt is recorded, too, so that the next process knows which messages
- * may have arrived.
+ * may have arrived. Recoveries and retractions are announced in the same way.
  */
 #ifndef AGENT_STORE_STORE_H
 #define AGENT_STORE_STORE_H
@@ -101,7 +101,6 @@ struct change_record {
 	int64_t runs;               /* runs in which it was seen */
 	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
-	size_t told_stored;  /* how many of them are stored */
 	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
 	bool held;           /* ... a filter holds it, ... */
 	bool covered;   /* ... or suppresses it, as another message covers it; of a silent one: the
@@ -222,10 +221,28 @@ struct health_rows {
 	size_t vanished_count;
 };
 
+/* A sent message that announced a change which no longer holds as it was announced. */
+struct retraction {
+	struct delivery message; /* with that one record */
+	bool corrected;          /* its suspects are others; false: it was withdrawn */
+};
+
+struct retraction_rows {
+	struct retraction *items;
+	size_t count;
+};
+
+/* Numbers of what is still to be announced. */
+struct store_due {
+	int64_t changes;     /* in NOTIFY_PENDING */
+	int64_t recoveries;  /* in NOTIFY_RECOVERY */
+	int64_t retractions; /* of one message each */
+};
+
 /* Numbers of changes. */
 struct store_counts {
 	int64_t states[CHANGE_STATES]; /* by state */
-	int64_t recoveries;            /* in NOTIFY_RECOVERY */
+	struct store_due due;
 };
 
 enum store_kind {
@@ -234,7 +251,7 @@ enum store_kind {
 	STORE_CHECKPOINTS,
 	STORE_RECORD,
 	STORE_QUEUE,
-	STORE_RECOVERED,
+	STORE_PENDING,
 	STORE_SETTLE,
 	STORE_ATTEMPT,
 	STORE_REOPEN,
@@ -245,7 +262,7 @@ enum store_kind {
 };
 
 enum {
-	STORE_RETRACTIONS = 300, /* at most, about, per call */
+	STORE_RETRACTIONS = 300, /* per call */
 	STORE_RECOVERIES = 100,
 	STORE_ATTRIBUTES_MAX = 20, /* per change */
 };
@@ -273,7 +290,6 @@ struct store_restore {
 	void (*reply)(struct store_restore *restored);
 	int64_t since; /* ms; 0: nothing is recent */
 
-	struct record_rows records;      /* out: the pending ones */
 	struct delivery_rows deliveries; /* out: queued ones, without payloads; the last 1,000 of
 					    them with their records */
 	struct delivery_rows recent;     /* out: the last 1,000 deliveries about changes that were
@@ -311,7 +327,8 @@ struct store_checkpoints *store_checkpoints_new(
  * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
  * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
  * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
- * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it.
+ * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
+ * withdraws or corrects is to be retracted in the threads of the sent messages about it.
  */
 struct store_record {
 	struct store_call call;
@@ -322,10 +339,7 @@ struct store_record {
 	size_t update_count;
 	struct checkpoint_rows checkpoints; /* added or replaced */
 
-	struct delivery_rows retractions; /* out: for each change that this withdraws or corrects,
-					     the sent messages about it that have a receipt, each
-					     with that one record */
-	struct store_counts counts;       /* out */
+	struct store_counts counts; /* out */
 };
 struct store_record *store_record_new(void (*reply)(struct store_record *recorded), void *context);
 
@@ -339,6 +353,7 @@ struct store_queue {
 	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
 					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
+	struct retraction_rows retracted; /* these are done with */
 	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
 				      moments, added or replaced by name; vanished series, added or
 				      replaced by test and series, deleted if they are back */
@@ -346,23 +361,25 @@ struct store_queue {
 	const struct store_member *members;
 	size_t member_count;
 
-	int64_t recoveries; /* out: changes in NOTIFY_RECOVERY */
+	struct store_due due; /* out */
 };
 struct store_queue *store_queue_new(void (*reply)(struct store_queue *queued), void *context);
 
-/* The recoveries that are to be announced. */
-struct store_recovered {
+/* What is to be announced, until a store_queue settles it. */
+struct store_pending {
 	struct store_call call;
-	void (*reply)(struct store_recovered *found);
+	void (*reply)(struct store_pending *pending);
 
-	struct record_rows records;           /* out: at most STORE_RECOVERIES */
-	struct delivery_rows messages;        /* out: for each of the records its recipients and
-						 messages, each with that one record, without a key
-						 if the message was pruned */
-	struct environment_rows environments; /* out: all */
+	struct record_rows records;         /* out: all of NOTIFY_PENDING, by id */
+	struct record_rows recoveries;      /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
+	struct delivery_rows messages;      /* out: for each of the recoveries its recipients and
+					       messages, each with that one record, without a key
+					       if the message was pruned */
+	struct retraction_rows retractions; /* out: at most STORE_RETRACTIONS */
+	struct environment_rows environments; /* out: all, if there are recoveries */
 };
-struct store_recovered *store_recovered_new(
-	void (*reply)(struct store_recovered *found), void *context);
+struct store_pending *store_pending_new(
+	void (*reply)(struct store_pending *pending), void *context);
 
 /* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
 struct store_settle {
@@ -370,9 +387,7 @@ struct store_settle {
 	void (*reply)(struct store_settle *settled);
 	struct delivery delivery;
 
-	struct delivery_rows retractions; /* out: the delivery, if it was sent and has a receipt,
-					     once for each of its changes that was withdrawn in the
-					     meantime, with that one record */
+	bool retracts; /* out: it was sent, and some of its changes were withdrawn meanwhile */
 };
 struct store_settle *store_settle_new(void (*reply)(struct store_settle *settled), void *context);
 
@@ -394,8 +409,6 @@ struct store_reopen {
 	struct store_call call;
 	void (*reply)(struct store_reopen *reopened);
 	struct delivery_rows deliveries;
-
-	struct record_rows records; /* out: the changes */
 };
 struct store_reopen *store_reopen_new(void (*reply)(struct store_reopen *reopened), void *context);
 

@@ -252,6 +252,15 @@ static inline struct store_restore *restore(struct fixture *fixture)
 	return restored;
 }
 
+static inline struct store_pending *pending(struct fixture *fixture)
+{
+	struct store_pending *call = store_pending_new(NULL, NULL);
+
+	ask(fixture, &call->call);
+	assert_false(call->call.failed);
+	return call;
+}
+
 static inline struct store_known *known(struct fixture *fixture, const char *test)
 {
 	struct store_known *request = store_known_new(NULL, NULL);

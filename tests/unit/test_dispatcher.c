@@ -175,18 +175,31 @@ static struct store_record *record_as(struct fixture *f, struct change_record re
 	return request;
 }
 
+static struct change_record change_at(const char *metric, int64_t time)
+{
+	return (struct change_record){.item = {.test = "db.read",
+					      .metric = metric,
+					      .time = time,
+					      .change = {LEVELS(1, 2)}},
+		.series = metric,
+		.branch = "",
+		.sign = 1,
+		.state = CHANGE_CONFIRMED,
+		.news = NOTIFY_PENDING,
+		.first_seen = clock_at_rest()};
+}
+
 static struct store_record *record_at(struct fixture *f, const char *metric, int64_t time)
 {
-	return record_as(f, (struct change_record){.item = {.test = "db.read",
-							   .metric = metric,
-							   .time = time,
-							   .change = {LEVELS(1, 2)}},
-				    .series = metric,
-				    .branch = "",
-				    .sign = 1,
-				    .state = CHANGE_CONFIRMED,
-				    .news = NOTIFY_PENDING,
-				    .first_seen = clock_at_rest()});
+	return record_as(f, change_at(metric, time));
+}
+
+static struct store_record *record_spaced(struct fixture *f, const char *metric, int64_t spacing)
+{
+	struct change_record record = change_at(metric, FIRST);
+
+	record.spacing = spacing;
+	return record_as(f, record);
 }
 
 static struct store_record *record_one(struct fixture *f, const char *metric)
@@ -203,6 +216,19 @@ static struct store_record *update_one(struct fixture *f, struct change_record_u
 	request->update_count = 1;
 	ask(f, &request->call);
 	return request;
+}
+
+static void add(struct fixture *f, struct store_record *recorded)
+{
+	dispatcher_note(f->dispatcher, recorded);
+	store_call_free(&recorded->call);
+}
+
+/* Takes over the answer. */
+static void restore_from(struct fixture *f, struct store_restore *restored)
+{
+	dispatcher_restore(f->dispatcher, restored);
+	store_call_free(&restored->call);
 }
 
 static void flush(struct fixture *f)
@@ -226,7 +252,7 @@ static void test_all_are_told(void **state)
 {
 	struct fixture *f = *state;
 
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	flush(f);
 	assert_told(f, 1, 1, 0);
 	flush(f);
@@ -241,9 +267,9 @@ static void test_withdrawn_before_it_was_told(void **state)
 	struct change_record_update update = {
 		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
-	dispatcher_add(f->dispatcher, first);
-	dispatcher_add(f->dispatcher, second);
-	dispatcher_add(f->dispatcher, update_one(f, update));
+	add(f, first);
+	add(f, second);
+	add(f, update_one(f, update));
 	flush(f);
 	assert_told(f, 1, 1, 0);
 	assert_int_equal(state_count(f->state, "announced"), 2);
@@ -268,8 +294,8 @@ static void test_told_as_it_is_by_now(void **state)
 				       .time = FIRST,
 				       .state = CHANGE_CONFIRMED,
 				       .item = &item});
-	dispatcher_add(f->dispatcher, first);
-	dispatcher_add(f->dispatcher, update);
+	add(f, first);
+	add(f, update);
 	item = (struct announcement){0};
 	flush(f);
 	assert_told(f, 1, 1, 0);
@@ -279,8 +305,8 @@ static void test_told_as_it_is_by_now(void **state)
 		2);
 }
 
-/* Withdrawn between the message's making and its sending, so that the announcer does not know:
- * nothing is sent, and should it return, it is news. */
+/* Withdrawn between the reading of what is pending and the queueing of its message: nothing is
+ * sent, and should it return, it is news. */
 static void test_withdrawn_while_its_message_waits(void **state)
 {
 	struct fixture *f = *state;
@@ -288,13 +314,13 @@ static void test_withdrawn_while_its_message_waits(void **state)
 	struct change_record_update update = {
 		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
-	dispatcher_add(f->dispatcher, first);
+	add(f, first);
+	dispatcher_flush(f->dispatcher);
 	store_call_free(&update_one(f, update)->call);
-	flush(f);
 	assert_told(f, 0, 0, 0);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	assert_int_equal(state_count(f->state, "changes WHERE state = 3 AND news = 3"), 1);
-	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	add(f, record_one(f, "p50"));
 	flush(f);
 	assert_int_equal(state_count(f->state, "deliveries WHERE thread IS NOT NULL"), 0);
 }
@@ -307,14 +333,67 @@ static void test_told_after_it_was_withdrawn(void **state)
 	struct change_record_update update = {
 		.id = first->records.items[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
 
-	dispatcher_add(f->dispatcher, first);
-	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	add(f, first);
+	add(f, record_one(f, "p50"));
+	dispatcher_flush(f->dispatcher);
 	store_call_free(&update_one(f, update)->call);
+	assert_told(f, 1, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload LIKE '%no longer found: p99%'"), 1);
+}
+
+static void withdraw(struct fixture *f, int64_t id)
+{
+	store_call_free(&update_one(f,
+		(struct change_record_update){.id = id, .time = FIRST, .state = CHANGE_WITHDRAWN})
+				 ->call);
+}
+
+/* The program ended when the withdrawal was recorded: the next one retracts it, and once. */
+static void test_retracted_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct store_record *first = record_one(f, "p99");
+	int64_t id = first->records.items[0].item.id;
+
+	add(f, first);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	withdraw(f, id);
+	end(f);
+	begin(f);
+	restore_from(f, restore(f, 0));
 	flush(f);
 	assert_told(f, 1, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
 	assert_int_equal(
 		state_count(f->state, "deliveries WHERE payload LIKE '%no longer found: p99%'"), 1);
+	assert_int_equal(state_count(f->state, "announced WHERE retraction IS NOT NULL"), 0);
+	flush(f);
+	assert_told(f, 1, 2, 0);
+}
+
+/* Found again before anybody was told that it was not: there is nothing to say. */
+static void test_returned_before_it_was_retracted(void **state)
+{
+	struct fixture *f = *state;
+	struct store_record *first = record_one(f, "p99"), *back;
+	int64_t id = first->records.items[0].item.id;
+
+	add(f, first);
+	flush(f);
+	withdraw(f, id);
+	back = update_one(f,
+		(struct change_record_update){.id = id, .time = FIRST, .state = CHANGE_CONFIRMED});
+	assert_int_equal(back->counts.due.retractions, 0);
+	add(f, back);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	withdraw(f, id);
+	flush(f);
+	assert_told(f, 1, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
 }
 
 /* The one that can be told is told at once and once; the other when it can be. */
@@ -325,7 +404,7 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	struct buf text = {0};
 
 	set_channels(f, (struct strings){0});
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	flush(f);
 	assert_told(f, 1, 0, 1);
 	assert_true(f->agent.misconfigured);
@@ -333,7 +412,7 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	assert_non_null(strstr(
 		text.data, "hunter_deliveries_total{receiver=\"slack\",result=\"unwritten\"} 1"));
 	buf_free(&text);
-	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	add(f, record_one(f, "p50"));
 	flush(f);
 	assert_told(f, 2, 0, 2);
 	set_channels(f, channels);
@@ -349,14 +428,14 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	struct store_restore *restored;
 
 	set_channels(f, (struct strings){0});
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	flush(f);
 	assert_told(f, 1, 0, 1);
 	end(f);
 	begin(f);
 	restored = restore(f, 0);
-	assert_int_equal(restored->records.count, 1);
-	dispatcher_restore(f->dispatcher, restored);
+	assert_int_equal(restored->counts.due.changes, 1);
+	restore_from(f, restored);
 	flush(f);
 	assert_told(f, 1, 1, 0);
 }
@@ -399,9 +478,9 @@ static void test_siblings_of_what_still_waits(void **state)
 	struct fixture *f = *state;
 	struct store_restore *restored;
 
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	flush(f);
-	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	add(f, record_one(f, "p50"));
 	flush(f);
 	assert_int_equal(atomic_load(&f->replies), 1);
 	end(f);
@@ -411,8 +490,8 @@ static void test_siblings_of_what_still_waits(void **state)
 	assert_int_equal(restored->deliveries.count, 4);
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
-	dispatcher_restore(f->dispatcher, restored);
-	dispatcher_add(f->dispatcher, record_one(f, "p75"));
+	restore_from(f, restored);
+	add(f, record_one(f, "p75"));
 	flush(f);
 	assert_int_equal(
 		state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 2"), 3);
@@ -425,26 +504,26 @@ static void test_later_siblings_go_into_the_thread(void **state)
 {
 	struct fixture *f = *state;
 
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	flush(f);
 	assert_int_equal(atomic_load(&f->replies), 0);
-	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	add(f, record_one(f, "p50"));
 	flush(f);
 	assert_told(f, 2, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
-	dispatcher_add(f->dispatcher, record_at(f, "p50", FIRST + 86400000));
+	add(f, record_at(f, "p50", FIRST + 86400000));
 	flush(f);
 	assert_int_equal(atomic_load(&f->replies), 1);
 	end(f);
 	begin(f);
-	dispatcher_restore(f->dispatcher, restore(f, 1));
-	dispatcher_add(f->dispatcher, record_one(f, "p75"));
+	restore_from(f, restore(f, 1));
+	add(f, record_one(f, "p75"));
 	flush(f);
 	assert_told(f, 4, 4, 0);
 	assert_int_equal(atomic_load(&f->replies), 2);
 	assert_int_equal(state_count(f->state, "deliveries WHERE thread IS NOT NULL"), 4);
 	f->agent.now = an_hour_later;
-	dispatcher_add(f->dispatcher, record_one(f, "p90"));
+	add(f, record_one(f, "p90"));
 	flush(f);
 	assert_told(f, 5, 5, 0);
 	assert_int_equal(atomic_load(&f->replies), 2);
@@ -454,15 +533,11 @@ static void test_later_siblings_go_into_the_thread(void **state)
 static void test_siblings_within_three_steps(void **state)
 {
 	struct fixture *f = *state;
-	struct store_record *request = record_one(f, "p99");
 
-	request->records.items[0].spacing = 1800000;
-	dispatcher_add(f->dispatcher, request);
+	add(f, record_spaced(f, "p99", 1800000));
 	flush(f);
 	f->agent.now = an_hour_later;
-	request = record_one(f, "p50");
-	request->records.items[0].spacing = 1800000;
-	dispatcher_add(f->dispatcher, request);
+	add(f, record_spaced(f, "p50", 1800000));
 	flush(f);
 	assert_int_equal(atomic_load(&f->replies), 1);
 }
@@ -475,7 +550,7 @@ static void test_a_receiver_that_is_gone(void **state)
 	struct store_restore *restored;
 
 	f->agent.stopping = true; /* nothing leaves */
-	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	add(f, record_one(f, "p99"));
 	f->agent.stopping = false;
 	dispatcher_flush(f->dispatcher);
 	f->agent.stopping = true;
@@ -489,7 +564,7 @@ static void test_a_receiver_that_is_gone(void **state)
 	restored = restore(f, 0);
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
-	dispatcher_restore(f->dispatcher, restored);
+	restore_from(f, restored);
 	assert_true(engine_run(f->agent.engine));
 	flush(f);
 	assert_int_equal(
@@ -559,7 +634,7 @@ static void add_on_runner(struct fixture *f, size_t number, int64_t time)
 		.news = NOTIFY_PENDING,
 		.first_seen = clock_at_rest()};
 
-	dispatcher_add(f->dispatcher, record_as(f, record));
+	add(f, record_as(f, record));
 }
 
 /* What hit a runner is told again when it has grown by a lot: also if the state could not be
@@ -606,15 +681,15 @@ static void test_old_events_are_forgotten(void **state)
 	for (size_t i = 0; i < FIRST_HIT; i++)
 		add_on_runner(f, i, FIRST);
 	flush(f);
-	assert_int_equal(state_count(f->state, "environments WHERE id = 8"), 1);
+	assert_int_equal(state_count(f->state, "environments WHERE id = 1"), 1);
 	f->agent.now = an_hour_later;
 	add_on_runner(f, FIRST_HIT, FIRST);
 	flush(f);
-	assert_non_null(environments_event(environments, FIRST_HIT));
+	assert_non_null(environments_event(environments, 1));
 	f->agent.now = a_season_later;
 	add_on_runner(f, FIRST_HIT, a_season_later());
 	flush(f);
-	assert_null(environments_event(environments, FIRST_HIT));
+	assert_null(environments_event(environments, 1));
 	assert_int_equal(state_count(f->state, "environments"), 1);
 }
 
@@ -628,6 +703,8 @@ int main(void)
 		CASE(test_told_as_it_is_by_now),
 		CASE(test_withdrawn_while_its_message_waits),
 		CASE(test_told_after_it_was_withdrawn),
+		CASE(test_retracted_after_a_restart),
+		CASE(test_returned_before_it_was_retracted),
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),

@@ -20,16 +20,22 @@
 static void test_pending_survives_reopen(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_restore *request;
+	struct store_restore *restored;
+	struct store_pending *request;
 	const struct change_record *record;
 	int64_t id;
 
 	open_fixture(fixture);
 	id = record_one(fixture, &example);
 	reopen(fixture);
-	request = restore(fixture);
+	restored = restore(fixture);
+	assert_int_equal(restored->deliveries.count, 0);
+	assert_int_equal(restored->counts.due.changes, 1);
+	assert_int_equal(restored->counts.states[CHANGE_CONFIRMED], 1);
+	assert_int_equal(restored->counts.states[CHANGE_WITHDRAWN], 0);
+	store_call_free(&restored->call);
+	request = pending(fixture);
 	assert_int_equal(request->records.count, 1);
-	assert_int_equal(request->deliveries.count, 0);
 	record = &request->records.items[0];
 	assert_int_equal(record->item.id, id);
 	assert_string_equal(record->item.test, "db.read");
@@ -65,8 +71,6 @@ static void test_pending_survives_reopen(void **state)
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);
 	assert_int_equal(record->spacing, 60000);
-	assert_int_equal(request->counts.states[CHANGE_CONFIRMED], 1);
-	assert_int_equal(request->counts.states[CHANGE_WITHDRAWN], 0);
 	store_call_free(&request->call);
 }
 
@@ -80,7 +84,7 @@ static struct store_attempt *begin_attempt(struct fixture *fixture, int64_t deli
 	return request;
 }
 
-static struct store_reopen *give_up(struct fixture *fixture, const int64_t *ids, size_t count)
+static void give_up(struct fixture *fixture, const int64_t *ids, size_t count)
 {
 	struct store_reopen *request = store_reopen_new(NULL, NULL);
 	struct delivery *deliveries = arena_array(request->call.arena, count, sizeof *deliveries);
@@ -88,9 +92,7 @@ static struct store_reopen *give_up(struct fixture *fixture, const int64_t *ids,
 	for (size_t i = 0; i < count; i++)
 		deliveries[i] = (struct delivery){.id = ids[i], .problem = "gone", .now = 7};
 	request->deliveries = (struct delivery_rows){deliveries, count};
-	ask(fixture, &request->call);
-	assert_false(request->call.failed);
-	return request;
+	done(fixture, &request->call);
 }
 
 static void test_queue_tells_and_keeps_the_message(void **state)
@@ -104,7 +106,7 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	attempt = queue_one(fixture, record_one(fixture, &example));
 	reopen(fixture);
 	restored = restore(fixture);
-	assert_int_equal(restored->records.count, 0);
+	assert_int_equal(restored->counts.due.changes, 0);
 	assert_int_equal(restored->deliveries.count, 1);
 	assert_int_equal(restored->deliveries.items[0].id, attempt);
 	assert_string_equal(restored->deliveries.items[0].key, "k1");
@@ -203,7 +205,7 @@ static void withdraw(struct fixture *fixture, int64_t id)
 	request->update_count = 1;
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->retractions.count, 0);
+	assert_int_equal(request->counts.due.retractions, 0);
 	store_call_free(&request->call);
 }
 
@@ -246,6 +248,8 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	struct fixture *fixture = *state;
 	struct store_attempt *begun;
 	struct store_settle *settling;
+	struct store_queue *queuing;
+	struct store_pending *due;
 	int64_t change, attempt;
 
 	open_fixture(fixture);
@@ -260,11 +264,25 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	settling->delivery = (struct delivery){
 		.id = attempt, .state = DELIVERY_SENT, .key = "k1", .receipt = "15.2", .now = 9};
 	ask(fixture, &settling->call);
-	assert_int_equal(settling->retractions.count, 1);
-	assert_string_equal(settling->retractions.items[0].key, "k1");
-	assert_int_equal(settling->retractions.items[0].record_count, 1);
-	assert_int_equal(settling->retractions.items[0].records[0].item.id, change);
+	assert_true(settling->retracts);
 	store_call_free(&settling->call);
+	reopen(fixture);
+	due = pending(fixture);
+	assert_int_equal(due->retractions.count, 1);
+	assert_false(due->retractions.items[0].corrected);
+	assert_string_equal(due->retractions.items[0].message.key, "k1");
+	assert_string_equal(due->retractions.items[0].message.receipt, "15.2");
+	assert_int_equal(due->retractions.items[0].message.record_count, 1);
+	assert_int_equal(due->retractions.items[0].message.records[0].item.id, change);
+	queuing = store_queue_new(NULL, NULL);
+	queuing->retracted = due->retractions;
+	ask(fixture, &queuing->call);
+	assert_int_equal(queuing->due.retractions, 0);
+	store_call_free(&queuing->call);
+	store_call_free(&due->call);
+	due = pending(fixture);
+	assert_int_equal(due->retractions.count, 0);
+	store_call_free(&due->call);
 }
 
 /* A message that is queued or sent is not queued again: its key says that it is the same. One that
@@ -300,7 +318,7 @@ static void test_what_the_tables_refuse(void **state)
 {
 	static const char *const refused[] = {"UPDATE changes SET state = 6",
 		"UPDATE changes SET news = -1", "UPDATE changes SET spacing = -1",
-		"UPDATE deliveries SET state = 0", "INSERT INTO announced VALUES (9, 1)",
+		"UPDATE deliveries SET state = 0", "INSERT INTO announced (change, delivery) VALUES (9, 1)",
 		"DELETE FROM changes", "DELETE FROM deliveries",
 		"UPDATE changes SET environment_event = 1", "UPDATE history SET event = 8", AGAIN};
 	struct fixture *fixture = *state;
@@ -322,7 +340,7 @@ static void test_what_the_tables_refuse(void **state)
 static void test_what_nobody_can_deliver_is_told_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_reopen *reopened;
+	struct store_pending *due;
 	struct store_restore *restored;
 	int64_t ids[3], deliveries[2];
 
@@ -333,31 +351,27 @@ static void test_what_nobody_can_deliver_is_told_again(void **state)
 	deliveries[0] = queue_for(fixture, ids[0], "slack", true);
 	deliveries[1] = queue_for(fixture, ids[0], "slack", true);
 	queue_for(fixture, ids[1], "stdout", true);
-	reopened = give_up(fixture, deliveries, 2);
-	assert_int_equal(reopened->records.count, 1);
-	assert_int_equal(reopened->records.items[0].item.id, ids[0]);
-	assert_int_equal(reopened->records.items[0].news, NOTIFY_PENDING);
-	assert_string_equal(reopened->records.items[0].series, example.series);
-	assert_int_equal(reopened->records.items[0].told.count, 1);
-	assert_string_equal(reopened->records.items[0].told.items[0], "stdout");
-	assert_int_equal(reopened->records.items[0].told_stored, 1);
-	store_call_free(&reopened->call);
+	give_up(fixture, deliveries, 2);
 	reopen(fixture);
 	restored = restore(fixture);
 	assert_int_equal(restored->deliveries.count, 2);
-	assert_int_equal(restored->records.count, 2);
-	assert_int_equal(restored->records.items[0].item.id, ids[0]);
-	assert_int_equal(restored->records.items[0].told.count, 1);
-	assert_string_equal(restored->records.items[0].told.items[0], "stdout");
-	assert_int_equal(restored->records.items[1].item.id, ids[2]);
 	store_call_free(&restored->call);
+	due = pending(fixture);
+	assert_int_equal(due->records.count, 2);
+	assert_int_equal(due->records.items[0].item.id, ids[0]);
+	assert_int_equal(due->records.items[0].news, NOTIFY_PENDING);
+	assert_string_equal(due->records.items[0].series, example.series);
+	assert_int_equal(due->records.items[0].told.count, 1);
+	assert_string_equal(due->records.items[0].told.items[0], "stdout");
+	assert_int_equal(due->records.items[1].item.id, ids[2]);
+	store_call_free(&due->call);
 }
 
 /* A change that not all receivers have in the outbox is still pending, and who has it is known. */
 static void test_half_told_is_pending(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_restore *request;
+	struct store_pending *request;
 	int64_t ids[3];
 
 	open_fixture(fixture);
@@ -367,13 +381,11 @@ static void test_half_told_is_pending(void **state)
 	queue_for(fixture, ids[1], "mail", false);
 	queue_for(fixture, ids[2], "stdout", true);
 	reopen(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->deliveries.count, 3);
+	request = pending(fixture);
 	assert_int_equal(request->records.count, 2);
 	assert_int_equal(request->records.items[0].told.count, 0);
 	assert_int_equal(request->records.items[1].item.id, ids[1]);
 	assert_int_equal(request->records.items[1].told.count, 2);
-	assert_int_equal(request->records.items[1].told_stored, 2);
 	assert_string_equal(request->records.items[1].told.items[0], "mail");
 	assert_string_equal(request->records.items[1].told.items[1], "stdout");
 	store_call_free(&request->call);
@@ -472,14 +484,14 @@ static void test_numbers_that_are_none(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record record = example;
-	struct store_restore *request;
+	struct store_pending *request;
 
 	record.item.change.pvalue = (double)NAN;
 	record.item.change.mean_after = HUGE_VAL;
 	record.item.change.size = record.item.slope = (double)NAN;
 	open_fixture(fixture);
 	record_one(fixture, &record);
-	request = restore(fixture);
+	request = pending(fixture);
 	assert_true(isnan(request->records.items[0].item.change.pvalue));
 	assert_true(isinf(request->records.items[0].item.change.mean_after));
 	assert_true(isnan(request->records.items[0].item.change.size));
@@ -495,7 +507,7 @@ static void test_bad_request_fails_alone(void **state)
 	struct fixture *fixture = *state;
 	struct change_record good = example, bad = example;
 	struct store_record *requests[3];
-	struct store_restore *request;
+	struct store_pending *request;
 
 	bad.series = NULL;
 	open_fixture(fixture);
@@ -516,7 +528,7 @@ static void test_bad_request_fails_alone(void **state)
 	assert_false(requests[2]->call.failed);
 	for (int i = 0; i < 3; i++)
 		store_call_free(&requests[i]->call);
-	request = restore(fixture);
+	request = pending(fixture);
 	assert_int_equal(request->records.count, 2);
 	store_call_free(&request->call);
 }
@@ -1012,7 +1024,7 @@ static void test_full_disk_fails_and_recovers(void **state)
 static void test_kill_keeps_what_was_answered(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_restore *request;
+	struct store_pending *request;
 	int status;
 	pid_t child = fork();
 
@@ -1026,7 +1038,7 @@ static void test_kill_keeps_what_was_answered(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
 	open_fixture(fixture);
-	request = restore(fixture);
+	request = pending(fixture);
 	assert_int_equal(request->records.count, 10);
 	store_call_free(&request->call);
 }

@@ -133,7 +133,7 @@ static void test_candidate_is_believed(void **state)
 	struct change_record confirmed = example;
 	struct store_known *of_test;
 	struct store_record *recording;
-	struct store_restore *restored;
+	struct store_pending *due;
 	struct store_list *listed;
 
 	confirmed.state = CHANGE_CANDIDATE;
@@ -165,15 +165,15 @@ static void test_candidate_is_believed(void **state)
 	recording->records.count = 1;
 	done(fixture, &recording->call);
 	check_counts(fixture, 1, 0, 0, 0);
-	restored = restore(fixture);
-	assert_int_equal(restored->records.count, 1);
-	assert_int_equal(restored->records.items[0].item.id, confirmed.item.id);
-	assert_int_equal(restored->records.items[0].runs, 3);
-	assert_int_equal(restored->records.items[0].first_seen, example.first_seen);
-	assert_true(restored->records.items[0].item.change.mean_after == 99);
-	assert_int_equal(restored->records.items[0].item.members, 1336);
-	assert_string_equal(restored->records.items[0].item.shared, "96% renderer=gpu");
-	store_call_free(&restored->call);
+	due = pending(fixture);
+	assert_int_equal(due->records.count, 1);
+	assert_int_equal(due->records.items[0].item.id, confirmed.item.id);
+	assert_int_equal(due->records.items[0].runs, 3);
+	assert_int_equal(due->records.items[0].first_seen, example.first_seen);
+	assert_true(due->records.items[0].item.change.mean_after == 99);
+	assert_int_equal(due->records.items[0].item.members, 1336);
+	assert_string_equal(due->records.items[0].item.shared, "96% renderer=gpu");
+	store_call_free(&due->call);
 	listed = list(fixture, (struct change_filter){0});
 	assert_int_equal(listed->records.items[0].event_count, 2);
 	check_event(&listed->records.items[0].events[1], EVENT_CONFIRMED, 40, example.item.time);
@@ -210,7 +210,7 @@ static void test_withdrawn_while_pending(void **state)
 		assert_int_equal(of_test->records.items[i].news, after[i]);
 	store_call_free(&of_test->call);
 	restored = restore(fixture);
-	assert_int_equal(restored->records.count, 0);
+	assert_int_equal(restored->counts.due.changes, 0);
 	store_call_free(&restored->call);
 }
 
@@ -244,19 +244,17 @@ static void recover(struct fixture *fixture, int64_t id, bool silent)
 			.over = {example.item.time + 5000, 1.75}, .silent = silent});
 }
 
-static struct store_recovered *recovered(struct fixture *fixture, size_t count)
+static struct store_pending *recovered(struct fixture *fixture, size_t count)
 {
 	struct store_restore *restored;
-	struct store_recovered *over;
+	struct store_pending *over;
 
 	reopen(fixture);
 	restored = restore(fixture);
-	assert_int_equal(restored->counts.recoveries, count);
+	assert_int_equal(restored->counts.due.recoveries, count);
 	store_call_free(&restored->call);
-	over = store_recovered_new(NULL, NULL);
-	ask(fixture, &over->call);
-	assert_false(over->call.failed);
-	assert_int_equal(over->records.count, count);
+	over = pending(fixture);
+	assert_int_equal(over->recoveries.count, count);
 	return over;
 }
 
@@ -267,7 +265,7 @@ static void test_recovery_is_to_be_told(void **state)
 		NOTIFY_HELD, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_SILENT};
 	struct fixture *fixture = *state;
 	struct store_known *of_test;
-	struct store_recovered *over;
+	struct store_pending *over;
 	struct store_list *listed;
 	int64_t ids[5];
 
@@ -283,7 +281,7 @@ static void test_recovery_is_to_be_told(void **state)
 	over = recovered(fixture, 3);
 	assert_int_equal(over->messages.count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		const struct change_record *record = &over->records.items[i];
+		const struct change_record *record = &over->recoveries.items[i];
 
 		assert_int_equal(record->item.id, ids[i + 1]);
 		assert_int_equal(record->item.over.time, example.item.time + 5000);
@@ -310,7 +308,7 @@ static void test_recovery_of_what_was_told_long_ago(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_prune *pruning;
-	struct store_recovered *over;
+	struct store_pending *over;
 	int64_t ids[5];
 
 	record_kinds(fixture, ids);
@@ -321,7 +319,7 @@ static void test_recovery_of_what_was_told_long_ago(void **state)
 	done(fixture, &pruning->call);
 	recover(fixture, ids[2], false);
 	over = recovered(fixture, 1);
-	assert_int_equal(over->records.items[0].item.id, ids[2]);
+	assert_int_equal(over->recoveries.items[0].item.id, ids[2]);
 	assert_int_equal(over->messages.count, 1);
 	assert_string_equal(over->messages.items[0].key, "");
 	assert_string_equal(over->messages.items[0].receiver, "slack");
@@ -347,7 +345,7 @@ static void test_update_renews_numbers(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announcement item = example.item;
-	struct store_restore *restored;
+	struct store_pending *due;
 	struct store_known *of_test;
 	int64_t id;
 
@@ -360,15 +358,15 @@ static void test_update_renews_numbers(void **state)
 	item.place_commit_after = "b4";
 	update(fixture, (struct change_record_update){id, example.item.time, 50,
 				.state = CHANGE_CONFIRMED, .runs = 7, .item = &item});
-	restored = restore(fixture);
-	assert_true(restored->records.items[0].item.change.pvalue == 0.25);
-	assert_null(restored->records.items[0].item.commit_after);
-	assert_string_equal(restored->records.items[0].item.commit_before, "a1");
-	assert_int_equal(restored->records.items[0].runs, 7);
-	assert_true(restored->records.items[0].item.change.level_after == 4);
-	assert_int_equal(restored->records.items[0].item.place_to, item.place_to);
-	assert_string_equal(restored->records.items[0].item.place_commit_after, "b4");
-	store_call_free(&restored->call);
+	due = pending(fixture);
+	assert_true(due->records.items[0].item.change.pvalue == 0.25);
+	assert_null(due->records.items[0].item.commit_after);
+	assert_string_equal(due->records.items[0].item.commit_before, "a1");
+	assert_int_equal(due->records.items[0].runs, 7);
+	assert_true(due->records.items[0].item.change.level_after == 4);
+	assert_int_equal(due->records.items[0].item.place_to, item.place_to);
+	assert_string_equal(due->records.items[0].item.place_commit_after, "b4");
+	store_call_free(&due->call);
 	of_test = known(fixture, "db.read");
 	assert_int_equal(of_test->records.items[0].item.change.kind, CHANGE_TREND);
 	assert_true(of_test->records.items[0].item.change.level_before == 1.25);
@@ -378,10 +376,10 @@ static void test_update_renews_numbers(void **state)
 	store_call_free(&of_test->call);
 	update(fixture, (struct change_record_update){
 				id, example.item.time, 60, .state = CHANGE_CONFIRMED});
-	restored = restore(fixture);
-	assert_int_equal(restored->records.items[0].runs, 7);
-	assert_true(restored->records.items[0].item.change.pvalue == 0.25);
-	store_call_free(&restored->call);
+	due = pending(fixture);
+	assert_int_equal(due->records.items[0].runs, 7);
+	assert_true(due->records.items[0].item.change.pvalue == 0.25);
+	store_call_free(&due->call);
 }
 
 static void check_list(struct fixture *fixture, struct change_filter filter, const char *expected)
@@ -657,6 +655,7 @@ static void test_messages_about_changes(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_record *request;
+	struct store_pending *due;
 	int64_t ids[4];
 
 	open_fixture(fixture);
@@ -673,9 +672,11 @@ static void test_messages_about_changes(void **state)
 			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->retractions.count, 2);
+	assert_int_equal(request->counts.due.retractions, 2);
+	due = pending(fixture);
+	assert_int_equal(due->retractions.count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct delivery *delivery = &request->retractions.items[i];
+		const struct delivery *delivery = &due->retractions.items[i].message;
 
 		assert_string_equal(delivery->receiver, i == 0 ? "slack" : "other");
 		assert_string_equal(delivery->receipt, "1503435956.000247");
@@ -684,6 +685,7 @@ static void test_messages_about_changes(void **state)
 		assert_string_equal(delivery->records[0].item.metric, example.item.metric);
 	}
 	store_call_free(&request->call);
+	store_call_free(&due->call);
 }
 
 /* What was sent lately is there for those that continue it, with its receipt and its changes. */

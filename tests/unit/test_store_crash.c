@@ -246,15 +246,16 @@ static void check_group(const struct group *group, const struct found *found, si
 static void check_restored(struct fixture *fixture, size_t moment, const char *image)
 {
 	struct store_restore *request = restore(fixture);
+	struct store_pending *due = pending(fixture);
 
 	for (size_t i = 0; i < story.group_count; i++) {
 		const struct group *group = &story.groups[i];
 		enum phase least = phase_at(group, moment, false);
 		size_t news = 0, queued = 0;
 
-		for (size_t j = 0; j < request->records.count; j++)
-			news += request->records.items[j].item.id >= story.ids[group->first] &&
-				request->records.items[j].item.id <
+		for (size_t j = 0; j < due->records.count; j++)
+			news += due->records.items[j].item.id >= story.ids[group->first] &&
+				due->records.items[j].item.id <
 					story.ids[group->first] + (int64_t)group->count;
 		for (size_t j = 0; j < request->deliveries.count; j++)
 			queued += atoi(request->deliveries.items[j].key + strlen("key ")) == (int)i;
@@ -267,6 +268,7 @@ static void check_restored(struct fixture *fixture, size_t moment, const char *i
 		if (least == QUEUED && queued != 1 && phase_at(group, moment, true) == QUEUED)
 			fail_msg("%s: a message is lost", image);
 	}
+	store_call_free(&due->call);
 	store_call_free(&request->call);
 }
 

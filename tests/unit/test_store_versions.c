@@ -178,13 +178,16 @@ static const char content[] =
 static void check_restored(struct fixture *fixture)
 {
 	struct store_restore *request = restore(fixture);
+	struct store_pending *due = pending(fixture);
 
-	assert_int_equal(request->records.count, 1);
-	assert_int_equal(request->records.items[0].item.id, 3);
-	assert_string_equal(request->records.items[0].branch, "dev");
-	assert_int_equal(request->records.items[0].runs, 1);
-	assert_int_equal(request->records.items[0].item.members, 0);
-	assert_null(request->records.items[0].item.shared);
+	assert_int_equal(due->records.count, 1);
+	assert_int_equal(due->records.items[0].item.id, 3);
+	assert_string_equal(due->records.items[0].branch, "dev");
+	assert_int_equal(due->records.items[0].runs, 1);
+	assert_int_equal(due->records.items[0].item.members, 0);
+	assert_null(due->records.items[0].item.shared);
+	assert_int_equal(due->recoveries.count + due->retractions.count, 0);
+	store_call_free(&due->call);
 	assert_int_equal(request->deliveries.count, 1);
 	assert_string_equal(request->deliveries.items[0].key, "k3");
 	assert_null(request->deliveries.items[0].thread);
@@ -594,7 +597,7 @@ static void test_power_failures(void **state)
 static void test_copy_of_an_earlier_version(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_restore *request = store_restore_new(NULL, NULL);
+	struct store_pending *request = store_pending_new(NULL, NULL);
 	struct store_file *copy;
 	struct error error;
 

@@ -62,69 +62,32 @@ static bool write_outcome(struct store_file *file, const struct delivery *delive
 	return bind_finish(&binder, error);
 }
 
+/* Its changes that were withdrawn meanwhile are to be retracted. */
+static bool retract_late(struct store_file *file, struct store_settle *call, struct error *error)
+{
+	if (!run_for(file, STATEMENT_RETRACT_LATE, &call->delivery, false, error))
+		return false;
+	call->retracts = store_file_changed(file) > 0;
+	return true;
+}
+
 bool store_settle(struct store_file *file, struct store_settle *call, struct error *error)
 {
 	const struct delivery *delivery = &call->delivery;
 
-	call->retractions.count = 0;
 	return write_outcome(file, delivery, delivery->state, error) &&
 	       (delivery->state != DELIVERY_SENT ||
 		       (run_for(file, STATEMENT_ARRIVED, delivery, true, error) &&
-			       store_late(file, call, error)));
-}
-
-/* Adds the delivery's queued changes, except withdrawn and recovered ones, to the records and makes
- * them pending again. */
-static bool reopen_changes(struct store_file *file, struct store_reopen *call,
-	const struct delivery *delivery, struct error *error)
-{
-	struct reader reader = {
-		.binder = bind_to(file, STATEMENT_RECENT_RECORDS), .arena = call->call.arena};
-	struct record_rows *out = &call->records;
-	struct binder reopen;
-
-	bind_integer(&reader.binder, delivery->id);
-	while (reader_next(&reader, error)) {
-		struct change_record record = {0};
-
-		read_record(&reader, &record);
-		if (record.news != NOTIFY_QUEUED || record.state == CHANGE_WITHDRAWN ||
-			record.state == CHANGE_RECOVERED)
-			continue;
-		record.news = NOTIFY_PENDING;
-		out->items = rows_grow(call->call.arena, out->items, &out->count, sizeof record);
-		out->items[out->count - 1] = record;
-	}
-	if (reader.failed)
-		return false;
-	reopen = bind_to(file, STATEMENT_REOPEN);
-	bind_integer(&reopen, delivery->id);
-	return bind_finish(&reopen, error);
-}
-
-static bool load_told(struct store_file *file, struct arena *arena, struct change_record *record,
-	struct error *error)
-{
-	struct reader reader = {.binder = bind_to(file, STATEMENT_TOLD_OF), .arena = arena};
-
-	bind_integer(&reader.binder, record->item.id);
-	while (reader_next(&reader, error))
-		record_told(arena, record, read_name(&reader));
-	record->told_stored = record->told.count;
-	return !reader.failed;
+			       retract_late(file, call, error)));
 }
 
 bool store_reopen(struct store_file *file, struct store_reopen *call, struct error *error)
 {
 	const struct delivery_rows *given_up = &call->deliveries;
 
-	call->records.count = 0;
 	for (size_t i = 0; i < given_up->count; i++)
 		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
-			!reopen_changes(file, call, &given_up->items[i], error))
-			return false;
-	for (size_t i = 0; i < call->records.count; i++)
-		if (!load_told(file, call->call.arena, &call->records.items[i], error))
+			!run_for(file, STATEMENT_REOPEN, &given_up->items[i], false, error))
 			return false;
 	return true;
 }

@@ -32,7 +32,7 @@ static bool read_records(struct reader *reader, struct record_rows *out, struct 
 	return !reader->failed;
 }
 
-static bool load_pending(struct store_file *file, struct store_restore *call, struct error *error)
+static bool load_records(struct store_file *file, struct store_pending *call, struct error *error)
 {
 	struct reader reader = open_reader(file, call->call.arena, STATEMENT_PENDING);
 
@@ -40,7 +40,7 @@ static bool load_pending(struct store_file *file, struct store_restore *call, st
 }
 
 /* Merges two results that are both ordered by change. */
-static bool load_told(struct store_file *file, struct store_restore *call, struct error *error)
+static bool load_told(struct store_file *file, struct store_pending *call, struct error *error)
 {
 	struct arena *arena = call->call.arena;
 	struct reader reader = open_reader(file, arena, STATEMENT_TOLD);
@@ -52,10 +52,8 @@ static bool load_told(struct store_file *file, struct store_restore *call, struc
 
 		while (record < end && record->item.id < id)
 			record++;
-		if (record < end && record->item.id == id) {
+		if (record < end && record->item.id == id)
 			record_told(arena, record, read_name(&reader));
-			record->told_stored = record->told.count;
-		}
 	}
 	return !reader.failed;
 }
@@ -149,43 +147,7 @@ static void add_with(struct arena *arena, struct delivery_rows *out,
 	added->record_count = 1;
 }
 
-bool store_messages(struct store_file *file, struct arena *arena, int64_t change,
-	struct delivery_rows *retractions, struct error *error)
-{
-	struct reader reader = open_reader(file, arena, STATEMENT_MESSAGES);
-	struct delivery_rows deliveries;
-	struct record_rows records;
-
-	if (retractions->count >= STORE_RETRACTIONS)
-		return true;
-	bind_integer(&reader.binder, change);
-	if (!read_deliveries(&reader, &deliveries, error) || deliveries.count == 0)
-		return !reader.failed;
-	reader = open_reader(file, arena, STATEMENT_RECORD_OF);
-	bind_integer(&reader.binder, change);
-	if (!read_records(&reader, &records, error))
-		return false;
-	for (size_t i = 0; i < deliveries.count && records.count > 0; i++)
-		add_with(arena, retractions, &deliveries.items[i], &records.items[0]);
-	return true;
-}
-
-bool store_late(struct store_file *file, struct store_settle *call, struct error *error)
-{
-	struct reader reader = open_reader(file, call->call.arena, STATEMENT_WITHDRAWN_OF);
-	struct record_rows records;
-
-	if (!call->delivery.receipt)
-		return true;
-	bind_integer(&reader.binder, call->delivery.id);
-	if (!read_records(&reader, &records, error))
-		return false;
-	for (size_t i = 0; i < records.count && call->retractions.count < STORE_RETRACTIONS; i++)
-		add_with(call->call.arena, &call->retractions, &call->delivery, &records.items[i]);
-	return true;
-}
-
-static bool told_by(struct store_file *file, struct store_recovered *call,
+static bool told_by(struct store_file *file, struct store_pending *call,
 	const struct change_record *record, struct error *error)
 {
 	struct reader reader = open_reader(file, call->call.arena, STATEMENT_TOLD_BY);
@@ -234,27 +196,76 @@ static bool load_environments(struct store_file *file, struct arena *arena,
 	return !reader.failed;
 }
 
-bool store_recovered(struct store_file *file, struct store_recovered *call, struct error *error)
+static bool load_recoveries(
+	struct store_file *file, struct store_pending *call, struct error *error)
 {
 	struct arena *arena = call->call.arena;
 	struct reader reader = open_reader(file, arena, STATEMENT_RECOVERED);
 
 	bind_integer(&reader.binder, STORE_RECOVERIES);
-	call->messages.count = 0;
-	if (!read_records(&reader, &call->records, error))
+	if (!read_records(&reader, &call->recoveries, error))
 		return false;
-	for (size_t i = 0; i < call->records.count; i++)
-		if (!told_by(file, call, &call->records.items[i], error))
+	for (size_t i = 0; i < call->recoveries.count; i++)
+		if (!told_by(file, call, &call->recoveries.items[i], error))
 			return false;
-	return load_environments(file, arena, &call->environments, error);
+	return call->recoveries.count == 0 ||
+	       load_environments(file, arena, &call->environments, error);
 }
 
-bool store_recoveries(struct store_file *file, int64_t *recoveries, struct error *error)
+static bool load_record(struct store_file *file, struct arena *arena, int64_t id,
+	struct delivery *delivery, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_RECOVERIES)};
+	struct reader reader = open_reader(file, arena, STATEMENT_RECORD_OF);
+	struct record_rows records;
 
-	while (reader_next(&reader, error))
-		*recoveries = read_count(&reader);
+	bind_integer(&reader.binder, id);
+	if (!read_records(&reader, &records, error))
+		return false;
+	delivery->records = records.items;
+	delivery->record_count = records.count;
+	return true;
+}
+
+static bool load_retractions(
+	struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RETRACTIONS);
+	struct retraction_rows *out = &call->retractions;
+	int64_t *changes = arena_array(arena, STORE_RETRACTIONS, sizeof *changes);
+
+	bind_integer(&reader.binder, STORE_RETRACTIONS);
+	while (reader_next(&reader, error)) {
+		struct retraction *retraction;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		retraction = &out->items[out->count - 1];
+		read_delivery(&reader, &retraction->message);
+		changes[out->count - 1] = read_id(&reader);
+		retraction->corrected = read_choice(&reader, 1, 2) == 2;
+	}
+	for (size_t i = 0; i < out->count && !reader.failed; i++)
+		reader.failed =
+			!load_record(file, arena, changes[i], &out->items[i].message, error);
+	return !reader.failed;
+}
+
+bool store_pending(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	call->messages.count = call->retractions.count = 0;
+	return load_records(file, call, error) && load_told(file, call, error) &&
+	       load_recoveries(file, call, error) && load_retractions(file, call, error);
+}
+
+bool store_due(struct store_file *file, struct store_due *due, struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_DUE)};
+
+	while (reader_next(&reader, error)) {
+		due->changes = read_count(&reader);
+		due->recoveries = read_count(&reader);
+		due->retractions = read_count(&reader);
+	}
 	return !reader.failed;
 }
 
@@ -267,7 +278,7 @@ bool store_counts(struct store_file *file, struct store_counts *counts, struct e
 
 		counts->states[state] = read_count(&reader);
 	}
-	return !reader.failed && store_recoveries(file, &counts->recoveries, error);
+	return !reader.failed && store_due(file, &counts->due, error);
 }
 
 static bool load_conditions(struct store_file *file, struct arena *arena,
@@ -340,8 +351,7 @@ bool store_restore(struct store_file *file, struct store_restore *call, struct e
 {
 	struct arena *arena = call->call.arena;
 
-	return load_pending(file, call, error) && load_told(file, call, error) &&
-	       load_deliveries(file, call, error) && load_recent(file, call, error) &&
+	return load_deliveries(file, call, error) && load_recent(file, call, error) &&
 	       load_environments(file, arena, &call->environments, error) &&
 	       load_health(file, arena, &call->health, error) &&
 	       store_counts(file, &call->counts, error);

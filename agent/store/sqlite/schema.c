@@ -361,13 +361,21 @@ static const char version_12[] = V12_RENAME("changes") V12_RENAME("deliveries") 
 																																																																    " UPDATE counts SET count = count - 1 WHERE state = old.state;"
 																																																																    " UPDATE counts SET count = count + 1 WHERE state = new.state; END;";
 
+/* Retractions that are to be sent: 1 as the change was withdrawn, 2 as its suspects are others. */
+#define VERSION_13                                                                                 \
+	"ALTER TABLE announced ADD COLUMN retraction INTEGER"                                      \
+	" CHECK (retraction BETWEEN 1 AND 2);"                                                     \
+	"CREATE INDEX announced_retracted ON announced (delivery, change)"                         \
+	" WHERE retraction IS NOT NULL;"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
-	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12};
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12,
+	VERSION_13};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 13, "STATEMENT_PROBE writes the version");
 
 /* The columns of an announcement, in the order of bind_item and read_item. */
 #define ITEM_COLUMNS                                                                               \
@@ -387,6 +395,11 @@ _Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
 #define DELIVERY_COLUMNS(now)                                                                      \
 	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
 	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
+
+/* Of `announced`: the message no longer holds. One whose change was found again does. */
+#define RETRACTED                                                                                  \
+	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
+	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
 
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn. */
 #define POINTLESS                                                                                  \
@@ -441,9 +454,6 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ? AND state = 1",
 	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5)"
 			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
-	[STATEMENT_TOLD_OF] =
-		"SELECT DISTINCT receiver FROM announced JOIN deliveries ON delivery = id"
-		" WHERE change = ? AND state != 3 ORDER BY receiver",
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
 	[STATEMENT_MOMENTS] = "SELECT name, time FROM moments",
@@ -456,12 +466,20 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RECENT_RECORDS] =
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
-	[STATEMENT_MESSAGES] = "SELECT " DELIVERY_COLUMNS(
-		"updated") " FROM announced JOIN deliveries ON delivery = id"
-			   " WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
-	[STATEMENT_WITHDRAWN_OF] =
-		"SELECT " RECORD_COLUMNS " FROM announced JOIN changes ON change = changes.id"
-		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
+	[STATEMENT_RETRACT] =
+		"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND delivery IN"
+		" (SELECT id FROM deliveries WHERE id = delivery AND state = 2"
+		" AND receipt IS NOT NULL)",
+	[STATEMENT_RETRACT_LATE] =
+		"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND EXISTS"
+		" (SELECT 1 FROM deliveries WHERE id = ?1 AND receipt IS NOT NULL)"
+		" AND (SELECT state FROM changes WHERE id = change) = 3",
+	[STATEMENT_RETRACTIONS] = "SELECT " DELIVERY_COLUMNS(
+		"updated") ", change, retraction FROM announced INDEXED BY announced_retracted"
+			   " JOIN deliveries ON id = delivery WHERE" RETRACTED
+			   " ORDER BY id, change LIMIT ?",
+	[STATEMENT_RETRACTED] = "UPDATE announced SET retraction = NULL"
+				" WHERE change = ?1 AND delivery = ?2 AND retraction = ?3",
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
 			    " spacing, runs, count_after, kind, level_before, level_after,"
@@ -511,7 +529,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) WHERE id = ?1",
 	[STATEMENT_RECOVER] =
 		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
-	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
+	[STATEMENT_DUE] = "SELECT (SELECT count(*) FROM changes WHERE news = 1 AND state != 3),"
+			  " (SELECT count(*) FROM changes WHERE news = 4),"
+			  " (SELECT count(*) FROM announced INDEXED BY announced_retracted"
+			  " WHERE" RETRACTED ")",
 	[STATEMENT_RECOVERED] =
 		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
 	/* The first message to each destination; and recipients whose message was pruned. */
@@ -541,7 +562,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ON CONFLICT (key) WHERE state != 3 DO NOTHING",
 	[STATEMENT_QUEUED_BEFORE] = "SELECT id FROM deliveries INDEXED BY deliveries_once"
 				    " WHERE key = ? AND state != 3",
-	[STATEMENT_ANNOUNCE] = "INSERT OR IGNORE INTO announced"
+	[STATEMENT_ANNOUNCE] = "INSERT OR IGNORE INTO announced (change, delivery)"
 			       " SELECT id, ?2 FROM changes WHERE id = ?1",
 	/* A change that recovered while its message was being queued counts as announced. */
 	[STATEMENT_TELL] =
@@ -578,7 +599,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			     " (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
 	/* By the first message to each destination about the other changes. */
 	[STATEMENT_MEMBER_TOLD] =
-		"INSERT OR IGNORE INTO announced SELECT ?1, min(deliveries.id) FROM changes"
+		"INSERT OR IGNORE INTO announced (change, delivery) SELECT ?1, min(deliveries.id) "
+		"FROM changes"
 		" INDEXED BY changes_of_environment JOIN announced ON change = changes.id"
 		" JOIN deliveries ON deliveries.id = delivery"
 		" WHERE environment_event = ?2 AND deliveries.state != 3"
@@ -605,7 +627,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_PROBE] =
-		"PRAGMA user_version = 12" /* SQLite performs this write even if nothing changes */,
+		"PRAGMA user_version = 13" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -237,8 +237,18 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
-static bool update_record(struct store_file *file, struct store_record *call,
-	const struct change_record_update *update, struct error *error)
+/* What the messages about the change say no longer holds. */
+static bool retract(struct store_file *file, int64_t change, bool withdrawn, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RETRACT);
+
+	bind_integer(&binder, change);
+	bind_integer(&binder, withdrawn ? 1 : 2);
+	return bind_finish(&binder, error);
+}
+
+static bool update_record(
+	struct store_file *file, const struct change_record_update *update, struct error *error)
 {
 	struct binder binder;
 	bool withdrawn;
@@ -255,9 +265,7 @@ static bool update_record(struct store_file *file, struct store_record *call,
 	return bind_finish(&binder, error) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
 	       (!update->item || renew_item(file, update->id, update->item, error)) &&
-	       ((!update->corrected && !withdrawn) ||
-		       store_messages(
-			       file, call->call.arena, update->id, &call->retractions, error));
+	       ((!update->corrected && !withdrawn) || retract(file, update->id, withdrawn, error));
 }
 
 static bool write_checkpoint(struct store_file *file, const char *test,
@@ -277,7 +285,6 @@ static bool write_checkpoint(struct store_file *file, const char *test,
 
 static bool record(struct store_file *file, struct store_record *call, struct error *error)
 {
-	call->retractions.count = 0;
 	for (size_t i = 0; i < call->records.count; i++) {
 		struct change_record *at = &call->records.items[i];
 
@@ -285,7 +292,7 @@ static bool record(struct store_file *file, struct store_record *call, struct er
 			return false;
 	}
 	for (size_t i = 0; i < call->update_count; i++)
-		if (!update_record(file, call, &call->updates[i], error))
+		if (!update_record(file, &call->updates[i], error))
 			return false;
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		if (!write_checkpoint(file, call->test, &call->checkpoints.items[i], error))
@@ -438,6 +445,17 @@ static bool write_health(
 	return true;
 }
 
+static bool retracted(
+	struct store_file *file, const struct retraction *retraction, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RETRACTED);
+
+	bind_integer(&binder, retraction->message.records[0].item.id);
+	bind_integer(&binder, retraction->message.id);
+	bind_integer(&binder, retraction->corrected ? 2 : 1);
+	return bind_finish(&binder, error);
+}
+
 /* Members come after the messages, as silent changes count as announced by them. */
 static bool queue(struct store_file *file, struct store_queue *call, struct error *error)
 {
@@ -447,14 +465,16 @@ static bool queue(struct store_file *file, struct store_queue *call, struct erro
 	for (size_t i = 0; i < call->told_count; i++)
 		if (!tell(file, call->told[i], error))
 			return false;
+	for (size_t i = 0; i < call->retracted.count; i++)
+		if (!retracted(file, &call->retracted.items[i], error))
+			return false;
 	for (size_t i = 0; i < call->environments.count; i++)
 		if (!write_environment(file, &call->environments.items[i], error))
 			return false;
 	for (size_t i = 0; i < call->member_count; i++)
 		if (!write_member(file, &call->members[i], error))
 			return false;
-	return write_health(file, &call->health, error) &&
-	       store_recoveries(file, &call->recoveries, error);
+	return write_health(file, &call->health, error) && store_due(file, &call->due, error);
 }
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
@@ -531,7 +551,7 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 		return store_checkpoints(file, (struct store_checkpoints *)call, error);
 	case STORE_RECORD: return record(file, (struct store_record *)call, error);
 	case STORE_QUEUE: return queue(file, (struct store_queue *)call, error);
-	case STORE_RECOVERED: return store_recovered(file, (struct store_recovered *)call, error);
+	case STORE_PENDING: return store_pending(file, (struct store_pending *)call, error);
 	case STORE_SETTLE: return store_settle(file, (struct store_settle *)call, error);
 	case STORE_ATTEMPT: return store_attempt(file, (struct store_attempt *)call, error);
 	case STORE_REOPEN: return store_reopen(file, (struct store_reopen *)call, error);
