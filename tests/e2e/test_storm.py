@@ -424,6 +424,10 @@ def index_of(time_text):
     return round((at - START) / HOUR)
 
 
+def index_at(epoch):
+    return round((datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc) - START) / HOUR)
+
+
 def is_near(pair, pairs):
     return any(pair[0] == name and abs(pair[1] - index) <= TOLERANCE for name, index in pairs)
 
@@ -487,10 +491,10 @@ class Post(NamedTuple):
 def read_posts(slack):
     for message, stamp in zip(slack.posts, slack.stamps):
         payload = message["metadata"]["event_payload"]
-        named = re.findall(r"m([sf]\d) [^;]*? of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+]0000)", message["text"])
+        named = re.findall(r"m([sf]\d) [^;]*? of <!date\^(\d+)\^", message["text"])
         back = named if "no longer found: " in message["text"] else []
         yield Post(message.get("thread_ts", stamp), "thread_ts" not in message, (payload["key"], payload.get("part")),
-                   payload.get("changes", []), {(name, index_of(date)) for name, date in back})
+                   payload.get("changes", []), {(name, index_at(int(date))) for name, date in back})
 
 
 def is_out(place, data):
