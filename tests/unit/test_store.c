@@ -318,9 +318,10 @@ static void test_what_the_tables_refuse(void **state)
 {
 	static const char *const refused[] = {"UPDATE changes SET state = 6",
 		"UPDATE changes SET news = -1", "UPDATE changes SET spacing = -1",
-		"UPDATE deliveries SET state = 0", "INSERT INTO announced (change, delivery) VALUES (9, 1)",
-		"DELETE FROM changes", "DELETE FROM deliveries",
-		"UPDATE changes SET environment_event = 1", "UPDATE history SET event = 8", AGAIN};
+		"UPDATE deliveries SET state = 0",
+		"INSERT INTO announced (change, delivery) VALUES (9, 1)", "DELETE FROM changes",
+		"DELETE FROM deliveries", "UPDATE changes SET environment_event = 1",
+		"UPDATE history SET event = 8", AGAIN};
 	struct fixture *fixture = *state;
 	sqlite3 *database;
 
