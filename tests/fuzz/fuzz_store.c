@@ -88,7 +88,7 @@ static uint8_t *filled(size_t *size)
 		" created, updated) VALUES (1, 'k1', 'slack', '#perf', '{}', 1, 0, 5, 5),"
 		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
 		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
-		"INSERT INTO announced VALUES (1, 1, NULL), (2, 2, 1);"
+		"INSERT INTO announced (change, delivery) VALUES (1, 1), (2, 2);"
 		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
 		"INSERT INTO series (test, series, branch, anchor, last_point) VALUES"
 		" ('test', 'series', '', 10, 3000);"
