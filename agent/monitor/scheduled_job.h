@@ -96,14 +96,9 @@ struct monitored_test {
 	/* For a test whose points lie on a grid, after a run that has read the last one possible:
 	 * its time, ms; 0: there may be more to read. */
 	int64_t read_to;
-	int64_t usual; /* struct run_outcome's */
-	struct series_cache
-		*cache; /* NULL: nothing is kept; owned by the run while one is in progress */
-
-	/* What a run with data owns between two steps. */
-	struct task *task;         /* while the engine does not have it */
-	struct store_known *known; /* what the store knows of the test */
-	struct store_record *news; /* the records to write */
+	int64_t usual;              /* struct run_outcome's */
+	struct series_cache *cache; /* NULL: nothing is kept; the run's while one is in progress */
+	struct test_run *run;       /* in progress, or NULL */
 };
 
 /*

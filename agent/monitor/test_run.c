@@ -1,7 +1,7 @@
 /*
  * Each step hands the task on: store (once for each test), engine, store, engine, store; steps
- * that would find nothing are skipped. In between the monitored test owns it, so that nothing
- * leaks when the program ends there; while the engine or the store has it, they free it. Before
+ * that would find nothing are skipped. In between the run owns it, so that nothing leaks when the
+ * program ends there; while the engine or the store has it, they free it. Before
  * each step with consequences the run checks whether its results are still wanted. Recorded
  * changes are always passed to the dispatcher, since nobody else would announce them before the
  * next start.
@@ -28,17 +28,18 @@
 #define MEASURED_GOOD INT64_C(432000000)
 enum { MEASURED_PART = 8 };
 
-/* Lives in the arena of its task. */
+/* Owns what it points to, and nothing of it while the engine or the store has it. */
 struct test_run {
 	const struct run_context *runs;
 	struct agent *agent;
-	struct monitored_test *monitored;
-	const struct test *test; /* of the configuration that it began under */
+	struct monitored_test *monitored; /* whose cache is the run's until its end */
+	struct config_ref *config_ref;    /* that it began under */
+	const struct test *test;          /* of that configuration */
 	struct task *task;
+	struct store_known *known; /* what the store knows of the test */
+	struct store_record *news; /* the records to write */
 	struct analysis analysis;
 	struct realignment **realignments; /* one for each series; owned by the series cache */
-	const struct store_known *known;
-	struct store_record *news;
 	struct news_clock clock;
 	struct run_outcome outcome;
 	struct vanish_rule vanish;
@@ -54,18 +55,18 @@ struct test_run {
 	struct news_tally tally;
 };
 
-static void drop_known(struct monitored_test *monitored)
+static void free_run(struct test_run *run)
 {
-	if (monitored->known)
-		store_call_free(&monitored->known->call);
-	monitored->known = NULL;
-}
-
-static void drop_news(struct monitored_test *monitored)
-{
-	if (monitored->news)
-		store_call_free(&monitored->news->call);
-	monitored->news = NULL;
+	if (!run)
+		return;
+	if (run->known)
+		store_call_free(&run->known->call);
+	if (run->news)
+		store_call_free(&run->news->call);
+	environment_view_free(run->view);
+	task_free(run->task);
+	config_ref_release(run->config_ref);
+	free(run);
 }
 
 static void keep_problem(struct monitored_test *monitored, const char *problem)
@@ -157,16 +158,16 @@ static double smallest_of(const struct power *power)
 
 /* Measures series that are evenly spread over all of them. One that fails or takes too long is left
  * out. */
-static void measure(struct test_run *run, struct scratch *scratch)
+static void measure(struct test_run *run, const struct task *task, struct scratch *scratch)
 {
-	const struct dataset *data = &run->task->query.data;
+	const struct dataset *data = &task->query.data;
 	size_t most = data->count < RUN_MEASURED ? data->count : RUN_MEASURED;
 	uint64_t limit = scratch_done(scratch) + POWER_STEPS / MEASURED_PART;
 
 	for (size_t i = 0; i < most && scratch_done(scratch) < limit; i++) {
 		const struct power_request ask = {.test = run->test,
 			.data = data,
-			.companions = run->task->companions,
+			.companions = task->companions,
 			.series = &data->series[i * data->count / most],
 			.max_age = run->max_age,
 			.scratch = scratch,
@@ -174,7 +175,7 @@ static void measure(struct test_run *run, struct scratch *scratch)
 		struct power power;
 		struct error error;
 
-		if (!power_typical(&ask, run->task->query.arena, &power, &error))
+		if (!power_typical(&ask, task->query.arena, &power, &error))
 			continue;
 		run->smallest[run->measured] = smallest_of(&power);
 		run->measured += (size_t)!isnan(run->smallest[run->measured]);
@@ -203,7 +204,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 			&task->query.data, &run->vanish, task->query.arena, &run->vanished);
 	run->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	if (done && run->measures)
-		measure(run, scratch);
+		measure(run, task, scratch);
 	return done;
 }
 
@@ -212,16 +213,14 @@ static void end_run(struct test_run *run, struct run_report *report)
 {
 	struct monitored_test *monitored = run->monitored;
 	struct agent *agent = run->agent;
-	struct task *task = run->task;
 
 	report->test = run->test->name;
 	report->duration = engine_now(agent->engine) - monitored->job.started;
-	monitored->task = NULL;
-	environment_view_free(run->view);
+	monitored->run = NULL;
 	monitored->last_run = agent_now(agent);
 	monitored->duration = report->duration;
 	scheduled_job_ended(&monitored->job, report);
-	task_free(task);
+	free_run(run);
 	agent_ended(agent);
 }
 
@@ -485,17 +484,14 @@ static void record(struct test_run *run, struct store_record *request)
 static void news_found(struct task *task)
 {
 	struct test_run *run = task->context;
-	struct monitored_test *monitored = run->monitored;
-	struct store_record *request = monitored->news;
+	struct store_record *request = run->news;
 
-	monitored->task = task;
-	drop_known(monitored);
-	if (scheduled_job_dropped(&monitored->job)) {
-		drop_news(monitored);
+	run->task = task;
+	if (scheduled_job_dropped(&run->monitored->job)) {
 		(void)end_unwanted(run);
 		return;
 	}
-	monitored->news = NULL;
+	run->news = NULL;
 	record(run, request);
 }
 
@@ -503,26 +499,25 @@ static void known_read(struct store_known *known)
 {
 	struct test_run *run = known->call.context;
 	struct agent *agent = run->agent;
-	struct monitored_test *monitored = run->monitored;
+	struct task *task = run->task;
 	int64_t max_age = agent->config->agent.max_age;
 
+	run->known = known;
 	if (known->call.failed) {
 		fail_run(run, &known->call.error);
-		store_call_free(&known->call);
 		return;
 	}
 	run->clock.now = agent_now(agent);
 	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
 	run->clock.ahead = agent->clock_ahead;
 	if (agent->simulation &&
-		monitored->last_run == 0) /* found before, by an agent that was running */
+		run->monitored->last_run == 0) /* found before, by an agent that was running */
 		run->clock.oldest = WHEN_NEVER;
-	run->known = monitored->known = known;
-	run->news = monitored->news = store_record_new(recorded, run);
-	run->task->work = find_news;
-	run->task->done = news_found;
-	monitored->task = NULL;
-	engine_work(agent->engine, run->task);
+	run->news = store_record_new(recorded, run);
+	task->work = find_news;
+	task->done = news_found;
+	run->task = NULL;
+	engine_work(agent->engine, task);
 }
 
 static void fetched(struct task *task)
@@ -530,7 +525,7 @@ static void fetched(struct task *task)
 	struct test_run *run = task->context;
 	struct store_known *known;
 
-	run->monitored->task = task;
+	run->task = task;
 	if (end_unwanted(run))
 		return;
 	log_notices(run);
@@ -557,7 +552,7 @@ static void submit_companion(void *context, struct task *task)
 	struct agent *agent = run->agent;
 
 	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(run->task->holder);
+	task->holder = config_ref_hold(run->config_ref);
 	if (agent->simulation)
 		agent->simulation->look(agent, task);
 	else
@@ -573,7 +568,7 @@ static void submit(struct task *task)
 		fetched(task);
 		return;
 	}
-	run->monitored->task = NULL;
+	run->task = NULL;
 	if (run->agent->simulation)
 		run->agent->simulation->fetch(run->agent, task);
 	else
@@ -611,12 +606,13 @@ static void begin_run(struct monitored_test *monitored)
 	const struct run_context *runs = monitored->job.context;
 	struct agent *agent = runs->agent;
 	struct task *task = task_new(monitored->test, agent_now(agent));
-	struct test_run *run = arena_alloc(task->query.arena, sizeof *run);
+	struct test_run *run = memory_new(1, sizeof *run);
 	struct store_checkpoints *checkpoints;
 
 	*run = (struct test_run){.runs = runs,
 		.agent = agent,
 		.monitored = monitored,
+		.config_ref = config_ref_hold(agent->config_ref),
 		.test = monitored->test,
 		.task = task,
 		.measures = agent->measures &&
@@ -634,8 +630,8 @@ static void begin_run(struct monitored_test *monitored)
 	task->done = fetched;
 	task->context = run;
 	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(agent->config_ref);
-	monitored->task = task;
+	task->holder = config_ref_hold(run->config_ref);
+	monitored->run = run;
 	if (!monitored->cache)
 		monitored->cache = series_cache_make();
 	if (series_cache_restored(monitored->cache)) {
@@ -700,9 +696,7 @@ static void free_test(struct scheduled_job *job)
 {
 	struct monitored_test *monitored = (struct monitored_test *)job;
 
-	drop_known(monitored);
-	drop_news(monitored);
-	task_free(monitored->task);
+	free_run(monitored->run);
 	clear(job);
 	free(monitored);
 }
