@@ -1,12 +1,26 @@
-/* The jobs that run clusters, and what they decide as a filter. */
+/*
+ * The jobs that run clusters, and what they decide as a filter.
+ *
+ * A run fetches the data of all its tests, a limited number at a time and independently of their
+ * own runs. The worker that parses an answer copies the series out of it, and the copies are joined
+ * in the order of the tests when all have arrived, so that the clusters do not depend on the order
+ * of the answers. They are clustered on a worker and compared with the known clusters. Tests that
+ * cannot be read are left out, since the shapes of the others do not depend on them; if more than
+ * half cannot be read, the run fails and changes nothing.
+ */
 #include <stdlib.h>
-#include <string.h>
 
-#include "agent/monitor/cluster_run.h"
+#include "agent/core/clock.h"
+#include "agent/core/when.h"
+#include "agent/engine/parallel.h"
+#include "agent/monitor/cluster_news.h"
 #include "agent/monitor/scheduled_job.h"
 
-enum { FIRST_AFTER = 1000 }; /* ms */
-enum { PATIENCE = 6 };       /* points after which a change no longer waits for its cluster */
+enum {
+	WINDOW = 32,        /* tests that are fetched at a time */
+	FIRST_AFTER = 1000, /* ms */
+	PATIENCE = 6,       /* points after which a change no longer waits for its cluster */
+};
 
 #define NEVER_BEGUN INT64_MIN
 
@@ -14,12 +28,54 @@ struct cluster {
 	struct scheduled_job job;
 	struct arena *arena; /* what the current configuration says of it */
 	const struct group *group;
-	struct dict members; /* its tests by name */
-	struct cluster_run *run;
-	int64_t begun; /* engine_now at the start of the last finished run */
+	struct dict members;     /* its tests by name */
+	struct cluster_run *run; /* in progress, or NULL */
+	int64_t begun;           /* engine_now at the start of the last finished run */
 	bool failing;
-	struct cluster_cache cache; /* held by the run while one is in progress */
+	struct cluster_cache cache; /* the run's while one is in progress */
 };
+
+/* One test of the run. */
+struct slot {
+	struct cluster_run *run;
+	struct shapes *piece; /* its series; NULL: reading failed */
+};
+
+/* Owns what it points to, and nothing of it while the engine or the store has it. */
+struct cluster_run {
+	struct cluster *cluster; /* whose cache is the run's until its end */
+	struct agent *agent;
+	struct config_ref *config_ref; /* that it began under */
+	const struct group *group;     /* of that configuration */
+	struct arena *arena;
+	const struct test **tests;
+	size_t test_count;
+	struct slot *slots;
+	size_t submitted, waiting, failed;
+	struct error error;        /* of the first test that failed */
+	struct store_known *known; /* what the store knows of the group */
+	struct store_record *news; /* the records to write */
+	struct shapes *shapes;     /* all series */
+	struct shape_report report;
+	struct team team;
+	struct news_clock clock;
+	double seconds; /* seconds spent clustering */
+};
+
+static void free_run(struct cluster_run *run)
+{
+	if (!run)
+		return;
+	for (size_t i = 0; i < run->test_count; i++)
+		shapes_free(run->slots[i].piece);
+	shapes_free(run->shapes);
+	if (run->known)
+		store_call_free(&run->known->call);
+	if (run->news)
+		store_call_free(&run->news->call);
+	config_ref_release(run->config_ref);
+	arena_free(run->arena);
+}
 
 static void note_end(struct cluster *cluster, const char *problem)
 {
@@ -31,37 +87,238 @@ static void note_end(struct cluster *cluster, const char *problem)
 	cluster->failing = problem != NULL;
 }
 
-static void run_done(void *context, const char *problem)
+/* Frees the run. `problem` says why it failed; NULL: it succeeded. */
+static void end(struct cluster_run *run, const char *problem)
 {
-	struct cluster *cluster = context;
-	const struct run_context *runs = cluster->job.context;
-	struct agent *agent = runs->agent;
+	struct cluster *cluster = run->cluster;
+	struct dispatcher *dispatcher = cluster->job.context->dispatcher;
+	struct agent *agent = run->agent;
+	struct run_report report = {.test = run->group->name,
+		.failed = problem != NULL,
+		.problem = problem,
+		.duration = engine_now(agent->engine) - cluster->job.started};
 
+	metrics_add(agent->metrics, METRIC_RUNS, 1, "cluster", NULL);
+	metrics_observe(agent->metrics, METRIC_RUN_DURATION, (double)report.duration / 1000,
+		"cluster", NULL);
 	cluster->run = NULL;
 	if (!agent->stopping && !scheduled_job_dropped(&cluster->job)) {
 		note_end(cluster, problem);
 		agent->incomplete |= problem != NULL;
 		cluster->begun = cluster->job.started;
 	}
-	scheduled_job_ended(&cluster->job,
-		&(struct run_report){
-			.test = cluster->job.name, .failed = problem != NULL, .problem = problem});
-	dispatcher_look(runs->dispatcher);
+	scheduled_job_ended(&cluster->job, &report);
+	free_run(run);
+	dispatcher_look(dispatcher);
+	agent_ended(agent);
+}
+
+/* Ends the run if its results are not wanted any more; true if it has ended. */
+static bool end_unwanted(struct cluster_run *run)
+{
+	if (!run->agent->stopping && !scheduled_job_dropped(&run->cluster->job))
+		return false;
+	end(run, run->agent->stopping ? "the agent is stopping" : "the cluster was changed");
+	return true;
+}
+
+static void fail(struct cluster_run *run, const char *problem, const char *reason)
+{
+	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, "cluster", reason);
+	end(run, problem);
+}
+
+static void note_found(const struct cluster_run *run, const struct store_record *request)
+{
+	struct metrics *metrics = run->agent->metrics;
+
+	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL, NULL);
+	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL, NULL);
+	log_event(request->records.count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",
+		LOG_TEXT("group", run->group->name), LOG_INT("series", run->report.series),
+		LOG_INT("left_out", run->report.left_out), LOG_INT("failed_tests", run->failed),
+		LOG_INT("moved", run->report.count), LOG_INT("new", request->records.count));
+}
+
+static void recorded(struct store_record *request)
+{
+	struct cluster_run *run = request->call.context;
+
+	if (request->call.failed) {
+		fail(run, request->call.error.text, "state");
+		store_call_free(&request->call);
+		return;
+	}
+	note_found(run, request);
+	dispatcher_note(run->cluster->job.context->dispatcher, request);
+	store_call_free(&request->call);
+	end(run, NULL);
+}
+
+static void join_pieces(struct cluster_run *run)
+{
+	run->shapes = shapes_new();
+	for (size_t i = 0; i < run->test_count; i++) {
+		if (run->slots[i].piece)
+			shapes_join(run->shapes, run->slots[i].piece);
+		run->slots[i].piece = NULL;
+	}
+}
+
+/* Clusters the series. Runs on a worker. */
+static void find(void *context)
+{
+	struct cluster_run *run = context;
+	struct parallel parallel = team_parallel(&run->team);
+	int64_t start = clock_monotonic_ns();
+
+	join_pieces(run);
+	shapes_find(run->shapes, run->group->cluster->options, &parallel, run->arena, &run->report);
+	cluster_news(run->group->name, &run->report, run->known->records.items,
+		run->known->records.count, &run->clock, &run->cluster->cache, run->news);
+	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
+}
+
+static void found(void *context)
+{
+	struct cluster_run *run = context;
+	struct store_record *request = run->news;
+
+	if (end_unwanted(run))
+		return;
+	run->news = NULL;
+	if (request->records.count + request->update_count > 0) {
+		store_client_call(run->agent, &request->call);
+		return;
+	}
+	note_found(run, request);
+	store_call_free(&request->call);
+	end(run, NULL);
+}
+
+static void known_read(struct store_known *known)
+{
+	struct cluster_run *run = known->call.context;
+	struct agent *agent = run->agent;
+	int64_t max_age = agent->config->agent.max_age;
+
+	run->known = known;
+	if (known->call.failed) {
+		fail(run, known->call.error.text, "state");
+		return;
+	}
+	if (end_unwanted(run))
+		return;
+	run->clock.now = agent_now(agent);
+	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
+	run->clock.ahead = agent->clock_ahead;
+	if (agent->simulation &&
+		run->cluster->begun == NEVER_BEGUN) /* found before, by an agent that was running */
+		run->clock.oldest = WHEN_NEVER;
+	run->news = store_record_new(recorded, run);
+	run->news->test = run->group->name;
+	run->team.threads = (size_t)agent->config->agent.jobs;
+	engine_compute(agent->engine, find, found, run);
+}
+
+/* Called when all tests have answered or failed. */
+static void complete(struct cluster_run *run)
+{
+	struct store_known *known;
+
+	if (end_unwanted(run))
+		return;
+	if (2 * run->failed > run->test_count) {
+		error_prefix(&run->error, "%zu of %zu tests failed; the first: ", run->failed,
+			run->test_count);
+		fail(run, run->error.text, "data");
+		return;
+	}
+	known = store_known_new(known_read, run);
+	known->test = run->group->name;
+	store_client_call(run->agent, &known->call);
+}
+
+/* Runs on a worker. */
+static bool collect(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct slot *slot = task->context;
+
+	(void)scratch, (void)error;
+	slot->piece = shapes_new();
+	shapes_add(slot->piece, task->test->name, &task->query.data);
+	return true;
+}
+
+static void submit_next(struct cluster_run *run);
+
+static void fetched(struct task *task)
+{
+	struct slot *slot = task->context;
+	struct cluster_run *run = slot->run;
+
+	if (task->failed && run->failed++ == 0)
+		run->error = task->error;
+	if (task->failed)
+		log_event(LEVEL_DEBUG, "test failed", LOG_TEXT("group", run->group->name),
+			LOG_TEXT("test", task->test->name), LOG_TEXT("problem", task->error.text));
+	task_free(task);
+	run->waiting--;
+	if (!scheduled_job_dropped(&run->cluster->job) && !run->agent->stopping)
+		submit_next(run);
+	if (run->waiting == 0)
+		complete(run);
+}
+
+static void submit_next(struct cluster_run *run)
+{
+	struct agent *agent = run->agent;
+	const struct test *test;
+	struct task *task;
+	int64_t range;
+
+	if (run->submitted == run->test_count)
+		return;
+	test = run->tests[run->submitted];
+	task = task_new(test, agent_now(agent));
+	range = source_range(source_find(test->source->name), test->options);
+	if (range > 0)
+		task->query.since = task->query.now - range;
+	if (test->evaluation_delay > 0)
+		task->query.until = task->query.now - test->evaluation_delay;
+	task->work = collect;
+	task->done = fetched;
+	task->context = &run->slots[run->submitted++];
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(run->config_ref);
+	run->waiting++;
+	if (agent->simulation)
+		agent->simulation->look(agent, task);
+	else
+		engine_submit(agent->engine, task);
 }
 
 static void begin(struct scheduled_job *job)
 {
-	struct cluster *cluster = (struct cluster *)job;
 	struct agent *agent = job->context->agent;
+	struct arena *arena = arena_new();
+	struct cluster_run *run = arena_alloc(arena, sizeof *run);
 
-	cluster->run = cluster_run_begin(&(struct cluster_begin){.agent = agent,
-		.dispatcher = job->context->dispatcher,
-		.job = job,
-		.group = cluster->group,
-		.silent = agent->simulation && cluster->begun == NEVER_BEGUN,
-		.cache = &cluster->cache,
-		.done = run_done,
-		.context = cluster});
+	*run = (struct cluster_run){.cluster = (struct cluster *)job,
+		.agent = agent,
+		.config_ref = config_ref_hold(agent->config_ref),
+		.group = ((struct cluster *)job)->group,
+		.arena = arena,
+		.tests = arena_array(arena, job->test_count, sizeof *run->tests),
+		.test_count = job->test_count,
+		.slots = arena_array(arena, job->test_count, sizeof *run->slots)};
+	for (size_t i = 0; i < run->test_count; i++) {
+		run->tests[i] = job->tests[i];
+		run->slots[i].run = run;
+	}
+	run->cluster->run = run;
+	while (run->submitted < run->test_count && run->submitted < WINDOW)
+		submit_next(run);
 }
 
 static void adopt(struct scheduled_job *job, struct scheduled_job *now)
@@ -89,7 +346,7 @@ static void free_cluster(struct scheduled_job *job)
 {
 	struct cluster *cluster = (struct cluster *)job;
 
-	cluster_run_free(cluster->run);
+	free_run(cluster->run);
 	cluster_cache_free(&cluster->cache);
 	arena_free(cluster->arena);
 	free(cluster);
