@@ -345,14 +345,14 @@ static void forget_lost(struct health *health, const struct dict *tests)
 	count_lost(health);
 }
 
-bool health_up(const struct health *health, const char *source)
+bool health_up(const struct health *health, const struct test *test)
 {
-	return conditions_up(health->conditions, source);
+	return conditions_up(health->conditions, source_of(test));
 }
 
-bool health_stale(const struct health *health, const char *test)
+bool health_stale(const struct health *health, const struct test *test)
 {
-	return conditions_test_stale(health->conditions, test);
+	return conditions_test_stale(health->conditions, test->name);
 }
 
 /* The names in a configuration. */

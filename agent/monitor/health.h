@@ -39,9 +39,9 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
 	size_t count);
 
-/* Whether the source is up; whether the test's data are stale. */
-bool health_up(const struct health *health, const char *source);
-bool health_stale(const struct health *health, const char *test);
+/* Whether the test's source is up; whether its data are stale. */
+bool health_up(const struct health *health, const struct test *test);
+bool health_stale(const struct health *health, const struct test *test);
 
 /* Switches to the agent's new configuration and forgets what is not in it. */
 void health_adopt(struct health *health);

@@ -488,16 +488,6 @@ bool scheduler_run_now(
 	return true;
 }
 
-bool scheduler_source_up(const struct scheduler *scheduler, const char *source)
-{
-	return health_up(scheduler->context.health, source);
-}
-
-bool scheduler_stale(const struct scheduler *scheduler, const char *test)
-{
-	return health_stale(scheduler->context.health, test);
-}
-
 void scheduler_collect(struct scheduler *scheduler)
 {
 	for (size_t i = 0; scheduler->started && i < scheduler->count; i++)
@@ -508,6 +498,7 @@ void scheduler_each(const struct scheduler *scheduler,
 	void (*call)(void *context, const struct scheduler_test *state), void *context)
 {
 	struct agent *agent = scheduler->context.agent;
+	const struct health *health = scheduler->context.health;
 	int64_t now = engine_now(agent->engine), wall = agent_now(agent);
 
 	for (size_t i = 0; i < scheduler->test_count; i++) {
@@ -518,6 +509,8 @@ void scheduler_each(const struct scheduler *scheduler,
 		call(context, &(struct scheduler_test){.test = monitored->test,
 				      .running = job->state >= JOB_RUNNING,
 				      .failing = monitored->failing,
+				      .source_up = health_up(health, monitored->test),
+				      .stale = health_stale(health, monitored->test),
 				      .problem = monitored->problem,
 				      .last_run = monitored->last_run,
 				      .next_due = due == INT64_MAX ? due : wall + (due - now),

@@ -55,6 +55,8 @@ bool scheduler_run_now(
 struct scheduler_test {
 	const struct test *test;
 	bool running, failing;
+	bool source_up;         /* false: its source is known to be down */
+	bool stale;             /* its data are */
 	const char *problem;    /* why it is failing, or NULL */
 	int64_t last_run;       /* wall clock, ms; 0: not yet */
 	int64_t next_due;       /* wall clock, ms; INT64_MAX: never */
@@ -64,10 +66,6 @@ struct scheduler_test {
 				   announced; HUGE_VAL: none */
 	size_t measured;
 };
-
-/* False while the source is known to be down; true if the test's data are stale. */
-bool scheduler_source_up(const struct scheduler *scheduler, const char *source);
-bool scheduler_stale(const struct scheduler *scheduler, const char *test);
 
 /* Counts the runs missed until now, including those of tests that hang. */
 void scheduler_collect(struct scheduler *scheduler);

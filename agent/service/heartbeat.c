@@ -132,7 +132,6 @@ struct lack {
 };
 
 struct survey {
-	const struct scheduler *scheduler;
 	const char *receiver;
 	struct dict sources; /* already counted */
 	size_t tests, read, series, points;
@@ -166,7 +165,6 @@ static void survey_test(void *context, const struct scheduler_test *state)
 	struct survey *survey = context;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
-	bool up = scheduler_source_up(survey->scheduler, source);
 
 	survey->all_ran &= state->last_run != 0;
 	if (!survey->receiver || !tells(&test->notify, survey->receiver))
@@ -176,19 +174,19 @@ static void survey_test(void *context, const struct scheduler_test *state)
 	survey->series += state->series;
 	survey->points += state->points;
 	add_measured(survey, state);
-	if (!up && !dict_get(&survey->sources, source)) {
+	if (!state->source_up && !dict_get(&survey->sources, source)) {
 		*dict_place(&survey->sources, source) = test;
 		add_lack(&survey->down, source);
-	} else if (up && state->failing) {
+	} else if (state->source_up && state->failing) {
 		add_lack(&survey->failing, test->name);
 	}
-	if (up && !state->failing && scheduler_stale(survey->scheduler, test->name))
+	if (state->source_up && !state->failing && state->stale)
 		add_lack(&survey->stale, test->name);
 }
 
 static bool have_run(const struct heartbeat *heartbeat)
 {
-	struct survey survey = {.scheduler = heartbeat->scheduler, .all_ran = true};
+	struct survey survey = {.all_ran = true};
 
 	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	return survey.all_ran ||
@@ -265,9 +263,7 @@ static size_t count_changes(
 static bool describe(const struct heartbeat *heartbeat, const struct store_list *list,
 	const char *receiver, struct buf *out)
 {
-	struct survey survey = {.scheduler = heartbeat->scheduler,
-		.receiver = receiver,
-		.sources = {.arena = list->call.arena}};
+	struct survey survey = {.receiver = receiver, .sources = {.arena = list->call.arena}};
 	size_t changes = count_changes(heartbeat, list, receiver);
 	bool well;
 
