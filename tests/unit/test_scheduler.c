@@ -138,6 +138,27 @@ static void test_once_more(void **state)
 	assert_int_equal(f->last.points, 90);
 }
 
+static void done_and_again(void *context, const struct run_report *report)
+{
+	struct fixture *f = context;
+
+	if (f->answered + 1 < f->expected)
+		assert_true(scheduler_run_now(f->parts->scheduler, "a", done_and_again, f));
+	done(f, report);
+}
+
+/* Who gets the report of a run may ask for the next one. */
+static void test_again_when_answered(void **state)
+{
+	struct fixture *f = *state;
+
+	f->expected = 3;
+	assert_true(scheduler_run_now(f->parts->scheduler, "a", done_and_again, f));
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 60);
+}
+
 static void see_running(void *context, const struct scheduler_test *state)
 {
 	*(size_t *)context += state->running;
@@ -287,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WATCHED(test_run_now),
 		WATCHED(test_once_more),
+		WATCHED(test_again_when_answered),
 		WATCHED(test_many_at_once),
 		WATCHED(test_few_wait_for_one),
 		WATCHED(test_removed_while_it_runs),
