@@ -12,13 +12,25 @@
 #include <strings.h>
 
 #include "agent/core/hash.h"
+#include "agent/core/transfer.h"
 #include "conf/files.h"
 #include "conf/load.h"
+#include "conf/web_config.h"
 
 const struct field agent_fields[] = {
-	OPTION_STRING(struct agent_settings, listen, "127.0.0.1:9469",
-		"address and port of the API and the pages; only this machine reaches them, unless "
-		"run --insecure"),
+	OPTION_LIST(struct agent_settings, listen,
+		"addresses and ports of the API and the pages, or unix:/path for a socket; others "
+		"than this machine's need web_config, or run --insecure",
+		.initial = "127.0.0.1:9469"),
+	OPTION_STRING(struct agent_settings, socket_mode, "0660",
+		"mode of the file of a unix:/path socket: whoever may connect is an admin"),
+	OPTION_STRING(struct agent_settings, socket_owner, NULL,
+		"owner of that file: user, user:group or :group"),
+	OPTION_STRING(struct agent_settings, web_config, NULL,
+		"file with users, tokens, trusted proxies and the TLS certificate"),
+	OPTION_STRING(struct agent_settings, external_url, NULL,
+		"address under which users reach the agent, such as that of a reverse proxy: "
+		"https://hunter.example.com"),
 	OPTION_STRING(struct agent_settings, metrics_listen, NULL,
 		"a second address and port, which other machines may reach, for /metrics, "
 		"/-/healthy and /-/ready only"),
@@ -193,7 +205,9 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 			"state: expected the path of a file that outlives the agent");
 }
 
-static void check_listen(struct loader *loader, const struct yaml_node *map,
+enum { LISTEN_MOST = 8 };
+
+static void check_address(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *key, const char *listen)
 {
 	const char *colon = strrchr(listen, ':');
@@ -205,6 +219,52 @@ static void check_listen(struct loader *loader, const struct yaml_node *map,
 		loader_report(loader, false, yaml_get(map, key), subject,
 			"%s: \"%.80s\": expected an address and a port, like 127.0.0.1:9469", key,
 			listen);
+}
+
+static void check_listen(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct strings *listen)
+{
+	const struct yaml_node *where = yaml_get(map, "listen");
+
+	if (listen->count == 0 || listen->count > LISTEN_MOST)
+		loader_report(loader, false, where, subject, "listen: expected 1 to %d addresses",
+			LISTEN_MOST);
+	for (size_t i = 0; i < listen->count; i++) {
+		if (strncmp(listen->items[i], "unix:", 5) != 0)
+			check_address(loader, map, subject, "listen", listen->items[i]);
+		else if (listen->items[i][5] != '/')
+			loader_report(loader, false, where, subject,
+				"listen: \"%.80s\": expected an absolute path, like "
+				"unix:/run/hunter-c/api.sock",
+				listen->items[i]);
+	}
+}
+
+/* A mode with more than rw for each would be a mistake, as would one without. */
+static void check_socket(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *mode)
+{
+	size_t length = strspn(mode, "01234567");
+
+	if (mode[length] || length < 3 || length > 4 || (length == 4 && *mode != '0'))
+		loader_report(loader, false, yaml_get(map, "socket_mode"), subject,
+			"socket_mode: \"%.80s\": expected an octal mode, like 0660", mode);
+}
+
+/* Its host is compared with what browsers say, so it must be plain. */
+static void check_external(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *url)
+{
+	const char *host = strstr(url, "://");
+	const char *problem = transfer_url_problem(url);
+
+	if (!problem && (!host || (strncasecmp(url, "http", 4) != 0)))
+		problem = "expected an address that begins with https:// or http://";
+	if (!problem && strcspn(host + 3, "@") < strcspn(host + 3, "/?#"))
+		problem = "it has a user's name";
+	if (problem)
+		loader_report(loader, false, yaml_get(map, "external_url"), subject,
+			"external_url: %s", problem);
 }
 
 static void read_agent(struct loader *loader, const struct yaml_node *map)
@@ -223,9 +283,12 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	check_state(loader, map, &reading.subject, agent->state);
 	loader_check_links(loader, map, &reading.subject, &agent->links);
 	loader_check_environment(loader, map, &reading.subject, agent->environment);
-	check_listen(loader, map, &reading.subject, "listen", agent->listen);
+	check_listen(loader, map, &reading.subject, &agent->listen);
+	check_socket(loader, map, &reading.subject, agent->socket_mode);
+	if (agent->external_url)
+		check_external(loader, map, &reading.subject, agent->external_url);
 	if (agent->metrics_listen)
-		check_listen(
+		check_address(
 			loader, map, &reading.subject, "metrics_listen", agent->metrics_listen);
 }
 
@@ -315,6 +378,9 @@ static void read_all(struct loader *loader)
 	groups_read(loader, merged_map(&sections, "test_groups"));
 	if (loader->source->cautious && loader->problems->errors == 0)
 		services_caution(loader);
+	if (loader->source->cautious && loader->config->agent.web_config)
+		web_config_free(
+			web_config_read(loader->config->agent.web_config, loader->problems));
 }
 
 struct config *config_load(

@@ -155,8 +155,11 @@ enum { MAX_SERIES = 100000 };              /* per test */
 #define WINDOW_MAX 31536000000.0           /* ms, a year */
 
 struct agent_settings {
-	const char *listen;         /* host:port */
-	const char *metrics_listen; /* host:port, or NULL */
+	struct strings listen;                  /* host:port, or unix:/path */
+	const char *socket_mode, *socket_owner; /* of unix:/path; owner: or NULL */
+	const char *web_config;                 /* path, or NULL; see web_config.h */
+	const char *external_url;               /* or NULL */
+	const char *metrics_listen;             /* host:port, or NULL */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
 	int64_t group_interval; /* ms; 0: derived from the intervals and steps of the tests */

@@ -134,7 +134,7 @@ static bool is_path(const struct field *field)
  * to the working directory, as in Hunter. */
 static bool is_beside(const struct field *field, const char *text)
 {
-	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", NULL};
+	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", "web_config", NULL};
 	size_t length = strlen(field->name);
 	bool file = length > 5 && strcmp(field->name + length - 5, "_file") == 0;
 	if (field->type != FIELD_STRING || !*text || *text == '/')

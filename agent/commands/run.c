@@ -11,6 +11,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
+#include "agent/core/buf.h"
 #include "agent/core/clock.h"
 #include "agent/engine/signals.h"
 #include "agent/runtime/agent.h"
@@ -100,8 +101,8 @@ struct run {
 static const struct field run_fields[] = {
 	OPTION_BOOL(struct run_options, once, "run all tests once, send what is new and exit"),
 	OPTION_BOOL(struct run_options, insecure,
-		"let agent.listen be an address that other machines can reach, though the API has "
-		"no authentication"),
+		"let agent.listen be an address that other machines can reach, though nobody "
+		"has to sign in"),
 	{0},
 };
 
@@ -139,6 +140,7 @@ static void adopt(void *context)
 	delivery_manager_adopt(run->parts.delivery_manager);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
+	web_adopt(run->web);
 }
 
 static void reload_begun(void *context)
@@ -318,13 +320,16 @@ static enum exit_code run_once(struct run *run)
 static enum exit_code run_agent(struct run *run)
 {
 	struct agent *agent = &run->parts.agent;
+	struct buf listen = {0};
+
+	field_print(field_find(agent_fields, "listen"), &agent->config->agent, &listen);
 
 	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
 		LOG_TEXT("config", agent->config->path),
 		LOG_INT("tests", agent->config_ref->test_count),
-		LOG_TEXT("state", agent->config->agent.state),
-		LOG_TEXT("listen", agent->config->agent.listen),
+		LOG_TEXT("state", agent->config->agent.state), LOG_TEXT("listen", listen.data),
 		LOG_INT("port", web_port(run->web)));
+	buf_free(&listen);
 	if (web_metrics_port(run->web))
 		log_event(LEVEL_INFO, "metrics are served",
 			LOG_TEXT("listen", agent->config->agent.metrics_listen),

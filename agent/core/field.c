@@ -37,6 +37,9 @@ void field_defaults(const struct field *fields, void *options)
 			continue;
 		if (field->type == FIELD_STRING || field->type == FIELD_SECRET)
 			*(const char **)at(field, options) = field->initial;
+		else if (field->type == FIELD_LIST)
+			*(struct strings *)at(field, options) =
+				(struct strings){&field->initial, 1};
 		else if (!field_parse(field, options, field->initial, NULL, &error))
 			abort(); /* a mistake in the table itself */
 	}

@@ -68,7 +68,7 @@ struct field {
 	const char *alias; /* a second accepted name, or NULL */
 	enum field_type type;
 	size_t offset;
-	const char *initial;  /* default as text, or NULL: zero, NULL, empty */
+	const char *initial;  /* default as text, of a LIST its one item; or NULL: zero, NULL, empty */
 	const char *variable; /* environment variable that overrides the default if set, or NULL */
 	double min, max;      /* for INT, DOUBLE, DURATION (ms), BYTES; no check when both are 0 */
 	const char *const *choices; /* for CHOICE, NULL-terminated */

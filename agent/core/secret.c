@@ -82,6 +82,16 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 	return true;
 }
 
+bool secret_same(const void *a, const void *b, size_t length)
+{
+	const volatile unsigned char *left = a, *right = b;
+	unsigned char differs = 0;
+
+	for (size_t i = 0; i < length; i++)
+		differs |= left[i] ^ right[i];
+	return differs == 0;
+}
+
 size_t secret_length(const char *secret)
 {
 	size_t length = strlen(secret);

@@ -99,7 +99,7 @@ static void background_free(struct background *background)
 }
 
 enum {
-	MOST_GUESTS = 6,
+	MOST_GUESTS = 16,
 	PROGRESS_AFTER = 1000,
 	PROGRESS_EVERY = 250,
 	RETRY_DELAY = 500,

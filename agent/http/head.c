@@ -281,21 +281,28 @@ static bool is_local(const char *name)
 
 static bool is_ours(const struct http_claim *claim)
 {
-	char name[NAME];
+	char name[NAME], external[NAME];
 
+	if (claim->any_host)
+		return true;
 	if (!name_of(claim->host, name))
 		return false;
 	for (size_t i = 0; i < sizeof claim->names / sizeof *claim->names; i++)
 		if (claim->names[i] && strcasecmp(claim->names[i], name) == 0)
 			return true;
+	if (claim->external && name_of(strstr(claim->external, "://") + 3, external) &&
+		strcasecmp(external, name) == 0)
+		return true;
 	return is_address(name) || is_local(name);
 }
 
-static bool is_same_origin(const char *origin, const char *host)
+/* A proxy may give us another Host than the one that the browser knows. */
+static bool is_same_origin(const struct http_claim *claim)
 {
-	const char *name = strstr(origin, "://");
+	const char *name = strstr(claim->origin, "://");
 
-	return name && host && strcasecmp(name + 3, host) == 0;
+	return (claim->external && strcasecmp(claim->origin, claim->external) == 0) ||
+	       (name && claim->host && strcasecmp(name + 3, claim->host) == 0);
 }
 
 bool http_guard(const struct http_claim *claim, struct error *error)
@@ -305,7 +312,7 @@ bool http_guard(const struct http_claim *claim, struct error *error)
 	if (claim->host && !is_ours(claim))
 		return error_set(error, ERROR_USAGE,
 			"\"%.200s\" is not a name of this agent: use its address", claim->host);
-	if (claim->origin && !is_same_origin(claim->origin, claim->host))
+	if (claim->origin && !is_same_origin(claim))
 		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
 	if (claim->site && !link && strcmp(claim->site, "same-origin") != 0 &&
 		strcmp(claim->site, "none") != 0)

@@ -5,6 +5,8 @@
 #include "agent/http/request.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,25 +53,30 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 	*state = NULL;
 	if (!request)
 		return;
+	access_abandon(&request->sign_in);
 	request->connection = NULL;
 	if (!request->kept)
 		http_request_free(request);
 }
 
+void http_request_resume(struct http_request *request)
+{
+	MHD_resume_connection(request->connection);
+	request->http->resumed = true;
+	engine_rouse(request->http->engine, request->http->epoll);
+}
+
 /* Sets the answer; it is sent when libmicrohttpd asks for it. */
 static void set_answer(struct http_request *request, struct http_answer *answer)
 {
-	bool waited = request->stage == STAGE_WAITING;
+	enum http_stage stage = request->stage;
 
 	request->answer = *answer;
 	answer->body = (struct buf){0};
 	request->stage = STAGE_ANSWERED;
-	if (!waited)
-		return;
-	request->http->waiting--;
-	MHD_resume_connection(request->connection);
-	request->http->resumed = true;
-	engine_rouse(request->http->engine, request->http->epoll);
+	request->http->waiting -= stage == STAGE_WAITING;
+	if (stage == STAGE_WAITING || stage == STAGE_SIGN_IN)
+		http_request_resume(request);
 }
 
 static struct http_answer failure_of(int status, const char *problem)
@@ -121,6 +128,22 @@ int http_status_of(const struct error *error)
 	return error->kind == ERROR_STATE ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_BAD_GATEWAY;
 }
 
+static void add_challenges(struct MHD_Response *response, const struct access *access)
+{
+	if (access_basic(access))
+		MHD_add_response_header(response, "WWW-Authenticate", access_basic(access));
+	if (access_bearer(access))
+		MHD_add_response_header(response, "WWW-Authenticate", access_bearer(access));
+}
+
+static void add_retry_after(struct MHD_Response *response, int64_t seconds)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, seconds);
+	MHD_add_response_header(response, "Retry-After", text);
+}
+
 enum MHD_Result http_request_send(struct http_request *request)
 {
 	struct http_answer *answer = &request->answer;
@@ -141,8 +164,10 @@ enum MHD_Result http_request_send(struct http_request *request)
 		MHD_add_response_header(response, "Connection", "close");
 	if (request->allow)
 		MHD_add_response_header(response, "Allow", request->allow);
-	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		MHD_add_response_header(response, "Retry-After", "10");
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		add_challenges(response, request->http->options.access);
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE || request->retry_after > 0)
+		add_retry_after(response, request->retry_after > 0 ? request->retry_after : 10);
 	enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
 	MHD_destroy_response(response);
 	return queued;
@@ -156,6 +181,11 @@ const char *http_parameter(const struct http_request *request, const char *name)
 const char *http_header(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const struct http_person *http_person(const struct http_request *request)
+{
+	return &request->sign_in.person;
 }
 
 struct arena *http_arena(struct http_request *request)

@@ -11,25 +11,27 @@
 #include "agent/http/server.h"
 #include "agent/http/visits.h"
 
-enum { HTTP_HOST = 256 };
-
 struct http {
 	struct engine *engine;
 	struct MHD_Daemon *daemon; /* NULL: stopped */
 	struct http_options options;
-	char listen_host[HTTP_HOST], machine[HTTP_HOST];
+	struct listener listener;
+	char machine[LISTEN_HOST];
+	char *external; /* the origin of external_url, or NULL */
 	int epoll;
-	uint16_t port;
 	struct visits visits;
 	struct http_request *requests;
 	size_t kept;    /* by routes, unanswered */
 	size_t waiting; /* suspended connections */
-	bool resumed;   /* a connection resumes when libmicrohttpd is run */
-	bool stopping;  /* routes are not called any more */
+	bool tls;
+	bool resumed;  /* a connection resumes when libmicrohttpd is run */
+	bool stopping; /* routes are not called any more */
 };
 
 enum http_stage {
 	STAGE_HEAD,     /* only the first line has been received */
+	STAGE_SIGN_IN,  /* the password is being checked, the client waits */
+	STAGE_ADMITTED, /* the password was right */
 	STAGE_BODY,     /* the body is being received */
 	STAGE_SERVING,  /* the route is running */
 	STAGE_WAITING,  /* the route has kept it, the client waits */
@@ -52,8 +54,10 @@ struct http_request {
 	bool kept; /* by its route */
 	int64_t deadline;
 	struct http_answer answer;
-	const char *allow; /* sent with 405 */
-	bool closes;       /* the connection is closed afterwards */
+	struct sign_in sign_in;
+	const char *allow;   /* sent with 405 */
+	int64_t retry_after; /* seconds, sent with 429 */
+	bool closes;         /* the connection is closed afterwards */
 };
 
 /* For libmicrohttpd: called with the first line of a request, returns the request's state; and
@@ -63,6 +67,9 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 	enum MHD_RequestTerminationCode code);
 
 void http_request_free(struct http_request *request);
+
+/* Lets a suspended connection go on. */
+void http_request_resume(struct http_request *request);
 
 /* Sets an error as the answer, which is sent when libmicrohttpd asks for it. */
 void http_request_fail(struct http_request *request, int status, const char *problem);

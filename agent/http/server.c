@@ -14,8 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,115 +28,6 @@
 #include "agent/http/head.h"
 #include "agent/http/request.h"
 #include "agent/http/visits.h"
-
-/*
- * The socket that the HTTP server listens on.
- *
- * A host is resolved once, and its first address is used. [::] accepts IPv4 as well, whatever
- * the system's default.
- */
-
-enum { BACKLOG = 64 };
-
-/* Splits "host:port" or "[host]:port". */
-static bool http_listen_split(const char *listen, char host[256], char port[6], struct error *error)
-{
-	const char *colon = strrchr(listen, ':');
-	size_t length = colon ? (size_t)(colon - listen) : 0;
-	const char *begin = listen;
-	if (length > 1 && listen[0] == '[' && colon[-1] == ']') {
-		begin++;
-		length -= 2;
-	} else if (colon && memchr(listen, ':', length)) {
-		length = 0; /* an IPv6 address needs its brackets */
-	}
-	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-	if (length == 0 || length > 255 || digits == 0 || digits > 5 || colon[1 + digits] ||
-		atol(colon + 1) > 65535)
-		return error_set(error, ERROR_USAGE,
-			"\"%.200s\" is not of the form host:port, such as 127.0.0.1:9469 or "
-			"[::1]:9469",
-			listen);
-	memcpy(host, begin, length);
-	host[length] = '\0';
-	strcpy(port, colon + 1);
-	return true;
-}
-
-static bool is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET) {
-		struct sockaddr_in v4;
-		memcpy(&v4, address, sizeof v4);
-		return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
-	}
-	struct sockaddr_in6 v6;
-	if (address->sa_family != AF_INET6)
-		return false;
-	memcpy(&v6, address, sizeof v6);
-	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
-}
-
-/* The port of a socket. */
-static uint16_t http_listen_port(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t size = sizeof address;
-	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-		return 0;
-	/* The port is at the same offset in both families. */
-	struct sockaddr_in v4;
-	memcpy(&v4, &address, sizeof v4);
-	return ntohs(v4.sin_port);
-}
-
-static int open_address(const char *listen_on, const struct addrinfo *found, struct error *error)
-{
-	int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1,
-	    no = 0;
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (fd >= 0 && found->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-		listen(fd, BACKLOG) != 0) {
-		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", listen_on,
-			strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/*
- * A socket that listens on "host:port"; the caller closes it. -1 and an error: ERROR_USAGE for
- * an address that is invalid, or reachable from other machines unless `open`; ERROR_STATE if
- * binding fails.
- */
-static int http_listen_open(const char *listen_on, bool open, struct error *error)
-{
-	char host[256], port[6];
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
-	if (!http_listen_split(listen_on, host, port, error))
-		return -1;
-	int failed = getaddrinfo(host, port, &hints, &found);
-	if (failed) {
-		error_set(error, ERROR_USAGE, "%s: %s", host, gai_strerror(failed));
-		return -1;
-	}
-	int fd = -1;
-	if (open || is_loopback(found->ai_addr))
-		fd = open_address(listen_on, found, error);
-	else
-		error_set(error, ERROR_USAGE,
-			"%s can be reached from other machines, and the API has no "
-			"authentication; use 127.0.0.1:%s (or --insecure; metrics_listen opens the "
-			"metrics alone)",
-			listen_on, port);
-	freeaddrinfo(found);
-	return fd;
-}
 
 enum {
 	CONNECTIONS = 256,
@@ -190,35 +79,66 @@ static bool check_method(struct http_request *request, const char *method)
 	return false;
 }
 
-/* Headers that identify the host and delimit the request: if one is repeated, or both delimiters
- * are present, a proxy before the agent may have used the other one. */
+/* Headers that delimit the request, or say where it goes and who sends it: if one is repeated, or
+ * both delimiters are present, a proxy before the agent may have used the other one. */
 struct single {
-	size_t hosts, ends;
+	const char *user, *roles; /* names of headers */
+	size_t hosts, ends, senders[3];
+	const char *forwarded; /* the last X-Forwarded-For */
+	bool relayed;
 };
+
+static bool is_of_proxy(const char *name)
+{
+	static const char *const names[] = {"Forwarded", "Via", "X-Forwarded-For",
+		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcasecmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
 
 static enum MHD_Result count_single(
 	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct single *single = context;
 
-	(void)kind, (void)value;
+	(void)kind;
 	single->hosts += strcasecmp(name, "Host") == 0;
 	single->ends += strcasecmp(name, "Content-Length") == 0 ||
 			strcasecmp(name, "Transfer-Encoding") == 0;
+	single->senders[0] += strcasecmp(name, "Authorization") == 0;
+	single->senders[1] += single->user && strcasecmp(name, single->user) == 0;
+	single->senders[2] += single->roles && strcasecmp(name, single->roles) == 0;
+	if (strcasecmp(name, "X-Forwarded-For") == 0)
+		single->forwarded = value;
+	single->relayed |= is_of_proxy(name);
 	return MHD_YES;
 }
 
+/* Also notes what tells who has sent it. */
 static bool check_headers(struct http_request *request)
 {
-	struct single single = {0};
+	const struct access *access = request->http->options.access;
+	struct single single = {.user = access ? access_user_header(access) : NULL,
+		.roles = access ? access_role_header(access) : NULL};
+	const char *problem = NULL;
 
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
-	if (single.hosts <= 1 && single.ends <= 1)
+	if (single.hosts > 1)
+		problem = "more than one Host header";
+	else if (single.ends > 1)
+		problem = "more than one Content-Length or Transfer-Encoding header";
+	else if (single.senders[0] > 1 || single.senders[1] > 1 || single.senders[2] > 1)
+		problem = "more than one header that says who sends the request";
+	if (!problem) {
+		request->sign_in.forwarded = arena_strdup(request->arena, single.forwarded);
+		request->sign_in.relayed = single.relayed || single.senders[1] > 0;
 		return true;
+	}
 	request->closes = true;
-	http_request_fail(request, MHD_HTTP_BAD_REQUEST,
-		single.hosts > 1 ? "more than one Host header"
-				 : "more than one Content-Length or Transfer-Encoding header");
+	http_request_fail(request, MHD_HTTP_BAD_REQUEST, problem);
 	return false;
 }
 
@@ -229,7 +149,9 @@ static bool check_guard(struct http_request *request)
 		.site = http_header(request, "Sec-Fetch-Site"),
 		.mode = http_header(request, "Sec-Fetch-Mode"),
 		.posted = request->posted,
-		.names = {request->http->listen_host, request->http->machine}};
+		.any_host = *request->http->listener.path != '\0',
+		.external = request->http->external,
+		.names = {request->http->listener.host, request->http->machine}};
 	struct error error;
 
 	if (!request->route->guarded || http_guard(&claim, &error))
@@ -259,6 +181,76 @@ static bool check_body(struct http_request *request)
 	return false;
 }
 
+/* Whether the person's role allows the route. */
+static bool check_role(struct http_request *request)
+{
+	enum role needs = request->route->needs == ROLE_UNSET ? ROLE_ADMIN : request->route->needs;
+
+	if (request->sign_in.person.role >= needs)
+		return true;
+	http_request_fail(request, MHD_HTTP_FORBIDDEN,
+		arena_printf(request->arena, "this needs the role %s; %.200s has the role %s",
+			role_name(needs), request->sign_in.person.name,
+			role_name(request->sign_in.person.role)));
+	return false;
+}
+
+static void refuse(struct http_request *request)
+{
+	request->retry_after = request->sign_in.retry_after;
+	http_request_fail(request, request->sign_in.status, request->sign_in.problem);
+}
+
+/* The password has been checked. */
+static void decided(struct sign_in *sign_in, enum access_outcome outcome)
+{
+	struct http_request *request = sign_in->context;
+
+	if (outcome == ACCESS_REFUSED) {
+		refuse(request);
+	} else if (check_role(request)) {
+		request->stage = STAGE_ADMITTED;
+		http_visits_again(&request->http->visits, request->connection);
+		http_request_resume(request);
+	}
+}
+
+static const char *copy_header(struct http_request *request, const char *name)
+{
+	return name ? arena_strdup(request->arena, http_header(request, name)) : NULL;
+}
+
+/* Finds out who has sent it, and whether they may; false: not yet, or it is refused. */
+static bool check_sender(struct http_request *request)
+{
+	struct access *access = request->http->options.access;
+	struct sign_in *sign_in = &request->sign_in;
+
+	sign_in->person = (struct http_person){"", "", ROLE_ADMIN};
+	if (!access || request->route->needs == ROLE_ANYBODY)
+		return true;
+	sign_in->access = access;
+	sign_in->arena = request->arena;
+	sign_in->peer = peer_of(request->connection);
+	sign_in->authorization = copy_header(request, "Authorization");
+	sign_in->user = copy_header(request, access_user_header(access));
+	sign_in->roles = copy_header(request, access_role_header(access));
+	if (sign_in->authorization)
+		arena_holds_secrets(request->arena);
+	sign_in->decided = decided;
+	sign_in->context = request;
+	switch (access_sign_in(sign_in)) {
+	case ACCESS_GRANTED: return check_role(request);
+	case ACCESS_REFUSED: refuse(request); return false;
+	case ACCESS_PENDING:
+	default: break;
+	}
+	request->stage = STAGE_SIGN_IN;
+	http_visits_complete(request->connection);
+	MHD_suspend_connection(request->connection);
+	return false;
+}
+
 /* Checks that need no body. */
 static void take_head(struct http_request *request, const char *path, const char *method)
 {
@@ -268,7 +260,7 @@ static void take_head(struct http_request *request, const char *path, const char
 	request->route = find_route(request->http, path);
 	if (!request->route)
 		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
-	else if (check_method(request, method) && check_guard(request))
+	else if (check_method(request, method) && check_guard(request) && check_sender(request))
 		(void)check_body(request);
 }
 
@@ -368,7 +360,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	struct http_request *request = *state;
 
 	(void)context, (void)connection, (void)version;
-	if (request->stage == STAGE_HEAD)
+	if (request->stage == STAGE_ADMITTED) {
+		request->stage = STAGE_BODY;
+		(void)check_body(request);
+	} else if (request->stage == STAGE_HEAD)
 		take_head(request, path, method);
 	else if (request->stage == STAGE_BODY && *body_size > 0)
 		return take_body(request, body, body_size);
@@ -444,43 +439,88 @@ static void keep_quiet(void *context, const char *format, va_list arguments)
 	(void)context, (void)format, (void)arguments;
 }
 
-static struct MHD_Daemon *start_daemon(struct http *http, int fd)
+/* A connection keeps the certificate that it began with. */
+static void note_connection(void *context, struct MHD_Connection *connection, void **visit,
+	enum MHD_ConnectionNotificationCode code)
 {
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
-		NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)(CONNECTIONS + CLOSING), MHD_OPTION_NOTIFY_CONNECTION, http_visits_note,
-		&http->visits, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
-		http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, http,
-		MHD_OPTION_END);
+	struct http *http = context;
+	struct tls *tls;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		tls = ((struct visit *)*visit)->tls;
+		http_visits_note(&http->visits, connection, visit, code);
+		tls_release(tls);
+		return;
+	}
+	http_visits_note(&http->visits, connection, visit, code);
+	tls = http->tls ? access_tls(http->options.access) : NULL;
+	if (tls)
+		((struct visit *)*visit)->tls = tls_begin(tls, connection);
+}
+
+static struct MHD_Daemon *start_daemon(struct http *http)
+{
+	/* Without a certificate of its own the daemon needs to be told where one comes from. */
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)tls_no_certificate},
+		{MHD_OPTION_END, 0, NULL}};
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
+
+	if (http->tls)
+		flags |= MHD_USE_TLS;
+	else
+		tls[0].option = MHD_OPTION_END;
+	return MHD_start_daemon(flags, 0, NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER,
+		keep_quiet, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS + CLOSING),
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, http, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+		MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED,
+		http_request_end, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+/* "https://hunter.example.com:8443" of an address under which there may be a path. */
+static char *origin_of(const char *url)
+{
+	const char *host = url ? strstr(url, "://") : NULL;
+
+	return host ? strndup(url, (size_t)(host - url) + 3 + strcspn(host + 3, "/?#")) : NULL;
+}
+
+static bool open_daemon(struct http *http, const char *address, struct error *error)
+{
+	http->daemon = start_daemon(http);
+	if (http->daemon)
+		return true;
+	error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", address, strerror(errno));
+	listen_remove(&http->listener);
+	close(http->listener.fd);
+	return false;
 }
 
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error)
 {
-	int fd = http_listen_open(options->listen, options->open, error);
-	char port[6];
-
-	if (fd < 0)
-		return NULL;
 	struct http *http = memory_new(1, sizeof *http);
-	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
-	http->options.listen = NULL; /* a reload may free it */
+
+	*http = (struct http){.engine = engine, .options = *options};
+	http->options.listen = (struct listen_options){0}; /* a reload may free what is borrowed */
+	http->options.external_url = NULL;
 	http->visits = (struct visits){
 		.within = options->request_within ? options->request_within : REQUEST_WITHIN,
 		.most = CONNECTIONS,
 		.of_an_address = OF_ONE_ADDRESS};
-	(void)!http_listen_split(options->listen, http->listen_host, port, error); /* was opened */
-	(void)!gethostname(http->machine, sizeof http->machine - 1);
-	http->daemon = start_daemon(http, fd);
-	if (!http->daemon) {
-		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", options->listen,
-			strerror(errno));
-		close(fd);
+	if (!listen_open(&options->listen, &http->listener, error)) {
 		free(http);
 		return NULL;
 	}
+	http->tls = options->access && !*http->listener.path && access_tls(options->access);
+	if (!open_daemon(http, options->listen.address, error)) {
+		free(http);
+		return NULL;
+	}
+	http->external = origin_of(options->external_url);
+	(void)!gethostname(http->machine, sizeof http->machine - 1);
 	http->epoll = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 	engine_host(engine, http->epoll, serve, http);
 	return http;
@@ -491,9 +531,12 @@ void http_stop(struct http *http)
 	if (!http || !http->daemon)
 		return;
 	http->stopping = true;
-	for (struct http_request *request = http->requests; request; request = request->next)
-		if (request->stage == STAGE_WAITING)
+	listen_remove(&http->listener);
+	for (struct http_request *request = http->requests; request; request = request->next) {
+		access_abandon(&request->sign_in);
+		if (request->stage == STAGE_WAITING || request->stage == STAGE_SIGN_IN)
 			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
+	}
 	(void)serve(http); /* resumes them all, and refuses new ones */
 	engine_unhost(http->engine, http->epoll);
 	MHD_stop_daemon(http->daemon);
@@ -505,10 +548,17 @@ void http_free(struct http *http)
 	http_stop(http);
 	while (http && http->requests)
 		http_request_free(http->requests);
+	if (http)
+		free(http->external);
 	free(http);
 }
 
 uint16_t http_port(const struct http *http)
 {
-	return http->port;
+	return http->listener.port;
+}
+
+bool http_is_reachable(const struct http *http)
+{
+	return http->listener.reachable;
 }

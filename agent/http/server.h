@@ -4,9 +4,8 @@
  * Tables of routes map paths to handlers. A handler runs on the loop's thread and answers at
  * once or later: a request that is not answered when its route returns is kept, and its client
  * waits, until http_answer. Requests are bounded (size, number, time), errors are JSON:
- * {"error": "..."}. There is no TLS and no authentication, so whatever does more than show
- * numbers is for this machine only, and pages of other sites in a browser on this machine are
- * refused (see head.h).
+ * {"error": "..."}. Each route says who may use it (see access.h), and pages of other sites in a
+ * user's browser are refused (see head.h).
  */
 #ifndef AGENT_HTTP_SERVER_H
 #define AGENT_HTTP_SERVER_H
@@ -15,8 +14,9 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
+#include "agent/http/access.h"
+#include "agent/http/listen.h"
 
-struct engine;
 struct http;
 struct http_request;
 
@@ -36,19 +36,21 @@ struct route {
 	const char *const *parameters; /* accepted ones, ends with NULL; or NULL: none */
 	void (*serve)(void *context, struct http_request *request);
 	bool urgent; /* may wait even if all ordinary places are taken */
+	enum role needs;
 };
 
 struct http_options {
-	const char *listen;                /* "127.0.0.1:9469", "[::1]:9469", "localhost:0" */
-	bool open;                         /* allow any address, not only loopback */
+	struct listen_options listen;
+	struct access *access;             /* who may do what; NULL: everybody everything */
+	const char *external_url;          /* under which users know the agent, or NULL */
 	const struct route *routes, *more; /* end with one without a path; `more` may be NULL */
 	void *context;                     /* of the routes */
 	int64_t request_within;            /* ms to receive a request; 0: half a minute */
 };
 
 /*
- * Listens. NULL and an error: ERROR_USAGE for an address that is invalid, or not loopback and
- * not `open`; ERROR_STATE if binding fails. The routes and their context are borrowed.
+ * Listens; NULL and an error as for listen_open. There is TLS if `access` has a certificate, but
+ * not on a Unix socket. The routes and their context are borrowed.
  */
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error);
@@ -58,8 +60,12 @@ struct http *http_start(
 void http_stop(struct http *http);
 void http_free(struct http *http);
 
-/* The port in use. */
+/* The port in use; 0: a Unix socket. Whether other machines can reach it. */
 uint16_t http_port(const struct http *http);
+bool http_is_reachable(const struct http *http);
+
+/* Who has sent the request. */
+const struct http_person *http_person(const struct http_request *request);
 
 /* A parameter or header; NULL: not given. Headers are valid while the route is called, all else
  * as long as the request. */

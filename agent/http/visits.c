@@ -1,7 +1,6 @@
 /* A list of open connections, each with the deadline of its request. */
 #include "agent/http/visits.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,38 +21,15 @@ static void shut(struct visit *visit)
 	visit->shut = true;
 }
 
-static const struct sockaddr *address_of(const struct visit *visit)
-{
-	return MHD_get_connection_info(visit->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
-		->client_addr;
-}
-
-static bool is_same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-	struct sockaddr_in v4[2];
-	struct sockaddr_in6 v6[2];
-
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET) {
-		memcpy(&v4[0], a, sizeof v4[0]);
-		memcpy(&v4[1], b, sizeof v4[1]);
-		return v4[0].sin_addr.s_addr == v4[1].sin_addr.s_addr;
-	}
-	memcpy(&v6[0], a, sizeof v6[0]);
-	memcpy(&v6[1], b, sizeof v6[1]);
-	return memcmp(&v6[0].sin6_addr, &v6[1].sin6_addr, sizeof v6[0].sin6_addr) == 0;
-}
-
 /* If there are more than `most` connections from that address or, with NULL, in total, shuts the
  * one that has taken longest. */
-static void keep_to(struct visits *visits, size_t most, const struct sockaddr *address)
+static void keep_to(struct visits *visits, size_t most, const struct peer *peer)
 {
 	struct visit *longest = NULL;
 	size_t count = 0;
 
 	for (struct visit *visit = visits->first; visit; visit = visit->next) {
-		if (visit->shut || (address && !is_same_address(address_of(visit), address)))
+		if (visit->shut || (peer && !peer_is_same(&visit->peer, peer)))
 			continue;
 		count++;
 		if (!visit->held && (!longest || visit->since <= longest->since))
@@ -69,6 +45,7 @@ static void begin(struct visits *visits, struct MHD_Connection *connection, void
 	int64_t now = clock_monotonic();
 
 	*visit = (struct visit){.connection = connection,
+		.peer = peer_of(connection),
 		.since = now,
 		.due = now + visits->within,
 		.next = visits->first,
@@ -77,7 +54,7 @@ static void begin(struct visits *visits, struct MHD_Connection *connection, void
 		visit->next->link = &visit->next;
 	visits->first = visit;
 	*out = visit;
-	keep_to(visits, visits->of_an_address, address_of(visit));
+	keep_to(visits, visits->of_an_address, &visit->peer);
 	keep_to(visits, visits->most, NULL);
 }
 

@@ -10,17 +10,21 @@
 #ifndef AGENT_HTTP_VISITS_H
 #define AGENT_HTTP_VISITS_H
 
-#include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/http/peer.h"
+#include "agent/http/tls.h"
+
 struct visit {
 	struct MHD_Connection *connection;
-	int64_t since; /* start of the request or the answer in transit; ms of the monotonic clock
-			*/
-	int64_t due;   /* deadline of the request */
-	bool held;     /* the agent is computing the answer */
+	struct peer peer;
+	struct tls *tls; /* the caller's: the certificate in use, or NULL */
+	int64_t since;   /* start of the request or the answer in transit; ms of the monotonic clock
+			  */
+	int64_t due;     /* deadline of the request */
+	bool held;       /* the agent is computing the answer */
 	bool shut;
 	struct visit *next, **link;
 };
@@ -35,8 +39,8 @@ struct visits {
 void http_visits_note(void *context, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode code);
 
-/* The request is complete; its answer is being sent; the connection has finished with it, and
- * the next one may come. */
+/* The request is complete, or waits for us; its answer is being sent; the connection has finished
+ * with it, and the next one may come, or the rest of this one. */
 void http_visits_complete(struct MHD_Connection *connection);
 void http_visits_answer(struct MHD_Connection *connection);
 void http_visits_again(const struct visits *visits, struct MHD_Connection *connection);

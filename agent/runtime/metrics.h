@@ -46,7 +46,8 @@ enum metric_id {
 	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */
 	METRIC_MEMORY_IN_FLIGHT,      /* gauge, bytes of answers */
 	METRIC_MEMORY_WAITS,          /* counter: how often reads began to wait for memory */
-	METRIC_PROCESS_CPU,           /* from here on as in every Prometheus client */
+	METRIC_AUTHENTICATION_FAILURES, /* counter (reason: see agent/http/access.c) */
+	METRIC_PROCESS_CPU,             /* from here on as in every Prometheus client */
 	METRIC_PROCESS_RESIDENT,
 	METRIC_PROCESS_VIRTUAL,
 	METRIC_PROCESS_OPEN_FDS,

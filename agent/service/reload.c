@@ -150,7 +150,15 @@ static bool keep_setting(struct config *config, const struct agent_settings *old
 	buf_free(&was);
 	if (!differs)
 		return false;
-	if (field->type == FIELD_STRING) {
+	if (field->type == FIELD_LIST) {
+		const struct strings *list = (const void *)((const char *)old + field->offset);
+		const char **items = arena_array(config->arena, list->count, sizeof *items);
+		struct strings *place = (void *)((char *)&config->agent + field->offset);
+
+		for (size_t i = 0; i < list->count; i++)
+			items[i] = arena_strdup(config->arena, list->items[i]);
+		*place = (struct strings){items, list->count};
+	} else if (field->type == FIELD_STRING) {
 		const char *const *text = (const void *)((const char *)old + field->offset);
 		const char **place = (void *)((char *)&config->agent + field->offset);
 
@@ -164,7 +172,8 @@ static bool keep_setting(struct config *config, const struct agent_settings *old
 
 static void keep_settings(struct load *load, struct reload_report *report)
 {
-	static const char *const names[] = {"listen", "metrics_listen", "state", "jobs"};
+	static const char *const names[] = {"listen", "metrics_listen", "socket_mode",
+		"socket_owner", "web_config", "external_url", "state", "jobs"};
 	enum { COUNT = sizeof names / sizeof *names };
 	const struct agent *agent = load->reloader->agent;
 	const char **kept = arena_array(load->arena, COUNT, sizeof *kept);

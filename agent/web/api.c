@@ -129,11 +129,13 @@ static const char *const changes_parameters[] = {
 static const char *const run_parameters[] = {"test", "group", "wait", NULL};
 
 const struct route api_routes[] = {
-	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true},
-	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false},
-	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false},
-	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false},
-	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false},
-	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false},
+	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true, ROLE_ADMIN},
+	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false, ROLE_VIEWER},
+	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false,
+		ROLE_VIEWER},
+	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false, ROLE_VIEWER},
+	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false,
+		ROLE_VIEWER},
+	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false, ROLE_ADMIN},
 	{0},
 };

@@ -57,8 +57,8 @@ static void get_ready(void *context, struct http_request *request)
 }
 
 const struct route pages_routes[] = {
-	{.path = "/metrics", .methods = HTTP_READ, .serve = get_metrics},
-	{.path = "/-/healthy", .methods = HTTP_READ, .serve = get_healthy},
-	{.path = "/-/ready", .methods = HTTP_READ, .serve = get_ready},
+	{.path = "/metrics", .methods = HTTP_READ, .serve = get_metrics, .needs = ROLE_VIEWER},
+	{.path = "/-/healthy", .methods = HTTP_READ, .serve = get_healthy, .needs = ROLE_ANYBODY},
+	{.path = "/-/ready", .methods = HTTP_READ, .serve = get_ready, .needs = ROLE_ANYBODY},
 	{0},
 };

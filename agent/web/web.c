@@ -1,4 +1,5 @@
-/* The two servers share the pages' context. The second has only the read-only routes. */
+/* The servers share the pages' context. That of `agent.metrics_listen` has only the routes for
+ * monitoring. */
 #include "agent/web/web.h"
 
 #include <stdlib.h>
@@ -11,7 +12,10 @@ struct web {
 	struct web_options options;
 	struct api api;
 	struct pages pages;
-	struct http *http, *metrics;
+	struct access *access;
+	struct http **https; /* one for each address of `agent.listen` */
+	size_t count;
+	struct http *metrics;
 };
 
 static void collect(void *context)
@@ -35,26 +39,63 @@ static const char *unready(void *context)
 	return web->options.unready ? web->options.unready(web->options.context) : NULL;
 }
 
-static bool open_both(struct web *web, struct error *error)
+static bool open_access(struct web *web, struct error *error)
+{
+	web->access = access_new(&(struct access_options){.engine = web->agent->engine,
+					 .metrics = web->agent->metrics,
+					 .path = web->agent->config->agent.web_config},
+		error);
+	return web->access || error_prefix(error, "agent.web_config: ");
+}
+
+/* Passwords and tokens would pass the network as they are. */
+static void caution(const struct web *web, const struct http *http, const char *listen)
+{
+	if (http_is_reachable(http) && access_signs_in(web->access) && !access_tls(web->access) &&
+		!access_has_proxies(web->access))
+		log_event(LEVEL_WARN,
+			"other machines can reach this address, and there is no TLS: passwords "
+			"and tokens can be read on the way (agent.web_config: tls_server_config)",
+			LOG_TEXT("listen", listen));
+}
+
+static bool open_listed(struct web *web, struct error *error)
 {
 	const struct agent_settings *settings = &web->agent->config->agent;
-	struct engine *engine = web->agent->engine;
-	struct http_options options = {.listen = settings->listen,
-		.open = web->options.insecure,
-		.routes = pages_routes,
-		.more = api_routes,
-		.context = &web->pages};
 
-	web->http = http_start(engine, &options, error);
-	if (!web->http)
-		return error_prefix(error, "agent.listen: ");
-	if (!settings->metrics_listen)
+	web->https = memory_new(settings->listen.count, sizeof *web->https);
+	for (size_t i = 0; i < settings->listen.count; i++) {
+		const struct http_options options = {
+			.listen = {.address = settings->listen.items[i],
+				.open = web->options.insecure || access_signs_in(web->access),
+				.mode = settings->socket_mode,
+				.owner = settings->socket_owner},
+			.access = web->access,
+			.external_url = settings->external_url,
+			.routes = pages_routes,
+			.more = api_routes,
+			.context = &web->pages};
+
+		web->https[i] = http_start(web->agent->engine, &options, error);
+		if (!web->https[i])
+			return error_prefix(error, "agent.listen: ");
+		web->count++;
+		caution(web, web->https[i], settings->listen.items[i]);
+	}
+	return true;
+}
+
+static bool open_metrics(struct web *web, struct error *error)
+{
+	const char *listen = web->agent->config->agent.metrics_listen;
+
+	if (!listen)
 		return true;
-	options = (struct http_options){.listen = settings->metrics_listen,
-		.open = true,
-		.routes = pages_routes,
-		.context = &web->pages};
-	web->metrics = http_start(engine, &options, error);
+	web->metrics = http_start(web->agent->engine,
+		&(struct http_options){.listen = {.address = listen, .open = true},
+			.routes = pages_routes,
+			.context = &web->pages},
+		error);
 	return web->metrics || error_prefix(error, "agent.metrics_listen: ");
 }
 
@@ -71,7 +112,7 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 			.collect = collect,
 			.context = web,
 			.api = &web->api}};
-	if (open_both(web, error))
+	if (open_access(web, error) && open_listed(web, error) && open_metrics(web, error))
 		return web;
 	web_free(web);
 	return NULL;
@@ -81,7 +122,8 @@ void web_stop(struct web *web)
 {
 	if (!web)
 		return;
-	http_stop(web->http);
+	for (size_t i = 0; i < web->count; i++)
+		http_stop(web->https[i]);
 	http_stop(web->metrics);
 }
 
@@ -89,14 +131,26 @@ void web_free(struct web *web)
 {
 	if (!web)
 		return;
-	http_free(web->http);
+	for (size_t i = 0; i < web->count; i++)
+		http_free(web->https[i]);
 	http_free(web->metrics);
+	access_free(web->access);
+	free(web->https);
 	free(web);
+}
+
+void web_adopt(struct web *web)
+{
+	access_reload(web->access);
 }
 
 uint16_t web_port(const struct web *web)
 {
-	return web && web->http ? http_port(web->http) : 0;
+	uint16_t port = 0;
+
+	for (size_t i = 0; web && i < web->count && port == 0; i++)
+		port = http_port(web->https[i]);
+	return port;
 }
 
 uint16_t web_metrics_port(const struct web *web)

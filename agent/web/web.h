@@ -1,6 +1,6 @@
 /*
- * The agent's web servers: all pages on `agent.listen`, and those for monitoring also on
- * `agent.metrics_listen`, which may be open to other hosts.
+ * The agent's web servers: all pages on each address of `agent.listen`, and those for monitoring
+ * also on `agent.metrics_listen`, which may be open to other hosts.
  */
 #ifndef AGENT_WEB_WEB_H
 #define AGENT_WEB_WEB_H
@@ -11,14 +11,14 @@
 struct web;
 
 struct web_options {
-	bool insecure; /* `agent.listen` may be any address */
+	bool insecure; /* `agent.listen` may be any address, though nobody signs in */
 	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
 	const char *(*unready)(void *context); /* see struct pages */
 	void (*collect)(void *context);
 	void *context;
 };
 
-/* Opens both; NULL and an error as for http_start. The caller owns it until web_free. */
+/* Opens all; NULL and an error as for http_start. The caller owns it until web_free. */
 struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 	const struct web_options *options, struct error *error);
 
@@ -26,7 +26,10 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 void web_stop(struct web *web);
 void web_free(struct web *web);
 
-/* The ports; 0: not listening. */
+/* Reads what has changed of `agent.web_config`. */
+void web_adopt(struct web *web);
+
+/* The first ports; 0: not listening, or only on Unix sockets. */
 uint16_t web_port(const struct web *web);
 uint16_t web_metrics_port(const struct web *web);
 

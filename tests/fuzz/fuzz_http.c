@@ -1,12 +1,14 @@
 /*
  * What a request says, of any bytes: the first tells what the rest is. Parameters that are taken
  * are the known ones, each once, as text; a liking lies between 0 and 1; whoever is let in asked by
- * an address or a name of this machine.
+ * an address or a name of this machine; credentials are text.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/network.h"
+#include "agent/http/authorization.h"
 #include "agent/http/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -54,6 +56,33 @@ static void try_guard(char *text)
 		check(!claim.host || !strstr(claim.host, ".example"));
 }
 
+/* Credentials are text; a password may hold anything but a NUL. */
+static void try_authorization(const char *text)
+{
+	struct arena *arena = arena_new();
+	struct authorization given;
+
+	if (authorization_parse(text, arena, &given)) {
+		check(strlen(given.secret) <= AUTHORIZATION_BYTES);
+		check(!given.user || (*given.user && !strchr(given.user, ':')));
+		check(!given.user || !strpbrk(given.user, "\r\n\t"));
+		check(given.user || (*given.secret && !strpbrk(given.secret, " \t\r\n")));
+	}
+	arena_free(arena);
+}
+
+/* A network has its own address. */
+static void try_network(const char *text)
+{
+	struct network network;
+	struct error error;
+
+	if (network_parse(text, &network, &error)) {
+		check(network.bits >= 1 && network.bits <= 128);
+		check(network_has(&network, network.address));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
@@ -66,6 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_query(text, size - 1);
 	else if (data[0] == 'a')
 		try_accept(text);
+	else if (data[0] == 'h')
+		try_authorization(text);
+	else if (data[0] == 'n')
+		try_network(text);
 	else
 		try_guard(text);
 	free(text);

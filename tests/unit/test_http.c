@@ -106,21 +106,20 @@ static void release(void *context, struct http_request *request)
 static const char *const test_names[] = {"a", "b", NULL};
 
 static const struct route test_routes[] = {
-	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false},
-	{"/post", HTTP_POST, true, 0, test_names, say, false},
-	{"/keep", HTTP_READ, true, 60000, test_names, keep, false},
-	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true},
-	{"/impatient", HTTP_READ, true, 20, test_names, keep, false},
-	{"/large", HTTP_READ, false, 0, test_names, say_much, false},
-	{"/release", HTTP_READ, false, 0, test_names, release, false},
+	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
+	{"/post", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
+	{"/keep", HTTP_READ, true, 60000, test_names, keep, false, ROLE_VIEWER},
+	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true, ROLE_VIEWER},
+	{"/impatient", HTTP_READ, true, 20, test_names, keep, false, ROLE_VIEWER},
+	{"/large", HTTP_READ, false, 0, test_names, say_much, false, ROLE_VIEWER},
+	{"/release", HTTP_READ, false, 0, test_names, release, false, ROLE_VIEWER},
 	{0},
 };
 
 static struct http *start(struct world *world, const char *listen, bool open, struct error *error)
 {
 	return http_start(world->engine,
-		&(struct http_options){.listen = listen,
-			.open = open,
+		&(struct http_options){.listen = {.address = listen, .open = open},
 			.routes = pages_routes,
 			.more = test_routes,
 			.context = &world->pages},
@@ -871,7 +870,7 @@ static void test_requests_have_their_time(void **state)
 	http_stop(world->http);
 	http_free(world->http);
 	world->http = http_start(world->engine,
-		&(struct http_options){.listen = "127.0.0.1:0",
+		&(struct http_options){.listen = {.address = "127.0.0.1:0"},
 			.routes = pages_routes,
 			.more = test_routes,
 			.context = &world->pages,

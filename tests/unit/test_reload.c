@@ -234,7 +234,7 @@ static void test_what_cannot_change(void **state)
 		f->kept, "agent.listen\nagent.metrics_listen\nagent.state\nagent.jobs\n");
 	const struct agent_settings *now = &f->parts->agent.config->agent;
 	assert_string_equal(now->state, state_file);
-	assert_string_equal(now->listen, "127.0.0.1:9469");
+	assert_string_equal(now->listen.items[0], "127.0.0.1:9469");
 	assert_null(now->metrics_listen);
 	assert_int_equal(now->jobs, 0);
 	assert_int_equal(now->read_timeout, 120000);

@@ -1,0 +1,606 @@
+/*
+ * Requests are judged in this order: the socket's user, the header of a trusted proxy, the
+ * Authorization header. A password that was right before is found in memory; any other is checked
+ * on a worker.
+ *
+ * Failures slow down attempts for the same name from the same address, and then all attempts from
+ * that address that need a worker. A name is counted the same whether it exists or not, so that
+ * pauses do not tell.
+ */
+#include "agent/http/access.h"
+
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
+#include "agent/core/log.h"
+#include "agent/core/secret.h"
+#include "agent/core/sha256.h"
+#include "agent/core/utf8.h"
+#include "agent/http/authorization.h"
+#include "agent/http/passwords.h"
+#include "agent/http/throttle.h"
+#include "agent/http/tls.h"
+#include "agent/runtime/metrics.h"
+
+enum {
+	LOOK_EVERY = 1000,   /* ms between two looks at the files */
+	RETRY_EVERY = 10000, /* ms, if what was found could not be used */
+	SHORT_TOKEN = 16,
+	FREE_OF_NAME = 3, /* failures without a pause */
+	FREE_OF_ADDRESS = 20,
+	LONGEST_NAME = 200,
+	MOST_HOPS = 16, /* of X-Forwarded-For */
+};
+
+/* What the files say. */
+struct policy {
+	struct web_config *config;
+	unsigned char (*digests)[SHA256_BYTES]; /* of the tokens */
+	struct tls *tls;
+	int cost; /* the highest of the users' hashes; 0: no users */
+};
+
+struct access {
+	struct access_options options;
+	char *path;
+	struct policy *policy; /* NULL: there is no file */
+	bool tls;
+	uint64_t files; /* hash of the files' states */
+	int64_t looked, read;
+	char *problem; /* why the files could not be used last, or NULL */
+	struct passwords *passwords;
+	struct throttle names, addresses; /* names: as tried from an address */
+	struct hash_key key;
+};
+
+static void policy_free(struct policy *policy)
+{
+	if (!policy)
+		return;
+	tls_release(policy->tls);
+	web_config_free(policy->config);
+	free(policy);
+}
+
+static void log_warnings(const struct problems *problems)
+{
+	for (size_t i = 0; i < problems->count; i++)
+		if (problems->items[i].warning)
+			log_event(LEVEL_WARN, "web configuration",
+				LOG_TEXT("problem", problems->items[i].text));
+}
+
+static void set_error(const struct problems *problems, struct error *error)
+{
+	size_t first = 0;
+
+	while (first < problems->count && problems->items[first].warning)
+		first++;
+	(void)error_set(error, ERROR_USAGE, "%s",
+		first < problems->count ? problems->items[first].text : "it cannot be read");
+	if (problems->errors > 1)
+		(void)error_prefix(error, "%zu errors, the first: ", problems->errors);
+}
+
+static bool read_config(struct policy *policy, const char *path, struct error *error)
+{
+	struct problems problems = {.arena = arena_new()};
+
+	policy->config = web_config_read(path, &problems);
+	if (policy->config)
+		log_warnings(&problems);
+	else
+		set_error(&problems, error);
+	arena_free(problems.arena);
+	return policy->config != NULL;
+}
+
+static void caution_token(const struct web_token *token, const char *secret)
+{
+	struct stat status;
+
+	if (stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
+		log_event(LEVEL_WARN, "web configuration: every user of this machine can read it",
+			LOG_TEXT("file", token->file));
+	if (strlen(secret) < SHORT_TOKEN)
+		log_event(LEVEL_WARN, "web configuration: the token is short enough to be guessed",
+			LOG_TEXT("token", token->name));
+}
+
+static bool read_token(struct policy *policy, size_t index, struct error *error)
+{
+	const struct web_token *token = &policy->config->tokens[index];
+	struct arena *arena = arena_new();
+	struct sha256 sum;
+	const char *secret;
+	bool good = secret_read(arena, "tokens", token->file, &secret, error);
+
+	if (good && (strlen(secret) > AUTHORIZATION_BYTES || strpbrk(secret, " \t")))
+		good = error_set(error, ERROR_USAGE,
+			"tokens %s: a token has at most 4096 bytes and no spaces", token->file);
+	if (good) {
+		caution_token(token, secret);
+		sha256_begin(&sum);
+		sha256_add(&sum, secret, strlen(secret));
+		sha256_end(&sum, policy->digests[index]);
+		explicit_bzero(&sum, sizeof sum);
+	}
+	arena_free(arena);
+	return good;
+}
+
+static bool read_files(struct policy *policy, struct error *error)
+{
+	const struct web_config *config = policy->config;
+
+	for (size_t i = 0; i < config->user_count; i++)
+		if (config->users[i].cost > policy->cost)
+			policy->cost = config->users[i].cost;
+	policy->digests = arena_array(config->arena, config->token_count, SHA256_BYTES);
+	for (size_t i = 0; i < config->token_count; i++)
+		if (!read_token(policy, i, error))
+			return false;
+	if (config->cert_file)
+		policy->tls = tls_new(config->cert_file, config->key_file, config->tls13, error);
+	return !config->cert_file || policy->tls;
+}
+
+static struct policy *policy_read(const char *path, struct error *error)
+{
+	struct policy *policy = memory_new(1, sizeof *policy);
+
+	if (read_config(policy, path, error) && read_files(policy, error))
+		return policy;
+	error->kind = ERROR_USAGE;
+	policy_free(policy);
+	return NULL;
+}
+
+static uint64_t add_file(uint64_t hash, const char *path)
+{
+	struct stat status = {0};
+
+	if (!path || stat(path, &status) != 0)
+		return hash_add(hash, "", 1);
+	hash = hash_add(hash, &status.st_dev, sizeof status.st_dev);
+	hash = hash_add(hash, &status.st_ino, sizeof status.st_ino);
+	hash = hash_add(hash, &status.st_size, sizeof status.st_size);
+	hash = hash_add(hash, &status.st_mtim.tv_sec, sizeof status.st_mtim.tv_sec);
+	hash = hash_add(hash, &status.st_mtim.tv_nsec, sizeof status.st_mtim.tv_nsec);
+	return hash_add(hash, &status.st_ctim.tv_nsec, sizeof status.st_ctim.tv_nsec);
+}
+
+static uint64_t files_of(const struct access *access, const struct policy *policy)
+{
+	uint64_t hash = add_file(HASH_START, access->path);
+
+	hash = add_file(hash, policy->config->cert_file);
+	hash = add_file(hash, policy->config->key_file);
+	for (size_t i = 0; i < policy->config->token_count; i++)
+		hash = add_file(hash, policy->config->tokens[i].file);
+	return hash;
+}
+
+static int64_t now_of(const struct access *access)
+{
+	return access->options.now ? access->options.now() : clock_monotonic();
+}
+
+struct access *access_new(const struct access_options *options, struct error *error)
+{
+	struct access *access = memory_new(1, sizeof *access);
+
+	access->options = *options;
+	access->names.free = FREE_OF_NAME;
+	access->addresses.free = FREE_OF_ADDRESS;
+	access->key = hash_key_new();
+	access->passwords = passwords_new(options->engine);
+	access->looked = access->read = now_of(access);
+	if (!options->path)
+		return access;
+	access->path = memory_strdup(options->path);
+	access->options.path = access->path;
+	access->policy = policy_read(access->path, error);
+	if (!access->policy) {
+		access_free(access);
+		return NULL;
+	}
+	/* A file that changes between the two reads is read again. */
+	access->files = files_of(access, access->policy);
+	access->tls = access->policy->tls != NULL;
+	return access;
+}
+
+void access_free(struct access *access)
+{
+	if (!access)
+		return;
+	passwords_free(access->passwords);
+	policy_free(access->policy);
+	free(access->problem);
+	free(access->path);
+	free(access);
+}
+
+/* What cannot change while the agent listens stays as it is. */
+static bool fit(struct access *access, struct policy *next, struct error *error)
+{
+	if (web_config_signs_in(access->policy->config) && !web_config_signs_in(next->config))
+		return error_set(
+			error, ERROR_USAGE, "nobody could sign in any more, which takes a restart");
+	if (access->tls == (next->tls != NULL))
+		return true;
+	return error_set(
+		error, ERROR_USAGE, "%s TLS takes a restart", access->tls ? "ending" : "beginning");
+}
+
+static void note_problem(struct access *access, const struct error *error)
+{
+	if (access->problem && strcmp(access->problem, error->text) == 0)
+		return;
+	free(access->problem);
+	access->problem = memory_strdup(error->text);
+	log_answer(LEVEL_ERROR, "web configuration not reloaded, the previous one stays in use",
+		LOG_TEXT("problem", error->text));
+}
+
+static void read_again(struct access *access, uint64_t files)
+{
+	struct error error;
+	struct policy *next = policy_read(access->path, &error);
+
+	access->files = files;
+	access->read = now_of(access);
+	if (!next || !fit(access, next, &error)) {
+		policy_free(next);
+		note_problem(access, &error);
+		return;
+	}
+	policy_free(access->policy);
+	access->policy = next;
+	access->files = files_of(access, next);
+	free(access->problem);
+	access->problem = NULL;
+	log_answer(LEVEL_INFO, "web configuration reloaded", LOG_TEXT("file", access->path));
+}
+
+void access_reload(struct access *access)
+{
+	int64_t now = now_of(access);
+	uint64_t files;
+
+	access->looked = now;
+	if (!access->policy)
+		return;
+	files = files_of(access, access->policy);
+	if (files != access->files || (access->problem && now - access->read >= RETRY_EVERY))
+		read_again(access, files);
+}
+
+static const struct policy *policy_now(struct access *access)
+{
+	if (access->policy && now_of(access) - access->looked >= LOOK_EVERY)
+		access_reload(access);
+	return access->policy;
+}
+
+bool access_signs_in(const struct access *access)
+{
+	return access->policy && web_config_signs_in(access->policy->config);
+}
+
+bool access_has_proxies(const struct access *access)
+{
+	return access->policy && access->policy->config->proxy_count > 0;
+}
+
+struct tls *access_tls(struct access *access)
+{
+	const struct policy *policy = access->tls ? policy_now(access) : NULL;
+
+	return policy ? policy->tls : NULL;
+}
+
+const char *access_basic(const struct access *access)
+{
+	return access->policy && access->policy->config->user_count > 0
+		       ? "Basic realm=\"hunter-c\", charset=\"UTF-8\""
+		       : NULL;
+}
+
+const char *access_bearer(const struct access *access)
+{
+	return access->policy && access->policy->config->token_count > 0
+		       ? "Bearer realm=\"hunter-c\""
+		       : NULL;
+}
+
+const char *access_user_header(const struct access *access)
+{
+	return access_has_proxies(access) ? access->policy->config->user_header : NULL;
+}
+
+const char *access_role_header(const struct access *access)
+{
+	return access_has_proxies(access) ? access->policy->config->role_header : NULL;
+}
+
+static void count(const struct access *access, const char *reason)
+{
+	if (access->options.metrics)
+		metrics_add(
+			access->options.metrics, METRIC_AUTHENTICATION_FAILURES, 1, reason, NULL);
+}
+
+static enum access_outcome grant(struct sign_in *sign_in, const char *name, enum role role)
+{
+	sign_in->person.name = arena_strdup(sign_in->arena, name);
+	sign_in->person.role = role;
+	return ACCESS_GRANTED;
+}
+
+static enum access_outcome refuse(struct sign_in *sign_in, int status, const char *problem)
+{
+	sign_in->status = status;
+	sign_in->problem = problem;
+	return ACCESS_REFUSED;
+}
+
+static enum access_outcome refuse_for(
+	struct sign_in *sign_in, int64_t pause, const char *reason, const char *problem)
+{
+	count(sign_in->access, reason);
+	sign_in->retry_after = (pause + 999) / 1000;
+	return refuse(sign_in, MHD_HTTP_TOO_MANY_REQUESTS, problem);
+}
+
+static bool is_proxy(const struct web_config *config, const unsigned char *address)
+{
+	for (size_t i = 0; i < config->proxy_count; i++)
+		if (network_has(&config->proxies[i], address))
+			return true;
+	return false;
+}
+
+/* The last address of X-Forwarded-For that is not a trusted proxy's: those before it are what
+ * the client says. */
+static void follow_forwarded(const struct web_config *config, struct sign_in *sign_in)
+{
+	char *text = arena_strdup(sign_in->arena, sign_in->forwarded);
+	unsigned char address[NETWORK_ADDRESS];
+
+	for (int hops = text ? 0 : MOST_HOPS; hops < MOST_HOPS; hops++) {
+		char *comma = strrchr(text, ','), *entry = comma ? comma + 1 : text;
+
+		entry += strspn(entry, " \t");
+		entry[strcspn(entry, " \t")] = '\0';
+		if (!network_address(entry, address))
+			return;
+		memcpy(sign_in->client, address, sizeof address);
+		if (!is_proxy(config, address) || !comma)
+			return;
+		*comma = '\0';
+	}
+}
+
+/* The highest of the roles that the header lists. */
+static enum role highest_role(const char *list)
+{
+	enum role highest = ROLE_UNSET;
+
+	while (*list) {
+		size_t length = strcspn(list, ", \t");
+		enum role role = role_parse(list, length);
+
+		if (role > highest)
+			highest = role;
+		list += length;
+		list += strspn(list, ", \t");
+	}
+	return highest;
+}
+
+static bool is_name(const char *text)
+{
+	size_t left = strlen(text), length;
+
+	if (left == 0 || left > LONGEST_NAME)
+		return false;
+	for (; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length == 0 || utf8_is_control(text, length))
+			return false;
+	}
+	return true;
+}
+
+static enum access_outcome by_proxy(const struct web_config *config, struct sign_in *sign_in)
+{
+	enum role role = sign_in->roles ? highest_role(sign_in->roles) : ROLE_UNSET;
+
+	if (!is_name(sign_in->user))
+		return refuse(sign_in, MHD_HTTP_BAD_REQUEST, "the proxy names no valid user");
+	if (role == ROLE_UNSET)
+		role = web_config_role(config, sign_in->user);
+	return grant(sign_in, sign_in->user, role);
+}
+
+/* An address; for IPv6 its network of 64 bits, which one customer has. */
+static uint64_t key_of_client(const struct sign_in *sign_in)
+{
+	return hash_keyed(sign_in->access->key, sign_in->client,
+		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : NETWORK_ADDRESS / 2);
+}
+
+/* A name, as tried from there. */
+static uint64_t key_of_name(const struct sign_in *sign_in, const char *name)
+{
+	const struct access *access = sign_in->access;
+	uint64_t both[2] = {sign_in->client_key, hash_keyed(access->key, name, strlen(name))};
+
+	return hash_keyed(access->key, both, sizeof both);
+}
+
+static enum access_outcome fail(struct sign_in *sign_in, const char *reason)
+{
+	struct access *access = sign_in->access;
+	int64_t now = now_of(access);
+	unsigned failures = throttle_failed(&access->names, sign_in->name_key, now);
+
+	(void)throttle_failed(&access->addresses, sign_in->client_key, now);
+	count(access, reason);
+	if (failures == FREE_OF_NAME + 1)
+		log_event(LEVEL_WARN, "repeated failures to sign in",
+			LOG_TEXT("from", sign_in->person.from), LOG_TEXT("reason", reason));
+	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "the name, password or token is wrong");
+}
+
+static enum access_outcome succeed(struct sign_in *sign_in, const char *name, enum role role)
+{
+	throttle_succeeded(&sign_in->access->names, sign_in->name_key);
+	return grant(sign_in, name, role);
+}
+
+static enum access_outcome slow_down(struct sign_in *sign_in, int64_t pause)
+{
+	return refuse_for(sign_in, pause, "slowed", "too many failed attempts to sign in: wait");
+}
+
+static enum access_outcome by_token(
+	const struct policy *policy, struct sign_in *sign_in, const char *secret)
+{
+	const struct web_token *found = NULL;
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sum;
+
+	sha256_begin(&sum);
+	sha256_add(&sum, secret, strlen(secret));
+	sha256_end(&sum, digest);
+	explicit_bzero(&sum, sizeof sum);
+	for (size_t i = 0; i < policy->config->token_count; i++)
+		if (secret_same(policy->digests[i], digest, sizeof digest))
+			found = &policy->config->tokens[i];
+	if (!found)
+		return fail(sign_in, "token");
+	return succeed(sign_in, found->name, found->role);
+}
+
+static void checked(void *context, bool right)
+{
+	struct sign_in *sign_in = context;
+	enum access_outcome outcome;
+
+	sign_in->check = NULL;
+	/* The files may have changed meanwhile; the password is now remembered. */
+	outcome = right ? access_sign_in(sign_in) : fail(sign_in, "password");
+	if (outcome != ACCESS_PENDING)
+		sign_in->decided(sign_in, outcome);
+}
+
+/* The user's bcrypt hash, or NULL. */
+static const char *hash_of(const struct web_config *config, const char *name)
+{
+	for (size_t i = 0; i < config->user_count; i++)
+		if (strcmp(config->users[i].name, name) == 0)
+			return config->users[i].hash;
+	return NULL;
+}
+
+static enum access_outcome by_password(
+	const struct policy *policy, struct sign_in *sign_in, const struct authorization *given)
+{
+	struct access *access = sign_in->access;
+	struct password_claim claim = {.user = given->user,
+		.password = given->secret,
+		.hash = hash_of(policy->config, given->user),
+		.cost = policy->cost,
+		.origin = sign_in->client_key};
+	int64_t pause = throttle_pause(&access->addresses, sign_in->client_key, now_of(access));
+
+	if (policy->cost == 0)
+		return fail(sign_in, "password"); /* there are no users */
+	if (pause > 0 && !passwords_know(access->passwords, &claim))
+		return slow_down(sign_in, pause);
+	switch (passwords_check(access->passwords, &claim, checked, sign_in, &sign_in->check)) {
+	case PASSWORD_CHECKING: return ACCESS_PENDING;
+	case PASSWORD_BUSY:
+		return refuse_for(sign_in, 1, "busy", "too many attempts to sign in at once");
+	case PASSWORD_RIGHT:
+	default: break;
+	}
+	return succeed(sign_in, given->user, web_config_role(policy->config, given->user));
+}
+
+static enum access_outcome by_authorization(const struct policy *policy, struct sign_in *sign_in)
+{
+	struct access *access = sign_in->access;
+	struct authorization given;
+	int64_t pause;
+
+	if (!authorization_parse(sign_in->authorization, sign_in->arena, &given)) {
+		count(access, "malformed");
+		return refuse(sign_in, MHD_HTTP_UNAUTHORIZED,
+			"the Authorization header is neither Basic nor Bearer, or malformed");
+	}
+	/* No user's name has a colon. */
+	sign_in->client_key = key_of_client(sign_in);
+	sign_in->name_key = key_of_name(sign_in, given.user ? given.user : "token:");
+	pause = throttle_pause(&access->names, sign_in->name_key, now_of(access));
+	if (pause > 0)
+		return slow_down(sign_in, pause);
+	return given.user ? by_password(policy, sign_in, &given)
+			  : by_token(policy, sign_in, given.secret);
+}
+
+/* A proxy before the socket would make everybody an admin. */
+static enum access_outcome by_socket(struct sign_in *sign_in)
+{
+	if (sign_in->relayed)
+		return refuse(sign_in, MHD_HTTP_FORBIDDEN,
+			"a proxy must use a TCP address of agent.listen, and be one of "
+			"trusted_proxies: whoever uses the socket is an admin");
+	return grant(sign_in, peer_user(&sign_in->peer, sign_in->arena), ROLE_ADMIN);
+}
+
+enum access_outcome access_sign_in(struct sign_in *sign_in)
+{
+	struct access *access = sign_in->access;
+	const struct policy *policy = policy_now(access);
+	bool proxy =
+		!sign_in->peer.local && policy && is_proxy(policy->config, sign_in->peer.address);
+
+	sign_in->check = NULL;
+	sign_in->retry_after = 0;
+	memcpy(sign_in->client, sign_in->peer.address, sizeof sign_in->client);
+	if (proxy)
+		follow_forwarded(policy->config, sign_in);
+	sign_in->person.from = sign_in->peer.local ? peer_text(&sign_in->peer, sign_in->arena)
+						   : network_text(sign_in->client, sign_in->arena);
+	if (sign_in->peer.local)
+		return by_socket(sign_in);
+	if (!policy || !web_config_signs_in(policy->config))
+		return grant(sign_in, "local", ROLE_ADMIN);
+	if (proxy && sign_in->user)
+		return by_proxy(policy->config, sign_in);
+	if (!proxy && (sign_in->user || sign_in->roles)) {
+		count(access, "header");
+		sign_in->user = sign_in->roles = NULL;
+	}
+	if (sign_in->authorization)
+		return by_authorization(policy, sign_in);
+	if (policy->config->user_count + policy->config->token_count == 0)
+		return refuse(sign_in, MHD_HTTP_FORBIDDEN, "sign in at the proxy");
+	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "sign in");
+}
+
+void access_abandon(struct sign_in *sign_in)
+{
+	if (sign_in->check)
+		passwords_abandon(sign_in->check);
+	sign_in->check = NULL;
+}

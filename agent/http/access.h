@@ -1,0 +1,88 @@
+/*
+ * Who may do what: tells who has sent a request, by the file of agent.web_config (see
+ * conf/web_config.h), and keeps that file, its certificate and its tokens up to date.
+ *
+ * A Unix socket's peer is a user of this machine and may do everything: its file's mode says who
+ * may connect. Elsewhere a user signs in by password or token, or a trusted proxy names the user.
+ * As long as nobody can sign in everybody may do everything, so then only this machine may
+ * connect. For the loop's thread.
+ */
+#ifndef AGENT_HTTP_ACCESS_H
+#define AGENT_HTTP_ACCESS_H
+
+#include "agent/core/arena.h"
+#include "agent/http/peer.h"
+#include "conf/web_config.h"
+
+struct access;
+struct engine;
+struct metrics;
+struct password_check;
+struct tls;
+
+struct http_person {
+	const char *name; /* "ann", the name of a token, or "local": not signed in */
+	const char *from; /* "192.0.2.7", behind a trusted proxy the client's; or "uid 1000" */
+	enum role role;
+};
+
+struct access_options {
+	struct engine *engine;
+	struct metrics *metrics;
+	const char *path;     /* of the file, or NULL */
+	int64_t (*now)(void); /* ms; NULL: the monotonic clock */
+};
+
+/* NULL and ERROR_USAGE if the file, or one that it names, cannot be used. */
+struct access *access_new(const struct access_options *options, struct error *error);
+void access_free(struct access *access); /* after the engine; accepts NULL */
+
+/* Whether users must sign in; whether proxies are trusted. */
+bool access_signs_in(const struct access *access);
+bool access_has_proxies(const struct access *access);
+
+/* The certificate in use, or NULL: no TLS. Whether there is TLS does not change. */
+struct tls *access_tls(struct access *access);
+
+/* Reads what has changed; done on use as well, once a second. A version that cannot be used is
+ * logged, and the one before stays. */
+void access_reload(struct access *access);
+
+/* The Basic and Bearer challenge of a 401, or NULL. */
+const char *access_basic(const struct access *access);
+const char *access_bearer(const struct access *access);
+
+/* Names of the headers that trusted proxies set; NULL: there are none. */
+const char *access_user_header(const struct access *access);
+const char *access_role_header(const struct access *access);
+
+enum access_outcome { ACCESS_GRANTED, ACCESS_REFUSED, ACCESS_PENDING };
+
+/* A request's question, and the answer to it. The texts must live until it is answered. */
+struct sign_in {
+	struct access *access;
+	struct arena *arena;
+	struct peer peer;
+	const char *authorization, *user, *roles; /* headers, or NULL */
+	const char *forwarded;                    /* X-Forwarded-For, the last one, or NULL */
+	bool relayed;                             /* it has a header that proxies add */
+	/* Called with GRANTED or REFUSED after PENDING. */
+	void (*decided)(struct sign_in *sign_in, enum access_outcome outcome);
+	void *context;
+
+	struct http_person person; /* if granted */
+	int status;                /* if refused */
+	const char *problem;
+	int64_t retry_after;          /* seconds; 0: does not matter */
+	struct password_check *check; /* if pending */
+	unsigned char
+		client[NETWORK_ADDRESS]; /* the peer's address or, behind a proxy, its client's */
+	uint64_t name_key, client_key;   /* what a failure counts against */
+};
+
+enum access_outcome access_sign_in(struct sign_in *sign_in);
+
+/* Nobody waits for the answer any more; harmless if none is pending. */
+void access_abandon(struct sign_in *sign_in);
+
+#endif

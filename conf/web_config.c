@@ -1,0 +1,392 @@
+/* The loader of hunter.yaml reads the maps; references to the environment are not expanded. */
+#include "conf/web_config.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/files.h"
+#include "conf/load.h"
+
+enum {
+	WEB_BYTES = 1 << 20,
+	MOST_NAMES = 1000, /* users, tokens, proxies: each */
+	MOST_COST = 15,    /* a bcrypt of 16 takes seconds */
+	HASH = 60,
+};
+
+static const char *const words[] = {NULL, "anybody", "viewer", "triager", "admin"};
+
+enum role role_parse(const char *word, size_t length)
+{
+	for (int role = ROLE_VIEWER; role <= ROLE_ADMIN; role++)
+		if (strlen(words[role]) == length && strncasecmp(words[role], word, length) == 0)
+			return (enum role)role;
+	return ROLE_UNSET;
+}
+
+const char *role_name(enum role role)
+{
+	return words[role == ROLE_UNSET ? ROLE_ADMIN : role];
+}
+
+static const char *const versions[] = {"TLS12", "TLS13", NULL};
+static const char *const roles[] = {"viewer", "triager", "admin", NULL};
+
+struct tls_options {
+	const char *cert_file, *key_file;
+	int min_version;
+};
+
+static const struct field tls_fields[] = {
+	OPTION_STRING(struct tls_options, cert_file, NULL,
+		"the certificate and those that vouch for it, PEM", .flags = FIELD_REQUIRED),
+	OPTION_STRING(struct tls_options, key_file, NULL,
+		"its private key, PEM, without a password", .flags = FIELD_REQUIRED),
+	OPTION_CHOICE(struct tls_options, min_version, "TLS12", versions,
+		"the oldest version of TLS that is spoken"),
+	{0},
+};
+
+struct token_options {
+	const char *name, *file;
+	int role;
+};
+
+static const struct field token_fields[] = {
+	OPTION_STRING(
+		struct token_options, name, NULL, "who it stands for", .flags = FIELD_REQUIRED),
+	OPTION_STRING(struct token_options, file, NULL, "the file that holds it",
+		.flags = FIELD_REQUIRED),
+	OPTION_CHOICE(struct token_options, role, "viewer", roles, "what it allows"),
+	{0},
+};
+
+struct top_options {
+	struct strings trusted_proxies;
+	const char *user_header, *role_header;
+};
+
+static const struct field top_fields[] = {
+	OPTION_LIST(struct top_options, trusted_proxies,
+		"addresses and networks whose user_header and role_header count"),
+	OPTION_STRING(
+		struct top_options, user_header, "X-WEBAUTH-USER", "header with the user's name"),
+	OPTION_STRING(struct top_options, role_header, "X-ROLES", "header with the user's roles"),
+	{0},
+};
+
+struct reader {
+	struct loader loader;
+	struct web_config *config;
+};
+
+static const char *no_variable(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+static void read_map(
+	struct reader *reader, const struct yaml_node *map, const struct reading *reading)
+{
+	struct unset unset = options_read(&reader->loader, map, map, reading);
+
+	if (unset.variable)
+		loader_report(&reader->loader, false, unset.where, &reading->subject,
+			"environment variables are not expanded here");
+}
+
+/* A map or list under a key of the file; NULL if it is missing or, after a report, of another
+ * kind. */
+static const struct yaml_node *part(
+	struct reader *reader, const struct yaml_node *root, const char *key, enum yaml_kind kind)
+{
+	const struct yaml_node *node = yaml_get(root, key);
+
+	if (!node || yaml_is_null(node))
+		return NULL;
+	if (node->kind == kind && node->count <= MOST_NAMES)
+		return node;
+	problems_add(reader->loader.problems, false, node,
+		node->kind == kind ? "%s: more than 1,000 entries"
+		: kind == YAML_MAP ? "%s: expected a map"
+				   : "%s: expected a list",
+		key);
+	return NULL;
+}
+
+static void read_tls(struct reader *reader, const struct yaml_node *root)
+{
+	const struct yaml_node *map = part(reader, root, "tls_server_config", YAML_MAP);
+	struct tls_options options = {0};
+
+	if (!map)
+		return;
+	field_defaults(tls_fields, &options);
+	read_map(reader, map,
+		&(struct reading){.subject = {.kind = "tls_server_config"},
+			.tables = {{tls_fields, &options}}});
+	reader->config->cert_file = options.cert_file;
+	reader->config->key_file = options.key_file;
+	reader->config->tls13 = options.min_version == 1;
+}
+
+/* The cost of a bcrypt hash, or 0. */
+static int cost_of(const char *hash)
+{
+	if (strlen(hash) != HASH || strncmp(hash, "$2", 2) != 0 || !strchr("aby", hash[2]) ||
+		hash[3] != '$' || strspn(hash + 4, "0123456789") != 2 || hash[6] != '$' ||
+		strspn(hash + 7,
+			"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") !=
+			HASH - 7)
+		return 0;
+	return (hash[4] - '0') * 10 + hash[5] - '0';
+}
+
+/* Messages do not show what is wrong, which may be a password. */
+static bool check_hash(struct reader *reader, const struct yaml_node *value,
+	const struct error_context *subject, struct web_user *user)
+{
+	const char *problem = NULL;
+
+	user->hash = value->kind == YAML_SCALAR ? value->text : "";
+	user->cost = cost_of(user->hash);
+	if (user->cost == 0)
+		problem = "expected a bcrypt hash ($2a$, $2b$ or $2y$), as `htpasswd -nBC 10 NAME` "
+			  "prints it";
+	else if (user->cost < 4 || user->cost > MOST_COST)
+		problem = "the cost of the bcrypt hash must be from 4 to 15";
+	if (problem)
+		loader_report(&reader->loader, false, value, subject, "%s", problem);
+	else if (user->cost < 10)
+		loader_report(&reader->loader, true, value, subject,
+			"the cost of the bcrypt hash is below 10: it is guessed quickly");
+	return !problem;
+}
+
+static void read_users(struct reader *reader, const struct yaml_node *root)
+{
+	const struct yaml_node *map = part(reader, root, "basic_auth_users", YAML_MAP);
+	struct web_config *config = reader->config;
+	struct web_user *users = arena_array(config->arena, map ? map->count : 0, sizeof *users);
+
+	for (size_t i = 0; map && i < map->count; i++) {
+		const struct yaml_node *key = map->entries[i].key;
+		struct error_context subject = {.kind = "basic_auth_users", .name = key->text};
+		struct web_user *user = &users[config->user_count];
+
+		loader_check_name(&reader->loader, key, &subject, key->text);
+		if (strchr(key->text, ':'))
+			loader_report(&reader->loader, false, key, &subject,
+				"a name of basic authentication has no colon");
+		user->name = key->text;
+		config->user_count += check_hash(reader, map->entries[i].value, &subject, user);
+	}
+	config->users = users;
+}
+
+static bool knows(const struct web_config *config, const char *user)
+{
+	for (size_t i = 0; i < config->user_count; i++)
+		if (strcmp(config->users[i].name, user) == 0)
+			return true;
+	return false;
+}
+
+static void read_roles(struct reader *reader, const struct yaml_node *root)
+{
+	const struct yaml_node *map = part(reader, root, "roles", YAML_MAP);
+	struct web_config *config = reader->config;
+	struct web_role *given = arena_array(config->arena, map ? map->count : 0, sizeof *given);
+
+	for (size_t i = 0; map && i < map->count; i++) {
+		const struct yaml_node *key = map->entries[i].key, *value = map->entries[i].value;
+		struct error_context subject = {.kind = "roles", .name = key->text};
+		const char *word = value->kind == YAML_SCALAR ? value->text : "";
+		enum role role = role_parse(word, strlen(word));
+
+		if (role == ROLE_UNSET)
+			loader_report(&reader->loader, false, value, &subject,
+				"expected viewer, triager or admin");
+		else if (!knows(config, key->text) && config->proxy_count == 0)
+			loader_report(&reader->loader, true, key, &subject,
+				"there is no such user in basic_auth_users");
+		given[config->role_count++] = (struct web_role){key->text, role};
+	}
+	config->roles = given;
+}
+
+/* Like the other files, relative to the one that names it. */
+static const char *beside(const struct reader *reader, const char *text, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!text || *text == '/' || !slash)
+		return text;
+	return arena_printf(reader->config->arena, "%.*s/%s", (int)(slash - path), path, text);
+}
+
+static void read_token(
+	struct reader *reader, const struct yaml_node *node, struct web_token *tokens)
+{
+	struct web_config *config = reader->config;
+	struct token_options options = {0};
+	struct reading reading = {
+		.subject = {.kind = "tokens"}, .tables = {{token_fields, &options}}};
+
+	if (node->kind != YAML_MAP) {
+		loader_report(&reader->loader, false, node, &reading.subject, "expected a map");
+		return;
+	}
+	field_defaults(token_fields, &options);
+	read_map(reader, node, &reading);
+	if (!options.name || !options.file)
+		return;
+	reading.subject.name = options.name;
+	loader_check_name(&reader->loader, yaml_get(node, "name"), &reading.subject, options.name);
+	for (size_t i = 0; i < config->token_count; i++)
+		if (strcmp(tokens[i].name, options.name) == 0)
+			loader_report(&reader->loader, false, yaml_get(node, "name"),
+				&reading.subject, "another token has this name");
+	tokens[config->token_count++] = (struct web_token){.name = options.name,
+		.file = beside(reader, options.file, node->file),
+		.role = (enum role)(ROLE_VIEWER + options.role)};
+}
+
+static void read_tokens(struct reader *reader, const struct yaml_node *root)
+{
+	const struct yaml_node *list = part(reader, root, "tokens", YAML_LIST);
+	struct web_token *tokens =
+		arena_array(reader->config->arena, list ? list->count : 0, sizeof *tokens);
+
+	for (size_t i = 0; list && i < list->count; i++)
+		read_token(reader, list->items[i], tokens);
+	reader->config->tokens = tokens;
+}
+
+static void read_proxies(
+	struct reader *reader, const struct yaml_node *root, const struct strings *given)
+{
+	struct network *networks =
+		arena_array(reader->config->arena, given->count, sizeof *networks);
+	struct error error;
+
+	for (size_t i = 0; i < given->count; i++)
+		if (network_parse(given->items[i], &networks[i], &error))
+			reader->config->proxy_count++;
+		else
+			problems_add(reader->loader.problems, false,
+				yaml_get(root, "trusted_proxies"), "trusted_proxies: %s",
+				error.text);
+	reader->config->proxies = networks;
+}
+
+static bool is_header(const char *name)
+{
+	static const char *const taken[] = {
+		"Authorization", "Host", "Origin", "Content-Length", "X-Forwarded-For"};
+	size_t length =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+		if (strcasecmp(name, taken[i]) == 0)
+			return false;
+	return length > 0 && name[length] == '\0';
+}
+
+static void check_header(struct reader *reader, const struct yaml_node *root, const char *key,
+	const char *name, const char *other)
+{
+	const struct yaml_node *where = yaml_get(root, key);
+
+	if (!where)
+		return;
+	if (!is_header(name) || strcasecmp(name, other) == 0)
+		problems_add(reader->loader.problems, false, where,
+			"%s: \"%.80s\" cannot be the name of this header", key, name);
+	else if (reader->config->proxy_count == 0)
+		problems_add(reader->loader.problems, true, where,
+			"%s: without trusted_proxies it has no effect", key);
+}
+
+static void read_top(struct reader *reader, const struct yaml_node *root)
+{
+	static const char *const others[] = {
+		"tls_server_config", "basic_auth_users", "roles", "tokens", NULL};
+	struct top_options options = {0};
+
+	field_defaults(top_fields, &options);
+	read_map(reader, root,
+		&(struct reading){.tables = {{top_fields, &options}}, .other_keys = others});
+	read_proxies(reader, root, &options.trusted_proxies);
+	reader->config->user_header = options.user_header;
+	reader->config->role_header = options.role_header;
+	check_header(reader, root, "user_header", options.user_header, options.role_header);
+	check_header(reader, root, "role_header", options.role_header, options.user_header);
+}
+
+struct web_config *web_config_parse(
+	const char *path, const char *text, size_t length, struct problems *problems)
+{
+	static const struct config_source source = {.env = no_variable};
+	struct arena *arena = arena_new();
+	struct reader reader = {.config = arena_alloc(arena, sizeof *reader.config),
+		.loader = {.arena = arena,
+			.source = &source,
+			.problems = problems,
+			.told = {.arena = arena},
+			.unexpanded = {.arena = arena}}};
+	size_t errors = problems->errors;
+	const struct yaml_node *root;
+
+	arena_holds_secrets(arena);
+	reader.config->arena = arena;
+	root = yaml_parse(arena, arena_strdup(arena, path), text, length, problems);
+	if (root && root->kind != YAML_MAP) {
+		problems_add(problems, false, root, "expected a map");
+	} else if (root) {
+		read_top(&reader, root);
+		read_tls(&reader, root);
+		read_users(&reader, root);
+		read_roles(&reader, root);
+		read_tokens(&reader, root);
+	} else if (problems->errors == errors) {
+		problems_add_file(problems, false, path, 0, 0, "the file is empty");
+	}
+	if (problems->errors == errors)
+		return reader.config;
+	arena_free(arena);
+	return NULL;
+}
+
+struct web_config *web_config_read(const char *path, struct problems *problems)
+{
+	struct buf content = {.secret = true};
+	struct web_config *config = NULL;
+
+	if (config_read_file(path, WEB_BYTES, &content, problems))
+		config = web_config_parse(
+			path, content.data ? content.data : "", content.length, problems);
+	buf_free(&content);
+	return config;
+}
+
+void web_config_free(struct web_config *config)
+{
+	if (config)
+		arena_free(config->arena);
+}
+
+enum role web_config_role(const struct web_config *config, const char *user)
+{
+	for (size_t i = 0; i < config->role_count; i++)
+		if (strcmp(config->roles[i].name, user) == 0)
+			return config->roles[i].role;
+	return ROLE_VIEWER;
+}
+
+bool web_config_signs_in(const struct web_config *config)
+{
+	return config->user_count + config->token_count + config->proxy_count > 0;
+}
