@@ -265,7 +265,7 @@ size_t combine_members(
 	const struct combine_options *options = detection->options;
 	for (size_t i = 0; i < options->count; i++)
 		out[i] = (struct detection){
-			.detector = detection_plugin(schema, options->members[i].detector),
+			.detector = plugin_find(schema->detectors, options->members[i].detector),
 			.options = options->members[i].options};
 	return options->count;
 }

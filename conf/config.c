@@ -307,25 +307,52 @@ static bool one_slip(const char *a, const char *b)
 	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
 }
 
+static const char *const settings_sections[] = {"agent", "detection"};
+
+/* Names of sections. Those that Hunter has are its own, the others are ours. */
+struct section_names {
+	const char *items[2 * PLUGIN_NAMES + MERGED + 2 + COMPAT_SECTIONS];
+	size_t count;
+	bool near; /* the word is a near miss of one of ours */
+};
+
+static void add_section(struct section_names *names, const char *word, const char *name)
+{
+	names->near = names->near || (!kind_section(name) && one_slip(word, name));
+	names->items[names->count++] = name;
+}
+
+static struct section_names section_names(const struct schema *schema, const char *word)
+{
+	struct section_names names = {0};
+	const char *plugins[PLUGIN_NAMES];
+	for (size_t i = 0; i < MERGED; i++)
+		add_section(&names, word, merged_sections[i]);
+	for (size_t i = 0; i < 2; i++)
+		add_section(&names, word, settings_sections[i]);
+	size_t count = plugin_names(schema->sources, true, plugins);
+	for (size_t i = 0; i < count; i++)
+		add_section(&names, word, plugins[i]);
+	count = plugin_names(schema->notifiers, false, plugins);
+	for (size_t i = 0; i < count; i++)
+		add_section(&names, word, plugins[i]);
+	for (size_t i = 0; i < COMPAT_SECTIONS; i++)
+		add_section(&names, word, kind_sections[i].name);
+	return names;
+}
+
 /*
  * A near miss of one of our sections is an error: all that it configures would be lost. In Hunter's
  * files any unknown section passes without a word, so a near miss of one of Hunter's is a warning.
  */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
-	enum { OURS = 9 };
-	static const char *const names[] = {"tests", "templates", "test_groups", "sources", "agent",
-		"detection", "prometheus", "stdout", "webhook", "graphite", "grafana", "postgres",
-		"slack", "bigquery", "influxdb", "csv", "fallout"};
-	const size_t count = sizeof names / sizeof *names;
 	/* x-NAME and .NAME hold anchors for other parts of the file. */
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
 		return;
-	bool ours = false;
-	for (size_t i = 0; i < OURS; i++)
-		ours = ours || one_slip(key->text, names[i]);
-	loader_report(loader, !ours, key, NULL, "unknown section \"%.80s\"%s", key->text,
-		loader_hint(loader, key->text, names, count));
+	struct section_names names = section_names(loader->source->schema, key->text);
+	loader_report(loader, !names.near, key, NULL, "unknown section \"%.80s\"%s", key->text,
+		loader_hint(loader, key->text, names.items, names.count));
 }
 
 static void read_sections(struct loader *loader, const struct sections *sections)

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/field.h"
+#include "agent/core/plugin.h"
 #include "agent/core/series.h"
 #include "agent/core/url_template.h"
 #include "conf/yaml.h"
@@ -22,31 +22,9 @@
 #include "detectors/control.h"
 #include "detectors/season.h"
 
-/* A source, notifier or detector, as far as the configuration has to know it. */
-struct plugin {
-	const char *name;
-	const struct field
-		*fields; /* sources, detectors: options of a test; notifiers: of the section */
-	size_t options_size;
-	const struct field
-		*server_fields; /* sources: options of the section or of an entry of `sources:` */
-	size_t server_size;
-	/*
-	 * Checks beyond those of the fields, or NULL: of the options of a test, receiver or
-	 * detector, and of a test together with its metrics. A text that begins with "OPTION: " is
-	 * reported at that option. ERROR_USAGE is an error; ERROR_DATA is a warning and leaves a
-	 * receiver out.
-	 */
-	bool (*check)(const void *options, struct error *error);
-	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
-		struct error *error);
-	bool endpoint; /* the server (sources) or section (notifiers) also takes endpoint_fields, at
-			  offset 0 */
-};
-
-/* The arrays end with a plugin without a name; the first detector is the default. */
+/* Registries of plugins; the first detector is the default. */
 struct schema {
-	const struct plugin *sources, *notifiers, *detectors;
+	const struct plugin *const *sources, *const *notifiers, *const *detectors;
 	const struct field *endpoint_fields;
 	const struct plugin *cluster; /* options of groups of type cluster; NULL: not supported */
 };

@@ -15,14 +15,6 @@ const char *const detection_belief_keys[] = {"confirm", "fdr", "season", "zone",
 static const char only_one[] = "detector and combine: use one of them";
 static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
-const struct plugin *detection_plugin(const struct schema *schema, const char *name)
-{
-	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name; plugin++)
-		if (strcmp(plugin->name, name) == 0)
-			return plugin;
-	return NULL;
-}
-
 /* A copy of the base's options to change, or another detector's defaults. */
 static void *begin(const struct detection *base, const struct plugin *detector, struct arena *arena)
 {
@@ -37,8 +29,8 @@ static void *begin(const struct detection *base, const struct plugin *detector, 
 struct detection detection_default(const struct schema *schema, struct arena *arena)
 {
 	const struct detection none = {0};
-	const struct plugin *first = schema->detectors;
-	if (!first || !first->name)
+	const struct plugin *first = schema->detectors ? *schema->detectors : NULL;
+	if (!first)
 		return none;
 	return (struct detection){.detector = first, .options = begin(&none, first, arena)};
 }
@@ -47,11 +39,8 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 static bool unknown_detector(
 	const struct schema *schema, const char *name, const char *shown, struct error *error)
 {
-	const char *names[64] = {0};
-	size_t count = 0;
-	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name && count < 64;
-		plugin++)
-		names[count++] = plugin->name;
+	const char *names[PLUGIN_NAMES];
+	size_t count = plugin_names(schema->detectors, false, names);
 	struct buf all = {0};
 	for (size_t i = 0; i < count && !field_suggest(name, names, count); i++)
 		buf_printf(&all, "%s%s", i ? ", " : ": expected one of ", names[i]);
@@ -74,7 +63,7 @@ static bool settings_detector(const struct schema *schema, const struct setting 
 		if (named && strcmp(named, name) != 0)
 			return error_set(error, ERROR_USAGE, "%s", only_one);
 		named = name;
-		*detector = detection_plugin(schema, name);
+		*detector = plugin_find(schema->detectors, name);
 		if (!*detector)
 			return unknown_detector(schema, name, name, error);
 	}
@@ -153,7 +142,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	if (combine && !yaml_is_null(combine)) {
 		if (value && !yaml_is_null(value))
 			loader_report(loader, false, value, subject, "%s", only_one);
-		return detection_plugin(loader->source->schema, DETECTION_COMBINE);
+		return plugin_find(loader->source->schema->detectors, DETECTION_COMBINE);
 	}
 	if (!value || yaml_is_null(value))
 		return below;
@@ -167,7 +156,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 		note_unset(unset, missing, value);
 		return NULL;
 	}
-	const struct plugin *detector = detection_plugin(loader->source->schema, name);
+	const struct plugin *detector = plugin_find(loader->source->schema->detectors, name);
 	if (!detector) {
 		unknown_detector(loader->source->schema, name, value->text, &error);
 		loader_report(loader, false, value, subject, "%s", error.text);

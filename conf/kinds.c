@@ -45,7 +45,7 @@ static const char *const influxdb_section[] = {"host", "database", "token", NULL
 static const char *const csv_section[] = {"delimiter", "quote_char", "quotechar", NULL};
 static const char *const fallout_section[] = {"url", "user", "token", NULL};
 
-static const struct compat_type sections[] = {
+const struct compat_type kind_sections[COMPAT_SECTIONS + 1] = {
 	{"graphite", graphite_section, none, NULL},
 	{"grafana", grafana_section, none, NULL},
 	{"slack", slack_section, none, NULL},
@@ -72,7 +72,7 @@ const struct compat_type *kind_find(const char *name)
 
 const struct compat_type *kind_section(const char *name)
 {
-	return find(sections, name);
+	return find(kind_sections, name);
 }
 
 static bool listed(const char *const *names, const char *name)

@@ -182,7 +182,6 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 void detection_check(struct loader *loader, const struct yaml_node *last,
 	const struct error_context *subject, const struct detection *detection,
 	const struct unset *unset);
-const struct plugin *detection_plugin(const struct schema *schema, const char *name);
 
 /* controls.c: notes the control of a test or metric and returns its rule; `base` is the test's for
  * a metric, or NULL. Noted rules are resolved when all tests are known. */
@@ -231,9 +230,8 @@ void fingerprint_test(struct loader *loader, struct test *test);
 void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list);
 void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
-/* test_source.c: the source of that name (NULL: not in this binary); a test's type, given or its
- * server's (NULL after a report); its server, named or the only one, or why it has none. */
-const struct plugin *test_source_find(const struct loader *loader, const char *name);
+/* test_source.c: a test's type, given or its server's (NULL after a report); its server, named or
+ * the only one, or why it has none. */
 const char *test_type_read(
 	struct loader *loader, const struct yaml_node *map, const struct error_context *subject);
 void test_server_find(struct loader *loader, const struct yaml_node *map,
@@ -268,6 +266,8 @@ void kind_check(struct loader *loader, const struct compat_type *kind, const str
 
 const struct compat_type *kind_find(const char *name);    /* of a test, or NULL */
 const struct compat_type *kind_section(const char *name); /* of a section, or NULL */
-extern const char *const kind_all_keys[];                 /* of tests of all types */
+enum { COMPAT_SECTIONS = 8 };
+extern const struct compat_type kind_sections[COMPAT_SECTIONS + 1]; /* ends without a name */
+extern const char *const kind_all_keys[];                           /* of tests of all types */
 
 #endif

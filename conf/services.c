@@ -15,14 +15,6 @@
 
 enum { SERVERS_MAX = 1000 };
 
-static const struct plugin *find_plugin(const struct plugin *plugins, const char *name)
-{
-	for (const struct plugin *plugin = plugins; plugin && plugin->name; plugin++)
-		if (strcmp(plugin->name, name) == 0)
-			return plugin;
-	return NULL;
-}
-
 static const char *string_at(const struct field *field, const void *options)
 {
 	return *(const char *const *)(const void *)((const char *)options + field->offset);
@@ -294,8 +286,8 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 {
 	const char *name = section->key->text;
 	const struct schema *schema = loader->source->schema;
-	const struct plugin *source = find_plugin(schema->sources, name);
-	const struct plugin *notifier = find_plugin(schema->notifiers, name);
+	const struct plugin *source = plugin_find(schema->sources, name);
+	const struct plugin *notifier = plugin_find(schema->notifiers, name);
 	const struct compat_type *kind = kind_section(name);
 	struct reading reading = {.subject = {.kind = name},
 		.other_keys = kind ? kind->keys : NULL,
@@ -320,12 +312,8 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 static void report_type(
 	struct loader *loader, const struct yaml_node *where, const struct error_context *subject)
 {
-	const char *names[64];
-	size_t count = 0;
-	const struct plugin *plugin = loader->source->schema->sources;
-	for (; plugin && plugin->name && count < 64; plugin++)
-		if (plugin->server_size > 0)
-			names[count++] = plugin->name;
+	const char *names[PLUGIN_NAMES];
+	size_t count = plugin_names(loader->source->schema->sources, true, names);
 	const char *word = where->kind == YAML_SCALAR ? where->text : "";
 	loader_report(loader, false, where, subject, "type: unknown type of server \"%.80s\"%s",
 		word, loader_hint(loader, word, names, count));
@@ -344,7 +332,7 @@ static void read_source(struct loader *loader, const struct yaml_entry *entry)
 		return;
 	}
 	const struct plugin *plugin =
-		type->kind == YAML_SCALAR ? find_plugin(loader->source->schema->sources, type->text)
+		type->kind == YAML_SCALAR ? plugin_find(loader->source->schema->sources, type->text)
 					  : NULL;
 	if (!plugin || plugin->server_size == 0) {
 		report_type(loader, type, &reading.subject);
@@ -400,7 +388,7 @@ void services_caution(struct loader *loader)
 void services_finish(struct loader *loader)
 {
 	struct config *config = loader->config;
-	const struct plugin *out = find_plugin(loader->source->schema->notifiers, "stdout");
+	const struct plugin *out = plugin_find(loader->source->schema->notifiers, "stdout");
 	struct server *servers = arena_array(loader->arena, loader->servers.count, sizeof *servers);
 	struct receiver *receivers =
 		arena_array(loader->arena, loader->receivers.count + 1, sizeof *receivers);

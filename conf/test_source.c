@@ -6,24 +6,12 @@
 
 #include "conf/load.h"
 
-const struct plugin *test_source_find(const struct loader *loader, const char *name)
-{
-	const struct plugin *plugin = loader->source->schema->sources;
-	for (; plugin && plugin->name; plugin++)
-		if (strcmp(plugin->name, name) == 0)
-			return plugin;
-	return NULL;
-}
-
 static void report_type(struct loader *loader, const struct yaml_node *where,
 	const struct error_context *subject, const char *type)
 {
 	static const char *const hunters[] = {"bigquery", "influxdb"};
-	const char *names[64];
-	size_t count = 0;
-	const struct plugin *plugin = loader->source->schema->sources;
-	for (; plugin && plugin->name && count < 60; plugin++)
-		names[count++] = plugin->name;
+	const char *names[PLUGIN_NAMES + 2];
+	size_t count = plugin_names(loader->source->schema->sources, false, names);
 	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
 		names[count++] = hunters[i];
 	loader_report(loader, false, where, subject, "type: unknown type \"%.80s\"%s", where->text,
@@ -49,7 +37,8 @@ const char *test_type_read(
 	const char *missing = NULL;
 	if (type && type->kind == YAML_SCALAR && !yaml_is_null(type)) {
 		const char *name = loader_expand(loader, type, false, &missing);
-		if (!missing && (test_source_find(loader, name) || kind_find(name)))
+		if (!missing &&
+			(plugin_find(loader->source->schema->sources, name) || kind_find(name)))
 			return name;
 		if (!missing) {
 			report_type(loader, type, subject, name);

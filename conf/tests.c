@@ -272,7 +272,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		.lenient = kind != NULL};
 	size_t errors = loader->problems->errors;
 	bool whole = false;
-	test->source = test_source_find(loader, type);
+	test->source = plugin_find(loader->source->schema->sources, type);
 	reading.own = test->source ? own : NULL;
 	reading.type = type;
 	if (test->source)

@@ -195,11 +195,11 @@ static bool combine_check(const void *options, struct error *error)
 }
 
 const struct detector combine_detector = {
-	.name = "combine",
-	.summary = "changes on which several detectors agree",
+	.plugin = {.name = "combine",
+		.summary = "changes on which several detectors agree",
+		.fields = combine_fields,
+		.options_size = sizeof(struct combine_options),
+		.check = combine_check},
 	.thrift = "choose fewer detectors or a smaller tolerance",
-	.fields = combine_fields,
-	.options_size = sizeof(struct combine_options),
-	.check = combine_check,
 	.detect = combine_detect,
 };

@@ -3,8 +3,6 @@
  */
 #include "detectors/detector.h"
 
-#include <string.h>
-
 #include "detectors/combine.h"
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/edivisive/permutation.h"
@@ -15,23 +13,20 @@
 #include "detectors/stepfit.h"
 #include "detectors/tried.h"
 
-const struct detector *const detectors[] = {
-	&edivisive_detector,
-	&edivisive_permutation_detector,
-	&kernel_detector,
-	&stepfit_detector,
-	&modes_detector,
-	&lookback_detector,
-	&combine_detector,
+const struct plugin *const detectors[] = {
+	&edivisive_detector.plugin,
+	&edivisive_permutation_detector.plugin,
+	&kernel_detector.plugin,
+	&stepfit_detector.plugin,
+	&modes_detector.plugin,
+	&lookback_detector.plugin,
+	&combine_detector.plugin,
 	NULL,
 };
 
 const struct detector *detector_find(const char *name)
 {
-	for (const struct detector *const *detector = detectors; *detector; detector++)
-		if (strcmp((*detector)->name, name) == 0)
-			return *detector;
-	return NULL;
+	return (const struct detector *)plugin_find(detectors, name);
 }
 
 static uint64_t steps_for(size_t n)
@@ -48,7 +43,7 @@ static bool is_within_limit(const struct detector *detector, size_t n,
 	return error_set(error, ERROR_DATA,
 		"the detector %s would take more than %.1f billion steps for %zu points, the limit "
 		"for one series: %s, or take fewer points",
-		detector->name, (double)steps_for(n) / 1e9, n, detector->thrift);
+		detector->plugin.name, (double)steps_for(n) / 1e9, n, detector->thrift);
 }
 
 /* Adds the changes found to the trace. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "agent/core/change.h"
-#include "agent/core/field.h"
+#include "agent/core/plugin.h"
 
 struct samples {
 	const double *values; /* in time order; NaN where missing */
@@ -39,17 +39,8 @@ void scratch_free(struct scratch *scratch);
 struct stream;
 
 struct detector {
-	const char *name;
-	const char *summary; /* one line for --help and the docs */
-	const char *thrift;  /* how to reduce the work, for an error: "choose a smaller window" */
-	const struct field *fields;
-	size_t options_size;
-
-	/*
-	 * Checks of the options beyond those of the fields, or NULL; the error is "OPTION: ..."
-	 * (ERROR_USAGE).
-	 */
-	bool (*check)(const void *options, struct error *error);
+	struct plugin plugin;
+	const char *thrift; /* how to reduce the work, for an error: "choose a smaller window" */
 
 	/* Writes the change points in order of index to out, which has room for samples->n, and
 	 * returns their number. The result is undefined once the scratch's budget is spent. */
@@ -86,7 +77,8 @@ struct detector {
  */
 #define DETECTOR_REVISION 3
 
-extern const struct detector *const detectors[]; /* ends with NULL; the first is the default */
+/* Each begins a struct detector; the first is the default. */
+extern const struct plugin *const detectors[];
 
 /* The detector of that name, or NULL. */
 const struct detector *detector_find(const char *name);

@@ -361,10 +361,10 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 }
 
 const struct detector kernel_detector = {
-	.name = "kernel",
-	.summary = "the partition with the least cost under a Gaussian kernel (PELT)",
+	.plugin = {.name = "kernel",
+		.summary = "the partition with the least cost under a Gaussian kernel (PELT)",
+		.fields = kernel_fields,
+		.options_size = sizeof(struct kernel_options)},
 	.thrift = "choose a smaller penalty",
-	.fields = kernel_fields,
-	.options_size = sizeof(struct kernel_options),
 	.detect = kernel_detect,
 };

@@ -210,10 +210,10 @@ static size_t lookback_detect(const struct samples *samples, const void *options
 }
 
 const struct detector lookback_detector = {
-	.name = "lookback",
-	.summary = "each run against the recent ones, with the rules of LNT (LLVM)",
+	.plugin = {.name = "lookback",
+		.summary = "each run against the recent ones, with the rules of LNT (LLVM)",
+		.fields = lookback_fields,
+		.options_size = sizeof(struct lookback_options)},
 	.thrift = "choose fewer runs",
-	.fields = lookback_fields,
-	.options_size = sizeof(struct lookback_options),
 	.detect = lookback_detect,
 };

@@ -431,11 +431,11 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 }
 
 const struct detector modes_detector = {
-	.name = "modes",
-	.summary = "levels by k-means of the runs' means, with short excursions taken back "
-		   "(Firefox OS)",
+	.plugin = {.name = "modes",
+		.summary = "levels by k-means of the runs' means, with short excursions taken back "
+			   "(Firefox OS)",
+		.fields = modes_fields,
+		.options_size = sizeof(struct modes_options)},
 	.thrift = "choose a smaller magnitude",
-	.fields = modes_fields,
-	.options_size = sizeof(struct modes_options),
 	.detect = modes_detect,
 };

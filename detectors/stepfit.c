@@ -324,11 +324,12 @@ static bool stepfit_check(const void *options, struct error *error)
 }
 
 const struct detector stepfit_detector = {
-	.name = "stepfit",
-	.summary = "a step in the middle of a sliding window, by six algorithms (Skia Perf)",
+	.plugin = {.name = "stepfit",
+		.summary =
+			"a step in the middle of a sliding window, by six algorithms (Skia Perf)",
+		.fields = stepfit_fields,
+		.options_size = sizeof(struct stepfit_options),
+		.check = stepfit_check},
 	.thrift = "choose a smaller radius or threshold",
-	.fields = stepfit_fields,
-	.options_size = sizeof(struct stepfit_options),
-	.check = stepfit_check,
 	.detect = stepfit_detect,
 };

@@ -3,15 +3,10 @@
  */
 #include "notifiers/notifier.h"
 
-#include <string.h>
-
-const struct notifier *const notifiers[] = {
-	&slack_notifier, &webhook_notifier, &stdout_notifier, NULL};
+const struct plugin *const notifiers[] = {
+	&slack_notifier.plugin, &webhook_notifier.plugin, &stdout_notifier.plugin, NULL};
 
 const struct notifier *notifier_find(const char *name)
 {
-	for (const struct notifier *const *at = notifiers; *at; at++)
-		if (strcmp((*at)->name, name) == 0)
-			return *at;
-	return NULL;
+	return (const struct notifier *)plugin_find(notifiers, name);
 }

@@ -15,6 +15,7 @@
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/change.h"
+#include "agent/core/plugin.h"
 #include "agent/core/transfer.h"
 #include "agent/core/url_template.h"
 
@@ -156,7 +157,7 @@ enum maybe_delivered {
 
 struct attempt {
 	struct arena *arena;
-	const void *options;     /* of notifier->options_size */
+	const void *options;     /* of the plugin's options_size */
 	const char *destination; /* e.g. a Slack channel; "" if there is only one */
 	const char *key;
 	const char *payload; /* rendered text */
@@ -182,15 +183,7 @@ struct attempt {
 };
 
 struct notifier {
-	const char *name;
-	const char *summary;
-	const struct field
-		*fields; /* the options of its section, such as `slack:`, besides endpoint_fields */
-	size_t options_size; /* the struct begins with a struct endpoint where `http` is true */
-	bool http;
-	/* Optional: checks beyond the option table, like a source's. ERROR_DATA: these options are
-	 * valid but reach nobody. */
-	bool (*check)(const void *options, struct error *error);
+	struct plugin plugin;
 	int64_t spacing; /* minimum ms between two deliveries to a destination */
 	/* The destinations with these options, e.g. Slack channels; at least one, or none with an
 	 * error. */
@@ -205,7 +198,7 @@ struct notifier {
 };
 
 extern const struct notifier slack_notifier, stdout_notifier, webhook_notifier;
-extern const struct notifier *const notifiers[]; /* ends with NULL */
+extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);
 

@@ -385,10 +385,10 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 }
 
 const struct notifier stdout_notifier = {
-	.name = "stdout",
-	.summary = "print messages on standard output",
-	.fields = stdout_fields,
-	.options_size = sizeof(struct stdout_options),
+	.plugin = {.name = "stdout",
+		.summary = "print messages on standard output",
+		.fields = stdout_fields,
+		.options_size = sizeof(struct stdout_options)},
 	.destinations = destinations,
 	.render = render,
 	.step = step,

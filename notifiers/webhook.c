@@ -307,12 +307,12 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 }
 
 const struct notifier webhook_notifier = {
-	.name = "webhook",
-	.summary = "post JSON to an address, for programs",
-	.fields = webhook_fields,
-	.options_size = sizeof(struct webhook_options),
-	.http = true,
-	.check = check,
+	.plugin = {.name = "webhook",
+		.summary = "post JSON to an address, for programs",
+		.fields = webhook_fields,
+		.options_size = sizeof(struct webhook_options),
+		.endpoint = true,
+		.check = check},
 	.destinations = destinations,
 	.render = render,
 	.step = step,

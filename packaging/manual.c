@@ -264,13 +264,14 @@ static void put_known(const struct field *field)
 	if (field->type == FIELD_CHOICE)
 		put_choices(field);
 	else if (strcmp(field->name, "profile") == 0)
-		put_choices(field_find(detector_find("edivisive")->fields, "profile"));
+		put_choices(field_find(detector_find("edivisive")->plugin.fields, "profile"));
 	else if (strcmp(field->name, "state") == 0)
 		for (size_t i = 1; i < CHANGE_STATES; i++)
 			put_word(change_state_names[i], i == 1);
 	else if (strcmp(field->name, "detector") == 0)
 		for (size_t i = 0; detectors[i]; i++)
-			if (detectors[i] != &combine_detector) /* which is the key `combine` */
+			if (detectors[i] !=
+				&combine_detector.plugin) /* which is the key `combine` */
 				put_word(detectors[i]->name, i == 0);
 }
 

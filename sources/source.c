@@ -14,20 +14,18 @@
 
 enum { NOTICES_MAX = 100, MORE_TEXT = 64, HINT_TEXT = 200 };
 
-const struct source *const sources[] = {&csv_source, &json_source, &histostat_source,
-	&graphite_source, &prometheus_source, &postgres_source, NULL};
+const struct plugin *const sources[] = {&csv_source.plugin, &json_source.plugin,
+	&histostat_source.plugin, &graphite_source.plugin, &prometheus_source.plugin,
+	&postgres_source.plugin, NULL};
 
 const struct source *source_find(const char *name)
 {
-	for (const struct source *const *at = sources; *at; at++)
-		if (strcmp((*at)->name, name) == 0)
-			return *at;
-	return NULL;
+	return (const struct source *)plugin_find(sources, name);
 }
 
 static int64_t duration_of(const struct source *source, const char *name, const void *options)
 {
-	const struct field *field = source->fields ? field_find(source->fields, name) : NULL;
+	const struct field *field = field_find(source->plugin.fields, name);
 	int64_t duration = 0;
 
 	if (field && field->type == FIELD_DURATION)

@@ -10,6 +10,7 @@
 #define SOURCES_SOURCE_H
 
 #include "agent/core/arena.h"
+#include "agent/core/plugin.h"
 #include "agent/core/series.h"
 #include "agent/core/transfer.h"
 
@@ -18,8 +19,8 @@
 struct query {
 	struct arena *arena;
 	const char *test;    /* for messages */
-	const void *options; /* of source->options_size, parsed by source->fields */
-	const void *server;  /* of source->server_size, or NULL for sources without servers */
+	const void *options; /* of the plugin's options_size, parsed by its fields */
+	const void *server;  /* of the plugin's server_size, or NULL for sources without servers */
 	const struct metric
 		*metrics; /* as configured; none: all that the source finds, if it can */
 	size_t metric_count;
@@ -42,13 +43,7 @@ struct query {
 };
 
 struct source {
-	const char *name; /* as in `type:` */
-	const char *summary;
-	const struct field *fields; /* the test's options */
-	size_t options_size;
-	const struct field
-		*server_fields; /* the server's options besides endpoint_fields, or NULL */
-	size_t server_size; /* 0: no server. With `step` the struct begins with a struct endpoint */
+	struct plugin plugin; /* with `step`, a server's struct begins with a struct endpoint */
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
 		struct error *error);
 	bool (*read)(struct query *query, struct error *error);
@@ -57,17 +52,9 @@ struct source {
 	int64_t (*timeout)(const struct query *query);
 	/* Only the server knows the names of series. */
 	bool asks;
-	/*
-	 * Optional: checks of the options beyond those of the fields, alone and together with the
-	 * configured metrics. A text that begins with "OPTION: " is reported at that option.
-	 * ERROR_USAGE is an error, ERROR_DATA a warning: reading the test may fail.
-	 */
-	bool (*check)(const void *options, struct error *error);
-	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
-		struct error *error);
 };
 
-extern const struct source *const sources[]; /* ends with NULL */
+extern const struct plugin *const sources[]; /* each begins a struct source */
 
 const struct source *source_find(const char *name);
 

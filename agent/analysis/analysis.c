@@ -35,7 +35,7 @@ enum season_mode analysis_season(const struct detection *detection)
 {
 	if (detection->season != SEASON_UNSET)
 		return detection->season;
-	if (strcmp(detection->detector->name, edivisive_detector.name) != 0)
+	if (strcmp(detection->detector->name, edivisive_detector.plugin.name) != 0)
 		return SEASON_NONE;
 	const struct edivisive_options *options = detection->options;
 	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;

@@ -154,14 +154,14 @@ static void print_problems(const struct problems *problems)
 			fprintf(stderr, "%s\n", problems->items[i].text);
 }
 
-struct config_source cli_config_source(struct cli *cli)
+struct config_source cli_config_source(void)
 {
-	return (struct config_source){.schema = cli_schema(cli->arena), .env = environment};
+	return (struct config_source){.schema = &cli_schema, .env = environment};
 }
 
 struct config *cli_config(struct cli *cli)
 {
-	struct config_source source = cli_config_source(cli);
+	struct config_source source = cli_config_source();
 	return cli_config_from(cli, &source);
 }
 

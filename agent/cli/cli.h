@@ -83,9 +83,9 @@ struct config *cli_config(struct cli *cli);
 struct config *cli_config_from(struct cli *cli, const struct config_source *source);
 
 /* What config_load needs: the schema of this binary and the environment. */
-struct config_source cli_config_source(struct cli *cli);
+struct config_source cli_config_source(void);
 
 /* The schema of this binary: all registered sources, notifiers and detectors. */
-const struct schema *cli_schema(struct arena *arena);
+extern const struct schema cli_schema;
 
 #endif

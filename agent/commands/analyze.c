@@ -32,7 +32,7 @@ struct update {
 /* Whether the test can be updated. */
 static bool update_applies(const struct test *test)
 {
-	return test->source && strcmp(test->source->name, postgres_source.name) == 0;
+	return test->source && strcmp(test->source->name, postgres_source.plugin.name) == 0;
 }
 
 /* Before anything is read: at least one of the tests can be updated, and all that can be have a

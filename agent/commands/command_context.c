@@ -78,7 +78,7 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	const struct selection_flags *selection, const struct detection_flags *detection, int *code)
 {
 	struct error error;
-	*ask = (struct command_context){.cli = cli, .schema = cli_schema(cli->arena)};
+	*ask = (struct command_context){.cli = cli, .schema = &cli_schema};
 	if (!detection_flags_check(detection, &error)) {
 		*code = cli_fail(&error);
 		return false;

@@ -124,7 +124,7 @@ static bool read_detection(struct cli *cli, const struct schema *schema,
 	const struct detect_options *options, struct detection *out, struct error *error)
 {
 	struct setting settings[1 + DETECTION_FLAG_SETTINGS] = {
-		{"detector", schema->detectors[0].name}};
+		{"detector", schema->detectors[0]->name}};
 	const struct detection none = {0};
 	struct detection base;
 	size_t count = detection_flag_settings(&options->detection, settings + 1);
@@ -167,7 +167,7 @@ static int run_detect(struct cli *cli)
 	struct error error;
 	if (files.count == 0)
 		files = (struct strings){standard_input, 1};
-	struct detect_task task = {.schema = cli_schema(cli->arena),
+	struct detect_task task = {.schema = &cli_schema,
 		.show_file = files.count > 1,
 		.column = options->column,
 		.max_line = (size_t)options->max_line,

@@ -246,7 +246,7 @@ static bool read_contenders(struct work *work, struct error *error)
 {
 	static const char *const usual[] = {"edivisive"};
 	struct arena *arena = work->cli->arena;
-	const struct schema *schema = cli_schema(arena);
+	const struct schema *schema = &cli_schema;
 	struct strings names = work->options->detector;
 	if (names.count == 0)
 		names = (struct strings){usual, 1};

@@ -82,7 +82,7 @@ static int list(struct cli *cli, const struct test *test, const struct selection
 			print_name(test->metrics[i].name, cli->out);
 		return EXIT_NOTHING;
 	}
-	if (!source || source->server_size > 0)
+	if (!source || source->plugin.server_size > 0)
 		return list_read(cli, test, selection, settings, &error);
 	struct task *task = task_new(test, cli->now);
 	task->query.timeout = settings->read_timeout;

@@ -47,10 +47,10 @@ struct post {
 static const struct receiver *find_slack(const struct config *config)
 {
 	for (size_t i = 0; i < config->receiver_count; i++)
-		if (strcmp(config->receivers[i].notifier->name, slack_notifier.name) == 0)
+		if (strcmp(config->receivers[i].notifier->name, slack_notifier.plugin.name) == 0)
 			return &config->receivers[i];
 	for (size_t i = 0; i < config->idle_count; i++)
-		if (strcmp(config->idle[i].notifier->name, slack_notifier.name) == 0)
+		if (strcmp(config->idle[i].notifier->name, slack_notifier.plugin.name) == 0)
 			return &config->idle[i];
 	return NULL;
 }

@@ -433,7 +433,7 @@ static void set_receiver(struct config *config, bool quiet)
 static int run_replay(struct cli *cli)
 {
 	const struct replay_options *options = cli->options;
-	struct config_source source = cli_config_source(cli);
+	struct config_source source = cli_config_source();
 	struct replay replay = {.cli = cli};
 	struct agent *agent = &replay.parts.agent;
 	struct config *config;

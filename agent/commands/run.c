@@ -161,7 +161,7 @@ static void reload_ended(void *context, const struct reload_report *report)
 static bool open_service(struct run *run, struct error *error)
 {
 	struct agent *agent = &run->parts.agent;
-	struct config_source source = cli_config_source(run->cli);
+	struct config_source source = cli_config_source();
 
 	run->web = web_open(agent, run->parts.scheduler,
 		&(struct web_options){.insecure = run->insecure,
@@ -396,7 +396,7 @@ static int run_command_run(struct cli *cli)
 		return cli_fail(&error);
 	run.parts.agent = (struct agent){.config_ref = config_ref,
 		.config = config_ref->config,
-		.schema = cli_schema(cli->arena),
+		.schema = &cli_schema,
 		.now = clock_wall,
 		.once = options->once};
 	code = run_configured(&run);

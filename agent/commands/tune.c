@@ -64,7 +64,8 @@ static size_t make_axes(const struct contender *contender, struct axis_values ax
 	size_t count = 0;
 	for (size_t r = 0; r < TUNED; r++) {
 		const struct range *range = &ranges[r];
-		const struct field *field = field_find(contender->detector->fields, range->option);
+		const struct field *field =
+			field_find(contender->detector->plugin.fields, range->option);
 		if (!field || (field->type != FIELD_INT && field->type != FIELD_DOUBLE))
 			continue;
 		struct axis_values *axis = &axes[count++];
@@ -92,9 +93,9 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 {
 	struct error error;
 	struct buf name = {0};
-	void *options = arena_alloc(arena, given->detector->options_size);
+	void *options = arena_alloc(arena, given->detector->plugin.options_size);
 	bool fine = true;
-	memcpy(options, given->options, given->detector->options_size);
+	memcpy(options, given->options, given->detector->plugin.options_size);
 	put_head(&name, given->name);
 	for (size_t i = 0; i < axis_count; i++) {
 		const char *text = axes[i].texts[number % axes[i].count];
@@ -103,7 +104,8 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 		buf_printf(&name, "%s%s=%s", i ? ", " : "", axes[i].field->name, text);
 	}
 	buf_char(&name, ')');
-	fine = fine && (!given->detector->check || given->detector->check(options, &error));
+	fine = fine &&
+	       (!given->detector->plugin.check || given->detector->plugin.check(options, &error));
 	*out = *given;
 	out->name = arena_strdup(arena, name.data);
 	out->options = options;

@@ -271,7 +271,7 @@ static int validate(struct cli *cli)
 	const struct validate_options *options = cli->options;
 	struct error error;
 	struct problems problems = {.arena = cli->arena};
-	struct config_source source = cli_config_source(cli);
+	struct config_source source = cli_config_source();
 	source.cautious = true;
 	struct verdict verdict = {.problems = &problems};
 	if (cli->arguments.count > 0) {

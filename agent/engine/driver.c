@@ -163,7 +163,8 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 		driver->strayed = arena_strdup(arena, reply->redirected);
 	if (!driver->strayed)
 		return;
-	const char *asked = driver->task ? transfer_safe_url(arena, url) : driver->notifier->name;
+	const char *asked =
+		driver->task ? transfer_safe_url(arena, url) : driver->notifier->plugin.name;
 	if (driver->step == STEP_FAILED && reply->kind != REPLY_ANSWER)
 		error_set(driver->error, driver->error->kind, "%s: %s", asked,
 			reply->problem ? reply->problem : "no answer");

@@ -122,8 +122,7 @@ static const char *emptiness(const struct test_run *run, const struct query *que
 {
 	const struct test *test = run->test;
 
-	if (test->allow_empty || run->agent->simulation ||
-		source_find(test->source->name)->server_size == 0)
+	if (test->allow_empty || run->agent->simulation || test->source->server_size == 0)
 		return NULL;
 	if (!has_points(&query->data, NULL))
 		return query->notices.count == 1

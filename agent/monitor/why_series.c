@@ -88,7 +88,7 @@ static bool has_points(const struct series *series)
 /* The text of a source option; NULL if not set. */
 static const char *option_of(const struct test *test, const char *name)
 {
-	const struct field *field = source_find(test->source->name)->fields;
+	const struct field *field = test->source->fields;
 
 	for (; field && field->name; field++)
 		if (strcmp(field->name, name) == 0 && field->type == FIELD_STRING) {

@@ -82,11 +82,11 @@ static size_t edivisive_stream_chunk(const struct stream *stream, size_t at)
 }
 
 const struct detector edivisive_detector = {
-	.name = "edivisive",
-	.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
+	.plugin = {.name = "edivisive",
+		.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
+		.fields = edivisive_fields,
+		.options_size = sizeof(struct edivisive_options)},
 	.thrift = "choose a smaller window or p_value",
-	.fields = edivisive_fields,
-	.options_size = sizeof(struct edivisive_options),
 	.detect = edivisive_detect,
 	.stream_new = edivisive_stream_new,
 	.stream_append = edivisive_stream_append,

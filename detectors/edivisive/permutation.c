@@ -189,11 +189,11 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 }
 
 const struct detector edivisive_permutation_detector = {
-	.name = "edivisive_permutation",
-	.summary =
-		"e-divisive on the whole series, tested by permutations (Matteson and James 2014)",
+	.plugin = {.name = "edivisive_permutation",
+		.summary = "e-divisive on the whole series, tested by permutations (Matteson and "
+			   "James 2014)",
+		.fields = permutation_fields,
+		.options_size = sizeof(struct edivisive_permutation_options)},
 	.thrift = "choose fewer permutations",
-	.fields = permutation_fields,
-	.options_size = sizeof(struct edivisive_permutation_options),
 	.detect = permutation_detect,
 };

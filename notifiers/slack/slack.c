@@ -404,12 +404,12 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 }
 
 const struct notifier slack_notifier = {
-	.name = "slack",
-	.summary = "post to Slack channels, by bot token or incoming webhook",
-	.fields = slack_fields,
-	.options_size = sizeof(struct slack_options),
-	.http = true,
-	.check = slack_check,
+	.plugin = {.name = "slack",
+		.summary = "post to Slack channels, by bot token or incoming webhook",
+		.fields = slack_fields,
+		.options_size = sizeof(struct slack_options),
+		.endpoint = true,
+		.check = slack_check},
 	.spacing = SPACING_MS,
 	.destinations = destinations,
 	.accepts_destination = accepts_destination,

@@ -506,11 +506,11 @@ static bool csv_check_metrics(
 }
 
 const struct source csv_source = {
-	.name = "csv",
-	.summary = "a CSV file with a row for each run",
-	.fields = csv_fields,
-	.options_size = sizeof(struct csv_options),
+	.plugin = {.name = "csv",
+		.summary = "a CSV file with a row for each run",
+		.fields = csv_fields,
+		.options_size = sizeof(struct csv_options),
+		.check = csv_check,
+		.check_metrics = csv_check_metrics},
 	.read = csv_read,
-	.check = csv_check,
-	.check_metrics = csv_check_metrics,
 };

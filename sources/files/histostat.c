@@ -240,9 +240,9 @@ static bool histostat_read(struct query *query, struct error *error)
 }
 
 const struct source histostat_source = {
-	.name = "histostat",
-	.summary = "a log of HdrHistogram statistics",
-	.fields = histostat_fields,
-	.options_size = sizeof(struct histostat_options),
+	.plugin = {.name = "histostat",
+		.summary = "a log of HdrHistogram statistics",
+		.fields = histostat_fields,
+		.options_size = sizeof(struct histostat_options)},
 	.read = histostat_read,
 };

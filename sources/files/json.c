@@ -570,9 +570,9 @@ static bool json_read(struct query *query, struct error *error)
 }
 
 const struct source json_source = {
-	.name = "json",
-	.summary = "a JSON file with a list of results",
-	.fields = json_fields,
-	.options_size = sizeof(struct json_options),
+	.plugin = {.name = "json",
+		.summary = "a JSON file with a list of results",
+		.fields = json_fields,
+		.options_size = sizeof(struct json_options)},
 	.read = json_read,
 };

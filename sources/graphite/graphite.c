@@ -468,12 +468,13 @@ static bool graphite_check(const void *options, struct error *error)
 }
 
 const struct source graphite_source = {
-	.name = "graphite",
-	.summary = "Graphite: paths with suffixes, or any expression of its functions",
-	.fields = graphite_fields,
-	.options_size = sizeof(struct graphite_options),
-	.server_size = sizeof(struct endpoint),
+	.plugin = {.name = "graphite",
+		.summary = "Graphite: paths with suffixes, or any expression of its functions",
+		.fields = graphite_fields,
+		.options_size = sizeof(struct graphite_options),
+		.server_size = sizeof(struct endpoint),
+		.check = graphite_check,
+		.endpoint = true},
 	.step = graphite_step,
 	.asks = true,
-	.check = graphite_check,
 };

@@ -146,12 +146,12 @@ static int64_t postgres_timeout(const struct query *query)
 }
 
 const struct source postgres_source = {
-	.name = "postgres",
-	.summary = "PostgreSQL: a query with a row for each run",
-	.fields = postgres_fields,
-	.options_size = sizeof(struct postgres_options),
-	.server_fields = server_fields,
-	.server_size = sizeof(struct postgres_server),
+	.plugin = {.name = "postgres",
+		.summary = "PostgreSQL: a query with a row for each run",
+		.fields = postgres_fields,
+		.options_size = sizeof(struct postgres_options),
+		.server_fields = server_fields,
+		.server_size = sizeof(struct postgres_server)},
 	.read = postgres_read,
 	.timeout = postgres_timeout,
 };

@@ -611,13 +611,14 @@ static enum step prometheus_step(
 }
 
 const struct source prometheus_source = {
-	.name = "prometheus",
-	.summary = "Prometheus, VictoriaMetrics, Thanos, Mimir: PromQL over HTTP",
-	.fields = prometheus_fields,
-	.options_size = sizeof(struct prometheus_options),
-	.server_fields = prometheus_server_fields,
-	.server_size = sizeof(struct prometheus_server),
+	.plugin = {.name = "prometheus",
+		.summary = "Prometheus, VictoriaMetrics, Thanos, Mimir: PromQL over HTTP",
+		.fields = prometheus_fields,
+		.options_size = sizeof(struct prometheus_options),
+		.server_fields = prometheus_server_fields,
+		.server_size = sizeof(struct prometheus_server),
+		.check_metrics = prometheus_check_metrics,
+		.endpoint = true},
 	.step = prometheus_step,
 	.asks = true,
-	.check_metrics = prometheus_check_metrics,
 };

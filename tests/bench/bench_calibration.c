@@ -39,7 +39,7 @@ static void measure(size_t kind, size_t n, size_t series, size_t out[static LIMI
 	struct edivisive_options options;
 	struct scratch *scratch = scratch_new();
 	uint64_t state = 1000 * kind + n;
-	field_defaults(edivisive_detector.fields, &options);
+	field_defaults(edivisive_detector.plugin.fields, &options);
 	for (size_t s = 0; s < series; s++) {
 		double last = 0;
 		for (size_t i = 0; i < n; i++)

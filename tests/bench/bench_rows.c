@@ -330,7 +330,7 @@ int main(int argc, char **argv)
 	if (reference)
 		snprintf(folder, sizeof folder, "%s/datasets", reference);
 	bench.data = folder;
-	field_defaults(edivisive_detector.fields, &bench.options);
+	field_defaults(edivisive_detector.plugin.fields, &bench.options);
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
 		if (strcmp(argv[i], "--classes") == 0)

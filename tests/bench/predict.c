@@ -115,7 +115,7 @@ static bool set_option(
 	const struct task *task, const char *name, const char *text, struct arena *arena)
 {
 	struct error error;
-	const struct field *field = field_find(task->detector->fields, name);
+	const struct field *field = field_find(task->detector->plugin.fields, name);
 	if (!field) {
 		fprintf(stderr, "predict: no option %s\n", name);
 		return false;
@@ -131,7 +131,8 @@ int main(int argc, char **argv)
 {
 	bool streaming = false, fine = true;
 	struct arena *arena = arena_new();
-	struct task task = {.detector = detectors[0], .scratch = scratch_new()};
+	struct task task = {
+		.detector = detector_find(detectors[0]->name), .scratch = scratch_new()};
 	for (int i = 1; i + 1 < argc; i++)
 		if (strcmp(argv[i], "--detector") == 0)
 			task.detector = detector_find(argv[i + 1]);
@@ -139,8 +140,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "predict: no such detector\n");
 		return 2;
 	}
-	task.options = arena_alloc(arena, task.detector->options_size);
-	field_defaults(task.detector->fields, task.options);
+	task.options = arena_alloc(arena, task.detector->plugin.options_size);
+	field_defaults(task.detector->plugin.fields, task.options);
 	for (int i = 1; i < argc && fine; i++) {
 		if (strcmp(argv[i], "--stream") == 0)
 			streaming = true;

@@ -89,7 +89,7 @@ static void check_detect(const struct detector *detector, const void *options,
 	const struct samples *samples, struct scratch *scratch, struct change *changes)
 {
 	struct error error;
-	if (detector->check && !detector->check(options, &error))
+	if (detector->plugin.check && !detector->plugin.check(options, &error))
 		return;
 	check_changes(changes, detector->detect(samples, options, scratch, changes), samples->n);
 }

@@ -22,7 +22,8 @@ static void set_option(struct arena *arena, void *options, const char *name, con
 {
 	struct error error;
 
-	check(field_parse(field_find(slack_notifier.fields, name), options, value, arena, &error));
+	check(field_parse(
+		field_find(slack_notifier.plugin.fields, name), options, value, arena, &error));
 }
 
 static void play(struct arena *arena, const void *options, const struct reply *reply, bool doubtful,
@@ -53,11 +54,11 @@ static void play(struct arena *arena, const void *options, const struct reply *r
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *arena = arena_new();
-	void *options = arena_alloc(arena, slack_notifier.options_size);
+	void *options = arena_alloc(arena, slack_notifier.plugin.options_size);
 	struct reply reply = {.kind = REPLY_ANSWER, .retry_after = -1};
 
 	if (size > 0) {
-		field_defaults(slack_notifier.fields, options);
+		field_defaults(slack_notifier.plugin.fields, options);
 		if (data[0] & 8)
 			set_option(arena, options, "webhook_url", "https://hooks.example/x");
 		else

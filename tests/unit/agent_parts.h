@@ -77,8 +77,7 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 	snprintf(parts->state, sizeof parts->state, "%s/state.db", parts->folder);
 	parts_configure(parts, yaml);
 	parts->arena = problems.arena = arena_new();
-	parts->source =
-		(struct config_source){.schema = cli_schema(parts->arena), .env = parts_env};
+	parts->source = (struct config_source){.schema = &cli_schema, .env = parts_env};
 	struct config *config = config_load(parts->path, &parts->source, &problems);
 	if (!config)
 		fail_msg("%s", problems.items[0].text);

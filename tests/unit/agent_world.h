@@ -191,7 +191,7 @@ static inline void count_told(struct store_list *list)
 /* An agent lives for a while, on the state that the one before it left. */
 static inline void live(struct world *world, int64_t length)
 {
-	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
+	struct config_source source = {.schema = &cli_schema, .env = no_environment};
 	struct problems problems = {.arena = world->arena};
 	struct engine_options options = {.jobs = 2, .jumping = true};
 	struct agent_parts *parts = &world->parts;

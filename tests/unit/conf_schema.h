@@ -192,8 +192,7 @@ static const struct plugin test_sources[] = {{.name = "csv",
 		.options_size = sizeof(struct prometheus_test),
 		.server_fields = nothing_test_fields,
 		.server_size = sizeof(struct endpoint),
-		.endpoint = true},
-	{0}};
+		.endpoint = true}};
 
 static const struct plugin test_notifiers[] = {{.name = "slack",
 						       .fields = slack_test_fields,
@@ -202,8 +201,7 @@ static const struct plugin test_notifiers[] = {{.name = "slack",
 						       .endpoint = true},
 	{.name = "stdout",
 		.fields = stdout_test_fields,
-		.options_size = sizeof(struct stdout_test)},
-	{0}};
+		.options_size = sizeof(struct stdout_test)}};
 
 static const struct plugin test_detectors[] = {
 	{.name = "edivisive",
@@ -215,8 +213,7 @@ static const struct plugin test_detectors[] = {
 	{.name = "combine",
 		.fields = combine_test_fields,
 		.options_size = sizeof(struct combine_options),
-		.check = combine_test_check},
-	{0}};
+		.check = combine_test_check}};
 
 struct cluster_test {
 	int64_t k;
@@ -234,10 +231,17 @@ static const struct plugin test_cluster = {.name = "cluster",
 	.fields = cluster_test_fields,
 	.options_size = sizeof(struct cluster_test)};
 
+static const struct plugin *const test_source_list[] = {
+	&test_sources[0], &test_sources[1], &test_sources[2], NULL};
+static const struct plugin *const test_notifier_list[] = {
+	&test_notifiers[0], &test_notifiers[1], NULL};
+static const struct plugin *const test_detector_list[] = {
+	&test_detectors[0], &test_detectors[1], &test_detectors[2], NULL};
+
 static const struct schema test_schema = {
-	.sources = test_sources,
-	.notifiers = test_notifiers,
-	.detectors = test_detectors,
+	.sources = test_source_list,
+	.notifiers = test_notifier_list,
+	.detectors = test_detector_list,
 	.endpoint_fields = endpoint_fields,
 	.cluster = &test_cluster,
 };

@@ -22,7 +22,7 @@ struct fixture {
 
 static inline void set_option(struct fixture *fixture, const char *name, const char *value)
 {
-	const struct field *field = field_find(fixture->notifier->fields, name);
+	const struct field *field = field_find(fixture->notifier->plugin.fields, name);
 
 	if (!field)
 		field = field_find(endpoint_fields, name);
@@ -39,9 +39,9 @@ static inline struct fixture *talk_new(
 
 	fixture->notifier = notifier;
 	fixture->arena = arena_new();
-	fixture->options = arena_alloc(fixture->arena, notifier->options_size);
+	fixture->options = arena_alloc(fixture->arena, notifier->plugin.options_size);
 	field_defaults(endpoint_fields, fixture->options);
-	field_defaults(notifier->fields, fixture->options);
+	field_defaults(notifier->plugin.fields, fixture->options);
 	fixture->attempt = (struct attempt){.arena = fixture->arena,
 		.options = fixture->options,
 		.destination = destination,

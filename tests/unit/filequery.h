@@ -32,7 +32,7 @@ static inline int filequery_setup(void **state, const struct source *source, par
 	struct filequery *f = memory_new(1, sizeof *f);
 
 	f->parse = parse;
-	field_defaults(source->fields, &f->options);
+	field_defaults(source->plugin.fields, &f->options);
 	f->query = (struct query){.arena = arena_new(),
 		.test = "t",
 		.options = &f->options,

@@ -36,7 +36,7 @@ static inline int set_up(void **state)
 							  .timeout = 30000,
 							  .max_points = 1000000},
 		.flavor = FLAVOR_PROMETHEUS};
-	field_defaults(prometheus_source.fields, &talk->options);
+	field_defaults(prometheus_source.plugin.fields, &talk->options);
 	talk->options.query = "bench_throughput";
 	talk->options.range = INT64_C(30) * 24 * HOUR;
 	talk->query = (struct query){

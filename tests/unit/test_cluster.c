@@ -102,7 +102,7 @@ static void configure(struct world *world, const char *agent, const char *group)
 /* Another configuration is taken over, with the same tests. */
 static void reload(struct world *world, const char *group)
 {
-	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
+	struct config_source source = {.schema = &cli_schema, .env = no_environment};
 	struct problems problems = {.arena = world->arena};
 	struct agent *agent = &world->parts.agent;
 	struct events *events = world->context;

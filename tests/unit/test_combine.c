@@ -90,9 +90,9 @@ static void test_best(void **state)
 	struct edivisive_options edivisive;
 	struct kernel_options kernel;
 	struct modes_options modes;
-	field_defaults(edivisive_detector.fields, &edivisive);
-	field_defaults(kernel_detector.fields, &kernel);
-	field_defaults(modes_detector.fields, &modes);
+	field_defaults(edivisive_detector.plugin.fields, &edivisive);
+	field_defaults(kernel_detector.plugin.fields, &kernel);
+	field_defaults(modes_detector.plugin.fields, &modes);
 	const struct combine_member members[] = {
 		{"edivisive", &edivisive}, {"kernel", &kernel}, {"modes", &modes}};
 	size_t close = 0;
@@ -131,7 +131,7 @@ static void test_missing_values(void **state)
 	(void)state;
 	double values[60];
 	struct edivisive_options otava;
-	field_defaults(edivisive_detector.fields, &otava);
+	field_defaults(edivisive_detector.plugin.fields, &otava);
 	otava.profile = EDIVISIVE_OTAVA;
 	const struct combine_member members[] = {{"edivisive", &otava}};
 	for (size_t i = 0; i < 60; i++)
@@ -158,9 +158,9 @@ static void test_edges(void **state)
 	struct edivisive_options edivisive;
 	struct kernel_options kernel;
 	struct stepfit_options stepfit;
-	field_defaults(edivisive_detector.fields, &edivisive);
-	field_defaults(kernel_detector.fields, &kernel);
-	field_defaults(stepfit_detector.fields, &stepfit);
+	field_defaults(edivisive_detector.plugin.fields, &edivisive);
+	field_defaults(kernel_detector.plugin.fields, &kernel);
+	field_defaults(stepfit_detector.plugin.fields, &stepfit);
 	const struct combine_member members[] = {
 		{"edivisive", &edivisive}, {"kernel", &kernel}, {"stepfit", &stepfit}};
 	for (size_t need = 1; need <= 3; need++) {
@@ -169,7 +169,7 @@ static void test_edges(void **state)
 	}
 	struct error error;
 	struct combine_options none = {0};
-	assert_false(combine_detector.check(&none, &error));
+	assert_false(combine_detector.plugin.check(&none, &error));
 }
 
 int main(void)

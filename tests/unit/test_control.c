@@ -92,7 +92,7 @@ static void score(struct made *made, const double *values, size_t *hits, size_t 
 	bool hit = false;
 	struct error error;
 
-	field_defaults(edivisive_detector.fields, &options);
+	field_defaults(edivisive_detector.plugin.fields, &options);
 	assert_true(
 		detector_run(&edivisive_detector, &(struct samples){.values = values, .n = made->n},
 			&options, made->scratch, changes, &count, &error));

@@ -113,10 +113,12 @@ static bool printed_destinations(
 	return stdout_notifier.destinations(options, arena, out, error);
 }
 
-static const struct notifier slack = {
-	.name = "slack", .spacing = 1100, .destinations = slack_destinations, .step = slack_step};
+static const struct notifier slack = {.plugin.name = "slack",
+	.spacing = 1100,
+	.destinations = slack_destinations,
+	.step = slack_step};
 static const struct notifier printed = {
-	.name = "stdout", .destinations = printed_destinations, .step = printed_step};
+	.plugin.name = "stdout", .destinations = printed_destinations, .step = printed_step};
 
 const struct notifier *__wrap_notifier_find(const char *name)
 {
@@ -160,7 +162,7 @@ static int setup(void **state)
 		file);
 	fclose(file);
 	f->arena = arena_new();
-	source.schema = cli_schema(f->arena);
+	source.schema = &cli_schema;
 	problems = (struct problems){.arena = f->arena};
 	f->config = config_load(f->path, &source, &problems);
 	assert_non_null(f->config);

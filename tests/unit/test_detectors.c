@@ -32,13 +32,13 @@ struct room {
 /* The defaults, and two members for `combine`. */
 static const void *defaults(const struct detector *detector, struct room *room)
 {
-	assert_true(detector->options_size <= OPTIONS_MOST);
+	assert_true(detector->plugin.options_size <= OPTIONS_MOST);
 	memset(room, 0, sizeof *room);
-	field_defaults(detector->fields, room->options);
+	field_defaults(detector->plugin.fields, room->options);
 	if (detector != &combine_detector)
 		return room->options;
-	field_defaults(edivisive_detector.fields, &room->edivisive);
-	field_defaults(kernel_detector.fields, &room->kernel);
+	field_defaults(edivisive_detector.plugin.fields, &room->edivisive);
+	field_defaults(kernel_detector.plugin.fields, &room->kernel);
 	room->members[0] = (struct combine_member){"edivisive", &room->edivisive};
 	room->members[1] = (struct combine_member){"kernel", &room->kernel};
 	struct combine_options *options = (void *)room->options;
@@ -49,26 +49,27 @@ static const void *defaults(const struct detector *detector, struct room *room)
 
 static bool is_permutation(const struct detector *detector)
 {
-	return strcmp(detector->name, "edivisive_permutation") == 0;
+	return strcmp(detector->plugin.name, "edivisive_permutation") == 0;
 }
 
 static void test_tables(void **state)
 {
 	(void)state;
 	size_t count = 0;
-	for (const struct detector *const *d = detectors; *d; d++, count++) {
+	for (const struct plugin *const *at = detectors; *at; at++, count++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
 		struct error error;
-		const void *options = defaults(*d, &room);
-		assert_ptr_equal(detector_find((*d)->name), *d);
-		assert_true((*d)->summary && *(*d)->summary);
-		assert_true((*d)->thrift && *(*d)->thrift);
-		assert_true(!(*d)->check || (*d)->check(options, &error));
-		assert_true(!(*d)->stream_new == !(*d)->stream_append);
-		for (const struct field *field = (*d)->fields; field->name; field++) {
+		const void *options = defaults(detector, &room);
+		assert_ptr_equal(detector_find(detector->plugin.name), detector);
+		assert_true(detector->plugin.summary && *detector->plugin.summary);
+		assert_true(detector->thrift && *detector->thrift);
+		assert_true(!detector->plugin.check || detector->plugin.check(options, &error));
+		assert_true(!detector->stream_new == !detector->stream_append);
+		for (const struct field *field = detector->plugin.fields; field->name; field++) {
 			assert_true(field->help && field->initial);
-			assert_true(field->offset < (*d)->options_size);
-			assert_ptr_equal(field_find((*d)->fields, field->name), field);
+			assert_true(field->offset < detector->plugin.options_size);
+			assert_ptr_equal(field_find(detector->plugin.fields, field->name), field);
 		}
 	}
 	assert_int_equal(count, 7);
@@ -77,10 +78,11 @@ static void test_tables(void **state)
 static void test_survival(void **state)
 {
 	(void)state;
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
-		if (!is_permutation(*d)) /* whose searches are squared: the fuzzer does it */
-			assert_survives(*d, defaults(*d, &room));
+		if (!is_permutation(detector)) /* whose searches are squared: the fuzzer does it */
+			assert_survives(detector, defaults(detector, &room));
 	}
 }
 
@@ -90,20 +92,21 @@ static void test_scales(void **state)
 	(void)state;
 	double values[120], scaled[120];
 	static const int exponents[] = {-900, -320, 320, 900};
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
-		const void *options = defaults(*d, &room);
-		if (strcmp((*d)->name, "stepfit") == 0)
+		const void *options = defaults(detector, &room);
+		if (strcmp(detector->plugin.name, "stepfit") == 0)
 			continue; /* its least deviation is in the unit of the values */
 		noisy_steps(4, values, 120, 60, 8);
 		static struct change plain[120];
-		size_t count = detect(*d, options, values, 120);
+		size_t count = detect(detector, options, values, 120);
 		memcpy(plain, found, count * sizeof *plain);
 		assert_true(count > 0);
 		for (size_t e = 0; e < 4; e++) {
 			for (size_t i = 0; i < 120; i++)
 				scaled[i] = ldexp(values[i], exponents[e]);
-			assert_int_equal(detect(*d, options, scaled, 120), count);
+			assert_int_equal(detect(detector, options, scaled, 120), count);
 			for (size_t i = 0; i < count; i++) {
 				assert_int_equal(found[i].index, plain[i].index);
 				assert_close(found[i].pvalue, plain[i].pvalue, 1e-9);
@@ -143,11 +146,12 @@ static void test_threads(void **state)
 {
 	(void)state;
 	static struct task tasks[3];
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		pthread_t threads[2];
 		memset(tasks, 0, sizeof tasks);
 		for (size_t i = 0; i < 3; i++)
-			tasks[i].detector = *d;
+			tasks[i].detector = detector;
 		for (size_t i = 0; i < 2; i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, run_task, &tasks[i]), 0);
 		for (size_t i = 0; i < 2; i++)
@@ -169,11 +173,13 @@ static void test_long_series(void **state)
 	(void)state;
 	static double values[LONGEST];
 	noisy_steps(8, values, LONGEST, 1250, 6);
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
-		if (is_permutation(*d))
+		if (is_permutation(detector))
 			continue;
-		size_t count = detect(*d, defaults(*d, &room), values, LONGEST), close = 0;
+		size_t count = detect(detector, defaults(detector, &room), values, LONGEST),
+		       close = 0;
 		assert_changes_sound(count, values, LONGEST);
 		for (size_t i = 0; i < count; i++)
 			close += (found[i].index + 2) % 1250 <= 4;
@@ -189,15 +195,17 @@ static void test_within_the_limit(void **state)
 	static struct change limited[LONGEST];
 	noisy_steps(8, values, LONGEST, 1250, 6);
 	struct scratch *scratch = scratch_new();
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
 		struct error error;
-		const void *options = defaults(*d, &room);
-		size_t n = is_permutation(*d) ? 300 : LONGEST,
-		       count = detect(*d, options, values, n);
+		const void *options = defaults(detector, &room);
+		size_t n = is_permutation(detector) ? 300 : LONGEST,
+		       count = detect(detector, options, values, n);
 		const struct samples samples = {.values = values, .n = n};
 		size_t again;
-		assert_true(detector_run(*d, &samples, options, scratch, limited, &again, &error));
+		assert_true(detector_run(
+			detector, &samples, options, scratch, limited, &again, &error));
 		assert_int_equal(again, count);
 		assert_memory_equal(limited, found, count * sizeof *found);
 	}
@@ -233,9 +241,10 @@ static void read_options(const struct demand *demand, struct room *room)
 	const struct detector *detector = detector_find(demand->detector);
 	struct arena *arena = arena_new();
 	struct error error;
-	field_defaults(detector->fields, room->options);
+	field_defaults(detector->plugin.fields, room->options);
 	for (size_t i = 0; demand->options[i][0]; i++) {
-		const struct field *field = field_find(detector->fields, demand->options[i][0]);
+		const struct field *field =
+			field_find(detector->plugin.fields, demand->options[i][0]);
 		assert_non_null(field);
 		assert_true(
 			field_parse(field, room->options, demand->options[i][1], arena, &error));
@@ -265,7 +274,7 @@ static void test_work_is_counted(void **state)
 		scratch_allow(scratch, ALLOWED);
 		detector->detect(&samples, room.options, scratch, changes);
 		if (!scratch_is_spent(scratch))
-			fail_msg("%s, demand %zu: not counted", detector->name, i);
+			fail_msg("%s, demand %zu: not counted", detector->plugin.name, i);
 	}
 	scratch_free(scratch);
 }
@@ -314,7 +323,7 @@ static void test_too_much_work(void **state)
 		assert_false(detector_run(
 			detector, &samples, room.options, scratch, changes, &count, &error));
 		assert_int_equal(error.kind, ERROR_DATA);
-		assert_non_null(strstr(error.text, detector->name));
+		assert_non_null(strstr(error.text, detector->plugin.name));
 		assert_non_null(strstr(error.text, "12.0 billion steps for 200000 points"));
 		assert_non_null(strstr(error.text, detector->thrift));
 		samples.n = 20;
@@ -333,22 +342,23 @@ static void test_cut_short(void **state)
 	static double values[2000];
 	static struct change changes[2000];
 	struct scratch *scratch = scratch_new();
-	for (const struct detector *const *d = detectors; *d; d++) {
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
 		struct room room;
-		const void *options = defaults(*d, &room);
-		size_t n = is_permutation(*d) ? 200 : 2000;
+		const void *options = defaults(detector, &room);
+		size_t n = is_permutation(detector) ? 200 : 2000;
 		const struct samples samples = {.values = values, .n = n};
 		noisy_steps(3, values, n, 40, 7);
 		for (uint64_t steps = 1; steps < UINT64_C(40000000); steps += 1 + steps) {
 			scratch_allow(scratch, steps);
-			assert_true((*d)->detect(&samples, options, scratch, changes) <= n);
-			if (!(*d)->stream_new)
+			assert_true(detector->detect(&samples, options, scratch, changes) <= n);
+			if (!detector->stream_new)
 				continue;
-			struct stream *stream = (*d)->stream_new(options, 0);
+			struct stream *stream = detector->stream_new(options, 0);
 			size_t count;
 			scratch_allow(scratch, steps);
-			(*d)->stream_append(stream, values, n, scratch, &count);
-			(*d)->stream_free(stream);
+			detector->stream_append(stream, values, n, scratch, &count);
+			detector->stream_free(stream);
 		}
 	}
 	scratch_free(scratch);

@@ -66,7 +66,7 @@ static const char *no_environment(void *context, const char *name)
 
 static void begin(struct fixture *f)
 {
-	struct config_source source = {.schema = cli_schema(f->arena), .env = no_environment};
+	struct config_source source = {.schema = &cli_schema, .env = no_environment};
 	struct problems problems = {.arena = f->arena};
 	struct error error;
 
@@ -128,10 +128,10 @@ static void set_channels(struct fixture *f, struct strings channels)
 {
 	struct receiver *receiver =
 		(struct receiver *)(uintptr_t)agent_receiver(&f->agent, "slack");
-	const struct field *field = field_find(slack_notifier.fields, "channels");
-	char *options = arena_alloc(f->arena, slack_notifier.options_size);
+	const struct field *field = field_find(slack_notifier.plugin.fields, "channels");
+	char *options = arena_alloc(f->arena, slack_notifier.plugin.options_size);
 
-	memcpy(options, receiver->options, slack_notifier.options_size);
+	memcpy(options, receiver->options, slack_notifier.plugin.options_size);
 	memcpy(options + field->offset, &channels, sizeof channels);
 	receiver->options = options;
 }

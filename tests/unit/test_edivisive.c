@@ -46,7 +46,7 @@ static void noisy_step(uint64_t seed, double *values, size_t n, size_t at, doubl
 static void test_registry(void **state)
 {
 	(void)state;
-	assert_ptr_equal(detectors[0], detector_find("edivisive"));
+	assert_ptr_equal(detectors[0], &detector_find("edivisive")->plugin);
 	assert_ptr_equal(detector_find("edivisive_permutation"), &edivisive_permutation_detector);
 	assert_null(detector_find("edivisiv"));
 }
@@ -55,7 +55,7 @@ static void test_options(void **state)
 {
 	(void)state;
 	struct edivisive_options options;
-	field_defaults(edivisive_detector.fields, &options);
+	field_defaults(edivisive_detector.plugin.fields, &options);
 	assert_int_equal(options.window, 50);
 	assert_close(options.p_value, 0.001, 0);
 	assert_close(options.magnitude, 0, 0);
@@ -65,12 +65,12 @@ static void test_options(void **state)
 		{"magnitude", "-0.1"}, {"min_magnitude", "nan"}, {"profile", "hunter"}};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct error error;
-		const struct field *field = field_find(edivisive_detector.fields, bad[i][0]);
+		const struct field *field = field_find(edivisive_detector.plugin.fields, bad[i][0]);
 		assert_non_null(field);
 		assert_false(field_parse(field, &options, bad[i][1], NULL, &error));
 	}
 	struct error error;
-	const struct field *profile = field_find(edivisive_detector.fields, "profile");
+	const struct field *profile = field_find(edivisive_detector.plugin.fields, "profile");
 	assert_true(field_parse(profile, &options, "otava", NULL, &error));
 	assert_int_equal(options.profile, EDIVISIVE_OTAVA);
 }
@@ -493,7 +493,7 @@ static void test_sizes_and_medians_agree_to_the_bit(void **state)
 static size_t permute(const double *values, size_t n, int64_t seed, double p_value)
 {
 	struct edivisive_permutation_options options;
-	field_defaults(edivisive_permutation_detector.fields, &options);
+	field_defaults(edivisive_permutation_detector.plugin.fields, &options);
 	options.seed = seed;
 	options.p_value = p_value;
 	struct scratch *scratch = scratch_new();

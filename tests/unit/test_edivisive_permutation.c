@@ -106,7 +106,7 @@ static void test_options(void **state)
 	(void)state;
 	struct error error;
 	struct edivisive_permutation_options options;
-	const struct field *fields = edivisive_permutation_detector.fields;
+	const struct field *fields = edivisive_permutation_detector.plugin.fields;
 	field_defaults(fields, &options);
 	assert_int_equal(options.permutations, 199);
 	assert_close(options.p_value, 0.05, 0);

@@ -35,7 +35,7 @@ static bool read_stuck(struct query *query, struct error *error)
 	return true;
 }
 
-static const struct source stuck_source = {.name = "stuck", .read = read_stuck};
+static const struct source stuck_source = {.plugin.name = "stuck", .read = read_stuck};
 
 /* And one that always has another question. */
 static enum step ask_on(
@@ -48,7 +48,7 @@ static enum step ask_on(
 	return STEP_TRANSFER;
 }
 
-static const struct source curious_source = {.name = "curious", .step = ask_on};
+static const struct source curious_source = {.plugin.name = "curious", .step = ask_on};
 
 const struct source *__real_source_find(const char *name);
 const struct source *__wrap_source_find(const char *name);
@@ -94,7 +94,7 @@ static void file_test_set(struct file_test *file, int rows)
 	for (int i = 0; i < rows; i++)
 		fprintf(stream, "%d,%d\n", 1700000000 + i, i);
 	fclose(stream);
-	field_defaults(csv_source.fields, &file->options);
+	field_defaults(csv_source.plugin.fields, &file->options);
 	file->options.file = file->path;
 	file->metric = (struct metric){.name = "value", .scale = 1, .column = "value"};
 	file->plugin = (struct plugin){.name = "csv"};
@@ -813,7 +813,7 @@ static enum step step_twice(struct attempt *attempt, const struct reply *last,
 	return STEP_TRANSFER;
 }
 
-static const struct notifier twice = {.name = "twice", .step = step_twice};
+static const struct notifier twice = {.plugin.name = "twice", .step = step_twice};
 
 struct outcome {
 	bool done, sent;
@@ -906,7 +906,7 @@ static enum step say_step(struct attempt *attempt, const struct reply *last, str
 	return STEP_TRANSFER;
 }
 
-static const struct notifier say = {.name = "say", .step = say_step};
+static const struct notifier say = {.plugin.name = "say", .step = say_step};
 
 /* Standard output is a small pipe, or a file, while `kept` holds the real one. */
 struct stage {

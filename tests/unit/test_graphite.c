@@ -42,7 +42,7 @@ static int set_up(void **state)
 	struct talk *talk = calloc(1, sizeof *talk);
 	*state = talk;
 	talk->endpoint = (struct endpoint){.url = "http://graphite:80/base/", .timeout = 30000};
-	field_defaults(graphite_source.fields, &talk->options);
+	field_defaults(graphite_source.plugin.fields, &talk->options);
 	talk->query = (struct query){
 		.arena = arena_new(),
 		.test = "test",
@@ -577,13 +577,13 @@ static void test_options_are_checked(void **state)
 	struct graphite_options options = {0};
 	struct error error;
 	(void)state;
-	assert_false(graphite_source.check(&options, &error));
+	assert_false(graphite_source.plugin.check(&options, &error));
 	options.prefix = "a";
-	assert_true(graphite_source.check(&options, &error));
+	assert_true(graphite_source.plugin.check(&options, &error));
 	options.target = "b";
-	assert_false(graphite_source.check(&options, &error));
+	assert_false(graphite_source.plugin.check(&options, &error));
 	options.prefix = NULL;
-	assert_true(graphite_source.check(&options, &error));
+	assert_true(graphite_source.plugin.check(&options, &error));
 }
 
 /* Expressions are asked for alone, paths together. */

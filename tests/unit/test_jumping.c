@@ -196,7 +196,7 @@ static void test_time_stands_during_a_read(void **state)
 	assert_non_null(mkdtemp(path));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	field_defaults(csv_source.fields, &options);
+	field_defaults(csv_source.plugin.fields, &options);
 	options.file = path;
 	asking.test = (struct test){.name = "file",
 		.source = &csv,
@@ -243,12 +243,12 @@ static void test_time_passes_until_a_request_is_repeated(void **state)
 
 	memset(&options, 0, sizeof options);
 	field_defaults(endpoint_fields, &options.endpoint);
-	if (prometheus_source.server_fields)
-		field_defaults(prometheus_source.server_fields, &options);
+	if (prometheus_source.plugin.server_fields)
+		field_defaults(prometheus_source.plugin.server_fields, &options);
 	options.endpoint.url = peer->url;
 	options.endpoint.retry_for = YEAR;
 	options.endpoint.max_body = 1 << 20;
-	field_defaults(prometheus_source.fields, &test_options);
+	field_defaults(prometheus_source.plugin.fields, &test_options);
 	test_options.query = "up";
 	asking.test = (struct test){
 		.name = "server", .source = &plugin, .server = &server, .options = &test_options};

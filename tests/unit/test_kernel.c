@@ -118,7 +118,7 @@ static void test_gamma(void **state)
 static struct kernel_options defaults(void)
 {
 	struct kernel_options options;
-	field_defaults(kernel_detector.fields, &options);
+	field_defaults(kernel_detector.plugin.fields, &options);
 	return options;
 }
 

@@ -20,7 +20,7 @@ static struct scratch *scratch;
 static struct lookback_options defaults(void)
 {
 	struct lookback_options options;
-	field_defaults(lookback_detector.fields, &options);
+	field_defaults(lookback_detector.plugin.fields, &options);
 	return options;
 }
 

@@ -74,7 +74,7 @@ static void test_partition(void **state)
 static struct modes_options defaults(void)
 {
 	struct modes_options options;
-	field_defaults(modes_detector.fields, &options);
+	field_defaults(modes_detector.plugin.fields, &options);
 	return options;
 }
 

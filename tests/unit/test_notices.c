@@ -54,7 +54,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 }
 
 static const struct notifier player = {
-	.name = "stdout", .destinations = destinations, .render = render, .step = step};
+	.plugin.name = "stdout", .destinations = destinations, .render = render, .step = step};
 
 const struct notifier *__wrap_notifier_find(const char *name)
 {

@@ -70,7 +70,7 @@ static void pass(struct walk *walk, size_t end, bool failing)
 {
 	int64_t now = walk->times[end - 1] + STEP / 2;
 	int64_t since = series_cache_begin(walk->memory, now, walk->range);
-	const struct plugin plugin = {.name = walk->detector->name};
+	const struct plugin plugin = {.name = walk->detector->plugin.name};
 	const struct test test = {.name = "t",
 		.detection = {.detector = &plugin,
 			.options = walk->options,

@@ -831,10 +831,10 @@ static void test_secret_files(void **state)
 /* The options of stdout without colours. */
 static const void *plain(struct fixture *fixture)
 {
-	char *options = arena_alloc(fixture->arena, stdout_notifier.options_size);
-	const struct field *color = field_find(stdout_notifier.fields, "color");
+	char *options = arena_alloc(fixture->arena, stdout_notifier.plugin.options_size);
+	const struct field *color = field_find(stdout_notifier.plugin.fields, "color");
 
-	field_defaults(stdout_notifier.fields, options);
+	field_defaults(stdout_notifier.plugin.fields, options);
 	assert_true(field_parse(color, options, "never", fixture->arena, &fixture->error));
 	return options;
 }

@@ -87,7 +87,7 @@ static void test_golden(void **state)
 static struct stepfit_options options_of(int algorithm)
 {
 	struct stepfit_options options;
-	field_defaults(stepfit_detector.fields, &options);
+	field_defaults(stepfit_detector.plugin.fields, &options);
 	options.algorithm = algorithm;
 	if (algorithm == STEPFIT_ABSOLUTE)
 		options.threshold = 5;
@@ -103,16 +103,16 @@ static void test_options(void **state)
 	(void)state;
 	struct error error;
 	struct stepfit_options options;
-	field_defaults(stepfit_detector.fields, &options);
+	field_defaults(stepfit_detector.plugin.fields, &options);
 	assert_int_equal(options.algorithm, STEPFIT_COHEN);
 	assert_int_equal(options.radius, 10);
 	for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
 		bool needs = algorithm == STEPFIT_ABSOLUTE || algorithm == STEPFIT_CONST;
 		options.algorithm = algorithm;
 		options.threshold = 0;
-		assert_int_equal(stepfit_detector.check(&options, &error), !needs);
+		assert_int_equal(stepfit_detector.plugin.check(&options, &error), !needs);
 		options.threshold = 3;
-		assert_true(stepfit_detector.check(&options, &error));
+		assert_true(stepfit_detector.plugin.check(&options, &error));
 	}
 }
 

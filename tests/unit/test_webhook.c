@@ -284,17 +284,17 @@ static void test_options(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_true(webhook_notifier.check(fixture->options, &fixture->error));
+	assert_true(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	set_option(fixture, "url", "example.com");
-	assert_false(webhook_notifier.check(fixture->options, &fixture->error));
+	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	set_option(fixture, "url", "http://example.com/a b");
-	assert_false(webhook_notifier.check(fixture->options, &fixture->error));
+	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	set_option(fixture, "url", "HTTPS://example.com");
-	assert_true(webhook_notifier.check(fixture->options, &fixture->error));
+	assert_true(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	static const char *const wrong[] = {"", " ", "\n", "a\nb"};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		set_option(fixture, "secret", wrong[i]);
-		assert_false(webhook_notifier.check(fixture->options, &fixture->error));
+		assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 		assert_int_equal(fixture->error.kind, ERROR_USAGE);
 		assert_memory_equal(fixture->error.text, "secret: ", 8);
 	}

@@ -14,6 +14,7 @@
 #include "agent/store/store.h"
 #include "agent/web/api.h"
 #include "agent/web/pages.h"
+#include "conf/load.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"
 #include "detectors/fdr.h"
@@ -103,6 +104,13 @@ static void put_configuration(void)
 		printf("receiver: %s\n", notifiers[i]->name);
 	for (size_t i = 0; detectors[i]; i++)
 		printf("detector: %s\n", detectors[i]->name);
+	for (size_t i = 0; sources[i]; i++)
+		if (sources[i]->server_size > 0)
+			printf("word of the configuration: %s\n", sources[i]->name);
+	for (size_t i = 0; notifiers[i]; i++)
+		printf("word of the configuration: %s\n", notifiers[i]->name);
+	for (const struct compat_type *kind = kind_sections; kind->name; kind++)
+		printf("word of the configuration: %s\n", kind->name);
 }
 
 static void put_metrics(void)
