@@ -46,23 +46,20 @@ bool detection_flags_check(const struct detection_flags *flags, struct error *er
 size_t detection_flag_settings(
 	const struct detection_flags *flags, struct setting out[DETECTION_FLAG_SETTINGS])
 {
-	const struct setting all[] = {
-		{"detector", flags->orig_edivisive ? original : NULL},
-		{"detector", flags->detector},
-		{"combine", flags->combine},
-		{"profile", flags->profile},
-		{"window", flags->window},
-		{"p_value", flags->p_value},
-		{"season", flags->season},
-		{"zone", flags->zone},
-		{"magnitude", flags->magnitude},
-	};
 	size_t count = 0;
 
-	_Static_assert(sizeof all / sizeof *all == DETECTION_FLAG_SETTINGS, "one for each flag");
-	for (size_t i = 0; i < DETECTION_FLAG_SETTINGS; i++)
-		if (all[i].value)
-			out[count++] = all[i];
+	_Static_assert(sizeof detection_flag_fields / sizeof *detection_flag_fields - 1 ==
+			       DETECTION_FLAG_SETTINGS,
+		"one for each flag");
+	if (flags->orig_edivisive)
+		out[count++] = (struct setting){"detector", original};
+	for (const struct field *field = detection_flag_fields; field->name; field++) {
+		const char *value = NULL;
+		if (field->type == FIELD_STRING)
+			memcpy(&value, (const char *)flags + field->offset, sizeof value);
+		if (value)
+			out[count++] = (struct setting){field->name, value};
+	}
 	return count;
 }
 
