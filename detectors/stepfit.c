@@ -83,8 +83,7 @@ static struct stepfit fit_original(const double *values, size_t n,
 	double squares = level ? (double)FLT_MAX : left.squares + right.squares;
 	double error = sqrt(squares) / (double)n;
 	double regression = step / fmax(error, options->min_stddev);
-	return (struct stepfit){
-		middle, step, regression, error, status_of(regression, options->threshold)};
+	return (struct stepfit){step, regression, error, status_of(regression, options->threshold)};
 }
 
 static struct stepfit fit_cohen(struct moments left, struct moments right,
@@ -137,7 +136,7 @@ struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_
 	size_t middle = n / 2;
 	struct moments left = existing_moments(values, middle);
 	struct moments right = existing_moments(values + middle, middle);
-	struct stepfit fit = {middle, left.mean - right.mean, left.mean - right.mean, -1, 0};
+	struct stepfit fit = {left.mean - right.mean, left.mean - right.mean, -1, 0};
 	switch ((enum stepfit_algorithm)options->algorithm) {
 	case STEPFIT_CONST:
 		fit.step = -1;

@@ -27,7 +27,6 @@ struct stepfit_options {
 };
 
 struct stepfit {
-	size_t turning_point; /* 0 where the values are too few to be judged */
 	double step, regression, least_squares;
 	enum stepfit_status status; /* high: the values went up */
 };

@@ -39,16 +39,6 @@ int announcement_compare_weight(const struct announcement *a, const struct annou
 	return (weight_b > weight_a) - (weight_a > weight_b);
 }
 
-const struct announcement *message_worst(const struct message *message)
-{
-	const struct announcement *worst = NULL;
-
-	for (size_t i = 0; i < message->count; i++)
-		if (!worst || announcement_compare_weight(&message->items[i], worst) < 0)
-			worst = &message->items[i];
-	return worst;
-}
-
 static int compare_weight(const void *a, const void *b)
 {
 	const struct announcement *left = *(const struct announcement *const *)a;

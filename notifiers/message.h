@@ -13,11 +13,8 @@ struct tally {
 
 struct tally message_tally(const struct message *message);
 
-/* The most important item: regressions first, then by relative difference of the levels; NULL for
- * an empty message. */
-const struct announcement *message_worst(const struct message *message);
-
-/* Writes all items to `out`, most important first. */
+/* Writes all items to `out`, most important first: regressions, then by relative difference of the
+ * levels. */
 void message_by_weight(const struct message *message, const struct announcement **out);
 
 /* Sorts items into reading order: blocks of the same time, in them blocks of the same test; blocks
@@ -28,7 +25,7 @@ void message_arrange(const struct announcement **items, size_t count);
  * all. */
 void message_select(const struct message *message, size_t count, const struct announcement **out);
 
-/* Negative if `a` is more important than `b`; the order of message_worst. */
+/* Negative if `a` is more important than `b`; the order of message_by_weight. */
 int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
 
 /* The time of the earliest change. */
