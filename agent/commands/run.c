@@ -110,8 +110,8 @@ static const char *unready(void *context)
 {
 	const struct run *run = context;
 
-	if (run->parts.agent.ledger.kind != ERROR_NONE)
-		return run->parts.agent.ledger.text;
+	if (run->parts.agent.store_error.kind != ERROR_NONE)
+		return run->parts.agent.store_error.text;
 	return run->restored ? NULL : "reading the state file";
 }
 

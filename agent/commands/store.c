@@ -11,7 +11,7 @@
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
-#include "agent/store/tools.h"
+#include "agent/store/store.h"
 
 struct store_options {
 	const char *state_file;

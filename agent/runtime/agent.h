@@ -91,10 +91,10 @@ struct agent {
 	bool clock_wrong;    /* it differs from a server's by over an hour ... */
 	int64_t clock_ahead; /* ... by so many ms, positive if ours is ahead; else 0 */
 
-	size_t asked;        /* pending calls of the store */
-	size_t under_way;    /* deliveries in progress */
-	struct error ledger; /* the last failure of the store; ERROR_NONE: it works */
-	struct alarm probe;  /* the next check whether it works again */
+	size_t asked;             /* pending calls of the store */
+	size_t under_way;         /* deliveries in progress */
+	struct error store_error; /* the last failure of the store; ERROR_NONE: it works */
+	struct alarm probe;       /* the next check whether it works again */
 };
 
 /* The wall clock, ms: for display and ages. Timers use engine_now. */

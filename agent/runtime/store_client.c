@@ -18,7 +18,7 @@ static void probe(void *context)
 {
 	struct agent *agent = context;
 
-	if (agent->ledger.kind != ERROR_NONE && !agent->stopping)
+	if (agent->store_error.kind != ERROR_NONE && !agent->stopping)
 		store_client_call(agent, store_probe_new());
 }
 
@@ -35,16 +35,16 @@ static void note_state(struct agent *agent, const struct store_call *call)
 {
 	if (!call->failed && !store_writes(call->kind))
 		return;
-	if (call->failed && agent->ledger.kind == ERROR_NONE)
+	if (call->failed && agent->store_error.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",
 			LOG_TEXT("problem", call->error.text));
-	else if (!call->failed && agent->ledger.kind != ERROR_NONE)
+	else if (!call->failed && agent->store_error.kind != ERROR_NONE)
 		log_message(LEVEL_INFO, "state store available again");
 	if (call->failed) {
-		agent->ledger = call->error;
+		agent->store_error = call->error;
 		probe_soon(agent);
 	} else {
-		agent->ledger.kind = ERROR_NONE;
+		agent->store_error.kind = ERROR_NONE;
 	}
 }
 

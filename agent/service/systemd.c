@@ -106,9 +106,9 @@ static size_t count_watched(const struct config_ref *config_ref)
 static void put_status(const struct systemd *systemd, struct buf *text)
 {
 	const struct agent *agent = systemd->agent;
-	const char *problem = agent->ledger.text;
+	const char *problem = agent->store_error.text;
 
-	if (agent->ledger.kind != ERROR_NONE) {
+	if (agent->store_error.kind != ERROR_NONE) {
 		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
 		return;
 	}

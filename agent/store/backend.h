@@ -1,5 +1,5 @@
 /*
- * The interface of a storage backend, used by store.c and tools.h; SQL stays behind it. A backend
+ * The interface of a storage backend, used by store.c; SQL stays behind it. A backend
  * performs the calls of store.h within transactions, which are durable once their commit
  * succeeds. An open file is used by one thread at a time.
  */
@@ -31,6 +31,11 @@ struct store_backend {
 	/* Performs a read-only call, also while another process has the state open. For any
 	 * thread. */
 	bool (*read)(const char *path, struct store_call *call, struct error *error);
+
+	/* store_check and store_backup; a backend without them fails with ERROR_STATE. */
+	bool (*check)(const char *path, struct arena *arena, struct store_report *report,
+		struct error *error);
+	bool (*backup)(const char *path, const char *target, bool force, struct error *error);
 
 	const char *(*path)(const struct store_file *file);
 	int64_t (*size)(const char *path); /* bytes on the disk */

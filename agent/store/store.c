@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "agent/store/backend.h"
-#include "agent/store/tools.h"
 
 enum { QUEUE_WORK, QUEUE_LISTS, QUEUES };
 
@@ -345,4 +344,15 @@ bool store_perform(const char *path, struct store_call *call, bool dry_run, stru
 int64_t store_size_of(const char *path)
 {
 	return backend->size(path);
+}
+
+bool store_check(
+	const char *path, struct arena *arena, struct store_report *report, struct error *error)
+{
+	return backend->check(path, arena, report, error);
+}
+
+bool store_backup(const char *path, const char *target, bool force, struct error *error)
+{
+	return backend->backup(path, target, force, error);
 }

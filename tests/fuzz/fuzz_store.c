@@ -19,7 +19,7 @@
 #include "agent/core/log.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/rows.h"
-#include "agent/store/tools.h"
+#include "agent/store/store.h"
 
 enum { PATCHES, VALUES, WHOLE_FILE, MODES, EARLIER = 128, UNCHECKED_VERSION = 11 };
 
@@ -112,7 +112,7 @@ static struct store_file *open_file(void)
 
 static void make_files(void)
 {
-	char mark[96];
+	char sql[96];
 
 	store_file_close(open_file());
 	whole = filled(&whole_size);
@@ -120,9 +120,9 @@ static void make_files(void)
 	remove_files();
 	for (int i = 0; i < UNCHECKED_VERSION; i++)
 		execute(store_migrations[i]);
-	snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
 		STORE_APPLICATION, UNCHECKED_VERSION);
-	execute(mark);
+	execute(sql);
 	earlier = filled(&earlier_size);
 	store_file_close(open_file());
 }

@@ -15,8 +15,8 @@ struct kept {
 	struct change_record records[MOST_RECORDS];
 	size_t count;
 	size_t told[MOST_RECORDS]; /* how often the record was to be told */
-	bool marked;
-	struct series_checkpoint mark;
+	bool has_checkpoint;
+	struct series_checkpoint checkpoint;
 	size_t requests, passes;
 	struct news_tally tally; /* of the last pass */
 };
@@ -75,9 +75,9 @@ static void kept_store(struct kept *kept, const struct store_record *request)
 	}
 	if (request->checkpoints.count == 0)
 		return;
-	kept->marked = true;
-	kept->mark = request->checkpoints.items[0];
-	kept->mark.series = "s";
+	kept->has_checkpoint = true;
+	kept->checkpoint = request->checkpoints.items[0];
+	kept->checkpoint.series = "s";
 }
 
 /* A pass of the test, whose only series has these values; series_cache_begin was called. `failing`:

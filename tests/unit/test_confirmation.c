@@ -329,7 +329,8 @@ static void arrive(struct stream *stream, struct confirm_rule rule, uint64_t *ra
 		if (random_below(random, 20) == 0) {
 			series_cache_free(memory);
 			memory = series_cache_make();
-			series_cache_restore(memory, &stream->kept.mark, stream->kept.marked);
+			series_cache_restore(
+				memory, &stream->kept.checkpoint, stream->kept.has_checkpoint);
 		}
 	}
 	series_cache_free(memory);

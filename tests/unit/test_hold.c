@@ -210,7 +210,8 @@ static void restart(struct growing *growing)
 {
 	series_cache_free(growing->memory);
 	growing->memory = series_cache_make();
-	series_cache_restore(growing->memory, &growing->kept.mark, growing->kept.marked ? 1 : 0);
+	series_cache_restore(
+		growing->memory, &growing->kept.checkpoint, growing->kept.has_checkpoint ? 1 : 0);
 }
 
 static size_t count_told(const struct kept *kept)
@@ -489,8 +490,8 @@ static void test_refits(void **state)
 
 			count = growing.kept.count;
 			copy_records(&growing.kept, before);
-			if (growing.kept.marked)
-				growing.kept.mark.last_point = growing.times[last - 1];
+			if (growing.kept.has_checkpoint)
+				growing.kept.checkpoint.last_point = growing.times[last - 1];
 			restart(&growing);
 			run(&growing, last, growing.step / 2 + 1);
 			assert_int_equal(growing.told, known);

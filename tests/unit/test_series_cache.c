@@ -38,7 +38,8 @@ static void restart(struct walk *walk)
 {
 	series_cache_free(walk->memory);
 	walk->memory = series_cache_make();
-	series_cache_restore(walk->memory, &walk->kept.mark, walk->kept.marked ? 1 : 0);
+	series_cache_restore(
+		walk->memory, &walk->kept.checkpoint, walk->kept.has_checkpoint ? 1 : 0);
 }
 
 static struct walk *walk_new(
@@ -320,17 +321,17 @@ static void test_another_revision(void **state)
 		walk->confirm = at_once;
 		for (size_t end = 400; end <= BEFORE; end += 10)
 			pass(walk, end, false);
-		assert_int_equal(kept->mark.revision, DETECTOR_REVISION);
+		assert_int_equal(kept->checkpoint.revision, DETECTOR_REVISION);
 		size_t told = count_pending(kept), known = kept->count;
 		size_t gone = count_state(kept, CHANGE_WITHDRAWN);
 
 		walk->options = &otava;
-		kept->mark.revision = DETECTOR_REVISION - 1;
-		kept->mark.last_point = walk->times[BEFORE - 1];
+		kept->checkpoint.revision = DETECTOR_REVISION - 1;
+		kept->checkpoint.last_point = walk->times[BEFORE - 1];
 		restart(walk);
 		pass(walk, BEFORE, false);
-		assert_int_equal(kept->mark.revision, DETECTOR_REVISION);
-		assert_int_equal(kept->mark.revised, walk->times[BEFORE - 1]);
+		assert_int_equal(kept->checkpoint.revision, DETECTOR_REVISION);
+		assert_int_equal(kept->checkpoint.revised, walk->times[BEFORE - 1]);
 		assert_int_equal(count_pending(kept), told);
 		assert_int_equal(count_state(kept, CHANGE_WITHDRAWN), gone);
 		vanished += kept->tally.revision_gone;

@@ -130,8 +130,8 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	store_call_free(&begun->call);
 }
 
-/* The only parcel that is queued, after a restart. */
-static struct delivery restored_parcel(struct fixture *fixture)
+/* The only delivery that is queued, after a restart. */
+static struct delivery restored_delivery(struct fixture *fixture)
 {
 	struct store_restore *request;
 	struct delivery delivery;
@@ -154,21 +154,21 @@ static void test_an_attempt_is_written_down(void **state)
 
 	open_fixture(fixture);
 	attempt = queue_one(fixture, record_one(fixture, &example));
-	assert_false(restored_parcel(fixture).begun);
+	assert_false(restored_delivery(fixture).begun);
 	store_call_free(&begin_attempt(fixture, attempt)->call);
-	assert_true(restored_parcel(fixture).begun);
+	assert_true(restored_delivery(fixture).begun);
 	settle_as(
 		fixture, &(struct delivery){
 				 .id = attempt, .state = DELIVERY_QUEUED, .begun = true, .now = 9});
-	assert_true(restored_parcel(fixture).begun);
+	assert_true(restored_delivery(fixture).begun);
 	settle_as(fixture,
 		&(struct delivery){
 			.id = attempt, .state = DELIVERY_QUEUED, .not_before = 77, .now = 9});
-	delivery = restored_parcel(fixture);
+	delivery = restored_delivery(fixture);
 	assert_false(delivery.begun);
 	assert_int_equal(delivery.not_before, 77);
 	store_call_free(&begin_attempt(fixture, attempt)->call);
-	assert_int_equal(restored_parcel(fixture).not_before, 0);
+	assert_int_equal(restored_delivery(fixture).not_before, 0);
 }
 
 /* The receipt of what it continues, whatever this process knows of that. */

@@ -1,5 +1,5 @@
 /*
- * What the store remembers of changes beside what waits: history, lists, marks of series,
+ * What the store remembers of changes beside what waits: history, lists, checkpoints of series,
  * conditions, what was sent lately; and what it forgets.
  */
 #include "unit.h"
@@ -126,8 +126,8 @@ static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t mov
 	store_call_free(&request->call);
 }
 
-/* A candidate is not to be told; one that is believed is, with its numbers of then. */
-static void test_candidate_is_believed(void **state)
+/* A candidate is not to be told; one that is confirmed is, with its numbers of then. */
+static void test_candidate_is_confirmed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct change_record confirmed = example;
@@ -499,23 +499,23 @@ static void test_lists_hold_nothing_up(void **state)
 	sem_destroy(&gate.open);
 }
 
-static void test_marks_are_of_one_test(void **state)
+static void test_checkpoints_are_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_record *recording;
 	struct store_checkpoints *places;
-	struct series_checkpoint marks[] = {
+	struct series_checkpoint rows[] = {
 		{"p99", "", 10, 20, 3, 15}, {"p50", "dev", 11, 21, 0, 0}};
 
 	open_fixture(fixture);
 	for (int64_t i = 0; i < 2; i++) {
 		recording = store_record_new(NULL, NULL);
 		recording->test = "db.read";
-		recording->checkpoints.items = marks;
+		recording->checkpoints.items = rows;
 		recording->checkpoints.count = 2;
 		done(fixture, &recording->call);
-		marks[0].last_point = 120;
-		marks[0].anchor = 110;
+		rows[0].last_point = 120;
+		rows[0].anchor = 110;
 	}
 	reopen(fixture);
 	places = store_checkpoints_new(NULL, NULL);
@@ -689,7 +689,7 @@ static void test_messages_about_changes(void **state)
 }
 
 /* What was sent lately is there for those that continue it, with its receipt and its changes. */
-static void test_recent_parcels(void **state)
+static void test_recent_deliveries(void **state)
 {
 	struct fixture *fixture = *state;
 	struct delivery reply = {.key = "k2",
@@ -757,21 +757,22 @@ static void test_receipt_is_kept(void **state)
 }
 
 /* A series with points until then. */
-static void mark_until(
+static void checkpoint_until(
 	struct fixture *fixture, const char *test, const char *series, int64_t anchor, int64_t last)
 {
 	struct store_record *request = store_record_new(NULL, NULL);
-	struct series_checkpoint mark = {series, "", anchor, last, 1, 0};
+	struct series_checkpoint row = {series, "", anchor, last, 1, 0};
 
 	request->test = test;
-	request->checkpoints.items = &mark;
+	request->checkpoints.items = &row;
 	request->checkpoints.count = 1;
 	done(fixture, &request->call);
 }
 
-static void mark(struct fixture *fixture, const char *test, const char *series, int64_t anchor)
+static void checkpoint_at(
+	struct fixture *fixture, const char *test, const char *series, int64_t anchor)
 {
-	mark_until(fixture, test, series, anchor, anchor + 5);
+	checkpoint_until(fixture, test, series, anchor, anchor + 5);
 }
 
 static struct pruned prune(
@@ -803,15 +804,15 @@ static void test_prune_keeps_what_would_be_found_again(void **state)
 	record_named(fixture, "db.read", "p99", CHANGE_WITHDRAWN, 2000);
 	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 1000);
 	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 2000);
-	record_named(fixture, "db.read", "no mark", CHANGE_WITHDRAWN, 1000);
+	record_named(fixture, "db.read", "no checkpoint", CHANGE_WITHDRAWN, 1000);
 	record_named(fixture, "gone", "p99", CHANGE_CONFIRMED, 1000);
 	record_named(fixture, "db.read", "p99", CHANGE_CANDIDATE, 1999);
 	update(fixture, (struct change_record_update){1, 1000, seen, .state = CHANGE_CONFIRMED});
 	update(fixture, (struct change_record_update){1, 1000, seen, .state = CHANGE_WITHDRAWN});
-	mark(fixture, "db.read", "p99", 2000);
+	checkpoint_at(fixture, "db.read", "p99", 2000);
 	pruned = prune(fixture, seen, (struct strings){names, 1}, true);
 	assert_int_equal(pruned.changes, 0);
-	mark(fixture, "gone", "p99", 2000);
+	checkpoint_at(fixture, "gone", "p99", 2000);
 	pruned = prune(fixture, seen + 1, (struct strings){0}, false);
 	assert_int_equal(pruned.changes, 2);
 	assert_int_equal(pruned.events, 2);
@@ -842,11 +843,11 @@ static void test_prune_forgets_what_has_vanished(void **state)
 
 		record_named(fixture, "pods", series, CHANGE_WITHDRAWN, 1500);
 		record_named(fixture, "pods", series, CHANGE_CONFIRMED, 1600);
-		mark_until(fixture, "pods", series, 1000, i < 2 ? 2000 : 3000);
+		checkpoint_until(fixture, "pods", series, 1000, i < 2 ? 2000 : 3000);
 	}
 	record_named(fixture, "files", "a", CHANGE_WITHDRAWN, 1500);
-	mark_until(fixture, "files", "a", 1000, 2000);
-	mark_until(fixture, "pods", "pod 3", 2001, grows);
+	checkpoint_until(fixture, "files", "a", 1000, 2000);
+	checkpoint_until(fixture, "pods", "pod 3", 2001, grows);
 	pruned = prune(fixture, before, (struct strings){names, 2}, false);
 	assert_int_equal(pruned.changes, 0);
 	assert_int_equal(pruned.checkpoints, 2);
@@ -869,7 +870,7 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 	old.state = CHANGE_WITHDRAWN;
 	open_fixture(fixture);
 	record_one(fixture, &old);
-	mark(fixture, old.item.test, old.series, 1000);
+	checkpoint_at(fixture, old.item.test, old.series, 1000);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
 	attempt = queue_one(fixture, 1);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
@@ -981,7 +982,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_history_tells_what_happened),
 		CASE(test_history_is_bounded),
-		CASE(test_candidate_is_believed),
+		CASE(test_candidate_is_confirmed),
 		CASE(test_withdrawn_while_pending),
 		CASE(test_recovery_is_to_be_told),
 		CASE(test_recovery_of_what_was_told_long_ago),
@@ -989,11 +990,11 @@ int main(void)
 		CASE(test_update_renews_numbers),
 		CASE(test_list_gives_what_is_asked_for),
 		CASE(test_lists_hold_nothing_up),
-		CASE(test_marks_are_of_one_test),
+		CASE(test_checkpoints_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
 		CASE(test_renamed),
 		CASE(test_moments_and_vanished_series),
-		CASE(test_recent_parcels),
+		CASE(test_recent_deliveries),
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),
 		CASE(test_prune_keeps_what_would_be_found_again),

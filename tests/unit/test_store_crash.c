@@ -10,7 +10,6 @@
  */
 #include "unit.h"
 
-#include "agent/store/tools.h"
 #include "tests/unit/crash_vfs.h"
 #include "tests/unit/sanitized.h"
 #include "tests/unit/store_talk.h"

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "agent/store/tools.h"
 #include "tests/unit/faulty_vfs.h"
 #include "tests/unit/store_talk.h"
 

@@ -6,7 +6,6 @@
 
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/schema.h"
-#include "agent/store/tools.h"
 #include "tests/unit/close.h"
 #include "tests/unit/crash_vfs.h"
 #include "tests/unit/store_talk.h"

@@ -100,7 +100,7 @@ static void expect_a_life(struct fixture *f)
 				      "before: hunter.yaml:3: not YAML\n");
 	systemd_reloaded(f->systemd, NULL);
 	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
-	error_set(&f->parts->agent.ledger, ERROR_STATE, "disk full");
+	error_set(&f->parts->agent.store_error, ERROR_STATE, "disk full");
 	systemd_ready(f->systemd);
 	assert_string_equal(heard(f), "READY=1\nSTATUS=not ready: disk full\n");
 	systemd_stopping(f->systemd);

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
+#include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
-#include "agent/store/tools.h"
 
 enum {
 	RANDOM_LENGTH = 6, /* of mkostemp's template */
@@ -70,7 +70,7 @@ static bool verify(const char *path, struct error *error)
 {
 	struct arena *arena = arena_new();
 	struct store_report report;
-	bool whole = store_check(path, arena, &report, error);
+	bool whole = store_file_check(path, arena, &report, error);
 
 	if (whole && report.problems.count > 0)
 		whole = error_set(error, ERROR_STATE,
@@ -221,7 +221,7 @@ static void remove_leftovers(const char *target)
 	closedir(folder);
 }
 
-bool store_backup(const char *path, const char *target, bool force, struct error *error)
+bool store_file_backup(const char *path, const char *target, bool force, struct error *error)
 {
 	char *copied;
 	int file;

@@ -8,7 +8,6 @@
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/rows.h"
-#include "agent/store/tools.h"
 
 enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3, FIRST_WITH_SEQUENCES = 12 };
 
@@ -292,7 +291,7 @@ static bool check_once(struct check *check, bool *settled, struct error *error)
 	return done;
 }
 
-bool store_check(
+bool store_file_check(
 	const char *path, struct arena *arena, struct store_report *report, struct error *error)
 {
 	struct check check = {.path = path, .arena = arena, .report = report};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
+#include "agent/store/backend.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
 
@@ -27,7 +28,7 @@ static const char settings[] = "PRAGMA synchronous = FULL; PRAGMA journal_size_l
 			       "PRAGMA temp_store = MEMORY";
 
 /* Identifies an open file after its name was removed or reused. */
-struct mark {
+struct file_id {
 	dev_t device;
 	ino_t inode;
 };
@@ -37,10 +38,10 @@ struct store_file {
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	bool stuck;            /* since the last begin: any call would fail */
-	bool untouched;        /* only read so far */
-	struct mark main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
-	struct mark held;      /* the lock file */
+	bool stuck;               /* since the last begin: any call would fail */
+	bool untouched;           /* only read so far */
+	struct file_id main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
+	struct file_id held;      /* the lock file */
 };
 
 static bool look_at(const char *path, const char *suffix, struct stat *status)
@@ -62,27 +63,27 @@ int64_t store_file_beside(const char *path, const char *suffix)
 	return look_at(path, suffix, &status) ? status.st_size : -1;
 }
 
-static struct mark mark_of(const char *path, const char *suffix)
+static struct file_id id_of(const char *path, const char *suffix)
 {
 	struct stat status;
 
-	return look_at(path, suffix, &status) ? (struct mark){status.st_dev, status.st_ino}
-					      : (struct mark){0};
+	return look_at(path, suffix, &status) ? (struct file_id){status.st_dev, status.st_ino}
+					      : (struct file_id){0};
 }
 
-static struct mark mark_open(int file)
+static struct file_id id_of_open(int file)
 {
 	struct stat status;
 
-	return fstat(file, &status) == 0 ? (struct mark){status.st_dev, status.st_ino}
-					 : (struct mark){0};
+	return fstat(file, &status) == 0 ? (struct file_id){status.st_dev, status.st_ino}
+					 : (struct file_id){0};
 }
 
-static bool is_marked(const char *path, const char *suffix, struct mark mark)
+static bool is_still(const char *path, const char *suffix, struct file_id id)
 {
-	struct mark now = mark_of(path, suffix);
+	struct file_id now = id_of(path, suffix);
 
-	return now.device == mark.device && now.inode == mark.inode;
+	return now.device == id.device && now.inode == id.inode;
 }
 
 int64_t store_file_size(const char *path)
@@ -237,15 +238,15 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 {
 	static const char doing[] = "migrate it";
 	bool unchecked = version < FIRST_CHECKED, done;
-	char mark[96];
+	char sql[96];
 
 	if (version == STORE_VERSION)
 		return true;
-	snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
 		STORE_APPLICATION, STORE_VERSION);
 	if (!store_file_begin(file, true, error))
 		return false;
-	done = execute(file, mark, doing, error);
+	done = execute(file, sql, doing, error);
 	for (; version < STORE_VERSION && done; version++)
 		done = execute(file, store_migrations[version], doing, error);
 	done = done && store_file_commit(file, error);
@@ -314,13 +315,13 @@ static bool open_database(struct store_file *file, struct error *error)
 	file->untouched = store_file_beside(file->path, "-wal") > 0;
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return store_file_fail(file, "open it", error);
-	file->main = mark_of(file->path, "");
+	file->main = id_of(file->path, "");
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
 	if (!take_into_use(file, error))
 		return false;
-	file->log = mark_of(file->path, "-wal");
+	file->log = id_of(file->path, "-wal");
 	return true;
 }
 
@@ -342,7 +343,7 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	if (file->path) {
 		warn_of_loss(file->path);
 		file->lock = store_lock(file->path, error);
-		file->held = mark_open(file->lock);
+		file->held = id_of_open(file->lock);
 	}
 	if (file->lock >= 0 && open_database(file, error))
 		return file;
@@ -445,11 +446,11 @@ void store_file_close(struct store_file *file)
  * cleanly. An unlinked lock excludes nobody. */
 static bool is_in_place(struct store_file *file, struct error *error)
 {
-	bool main = is_marked(file->path, "", file->main);
+	bool main = is_still(file->path, "", file->main);
 
 	if (file->lock < 0)
 		return true;
-	if (main && !is_marked(file->path, ".lock", file->held)) {
+	if (main && !is_still(file->path, ".lock", file->held)) {
 		file->stuck = true;
 		return error_set(error, ERROR_STATE,
 			"the lock file of state file %s was removed or replaced (%s.lock), so "
@@ -457,7 +458,7 @@ static bool is_in_place(struct store_file *file, struct error *error)
 			" agent may use the state: restart the agent",
 			file->path, file->path);
 	}
-	if (main && (file->log.inode == 0 || is_marked(file->path, "-wal", file->log)))
+	if (main && (file->log.inode == 0 || is_still(file->path, "-wal", file->log)))
 		return true;
 	file->stuck = true;
 	return error_set(error, ERROR_STATE,
@@ -491,3 +492,19 @@ bool store_file_stuck(const struct store_file *file)
 {
 	return file->stuck;
 }
+
+const struct store_backend sqlite_backend = {
+	.open = store_file_open,
+	.copy = store_file_copy,
+	.close = store_file_close,
+	.begin = store_file_begin,
+	.perform = store_file_perform,
+	.commit = store_file_commit,
+	.rollback = store_file_rollback,
+	.is_stuck = store_file_stuck,
+	.read = store_file_read,
+	.check = store_file_check,
+	.backup = store_file_backup,
+	.path = store_file_path,
+	.size = store_file_size,
+};

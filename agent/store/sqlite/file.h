@@ -49,6 +49,12 @@ const char *store_file_path(const struct store_file *file);
 bool store_file_perform(
 	struct store_file *file, struct store_call *call, struct error *error) MUST_USE;
 
+/* Implement store_check and store_backup. */
+bool store_file_check(const char *path, struct arena *arena, struct store_report *report,
+	struct error *error) MUST_USE;
+bool store_file_backup(
+	const char *path, const char *target, bool force, struct error *error) MUST_USE;
+
 struct sqlite3_stmt;
 
 /* Id of the last inserted row. */

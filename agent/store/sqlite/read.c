@@ -113,7 +113,7 @@ static bool load_deliveries(
 	struct store_file *file, struct store_restore *call, struct error *error)
 {
 	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_PARCELS);
+	struct reader reader = open_reader(file, arena, STATEMENT_QUEUED);
 	struct delivery_rows *deliveries = &call->deliveries;
 
 	return read_deliveries(&reader, deliveries, error) &&
@@ -396,7 +396,7 @@ bool store_known(struct store_file *file, struct store_known *call, struct error
 static bool load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
 	struct checkpoint_rows *out, struct error *error)
 {
-	struct reader reader = open_reader(file, arena, STATEMENT_MARKS);
+	struct reader reader = open_reader(file, arena, STATEMENT_CHECKPOINTS);
 
 	bind_text(&reader.binder, test);
 	out->count = 0;

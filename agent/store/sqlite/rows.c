@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/store/store.h"
+#include "agent/core/number.h"
 
 /*
  * Column `attributes` of a change: point attributes except commit and version, as JSON: [["build",
@@ -32,12 +31,16 @@ static const char *const basis_names[] = {
 /* The basis has a row whose name begins with a space, which no attribute's name does. */
 static void put_basis(struct buf *out, const struct announcement *item)
 {
+	char size[NUMBER_TEXT];
+
 	buf_printf(out, "[\" %s\", ", basis_names[item->basis]);
 	buf_json_text(out, item->other);
-	if (item->other_changed)
-		buf_printf(out, ", \"%.17g\"]", item->other_size);
-	else
+	if (!item->other_changed) {
 		buf_text(out, ", null]");
+		return;
+	}
+	number_format(item->other_size, size);
+	buf_printf(out, ", \"%s\"]", size);
 }
 
 /* Appends the JSON; nothing without attributes. */

@@ -435,7 +435,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT DISTINCT changes.id, receiver FROM changes"
 		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
 		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
-	[STATEMENT_PARCELS] = "SELECT " DELIVERY_COLUMNS(
+	[STATEMENT_QUEUED] = "SELECT " DELIVERY_COLUMNS(
 		"created") " FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_POINTLESS] =
 		"UPDATE deliveries SET state = 3, updated = ?2,"
@@ -487,7 +487,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			    "changes INDEXED BY"
 			    " changes_of_series"
 			    " WHERE test = ? ORDER BY series, branch, id",
-	[STATEMENT_MARKS] =
+	[STATEMENT_CHECKPOINTS] =
 		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
 		" WHERE test = ?",
 	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),
@@ -503,7 +503,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
 		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
 		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43)",
-	[STATEMENT_BELIEVE] =
+	[STATEMENT_CONFIRM] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
 	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
@@ -553,7 +553,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_FORGET_EVENT] =
 		"DELETE FROM history WHERE change = ?1 AND event != 6"
 		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
-	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+	[STATEMENT_CHECKPOINT] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 			   " ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
 			   " revised = ?7",
 	[STATEMENT_QUEUE] =
@@ -646,7 +646,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" WHERE time < anchor AND updated < ? AND news NOT IN (1, 4)"
 		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
 	/* ?2: the first of the states. Changes of clusters never have a checkpoint. */
-	[STATEMENT_DOOM_MARKLESS] =
+	[STATEMENT_DOOM_UNTRACKED] =
 		"INSERT OR IGNORE INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
 		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news NOT IN (1, 4) AND "
 		"members = 0"
@@ -664,7 +664,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",
 	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
 	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
-	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+	[STATEMENT_PRUNE_CHECKPOINTS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
 	[STATEMENT_PRUNE_ENDED] = "DELETE FROM vanished WHERE ended < ?",
 	[STATEMENT_PRUNE_ENVIRONMENTS] =
 		"DELETE FROM environments WHERE created < ? AND NOT EXISTS"

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/outbox.h"
 #include "agent/store/sqlite/read.h"
 #include "agent/store/sqlite/rows.h"
 
@@ -21,7 +20,7 @@
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
-	"STATEMENT_DOOM_MARKLESS takes the states from one on");
+	"STATEMENT_DOOM_UNTRACKED takes the states from one on");
 
 /* Runs a statement whose only parameter is a time; adds the number of changed rows to `count`. */
 static bool run(struct store_file *file, enum statement statement, int64_t before, int64_t *count,
@@ -63,10 +62,10 @@ static bool list_present(struct store_file *file, const struct strings *tests, s
 	return true;
 }
 
-static bool doom_markless(
+static bool doom_untracked(
 	struct store_file *file, const struct store_prune *call, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_DOOM_MARKLESS);
+	struct binder binder = bind_to(file, STATEMENT_DOOM_UNTRACKED);
 
 	bind_integer(&binder, call->before);
 	bind_integer(&binder, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
@@ -77,7 +76,7 @@ static bool doom(struct store_file *file, const struct store_prune *call, struct
 {
 	if (!run_plain(file, STATEMENT_DOOMED_CLEAR, NULL, error) ||
 		!run(file, STATEMENT_DOOM_WITHDRAWN, call->before, NULL, error) ||
-		!doom_markless(file, call, error))
+		!doom_untracked(file, call, error))
 		return false;
 	if (call->thorough && !run(file, STATEMENT_DOOM_OUTLIVED, call->before, NULL, error))
 		return false;
@@ -101,8 +100,8 @@ static bool prune(struct store_file *file, struct store_prune *call, struct erro
 	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->checkpoints, error) &&
 	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
 	       run(file, STATEMENT_PRUNE_ENVIRONMENTS, before, NULL, error) &&
-	       (call->tests.count == 0 ||
-		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->checkpoints, error)) &&
+	       (call->tests.count == 0 || run(file, STATEMENT_PRUNE_CHECKPOINTS, before,
+						  &pruned->checkpoints, error)) &&
 	       store_counts(file, &call->counts, error);
 }
 
@@ -181,10 +180,10 @@ static bool renew_item(
 	return bind_finish(&binder, error);
 }
 
-static bool believe(
+static bool confirm_record(
 	struct store_file *file, const struct change_record *record, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_BELIEVE);
+	struct binder binder = bind_to(file, STATEMENT_CONFIRM);
 
 	bind_integer(&binder, record->item.id);
 	bind_integer(&binder, record->sign);
@@ -271,7 +270,7 @@ static bool update_record(
 static bool write_checkpoint(struct store_file *file, const char *test,
 	const struct series_checkpoint *checkpoint, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_MARK);
+	struct binder binder = bind_to(file, STATEMENT_CHECKPOINT);
 
 	bind_text(&binder, test);
 	bind_text(&binder, checkpoint->series);
@@ -288,7 +287,8 @@ static bool record(struct store_file *file, struct store_record *call, struct er
 	for (size_t i = 0; i < call->records.count; i++) {
 		struct change_record *at = &call->records.items[i];
 
-		if (!(at->confirmed ? believe(file, at, error) : insert_record(file, at, error)))
+		if (!(at->confirmed ? confirm_record(file, at, error)
+				    : insert_record(file, at, error)))
 			return false;
 	}
 	for (size_t i = 0; i < call->update_count; i++)
@@ -477,6 +477,92 @@ static bool queue(struct store_file *file, struct store_queue *call, struct erro
 	return write_health(file, &call->health, error) && store_due(file, &call->due, error);
 }
 
+/* Runs a statement about the delivery, optionally with the time. */
+static bool run_for(struct store_file *file, enum statement statement,
+	const struct delivery *delivery, bool timed, struct error *error)
+{
+	struct binder binder = bind_to(file, statement);
+
+	bind_integer(&binder, delivery->id);
+	if (timed)
+		bind_time(&binder, delivery->now);
+	return bind_finish(&binder, error);
+}
+
+static bool load_payload(struct store_file *file, struct arena *arena, struct delivery *delivery,
+	struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = arena};
+
+	delivery->payload = delivery->thread_receipt = NULL;
+	bind_integer(&reader.binder, delivery->id);
+	while (reader_next(&reader, error)) {
+		delivery->payload = read_text(&reader);
+		delivery->thread_receipt = read_text(&reader);
+	}
+	return !reader.failed && store_members(file, arena, delivery, error);
+}
+
+static bool attempt(struct store_file *file, struct store_attempt *call, struct error *error)
+{
+	struct delivery *delivery = &call->delivery;
+
+	if (!run_for(file, STATEMENT_POINTLESS, delivery, true, error))
+		return false;
+	delivery->state = store_file_changed(file) > 0 ? DELIVERY_ABANDONED : DELIVERY_QUEUED;
+	if (!run_for(file,
+		    delivery->state == DELIVERY_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
+		    delivery, delivery->state == DELIVERY_QUEUED, error))
+		return false;
+	return load_payload(file, call->call.arena, delivery, error);
+}
+
+static bool write_outcome(struct store_file *file, const struct delivery *delivery,
+	enum delivery_state state, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_SETTLE);
+
+	bind_integer(&binder, delivery->id);
+	bind_integer(&binder, state);
+	bind_text(&binder, delivery->receipt);
+	bind_text(&binder, delivery->problem);
+	bind_count(&binder, delivery->attempts);
+	bind_time(&binder, delivery->now);
+	bind_integer(&binder, delivery->begun);
+	bind_time(&binder, delivery->not_before);
+	return bind_finish(&binder, error);
+}
+
+/* Its changes that were withdrawn meanwhile are to be retracted. */
+static bool retract_late(struct store_file *file, struct store_settle *call, struct error *error)
+{
+	if (!run_for(file, STATEMENT_RETRACT_LATE, &call->delivery, false, error))
+		return false;
+	call->retracts = store_file_changed(file) > 0;
+	return true;
+}
+
+static bool settle(struct store_file *file, struct store_settle *call, struct error *error)
+{
+	const struct delivery *delivery = &call->delivery;
+
+	return write_outcome(file, delivery, delivery->state, error) &&
+	       (delivery->state != DELIVERY_SENT ||
+		       (run_for(file, STATEMENT_ARRIVED, delivery, true, error) &&
+			       retract_late(file, call, error)));
+}
+
+static bool reopen(struct store_file *file, struct store_reopen *call, struct error *error)
+{
+	const struct delivery_rows *given_up = &call->deliveries;
+
+	for (size_t i = 0; i < given_up->count; i++)
+		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
+			!run_for(file, STATEMENT_REOPEN, &given_up->items[i], false, error))
+			return false;
+	return true;
+}
+
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
 	struct error *error)
 {
@@ -552,9 +638,9 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 	case STORE_RECORD: return record(file, (struct store_record *)call, error);
 	case STORE_QUEUE: return queue(file, (struct store_queue *)call, error);
 	case STORE_PENDING: return store_pending(file, (struct store_pending *)call, error);
-	case STORE_SETTLE: return store_settle(file, (struct store_settle *)call, error);
-	case STORE_ATTEMPT: return store_attempt(file, (struct store_attempt *)call, error);
-	case STORE_REOPEN: return store_reopen(file, (struct store_reopen *)call, error);
+	case STORE_SETTLE: return settle(file, (struct store_settle *)call, error);
+	case STORE_ATTEMPT: return attempt(file, (struct store_attempt *)call, error);
+	case STORE_REOPEN: return reopen(file, (struct store_reopen *)call, error);
 	case STORE_LIST: return store_list(file, (struct store_list *)call, error);
 	case STORE_PRUNE: return prune(file, (struct store_prune *)call, error);
 	case STORE_RENAMES: return rename_all(file, (struct store_renames *)call, error);
