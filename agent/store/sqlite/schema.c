@@ -163,13 +163,6 @@
  * and set_aside keeps the originals. Changes of a dropped delivery are announced again.
  */
 #define V12_MOST "9007199254740992"
-#define V12_RANGE(column, first, last) " CHECK (" column " BETWEEN " first " AND " last ")"
-#define V12_WHOLE(column, first, last) column " INTEGER NOT NULL" V12_RANGE(column, first, last)
-#define V12_TIME(column) V12_WHOLE(column, "-" V12_MOST, V12_MOST)
-#define V12_COUNT(column) V12_WHOLE(column, "0", V12_MOST)
-#define V12_TIME_OR_NULL(column) column " INTEGER" V12_RANGE(column, "-" V12_MOST, V12_MOST)
-#define V12_ID "id INTEGER PRIMARY KEY AUTOINCREMENT" V12_RANGE("id", "1", V12_MOST)
-
 #define V12_CHANGES_BUT_EVENT                                                                      \
 	"id, test, series, branch, sign, time, state, news, first_seen, spacing, updated, metric," \
 	" unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"          \
@@ -192,13 +185,15 @@
 #define V12_RENAME(table) "ALTER TABLE " table " RENAME TO old_" table ";"
 #define V12_DROP(table) "DROP TABLE old_" table ";"
 
-#define V12_MOVE(table, columns)                                                                   \
-	"INSERT OR IGNORE INTO " table " (" columns ") SELECT " columns " FROM old_" table
-
-/* Keeps rows that were not moved in set_aside; `same`: the condition that `it` is the row `old`. */
+/* Moves the rows that satisfy `where` (or all, ""); those that were not moved are kept in
+ * set_aside. `same`: the condition that `it` is the row `old`. */
+#define V12_MOVE_AS(table, columns, values, where)                                                 \
+	"INSERT OR IGNORE INTO " table " (" columns ") SELECT " values " FROM old_" table where ";"
 #define V12_LEAVE(table, columns, same)                                                            \
 	"INSERT INTO set_aside SELECT '" table "', 0, json_array(" columns ") FROM old_" table     \
 	" AS old WHERE NOT EXISTS (SELECT 1 FROM " table " AS it WHERE " same ");"
+#define V12_MOVE(table, columns, where, same)                                                      \
+	V12_MOVE_AS(table, columns, columns, where) V12_LEAVE(table, columns, same)
 
 #define V12_KEY_IS_TAKEN                                                                           \
 	" state != 3 AND EXISTS (SELECT 1 FROM old_deliveries AS first"                            \
@@ -213,153 +208,192 @@
 	" coalesce((SELECT id FROM last_ids WHERE name = '" table "' AND id <= " V12_MOST          \
 	"), 0));"
 
-static const char version_12[] = V12_RENAME("changes") V12_RENAME("deliveries") V12_RENAME(
-	"announced") V12_RENAME("history") V12_RENAME("series") V12_RENAME("conditions")
-	V12_RENAME(
-		"moments") V12_RENAME("vanished") V12_RENAME("environments") "DROP TABLE counts;"
+#define V12_BEGIN                                                                                  \
+	V12_RENAME("changes")                                                                      \
+	V12_RENAME("deliveries")                                                                   \
+	V12_RENAME("announced")                                                                    \
+	V12_RENAME("history")                                                                      \
+	V12_RENAME("series")                                                                       \
+	V12_RENAME("conditions")                                                                   \
+	V12_RENAME("moments")                                                                      \
+	V12_RENAME("vanished")                                                                     \
+	V12_RENAME("environments")                                                                 \
+	"DROP TABLE counts;"
 
-									     "CREATE TABLE "
-									     "environments ("
-									     " id INTEGER PRIMARY "
-									     "KEY" V12_RANGE("id", "1", V12_MOST) ", label TEXT NOT NULL,"
-														  " value TEXT NOT NULL, " V12_TIME("time") ", " V12_COUNT(
-															  "spacing") ", " V12_COUNT("hit") ", " V12_COUNT("total") ", " V12_COUNT("up") ", " V12_COUNT("down") ", " V12_COUNT("worse") ", " V12_COUNT("better") ", size REAL, " V12_COUNT("elsewhere") ", " V12_COUNT("elsewhere_changed") ", " V12_COUNT("told") ", " V12_WHOLE("followed", "0", "1") ", " V12_TIME("created") ") STRICT;"
-																																																						"CREATE TABLE changes (" V12_ID ", test TEXT NOT NULL, series TEXT NOT NULL,"
-																																																						" branch TEXT NOT NULL, " V12_WHOLE(
-																																																							"sign", "-1", "1") ", " V12_TIME("time") ", " V12_WHOLE("state", "1", "5") ", " V12_WHOLE("news",
-																																																							"0", "4") ", " V12_TIME("first_seen") ", " V12_COUNT("spacing") ", " V12_TIME("updated") ","
-																																																																		 " metric TEXT NOT NULL, unit TEXT, " V12_WHOLE("direction", "-1", "1") ","
-																																																																											" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL, " V12_COUNT("count_before") ", " V12_COUNT("count_after") ", magnitude REAL,"
-																																																																																													   " commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT, " V12_COUNT("runs") " DEFAULT 1, " V12_COUNT(
-																																																																																														   "members") " DEFAULT 0, shared TEXT,"
-																																																																																															      " attributes TEXT, " V12_TIME_OR_NULL(
-																																																																																																      "recovered") ", recovered_level REAL,"
-																																																																																																		   " kind INTEGER" V12_RANGE(
-																																																																																																			   "kind",
-																																																																																																			   "0",
-																																																																																																			   "1") ", level_before REAL, level_after REAL,"
-																																																																																																				" size REAL, size_low REAL, size_high REAL, slope REAL, " V12_TIME_OR_NULL("place_from") ", " V12_TIME_OR_NULL("place_to") ","
-																																																																																																																			   " place_commit_before TEXT, place_commit_after TEXT, place_version_before TEXT,"
-																																																																																																																			   " place_version_after TEXT, suspects TEXT, environment TEXT,"
-																																																																																																																			   " environment_event INTEGER REFERENCES environments) STRICT;"
-																																																																																																																			   "CREATE TABLE deliveries (" V12_ID
-																																																																																																																			   ", key TEXT NOT NULL, receiver TEXT NOT NULL,"
-																																																																																																																			   " destination TEXT NOT NULL, payload TEXT NOT NULL, " V12_WHOLE(
-																																																																																																																				   "state", "1", "3") ","
-																																																																																																																						      " receipt TEXT, problem TEXT, " V12_COUNT("attempts") ", " V12_TIME(
-																																																																																																																							      "created") ", " V12_TIME("updated") ", thread TEXT, " V12_TIME_OR_NULL("attempt_started") ", " V12_TIME_OR_NULL("not_before") ") STRICT;"
-																																																																																																																																							    "CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;"
-																																																																																																																																							    "CREATE TABLE announced ("
-																																																																																																																																							    " change INTEGER NOT NULL REFERENCES changes,"
-																																																																																																																																							    " delivery INTEGER NOT NULL REFERENCES deliveries,"
-																																																																																																																																							    " PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"
-																																																																																																																																							    "CREATE TABLE history ("
-																																																																																																																																							    " change INTEGER NOT NULL REFERENCES changes, number INTEGER NOT NULL, " V12_WHOLE("event", "1", "7") ", " V12_TIME("time") ", " V12_TIME(
-																																																																																																																																								    "point") ","
-																																																																																																																																									     " receiver TEXT, destination TEXT,"
-																																																																																																																																									     " PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"
-																																																																																																																																									     "CREATE TABLE series ("
-																																																																																																																																									     " test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL, " V12_TIME("anchor") ", " V12_TIME(
-																																																																																																																																										     "last_point") ", " V12_COUNT("revision") " DEFAULT 0, " V12_TIME("revised") " DEFAULT 0,"
-																																																																																																																																																				 " PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
-																																																																																																																																																				 "CREATE TABLE conditions ("
-																																																																																																																																																				 " subject TEXT PRIMARY KEY, " V12_WHOLE(
-																																																																																																																																																					 "kind", "1", "5") ", " V12_TIME("since") ","
-																																																																																																																																																										  " text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
-																																																																																																																																																										  "CREATE TABLE moments ("
-																																																																																																																																																										  " name TEXT PRIMARY KEY, " V12_TIME(
-																																																																																																																																																											  "time") ") STRICT, WITHOUT ROWID;"
-																																																																																																																																																												  "CREATE TABLE vanished ("
-																																																																																																																																																												  " test TEXT NOT NULL, series TEXT NOT NULL, " V12_TIME("ended") ","
-																																																																																																																																																																				  " PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
-																																																																																																																																																																				  "CREATE TABLE counts ("
-																																																																																																																																																																				  " state INTEGER PRIMARY KEY, count INTEGER NOT NULL CHECK (count >= 0)) STRICT;"
-																																																																																																																																																																				  "CREATE TABLE set_aside ("
-																																																																																																																																																																				  " source TEXT NOT NULL, mended INTEGER NOT NULL CHECK (mended IN (0, 1)),"
-																																																																																																																																																																				  " row TEXT NOT NULL) STRICT;"
+#define V12_TABLES                                                                                 \
+	"CREATE TABLE environments ("                                                              \
+	" id INTEGER PRIMARY KEY CHECK (id BETWEEN 1 AND 9007199254740992),"                       \
+	" label TEXT NOT NULL, value TEXT NOT NULL,"                                               \
+	" time INTEGER NOT NULL CHECK (time BETWEEN -9007199254740992 AND 9007199254740992),"      \
+	" spacing INTEGER NOT NULL CHECK (spacing BETWEEN 0 AND 9007199254740992),"                \
+	" hit INTEGER NOT NULL CHECK (hit BETWEEN 0 AND 9007199254740992),"                        \
+	" total INTEGER NOT NULL CHECK (total BETWEEN 0 AND 9007199254740992),"                    \
+	" up INTEGER NOT NULL CHECK (up BETWEEN 0 AND 9007199254740992),"                          \
+	" down INTEGER NOT NULL CHECK (down BETWEEN 0 AND 9007199254740992),"                      \
+	" worse INTEGER NOT NULL CHECK (worse BETWEEN 0 AND 9007199254740992),"                    \
+	" better INTEGER NOT NULL CHECK (better BETWEEN 0 AND 9007199254740992), size REAL,"       \
+	" elsewhere INTEGER NOT NULL CHECK (elsewhere BETWEEN 0 AND 9007199254740992),"            \
+	" elsewhere_changed INTEGER NOT NULL CHECK (elsewhere_changed BETWEEN 0 AND "              \
+	"9007199254740992),"                                                                       \
+	" told INTEGER NOT NULL CHECK (told BETWEEN 0 AND 9007199254740992),"                      \
+	" followed INTEGER NOT NULL CHECK (followed BETWEEN 0 AND 1),"                             \
+	" created INTEGER NOT NULL CHECK (created BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992)) STRICT;"                                                               \
+	"CREATE TABLE changes ("                                                                   \
+	"id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740992),"          \
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"                         \
+	" sign INTEGER NOT NULL CHECK (sign BETWEEN -1 AND 1),"                                    \
+	" time INTEGER NOT NULL CHECK (time BETWEEN -9007199254740992 AND 9007199254740992),"      \
+	" state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5),"                                   \
+	" news INTEGER NOT NULL CHECK (news BETWEEN 0 AND 4),"                                     \
+	" first_seen INTEGER NOT NULL CHECK (first_seen BETWEEN -9007199254740992 AND "            \
+	"9007199254740992),"                                                                       \
+	" spacing INTEGER NOT NULL CHECK (spacing BETWEEN 0 AND 9007199254740992),"                \
+	" updated INTEGER NOT NULL CHECK (updated BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992),"                                                                       \
+	" metric TEXT NOT NULL, unit TEXT,"                                                        \
+	" direction INTEGER NOT NULL CHECK (direction BETWEEN -1 AND 1), pvalue REAL,"             \
+	" mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL,"               \
+	" count_before INTEGER NOT NULL CHECK (count_before BETWEEN 0 AND 9007199254740992),"      \
+	" count_after INTEGER NOT NULL CHECK (count_after BETWEEN 0 AND 9007199254740992),"        \
+	" magnitude REAL, commit_before TEXT, commit_after TEXT, version_before TEXT,"             \
+	" version_after TEXT,"                                                                     \
+	" runs INTEGER NOT NULL CHECK (runs BETWEEN 0 AND 9007199254740992) DEFAULT 1,"            \
+	" members INTEGER NOT NULL CHECK (members BETWEEN 0 AND 9007199254740992) DEFAULT 0,"      \
+	" shared TEXT, attributes TEXT,"                                                           \
+	" recovered INTEGER CHECK (recovered BETWEEN -9007199254740992 AND 9007199254740992),"     \
+	" recovered_level REAL, kind INTEGER CHECK (kind BETWEEN 0 AND 1), level_before REAL,"     \
+	" level_after REAL, size REAL, size_low REAL, size_high REAL, slope REAL,"                 \
+	" place_from INTEGER CHECK (place_from BETWEEN -9007199254740992 AND 9007199254740992),"   \
+	" place_to INTEGER CHECK (place_to BETWEEN -9007199254740992 AND 9007199254740992),"       \
+	" place_commit_before TEXT, place_commit_after TEXT, place_version_before TEXT,"           \
+	" place_version_after TEXT, suspects TEXT, environment TEXT,"                              \
+	" environment_event INTEGER REFERENCES environments) STRICT;"                              \
+	"CREATE TABLE deliveries ("                                                                \
+	"id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740992),"          \
+	" key TEXT NOT NULL, receiver TEXT NOT NULL, destination TEXT NOT NULL,"                   \
+	" payload TEXT NOT NULL, state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),"            \
+	" receipt TEXT, problem TEXT,"                                                             \
+	" attempts INTEGER NOT NULL CHECK (attempts BETWEEN 0 AND 9007199254740992),"              \
+	" created INTEGER NOT NULL CHECK (created BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992),"                                                                       \
+	" updated INTEGER NOT NULL CHECK (updated BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992),"                                                                       \
+	" thread TEXT,"                                                                            \
+	" attempt_started INTEGER CHECK (attempt_started BETWEEN -9007199254740992 AND "           \
+	"9007199254740992),"                                                                       \
+	" not_before INTEGER CHECK (not_before BETWEEN -9007199254740992 AND 9007199254740992)) "  \
+	"STRICT;"                                                                                  \
+	"CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;"                \
+	"CREATE TABLE announced ( change INTEGER NOT NULL REFERENCES changes,"                     \
+	" delivery INTEGER NOT NULL REFERENCES deliveries,"                                        \
+	" PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"                                  \
+	"CREATE TABLE history ( change INTEGER NOT NULL REFERENCES changes,"                       \
+	" number INTEGER NOT NULL, event INTEGER NOT NULL CHECK (event BETWEEN 1 AND 7),"          \
+	" time INTEGER NOT NULL CHECK (time BETWEEN -9007199254740992 AND 9007199254740992),"      \
+	" point INTEGER NOT NULL CHECK (point BETWEEN -9007199254740992 AND 9007199254740992),"    \
+	" receiver TEXT, destination TEXT,"                                                        \
+	" PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"                                    \
+	"CREATE TABLE series ( test TEXT NOT NULL, series TEXT NOT NULL,"                          \
+	" branch TEXT NOT NULL,"                                                                   \
+	" anchor INTEGER NOT NULL CHECK (anchor BETWEEN -9007199254740992 AND 9007199254740992),"  \
+	" last_point INTEGER NOT NULL CHECK (last_point BETWEEN -9007199254740992 AND "            \
+	"9007199254740992),"                                                                       \
+	" revision INTEGER NOT NULL CHECK (revision BETWEEN 0 AND 9007199254740992) DEFAULT 0,"    \
+	" revised INTEGER NOT NULL CHECK (revised BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992) DEFAULT 0,"                                                             \
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"                              \
+	"CREATE TABLE conditions ( subject TEXT PRIMARY KEY,"                                      \
+	" kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 5),"                                     \
+	" since INTEGER NOT NULL CHECK (since BETWEEN -9007199254740992 AND 9007199254740992),"    \
+	" text TEXT NOT NULL) STRICT, WITHOUT ROWID;"                                              \
+	"CREATE TABLE moments ( name TEXT PRIMARY KEY,"                                            \
+	" time INTEGER NOT NULL CHECK (time BETWEEN -9007199254740992 AND 9007199254740992)) "     \
+	"STRICT, WITHOUT ROWID;"                                                                   \
+	"CREATE TABLE vanished ( test TEXT NOT NULL, series TEXT NOT NULL,"                        \
+	" ended INTEGER NOT NULL CHECK (ended BETWEEN -9007199254740992 AND 9007199254740992),"    \
+	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"                                      \
+	"CREATE TABLE counts ( state INTEGER PRIMARY KEY,"                                         \
+	" count INTEGER NOT NULL CHECK (count >= 0)) STRICT;"                                      \
+	"CREATE TABLE set_aside ( source TEXT NOT NULL,"                                           \
+	" mended INTEGER NOT NULL CHECK (mended IN (0, 1)), row TEXT NOT NULL) STRICT;"
 
-	V12_MOVE("environments", V12_ENVIRONMENTS) ";" V12_LEAVE("environments",
-		V12_ENVIRONMENTS, "it.id = old.id") "INSERT INTO set_aside SELECT 'changes', 1, "
-						    "json_array(" V12_CHANGES ") FROM old_changes"
-						    " WHERE environment_event IS NOT NULL"
-						    " AND environment_event NOT IN (SELECT id FROM "
-						    "environments);"
-						    "INSERT OR IGNORE INTO changes (" V12_CHANGES
-						    ") SELECT " V12_CHANGES_BUT_EVENT
-						    " (SELECT environments.id FROM environments "
-						    "WHERE environments.id = environment_event)"
-						    " FROM old_changes;" V12_LEAVE("changes",
-							    V12_CHANGES, "it.id = old.id") "INSERT "
-											   "INTO "
-											   "set_"
-											   "aside "
-											   "SELECT "
-											   "'delive"
-											   "ries', "
-											   "1, "
-											   "json_"
-											   "array"
-											   "(" V12_DELIVERIES
-											   ")"
-											   " FROM "
-											   "old_"
-											   "deliver"
-											   "ies "
-											   "WHER"
-											   "E" V12_KEY_IS_TAKEN
-											   ";"
-											   "UPDATE "
-											   "old_"
-											   "deliver"
-											   "ies "
-											   "SET "
-											   "key = "
-											   "key || "
-											   "'-' || "
-											   "id "
-											   "WHER"
-											   "E" V12_KEY_IS_TAKEN
-											   ";" V12_MOVE(
-												   "deliveries", V12_DELIVERIES) ";" V12_LEAVE("deliveries", V12_DELIVERIES, "it.id = old.id") "UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5) AND id IN"
-																							       " (SELECT change FROM old_announced JOIN old_deliveries ON id = delivery"
-																							       "  WHERE state NOT IN (2, 3) AND delivery NOT IN (SELECT id FROM deliveries));" V12_MOVE("announced", "change, delivery") " WHERE change IN (SELECT id FROM changes)"
-																																							 " AND delivery IN (SELECT id FROM deliveries);" V12_LEAVE("announced",
-																																								 "change, delivery",
-																																								 "it.change = old.change AND it.delivery = old.delivery")
-																																								 V12_MOVE(
-																																									 "history", V12_HISTORY) " WHERE change IN (SELECT id FROM changes);" V12_LEAVE("history", V12_HISTORY, "it.change = old.change AND it.number = old.number") V12_MOVE("series", V12_SERIES) ";" V12_LEAVE("series",
-																																									 V12_SERIES,
-																																									 "it.test = old.test AND it.series = old.series AND it.branch = old.branch")
-																																									 V12_MOVE(
-																																										 "conditions", V12_CONDITIONS) ";" V12_LEAVE("conditions",
-																																										 V12_CONDITIONS, "it.subject = old.subject") V12_MOVE("moments", "name, time") ";" V12_LEAVE("moments", "name, time", "it.name = old.name") V12_MOVE("vanished", "test, series, ended") ";" V12_LEAVE("vanished", "test, series, ended", "it.test = old.test AND it.series = old.series") V12_SEQUENCE("changes") V12_SEQUENCE("deliveries")
+/* Changes lose an event that does not exist; of deliveries with one key, the later ones get
+ * another. A change is announced again if a delivery about it was dropped. */
+#define V12_NO_EVENT                                                                               \
+	"INSERT INTO set_aside SELECT 'changes', 1, json_array(" V12_CHANGES ") FROM old_changes"  \
+	" WHERE environment_event IS NOT NULL"                                                     \
+	" AND environment_event NOT IN (SELECT id FROM environments);"
+#define V12_EXISTING_EVENT                                                                         \
+	" (SELECT environments.id FROM environments WHERE environments.id = environment_event)"
+#define V12_OTHER_KEYS                                                                             \
+	"INSERT INTO set_aside SELECT 'deliveries', 1, json_array(" V12_DELIVERIES ")"             \
+	" FROM old_deliveries WHERE" V12_KEY_IS_TAKEN ";"                                          \
+	"UPDATE old_deliveries SET key = key || '-' || id WHERE" V12_KEY_IS_TAKEN ";"
+#define V12_PENDING_AGAIN                                                                          \
+	"UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5) AND id IN"             \
+	" (SELECT change FROM old_announced JOIN old_deliveries ON id = delivery"                  \
+	"  WHERE state NOT IN (2, 3) AND delivery NOT IN (SELECT id FROM deliveries));"
+#define V12_OF_CHANGES " WHERE change IN (SELECT id FROM changes)"
+#define V12_OF_BOTH V12_OF_CHANGES " AND delivery IN (SELECT id FROM deliveries)"
 
-																																										 V12_DROP(
-																																											 "announced")
-																																											 V12_DROP("history") V12_DROP("changes") V12_DROP("deliveries") V12_DROP("series") V12_DROP("conditions") V12_DROP("moments") V12_DROP("vanished") V12_DROP("environments") "DROP TABLE last_ids;"
+#define V12_ROWS                                                                                   \
+	V12_MOVE("environments", V12_ENVIRONMENTS, "", "it.id = old.id")                           \
+	V12_NO_EVENT                                                                               \
+	V12_MOVE_AS("changes", V12_CHANGES, V12_CHANGES_BUT_EVENT V12_EXISTING_EVENT, "")          \
+	V12_LEAVE("changes", V12_CHANGES, "it.id = old.id")                                        \
+	V12_OTHER_KEYS                                                                             \
+	V12_MOVE("deliveries", V12_DELIVERIES, "", "it.id = old.id")                               \
+	V12_PENDING_AGAIN                                                                          \
+	V12_MOVE("announced", "change, delivery", V12_OF_BOTH,                                     \
+		"it.change = old.change AND it.delivery = old.delivery")                           \
+	V12_MOVE("history", V12_HISTORY, V12_OF_CHANGES,                                           \
+		"it.change = old.change AND it.number = old.number")                               \
+	V12_MOVE("series", V12_SERIES, "",                                                         \
+		"it.test = old.test AND it.series = old.series AND it.branch = old.branch")        \
+	V12_MOVE("conditions", V12_CONDITIONS, "", "it.subject = old.subject")                     \
+	V12_MOVE("moments", "name, time", "", "it.name = old.name")                                \
+	V12_MOVE("vanished", "test, series, ended", "",                                            \
+		"it.test = old.test AND it.series = old.series")
 
-																																																																    "CREATE INDEX changes_of_series ON changes (test, series, branch);"
-																																																																    "CREATE INDEX changes_of_state ON changes (state);"
-																																																																    "CREATE INDEX changes_of_time ON changes (time);"
-																																																																    "CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"
-																																																																    "CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"
-																																																																    "CREATE INDEX changes_of_environment ON changes (environment_event)"
-																																																																    " WHERE environment_event IS NOT NULL;"
-																																																																    "CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"
-																																																																    "CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"
-																																																																    "CREATE INDEX deliveries_of_key ON deliveries (key);"
-																																																																    "CREATE INDEX announced_by ON announced (delivery);"
-																																																																    "INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"
-																																																																    "UPDATE counts SET count ="
-																																																																    " (SELECT count(*) FROM changes WHERE changes.state = counts.state);"
-																																																																    "CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN"
-																																																																    " UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
-																																																																    "CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN"
-																																																																    " UPDATE counts SET count = count - 1 WHERE state = old.state; END;"
-																																																																    "CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes"
-																																																																    " WHEN old.state != new.state BEGIN"
-																																																																    " UPDATE counts SET count = count - 1 WHERE state = old.state;"
-																																																																    " UPDATE counts SET count = count + 1 WHERE state = new.state; END;";
+#define V12_END                                                                                    \
+	V12_SEQUENCE("changes")                                                                    \
+	V12_SEQUENCE("deliveries")                                                                 \
+	V12_DROP("announced")                                                                      \
+	V12_DROP("history")                                                                        \
+	V12_DROP("changes")                                                                        \
+	V12_DROP("deliveries")                                                                     \
+	V12_DROP("series")                                                                         \
+	V12_DROP("conditions")                                                                     \
+	V12_DROP("moments")                                                                        \
+	V12_DROP("vanished")                                                                       \
+	V12_DROP("environments")                                                                   \
+	"DROP TABLE last_ids;"
+
+#define V12_INDEXES                                                                                \
+	"CREATE INDEX changes_of_series ON changes (test, series, branch);"                        \
+	"CREATE INDEX changes_of_state ON changes (state);"                                        \
+	"CREATE INDEX changes_of_time ON changes (time);"                                          \
+	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"                             \
+	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"                            \
+	"CREATE INDEX changes_of_environment ON changes (environment_event) WHERE"                 \
+	" environment_event IS NOT NULL;"                                                          \
+	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"                       \
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"                \
+	"CREATE INDEX deliveries_of_key ON deliveries (key);"                                      \
+	"CREATE INDEX announced_by ON announced (delivery);"                                       \
+	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"                        \
+	"UPDATE counts SET count = (SELECT count(*) FROM changes WHERE changes.state ="            \
+	" counts.state);"                                                                          \
+	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN UPDATE counts SET count ="     \
+	" count + 1 WHERE state = new.state; END;"                                                 \
+	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN UPDATE counts SET count ="     \
+	" count - 1 WHERE state = old.state; END;"                                                 \
+	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes WHEN old.state !="          \
+	" new.state BEGIN UPDATE counts SET count = count - 1 WHERE state = old.state; UPDATE"     \
+	" counts SET count = count + 1 WHERE state = new.state; END;"
+
+static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEXES;
 
 /* Retractions that are to be sent: 1 as the change was withdrawn, 2 as its suspects are others. */
 #define VERSION_13                                                                                 \
@@ -553,9 +587,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_FORGET_EVENT] =
 		"DELETE FROM history WHERE change = ?1 AND event != 6"
 		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
-	[STATEMENT_CHECKPOINT] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-			   " ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
-			   " revised = ?7",
+	[STATEMENT_CHECKPOINT] =
+		"INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+		" ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
+		" revised = ?7",
 	[STATEMENT_QUEUE] =
 		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
 		" attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)"
@@ -664,7 +699,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",
 	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
 	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
-	[STATEMENT_PRUNE_CHECKPOINTS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+	[STATEMENT_PRUNE_CHECKPOINTS] =
+		"DELETE FROM series WHERE last_point < ? AND test NOT IN present",
 	[STATEMENT_PRUNE_ENDED] = "DELETE FROM vanished WHERE ended < ?",
 	[STATEMENT_PRUNE_ENVIRONMENTS] =
 		"DELETE FROM environments WHERE created < ? AND NOT EXISTS"
