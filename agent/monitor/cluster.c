@@ -145,7 +145,7 @@ static void recorded(struct store_record *request)
 	struct cluster_run *run = request->call.context;
 
 	if (request->call.failed) {
-		fail(run, request->call.error.text, "state");
+		fail(run, request->call.error->text, "state");
 		store_call_free(&request->call);
 		return;
 	}
@@ -204,7 +204,7 @@ static void known_read(struct store_known *known)
 
 	run->known = known;
 	if (known->call.failed) {
-		fail(run, known->call.error.text, "state");
+		fail(run, known->call.error->text, "state");
 		return;
 	}
 	if (end_unwanted(run))

@@ -451,7 +451,7 @@ static void recorded(struct store_record *request)
 		note_success(run, request);
 		return;
 	}
-	fail_run(run, &request->call.error);
+	fail_run(run, request->call.error);
 	store_call_free(&request->call);
 }
 
@@ -503,7 +503,7 @@ static void known_read(struct store_known *known)
 
 	run->known = known;
 	if (known->call.failed) {
-		fail_run(run, &known->call.error);
+		fail_run(run, known->call.error);
 		return;
 	}
 	run->clock.now = agent_now(agent);
@@ -591,7 +591,7 @@ static void checkpoints_read(struct store_checkpoints *found)
 	struct test_run *run = found->call.context;
 
 	if (found->call.failed) {
-		fail_run(run, &found->call.error);
+		fail_run(run, found->call.error);
 	} else if (!end_unwanted(run)) {
 		series_cache_restore(
 			run->monitored->cache, found->checkpoints.items, found->checkpoints.count);

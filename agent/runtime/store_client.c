@@ -37,11 +37,11 @@ static void note_state(struct agent *agent, const struct store_call *call)
 		return;
 	if (call->failed && agent->store_error.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",
-			LOG_TEXT("problem", call->error.text));
+			LOG_TEXT("problem", call->error->text));
 	else if (!call->failed && agent->store_error.kind != ERROR_NONE)
 		log_message(LEVEL_INFO, "state store available again");
 	if (call->failed) {
-		agent->store_error = call->error;
+		agent->store_error = *call->error;
 		probe_soon(agent);
 	} else {
 		agent->store_error.kind = ERROR_NONE;

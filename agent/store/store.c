@@ -78,13 +78,13 @@ static void drop(void *argument)
 }
 
 static void *call_new(
-	size_t size, enum store_kind kind, void (*answer)(struct store_call *call), void *context)
+	size_t size, enum store_kind kind, void (*client)(struct store_call *call), void *context)
 {
 	struct arena *arena = arena_new();
 	struct store_call *call = arena_alloc(arena, size);
 
 	*call = (struct store_call){
-		.kind = kind, .arena = arena, .reply = answer, .context = context};
+		.kind = kind, .arena = arena, .reply = client, .context = context};
 	return call;
 }
 
@@ -101,11 +101,11 @@ static void *call_new(
 	}                                                                                          \
                                                                                                    \
 	struct store_##name *store_##name##_new(                                                   \
-		void (*answer)(struct store_##name * name), void *context)                         \
+		void (*client)(struct store_##name * name), void *context)                         \
 	{                                                                                          \
 		struct store_##name *typed = call_new(sizeof *typed, kind, reply_##name, context); \
                                                                                                    \
-		typed->reply = answer;                                                             \
+		typed->reply = client;                                                             \
 		return typed;                                                                      \
 	}
 
@@ -183,32 +183,44 @@ static bool perform_together(struct store_file *file, struct store_call *first, 
 	return done;
 }
 
+/* `failure` is NULL if the call was performed. */
+static void answer(struct store *store, struct store_call *call, const struct error *failure)
+{
+	call->next = NULL;
+	call->failed = failure != NULL;
+	if (failure && !call->error) /* a call that is tried again has one */
+		call->error = arena_alloc(call->arena, sizeof *call->error);
+	if (failure)
+		*call->error = *failure;
+	store->post(store->loop, reply, drop, call);
+}
+
 static void perform(struct store *store, struct store_call *first)
 {
-	struct error error;
-	bool together = first->next && perform_together(store->file, first, &error);
+	struct error all, own;
+	bool together = first->next && perform_together(store->file, first, &all);
 	bool stuck = first->next && !together && backend->is_stuck(store->file);
 
 	for (struct store_call *next; first; first = next) {
+		const struct error *failure = NULL;
+
 		next = first->next;
-		first->next = NULL;
-		if (stuck && store_writes(first->kind)) {
-			first->failed = true;
-			first->error = error;
-		} else if (!together) {
-			first->failed = !perform_alone(store->file, first, &first->error);
-		}
-		store->post(store->loop, reply, drop, first);
+		if (stuck && store_writes(first->kind))
+			failure = &all;
+		else if (!together && !perform_alone(store->file, first, &own))
+			failure = &own;
+		answer(store, first, failure);
 	}
 }
 
 static void make_lists(struct store *store, struct store_call *first)
 {
+	const char *path = backend->path(store->file);
+	struct error error;
+
 	for (struct store_call *next; first; first = next) {
 		next = first->next;
-		first->next = NULL;
-		first->failed = !backend->read(backend->path(store->file), first, &first->error);
-		store->post(store->loop, reply, drop, first);
+		answer(store, first, backend->read(path, first, &error) ? NULL : &error);
 	}
 }
 

@@ -274,8 +274,8 @@ struct store_call {
 	void (*reply)(struct store_call *call); /* on the loop; takes over the call */
 	void *context;                          /* the client's */
 	bool failed;                            /* nothing was written; see error */
-	struct error error;
-	struct store_call *next; /* for whoever has the call */
+	struct error *error;                    /* if it failed; else not to be read */
+	struct store_call *next;                /* for whoever has the call */
 };
 
 /*

@@ -73,7 +73,7 @@ static void listed(struct store_list *list)
 	size_t count = list->records.count;
 
 	if (list->call.failed) {
-		http_fail(request, http_status_of(&list->call.error), "%s", list->call.error.text);
+		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
 		store_call_free(&list->call);
 		return;
 	}

@@ -110,8 +110,8 @@ static void listed(struct store_list *list)
 	struct job *job = list->call.context;
 
 	if (list->call.failed)
-		http_fail(job->request, http_status_of(&list->call.error), "%s",
-			list->call.error.text);
+		http_fail(job->request, http_status_of(list->call.error), "%s",
+			list->call.error->text);
 	else
 		finish(job, list);
 	store_call_free(&list->call);

@@ -52,7 +52,7 @@ static void listed(struct store_list *list)
 
 	inquiry->list = list;
 	if (list->call.failed) {
-		end_inquiry(inquiry, &list->call.error);
+		end_inquiry(inquiry, list->call.error);
 		return;
 	}
 	why_state(&inquiry->ask, list);

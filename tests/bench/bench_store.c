@@ -40,7 +40,7 @@ static struct store_call *take(void)
 	call = answers[--answer_count];
 	pthread_mutex_unlock(&mutex);
 	if (call->failed) {
-		fprintf(stderr, "bench_store: %s\n", call->error.text);
+		fprintf(stderr, "bench_store: %s\n", call->error->text);
 		exit(1);
 	}
 	return call;

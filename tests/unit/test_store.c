@@ -524,8 +524,8 @@ static void test_bad_request_fails_alone(void **state)
 		run_one(&fixture->loop);
 	assert_false(requests[0]->call.failed);
 	assert_true(requests[1]->call.failed);
-	assert_int_equal(requests[1]->call.error.kind, ERROR_STATE);
-	assert_non_null(strstr(requests[1]->call.error.text, "NOT NULL"));
+	assert_int_equal(requests[1]->call.error->kind, ERROR_STATE);
+	assert_non_null(strstr(requests[1]->call.error->text, "NOT NULL"));
 	assert_false(requests[2]->call.failed);
 	for (int i = 0; i < 3; i++)
 		store_call_free(&requests[i]->call);
@@ -873,7 +873,7 @@ static void probe(struct fixture *fixture, const char *problem)
 	ask(fixture, call);
 	assert_int_equal(call->failed, problem != NULL);
 	if (problem)
-		assert_non_null(strstr(call->error.text, problem));
+		assert_non_null(strstr(call->error->text, problem));
 	store_call_free(call);
 }
 
@@ -1011,7 +1011,7 @@ static void test_full_disk_fails_and_recovers(void **state)
 	request->records.count = 1;
 	ask(fixture, &request->call);
 	assert_true(request->call.failed);
-	assert_non_null(strstr(request->call.error.text, "full"));
+	assert_non_null(strstr(request->call.error->text, "full"));
 	store_call_free(&request->call);
 	assert_int_equal(unlink(filler), 0);
 	record_one(fixture, &big);

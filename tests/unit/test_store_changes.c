@@ -26,7 +26,7 @@ static struct store_list *list(struct fixture *fixture, struct change_filter fil
 	request->filter = filter;
 	ask(fixture, &request->call);
 	if (request->call.failed)
-		fail_msg("%s", request->call.error.text);
+		fail_msg("%s", request->call.error->text);
 	return request;
 }
 

@@ -49,7 +49,7 @@ static void perform(struct fixture *fixture, struct store_call *call)
 {
 	ask(fixture, call);
 	if (call->failed)
-		fail_msg("%s", call->error.text);
+		fail_msg("%s", call->error->text);
 	store_call_free(call);
 }
 

@@ -125,8 +125,8 @@ static bool tell_chapter(struct fixture *fixture, const struct chapter *chapter)
 
 	ask(fixture, call);
 	failed = call->failed;
-	if (failed && call->error.kind != ERROR_STATE)
-		fail_msg("%s", call->error.text);
+	if (failed && call->error->kind != ERROR_STATE)
+		fail_msg("%s", call->error->text);
 	store_call_free(call);
 	return !failed;
 }
