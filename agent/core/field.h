@@ -59,7 +59,7 @@ enum field_flag {
 	FIELD_HIDDEN =
 		8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
 	FIELD_ENV = 16,   /* `$X` is expanded besides `${X}` (Hunter's service sections) */
-	FIELD_MANY = 32,  /* `$X` is expanded in addition to `${X}` (Hunter's service sections) */
+	FIELD_MANY = 32,  /* a LIST flag that takes all words up to the next flag */
 	FIELD_EMPTY = 64, /* a SECRET that may be empty, which means none */
 };
 
@@ -68,7 +68,8 @@ struct field {
 	const char *alias; /* a second accepted name, or NULL */
 	enum field_type type;
 	size_t offset;
-	const char *initial;  /* default as text, of a LIST its one item; or NULL: zero, NULL, empty */
+	const char
+		*initial; /* default as text, of a LIST its one item; or NULL: zero, NULL, empty */
 	const char *variable; /* environment variable that overrides the default if set, or NULL */
 	double min, max;      /* for INT, DOUBLE, DURATION (ms), BYTES; no check when both are 0 */
 	const char *const *choices; /* for CHOICE, NULL-terminated */
