@@ -1,8 +1,8 @@
 /*
  * Confirmation: which candidates of a run are confirmed now, and what is written of the others.
  *
- * A change is confirmed if it satisfies the rule of its detection (`confirm`), is among the
- * changes that all series of the run may have together (`fdr`), and is not held any more
+ * A change is confirmed if it satisfies the rule of its detection (`confirm`), passes the false
+ * discovery rate over all series of the run (`fdr`), and is not held any more
  * (agent/monitor/hold.h). See docs/algorithms.md.
  */
 #ifndef AGENT_MONITOR_CONFIRMATION_H
@@ -19,7 +19,7 @@ struct candidate {
 	bool grown;                      /* known, and its series has new points */
 	bool confirmed;      /* by the rule; after confirmation_share: by the share as well */
 	bool exempt;         /* not subject to the false discovery rate */
-	bool covered;        /* the end of the change that it undoes announces it */
+	bool covered;        /* announced as the recovery of the change that it undoes */
 	bool on_hold;        /* held, whether or not it is confirmed otherwise */
 	int64_t seen, until; /* as in struct hold */
 	int64_t clock;       /* ms, the series' own clock, which decides how long it is held */

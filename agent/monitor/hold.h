@@ -3,7 +3,7 @@
  * (docs/seasons.md).
  *
  * While a weekly cycle is possible and too few weeks have been seen, a change first seen on a
- * weekend waits until 24 h into the next weekday, and by then it has lasted or is over; while a
+ * weekend waits until 24 h into the next weekday; by then it has either lasted or reverted; while a
  * daily cycle is undecided, every change waits for a day. Days and weeks are those of the series'
  * own clock: the time of its newest point, in its time zone.
  *

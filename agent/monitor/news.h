@@ -78,11 +78,10 @@ int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 /*
  * Fills `request` with new records and updates. `known` are the test's records as
  * store_known returns them, in that order. A change that is not confirmed is recorded as a
- * candidate with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is too old when it
- * is found is NOTIFY_SILENT permanently: by the clock and, where points have arrived lately or the
- * clock is ahead, by the series' newest point as well. `realignments` has one entry for each
- * series, or is NULL. Everything is copied to the request's arena. Runs on a worker, since it
- * looks at every point.
+ * candidate with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is already too
+ * old when it is first found (news_oldest) is NOTIFY_SILENT for good. `realignments` has one entry
+ * for each series, or is NULL. Everything is copied to the request's arena. Runs on a worker, since
+ * it looks at every point.
  */
 struct news_tally news_find(const struct analysis *analysis,
 	struct realignment *const *realignments, const char *branch,

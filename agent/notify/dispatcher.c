@@ -19,12 +19,14 @@
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
-/* The recovery of an environment event is announced when this percentage of its changes has
- * recovered; otherwise, for those that have, after this many points, at most a day (ms). What
- * recovers after that was announced waits for the last of them, or for as many as make an event, at
- * most a day. */
-enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
-#define RIPE_MOST INT64_C(86400000)
+/*
+ * The recovery of an environment event is announced once RECOVERY_SHARE percent of its changes have
+ * recovered; if that does not happen within RECOVERY_POINTS points, a day (RECOVERY_MOST, ms) at
+ * most, for those that have. Later ones wait until the last has recovered, or until as many have
+ * as make an event, a day at most.
+ */
+enum { RECOVERY_SHARE = ENVIRONMENT_SHARE, RECOVERY_POINTS = 2 };
+#define RECOVERY_MOST INT64_C(86400000)
 
 /* When a pending change was first seen here, engine_now: the filters go by it. */
 struct handed {
@@ -60,7 +62,7 @@ struct dispatcher {
 	bool busy;           /* a round is in progress ... */
 	bool again;          /* ... and another has to follow */
 	int64_t began;       /* engine_now, the round */
-	int64_t restored;    /* engine_now, when what was pending before was handed over */
+	int64_t restored_at; /* engine_now, when what was pending before was handed over */
 	struct handed *handed;
 	size_t handed_count;
 	int64_t kept;       /* recoveries that are not due yet, ... */
@@ -116,7 +118,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 {
 	const struct store_due *due = &restored->counts.due;
 
-	dispatcher->restored = engine_now(dispatcher->agent->engine);
+	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
 	for (size_t i = restored->recent.count; i > 0; i--)
 		delivery_manager_remember(
 			dispatcher->delivery_manager, &restored->recent.items[i - 1]);
@@ -169,7 +171,7 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	for (size_t i = 0; i < records.count; i++) {
 		struct change_record *record = &records.items[i];
 
-		record->handed = dispatcher->restored;
+		record->handed = dispatcher->restored_at;
 		for (; at < dispatcher->handed_count && old[at].id <= record->item.id; at++)
 			if (old[at].id == record->item.id)
 				record->handed = old[at].time;
@@ -243,13 +245,14 @@ static const struct environment_event *event_of(
 }
 
 /* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
-static int64_t left_of(
+static int64_t recovery_wait(
 	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
 {
 	int64_t now = agent_now(dispatcher->agent);
-	int64_t most = record->spacing < RIPE_MOST && !straggler ? RIPE_POINTS * record->spacing
-								 : RIPE_MOST;
-	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
+	int64_t most = record->spacing < RECOVERY_MOST && !straggler
+			       ? RECOVERY_POINTS * record->spacing
+			       : RECOVERY_MOST;
+	int64_t left = record->updated + (most < RECOVERY_MOST ? most : RECOVERY_MOST) - now;
 
 	return left > 0 ? left : 0;
 }
@@ -263,20 +266,20 @@ static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pe
 		event_of(dispatcher, pending, record->environment_event);
 	const struct environment_event *stored = stored_event(pending, record->environment_event);
 	bool straggler = stored && stored->back > 0;
-	int64_t least = RIPE_MOST;
+	int64_t least = RECOVERY_MOST;
 	size_t over = 0;
 
 	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_RECOVERIES)
 		return true;
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].environment_event == event->id) {
-			int64_t left = left_of(dispatcher, &all->items[i], straggler);
+			int64_t left = recovery_wait(dispatcher, &all->items[i], straggler);
 
 			least = left < least ? left : least;
 			over++;
 		}
 	if (least == 0 || (straggler ? stored->standing == 0 || over >= ENVIRONMENT_LEAST
-				     : 100 * over >= RIPE_SHARE * event->hit))
+				     : 100 * over >= RECOVERY_SHARE * event->hit))
 		return true;
 	if (dispatcher->kept++ == 0 || least < dispatcher->kept_wait)
 		dispatcher->kept_wait = least;
@@ -526,7 +529,7 @@ static void add_events(struct round *round, struct record_rows records)
 }
 
 /* Whether there is anything to write, or to try to. */
-static bool is_ripe(const struct round *round)
+static bool has_work(const struct round *round)
 {
 	const struct store_pending *pending = round->pending;
 
@@ -562,7 +565,7 @@ static void round_render(struct round *round)
 	engine_compute(agent->engine, render, rendered, round);
 }
 
-static void found(struct store_pending *pending)
+static void pending_read(struct store_pending *pending)
 {
 	struct dispatcher *dispatcher = pending->call.context;
 	struct round *round;
@@ -579,7 +582,7 @@ static void found(struct store_pending *pending)
 	date_records(dispatcher, pending->records);
 	ask_filters(dispatcher, pending);
 	hold_recoveries(dispatcher, pending);
-	if (is_ripe(round)) {
+	if (has_work(round)) {
 		round_render(round);
 		return;
 	}
@@ -596,7 +599,7 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 		return;
 	dispatcher->busy = true;
 	dispatcher->began = engine_now(dispatcher->agent->engine);
-	store_client_call(dispatcher->agent, &store_pending_new(found, dispatcher)->call);
+	store_client_call(dispatcher->agent, &store_pending_new(pending_read, dispatcher)->call);
 }
 
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
@@ -611,7 +614,7 @@ void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notic
 	notices_tell_storing(dispatcher->notices, notice, receivers, request);
 }
 
-/* In a single pass nothing else would look. */
+/* With --once there is no later round. */
 static void late(void *context)
 {
 	struct dispatcher *dispatcher = context;

@@ -2,8 +2,8 @@
  * Filters decide whether a change is announced, held back or suppressed.
  *
  * The dispatcher asks them in order; each sees the records that all earlier ones passed. Held
- * records are asked about again, and read again for that: what a filter keeps about one, it keeps
- * by the change's id.
+ * records are read and judged again in each round, so a filter must key what it keeps about one by
+ * the change's id, not by its address.
  */
 #ifndef AGENT_NOTIFY_FILTER_H
 #define AGENT_NOTIFY_FILTER_H

@@ -1,5 +1,6 @@
 /*
- * The store: the agent's durable state, in a SQLite file used by one thread.
+ * The store: the agent's durable state, in a file used by one thread, behind the functions
+ * of backend.h.
  *
  * The loop submits calls and gets replies on its own thread; a reply without `failed` is on the
  * disk. Calls that wait together are committed together. The file is locked for one agent and
