@@ -72,7 +72,7 @@ static const struct field top_fields[] = {
 		"addresses and networks whose user_header and role_header count"),
 	OPTION_STRING(
 		struct top_options, user_header, "X-WEBAUTH-USER", "header with the user's name"),
-	OPTION_STRING(struct top_options, role_header, "X-ROLES", "header with the user's roles"),
+	OPTION_STRING(struct top_options, role_header, NULL, "header with the user's roles"),
 	{0},
 };
 
@@ -302,7 +302,7 @@ static void check_header(struct reader *reader, const struct yaml_node *root, co
 
 	if (!where)
 		return;
-	if (!is_header(name) || strcasecmp(name, other) == 0)
+	if (!is_header(name) || (other && strcasecmp(name, other) == 0))
 		problems_add(reader->loader.problems, false, where,
 			"%s: \"%.80s\" cannot be the name of this header", key, name);
 	else if (reader->config->proxy_count == 0)

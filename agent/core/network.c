@@ -6,7 +6,7 @@
 
 enum { MAPPED = 12, TEXT = 64 };
 
-static const unsigned char mapped[MAPPED] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+static const unsigned char mapped[NETWORK_ADDRESS] = {[10] = 0xff, [11] = 0xff};
 
 bool network_address(const char *text, unsigned char out[NETWORK_ADDRESS])
 {
@@ -22,6 +22,15 @@ static bool parse_bits(const char *text, unsigned most, unsigned *out)
 		return false;
 	*out = (unsigned)atoi(text);
 	return *out <= most;
+}
+
+bool network_has(const struct network *network, const unsigned char address[NETWORK_ADDRESS])
+{
+	size_t bytes = network->bits / 8;
+	unsigned rest = network->bits % 8;
+
+	return memcmp(network->address, address, bytes) == 0 &&
+	       (rest == 0 || (network->address[bytes] ^ address[bytes]) >> (8 - rest) == 0);
 }
 
 bool network_parse(const char *text, struct network *out, struct error *error)
@@ -45,16 +54,12 @@ bool network_parse(const char *text, struct network *out, struct error *error)
 	if (slash && bits == 0)
 		return error_set(error, ERROR_USAGE, "\"%.80s\" stands for all addresses", text);
 	out->bits = (slash ? bits : most) + 128 - most;
+	if (out->bits <= 8 * MAPPED && network_has(out, mapped))
+		return error_set(error, ERROR_USAGE,
+			"\"%.80s\" stands for all addresses of IPv4; write those of IPv4 as "
+			"10.0.0.0/8",
+			text);
 	return true;
-}
-
-bool network_has(const struct network *network, const unsigned char address[NETWORK_ADDRESS])
-{
-	size_t bytes = network->bits / 8;
-	unsigned rest = network->bits % 8;
-
-	return memcmp(network->address, address, bytes) == 0 &&
-	       (rest == 0 || (network->address[bytes] ^ address[bytes]) >> (8 - rest) == 0);
 }
 
 bool network_is_v4(const unsigned char address[NETWORK_ADDRESS])

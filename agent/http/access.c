@@ -42,7 +42,8 @@ struct policy {
 	struct web_config *config;
 	unsigned char (*digests)[SHA256_BYTES]; /* of the tokens */
 	struct tls *tls;
-	int cost; /* the highest of the users' hashes; 0: no users */
+	int cost;       /* the highest of the users' hashes; 0: no users */
+	uint64_t files; /* hash of the files' states, as they were before they were read */
 };
 
 struct access {
@@ -100,16 +101,13 @@ static bool read_config(struct policy *policy, const char *path, struct error *e
 	return policy->config != NULL;
 }
 
-static void caution_token(const struct web_token *token, const char *secret)
+static void caution_token(const struct web_token *token)
 {
 	struct stat status;
 
 	if (stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
 		log_event(LEVEL_WARN, "web configuration: every user of this machine can read it",
 			LOG_TEXT("file", token->file));
-	if (strlen(secret) < SHORT_TOKEN)
-		log_event(LEVEL_WARN, "web configuration: the token is short enough to be guessed",
-			LOG_TEXT("token", token->name));
 }
 
 static bool read_token(struct policy *policy, size_t index, struct error *error)
@@ -123,8 +121,12 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 	if (good && (strlen(secret) > AUTHORIZATION_BYTES || strpbrk(secret, " \t")))
 		good = error_set(error, ERROR_USAGE,
 			"tokens %s: a token has at most 4096 bytes and no spaces", token->file);
+	if (good && strlen(secret) < SHORT_TOKEN)
+		good = error_set(error, ERROR_USAGE,
+			"tokens %s: a token has at least %d characters, or it can be guessed",
+			token->file, SHORT_TOKEN);
 	if (good) {
-		caution_token(token, secret);
+		caution_token(token);
 		sha256_begin(&sum);
 		sha256_add(&sum, secret, strlen(secret));
 		sha256_end(&sum, policy->digests[index]);
@@ -150,17 +152,6 @@ static bool read_files(struct policy *policy, struct error *error)
 	return !config->cert_file || policy->tls;
 }
 
-static struct policy *policy_read(const char *path, struct error *error)
-{
-	struct policy *policy = memory_new(1, sizeof *policy);
-
-	if (read_config(policy, path, error) && read_files(policy, error))
-		return policy;
-	error->kind = ERROR_USAGE;
-	policy_free(policy);
-	return NULL;
-}
-
 static uint64_t add_file(uint64_t hash, const char *path)
 {
 	struct stat status = {0};
@@ -175,15 +166,35 @@ static uint64_t add_file(uint64_t hash, const char *path)
 	return hash_add(hash, &status.st_ctim.tv_nsec, sizeof status.st_ctim.tv_nsec);
 }
 
+/* Those that the web configuration names. */
+static uint64_t add_others(uint64_t hash, const struct web_config *config)
+{
+	hash = add_file(hash, config->cert_file);
+	hash = add_file(hash, config->key_file);
+	for (size_t i = 0; i < config->token_count; i++)
+		hash = add_file(hash, config->tokens[i].file);
+	return hash;
+}
+
+/* A file that changes while it is read differs from its state before, and is read again. */
+static struct policy *policy_read(const char *path, struct error *error)
+{
+	struct policy *policy = memory_new(1, sizeof *policy);
+
+	policy->files = add_file(HASH_START, path);
+	if (read_config(policy, path, error)) {
+		policy->files = add_others(policy->files, policy->config);
+		if (read_files(policy, error))
+			return policy;
+	}
+	error->kind = ERROR_USAGE;
+	policy_free(policy);
+	return NULL;
+}
+
 static uint64_t files_of(const struct access *access, const struct policy *policy)
 {
-	uint64_t hash = add_file(HASH_START, access->path);
-
-	hash = add_file(hash, policy->config->cert_file);
-	hash = add_file(hash, policy->config->key_file);
-	for (size_t i = 0; i < policy->config->token_count; i++)
-		hash = add_file(hash, policy->config->tokens[i].file);
-	return hash;
+	return add_others(add_file(HASH_START, access->path), policy->config);
 }
 
 static int64_t now_of(const struct access *access)
@@ -210,8 +221,7 @@ struct access *access_new(const struct access_options *options, struct error *er
 		access_free(access);
 		return NULL;
 	}
-	/* A file that changes between the two reads is read again. */
-	access->files = files_of(access, access->policy);
+	access->files = access->policy->files;
 	access->tls = access->policy->tls != NULL;
 	return access;
 }
@@ -263,7 +273,7 @@ static void read_again(struct access *access, uint64_t files)
 	}
 	policy_free(access->policy);
 	access->policy = next;
-	access->files = files_of(access, next);
+	access->files = next->files;
 	free(access->problem);
 	access->problem = NULL;
 	log_answer(LEVEL_INFO, "web configuration reloaded", LOG_TEXT("file", access->path));
@@ -294,7 +304,12 @@ bool access_signs_in(const struct access *access)
 	return access->policy && web_config_signs_in(access->policy->config);
 }
 
-bool access_has_proxies(const struct access *access)
+bool access_takes_secrets(const struct access *access)
+{
+	return access_basic(access) || access_bearer(access);
+}
+
+static bool has_proxies(const struct access *access)
 {
 	return access->policy && access->policy->config->proxy_count > 0;
 }
@@ -322,12 +337,12 @@ const char *access_bearer(const struct access *access)
 
 const char *access_user_header(const struct access *access)
 {
-	return access_has_proxies(access) ? access->policy->config->user_header : NULL;
+	return has_proxies(access) ? access->policy->config->user_header : NULL;
 }
 
 const char *access_role_header(const struct access *access)
 {
-	return access_has_proxies(access) ? access->policy->config->role_header : NULL;
+	return has_proxies(access) ? access->policy->config->role_header : NULL;
 }
 
 static void count(const struct access *access, const char *reason)
@@ -477,6 +492,7 @@ static enum access_outcome by_token(
 	const struct web_token *found = NULL;
 	unsigned char digest[SHA256_BYTES];
 	struct sha256 sum;
+	int64_t pause;
 
 	sha256_begin(&sum);
 	sha256_add(&sum, secret, strlen(secret));
@@ -485,9 +501,12 @@ static enum access_outcome by_token(
 	for (size_t i = 0; i < policy->config->token_count; i++)
 		if (secret_same(policy->digests[i], digest, sizeof digest))
 			found = &policy->config->tokens[i];
-	if (!found)
-		return fail(sign_in, "token");
-	return succeed(sign_in, found->name, found->role);
+	/* Who has the token is not slowed down by those who guess, and no guess is excused by it.
+	 */
+	if (found)
+		return grant(sign_in, found->name, found->role);
+	pause = throttle_pause(&sign_in->access->names, sign_in->name_key, now_of(sign_in->access));
+	return pause > 0 ? slow_down(sign_in, pause) : fail(sign_in, "token");
 }
 
 static void checked(void *context, bool right)
@@ -550,11 +569,10 @@ static enum access_outcome by_authorization(const struct policy *policy, struct 
 	/* No user's name has a colon. */
 	sign_in->client_key = key_of_client(sign_in);
 	sign_in->name_key = key_of_name(sign_in, given.user ? given.user : "token:");
+	if (!given.user)
+		return by_token(policy, sign_in, given.secret);
 	pause = throttle_pause(&access->names, sign_in->name_key, now_of(access));
-	if (pause > 0)
-		return slow_down(sign_in, pause);
-	return given.user ? by_password(policy, sign_in, &given)
-			  : by_token(policy, sign_in, given.secret);
+	return pause > 0 ? slow_down(sign_in, pause) : by_password(policy, sign_in, &given);
 }
 
 /* A proxy before the socket would make everybody an admin. */

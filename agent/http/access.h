@@ -37,9 +37,9 @@ struct access_options {
 struct access *access_new(const struct access_options *options, struct error *error);
 void access_free(struct access *access); /* after the engine; accepts NULL */
 
-/* Whether users must sign in; whether proxies are trusted. */
+/* Whether users must sign in; whether some do so by password or token. */
 bool access_signs_in(const struct access *access);
-bool access_has_proxies(const struct access *access);
+bool access_takes_secrets(const struct access *access);
 
 /* The certificate in use, or NULL: no TLS. Whether there is TLS does not change. */
 struct tls *access_tls(struct access *access);

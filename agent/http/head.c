@@ -283,8 +283,6 @@ static bool is_ours(const struct http_claim *claim)
 {
 	char name[NAME], external[NAME];
 
-	if (claim->any_host)
-		return true;
 	if (!name_of(claim->host, name))
 		return false;
 	for (size_t i = 0; i < sizeof claim->names / sizeof *claim->names; i++)

@@ -54,7 +54,6 @@ struct http_preference http_accept(const char *accept, const char *type, const c
 struct http_claim {
 	const char *host, *origin, *site, *mode; /* headers, or NULL */
 	bool posted;
-	bool any_host;        /* no name that resolves leads here */
 	const char *external; /* the origin under which users know the agent, or NULL */
 	const char *names[2]; /* the agent's names, besides addresses and localhost; or NULL */
 };

@@ -149,7 +149,6 @@ static bool check_guard(struct http_request *request)
 		.site = http_header(request, "Sec-Fetch-Site"),
 		.mode = http_header(request, "Sec-Fetch-Mode"),
 		.posted = request->posted,
-		.any_host = *request->http->listener.path != '\0',
 		.external = request->http->external,
 		.names = {request->http->listener.host, request->http->machine}};
 	struct error error;
@@ -255,6 +254,11 @@ static bool check_sender(struct http_request *request)
 static void take_head(struct http_request *request, const char *path, const char *method)
 {
 	request->stage = STAGE_BODY;
+	/* A sign-in that begins now would be suspended when libmicrohttpd stops. */
+	if (request->http->stopping) {
+		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
+		return;
+	}
 	if (!check_headers(request))
 		return;
 	request->route = find_route(request->http, path);

@@ -347,10 +347,12 @@ static void note_emptiness(struct test_run *run)
 	run->agent->incomplete = true;
 }
 
-static void note_well(struct monitored_test *monitored)
+static void note_well(const struct test_run *run)
 {
+	struct monitored_test *monitored = run->monitored;
+
 	if (monitored->failing)
-		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", monitored->test->name));
+		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", run->test->name));
 	monitored->failing = false;
 	keep_problem(monitored, NULL);
 }
@@ -419,7 +421,7 @@ static void note_success(struct test_run *run, struct store_record *request)
 	if (report.failed)
 		note_emptiness(run);
 	else
-		note_well(monitored);
+		note_well(run);
 	if (monitored->job.state != JOB_REMOVED)
 		note_presence(run);
 	note_read(run);

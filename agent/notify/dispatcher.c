@@ -105,6 +105,8 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 	const struct store_due *due = &recorded->counts.due;
 	bool news = due->retractions > 0 || due->recoveries > dispatcher->kept;
 
+	if (due->recoveries < dispatcher->kept)
+		dispatcher->kept = due->recoveries; /* some are over in another way */
 	for (size_t i = 0; i < recorded->records.count; i++)
 		if (recorded->records.items[i].news == NOTIFY_PENDING) {
 			remember(dispatcher, recorded->records.items[i].item.id);
@@ -656,7 +658,7 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 	*dispatcher = (struct dispatcher){.agent = agent,
 		.delivery_manager = delivery_manager,
 		.backlog = store_backlog_new(agent),
-		.restored = engine_now(agent->engine),
+		.restored_at = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, look, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));

@@ -51,8 +51,8 @@ static bool open_access(struct web *web, struct error *error)
 /* Passwords and tokens would pass the network as they are. */
 static void caution(const struct web *web, const struct http *http, const char *listen)
 {
-	if (http_is_reachable(http) && access_signs_in(web->access) && !access_tls(web->access) &&
-		!access_has_proxies(web->access))
+	if (http_is_reachable(http) && access_takes_secrets(web->access) &&
+		!access_tls(web->access))
 		log_event(LEVEL_WARN,
 			"other machines can reach this address, and there is no TLS: passwords "
 			"and tokens can be read on the way (agent.web_config: tls_server_config)",

@@ -174,7 +174,7 @@ static void test_file(void **state)
 	assert_int_equal(config->tokens[1].role, ROLE_VIEWER);
 	assert_int_equal(config->proxy_count, 2);
 	assert_string_equal(config->user_header, "X-User");
-	assert_string_equal(config->role_header, "X-ROLES");
+	assert_null(config->role_header);
 	web_config_free(config);
 	arena_free(arena);
 }
@@ -219,9 +219,12 @@ static void test_refused_files(void **state)
 		{"tokens: [{name: a, file: \"${HOME}/x\"}]",
 			"environment variables are not expanded"},
 		{"trusted_proxies: [0.0.0.0/0]", "stands for all addresses"},
+		{"trusted_proxies: [\"::ffff:10.0.0.0/8\"]", "all addresses of IPv4"},
+		{"trusted_proxies: [\"::/80\"]", "all addresses of IPv4"},
 		{"trusted_proxies: [proxy]", "is not an address or a network"},
 		{"trusted_proxies: [10.0.0.1]\nuser_header: Authorization", "2:14: user_header"},
-		{"trusted_proxies: [10.0.0.1]\nuser_header: X-ROLES", "cannot be the name"},
+		{"trusted_proxies: [10.0.0.1]\nuser_header: X-A\nrole_header: x-a",
+			"cannot be the name"},
 		{"trusted_proxies: [10.0.0.1]\nrole_header: \"a b\"", "cannot be the name"},
 	};
 
@@ -272,7 +275,7 @@ static void write_file(const struct world *world, const char *name, const char *
 
 #define USERS "basic_auth_users: {ann: \"" SECRET "\", bob: \"" OTHER "\"}\nroles: {ann: admin}\n"
 #define TOKENS "tokens: [{name: ci, file: ci.token, role: triager}]\n"
-#define PROXIES "trusted_proxies: [192.0.2.1, 10.0.0.0/8]\n"
+#define PROXIES "trusted_proxies: [192.0.2.1, 10.0.0.0/8]\nrole_header: X-ROLES\n"
 
 static int set_up(void **state)
 {
@@ -482,7 +485,11 @@ static void test_slowed_down(void **state)
 	/* So do tokens, apart from passwords. */
 	for (int i = 0; i < 4; i++)
 		is_refused(world, ask_from(world, "192.0.2.9", "Bearer wrong"), 401);
-	is_refused(world, ask_from(world, "192.0.2.9", "Bearer a-token-of-some-length"), 429);
+	is_refused(world, ask_from(world, "192.0.2.9", "Bearer wrong"), 429);
+	/* A right token is no guess. */
+	is_granted(world, ask_from(world, "192.0.2.9", "Bearer a-token-of-some-length"), "ci",
+		ROLE_TRIAGER);
+	is_refused(world, ask_from(world, "192.0.2.9", "Bearer wrong"), 429);
 	clock_now += 500;
 	is_granted(world, ask_from(world, "192.0.2.9", "Bearer a-token-of-some-length"), "ci",
 		ROLE_TRIAGER);
@@ -629,6 +636,7 @@ static void test_bad_start(void **state)
 	} cases[] = {
 		{"basic_auth_users: {ann: x}", "web.yaml:1:25: basic_auth_users \"ann\": expected"},
 		{"tokens: [{name: a, file: missing}]", "missing: No such file"},
+		{"tokens: [{name: a, file: web.yaml}]", "a token has at"},
 		{"tls_server_config: {cert_file: a, key_file: b}", "cert_file: cannot read"},
 		{"tls_server_config: {cert_file: web.yaml, key_file: web.yaml}", "cert_file"},
 	};

@@ -303,6 +303,29 @@ static void test_recovery_is_to_be_told(void **state)
 	store_call_free(&recovered(fixture, 0)->call);
 }
 
+/* One that waits to be told, and whose end is told with another change, is told no more. */
+static void test_silent_recovery_of_what_waits(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_pending *waiting;
+	struct store_known *of_test;
+	int64_t ids[5];
+
+	record_kinds(fixture, ids);
+	waiting = pending(fixture);
+	assert_int_equal(waiting->records.count, 2);
+	store_call_free(&waiting->call);
+	recover(fixture, ids[0], true);
+	recover(fixture, ids[1], true);
+	waiting = recovered(fixture, 0);
+	assert_int_equal(waiting->records.count, 0);
+	store_call_free(&waiting->call);
+	of_test = known(fixture, "db.read");
+	assert_int_equal(record_of(of_test->records, ids[0])->news, NOTIFY_HELD);
+	assert_int_equal(record_of(of_test->records, ids[1])->news, NOTIFY_QUEUED);
+	store_call_free(&of_test->call);
+}
+
 /* Messages that are forgotten leave in the history whom they told. */
 static void test_recovery_of_what_was_told_long_ago(void **state)
 {
@@ -985,6 +1008,7 @@ int main(void)
 		CASE(test_candidate_is_confirmed),
 		CASE(test_withdrawn_while_pending),
 		CASE(test_recovery_is_to_be_told),
+		CASE(test_silent_recovery_of_what_waits),
 		CASE(test_recovery_of_what_was_told_long_ago),
 		CASE(test_recovery_meets_its_message),
 		CASE(test_update_renews_numbers),

@@ -552,6 +552,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" WHEN ?3 = 3 AND news = 4 THEN 2"
 		" WHEN ?3 = 3 AND news = 1 THEN"
 		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
+		/* Nobody is told of a change whose end is no news: it is settled. */
+		" WHEN ?3 = 5 AND state != 5 AND news = 1 AND (?6 OR (SELECT count(*) FROM history"
+		"  WHERE change = ?1 AND event = 7) > 1) THEN"
+		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
 		" WHEN ?3 != 5 OR state = 5 OR ?6 OR (SELECT count(*) FROM history"
 		"  WHERE change = ?1 AND event = 7) > 1 THEN news"
 		" WHEN news = 2 THEN 4"
