@@ -19,7 +19,8 @@ static void check(bool good)
 static void check_config(const struct web_config *config)
 {
 	check(!config->cert_file == !config->key_file);
-	check(config->user_header && *config->user_header && *config->role_header);
+	check(config->user_header && *config->user_header);
+	check(!config->role_header || *config->role_header);
 	for (size_t i = 0; i < config->user_count; i++) {
 		check(*config->users[i].name && strlen(config->users[i].hash) == 60);
 		check(config->users[i].cost >= 4 && config->users[i].cost <= 15);
