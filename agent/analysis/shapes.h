@@ -9,12 +9,12 @@
 #ifndef AGENT_ANALYSIS_SHAPES_H
 #define AGENT_ANALYSIS_SHAPES_H
 
+#include "agent/analysis/kmeans.h"
 #include "agent/core/arena.h"
 #include "agent/core/attribution.h"
 #include "agent/core/change.h"
 #include "agent/core/labels.h"
 #include "agent/core/series.h"
-#include "detectors/kmeans.h"
 
 struct shapes;
 

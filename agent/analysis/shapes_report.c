@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/cluster.h"
+#include "agent/analysis/distance.h"
 #include "agent/analysis/shapes_collection.h"
 #include "agent/core/labels.h"
-#include "detectors/cluster.h"
 #include "detectors/describe.h"
-#include "detectors/distance.h"
 #include "detectors/sort.h"
 #include "detectors/stats.h"
 

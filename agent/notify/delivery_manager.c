@@ -125,11 +125,13 @@ void delivery_manager_send(
 }
 
 void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
-	const struct receiver *receiver, const struct error *error)
+	const struct receiver *receiver, const struct error *error, bool retried)
 {
 	struct agent *agent = delivery_manager->agent;
 
-	log_event(LEVEL_ERROR, "cannot render message, will retry",
+	log_event(LEVEL_ERROR,
+		retried ? "cannot render message, will retry"
+			: "cannot render message, it is not sent",
 		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
 	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
 	agent->misconfigured = true;

@@ -51,9 +51,9 @@ void delivery_manager_remember(
 void delivery_manager_send(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
 
-/* Reports that no message can be rendered for the receiver because of its configuration. */
+/* Reports that a message cannot be rendered for the receiver because of its configuration. */
 void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
-	const struct receiver *receiver, const struct error *error);
+	const struct receiver *receiver, const struct error *error, bool retried);
 
 /* Updates the queue gauges. */
 void delivery_manager_collect(struct delivery_manager *delivery_manager);

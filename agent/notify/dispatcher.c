@@ -482,7 +482,12 @@ static void rendered(void *context)
 	dispatcher->agent->under_way--;
 	for (size_t i = 0; i < round->unwritten_count; i++)
 		delivery_manager_unwritten(dispatcher->delivery_manager,
-			round->unwritten[i].receiver, &round->unwritten[i].error);
+			round->unwritten[i].receiver, &round->unwritten[i].error, true);
+	for (size_t i = 0; i < round->publisher.config->receiver_count; i++)
+		if (round->publisher.lost[i].kind != ERROR_NONE)
+			delivery_manager_unwritten(dispatcher->delivery_manager,
+				&round->publisher.config->receivers[i], &round->publisher.lost[i],
+				false);
 	if (queue->deliveries.count + queue->told_count + queue->retracted.count > 0) {
 		list_members(round);
 		publish_followed(round);
@@ -557,6 +562,8 @@ static void round_render(struct round *round)
 		.queue = round->queue};
 	round->unwritten = arena_array(round->pending->call.arena, agent->config->receiver_count,
 		sizeof *round->unwritten);
+	round->publisher.lost = arena_array(round->pending->call.arena,
+		agent->config->receiver_count, sizeof *round->publisher.lost);
 	add_events(round, round->pending->records);
 	add_events(round, round->pending->recoveries);
 	for (size_t i = 0; i < round->pending->retractions.count; i++)

@@ -97,7 +97,8 @@ static void write_notice(struct notices *notices, struct store_queue *request,
 
 	if (publisher_notice(&publisher, receiver, notice, &error))
 		return;
-	delivery_manager_unwritten(notices->delivery_manager, receiver, &error);
+	delivery_manager_unwritten(
+		notices->delivery_manager, receiver, &error, !notices->agent->once);
 	if (!notices->agent->once)
 		keep(notices, receiver->name, notice);
 }

@@ -363,7 +363,8 @@ static void add_recoveries(
 	}
 	message.environment = event_of(publisher, event);
 	if (to.receiver)
-		add_reply(publisher, &to, &message, hash);
+		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
+			&publisher->lost[to.receiver - publisher->config->receivers]);
 	free(items);
 }
 

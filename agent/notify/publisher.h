@@ -7,7 +7,8 @@
  * retraction is a reply, where the receiver has threads and keeps receipts; other receivers get
  * none. Receivers that are no longer configured get nothing.
  *
- * Runs on any thread, one at a time: it reads nothing but what it was given, and `threads`.
+ * Runs on any thread: it reads nothing but what it was given, and `threads`. Two publishers may run
+ * at a time, so `render` and `destinations` of notifiers have no state.
  */
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
@@ -24,6 +25,8 @@ struct publisher {
 	const struct environment_event *const *events;
 	size_t event_count;
 	struct store_queue *queue; /* gets the deliveries */
+	struct error *lost;        /* of each of config's receivers: why a recovery could not be
+				      rendered for it; NULL: there are none to render */
 };
 
 /* Adds all messages for the receiver; or none, with an error, if its configuration has no

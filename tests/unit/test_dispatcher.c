@@ -1,5 +1,5 @@
 /*
- * The announcer with a real store, engine and receivers: one of them cannot be written to for a
+ * The dispatcher with a real store, engine and receivers: one of them cannot be written to for a
  * while. Slack is played by a server of our own; what stdout gets is printed by this program.
  */
 #include "unit.h"
@@ -30,6 +30,29 @@ struct fixture {
 	struct dispatcher *dispatcher;
 	struct store_call *answer;
 };
+
+/* Whether recoveries cannot be rendered for Slack. */
+static bool slack_is_mute;
+
+const struct notifier *__real_notifier_find(const char *name);
+const struct notifier *__wrap_notifier_find(const char *name);
+
+static bool render_some(const struct message *message, const void *options, const char *destination,
+	struct buf *out, struct error *error)
+{
+	if (message->kind == MESSAGE_RECOVERED)
+		return error_set(error, ERROR_USAGE, "recoveries have no words");
+	return slack_notifier.render(message, options, destination, out, error);
+}
+
+const struct notifier *__wrap_notifier_find(const char *name)
+{
+	static struct notifier mute;
+
+	mute = slack_notifier;
+	mute.render = render_some;
+	return slack_is_mute && strcmp(name, "slack") == 0 ? &mute : __real_notifier_find(name);
+}
 
 static int64_t clock_at_rest(void)
 {
@@ -96,7 +119,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 	FILE *file;
 
-	strcpy(f->folder, "/tmp/test_announcer.XXXXXX");
+	strcpy(f->folder, "/tmp/test_dispatcher.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
@@ -422,6 +445,32 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	assert_told(f, 2, 1, 0);
 }
 
+/* That is reported, and the others get to know. */
+static void test_a_recovery_that_cannot_be_told(void **state)
+{
+	struct fixture *f = *state;
+	struct store_record *first = record_one(f, "p99");
+	struct change_record_update update = {.id = first->records.items[0].item.id,
+		.time = FIRST,
+		.state = CHANGE_RECOVERED,
+		.over = {FIRST + 3600000, 1}};
+	struct buf text = {0};
+
+	add(f, first);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	slack_is_mute = true;
+	add(f, update_one(f, update));
+	flush(f);
+	slack_is_mute = false;
+	assert_told(f, 2, 1, 0);
+	assert_true(f->agent.misconfigured);
+	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
+	assert_non_null(strstr(
+		text.data, "hunter_deliveries_total{receiver=\"slack\",result=\"unwritten\"} 1"));
+	buf_free(&text);
+}
+
 static void test_who_was_told_is_known_after_a_restart(void **state)
 {
 	struct fixture *f = *state;
@@ -706,6 +755,7 @@ int main(void)
 		CASE(test_retracted_after_a_restart),
 		CASE(test_returned_before_it_was_retracted),
 		CASE(test_one_receiver_that_cannot_be_told),
+		CASE(test_a_recovery_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),
 		CASE(test_siblings_of_what_still_waits),

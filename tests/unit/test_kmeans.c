@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
-#include "detectors/distance.h"
-#include "detectors/kmeans.h"
+#include "agent/analysis/distance.h"
+#include "agent/analysis/kmeans.h"
 #include "detectors/random.h"
 
 enum { WIDTH = 61 };

@@ -12,7 +12,7 @@
 #include "agent/analysis/shapes_grid.h"
 #include "agent/core/labels.h"
 #include "agent/engine/parallel.h"
-#include "detectors/cluster.h"
+#include "agent/analysis/cluster.h"
 #include "detectors/random.h"
 
 enum { POINTS = 120, STEP_AT = 70 };

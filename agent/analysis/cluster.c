@@ -1,7 +1,7 @@
 /*
  * docs/algorithms.md section 8, steps 1 and 8.
  */
-#include "detectors/cluster.h"
+#include "agent/analysis/cluster.h"
 
 #include <float.h>
 #include <math.h>

@@ -8,8 +8,8 @@
  * work is divided by the number of rows alone, and the parts' sums are added in order. Running out
  * of memory aborts; there are no other errors.
  */
-#ifndef DETECTORS_KMEANS_H
-#define DETECTORS_KMEANS_H
+#ifndef AGENT_ANALYSIS_KMEANS_H
+#define AGENT_ANALYSIS_KMEANS_H
 
 #include <stdint.h>
 

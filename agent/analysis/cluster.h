@@ -3,8 +3,8 @@
  * (https://perf.skia.org): a series is normalised so that only its shape counts, and a cluster is
  * interesting if its centroid looks like a step. docs/algorithms.md section 8.
  */
-#ifndef DETECTORS_CLUSTER_H
-#define DETECTORS_CLUSTER_H
+#ifndef AGENT_ANALYSIS_CLUSTER_H
+#define AGENT_ANALYSIS_CLUSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * docs/algorithms.md section 8: seeding (4), iteration (5), bounds (6), sums by part (7), and the
  * attempts on a sample that come first (3).
  */
-#include "detectors/kmeans.h"
+#include "agent/analysis/kmeans.h"
 
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detectors/distance.h"
+#include "agent/analysis/distance.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 

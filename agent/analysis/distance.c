@@ -3,7 +3,7 @@
  * registers, seven loads feed twelve multiplications, and columns that do not fit into the nearest
  * cache are read once for four rows, so that memory bandwidth is not the limit.
  */
-#include "detectors/distance.h"
+#include "agent/analysis/distance.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,8 +5,8 @@
  * DISTANCE_LANES lanes that are added in a fixed order, with and without vector instructions, so
  * that the result does not depend on the machine.
  */
-#ifndef DETECTORS_DISTANCE_H
-#define DETECTORS_DISTANCE_H
+#ifndef AGENT_ANALYSIS_DISTANCE_H
+#define AGENT_ANALYSIS_DISTANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
