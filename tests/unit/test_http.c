@@ -70,9 +70,12 @@ static void say_much(void *context, struct http_request *request)
 {
 	struct http_answer answer = {.type = "text/plain"};
 
+	char part[1 << 14];
+
 	(void)context;
-	for (int i = 0; i < 1 << 17; i++)
-		buf_text(&answer.body, "16 bytes a line\n");
+	memset(part, 'x', sizeof part);
+	for (int i = 0; i < 1 << 7; i++)
+		buf_append(&answer.body, part, sizeof part);
 	http_answer(request, &answer);
 }
 

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/analysis/cluster.h"
 #include "agent/analysis/shapes.h"
 #include "agent/analysis/shapes_coalesce.h"
 #include "agent/analysis/shapes_grid.h"
 #include "agent/core/labels.h"
 #include "agent/engine/parallel.h"
-#include "agent/analysis/cluster.h"
 #include "detectors/random.h"
 
 enum { POINTS = 120, STEP_AT = 70 };
