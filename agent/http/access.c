@@ -445,11 +445,11 @@ static enum access_outcome by_proxy(const struct web_config *config, struct sign
 	return grant(sign_in, sign_in->user, role);
 }
 
-/* An address; for IPv6 its network of 64 bits, which one customer has. */
+/* An address; for IPv6 its network of 56 bits, which is what a customer usually has. */
 static uint64_t key_of_client(const struct sign_in *sign_in)
 {
 	return hash_keyed(sign_in->access->key, sign_in->client,
-		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : NETWORK_ADDRESS / 2);
+		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : 56 / 8);
 }
 
 /* A name, as tried from there. */

@@ -299,8 +299,11 @@ static bool is_same_origin(const struct http_claim *claim)
 {
 	const char *name = strstr(claim->origin, "://");
 
-	return (claim->external && strcasecmp(claim->origin, claim->external) == 0) ||
-	       (name && claim->host && strcasecmp(name + 3, claim->host) == 0);
+	if (claim->external && strcasecmp(claim->origin, claim->external) == 0)
+		return true;
+	if (claim->tls && strncasecmp(claim->origin, "https://", 8) != 0)
+		return false;
+	return name && claim->host && strcasecmp(name + 3, claim->host) == 0;
 }
 
 bool http_guard(const struct http_claim *claim, struct error *error)

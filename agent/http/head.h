@@ -54,6 +54,7 @@ struct http_preference http_accept(const char *accept, const char *type, const c
 struct http_claim {
 	const char *host, *origin, *site, *mode; /* headers, or NULL */
 	bool posted;
+	bool tls;             /* the connection's: no page without TLS is this agent's then */
 	const char *external; /* the origin under which users know the agent, or NULL */
 	const char *names[2]; /* the agent's names, besides addresses and localhost; or NULL */
 };

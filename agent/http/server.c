@@ -149,6 +149,7 @@ static bool check_guard(struct http_request *request)
 		.site = http_header(request, "Sec-Fetch-Site"),
 		.mode = http_header(request, "Sec-Fetch-Mode"),
 		.posted = request->posted,
+		.tls = request->http->tls,
 		.external = request->http->external,
 		.names = {request->http->listener.host, request->http->machine}};
 	struct error error;

@@ -494,12 +494,13 @@ static void test_slowed_down(void **state)
 	is_granted(world, ask_from(world, "192.0.2.9", "Bearer a-token-of-some-length"), "ci",
 		ROLE_TRIAGER);
 	is_granted(world, ask_from(world, "192.0.2.9", ANN_SECRET), "ann", ROLE_ADMIN);
-	/* An IPv6 network of 64 bits is one customer. */
+	/* An IPv6 network of 56 bits is one customer. */
 	for (int i = 0; i < 4; i++)
-		is_refused(world, ask_from(world, i % 2 ? "2001:db8::1" : "2001:db8::2", ANN_OTHER),
+		is_refused(world,
+			ask_from(world, i % 2 ? "2001:db8::1" : "2001:db8:0:ff::2", ANN_OTHER),
 			401);
 	is_refused(world, ask_from(world, "2001:db8::3", ANN_SECRET), 429);
-	is_granted(world, ask_from(world, "2001:db8:0:1::1", ANN_SECRET), "ann", ROLE_ADMIN);
+	is_granted(world, ask_from(world, "2001:db8:0:100::1", ANN_SECRET), "ann", ROLE_ADMIN);
 }
 
 /* Base64 of "u%06d:x". */

@@ -151,6 +151,8 @@ static void test_guard(void **state)
 		{{.host = "localhost:80.evil.example"}, false},
 		{{.host = "localhost:1", .origin = "http://localhost:1", .posted = true}, true},
 		{{.host = "localhost:1", .origin = "https://localhost:1", .posted = true}, true},
+		{{.host = "localhost:1", .origin = "https://localhost:1", .tls = true}, true},
+		{{.host = "localhost:1", .origin = "http://localhost:1", .tls = true}, false},
 		{{.host = "localhost:1", .origin = "http://localhost:2", .posted = true}, false},
 		{{.host = "localhost:1", .origin = "http://evil.example", .posted = true}, false},
 		{{.host = "localhost:1", .origin = "http://evil.example"}, false},
