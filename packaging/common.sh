@@ -24,7 +24,7 @@ as_root() {
 # What the build and the program need, as PROBE=PACKAGE; a probe is a command, a file, or one of the special ones in present().
 build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-build pkg-config=pkg-config
 	lib:libcurl=libcurl4-openssl-dev lib:jansson=libjansson-dev lib:libmicrohttpd=libmicrohttpd-dev
-	lib:gnutls=libgnutls28-dev lib:libcrypt=libcrypt-dev lib:sqlite3=libsqlite3-dev lib:libpq=libpq-dev /usr/include/stdio.h=libc6-dev
+	lib:gnutls=libgnutls28-dev lib:libcrypt=libcrypt-dev lib:sqlite3=libsqlite3-dev lib:libpq=libpq-dev lib:libpcre2-8=libpcre2-dev /usr/include/stdio.h=libc6-dev
 	/etc/ssl/certs/ca-certificates.crt=ca-certificates'
 fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 # Graphite's service is disabled by Debian (CARBON_CACHE_ENABLED=false), so installing it starts nothing.
