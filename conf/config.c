@@ -240,15 +240,29 @@ static void check_listen(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-/* A mode with more than rw for each would be a mistake, as would one without. */
-static void check_socket(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *mode)
+static bool has_socket(const struct strings *listen)
 {
+	for (size_t i = 0; i < listen->count; i++)
+		if (strncmp(listen->items[i], "unix:", 5) == 0)
+			return true;
+	return false;
+}
+
+/* Who can open the socket is an admin. */
+static void check_socket(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct agent_settings *agent)
+{
+	const char *mode = agent->socket_mode;
 	size_t length = strspn(mode, "01234567");
 
 	if (mode[length] || length < 3 || length > 4 || (length == 4 && *mode != '0'))
 		loader_report(loader, false, yaml_get(map, "socket_mode"), subject,
 			"socket_mode: \"%.80s\": expected an octal mode, like 0660", mode);
+	else if (mode[length - 1] != '0' && has_socket(&agent->listen))
+		loader_report(loader, true, yaml_get(map, "socket_mode"), subject,
+			"socket_mode: with %.4s every user of this machine can use the socket and "
+			"is an admin: use 0660, and socket_owner for the group that may",
+			mode);
 }
 
 /* Its host is compared with what browsers say, so it must be plain. */
@@ -284,7 +298,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	loader_check_links(loader, map, &reading.subject, &agent->links);
 	loader_check_environment(loader, map, &reading.subject, agent->environment);
 	check_listen(loader, map, &reading.subject, &agent->listen);
-	check_socket(loader, map, &reading.subject, agent->socket_mode);
+	check_socket(loader, map, &reading.subject, agent);
 	if (agent->external_url)
 		check_external(loader, map, &reading.subject, agent->external_url);
 	if (agent->metrics_listen)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "conf/files.h"
 #include "conf/load.h"
@@ -165,6 +166,17 @@ static bool check_hash(struct reader *reader, const struct yaml_node *value,
 	return !problem;
 }
 
+/* Who reads the hashes can try passwords without being slowed down. */
+static void caution_hashes(struct reader *reader, const struct yaml_node *map)
+{
+	struct stat status;
+
+	if (map->count > 0 && stat(map->file, &status) == 0 && status.st_mode & S_IROTH)
+		problems_add(reader->loader.problems, true, map->entries[0].key,
+			"basic_auth_users: every user of this machine can read the file, and so "
+			"the hashes of the passwords");
+}
+
 static void read_users(struct reader *reader, const struct yaml_node *root)
 {
 	const struct yaml_node *map = part(reader, root, "basic_auth_users", YAML_MAP);
@@ -184,6 +196,8 @@ static void read_users(struct reader *reader, const struct yaml_node *root)
 		config->user_count += check_hash(reader, map->entries[i].value, &subject, user);
 	}
 	config->users = users;
+	if (map)
+		caution_hashes(reader, map);
 }
 
 static bool knows(const struct web_config *config, const char *user)

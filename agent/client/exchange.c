@@ -82,6 +82,8 @@ static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error 
 /* Sets certificate checks and the proxy, for all requests of the handle. */
 static bool transport_set(CURL *easy, const struct endpoint *endpoint, struct error *error)
 {
+	if (endpoint->socket)
+		curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint->socket);
 	if (endpoint->ca_file)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, endpoint->ca_file);
 	if (endpoint->insecure_skip_verify) {
@@ -271,6 +273,7 @@ struct exchange {
 	const struct transfer *transfer;
 	struct arena *arena;
 	const char *origin; /* of the first request */
+	const char *name;   /* of the server, for messages: of its socket, or NULL */
 	const char *alias;  /* the same with server_name as its host, or equal to it */
 	const char *here;   /* of the current request */
 	const char *barred; /* the origin of a redirect that was not followed */
@@ -437,6 +440,8 @@ struct exchange *exchange_new(const struct transfer *transfer, void *context, si
 	const struct endpoint *endpoint = transfer->endpoint;
 	const char *configured =
 		endpoint->url ? exchange_origin(exchange->arena, endpoint->url) : exchange->origin;
+	if (endpoint->socket)
+		exchange->name = arena_printf(exchange->arena, "unix:%s", endpoint->socket);
 	bool trusted = configured && strcmp(configured, exchange->origin) == 0;
 	exchange->trusted = trusted;
 
@@ -711,7 +716,9 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 		.code = code,
 		.message = exchange->message,
 		.endpoint = exchange->transfer->endpoint,
-		.here = reply->redirected ? reply->redirected : exchange->here,
+		.here = reply->redirected ? reply->redirected
+			: exchange->name  ? exchange->name
+					  : exchange->here,
 		.sent = sent,
 		.body_too_big = reply->kind == REPLY_TOO_BIG,
 		.head_too_big = exchange->header_bytes > MOST_HEADER_BYTES,

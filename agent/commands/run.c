@@ -131,7 +131,7 @@ static void hang_up(void *context)
 		agent_reload(&run->parts.agent, NULL, NULL);
 }
 
-static void adopt(void *context)
+static const char *adopt(void *context)
 {
 	struct run *run = context;
 
@@ -140,7 +140,7 @@ static void adopt(void *context)
 	delivery_manager_adopt(run->parts.delivery_manager);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
-	web_adopt(run->web);
+	return web_adopt(run->web);
 }
 
 static void reload_begun(void *context)

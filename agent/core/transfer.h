@@ -23,6 +23,7 @@ enum redirects { REDIRECTS_SAME_HOST, REDIRECTS_ANY, REDIRECTS_NONE };
  * (endpoint_fields). */
 struct endpoint {
 	const char *url;
+	const char *socket; /* the Unix socket to connect to, instead of the URL's host; or NULL */
 	const char *username, *password, *password_file;
 	const char *bearer_token, *bearer_token_file;
 	struct pairs headers;

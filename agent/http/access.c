@@ -279,23 +279,24 @@ static void read_again(struct access *access, uint64_t files)
 	log_answer(LEVEL_INFO, "web configuration reloaded", LOG_TEXT("file", access->path));
 }
 
-void access_reload(struct access *access)
+const char *access_reload(struct access *access)
 {
 	int64_t now = now_of(access);
 	uint64_t files;
 
 	access->looked = now;
 	if (!access->policy)
-		return;
+		return NULL;
 	files = files_of(access, access->policy);
 	if (files != access->files || (access->problem && now - access->read >= RETRY_EVERY))
 		read_again(access, files);
+	return access->problem;
 }
 
 static const struct policy *policy_now(struct access *access)
 {
 	if (access->policy && now_of(access) - access->looked >= LOOK_EVERY)
-		access_reload(access);
+		(void)access_reload(access);
 	return access->policy;
 }
 
@@ -582,6 +583,7 @@ static enum access_outcome by_socket(struct sign_in *sign_in)
 		return refuse(sign_in, MHD_HTTP_FORBIDDEN,
 			"a proxy must use a TCP address of agent.listen, and be one of "
 			"trusted_proxies: whoever uses the socket is an admin");
+	sign_in->person.unproven = true;
 	return grant(sign_in, peer_user(&sign_in->peer, sign_in->arena), ROLE_ADMIN);
 }
 
@@ -601,7 +603,8 @@ enum access_outcome access_sign_in(struct sign_in *sign_in)
 						   : network_text(sign_in->client, sign_in->arena);
 	if (sign_in->peer.local)
 		return by_socket(sign_in);
-	if (!policy || !web_config_signs_in(policy->config))
+	sign_in->person.unproven = !policy || !web_config_signs_in(policy->config);
+	if (sign_in->person.unproven)
 		return grant(sign_in, "local", ROLE_ADMIN);
 	if (proxy && sign_in->user)
 		return by_proxy(policy->config, sign_in);

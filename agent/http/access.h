@@ -24,6 +24,7 @@ struct http_person {
 	const char *name; /* "ann", the name of a token, or "local": not signed in */
 	const char *from; /* "192.0.2.7", behind a trusted proxy the client's; or "uid 1000" */
 	enum role role;
+	bool unproven; /* no password, token or proxy says who it is: a request may name another */
 };
 
 struct access_options {
@@ -45,8 +46,8 @@ bool access_takes_secrets(const struct access *access);
 struct tls *access_tls(struct access *access);
 
 /* Reads what has changed; done on use as well, once a second. A version that cannot be used is
- * logged, and the one before stays. */
-void access_reload(struct access *access);
+ * logged, and the one before stays: then this is why, valid until the next call; else NULL. */
+const char *access_reload(struct access *access);
 
 /* The Basic and Bearer challenge of a 401, or NULL. */
 const char *access_basic(const struct access *access);

@@ -183,6 +183,11 @@ const char *http_header(const struct http_request *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+int64_t http_id(const struct http_request *request)
+{
+	return request->id;
+}
+
 const struct http_person *http_person(const struct http_request *request)
 {
 	return &request->sign_in.person;

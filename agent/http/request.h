@@ -45,6 +45,7 @@ struct http_request {
 	struct MHD_Connection *connection; /* NULL: it has finished with the request */
 	struct http_request *next, **link;
 	const struct route *route;
+	int64_t id;        /* in the path, or 0 */
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;

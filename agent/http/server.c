@@ -41,6 +41,7 @@ enum {
 	MEMORY = 32 << 10,
 	RUNS = 100,
 	MOST_BODY = 64 << 10,
+	LONGEST_ID = 18, /* digits */
 	MOST_DROPPED =
 		1 << 20, /* of a body that is too large, so that its client can read the error */
 };
@@ -48,28 +49,55 @@ enum {
 static const char form[] = "application/x-www-form-urlencoded";
 static const char stopping[] = "the agent is stopping";
 
-static const struct route *find_in(const struct route *routes, const char *path)
+/* Whether the path is the route's, whose * stands for an id: up to 18 digits, not 0. */
+static bool fits(const char *pattern, const char *path, int64_t *id)
 {
-	while (routes && routes->path && strcmp(routes->path, path) != 0)
-		routes++;
-	return routes && routes->path ? routes : NULL;
+	size_t before = strcspn(pattern, "*"), digits;
+
+	if (!pattern[before])
+		return strcmp(pattern, path) == 0;
+	if (strncmp(pattern, path, before) != 0)
+		return false;
+	digits = strspn(path + before, "0123456789");
+	if (digits == 0 || digits > LONGEST_ID ||
+		strcmp(pattern + before + 1, path + before + digits) != 0)
+		return false;
+	*id = strtoll(path + before, NULL, 10);
+	return *id > 0;
 }
 
-static const struct route *find_route(const struct http *http, const char *path)
+/* Sets the request's route and returns true if one of the table has the path and the method; else
+ * adds the methods of those that have the path to *methods. */
+static bool find_in(struct http_request *request, const struct route *routes, const char *path,
+	unsigned method, unsigned *methods)
 {
-	const struct route *route = find_in(http->options.routes, path);
-
-	return route ? route : find_in(http->options.more, path);
+	for (; routes && routes->path; routes++) {
+		if (!fits(routes->path, path, &request->id))
+			continue;
+		request->route = routes;
+		if (routes->methods & method)
+			return true;
+		*methods |= routes->methods;
+	}
+	return false;
 }
 
-static bool check_method(struct http_request *request, const char *method)
+static bool find_route(struct http_request *request, const char *path, const char *method)
 {
+	const struct http_options *options = &request->http->options;
 	bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-	unsigned methods = request->route->methods;
+	unsigned methods = 0, given = reads ? HTTP_READ : 0;
 
 	request->posted = strcmp(method, "POST") == 0;
-	if ((reads && methods & HTTP_READ) || (request->posted && methods & HTTP_POST))
+	if (request->posted)
+		given = HTTP_POST;
+	if (find_in(request, options->routes, path, given, &methods) ||
+		find_in(request, options->more, path, given, &methods))
 		return true;
+	if (methods == 0) {
+		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
+		return false;
+	}
 	request->allow = methods == HTTP_READ   ? "GET, HEAD"
 			 : methods == HTTP_POST ? "POST"
 						: "GET, HEAD, POST";
@@ -226,7 +254,7 @@ static bool check_sender(struct http_request *request)
 	struct access *access = request->http->options.access;
 	struct sign_in *sign_in = &request->sign_in;
 
-	sign_in->person = (struct http_person){"", "", ROLE_ADMIN};
+	sign_in->person = (struct http_person){"", "", ROLE_ADMIN, true};
 	if (!access || request->route->needs == ROLE_ANYBODY)
 		return true;
 	sign_in->access = access;
@@ -262,10 +290,7 @@ static void take_head(struct http_request *request, const char *path, const char
 	}
 	if (!check_headers(request))
 		return;
-	request->route = find_route(request->http, path);
-	if (!request->route)
-		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
-	else if (check_method(request, method) && check_guard(request) && check_sender(request))
+	if (find_route(request, path, method) && check_guard(request) && check_sender(request))
 		(void)check_body(request);
 }
 

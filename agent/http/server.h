@@ -29,7 +29,7 @@ struct http_answer {
 };
 
 struct route {
-	const char *path; /* exact */
+	const char *path; /* exact, but for a *, which stands for an id: see http_id */
 	unsigned methods; /* enum http_methods */
 	bool guarded;     /* refused to pages of other sites */
 	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
@@ -63,6 +63,9 @@ void http_free(struct http *http);
 /* The port in use; 0: a Unix socket. Whether other machines can reach it. */
 uint16_t http_port(const struct http *http);
 bool http_is_reachable(const struct http *http);
+
+/* The id in the request's path; 0: its route has none. */
+int64_t http_id(const struct http_request *request);
 
 /* Who has sent the request. */
 const struct http_person *http_person(const struct http_request *request);

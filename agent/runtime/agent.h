@@ -64,7 +64,7 @@ struct simulation {
 /* The result of a reload; valid during the callback. */
 struct reload_report {
 	bool loaded;             /* false: the previous configuration stays */
-	const char *problem;     /* why it was not loaded, or NULL */
+	const char *problem;     /* why it was not loaded, or its web_config not; or NULL */
 	struct strings problems; /* errors and warnings of the files, a sentence each */
 	struct strings kept;     /* changed settings that need a restart: "agent.listen" */
 	size_t tests, added, removed, changed;

@@ -242,29 +242,32 @@ static void log_report(const struct reload_report *report)
 }
 
 /* The metrics of the configuration in use and of the last reload. */
-static void note_metrics(struct agent *agent, bool loaded)
+static void note_metrics(struct agent *agent, const struct reload_report *report)
 {
 	struct metrics *metrics = agent->metrics;
 
-	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, loaded, NULL, NULL);
-	if (!loaded)
+	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, !report->problem, NULL, NULL);
+	if (!report->loaded)
 		return;
 	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent_now(agent) / 1000), NULL, NULL);
 	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL, NULL);
 }
 
-static void take_over(struct load *load)
+/* Returns why agent.web_config could not be taken over, or NULL. */
+static const char *take_over(struct load *load)
 {
 	struct reloader *reloader = load->reloader;
 	struct agent *agent = reloader->agent;
 	struct config_ref *before = agent->config_ref;
+	const char *problem;
 
 	agent->config_ref = load->config_ref;
 	agent->config = load->config_ref->config;
 	engine_set_read_timeout(agent->engine, agent->config->agent.read_timeout);
 	engine_set_max_memory(agent->engine, agent->config->agent.max_memory_in_flight);
-	reloader->options.adopt(reloader->options.context);
+	problem = reloader->options.adopt(reloader->options.context);
 	config_ref_release(before);
+	return problem ? arena_printf(load->arena, "agent.web_config: %s", problem) : NULL;
 }
 
 static void begin(struct reloader *reloader);
@@ -273,7 +276,7 @@ static void begin(struct reloader *reloader);
 static void conclude(
 	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
 {
-	note_metrics(reloader->agent, report->loaded);
+	note_metrics(reloader->agent, report);
 	log_report(report);
 	if (reloader->options.ended)
 		reloader->options.ended(reloader->options.context, report);
@@ -317,7 +320,7 @@ static void loaded(void *context)
 	if (report.loaded) {
 		keep_settings(load, &report);
 		compare_tests(load, &report);
-		take_over(load);
+		report.problem = take_over(load);
 	} else {
 		report.problem = load->error.text;
 	}
@@ -373,7 +376,7 @@ void agent_reload(struct agent *agent, reload_done *done, void *context)
 void reloader_start(struct reloader *reloader)
 {
 	reloader->started = true;
-	note_metrics(reloader->agent, true);
+	note_metrics(reloader->agent, &(struct reload_report){.loaded = true});
 	begin(reloader);
 }
 

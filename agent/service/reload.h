@@ -18,8 +18,9 @@ struct reloader_options {
 	struct config_source source;
 	const struct strings *names; /* of tests and groups, as on the command line; borrowed */
 	int64_t patience;            /* ms that loading may take; 0: a minute */
-	/* The agent has a new configuration; updates the parts. */
-	void (*adopt)(void *context);
+	/* The agent has a new configuration; updates the parts. Returns why agent.web_config, which
+	 * is read with it, keeps its previous version, or NULL. */
+	const char *(*adopt)(void *context);
 	/* Before the load and after the report; may be NULL. */
 	void (*begun)(void *context);
 	void (*ended)(void *context, const struct reload_report *report);

@@ -231,7 +231,7 @@ void api_post_run(void *context, struct http_request *request)
 static void reloaded(void *context, const struct reload_report *report)
 {
 	struct http_request *request = context;
-	struct http_answer answer = {.status = report->loaded ? 200 : 500};
+	struct http_answer answer = {.status = report->problem ? 500 : 200};
 	struct buf *out = &answer.body;
 
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");

@@ -139,9 +139,9 @@ void web_free(struct web *web)
 	free(web);
 }
 
-void web_adopt(struct web *web)
+const char *web_adopt(struct web *web)
 {
-	access_reload(web->access);
+	return access_reload(web->access);
 }
 
 uint16_t web_port(const struct web *web)

@@ -26,8 +26,8 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 void web_stop(struct web *web);
 void web_free(struct web *web);
 
-/* Reads what has changed of `agent.web_config`. */
-void web_adopt(struct web *web);
+/* Reads what has changed of `agent.web_config`; returns why it cannot be used, as access_reload. */
+const char *web_adopt(struct web *web);
 
 /* The first ports; 0: not listening, or only on Unix sockets. */
 uint16_t web_port(const struct web *web);

@@ -212,7 +212,10 @@ def test_rotation(agents, tmp_path):
     assert status(agent.port, headers=ANN) == 401 and status(agent.port, headers=basic("ann", "other")) == 200
     # A broken file is logged once, and what was before stays.
     secret_file(tmp_path / "web.yaml", "basic_auth_users: {ann: secret}\nnonsense: 1\n")
-    line = agent.wait_log("web configuration not reloaded") if status(agent.port, *RELOAD, headers=basic("ann", "other")) == 200 else ""
+    code, _, text = ask(agent.port, *RELOAD, headers=basic("ann", "other"))
+    told = json.loads(text)
+    assert code == 500 and told["loaded"] and told["error"].startswith("agent.web_config: "), text
+    line = agent.wait_log("web configuration not reloaded")
     assert "2 errors, the first: " in line and 'web.yaml:2:1: unknown key \\"nonsense\\"' in line, line
     time.sleep(1.1)
     assert status(agent.port, headers=basic("ann", "other")) == 200 and status(agent.port, headers=basic("bob", "secret")) == 401
@@ -376,7 +379,7 @@ def test_socket(agents, hunter, tmp_path):
     assert refused.code == 4 and "not a socket" in refused.err and path.read_text() == "precious", refused.err
     path.unlink()
     for wrong, told in (("socket_owner: nobody-there", "there is no user"), ("socket_owner: ':none'", "there is no group"),
-                        ("socket_mode: rw", "octal"), ("socket_mode: 9999", "octal")):
+                        ("socket_mode: rw", "octal"), ("socket_mode: 9999", "octal"), ("socket_mode: 0666\n  nonsense: 1", "socket_mode: with 0666 every user")):
         settings.write_text(settings.read_text().replace("socket_mode: 0600", wrong))
         refused = hunter("run", "--config", settings)
         assert refused.code == 2 and told in refused.err, refused.err

@@ -179,6 +179,30 @@ static void test_file(void **state)
 	arena_free(arena);
 }
 
+static void test_readable_hashes(void **state)
+{
+	char path[] = "/tmp/web.XXXXXX";
+	struct arena *arena = arena_new();
+	int fd = mkstemp(path);
+
+	(void)state;
+	dprintf(fd, "roles: {}\nbasic_auth_users: {ann: \"%s\"}\n", SECRET);
+	for (int open = 0; open < 2; open++) {
+		struct problems problems = {.arena = arena};
+
+		fchmod(fd, open ? 0644 : 0640);
+		web_config_free(web_config_read(path, &problems));
+		assert_int_equal(problems.errors, 0);
+		assert_int_equal(problems.count, 1 + open); /* the cost is low */
+		if (open)
+			assert_non_null(strstr(problems.items[1].text,
+				":2:20: warning: basic_auth_users: every user of this machine"));
+	}
+	close(fd);
+	unlink(path);
+	arena_free(arena);
+}
+
 static void test_refused_files(void **state)
 {
 	static const struct {
@@ -608,10 +632,12 @@ static void test_changed_files(void **state)
 		is_refused(world, ask_from(world, "192.0.2.11", NULL), 401);
 	}
 	unlink(world->path);
+	assert_non_null(strstr(access_reload(world->access), "No such file"));
+	assert_non_null(access_reload(world->access)); /* unchanged, and not read again */
 	clock_now += 1000;
 	is_granted(world, ask_from(world, "192.0.2.9", ANN_OTHER), "ann", ROLE_VIEWER);
 	write_file(world, "web.yaml", USERS);
-	access_reload(world->access); /* at once */
+	assert_null(access_reload(world->access)); /* at once */
 	is_granted(world, ask_from(world, "192.0.2.9", ANN_SECRET), "ann", ROLE_ADMIN);
 	is_refused(world, ask_from(world, "192.0.2.9", "Bearer another-token-of-some-length"), 401);
 }
@@ -624,7 +650,7 @@ static void test_changed_meanwhile(void **state)
 
 	assert_int_equal(access_sign_in(sign_in), ACCESS_PENDING);
 	write_file(world, "web.yaml", "basic_auth_users: {ann: \"" OTHER "\"}\n");
-	access_reload(world->access);
+	assert_null(access_reload(world->access));
 	engine_run(world->engine);
 	assert_int_equal(world->decided, 1);
 	assert_int_equal(world->outcome, ACCESS_REFUSED);
@@ -664,6 +690,7 @@ int main(void)
 		cmocka_unit_test(test_authorization),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_readable_hashes),
 		cmocka_unit_test(test_refused_files),
 		WITH(test_credentials),
 		WITH(test_proxies),

@@ -83,12 +83,13 @@ static void expect_runs(struct fixture *f, int more)
 		fail_msg("%g runs, not %g", runs_of(f), f->runs);
 }
 
-static void adopt(void *context)
+static const char *adopt(void *context)
 {
 	struct fixture *f = context;
 
 	scheduler_adopt(f->parts->scheduler);
 	file_trigger_follow(f->files);
+	return NULL;
 }
 
 static int setup(void **state)

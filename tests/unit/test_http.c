@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -62,6 +63,8 @@ static void say(void *context, struct http_request *request)
 	(void)context;
 	buf_printf(&answer.body, "%s a=%s b=%s\n", request->posted ? "posted" : "read",
 		http_parameter(request, "a"), http_parameter(request, "b"));
+	if (http_id(request) != 0)
+		buf_printf(&answer.body, "id=%" PRId64 "\n", http_id(request));
 	http_answer(request, &answer);
 }
 
@@ -111,6 +114,10 @@ static const char *const test_names[] = {"a", "b", NULL};
 static const struct route test_routes[] = {
 	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
 	{"/post", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
+	{"/two", HTTP_READ, true, 0, NULL, say, false, ROLE_VIEWER},
+	{"/two", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
+	{"/of/*/say", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
+	{"/of/*", HTTP_READ, true, 0, test_names, say, false, ROLE_VIEWER},
 	{"/keep", HTTP_READ, true, 60000, test_names, keep, false, ROLE_VIEWER},
 	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true, ROLE_VIEWER},
 	{"/impatient", HTTP_READ, true, 20, test_names, keep, false, ROLE_VIEWER},
@@ -947,6 +954,48 @@ static void test_addresses(void **state)
 	}
 }
 
+static void get_ids(struct world *world)
+{
+	static const struct {
+		const char *request, *told;
+	} cases[] = {
+		{"POST /of/812/say?a=1", "posted a=1 b=(null)\nid=812\n"},
+		{"GET /of/1", "id=1\n"},
+		{"GET /of/999999999999999999", "id=999999999999999999\n"},
+		{"GET /of/0", " 404 "},
+		{"GET /of/9999999999999999999", " 404 "},
+		{"GET /of/", " 404 "},
+		{"GET /of/x", " 404 "},
+		{"GET /of/-1", " 404 "},
+		{"GET /of/1/", " 404 "},
+		{"POST /of/1/say/", " 404 "},
+		{"POST /of/1/2/say", " 404 "},
+		{"GET /of/1/say", "Allow: POST\r\n"},
+		{"POST /of/1", "Allow: GET, HEAD\r\n"},
+		{"GET /two", "read a=(null)"},
+		{"POST /two?b=2", "posted a=(null) b=2\n"},
+		{"GET /two?b=2", " 400 "},
+		{"DELETE /two", "Allow: GET, HEAD, POST\r\n"},
+	};
+	char request[200];
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(request, sizeof request,
+			"%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			cases[i].request);
+		ask(world, request);
+		if (!strstr(world->answer, cases[i].told))
+			fail_msg("%s: no \"%s\" in:\n%s", cases[i].request, cases[i].told,
+				world->answer);
+	}
+}
+
+/* An id in the path, and routes that share a path. */
+static void test_ids(void **state)
+{
+	run(*state, get_ids);
+}
+
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -955,6 +1004,7 @@ int main(void)
 		WORLD_TEST(test_metrics),
 		WORLD_TEST(test_health),
 		WORLD_TEST(test_other_requests),
+		WORLD_TEST(test_ids),
 		WORLD_TEST(test_parameters),
 		WORLD_TEST(test_methods),
 		WORLD_TEST(test_bodies_are_bounded),

@@ -15,6 +15,7 @@
 struct fixture {
 	struct parts *parts;
 	struct reloader *reloader;
+	const char *refused; /* by the web configuration, or NULL */
 	int adopted, begun, ended, told, expected;
 	struct reload_report last; /* without its lists */
 	char problem[512], problems[512], kept[512];
@@ -41,12 +42,13 @@ static void stop(void *engine)
 	engine_stop(engine);
 }
 
-static void adopt(void *context)
+static const char *adopt(void *context)
 {
 	struct fixture *f = context;
 
 	scheduler_adopt(f->parts->scheduler);
 	f->adopted++;
+	return f->refused;
 }
 
 static void begun(void *context)
@@ -251,6 +253,22 @@ static void test_a_warning(void **state)
 	assert_non_null(strstr(f->problems, "nonsense"));
 }
 
+/* The configuration is in use, the file of agent.web_config is not. */
+static void test_a_broken_web_configuration(void **state)
+{
+	struct fixture *f = *state;
+
+	f->refused = "web.yaml:1:1: expected a map";
+	reload(f, AGENT TESTS);
+	assert_true(f->last.loaded);
+	assert_string_equal(f->problem, "agent.web_config: web.yaml:1:1: expected a map");
+	assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 0);
+	f->refused = NULL;
+	reload(f, AGENT TESTS);
+	assert_string_equal(f->problem, "");
+	assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 1);
+}
+
 /* Who asks while it is being read waits for the next reading, which all of them share. */
 static void test_two_at_once(void **state)
 {
@@ -338,6 +356,7 @@ int main(void)
 		TEST(test_kept),
 		TEST(test_what_cannot_change),
 		TEST(test_a_warning),
+		TEST(test_a_broken_web_configuration),
 		TEST(test_two_at_once),
 		TEST(test_held),
 		TEST(test_stopping),
