@@ -10,7 +10,7 @@
 struct common {
 	const char *type;
 	int64_t interval;
-	struct strings notify;
+	struct strings notify, mute;
 };
 
 const struct field group_fields[] = {
@@ -19,6 +19,8 @@ const struct field group_fields[] = {
 		"how often its series are clustered; by default agent.interval"),
 	OPTION_LIST(
 		struct common, notify, "receivers to notify; by default all that are configured"),
+	OPTION_LIST(struct common, mute,
+		"mute times in which nothing about the group and its tests is announced"),
 	{0},
 };
 
@@ -62,6 +64,7 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 	*settings = (struct cluster_settings){.options = options,
 		.interval = loader->source->interval ? loader->source->interval : common.interval,
 		.notify = notify_read(loader, map, subject, &common.notify),
+		.mute = mutes_read(loader, map, subject, &common.mute),
 		.fingerprint = HASH_START};
 	fingerprint_fields(loader, &settings->fingerprint, group_fields, &common);
 	fingerprint_list(loader, &settings->fingerprint, &settings->notify);

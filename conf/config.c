@@ -2,8 +2,8 @@
  * Loads the configuration: files to trees, trees to sections, sections to settings, servers,
  * receivers, templates, tests and groups.
  *
- * The files of a folder are merged by section. `tests`, `templates`, `test_groups` and `sources`
- * are maps to which each file may add; any other section may be in one file only.
+ * The files of a folder are merged by section. `tests`, `templates`, `test_groups`, `sources` and
+ * `mute_times` are maps to which each file may add; any other section may be in one file only.
  */
 #include "conf/config.h"
 
@@ -70,6 +70,8 @@ const struct field agent_fields[] = {
 		"label or attribute that names where a series was measured: runner, host"),
 	OPTION_DURATION(struct agent_settings, max_age, "14d", 0, (double)INT64_MAX,
 		"an older change, first seen now, is recorded but not announced"),
+	OPTION_DURATION(struct agent_settings, max_silence, "30d", 60000, (double)INT64_MAX,
+		"how long a silence may last at most"),
 	OPTION_DURATION(struct agent_settings, grace, "10s", 0, 3600000,
 		"how long the agent waits at shutdown for a message being sent"),
 	OPTION_INT(struct agent_settings, jobs, "0", 0, 1024,
@@ -81,7 +83,8 @@ const struct field agent_fields[] = {
 	{0},
 };
 
-static const char *const merged_sections[] = {"tests", "templates", "test_groups", "sources"};
+static const char *const merged_sections[] = {
+	"tests", "templates", "test_groups", "sources", "mute_times"};
 enum { MERGED = sizeof merged_sections / sizeof *merged_sections };
 
 /* A map that is built from the entries of several files; each name may occur once. */
@@ -413,12 +416,15 @@ static void read_all(struct loader *loader)
 	services_sources(loader, merged_map(&sections, "sources"));
 	services_finish(loader);
 	templates_read(loader, merged_map(&sections, "templates"));
+	mute_times_read(loader, merged_map(&sections, "mute_times"));
 	tests_read(loader, merged_map(&sections, "tests"));
 	controls_read(loader);
 	renames_read(loader);
 	groups_read(loader, merged_map(&sections, "test_groups"));
-	if (loader->source->cautious && loader->problems->errors == 0)
+	if (loader->source->cautious && loader->problems->errors == 0) {
 		services_caution(loader);
+		mute_times_check(loader);
+	}
 	if (loader->source->cautious && loader->config->agent.web_config)
 		web_config_free(
 			web_config_read(loader->config->agent.web_config, loader->problems));
@@ -436,6 +442,7 @@ struct config *config_load(
 		.servers = {.arena = config->arena},
 		.receivers = {.arena = config->arena},
 		.templates = {.arena = config->arena},
+		.mute_times = {.arena = config->arena},
 		.told = {.arena = config->arena},
 		.unexpanded = {.arena = config->arena}};
 	tests->arena = config->arena;

@@ -70,6 +70,13 @@ struct receiver {
 	uint64_t fingerprint; /* of everything but the heartbeat; see struct test */
 };
 
+/* Times that recur and in which nothing is announced; see mute.h. */
+struct mute_time;
+struct mutes {
+	const struct mute_time *const *items;
+	size_t count;
+};
+
 struct test {
 	const char *name;
 	const char *file; /* that defines it */
@@ -85,6 +92,7 @@ struct test {
 	struct strings
 		notify; /* receivers, at least one; by default those of all sections, else stdout */
 	struct strings tags, annotate;
+	struct mutes mute;        /* its own, and those of its groups */
 	int64_t evaluation_delay; /* ms: younger points are left to later runs */
 	/*
 	 * ms without a new point until that is reported; WHEN_NEVER; 0: by the rhythm of the data
@@ -112,6 +120,7 @@ struct cluster_settings {
 	const void *options; /* of schema->cluster */
 	int64_t interval;    /* ms */
 	struct strings notify;
+	struct mutes mute;
 	uint64_t fingerprint; /* of the group and its tests; see struct test */
 };
 
@@ -144,6 +153,7 @@ struct agent_settings {
 	bool announce_withdrawn;
 	int64_t evaluation_delay, stale_after; /* defaults for tests */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
+	int64_t max_silence;                   /* ms; WHEN_NEVER */
 	int64_t grace;                         /* ms */
 	int64_t jobs;                          /* worker threads; 0: one for each usable CPU */
 	int64_t read_timeout;                  /* ms */
@@ -157,6 +167,9 @@ extern const struct field receiver_fields[]; /* fields of every receiver's secti
 
 /* Keys of a test, of a metric and of a group of type cluster, besides those of the plugin. */
 extern const struct field test_fields[], metric_fields[], group_fields[];
+
+/* Keys of an interval of a mute time, besides `times`, and of an entry of that. */
+extern const struct field mute_fields[], mute_clock_fields[];
 
 struct config {
 	struct arena *arena;
@@ -228,6 +241,9 @@ struct strings config_topics(const struct config *config, struct arena *arena);
 /* The receivers and the interval of a topic; NULL and 0 if it is not configured. */
 const struct strings *config_notify(const struct config *config, const char *topic);
 int64_t config_interval(const struct config *config, const char *topic);
+
+/* The mute times of a topic; NULL if it is not configured. */
+const struct mutes *config_mutes(const struct config *config, const char *topic);
 
 /* The tests that the names (of tests, groups, or shell patterns) select, each once and in the order
  * given; all tests if there are no names. */

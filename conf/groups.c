@@ -1,6 +1,7 @@
 /*
  * Groups of tests. Unlike Hunter's, a group may contain groups; each test is in a group once, at
- * its first place. A group that is a map is a cluster (cluster.c).
+ * its first place. A group that is a map has its tests under `tests`; with a `type` it is a cluster
+ * (cluster.c).
  */
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct group_state {
 	const char *name;
 	const struct yaml_node *node;     /* list of its tests */
 	struct cluster_settings *cluster; /* or NULL */
+	struct mutes mute;
 	const struct test **tests;
 	size_t count;
 	struct dict members;
@@ -104,6 +106,37 @@ static void resolve(struct groups *groups, struct group_state *group, int depth)
 	group->done = true;
 }
 
+struct plain_options {
+	struct strings mute;
+};
+
+static const struct field plain_fields[] = {
+	OPTION_LIST(struct plain_options, mute,
+		"mute times in which nothing about its tests is announced"),
+	{0},
+};
+
+static const char *const plain_keys[] = {"tests", NULL};
+
+/* A list of tests with settings; without a type. */
+static void read_plain(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, struct group_state *group)
+{
+	struct plain_options options = {0};
+	struct reading reading = {.subject = *subject,
+		.tables = {{plain_fields, &options}},
+		.other_keys = plain_keys};
+	struct unset unset = options_read(loader, map, map, &reading);
+
+	if (unset.variable)
+		loader_report(
+			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
+	group->mute = mutes_read(loader, map, subject, &options.mute);
+	group->node = yaml_get(map, "tests");
+	if (group->node->kind != YAML_LIST && !yaml_is_null(group->node))
+		loader_report(loader, false, group->node, subject, "expected a list of tests");
+}
+
 static void read_group(struct groups *groups, const struct yaml_entry *entry)
 {
 	struct loader *loader = groups->loader;
@@ -116,6 +149,9 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	if (entry->value->kind == YAML_MAP && yaml_get(entry->value, "type")) {
 		loader_check_name(loader, entry->key, &subject, group->name);
 		group->cluster = cluster_read(loader, entry->value, &subject, &group->node);
+		group->mute = group->cluster->mute;
+	} else if (yaml_get(entry->value, "tests")) {
+		read_plain(loader, entry->value, &subject, group);
 	} else if (entry->value->kind != YAML_LIST && !yaml_is_null(entry->value))
 		loader_report(loader, false, entry->value, &subject, "expected a list of tests");
 	group->done = !group->node || group->node->kind != YAML_LIST;
@@ -149,6 +185,16 @@ static void add_members(struct group_state *group)
 			sizeof group->tests[i]->fingerprint);
 }
 
+/* The tests lie in an array of the loader. */
+static void mute_members(struct loader *loader, const struct group_state *group)
+{
+	for (size_t i = 0; group->mute.count > 0 && i < group->count; i++) {
+		struct test *test = (struct test *)(uintptr_t)group->tests[i];
+
+		test->mute = mutes_add(loader, &test->mute, &group->mute, group->node);
+	}
+}
+
 void groups_read(struct loader *loader, const struct yaml_node *map)
 {
 	if (!map)
@@ -168,6 +214,7 @@ void groups_read(struct loader *loader, const struct yaml_node *map)
 	for (size_t i = 0; i < map->count; i++) {
 		if (groups.items[i].cluster)
 			add_members(&groups.items[i]);
+		mute_members(loader, &groups.items[i]);
 		out[i] = (struct group){groups.items[i].name, groups.items[i].tests,
 			groups.items[i].count, groups.items[i].cluster};
 		*dict_place(names, out[i].name) = &out[i];

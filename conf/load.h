@@ -44,6 +44,9 @@ struct loader {
 	struct dict templates; /* -> struct template, in template_list */
 	struct template *template_list;
 	size_t template_count;
+	struct dict mute_times; /* -> struct mute_time, in mute_list */
+	struct mute_time *mute_list;
+	size_t mute_count;
 	struct dict *tests; /* -> struct test */
 	struct noted_control *first_control, **last_control;
 	struct noted_rename *first_rename, **last_rename;
@@ -246,6 +249,18 @@ void groups_read(struct loader *loader, const struct yaml_node *map);
 /* The receivers in `notify` of `map`, by default all receivers. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct strings *given);
+
+/*
+ * mute_times.c: reads the section; the mute times in `mute` of `map`, whose names are `given`;
+ * those of a test with those of a group of it. When all have been read, mute_times_check warns of
+ * what is not used.
+ */
+void mute_times_read(struct loader *loader, const struct yaml_node *map);
+struct mutes mutes_read(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct strings *given);
+struct mutes mutes_add(struct loader *loader, const struct mutes *mutes, const struct mutes *more,
+	const struct yaml_node *where);
+void mute_times_check(struct loader *loader);
 
 /* Reads a group that is a map: its settings, and the list of its tests or NULL after a report. */
 struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,

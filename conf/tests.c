@@ -14,7 +14,7 @@ struct test_options {
 	const char *source, *was;
 	int64_t interval, evaluation_delay, stale_after, max_series, window;
 	bool watch, allow_empty, vanished;
-	struct strings notify, tags, annotate;
+	struct strings notify, mute, tags, annotate;
 	struct url_templates links;
 	const char *environment;
 	const char *run_attribute, *hash_attribute;
@@ -43,6 +43,8 @@ const struct field test_fields[] = {
 		"default the longest range of the query, or the step"),
 	OPTION_LIST(struct test_options, notify,
 		"receivers to notify; by default all that are configured"),
+	OPTION_LIST(struct test_options, mute,
+		"mute times, of `mute_times`, in which nothing about it is announced"),
 	OPTION_LIST(
 		struct test_options, tags, "tags of its Graphite events and Grafana annotations"),
 	OPTION_LIST(struct test_options, annotate, "more tags of its Grafana annotations"),
@@ -307,6 +309,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	note_unset(loader, &subject, &unset, test);
 	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
 	test->notify = notify_read(loader, map, &subject, &common.notify);
+	test->mute = mutes_read(loader, map, &subject, &common.mute);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
 	fingerprint_test(loader, test);

@@ -202,6 +202,11 @@ static void put_agent(void)
 	put_fields(agent_fields, put_key);
 }
 
+static void put_mute(void)
+{
+	put_fields(mute_fields, put_key);
+}
+
 static void put_cluster(void)
 {
 	put_fields(shape_fields, put_key);
@@ -348,6 +353,7 @@ static const struct {
 	{"@common", put_common},
 	{"@agent", put_agent},
 	{"@cluster", put_cluster},
+	{"@mute", put_mute},
 	{"@endpoint", put_endpoint},
 	{"@sources", put_sources},
 	{"@servers", put_servers},

@@ -14,6 +14,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
+#include "conf/mute.h"
 #include "tests/unit/close.h"
 #include "tests/unit/conf_schema.h"
 
@@ -97,6 +98,12 @@ static void print_metric(struct buf *out, const struct test *test, const struct 
 	buf_char(out, '\n');
 }
 
+static void print_mutes(struct buf *out, const struct mutes *mutes)
+{
+	for (size_t i = 0; i < mutes->count; i++)
+		buf_printf(out, "%s%s", i ? "," : " mute=", mute_name(mutes->items[i]));
+}
+
 static void print_test(struct buf *out, const struct test *test)
 {
 	char interval[WHEN_TEXT], delay[WHEN_TEXT];
@@ -116,6 +123,7 @@ static void print_test(struct buf *out, const struct test *test)
 	if (test->stale_after > 0)
 		buf_printf(out, " stale_after=%s", when_format_duration(test->stale_after, delay));
 	print_strings(out, " notify=", &test->notify);
+	print_mutes(out, &test->mute);
 	print_strings(out, " tags=", &test->tags);
 	print_strings(out, " annotate=", &test->annotate);
 	if (test->links.commit_url)
@@ -143,6 +151,7 @@ static void print_cluster(struct buf *out, const struct cluster_settings *cluste
 {
 	buf_printf(out, " cluster interval=%lld", (long long)cluster->interval);
 	print_strings(out, " notify=", &cluster->notify);
+	print_mutes(out, &cluster->mute);
 	print_options(out, cluster_test_fields, cluster->options, sizeof(struct cluster_test));
 }
 

@@ -84,6 +84,8 @@ static void put_configuration(void)
 	put_fields("key of a metric", NULL, metric_fields, false);
 	put_fields("key of a cluster group", NULL, group_fields, false);
 	put_fields("key of a cluster group", NULL, shape_fields, false);
+	put_fields("key of a mute time", NULL, mute_fields, false);
+	put_fields("key of a time of a mute time", NULL, mute_clock_fields, false);
 	put_fields("key of a server or receiver with an address", NULL, endpoint_fields, false);
 	put_fields("key of every receiver", NULL, receiver_fields, false);
 	put_fields("key of detection", NULL, confirm_fields, false);
