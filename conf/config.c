@@ -324,11 +324,13 @@ static bool one_slip(const char *a, const char *b)
 	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
 }
 
-static const char *const settings_sections[] = {"agent", "detection"};
+static const char *const settings_sections[] = {
+	"agent", "detection", "known_changes", "known_changes_files"};
+enum { SETTINGS = sizeof settings_sections / sizeof *settings_sections };
 
 /* Names of sections. Those that Hunter has are its own, the others are ours. */
 struct section_names {
-	const char *items[2 * PLUGIN_NAMES + MERGED + 2 + COMPAT_SECTIONS];
+	const char *items[2 * PLUGIN_NAMES + MERGED + SETTINGS + COMPAT_SECTIONS];
 	size_t count;
 	bool near; /* the word is a near miss of one of ours */
 };
@@ -345,7 +347,7 @@ static struct section_names section_names(const struct schema *schema, const cha
 	const char *plugins[PLUGIN_NAMES];
 	for (size_t i = 0; i < MERGED; i++)
 		add_section(&names, word, merged_sections[i]);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < SETTINGS; i++)
 		add_section(&names, word, settings_sections[i]);
 	size_t count = plugin_names(schema->sources, true, plugins);
 	for (size_t i = 0; i < count; i++)
@@ -383,6 +385,10 @@ static void read_sections(struct loader *loader, const struct sections *sections
 		else if (strcmp(section->key->text, "detection") == 0)
 			loader->config->detection = detection_read(
 				loader, section->value, &file, &loader->config->detection, &unset);
+		else if (strcmp(section->key->text, "known_changes") == 0)
+			known_changes_read(loader, section->value);
+		else if (strcmp(section->key->text, "known_changes_files") == 0)
+			known_changes_read_files(loader, section->value);
 		else if (!services_section(loader, section))
 			report_section(loader, section->key);
 	}
@@ -411,6 +417,8 @@ static void read_all(struct loader *loader)
 		sections.merged[i].names.arena = loader->arena;
 	read_files(&sections, loader->config->path);
 	read_sections(loader, &sections);
+	for (size_t i = 0; i < loader->source->known_changes.count; i++)
+		known_changes_read_file(loader, loader->source->known_changes.items[i]);
 	uint64_t settings = HASH_START;
 	fingerprint_fields(loader, &settings, agent_fields, &loader->config->agent);
 	services_sources(loader, merged_map(&sections, "sources"));

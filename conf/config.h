@@ -125,6 +125,8 @@ struct cluster_settings {
 };
 
 /* The former name of a test or metric. */
+struct known_change;
+
 struct rename {
 	const char *test, *metric; /* metric: NULL for a test */
 	const char *was;
@@ -182,6 +184,8 @@ struct config {
 	size_t rename_count;
 	const struct group *groups;
 	size_t group_count;
+	const struct known_change *known_changes; /* see known_changes.h */
+	size_t known_change_count;
 	const struct server *servers;
 	size_t server_count;
 	const struct receiver *receivers; /* those of sections, and stdout */
@@ -214,6 +218,8 @@ struct config_source {
 	bool stdout_only;
 	bool cautious;    /* also reports what works but is careless: caution.c */
 	int64_t interval; /* ms */
+	struct strings
+		known_changes; /* files of known changes, beside those of the configuration */
 };
 
 /*

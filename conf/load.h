@@ -33,6 +33,7 @@ struct declared_section {
 
 struct noted_control;
 struct noted_rename;
+struct known_change;
 
 struct loader {
 	struct arena *arena; /* of the configuration */
@@ -53,8 +54,9 @@ struct loader {
 	struct strings all_receivers; /* default of a test's `notify` */
 	struct dict told;             /* problems reported so far: many tests can share a value */
 	struct dict unexpanded;       /* variables whose `$X` has been reported as not expanded */
-	const struct yaml_node *csv;  /* Otava's csv options for all tests */
-	size_t spent;                 /* of LOADER_BUDGET */
+	struct known_change *known_changes; /* config->known_changes, while it grows */
+	const struct yaml_node *csv;        /* Otava's csv options for all tests */
+	size_t spent;                       /* of LOADER_BUDGET */
 	bool exhausted; /* the budget is spent: further problems would be consequences and are not
 			   reported */
 	size_t suggestions; /* made so far among many names */
@@ -124,6 +126,9 @@ void loader_set_variables(struct loader *loader, const struct field *fields, voi
 
 /* The path with a leading `~/` replaced by $HOME. */
 const char *loader_path(struct loader *loader, const char *text, const char **missing);
+
+/* A relative path, from the folder of the configuration file in which the value stands. */
+const char *loader_beside(struct loader *loader, const struct yaml_node *value, const char *text);
 
 /* How the keys of a map are read. */
 struct option_table {
@@ -202,6 +207,12 @@ void controls_read(struct loader *loader);
 void rename_note(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *was);
 void renames_read(struct loader *loader);
+
+/* known_changes.c: the entries of a list; those of the files that patterns name; those of a file.
+ */
+void known_changes_read(struct loader *loader, const struct yaml_node *list);
+void known_changes_read_files(struct loader *loader, const struct yaml_node *patterns);
+void known_changes_read_file(struct loader *loader, const char *path);
 
 /* combine.c: the detector of this name and the key that selects it. Both forms set the options of
  * that detector; errors of the text form begin with "combine: ". */

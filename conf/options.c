@@ -143,7 +143,7 @@ static bool is_beside(const struct field *field, const char *text)
 	       (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
 }
 
-static const char *beside(struct loader *loader, const struct yaml_node *value, const char *text)
+const char *loader_beside(struct loader *loader, const struct yaml_node *value, const char *text)
 {
 	const char *slash = strrchr(value->file, '/');
 	return slash ? arena_printf(loader->arena, "%.*s/%s", (int)(slash - value->file),
@@ -169,7 +169,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	if (*missing)
 		return;
 	if (is_beside(field, text))
-		text = beside(loader, value, text);
+		text = loader_beside(loader, value, text);
 	if (!*value->text && field->flags & FIELD_REQUIRED) {
 		loader_report(
 			loader, false, value, &reading->subject, "%s: it is empty", field->name);

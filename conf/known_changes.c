@@ -1,0 +1,647 @@
+/*
+ * Reads known changes, and adds entries to a file of them. libyaml's marks tell where an entry
+ * goes, so that all else in the file stays as it is; the result is read again before it is used.
+ */
+#include "conf/known_changes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/number.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+#include "conf/files.h"
+#include "conf/load.h"
+#include "conf/reference.h"
+
+enum { ENTRIES_MOST = 10000, PATTERNS_MOST = 1000, FILE_MOST = 10000000 };
+#define DAY_MS INT64_C(86400000)
+#define LARGEST 1e9 /* percent */
+
+struct options {
+	const char *test, *metric, *commit, *time, *reason, *until;
+	int direction;
+	double at_most;
+};
+
+static const char *const directions[] = {"either", "up", "down", NULL};
+
+const struct field known_change_fields[] = {
+	OPTION_STRING(struct options, test, NULL, "name of the test, or a shell pattern",
+		.flags = FIELD_REQUIRED),
+	OPTION_STRING(struct options, metric, NULL,
+		"name of the metric or series, or a shell pattern; by default any"),
+	OPTION_STRING(struct options, commit, NULL,
+		"commit, or its first digits, that the change can come from; this or time is "
+		"needed"),
+	OPTION_STRING(struct options, time, NULL,
+		"day or time at which the change lies, within 5 points"),
+	OPTION_CHOICE(struct options, direction, "either", directions, "where the value went"),
+	OPTION_DOUBLE(struct options, at_most, "0", 0, LARGEST,
+		"largest size in percent that is accepted; 0: any"),
+	OPTION_STRING(struct options, reason, NULL, "why the change is accepted",
+		.flags = FIELD_REQUIRED),
+	OPTION_STRING(struct options, until, NULL, "from then on the entry does not count"),
+	{0},
+};
+
+/* A date that means the same on any day. */
+static bool read_date(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *key, const char *text, int64_t *out)
+{
+	struct error error;
+	int64_t other;
+
+	if (!when_parse(text, 0, out, &error)) {
+		loader_report(
+			loader, false, yaml_get(map, key), subject, "%s: %s", key, error.text);
+		return false;
+	}
+	if (when_parse(text, 100000 * DAY_MS + 1, &other, &error) && other == *out)
+		return true;
+	loader_report(loader, false, yaml_get(map, key), subject,
+		"%s: \"%.80s\" depends on the day on which it is read; expected a date like "
+		"2026-12-01",
+		key, text);
+	return false;
+}
+
+/* "2026-01-02" is the whole day. */
+static bool is_day(const char *text)
+{
+	return strlen(text) == 10 && strspn(text, "0123456789-") == 10;
+}
+
+static void check_text(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *key, const char *text)
+{
+	if (text && !text[strspn(text, " \t\r\n")])
+		loader_report(loader, false, yaml_get(map, key), subject, "%s: it is empty", key);
+}
+
+static bool read_times(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct options *options,
+	struct known_change *entry)
+{
+	if (options->time) {
+		if (!read_date(loader, map, subject, "time", options->time, &entry->from))
+			return false;
+		entry->to = entry->from + (is_day(options->time) ? DAY_MS - 1 : 0);
+	}
+	return !options->until ||
+	       read_date(loader, map, subject, "until", options->until, &entry->until);
+}
+
+/* Changes of the configuration's hash are shown. */
+static void add_to_hash(struct loader *loader, const struct known_change *entry)
+{
+	uint64_t ignored = HASH_START;
+	const int64_t numbers[] = {entry->from, entry->to, entry->until, entry->direction};
+	struct config *config = loader->config;
+
+	fingerprint_text(loader, &ignored, entry->test);
+	fingerprint_text(loader, &ignored, entry->metric);
+	fingerprint_text(loader, &ignored, entry->commit);
+	fingerprint_text(loader, &ignored, entry->reason);
+	config->hash = hash_add(config->hash, numbers, sizeof numbers);
+	config->hash = hash_add(config->hash, &entry->at_most, sizeof entry->at_most);
+}
+
+static void add_entry(struct loader *loader, const struct known_change *entry)
+{
+	struct config *config = loader->config;
+	struct known_change *entries = arena_grow(
+		loader->arena, loader->known_changes, config->known_change_count, sizeof *entries);
+
+	entries[config->known_change_count++] = *entry;
+	loader->known_changes = entries;
+	config->known_changes = entries;
+	add_to_hash(loader, entry);
+}
+
+static void read_entry(struct loader *loader, const struct yaml_node *map)
+{
+	static const int signs[] = {0, 1, -1};
+	struct options options;
+	struct reading reading = {
+		.subject = {.kind = "known_changes"}, .tables = {{known_change_fields, &options}}};
+	size_t errors = loader->problems->errors;
+	struct unset unset;
+
+	if (map->kind != YAML_MAP) {
+		loader_report(loader, false, map, &reading.subject,
+			"expected a map with test, commit or time, and reason");
+		return;
+	}
+	field_defaults(known_change_fields, &options);
+	unset = options_read(loader, map, map, &reading);
+	if (unset.variable)
+		loader_report(loader, false, unset.where, &reading.subject, "${%s} is not set",
+			unset.variable);
+	check_text(loader, map, &reading.subject, "test", options.test);
+	check_text(loader, map, &reading.subject, "metric", options.metric);
+	check_text(loader, map, &reading.subject, "commit", options.commit);
+	check_text(loader, map, &reading.subject, "reason", options.reason);
+	if (!options.commit && !options.time && loader->problems->errors == errors)
+		loader_report(loader, false, map, &reading.subject,
+			"\"commit\" or \"time\" is missing: without them it would cover every "
+			"later "
+			"change, too");
+	struct known_change entry = {.test = options.test,
+		.metric = options.metric,
+		.commit = options.commit,
+		.from = WHEN_ALWAYS,
+		.to = WHEN_NEVER,
+		.direction = signs[options.direction],
+		.at_most = options.at_most,
+		.reason = options.reason,
+		.until = WHEN_NEVER,
+		.file = map->file,
+		.line = map->line};
+	if (read_times(loader, map, &reading.subject, &options, &entry) &&
+		loader->problems->errors == errors)
+		add_entry(loader, &entry);
+}
+
+void known_changes_read(struct loader *loader, const struct yaml_node *list)
+{
+	struct error_context subject = {.kind = "known_changes"};
+
+	if (yaml_is_null(list))
+		return;
+	if (list->kind != YAML_LIST) {
+		loader_report(loader, false, list, &subject, "expected a list of changes");
+		return;
+	}
+	if (loader->config->known_change_count + list->count > ENTRIES_MOST) {
+		loader_report(loader, false, list, &subject, "more than %d entries", ENTRIES_MOST);
+		return;
+	}
+	for (size_t i = 0; i < list->count; i++)
+		read_entry(loader, list->items[i]);
+}
+
+void known_changes_read_file(struct loader *loader, const char *path)
+{
+	const struct yaml_node *root = NULL;
+	struct buf content = {0};
+
+	if (config_read_file(path, FILE_MOST, &content, loader->problems))
+		root = yaml_parse(loader->arena, arena_strdup(loader->arena, path),
+			content.data ? content.data : "", content.length, loader->problems);
+	buf_free(&content);
+	if (root && root->kind != YAML_MAP) {
+		loader_report(loader, false, root, NULL, "expected known_changes: and a list");
+		return;
+	}
+	for (size_t i = 0; root && i < root->count; i++) {
+		static const char *const keys[] = {"known_changes"};
+		const struct yaml_node *key = root->entries[i].key;
+
+		if (strcmp(key->text, keys[0]) == 0)
+			known_changes_read(loader, root->entries[i].value);
+		else
+			loader_report(loader, false, key, NULL, "unknown key \"%.80s\"%s",
+				key->text, loader_hint(loader, key->text, keys, 1));
+	}
+}
+
+/* Folders that do not exist are like files that do not. */
+static int is_serious(const char *path, int problem)
+{
+	(void)path;
+	return problem != ENOENT && problem != ENOTDIR;
+}
+
+static void read_matches(struct loader *loader, const struct yaml_node *where, const char *pattern)
+{
+	struct error_context subject = {.kind = "known_changes_files"};
+	glob_t found = {0};
+	int result;
+
+	if (!strpbrk(pattern, "*?[")) {
+		if (access(pattern, F_OK) == 0 || is_serious(pattern, errno))
+			known_changes_read_file(loader, pattern);
+		return;
+	}
+	result = glob(pattern, 0, is_serious, &found);
+	if (result != 0 && result != GLOB_NOMATCH)
+		loader_report(loader, false, where, &subject, "\"%.200s\": a folder cannot be read",
+			pattern);
+	else if (result == 0 && found.gl_pathc > PATTERNS_MOST)
+		loader_report(loader, false, where, &subject, "\"%.200s\": more than %d files",
+			pattern, PATTERNS_MOST);
+	else
+		for (size_t i = 0; result == 0 && i < found.gl_pathc; i++)
+			known_changes_read_file(loader, found.gl_pathv[i]);
+	globfree(&found);
+}
+
+void known_changes_read_files(struct loader *loader, const struct yaml_node *patterns)
+{
+	struct error_context subject = {.kind = "known_changes_files"};
+	const struct yaml_node *const *items =
+		patterns->kind == YAML_LIST ? patterns->items : &patterns;
+	size_t count = patterns->kind == YAML_LIST ? patterns->count : 1;
+
+	if (yaml_is_null(patterns))
+		return;
+	if (count > PATTERNS_MOST) {
+		loader_report(
+			loader, false, patterns, &subject, "more than %d patterns", PATTERNS_MOST);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *missing = NULL, *text;
+
+		if (items[i]->kind != YAML_SCALAR || !*items[i]->text) {
+			loader_report(loader, false, items[i], &subject,
+				"expected a list of files or patterns");
+			continue;
+		}
+		text = loader_expand(loader, items[i], false, &missing);
+		text = loader_path(loader, text, &missing);
+		if (missing)
+			loader_report(
+				loader, false, items[i], &subject, "${%s} is not set", missing);
+		else
+			read_matches(loader, items[i],
+				*text == '/' ? text : loader_beside(loader, items[i], text));
+	}
+}
+
+/* A quoted scalar; what would be a reference stays text. */
+static void put_scalar(struct buf *out, const char *text)
+{
+	struct buf plain = {0};
+
+	for (const char *at = text; *at; at++) {
+		if (at[0] == '$' && at[1] == '{')
+			buf_char(&plain, '$');
+		buf_char(&plain, *at);
+	}
+	buf_json_text(out, plain.data ? plain.data : "");
+	buf_free(&plain);
+}
+
+/* Writes the keys of entries: one below the other, or in braces. */
+struct writer {
+	struct buf *out;
+	int indent; /* of the dash; -1: in braces */
+	bool begun;
+};
+
+static void put_key(struct writer *writer, const char *key)
+{
+	if (writer->indent < 0)
+		buf_text(writer->out, writer->begun ? ", " : "{");
+	else
+		buf_printf(writer->out, "%*s%s ", writer->indent, "", writer->begun ? " " : "-");
+	buf_printf(writer->out, "%s: ", key);
+	writer->begun = true;
+}
+
+static void end_value(struct writer *writer)
+{
+	if (writer->indent >= 0)
+		buf_char(writer->out, '\n');
+}
+
+static void put_text(struct writer *writer, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	put_key(writer, key);
+	put_scalar(writer->out, text);
+	end_value(writer);
+}
+
+static void put_time(struct writer *writer, const char *key, int64_t time)
+{
+	char text[WHEN_TEXT];
+
+	if (time == WHEN_ALWAYS || time == WHEN_NEVER)
+		return;
+	put_key(writer, key);
+	buf_printf(writer->out, "\"%s\"", when_format_iso(time, text));
+	end_value(writer);
+}
+
+static void put_entry(struct buf *out, int indent, const struct known_change *entry)
+{
+	struct writer writer = {.out = out, .indent = indent};
+
+	put_text(&writer, "test", entry->test);
+	put_text(&writer, "metric", entry->metric);
+	put_text(&writer, "commit", entry->commit);
+	put_time(&writer, "time", entry->from);
+	if (entry->direction != 0)
+		put_text(&writer, "direction", entry->direction > 0 ? "up" : "down");
+	if (entry->at_most > 0) {
+		put_key(&writer, "at_most");
+		buf_printf(out, "%.6g", entry->at_most < LARGEST ? entry->at_most : LARGEST);
+		end_value(&writer);
+	}
+	put_text(&writer, "reason", entry->reason);
+	put_time(&writer, "until", entry->until);
+	if (indent < 0)
+		buf_char(out, '}');
+}
+
+/* Where entries go. */
+struct insertion {
+	bool there;    /* the document has known_changes */
+	bool flow;     /* ... in brackets, or null, ... */
+	bool empty;    /* ... without an entry yet */
+	int indent;    /* of the dashes */
+	size_t line;   /* block: before this line, from 0; flow: of the bracket */
+	size_t column; /* flow: of the bracket, in characters */
+};
+
+enum { DEEPEST = 128 };
+
+/* A walk through the events of a document. */
+struct walk {
+	struct insertion found;
+	bool in_braces[DEEPEST]; /* by depth: flow style */
+	size_t depth, nodes;     /* nodes: of the root map, so far; keys are the even ones */
+	bool next, inside;       /* the next node is the list; we are in it */
+};
+
+/* The line after a node that ends there. */
+static void end_after(struct walk *walk, const yaml_event_t *event)
+{
+	size_t line = event->end_mark.line;
+
+	if (event->end_mark.column > 0 || line == event->start_mark.line)
+		line++;
+	if (walk->found.line < line)
+		walk->found.line = line;
+	walk->found.empty = false;
+}
+
+static void begin_list(struct walk *walk, const yaml_event_t *event)
+{
+	walk->found.there = true;
+	walk->found.empty = true;
+	walk->found.line = event->end_mark.line + 1;
+	walk->found.indent = 2;
+	if (event->type == YAML_SEQUENCE_START_EVENT) {
+		walk->inside = true;
+		walk->found.indent = (int)event->start_mark.column;
+		walk->found.flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+	} else if (event->type != YAML_SCALAR_EVENT || event->data.scalar.length > 0) {
+		walk->found.flow = true; /* an alias, or a written null: not to be added to */
+		walk->found.line = SIZE_MAX;
+	}
+}
+
+/* False if it is nested too deeply. */
+static bool open_node(struct walk *walk, const yaml_event_t *event)
+{
+	bool sequence = event->type == YAML_SEQUENCE_START_EVENT;
+
+	if (walk->depth + 1 >= DEEPEST)
+		return false;
+	walk->in_braces[++walk->depth] =
+		sequence ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
+			 : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+	return true;
+}
+
+static void close_node(struct walk *walk, const yaml_event_t *event)
+{
+	bool in_braces = walk->in_braces[walk->depth--];
+
+	if (!walk->inside)
+		return;
+	if (walk->depth > 1) {
+		if (in_braces)
+			end_after(walk, event);
+		return;
+	}
+	walk->inside = false;
+	if (!walk->found.flow)
+		return;
+	walk->found.line = event->start_mark.line;
+	walk->found.column = event->start_mark.column;
+}
+
+/* A node of the root map: a key, or a value. */
+static void root_node(struct walk *walk, const yaml_event_t *event)
+{
+	bool key = walk->nodes++ % 2 == 0;
+
+	if (walk->next)
+		begin_list(walk, event);
+	walk->next = key && event->type == YAML_SCALAR_EVENT &&
+		     strcmp((const char *)event->data.scalar.value, "known_changes") == 0;
+}
+
+static bool take_event(struct walk *walk, const yaml_event_t *event)
+{
+	bool opens =
+		event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
+	bool plain = event->type == YAML_SCALAR_EVENT || event->type == YAML_ALIAS_EVENT;
+
+	if ((opens || plain) && walk->depth == 1)
+		root_node(walk, event);
+	else if (plain && walk->inside)
+		end_after(walk, event);
+	if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
+		close_node(walk, event);
+	return !opens || open_node(walk, event);
+}
+
+static bool find_place(const char *text, size_t length, struct insertion *out)
+{
+	struct buf guarded = {0};
+	bool replaced = references_guard(text, length, &guarded);
+	struct walk walk = {0};
+	bool good = true, over = false;
+	yaml_parser_t parser;
+
+	if (!yaml_parser_initialize(&parser))
+		abort(); /* out of memory */
+	yaml_parser_set_input_string(&parser,
+		(const unsigned char *)(replaced ? guarded.data : text),
+		replaced ? guarded.length : length);
+	while (good && !over) {
+		yaml_event_t event;
+
+		good = yaml_parser_parse(&parser, &event) != 0;
+		if (!good)
+			break;
+		good = take_event(&walk, &event);
+		over = event.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	buf_free(&guarded);
+	*out = walk.found;
+	return good && (walk.found.line != SIZE_MAX || !walk.found.there);
+}
+
+/* The start of a line, from 0; the end of the text if it has fewer. */
+static size_t line_start(const char *text, size_t length, size_t line)
+{
+	size_t at = 0;
+
+	for (; line > 0 && at < length; line--) {
+		const char *end = memchr(text + at, '\n', length - at);
+
+		at = end ? (size_t)(end - text) + 1 : length;
+	}
+	return at;
+}
+
+static void put_block(struct buf *out, int indent, const struct known_change *entries, size_t count)
+{
+	if (out->length > 0 && out->data[out->length - 1] != '\n')
+		buf_char(out, '\n');
+	for (size_t i = 0; i < count; i++)
+		put_entry(out, indent, &entries[i]);
+}
+
+static void put_flow(struct buf *out, bool empty, const struct known_change *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		buf_text(out, empty && i == 0 ? "" : ", ");
+		put_entry(out, -1, &entries[i]);
+	}
+}
+
+/* The number of entries of a document; false if it is none, with the first problem. */
+static bool count_entries(const char *file, const char *text, size_t length, bool *there,
+	size_t *count, struct error *error)
+{
+	struct problems problems = {.arena = arena_new()};
+	const struct yaml_node *root = yaml_parse(problems.arena, file, text, length, &problems);
+	const struct yaml_node *list = yaml_get(root, "known_changes");
+	bool good = problems.errors == 0 && (!root || root->kind == YAML_MAP) &&
+		    (!list || list->kind == YAML_LIST || yaml_is_null(list));
+
+	*there = list != NULL;
+	*count = list && list->kind == YAML_LIST ? list->count : 0;
+	if (problems.errors > 0)
+		error_set(error, ERROR_USAGE, "%s", problems.items[0].text);
+	else if (!good)
+		error_set(error, ERROR_USAGE, "%s: expected known_changes: and a list", file);
+	arena_free(problems.arena);
+	return good;
+}
+
+bool known_changes_insert(const char *file, const char *text, size_t length,
+	const struct known_change *entries, size_t count, struct buf *out, struct error *error)
+{
+	struct insertion place;
+	struct error ignored;
+	size_t before, after, at = length;
+	bool there;
+
+	if (!count_entries(file, text, length, &there, &before, error))
+		return false;
+	if (!find_place(text, length, &place) || place.there != there)
+		return error_set(error, ERROR_USAGE,
+			"%s: its known_changes cannot be added to by a program: expected a list of "
+			"lines that begin with a dash",
+			file);
+	if (place.there)
+		at = line_start(text, length, place.line);
+	if (place.there && place.flow)
+		for (size_t i = 0; i < place.column && at < length; i++)
+			for (at++; at < length && ((unsigned char)text[at] & 0xC0) == 0x80;)
+				at++;
+	buf_append(out, text, at);
+	if (!place.there) {
+		if (out->length > 0)
+			buf_text(out, out->data[out->length - 1] == '\n' ? "\n" : "\n\n");
+		buf_text(out, "known_changes:\n");
+	}
+	if (place.there && place.flow)
+		put_flow(out, place.empty, entries, count);
+	else
+		put_block(out, place.there ? place.indent : 2, entries, count);
+	buf_append(out, text + at, length - at);
+	if (count_entries(file, out->data, out->length, &there, &after, &ignored) &&
+		after == before + count)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"%s: its known_changes cannot be added to by a program: expected a list of lines "
+		"that begin with a dash",
+		file);
+}
+
+static bool failed(const char *path, struct error *error)
+{
+	return error_set(
+		error, ERROR_USAGE, "%s: cannot write the file: %s", path, strerror(errno));
+}
+
+static bool write_all(int fd, const char *data, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(fd, data, length);
+
+		if (written < 0 && errno != EINTR)
+			return false;
+		data += written > 0 ? written : 0;
+		length -= written > 0 ? (size_t)written : 0;
+	}
+	return true;
+}
+
+/* An existing file keeps its permissions, and a link stays one. */
+static bool replace(const char *path, const struct buf *content, struct error *error)
+{
+	char *real = realpath(path, NULL);
+	const char *target = real ? real : path;
+	struct buf beside = {0};
+	struct stat info;
+	int fd;
+	bool good;
+
+	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
+	fd = open(beside.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	good = fd >= 0 && (stat(target, &info) != 0 || fchmod(fd, info.st_mode & 07777) == 0) &&
+	       write_all(fd, content->data, content->length) && fsync(fd) == 0;
+	if (fd >= 0)
+		good = close(fd) == 0 && good;
+	good = good && rename(beside.data, target) == 0;
+	if (!good) {
+		(void)failed(path, error);
+		if (fd >= 0)
+			unlink(beside.data);
+	}
+	buf_free(&beside);
+	free(real);
+	return good;
+}
+
+bool known_changes_write(
+	const char *path, const struct known_change *entries, size_t count, struct error *error)
+{
+	struct problems problems = {.arena = arena_new()};
+	struct buf content = {0}, changed = {0};
+	bool good = true;
+
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		good = config_read_file(path, FILE_MOST, &content, &problems);
+	if (!good)
+		error_set(error, ERROR_USAGE, "%s", problems.items[0].text);
+	good = good &&
+	       known_changes_insert(path, content.data ? content.data : "", content.length, entries,
+		       count, &changed, error) &&
+	       replace(path, &changed, error);
+	buf_free(&content);
+	buf_free(&changed);
+	arena_free(problems.arena);
+	return good;
+}

@@ -1,0 +1,46 @@
+/*
+ * Known changes: what people have accepted in review, as text in version control. An entry covers
+ * the changes of a test that come from a commit, or that lie at a time. Neither an agent nor a
+ * state file is needed for it.
+ *
+ * Entries stand under `known_changes:` in the configuration, or in files of their own in the same
+ * form, which `known_changes_files:` names.
+ */
+#ifndef CONF_KNOWN_CHANGES_H
+#define CONF_KNOWN_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/field.h"
+
+struct known_change {
+	const char *test, *metric; /* names or shell patterns; metric NULL: any */
+	const char *commit;        /* or the beginning of it; NULL: any */
+	int64_t from, to; /* ms, both included: a moment or a day; WHEN_ALWAYS, WHEN_NEVER: any */
+	int direction;    /* 1 up, -1 down, 0 either */
+	double at_most;   /* percent; 0: of any size */
+	const char *reason;
+	int64_t until;    /* ms: counts before it; WHEN_NEVER */
+	const char *file; /* where it stands */
+	int line;
+};
+
+/* The keys of an entry. */
+extern const struct field known_change_fields[];
+
+/*
+ * Appends to *out the YAML document with the entries added at the end of its `known_changes:`;
+ * comments and layout stay. `file` is its name in errors. Only what known_changes_write_entry
+ * writes of an entry is used.
+ */
+bool known_changes_insert(const char *file, const char *text, size_t length,
+	const struct known_change *entries, size_t count, struct buf *out,
+	struct error *error) MUST_USE;
+
+/* The same with a file, which is created or replaced as a whole. */
+bool known_changes_write(const char *path, const struct known_change *entries, size_t count,
+	struct error *error) MUST_USE;
+
+#endif
