@@ -164,7 +164,8 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 		.reason = options.reason,
 		.until = WHEN_NEVER,
 		.file = map->file,
-		.line = map->line};
+		.line = map->line,
+		.column = map->column};
 	if (read_times(loader, map, &reading.subject, &options, &entry) &&
 		loader->problems->errors == errors)
 		add_entry(loader, &entry);

@@ -24,7 +24,7 @@ struct known_change {
 	const char *reason;
 	int64_t until;    /* ms: counts before it; WHEN_NEVER */
 	const char *file; /* where it stands */
-	int line;
+	int line, column;
 };
 
 /* The keys of an entry. */

@@ -17,6 +17,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "agent/store/store.h"
+#include "conf/known_changes.h"
 #include "detectors/combine.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"
@@ -207,6 +208,11 @@ static void put_mute(void)
 	put_fields(mute_fields, put_key);
 }
 
+static void put_known_changes(void)
+{
+	put_fields(known_change_fields, put_key);
+}
+
 static void put_cluster(void)
 {
 	put_fields(shape_fields, put_key);
@@ -352,6 +358,7 @@ static const struct {
 	{"@commands", put_commands},
 	{"@common", put_common},
 	{"@agent", put_agent},
+	{"@known", put_known_changes},
 	{"@cluster", put_cluster},
 	{"@mute", put_mute},
 	{"@endpoint", put_endpoint},

@@ -20,6 +20,8 @@ struct findings {
 	const struct control_rule *rule;
 	struct control control;
 	const double *joined, *rest;
+	/* By change: why it does not count as a regression, NULL if it does; NULL: all count. */
+	const char *const *accepted;
 };
 
 struct analysis {

@@ -8,6 +8,7 @@
 #include "agent/analysis/analysis.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/notify.h"
 #include "agent/commands/surroundings.h"
@@ -115,6 +116,7 @@ static const struct field output_fields[] = {
 
 struct analyze_options {
 	struct output_flags output;
+	struct gate_flags gate;
 	struct notify_flags notify;
 	struct selection_flags selection;
 	struct detection_flags detection;
@@ -122,6 +124,7 @@ struct analyze_options {
 
 static const struct option_part analyze_parts[] = {
 	{output_fields, offsetof(struct analyze_options, output)},
+	{gate_fields, offsetof(struct analyze_options, gate)},
 	{notify_fields, offsetof(struct analyze_options, notify)},
 	{selection_fields, offsetof(struct analyze_options, selection)},
 	{detection_flag_fields, offsetof(struct analyze_options, detection)},
@@ -131,6 +134,7 @@ static const struct option_part analyze_parts[] = {
 struct analyze {
 	struct command_context ask;
 	struct report report;
+	struct gate *gate;
 	struct notify *notify; /* or NULL */
 	bool update, fail_on_regression, regressed;
 	enum exit_code code; /* of the updates, and of tests without data */
@@ -223,6 +227,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct analyzed *analyzed = task->result;
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
+	gate_judge(analyze->gate, task->query.arena, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
 	surroundings_add(&analyze->surroundings, analysis);
 	notify_add(analyze->notify, analysis);
@@ -238,8 +243,8 @@ static int run(struct cli *cli)
 	struct analyze analyze = {0};
 	struct error error;
 	int code;
-	if (!command_context_prepare(
-		    &analyze.ask, cli, &options->selection, &options->detection, &code))
+	if (!command_context_prepare(&analyze.ask, cli, &options->selection, &options->detection,
+		    &options->gate.known_changes, &code))
 		return code;
 	analyze.update = options->output.update_postgres;
 	analyze.fail_on_regression = options->output.fail_on_regression;
@@ -267,6 +272,7 @@ static int run(struct cli *cli)
 		.judges = true,
 		.ready = ready,
 		.context = &analyze};
+	analyze.gate = gate_new(&options->gate, analyze.ask.config, analyze.ask.otava, cli);
 	report_begin(&analyze.report);
 	bool ran = gather_run(&gather, cli, &error);
 	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
@@ -274,6 +280,9 @@ static int run(struct cli *cli)
 		surroundings_print(&analyze.surroundings, analyze.ask.selection.since, cli->out);
 	surroundings_free(&analyze.surroundings);
 	report_end(&analyze.report);
+	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
+		gate_print(analyze.report.accepted, cli->out);
+	gate_free(analyze.gate);
 	fflush(cli->out);
 	gather_print_failed(&gather);
 	if (ran && analyze.notify)

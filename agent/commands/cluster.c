@@ -227,7 +227,8 @@ static int run(struct cli *cli)
 	struct error error;
 	int code;
 
-	if (!command_context_prepare(&cluster.ask, cli, &options->selection, &none, &code))
+	if (!command_context_prepare(
+		    &cluster.ask, cli, &options->selection, &none, &(struct strings){0}, &code))
 		return code;
 	cluster.shapes = shapes_new();
 	struct gather gather = {.tests = cluster.ask.tests,

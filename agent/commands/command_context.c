@@ -75,8 +75,10 @@ static bool prepare(
 }
 
 bool command_context_prepare(struct command_context *ask, struct cli *cli,
-	const struct selection_flags *selection, const struct detection_flags *detection, int *code)
+	const struct selection_flags *selection, const struct detection_flags *detection,
+	const struct strings *known_changes, int *code)
 {
+	struct config_source source = cli_config_source();
 	struct error error;
 	*ask = (struct command_context){.cli = cli, .schema = &cli_schema};
 	if (!detection_flags_check(detection, &error)) {
@@ -89,7 +91,8 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 		flags.profile = NULL; /* then only the output format applies: the original has no
 					 profiles */
 	ask->setting_count = detection_flag_settings(&flags, ask->settings);
-	ask->config = cli_config(cli);
+	source.known_changes = *known_changes;
+	ask->config = cli_config_from(cli, &source);
 	if (!ask->config) {
 		*code = EXIT_USAGE;
 		return false;

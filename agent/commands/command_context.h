@@ -22,11 +22,11 @@ struct command_context {
 	bool otava; /* --profile otava, which is also an output format */
 };
 
-/* Loads the configuration and resolves the command's flags. False after an error that was printed;
- * *code is set then. */
+/* Loads the configuration, with the `known_changes` files, and resolves the command's flags. False
+ * after an error that was printed; *code is set then. */
 bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	const struct selection_flags *selection, const struct detection_flags *detection,
-	int *code) MUST_USE;
+	const struct strings *known_changes, int *code) MUST_USE;
 void command_context_free(struct command_context *ask);
 
 #endif

@@ -126,7 +126,8 @@ void notify_add(struct notify *notify, const struct analysis *analysis)
 		for (size_t j = 0; j < findings->count; j++) {
 			const struct change *change = &findings->changes[j];
 
-			if (findings->series->axis->times[change->index] >= notify->since)
+			if (findings->series->axis->times[change->index] >= notify->since &&
+				!(findings->accepted && findings->accepted[j]))
 				add_change(notify, analysis, findings, change);
 		}
 	}

@@ -17,6 +17,7 @@
 #include "agent/analysis/timeline.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/surroundings.h"
 #include "agent/core/buf.h"
@@ -42,12 +43,15 @@ struct regression {
 	struct comparison comparison;
 	const struct change *trend; /* the trend that made it worse, or NULL */
 	struct announcement basis;  /* the other series that it was judged by */
+	const char *accepted;       /* why it does not count, or NULL */
 };
 
 struct regression_report {
 	FILE *out;
 	bool json;
 	size_t tests, regressed; /* reported so far, and those with regressions */
+	size_t accepted;         /* regressions that do not count */
+	bool otava;              /* says nothing of accepted ones */
 	struct buf failed;       /* JSON: the tests that failed */
 };
 
@@ -82,6 +86,10 @@ static void print_text(const struct regression_report *report, const char *test,
 		text_basis(&basis, &worse[i].basis);
 		fputs(basis.length > 0 ? basis.data : "", report->out);
 		buf_free(&basis);
+		if (worse[i].accepted) {
+			fputs(" accepted: ", report->out);
+			text_print(worse[i].accepted, report->out);
+		}
 		putc('\n', report->out);
 	}
 }
@@ -123,6 +131,8 @@ static void print_json(const struct regression_report *report, const char *test,
 		json_put_number(&out, "size_high", comparison->size_high);
 		buf_printf(&out, ", \"kind\": \"%s\"",
 			change_kind_names[worse[i].trend ? CHANGE_TREND : CHANGE_STEP]);
+		if (!report->otava)
+			json_put_text(&out, "accepted", worse[i].accepted);
 		announcement_put_basis(&out, &worse[i].basis);
 		put_level(&out, "before", worse[i].before, &comparison->before);
 		put_level(&out, "after", worse[i].after, &comparison->after);
@@ -142,7 +152,11 @@ static void regression_report_test(struct regression_report *report, const char 
 	else
 		print_text(report, test, worse, count);
 	report->tests++;
-	report->regressed += count > 0;
+	size_t accepted = 0;
+	for (size_t i = 0; i < count; i++)
+		accepted += worse[i].accepted != NULL;
+	report->accepted += accepted;
+	report->regressed += count > accepted;
 }
 
 static void regression_report_failure(
@@ -151,13 +165,21 @@ static void regression_report_failure(
 	report_put_failure(&report->failed, test, why);
 }
 
+static void print_json_end(const struct regression_report *report)
+{
+	fprintf(report->out, "%s], \"regressed\": %zu", report->tests ? "\n" : "",
+		report->regressed);
+	if (!report->otava)
+		fprintf(report->out, ", \"accepted\": %zu", report->accepted);
+	fprintf(report->out, ", \"failed\": [%s]}\n",
+		report->failed.length ? report->failed.data : "");
+}
+
 /* frees what the report holds */
 static void regression_report_end(struct regression_report *report)
 {
 	if (report->json)
-		fprintf(report->out, "%s], \"regressed\": %zu, \"failed\": [%s]}\n",
-			report->tests ? "\n" : "", report->regressed,
-			report->failed.length ? report->failed.data : "");
+		print_json_end(report);
 	else if (report->regressed == 0 && report->tests == 0 && report->failed.length > 0)
 		; /* nothing was read */
 	else if (report->regressed == 0)
@@ -166,6 +188,8 @@ static void regression_report_end(struct regression_report *report)
 		fputs("Regressions in 1 test found\n", report->out);
 	else
 		fprintf(report->out, "Regressions in %zu tests found\n", report->regressed);
+	if (!report->json)
+		gate_print(report->accepted, report->out);
 	buf_free(&report->failed);
 }
 
@@ -191,12 +215,14 @@ static const struct field regression_fields[] = {
 
 struct regressions_options {
 	struct regression_flags flags;
+	struct gate_flags gate;
 	struct selection_flags selection;
 	struct detection_flags detection;
 };
 
 static const struct option_part regressions_parts[] = {
 	{regression_fields, offsetof(struct regressions_options, flags)},
+	{gate_fields, offsetof(struct regressions_options, gate)},
 	{selection_fields, offsetof(struct regressions_options, selection)},
 	{detection_flag_fields, offsetof(struct regressions_options, detection)},
 	{0},
@@ -206,6 +232,7 @@ struct regressions {
 	struct command_context ask;
 	const struct regression_flags *flags;
 	struct regression_report report;
+	struct gate *gate;
 	struct surroundings surroundings;
 };
 
@@ -414,9 +441,55 @@ static struct regression regression_of(struct arena *arena, const struct finding
 {
 	const struct change *change = change_to(other, comparison->after.span);
 	struct regression out = {base->series, other->series, *comparison,
-		change && change->kind == CHANGE_TREND ? change : NULL, {0}};
+		change && change->kind == CHANGE_TREND ? change : NULL, {0}, NULL};
 	findings_basis(arena, other, change, &out.basis);
 	return out;
+}
+
+/* The reason why the last of the changes that made it worse is accepted, if all of them are; they
+ * lie between the two levels. */
+static const char *accepted_changes(
+	const struct findings *found, const struct comparison *comparison)
+{
+	const char *accepted = NULL;
+	for (size_t i = 0; i < found->count; i++) {
+		const struct change *change = &found->changes[i];
+		if (change->index < comparison->before.span.to ||
+			change_sign(change) * comparison->size < 0)
+			continue;
+		accepted = change_accepted(found, change);
+		if (!accepted)
+			return NULL;
+	}
+	return accepted;
+}
+
+/* A difference of two branches as a change: anywhere in the level of the other branch. */
+static const char *accepted_branch(const struct regressions *regressions, const struct task *task,
+	const struct findings *other, const struct comparison *comparison)
+{
+	struct change change = {.index = comparison->after.span.from,
+		.level_before = comparison->level_before,
+		.level_after = comparison->level_after,
+		.size = comparison->size,
+		.size_low = comparison->size_low,
+		.size_high = comparison->size_high,
+		.place_from = comparison->after.span.from,
+		.place_to = comparison->after.span.to - 1};
+	return gate_judge_span(
+		regressions->gate, task->query.arena, task->test, other->series, &change);
+}
+
+static void add_regression(const struct regressions *regressions, const struct task *task,
+	const struct findings *base, const struct findings *other,
+	const struct comparison *comparison, struct comparisons *out)
+{
+	const struct half *half = task->result;
+	struct regression *worse = &out->worse[out->count++];
+
+	*worse = regression_of(task->query.arena, base, other, comparison);
+	worse->accepted = half->compared ? accepted_branch(regressions, task, other, comparison)
+					 : accepted_changes(base, comparison);
 }
 
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,
@@ -442,7 +515,7 @@ static struct comparisons compare(const struct regressions *regressions, const s
 		out.compared++;
 		if (comparison_is_regression(&comparison, direction,
 			    threshold_of(&regressions->ask, task->test, metric, arena)))
-			out.worse[out.count++] = regression_of(arena, base, other, &comparison);
+			add_regression(regressions, task, base, other, &comparison, &out);
 	}
 	return out;
 }
@@ -488,6 +561,7 @@ static void ready(void *context, struct task *const *tasks)
 					       "or --base-branch names: ");
 	struct comparisons found = {0};
 	if (!tasks[0]->failed && !last->failed) {
+		gate_judge(regressions->gate, tasks[0]->query.arena, &main->base);
 		found = compare(regressions, tasks[0], main, &other->target);
 		if (found.compared == 0)
 			last->failed = !error_set(&last->error, ERROR_DATA,
@@ -512,8 +586,8 @@ static int run(struct cli *cli)
 		.report = {.out = cli->out, .json = options->flags.output == 1}};
 	struct error error;
 	int code;
-	if (!command_context_prepare(
-		    &regressions.ask, cli, &options->selection, &options->detection, &code))
+	if (!command_context_prepare(&regressions.ask, cli, &options->selection,
+		    &options->detection, &options->gate.known_changes, &code))
 		return code;
 	struct gather gather = {.tests = regressions.ask.tests,
 		.count = regressions.ask.count,
@@ -524,6 +598,9 @@ static int run(struct cli *cli)
 		.judges = true,
 		.ready = ready,
 		.context = &regressions};
+	regressions.report.otava = regressions.ask.otava;
+	regressions.gate =
+		gate_new(&options->gate, regressions.ask.config, regressions.ask.otava, cli);
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
 	if (!regressions.report.json && regressions.report.regressed > 0)
@@ -531,6 +608,7 @@ static int run(struct cli *cli)
 			&regressions.surroundings, regressions.ask.selection.since, cli->out);
 	surroundings_free(&regressions.surroundings);
 	regression_report_end(&regressions.report);
+	gate_free(regressions.gate);
 	fflush(cli->out);
 	gather_print_failed(&gather);
 	command_context_free(&regressions.ask);

@@ -3,6 +3,7 @@
  * except with --power: it reads the tests' data and measures the smallest change that each
  * series would show.
  */
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@
 #include "agent/core/dict.h"
 #include "agent/core/json_put.h"
 #include "agent/core/secret.h"
+#include "agent/core/when.h"
 #include "agent/monitor/why.h"
+#include "conf/known_changes.h"
 #include "detectors/scratch.h"
 #include "notifiers/text.h"
 
@@ -78,6 +81,94 @@ static void print_reasons(const struct verdict *verdict, FILE *out)
 				plural(counts[i]), config->tests[i].unsupported);
 }
 
+static bool matches_any(const struct strings *names, const char *pattern)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(pattern, names->items[i]) == 0 ||
+			fnmatch(pattern, names->items[i], 0) == 0)
+			return true;
+	return false;
+}
+
+/* Warns of entries of known_changes that have expired or are about no test. */
+static void check_known(const struct config *config, int64_t now, struct problems *problems)
+{
+	struct strings topics = config_topics(config, config->arena);
+
+	for (size_t i = 0; i < config->known_change_count; i++) {
+		const struct known_change *known = &config->known_changes[i];
+		char until[WHEN_TEXT];
+
+		if (known->until <= now)
+			problems_add_file(problems, true, known->file, known->line, known->column,
+				"known_changes: it does not count any more: it expired on %s",
+				when_format(known->until, until));
+		if (!matches_any(&topics, known->test))
+			problems_add_file(problems, true, known->file, known->line, known->column,
+				"known_changes: no test is named \"%.200s\"", known->test);
+	}
+}
+
+/* What an entry covers, in words: "db.*, p99, up to 20%, of commit 4f2c1a90". */
+static void describe_known(const struct known_change *known, struct buf *out)
+{
+	static const char *const words[] = {"down", "either way", "up"};
+	char time[WHEN_TEXT];
+
+	text_clean(out, known->test, 200);
+	if (known->metric) {
+		buf_text(out, ", ");
+		text_clean(out, known->metric, 200);
+	}
+	if (known->direction != 0)
+		buf_printf(out, ", %s", words[known->direction + 1]);
+	if (known->at_most > 0)
+		buf_printf(out, ", at most %g%%", known->at_most);
+	if (known->commit) {
+		buf_text(out, ", commit ");
+		text_clean(out, known->commit, 200);
+	}
+	if (known->from != WHEN_ALWAYS)
+		buf_printf(out, known->from == known->to ? ", at %s" : ", on %.10s",
+			when_format(known->from, time));
+	if (known->until != WHEN_NEVER)
+		buf_printf(out, ", until %s", when_format(known->until, time));
+	buf_text(out, ": ");
+	text_clean(out, known->reason, 500);
+}
+
+static void print_known(const struct config *config, FILE *out)
+{
+	for (size_t i = 0; i < config->known_change_count; i++) {
+		const struct known_change *known = &config->known_changes[i];
+		struct buf text = {0};
+
+		describe_known(known, &text);
+		fprintf(out, "%s:%d: known change: %s\n", known->file, known->line, text.data);
+		buf_free(&text);
+	}
+}
+
+static void put_known(const struct config *config, struct buf *json)
+{
+	for (size_t i = 0; config && i < config->known_change_count; i++) {
+		const struct known_change *known = &config->known_changes[i];
+
+		buf_text(json, i > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
+		buf_json_text(json, known->test);
+		json_put_text(json, "metric", known->metric);
+		json_put_text(json, "commit", known->commit);
+		json_put_time(json, "from", known->from == WHEN_ALWAYS ? WHEN_NEVER : known->from);
+		json_put_time(json, "to", known->to);
+		buf_printf(json, ", \"direction\": %d", known->direction);
+		json_put_number(json, "at_most", known->at_most > 0 ? known->at_most : (double)NAN);
+		json_put_text(json, "reason", known->reason);
+		json_put_time(json, "until", known->until);
+		json_put_text(json, "file", known->file);
+		buf_printf(json, ", \"line\": %d}", known->line);
+	}
+}
+
 static void print_text(const struct verdict *verdict, FILE *out)
 {
 	const struct problems *problems = verdict->problems;
@@ -86,6 +177,8 @@ static void print_text(const struct verdict *verdict, FILE *out)
 		fprintf(out, "%s\n", problems->items[i].text);
 	if (config)
 		print_reasons(verdict, out);
+	if (config)
+		print_known(config, out);
 	if (config && config->missing)
 		fprintf(out, "%s: the agent will not start\n", config->missing);
 	fprintf(out, "%s: ", verdict->path);
@@ -140,6 +233,9 @@ static void print_json(const struct verdict *verdict, FILE *out)
 	print_unsupported(config, &json);
 	buf_printf(&json, "],\n  \"tests\": %zu,\n  \"groups\": %zu",
 		config ? config->test_count : 0, config ? config->group_count : 0);
+	buf_text(&json, ",\n  \"known_changes\": [");
+	put_known(config, &json);
+	buf_char(&json, ']');
 	if (verdict->power) {
 		buf_text(&json, ",\n  \"power\": [");
 		buf_append(&json, verdict->power->data ? verdict->power->data : "",
@@ -286,6 +382,8 @@ static int validate(struct cli *cli)
 		caution_found(verdict.path, &problems);
 	struct config *config = config_load(verdict.path, &source, &problems);
 	verdict.config = config;
+	if (config)
+		check_known(config, cli->now, &problems);
 	for (size_t i = 0; i < problems.count; i++)
 		verdict.warnings += problems.items[i].warning;
 	for (size_t i = 0; config && i < config->test_count; i++)

@@ -75,16 +75,14 @@ static void existing_points(struct subject *subject, struct arena *scratch)
 	}
 }
 
-/* The mean distance of the points around that position. */
-static int64_t spacing_at(const struct subject *subject, size_t position)
+int64_t news_spacing(const int64_t *times, size_t n, size_t position)
 {
 	size_t first = position > CHANGE_TOLERANCE ? position - CHANGE_TOLERANCE : 0;
-	size_t last = position + CHANGE_TOLERANCE < subject->n ? position + CHANGE_TOLERANCE
-							       : subject->n - 1;
+	size_t last = position + CHANGE_TOLERANCE < n ? position + CHANGE_TOLERANCE : n - 1;
 
-	if (last <= first)
+	if (n == 0 || last <= first)
 		return 0;
-	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
+	return (times[last] - times[first]) / (int64_t)(last - first);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -163,7 +161,8 @@ static struct candidate *add_candidate(
 	record->news =
 		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
-	record->spacing = spacing_at(subject, subject->positions[change->index]);
+	record->spacing =
+		news_spacing(subject->times, subject->n, subject->positions[change->index]);
 	set_hold(subject, candidate, record->item.time, change->count_after);
 	candidate->clock = subject->clock_now;
 	return candidate;

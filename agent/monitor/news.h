@@ -75,6 +75,10 @@ struct news_clock {
  */
 int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 
+/* ms between the points around a position, on average: the spacing of a change that is there.
+ * `times` are those of the existing points. */
+int64_t news_spacing(const int64_t *times, size_t n, size_t position);
+
 /*
  * Fills `request` with new records and updates. `known` are the test's records as
  * store_known returns them, in that order. A change that is not confirmed is recorded as a

@@ -87,6 +87,8 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	announcement_put_suspects(out, &suspects, ms);
 	findings_basis(arena, findings, change, &item);
 	announcement_put_basis(out, &item);
+	if (findings->accepted)
+		json_put_text(out, "accepted", change_accepted(findings, change));
 	put_numbers(out, series, change);
 }
 

@@ -24,15 +24,31 @@ bool change_is_regression(const struct series *series, const struct change *chan
 	return direction == 0 || direction * change_sign(change) < 0;
 }
 
-bool analysis_has_regression(const struct analysis *analysis)
+const char *change_accepted(const struct findings *findings, const struct change *change)
 {
+	return findings->accepted ? findings->accepted[change - findings->changes] : NULL;
+}
+
+static size_t count_regressions(const struct analysis *analysis, bool accepted)
+{
+	size_t count = 0;
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct findings *found = &analysis->findings[s];
 		for (size_t i = 0; i < found->count; i++)
-			if (change_is_regression(found->series, &found->changes[i]))
-				return true;
+			count += change_is_regression(found->series, &found->changes[i]) &&
+				 accepted == (change_accepted(found, &found->changes[i]) != NULL);
 	}
-	return false;
+	return count;
+}
+
+bool analysis_has_regression(const struct analysis *analysis)
+{
+	return count_regressions(analysis, false) > 0;
+}
+
+size_t analysis_accepted(const struct analysis *analysis)
+{
+	return count_regressions(analysis, true);
 }
 
 /* Otava judges by the sign of the percentage, and always has a direction. */
@@ -52,8 +68,10 @@ static void print_heading(const char *before, const char *test, const char *afte
 }
 
 static void print_move(
-	const struct report *report, const struct series *series, const struct change *change)
+	const struct report *report, const struct findings *found, const struct change *change)
 {
+	const struct series *series = found->series;
+	const char *accepted = change_accepted(found, change);
 	const char *unit = series->metric ? series->metric->unit : NULL;
 	fputs("    ", report->out);
 	text_print_padded(series->name, 16, report->out);
@@ -68,6 +86,10 @@ static void print_move(
 	text_print_level(change->level_after, unit, report->out);
 	putc('\t', report->out);
 	text_print_size(change->size, change->size_low, change->size_high, report->out);
+	if (accepted) {
+		fputs("\taccepted: ", report->out);
+		text_print(accepted, report->out);
+	}
 	putc('\n', report->out);
 }
 
@@ -90,7 +112,7 @@ static void report_regressions(
 		if (!last || moment_compare(last, moment) != 0)
 			fprintf(report->out, "%s\n", when_format(moment->time, time));
 		last = moment;
-		print_move(report, series, change);
+		print_move(report, &analysis->findings[hits.items[i].series], change);
 	}
 	if (shown == 0)
 		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
@@ -111,8 +133,9 @@ static void report_csv_header(const struct report *report)
 		putc(',', report->out);
 		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
-	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS "\n",
+	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS,
 		report->out);
+	fputs(report->otava ? "\n" : ",accepted\n", report->out);
 }
 
 static void put_description(
@@ -144,7 +167,8 @@ static void report_csv(
 	struct timeline timeline = timeline_of(arena, analysis->data);
 	struct hits hits = hits_of(analysis, &timeline, arena);
 	for (size_t i = 0; i < hits.count; i++) {
-		const struct series *series = analysis->findings[hits.items[i].series].series;
+		const struct findings *found = &analysis->findings[hits.items[i].series];
+		const struct series *series = found->series;
 		const struct change *change = hits.items[i].change;
 		char time[WHEN_TEXT];
 		csv_put_text(analysis->test->name, report->formulas, report->out);
@@ -166,13 +190,17 @@ static void report_csv(
 		put_description(report, series, change);
 		struct attribution suspects = attribution_of(arena, series, change);
 		csv_put_suspects(&suspects, report->formulas, report->out);
+		if (!report->otava) {
+			putc(',', report->out);
+			csv_put_text(change_accepted(found, change), report->formulas, report->out);
+		}
 		putc('\n', report->out);
 	}
 }
 
 void report_begin(struct report *report)
 {
-	report->tests = 0;
+	report->tests = report->accepted = 0;
 	report->failed = (struct buf){0};
 	if (report->output == REPORT_CSV)
 		report_csv_header(report);
@@ -195,6 +223,7 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 		break;
 	}
 	report->tests++;
+	report->accepted += analysis_accepted(analysis);
 }
 
 void report_put_failure(struct buf *list, const char *test, const char *why)
@@ -214,7 +243,8 @@ void report_failure(struct report *report, const char *test, const char *why)
 void report_end(struct report *report)
 {
 	if (report->output == REPORT_JSON && !report->otava)
-		fprintf(report->out, "%s], \"failed\": [%s]}\n", report->tests ? "\n" : "",
+		fprintf(report->out, "%s], \"accepted\": %zu, \"failed\": [%s]}\n",
+			report->tests ? "\n" : "", report->accepted,
 			report->failed.length ? report->failed.data : "");
 	buf_free(&report->failed);
 }

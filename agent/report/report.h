@@ -24,6 +24,7 @@ struct report {
 	struct strings attributes; /* those to show; none: all */
 
 	size_t tests;      /* tests reported so far */
+	size_t accepted;   /* regressions in them that are accepted */
 	struct buf failed; /* JSON: the tests that failed */
 };
 
@@ -46,9 +47,14 @@ void report_put_series(struct buf *out, const struct series *series);
 /* "trend from 100 to 200 over 2026-03-01 .. 2026-03-09, +1 a point" */
 void report_print_trend(const struct series *series, const struct change *change, FILE *out);
 
-/* Whether the metric got worse; without a direction every change counts. */
-bool change_is_regression(const struct series *series, const struct change *change);
+/* Why the change is accepted, or NULL. */
+const char *change_accepted(const struct findings *findings, const struct change *change);
+
+/* Whether a change that is not accepted made the metric worse, and the number of those that are.
+ * Without a direction every change counts. */
 bool analysis_has_regression(const struct analysis *analysis);
+size_t analysis_accepted(const struct analysis *analysis);
+bool change_is_regression(const struct series *series, const struct change *change);
 
 /* The longer forms, each in its own file; called by report_test. */
 void report_table(

@@ -294,6 +294,19 @@ static void print_other(
 	fprintf(out, " %+.1f%% at the same time\n", item.other_size);
 }
 
+static void print_accepted(const struct findings *found, const struct change *change, FILE *out)
+{
+	const char *accepted = change_accepted(found, change);
+	char time[WHEN_TEXT];
+	if (!accepted)
+		return;
+	text_print(found->series->name, out);
+	when_format(found->series->axis->times[change->index], time);
+	fprintf(out, ": %.16s: accepted: ", time);
+	text_print(accepted, out);
+	putc('\n', out);
+}
+
 /* Remarks that do not fit into the table. */
 static void print_remarks(const struct analysis *analysis, struct arena *arena, FILE *out)
 {
@@ -303,6 +316,7 @@ static void print_remarks(const struct analysis *analysis, struct arena *arena, 
 		print_cycles(found, out);
 		for (size_t i = 0; i < found->count; i++) {
 			print_other(found, &found->changes[i], arena, out);
+			print_accepted(found, &found->changes[i], out);
 			if (found->changes[i].kind == CHANGE_TREND) {
 				text_print(found->series->name, out);
 				fputs(": ", out);

@@ -133,7 +133,8 @@ def test_csv_has_a_line_a_change(hunter):
     assert lines[0].split(",")[:4] == ["test", "metric", "time", "index"]
     assert lines[0].split(",")[12:] == [
         "commit", "version", "branch", "run", "commit_before", "labels",
-        "kind", "level_before", "level_after", "size", "size_low", "size_high", "place_from", "place_to", "suspects", "suspects_from", "suspects_to"]
+        "kind", "level_before", "level_after", "size", "size_low", "size_high", "place_from", "place_to", "suspects", "suspects_from", "suspects_to",
+        "accepted"]
     assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and ",yes,c20,,,,c19,,step," in lines[1]
     assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and ",no,c20,,,,c19,,step," in lines[2]
     assert len(lines) == 3

@@ -14,6 +14,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
+#include "conf/known_changes.h"
 #include "conf/mute.h"
 #include "tests/unit/close.h"
 #include "tests/unit/conf_schema.h"
@@ -155,6 +156,23 @@ static void print_cluster(struct buf *out, const struct cluster_settings *cluste
 	print_options(out, cluster_test_fields, cluster->options, sizeof(struct cluster_test));
 }
 
+static void print_known(struct buf *out, const struct known_change *known)
+{
+	char time[WHEN_TEXT];
+	buf_printf(out, "known %s:%d: %s", known->file, known->line, known->test);
+	if (known->metric)
+		buf_printf(out, " metric=%s", known->metric);
+	if (known->commit)
+		buf_printf(out, " commit=%s", known->commit);
+	if (known->from != WHEN_ALWAYS)
+		buf_printf(out, " from=%s", when_format_iso(known->from, time));
+	if (known->to != WHEN_NEVER)
+		buf_printf(out, " to=%s", when_format_iso(known->to, time));
+	if (known->until != WHEN_NEVER)
+		buf_printf(out, " until=%s", when_format_iso(known->until, time));
+	buf_printf(out, " %+d at_most=%g: %s\n", known->direction, known->at_most, known->reason);
+}
+
 static void print_config(struct buf *out, const struct config *config)
 {
 	buf_text(out, "agent");
@@ -192,6 +210,8 @@ static void print_config(struct buf *out, const struct config *config)
 			print_cluster(out, config->groups[i].cluster);
 		buf_char(out, '\n');
 	}
+	for (size_t i = 0; i < config->known_change_count; i++)
+		print_known(out, &config->known_changes[i]);
 	if (config->missing)
 		buf_printf(out, "missing: %s\n", config->missing);
 }

@@ -327,14 +327,14 @@ static void csv(void **state)
 		"stddev_before,"
 		"stddev_after,pvalue,regression,commit,version,commit_before,labels,kind,"
 		"level_before,level_after,size,size_low,size_high,place_from,place_to,"
-		"suspects,suspects_from,suspects_to\n"
+		"suspects,suspects_from,suspects_to,accepted\n"
 		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
 		"25,1.5e-05,yes,c4,,c3,,step,100,120.5,20.500000000000007,"
 		"19.500000000000007,21.500000000000007,2026-01-03T00:00:00Z,2026-01-04T00:00:00Z,"
-		"2,c2,c4\n"
+		"2,c2,c4,\n"
 		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,,c2,,"
 		"step,1.25,3,140,139,"
-		"141,2026-01-04T00:00:00Z,2026-01-04T00:00:00Z,2,c2,c4\n");
+		"141,2026-01-04T00:00:00Z,2026-01-04T00:00:00Z,2,c2,c4,\n");
 }
 
 /* A line stays a line, and what it holds does nothing to a terminal. */
@@ -427,7 +427,8 @@ static void our_json(void **state)
 		"20.500000000000007, \"size_low\": 19.500000000000007, \"size_high\": "
 		"21.500000000000007, \"place_from\": \"2026-01-03T00:00:00Z\", \"place_to\": "
 		"\"2026-01-04T00:00:00Z\"}]}\n"
-		"], \"failed\": [{\"name\": \"other\", \"error\": \"no \\\"file\\\"\"}]}\n");
+		"], \"accepted\": 0, \"failed\": [{\"name\": \"other\", \"error\": \"no "
+		"\\\"file\\\"\"}]}\n");
 }
 
 /* Two axes: days 0 1 2 and 1 2 3, with day 2 twice on the second. */

@@ -1,0 +1,134 @@
+#include "agent/notify/accepted.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+
+enum { COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
+
+static bool name_matches(const char *pattern, const char *name)
+{
+	return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
+}
+
+static size_t digits(const char *text)
+{
+	return strspn(text, "0123456789abcdefABCDEF");
+}
+
+/* Whether they are the same, or one is the other with fewer digits. */
+static bool same_commit(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = b ? strlen(b) : 0, shorter = n < m ? n : m;
+
+	if (!b)
+		return false;
+	if (n == m || shorter < COMMIT_LEAST || digits(a) < n || digits(b) < m)
+		return strcmp(a, b) == 0;
+	return strncmp(a, b, shorter) == 0;
+}
+
+static bool comes_from(const struct announcement *item, const char *commit)
+{
+	if (same_commit(commit, item->commit_after) ||
+		same_commit(commit, item->place_commit_after))
+		return true;
+	for (size_t i = 0; i < item->suspects.listed; i++)
+		if (same_commit(commit, item->suspects.list[i].commit))
+			return true;
+	return false;
+}
+
+static int64_t less(int64_t time, int64_t by)
+{
+	return time < WHEN_ALWAYS + by ? WHEN_ALWAYS : time - by;
+}
+
+/* Within as many points as a change is identified by. */
+static bool lies_at(
+	const struct announcement *item, int64_t spacing, const struct known_change *known)
+{
+	int64_t slack = CHANGE_TOLERANCE * spacing;
+	int64_t first = item->place_from < item->time ? item->place_from : item->time;
+	int64_t last = item->place_to > item->time ? item->place_to : item->time;
+
+	return less(first, slack) <= known->to && less(known->from, slack) <= last;
+}
+
+/* Whether a size may be no larger than the largest accepted one: the near end of its interval is
+ * not. */
+static bool is_within(const struct change *change, double at_most)
+{
+	double size = fabs(change->size);
+	double near = change->size < 0 ? -change->size_high : change->size_low;
+
+	if (at_most <= 0)
+		return true;
+	return size <= at_most || near <= at_most;
+}
+
+static bool covers(const struct known_change *known, const struct change_record *record)
+{
+	const struct announcement *item = &record->item;
+
+	return name_matches(known->test, item->test) &&
+	       (!known->metric || name_matches(known->metric, item->metric) ||
+		       (record->series && name_matches(known->metric, record->series))) &&
+	       (known->direction == 0 || known->direction == record->sign) &&
+	       is_within(&item->change, known->at_most) && lies_at(item, record->spacing, known) &&
+	       (!known->commit || comes_from(item, known->commit));
+}
+
+const struct known_change *accepted_known(const struct config *config,
+	const struct change_record *record, int64_t now, const struct known_change **expired)
+{
+	*expired = NULL;
+	for (size_t i = 0; i < config->known_change_count; i++) {
+		const struct known_change *known = &config->known_changes[i];
+
+		if (!covers(known, record))
+			continue;
+		if (now < known->until) {
+			*expired = NULL;
+			return known;
+		}
+		*expired = known;
+	}
+	return NULL;
+}
+
+bool accepted_concerns(const struct config *config, const char *test)
+{
+	for (size_t i = 0; i < config->known_change_count; i++)
+		if (name_matches(config->known_changes[i].test, test))
+			return true;
+	return false;
+}
+
+/* The far end of the interval, so that another look at the same change is not beyond it. */
+static double largest(const struct change *change)
+{
+	double most =
+		fmax(fabs(change->size), fmax(fabs(change->size_low), fabs(change->size_high)));
+
+	return isfinite(most) ? ceil(10 * most) / 10 : 0;
+}
+
+struct known_change accepted_entry(
+	const struct change_record *record, const char *reason, int64_t until)
+{
+	const struct announcement *item = &record->item;
+	const char *commit = item->commit_after ? item->commit_after : item->place_commit_after;
+
+	return (struct known_change){.test = item->test,
+		.metric = item->metric,
+		.commit = commit,
+		.from = commit ? WHEN_ALWAYS : item->time,
+		.to = commit ? WHEN_NEVER : item->time,
+		.direction = record->sign,
+		.at_most = largest(&item->change),
+		.reason = reason,
+		.until = until};
+}

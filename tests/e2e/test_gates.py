@@ -1,0 +1,233 @@
+"""Gates: changes that people have accepted do not fail a build, and the output says so."""
+import csv
+import datetime
+import io
+import json
+import random
+
+import pytest
+
+DAY = datetime.timedelta(days=1)
+START = datetime.datetime(2026, 1, 1)
+SEED = random.Random(13)
+# p99 goes up by 20% at point 30 and by 25% at point 48; rate goes down by 20% at point 30.
+P99 = [(100 if i < 30 else 120 if i < 48 else 150) * (1 + SEED.gauss(0, 0.01)) for i in range(60)]
+RATE = [(100 if i < 30 else 80) * (1 + SEED.gauss(0, 0.01)) for i in range(60)]
+FIRST, SECOND = "2026-01-31", "2026-02-18"
+
+
+def commit(i):
+    return f"{0xabc00000 + i:08x}"
+
+
+def write(path, points, branches=None):
+    rows = ["time,commit,branch,p99,rate"]
+    for i in points:
+        rows.append(f"{(START + i * DAY).isoformat()},{commit(i)},{branches(i) if branches else ''},{P99[i]:.4f},{RATE[i]:.4f}")
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    write(tmp_path / "one.csv", range(48))
+    write(tmp_path / "two.csv", range(60))
+    write(tmp_path / "branches.csv", range(60), lambda i: "main" if i < 48 else "dev")
+    metrics = "attributes: [commit], metrics: {p99: {direction: -1}}"
+    (tmp_path / "hunter.yaml").write_text(f"""
+tests:
+  one: {{type: csv, file: one.csv, {metrics}}}
+  two: {{type: csv, file: two.csv, {metrics}}}
+  both: {{type: csv, file: one.csv, attributes: [commit], metrics: {{p99: {{direction: -1}}, rate: {{direction: 1}}}}}}
+  better: {{type: csv, file: one.csv, attributes: [commit], metrics: {{p99: {{direction: 1}}}}}}
+  branches: {{type: csv, file: branches.csv, attributes: [commit, branch], base_branch: main, metrics: {{p99: {{direction: -1}}}}}}
+known_changes_files: [.hunter/*.yaml]
+""")
+    (tmp_path / ".hunter").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def expect(folder):
+    """expect(test=, ...): adds an entry to .hunter/expected.yaml."""
+    path = folder / ".hunter" / "expected.yaml"
+
+    def add(**entry):
+        entry.setdefault("reason", "bigger cache, PR 4411")
+        text = path.read_text() if path.exists() else "known_changes:\n"
+        path.write_text(text + "  - " + json.dumps(entry) + "\n")
+
+    return add
+
+
+def gate(hunter, *arguments):
+    """The exit codes of both gates."""
+    return hunter("regressions", *arguments).code, hunter("analyze", "--fail-on-regression", *arguments).code
+
+
+def last(result):
+    return result.out.splitlines()[-1]
+
+
+def test_without_entries_everything_counts(hunter):
+    assert gate(hunter, "one") == (1, 1)
+    assert "accepted" not in hunter("analyze", "one").out + hunter("regressions", "one").out
+
+
+@pytest.mark.parametrize("entry", [
+    {"time": FIRST}, {"time": "2026-01-31T00:00:00Z"}, {"time": "2026-02-03"}, {"commit": commit(30)}, {"commit": commit(30) + "0" * 32},
+    {"time": FIRST, "metric": "p9*", "direction": "up", "at_most": 20, "until": "2999-01-01"}])
+def test_a_change_is_accepted(hunter, expect, entry):
+    expect(test="o*", **entry)
+    assert gate(hunter, "one") == (0, 0)
+    result = hunter("regressions", "one")
+    assert result.out.splitlines()[1].endswith(" accepted: bigger cache, PR 4411")
+    assert result.out.splitlines()[2:] == ["No regressions found!", "1 accepted change not counted"]
+    assert result.err == ""
+    for output in ("text", "log", "regressions_only"):
+        result = hunter("analyze", "one", "--output", output)
+        assert last(result) == "1 accepted change not counted" and "accepted: bigger cache, PR 4411" in result.out
+    assert gate(hunter, "one", "--strict") == (1, 1)
+    assert "accepted" not in hunter("analyze", "one", "--strict").out + hunter("regressions", "one", "--strict").out
+
+
+@pytest.mark.parametrize("entry", [
+    {"time": "2026-02-07"}, {"time": "2026-01-24"}, {"commit": commit(31)}, {"time": FIRST, "metric": "rate"},
+    {"time": FIRST, "direction": "down"}, {"time": FIRST, "at_most": 15}, {"time": FIRST, "commit": commit(40)},
+    {"time": FIRST, "test": "two"}])
+def test_a_change_is_another(hunter, expect, entry):
+    expect(**({"test": "one"} | entry))
+    assert gate(hunter, "one") == (1, 1)
+    assert "accepted" not in hunter("analyze", "one").out + hunter("regressions", "one").out
+
+
+def test_all_changes_between_the_levels_must_be_accepted(hunter, expect):
+    expect(test="two", time=FIRST)
+    assert gate(hunter, "two") == (1, 1)
+    assert last(hunter("analyze", "two")) == "1 accepted change not counted"
+    assert last(hunter("regressions", "two")) == "Regressions in 1 test found"
+    assert hunter("regressions", "two", "--since", "2026-02-05").code == 1
+    expect(test="two", time=SECOND)
+    assert gate(hunter, "two") == (0, 0)
+    assert last(hunter("analyze", "two")) == "2 accepted changes not counted"
+    assert last(hunter("regressions", "two")) == "1 accepted change not counted"
+    assert hunter("regressions", "two", "--last", "5").code == 0
+
+
+def test_other_metrics_count(hunter, expect):
+    expect(test="both", metric="p99", time=FIRST)
+    assert gate(hunter, "both") == (1, 1)
+    assert last(hunter("regressions", "both")) == "1 accepted change not counted"
+    expect(test="both", metric="rate", time=FIRST, direction="down")
+    assert gate(hunter, "both") == (0, 0)
+    assert last(hunter("regressions", "both")) == "2 accepted changes not counted"
+
+
+def test_improvements_are_not_among_those_not_counted(hunter, expect):
+    expect(test="better", time=FIRST)
+    assert gate(hunter, "better") == (0, 0)
+    result = hunter("analyze", "better")
+    assert last(result) == "p99: 2026-01-31 00:00: accepted: bigger cache, PR 4411"
+
+
+def test_a_branch(hunter, expect):
+    assert hunter("regressions", "branches", "--branch", "dev").code == 1
+    expect(test="branches", commit=commit(40))
+    assert hunter("regressions", "branches", "--branch", "dev").code == 1
+    expect(test="branches", commit=commit(55), at_most=60)
+    result = hunter("regressions", "branches", "--branch", "dev")
+    assert result.code == 0 and last(result) == "1 accepted change not counted"
+
+
+def test_json_and_csv(hunter, expect):
+    expect(test="two", time=FIRST, reason="=1+1, \"quoted\"")
+    document = json.loads(hunter("analyze", "two", "--output", "json").out)
+    assert document["accepted"] == 1
+    assert [change["accepted"] for change in document["tests"][0]["changes"]] == ['=1+1, "quoted"', None]
+    rows = list(csv.DictReader(io.StringIO(hunter("analyze", "two", "--output", "csv").out)))
+    assert [row["accepted"] for row in rows] == ['\'=1+1, "quoted"', ""]
+    document = json.loads(hunter("regressions", "two", "--output", "json").out)
+    assert (document["regressed"], document["accepted"]) == (1, 0)
+    expect(test="two", time=SECOND, reason="why not")
+    document = json.loads(hunter("regressions", "two", "--output", "json").out)
+    assert (document["regressed"], document["accepted"]) == (0, 1)
+    assert document["tests"][0]["regressions"][0]["accepted"] == "why not"
+    strict = json.loads(hunter("regressions", "two", "--output", "json", "--strict").out)
+    assert (strict["regressed"], strict["accepted"]) == (1, 0)
+
+
+@pytest.mark.parametrize("output", ["text", "log", "json", "csv", "regressions_only"])
+def test_otava_knows_nothing_of_it(hunter, folder, expect, output):
+    arguments = ("analyze", "two", "--profile", "otava", "--fail-on-regression", "--output", output)
+    before = hunter(*arguments)
+    expect(test="two", time=FIRST)
+    expect(test="two", time=SECOND)
+    assert hunter(*arguments) == before and before.code == 1
+    before = hunter("regressions", "two", "--profile", "otava")
+    (folder / ".hunter" / "expected.yaml").unlink()
+    assert hunter("regressions", "two", "--profile", "otava") == before and before.code == 1
+
+
+def test_an_expired_entry_counts_again_and_is_named(hunter, expect):
+    expect(test="one", time=FIRST, until="2026-06-01")
+    assert gate(hunter, "one") == (1, 1)
+    result = hunter("regressions", "one")
+    assert "a known change counts again: its entry has expired" in result.err
+    assert "entry=.hunter/expected.yaml:2" in result.err and "reason=\"bigger cache, PR 4411\"" in result.err
+    expect(test="one", time=FIRST)
+    result = hunter("regressions", "one")
+    assert result.code == 0 and result.err == ""
+
+
+def test_files_by_flag(hunter, folder):
+    (folder / "more.yaml").write_text(f"known_changes: [{{test: one, time: {FIRST}, reason: of a flag}}]\n")
+    assert gate(hunter, "one", "--known-changes", "more.yaml") == (0, 0)
+    assert "accepted: of a flag" in hunter("regressions", "one", "--known-changes", "more.yaml").out
+    assert gate(hunter, "one") == (1, 1)
+    for name in ("none.yaml", "."):
+        result = hunter("regressions", "one", "--known-changes", name)
+        assert result.code == 2 and result.err.startswith(f"{name}: cannot read the file")
+
+
+def test_a_broken_file_is_an_error(hunter, folder):
+    path = folder / ".hunter" / "expected.yaml"
+    path.write_text("known_changes:\n  - {test: one, time: 2026-01-31}\n")
+    for arguments in (("regressions", "one"), ("analyze",), ("validate",)):
+        result = hunter(*arguments)
+        assert result.code == 2
+        assert '.hunter/expected.yaml:2:5: known_changes: "reason" is missing' in result.err + result.out
+    path.write_text("known_changes: [\n")
+    assert hunter("analyze", "one").err.startswith(".hunter/expected.yaml:")
+    path.unlink()
+    for make in (lambda: path.symlink_to("nowhere.yaml"), path.mkdir):
+        make()
+        result = hunter("analyze", "one")
+        assert result.code == 2 and result.err.startswith(".hunter/expected.yaml: cannot read the file:")
+        path.unlink() if path.is_symlink() else path.rmdir()
+    assert gate(hunter, "one") == (1, 1)
+
+
+def test_relative_to_the_configuration(hunter, folder, expect, tmp_path_factory):
+    expect(test="one", time=FIRST)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for name in ("one.csv", "two.csv", "branches.csv"):
+        (elsewhere / name).symlink_to(folder / name)
+    assert hunter("regressions", "one", "--config", folder / "hunter.yaml", cwd=elsewhere).code == 0
+
+
+def test_validate(hunter, expect):
+    expect(test="one", metric="p99", commit=commit(30), direction="up", at_most=25, until="2999-01-01")
+    expect(test="gone*", time=FIRST, until="2026-06-01", reason="old")
+    result = hunter("validate")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines == [
+        ".hunter/expected.yaml:3:5: warning: known_changes: it does not count any more: it expired on 2026-06-01 00:00:00 +0000",
+        '.hunter/expected.yaml:3:5: warning: known_changes: no test is named "gone*"',
+        f".hunter/expected.yaml:2: known change: one, p99, up, at most 25%, commit {commit(30)}, until 2999-01-01 00:00:00 +0000: "
+        "bigger cache, PR 4411",
+        ".hunter/expected.yaml:3: known change: gone*, on 2026-01-31, until 2026-06-01 00:00:00 +0000: old",
+        "hunter.yaml: OK, 5 tests, 0 groups, 2 warnings"]
+    known = json.loads(hunter("validate", "--output", "json").out)["known_changes"]
+    assert known[0] == {"test": "one", "metric": "p99", "commit": commit(30), "from": None, "to": None, "direction": 1, "at_most": 25,
+                        "reason": "bigger cache, PR 4411", "until": "2999-01-01T00:00:00Z", "file": ".hunter/expected.yaml", "line": 2}
+    assert (known[1]["from"], known[1]["to"]) == ("2026-01-31T00:00:00Z", "2026-01-31T23:59:59.999Z")

@@ -1,0 +1,210 @@
+/* agent/notify/accepted: which entries of known_changes cover which changes. */
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/notify/accepted.h"
+
+#define DAY INT64_C(86400000)
+#define NOON (INT64_C(20000) * DAY + DAY / 2)
+
+static const struct deployment deployments[] = {{.commit = "4f2c1a90"}, {.version = "1.2"}};
+
+static struct change_record change(void)
+{
+	struct change_record record = {
+		.item = {.test = "db.read",
+			.metric = "p99{region=\"eu\"}",
+			.time = NOON,
+			.place_from = NOON - DAY,
+			.place_to = NOON + DAY,
+			.commit_after = "15ce8e36aabb",
+			.place_commit_after = "77aa0000",
+			.suspects = {.known = true, .count = 2, .list = deployments, .listed = 2},
+			.change = {.size = 20.0, .size_low = 18.0, .size_high = 22.0}},
+		.series = "p99;eu",
+		.sign = 1,
+		.spacing = DAY};
+
+	return record;
+}
+
+static struct known_change entry(void)
+{
+	return (struct known_change){.test = "db.*",
+		.from = WHEN_ALWAYS,
+		.to = WHEN_NEVER,
+		.reason = "known",
+		.until = WHEN_NEVER};
+}
+
+static bool covers(const struct known_change *known, const struct change_record *record)
+{
+	const struct config config = {.known_changes = known, .known_change_count = 1};
+	const struct known_change *expired;
+	const struct known_change *found = accepted_known(&config, record, NOON, &expired);
+
+	assert_null(expired);
+	assert_true(!found || found == known);
+	return found != NULL;
+}
+
+static void test_names(void **state)
+{
+	struct change_record record = change();
+	struct known_change known = entry();
+	const char *const good[] = {"p99*", "p99{region=\"eu\"}", "p99;eu", "*"};
+	const char *const bad[] = {"p99", "P99*", "p9?", ""};
+
+	(void)state;
+	assert_true(covers(&known, &record));
+	for (size_t i = 0; i < 4; i++) {
+		known.metric = good[i];
+		assert_true(covers(&known, &record));
+		known.metric = bad[i];
+		assert_false(covers(&known, &record));
+	}
+	known = entry();
+	known.test = "db";
+	assert_false(covers(&known, &record));
+	known.test = "a[b";
+	record.item.test = "a[b"; /* a name, though it looks like a pattern */
+	assert_true(covers(&known, &record));
+}
+
+static void test_commits(void **state)
+{
+	struct change_record record = change();
+	struct known_change known = entry();
+	const char *const good[] = {"15ce8e36aabb", "15ce8e36", "15ce", "15ce8e36aabbccdd",
+		"77aa0000", "4f2c1a90", "4f2c"};
+	const char *const bad[] = {"15c", "15ce8e37", "1.2", "1", "5ce8", "4f2x", "15ce8e36x"};
+
+	(void)state;
+	for (size_t i = 0; i < 7; i++) {
+		known.commit = good[i];
+		assert_true(covers(&known, &record));
+		known.commit = bad[i];
+		assert_false(covers(&known, &record));
+	}
+	record.item.commit_after = "v12"; /* no hexadecimal digits: only the whole name */
+	known.commit = "v12";
+	assert_true(covers(&known, &record));
+	known.commit = "v1";
+	assert_false(covers(&known, &record));
+	record.item.commit_after = record.item.place_commit_after = NULL;
+	record.item.suspects = (struct attribution){0};
+	assert_false(covers(&known, &record));
+}
+
+/* From five points before the place of the change to five points after it. */
+static void test_times(void **state)
+{
+	const struct change_record record = change();
+	struct known_change known = entry();
+
+	(void)state;
+	for (int64_t day = -10; day <= 10; day++) {
+		known.from = known.to = NOON + day * DAY;
+		assert_int_equal(covers(&known, &record), day >= -6 && day <= 6);
+	}
+	known.from = NOON + 5 * DAY + DAY / 2; /* a day that begins within, ends beyond */
+	known.to = known.from + DAY - 1;
+	assert_true(covers(&known, &record));
+	known.from = NOON - 7 * DAY;
+	known.to = NOON - 6 * DAY - 1;
+	assert_false(covers(&known, &record));
+	known.to = NOON - 6 * DAY;
+	assert_true(covers(&known, &record));
+}
+
+static void test_sizes(void **state)
+{
+	struct change_record record = change();
+	struct known_change known = entry();
+
+	(void)state;
+	known.direction = -1;
+	assert_false(covers(&known, &record));
+	known.direction = 1;
+	assert_true(covers(&known, &record));
+	known.at_most = 18; /* it may be no larger */
+	assert_true(covers(&known, &record));
+	known.at_most = 17.9; /* it is larger by more than its interval */
+	assert_false(covers(&known, &record));
+
+	known.direction = -1;
+	record.sign = -1;
+	record.item.change.size = -20.0;
+	record.item.change.size_low = -22.0;
+	record.item.change.size_high = -18.0;
+	assert_false(covers(&known, &record));
+	known.at_most = 18;
+	assert_true(covers(&known, &record));
+
+	record.item.change.size_low = record.item.change.size_high = (double)NAN;
+	assert_false(covers(&known, &record));
+	known.at_most = 20;
+	assert_true(covers(&known, &record));
+	record.item.change.size = (double)NAN; /* nobody knows how large it is */
+	assert_false(covers(&known, &record));
+	known.at_most = 0;
+	assert_true(covers(&known, &record));
+}
+
+static void test_expiry(void **state)
+{
+	const struct change_record record = change();
+	struct known_change known[] = {entry(), entry(), entry()};
+	const struct config config = {.known_changes = known, .known_change_count = 3};
+	const struct known_change *expired;
+
+	(void)state;
+	known[0].until = NOON;
+	known[1].test = "other";
+	assert_ptr_equal(accepted_known(&config, &record, NOON, &expired), &known[2]);
+	assert_null(expired);
+	assert_ptr_equal(accepted_known(&config, &record, NOON - 1, &expired), &known[0]);
+	known[2].direction = -1;
+	assert_null(accepted_known(&config, &record, NOON, &expired));
+	assert_ptr_equal(expired, &known[0]);
+	assert_true(accepted_concerns(&config, "other"));
+	assert_false(accepted_concerns(&config, "another"));
+}
+
+/* What is written of a change covers it, also after another look that differs a little. */
+static void test_entries(void **state)
+{
+	struct change_record record = change();
+	struct known_change known = accepted_entry(&record, "why", WHEN_NEVER);
+
+	(void)state;
+	assert_string_equal(known.commit, "15ce8e36aabb");
+	assert_int_equal(known.direction, 1);
+	assert_true(known.at_most >= 22 && known.at_most < 22.2);
+	assert_true(covers(&known, &record));
+	record.item.change.size = 23;
+	assert_true(covers(&known, &record));
+	record.item.change.size_low = 22.5;
+	assert_false(covers(&known, &record));
+
+	record = change();
+	record.item.commit_after = record.item.place_commit_after = NULL;
+	record.item.change.size_low = record.item.change.size_high = (double)NAN;
+	known = accepted_entry(&record, "why", WHEN_NEVER);
+	assert_null(known.commit);
+	assert_int_equal(known.from, NOON);
+	assert_true(covers(&known, &record));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+		cmocka_unit_test(test_commits), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_sizes), cmocka_unit_test(test_expiry),
+		cmocka_unit_test(test_entries)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
