@@ -17,6 +17,7 @@
 #include "agent/core/change.h"
 #include "agent/core/plugin.h"
 #include "agent/core/transfer.h"
+#include "agent/core/triage.h"
 #include "agent/core/url_template.h"
 
 /* An attribute of the points other than commit and version. */
@@ -155,10 +156,37 @@ enum maybe_delivered {
 	MAYBE_DELIVERED_BLIND, /* maybe, and it cannot be checked: it is sent again */
 };
 
+enum follow_up_kind {
+	FOLLOW_UP_READ,  /* reads what people have answered to a message where it was sent */
+	FOLLOW_UP_AMEND, /* edits the message, so that it shows the triage of its changes */
+};
+
+/* What a notifier does with a message that it has sent. */
+struct follow_up {
+	enum follow_up_kind kind;
+	const struct triage *triages; /* of its changes */
+	size_t count;
+	/*
+	 * Of FOLLOW_UP_READ. The notifier's notes on what it has read of the message: in: as they
+	 * were stored, or NULL; out: as they are to be stored together with what was said, in the
+	 * arena.
+	 */
+	const char *taken;
+	/* Out, on STEP_DONE: what `person` says of all its changes; 0: nothing new. Or that what
+	 * was said at that time (ms) is taken back; else 0. Both are in the arena. */
+	enum triage_state state;
+	const char *person;
+	int64_t undone;
+	const char *overrides; /* out: what another answer said, which does not count any more */
+	/* Out, on STEP_FAILED: the message is gone, or can never be edited. */
+	bool gone;
+};
+
 struct attempt {
 	struct arena *arena;
-	const void *options;     /* of the plugin's options_size */
-	const char *destination; /* e.g. a Slack channel; "" if there is only one */
+	struct follow_up *follow_up; /* of a message that was sent; NULL: it is to be sent */
+	const void *options;         /* of the plugin's options_size */
+	const char *destination;     /* e.g. a Slack channel; "" if there is only one */
 	const char *key;
 	const char *payload; /* rendered text */
 	int64_t made;        /* ms, when it was queued */
@@ -195,6 +223,14 @@ struct notifier {
 		struct buf *payload, struct error *error);
 	enum step (*step)(struct attempt *attempt, const struct reply *last, struct transfer *next,
 		struct error *error);
+	/*
+	 * Optional: whether it can edit its messages with these options, and whether it reads
+	 * answers to them; and a step of attempt->follow_up, whose receipt is that of the message.
+	 */
+	bool (*amends)(const void *options);
+	bool (*listens)(const void *options);
+	enum step (*follow_up)(struct attempt *attempt, const struct reply *last,
+		struct transfer *next, struct error *error);
 };
 
 extern const struct notifier slack_notifier, stdout_notifier, webhook_notifier;

@@ -192,7 +192,9 @@ static void run_step(struct job *job, struct scratch *scratch)
 	const char *asked = next->url;
 	*next = (struct transfer){0};
 	if (!driver->task) {
-		driver->step = driver->notifier->step(driver->attempt, last, next, driver->error);
+		driver->step = (driver->attempt->follow_up ? driver->notifier->follow_up
+							   : driver->notifier->step)(
+			driver->attempt, last, next, driver->error);
 		next->once = next->method && strcmp(next->method, "GET") != 0;
 	} else {
 		driver->step =

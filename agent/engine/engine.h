@@ -92,9 +92,9 @@ void engine_submit(struct engine *engine, struct task *task);
  * for a task that has its data. The engine owns it until then. */
 void engine_work(struct engine *engine, struct task *task);
 
-/* Carries out a delivery by the notifier's steps (on workers) and the transfers between them,
- * then calls done on the loop's thread. The caller keeps the delivery, which must live until
- * then. Nothing is retried. */
+/* Carries out a delivery, or its follow-up, by the notifier's steps (on workers) and the transfers
+ * between them, then calls done on the loop's thread. The caller keeps the delivery, which must
+ * live until then. Nothing is retried. */
 typedef void attempt_done(
 	struct attempt *attempt, bool sent, const struct error *error, void *context);
 void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,

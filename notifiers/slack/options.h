@@ -5,6 +5,7 @@
 #define NOTIFIERS_SLACK_OPTIONS_H
 
 #include "agent/core/transfer.h"
+#include "agent/core/triage.h"
 
 struct slack_options {
 	struct endpoint endpoint;
@@ -12,6 +13,8 @@ struct slack_options {
 	const char *webhook_url, *webhook_url_file;
 	const char *api_url;
 	struct strings channels;
+	struct strings triagers; /* ids of users */
+	struct pairs reactions;  /* emoji, with or without colons -> triage state; none: default */
 };
 
 extern const struct field slack_fields[];
@@ -19,7 +22,22 @@ extern const struct field slack_fields[];
 bool slack_by_bot(const struct slack_options *options);
 bool slack_by_webhook(const struct slack_options *options);
 
+/* The secret, or what its file holds, in the arena; `option` names the file in an error. */
+bool slack_secret(struct arena *arena, const char *value, const char *option, const char *path,
+	const char **out, struct error *error) MUST_USE;
+
+/* Whether the user's reactions count. */
+bool slack_triager(const struct slack_options *options, const char *user);
+
+/* What a reaction with that emoji says; false: nothing. Skin tones do not matter. */
+bool slack_reaction_state(
+	const struct slack_options *options, const char *emoji, enum triage_state *state);
+
+/* An emoji that says so, its name without colons, of that length; or NULL. */
+const char *slack_emoji_of(
+	const struct slack_options *options, enum triage_state state, size_t *length);
+
 /* The check of slack_notifier. */
-bool slack_check(const void *options, struct error *error);
+bool slack_options_check(const void *options, struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Error codes of chat.postMessage, incoming webhooks, users.conversations and
- * conversations.history.
+ * Error codes of chat.postMessage, chat.update, reactions.get, incoming webhooks,
+ * users.conversations and conversations.history.
  */
 #include "notifiers/slack/reason.h"
 
@@ -25,7 +25,9 @@ static const char *const permanent[] = {"no_text", "msg_too_long", "invalid_argu
 	"json_not_object", "metadata_too_large", "invalid_metadata_format",
 	"invalid_metadata_schema", "metadata_must_be_sent_from_app", "too_many_attachments",
 	"invalid_cursor", "invalid_limit", "invalid_ts_latest", "invalid_ts_oldest",
-	"invalid_types", "method_not_supported_for_channel_type", NULL};
+	"invalid_types", "method_not_supported_for_channel_type", "message_not_found",
+	"bad_timestamp", "no_item_specified", "cant_update_message", "edit_window_closed",
+	"is_inactive", "block_mismatch", "message_not_owned_by_app", NULL};
 
 static const char *const blocks[] = {"invalid_blocks", "invalid_blocks_format",
 	"msg_blocks_too_long", "invalid_attachments", NULL};

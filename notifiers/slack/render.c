@@ -10,6 +10,7 @@
 
 #include "notifiers/digest.h"
 #include "notifiers/notifier.h"
+#include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/lines.h"
 
 /*
@@ -17,13 +18,8 @@
  * starts the next one before a limit is reached.
  */
 
-/*
- * Slack counts characters; bytes are never fewer. The limit for all blocks together is
- * undocumented: posts were rejected from about 13,200 on.
- */
+/* Bytes, never fewer than the characters that Slack counts. */
 enum {
-	SLACK_BLOCKS = 50,
-	SLACK_BLOCKS_TEXT = 13000,
 	SLACK_SECTION = 3000,
 	SLACK_FIELDS = 10,
 	SLACK_FIELD = 2000,
@@ -124,14 +120,14 @@ static bool same_field(const struct announcement *a, const struct announcement *
 }
 
 /* Whether one more line certainly fits, with the test's name, the commits, the time, a section for
- * the current field and one for itself. */
+ * the current field, one for itself and one for the triage. */
 static bool has_room(const struct slack_blocks *blocks, size_t line, size_t ranges, bool new_time)
 {
 	size_t text =
 		blocks->text + blocks->field.length + line + ranges + SLACK_NAME + SLACK_COMMON + 3;
 
-	return blocks->count + (new_time ? 4 : 2) <= SLACK_BLOCKS &&
-	       text + (new_time ? SLACK_DATE : 0) <= SLACK_BLOCKS_TEXT;
+	return blocks->count + (new_time ? 4 : 2) + 1 <= SLACK_POST_BLOCKS &&
+	       text + (new_time ? SLACK_DATE : 0) <= SLACK_POST_TEXT;
 }
 
 /* The change being added, and what ends the previous field: its commits, and the pages about the
@@ -328,6 +324,7 @@ static void build(struct rendering *rendering, struct post *post)
 	slack_blocks_clear(&rendering->blocks);
 	if (post->number == 0) {
 		head_blocks(rendering);
+		rendering->blocks.text += SLACK_TRIAGE;
 		if (!rendering->planned)
 			rendering->blocks.text += REST_MOST;
 	} else {

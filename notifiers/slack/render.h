@@ -10,7 +10,11 @@
 
 #include "notifiers/notifier.h"
 
-enum { SLACK_POSTS = 10 }; /* per message */
+/*
+ * SLACK_POSTS: per message. SLACK_POST_BLOCKS and SLACK_POST_TEXT: in a post, and characters in all
+ * of them together; that limit is undocumented: posts were rejected from about 13,200 on.
+ */
+enum { SLACK_POSTS = 10, SLACK_POST_BLOCKS = 50, SLACK_POST_TEXT = 13000 };
 
 /* Appends the payload; `channel` is NULL for an incoming webhook, which has no threads. */
 void slack_render(const struct message *message, const char *channel, struct buf *payload);

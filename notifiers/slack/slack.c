@@ -11,8 +11,8 @@
  * retries that as it would a post. A webhook cannot check, nor can a bot without the scope for it:
  * then the message is posted again.
  *
- * A payload holds one body per line; each is sent in a round of its own. The receipt is the `ts` of
- * the message that starts the thread and the number of posts sent: "1503435956.000247 2".
+ * A payload holds one body per line; each is sent in a round of its own. The receipt is described
+ * in receipt.h.
  *
  * The webhook's address is a secret: error messages name its option, never the address.
  */
@@ -25,8 +25,10 @@
 #include "agent/core/secret.h"
 #include "agent/core/transfer.h"
 #include "agent/core/utf8.h"
+#include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
 #include "notifiers/slack/reason.h"
+#include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 #include "notifiers/slack/search.h"
 
@@ -35,12 +37,13 @@ enum { REASON_MOST = 60, SPACING_MS = 1100 };
 static const char not_slack[] = "the answer is not Slack's";
 
 struct state {
-	const char *body;   /* of this round */
-	const char *thread; /* ts of the message whose thread it goes into, or NULL */
-	size_t part;        /* from 1 */
-	bool plain;         /* the blocks were rejected; sending the text alone */
-	bool looking;       /* a search is in progress */
-	bool unresolved;    /* the search was denied: an earlier attempt may have arrived */
+	const char *body;             /* of this round */
+	const char *thread;           /* ts of the message whose thread it goes into, or NULL */
+	size_t part;                  /* from 1 */
+	struct slack_receipt receipt; /* of the rounds before */
+	bool plain;                   /* the blocks were rejected; sending the text alone */
+	bool looking;                 /* a search is in progress */
+	bool unresolved; /* the search was denied: an earlier attempt may have arrived */
 	struct slack_search search;
 };
 
@@ -51,7 +54,7 @@ static bool destinations(
 	const struct slack_options *options = context;
 
 	(void)arena;
-	if (!slack_check(options, error)) {
+	if (!slack_options_check(options, error)) {
 		error->kind = ERROR_USAGE;
 		return error_prefix(error, "slack: ");
 	}
@@ -114,16 +117,6 @@ static enum step fail_permanently(struct attempt *attempt, const char *what, str
 	return fail(attempt, false, ERROR_DATA, what, error);
 }
 
-/* The secret, from the option or from its file. */
-static bool secret(struct arena *arena, const char *value, const char *option, const char *path,
-	const char **out, struct error *error)
-{
-	if (!value)
-		return secret_read(arena, option, path, out, error);
-	*out = value;
-	return true;
-}
-
 static bool bot_token(struct attempt *attempt, const char **token, struct error *error)
 {
 	const struct slack_options *options = attempt->options;
@@ -131,7 +124,7 @@ static bool bot_token(struct attempt *attempt, const char **token, struct error 
 
 	if (!slack_by_bot(options))
 		error_set(&problem, ERROR_USAGE, "bot_token is missing");
-	else if (secret(attempt->arena, options->bot_token, "bot_token_file",
+	else if (slack_secret(attempt->arena, options->bot_token, "bot_token_file",
 			 options->bot_token_file, token, &problem))
 		return true;
 	(void)fail_by_config(attempt, problem.text, error);
@@ -170,7 +163,7 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 		.body = body,
 		.body_length = strlen(body)};
 	if (slack_by_webhook(options)) {
-		if (!secret(attempt->arena, options->webhook_url, "webhook_url_file",
+		if (!slack_secret(attempt->arena, options->webhook_url, "webhook_url_file",
 			    options->webhook_url_file, &next->url, &problem))
 			return fail_by_config(attempt, problem.text, error);
 		if (transfer_url_problem(next->url))
@@ -196,34 +189,21 @@ static enum step look(struct attempt *attempt, struct transfer *next, struct err
 	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
-/* "1503435956.000247 2": the ts, and the number of posts sent (1 if missing). */
-static const char *receipt_read(struct arena *arena, const char *receipt, size_t *posted)
-{
-	size_t length = receipt ? strcspn(receipt, " ") : 0;
-
-	*posted = 0;
-	if (length == 0)
-		return NULL;
-	*posted = receipt[length] ? strtoul(receipt + length, NULL, 10) : 1;
-	return arena_strndup(arena, receipt, length);
-}
-
 static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	struct arena *arena = attempt->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
 	bool bot = slack_by_bot(attempt->options);
-	size_t posted, others;
-	const char *own = receipt_read(arena, attempt->receipt, &posted);
-	const char *thread = receipt_read(arena, attempt->thread, &others);
+	const char *thread = slack_receipt_read(arena, attempt->thread).thread;
 
 	attempt->state = state;
-	state->part = posted + 1;
-	state->body = slack_body(arena, attempt->payload, posted);
+	state->receipt = slack_receipt_read(arena, attempt->receipt);
+	state->part = state->receipt.posts + 1;
+	state->body = slack_body(arena, attempt->payload, state->receipt.posts);
 	if (!state->body)
 		return STEP_DONE;
 	if (bot)
-		state->thread = own ? own : thread;
+		state->thread = state->receipt.thread ? state->receipt.thread : thread;
 	if (attempt->maybe_delivered == MAYBE_DELIVERED_NO || !bot)
 		return post(attempt, next, error);
 	state->looking = true;
@@ -237,15 +217,19 @@ static enum step begin(struct attempt *attempt, struct transfer *next, struct er
 	return look(attempt, next, error);
 }
 
-/* The body of this round has arrived, with that ts; NULL if Slack did not return one. */
-static enum step posted(struct attempt *attempt, const char *stamp)
+/* The body of this round has arrived, with that ts, in the channel of that id; NULL if Slack did
+ * not return them. */
+static enum step posted(struct attempt *attempt, const char *stamp, const char *channel)
 {
 	struct state *state = attempt->state;
-	const char *thread = state->thread ? state->thread : stamp;
+	struct slack_receipt receipt = {.thread = state->thread ? state->thread : stamp,
+		.posts = state->part,
+		.stamp = state->part == 1 ? stamp : state->receipt.stamp,
+		.channel = state->part == 1 ? channel : state->receipt.channel};
 
-	if (thread)
-		attempt->receipt = arena_printf(attempt->arena, "%s %zu", thread, state->part);
-	attempt->more = thread && state->part < slack_body_count(attempt->payload);
+	if (receipt.thread)
+		attempt->receipt = slack_receipt(attempt->arena, &receipt);
+	attempt->more = receipt.thread && state->part < slack_body_count(attempt->payload);
 	return STEP_DONE;
 }
 
@@ -260,7 +244,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	case SEARCH_FOUND:
 		if (search->thread_read)
 			state->thread = NULL; /* it was posted outside of the thread */
-		return posted(attempt, search->stamp);
+		return posted(attempt, search->stamp, search->id);
 	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason, error);
 	case SEARCH_DENIED:
 		state->unresolved = true;
@@ -347,11 +331,13 @@ static enum step api_answer(struct attempt *attempt, const struct reply *reply,
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	json_t *ok = json_object_get(answer, "ok");
 	const char *stamp = json_string_value(json_object_get(answer, "ts"));
+	const char *channel = json_string_value(json_object_get(answer, "channel"));
 	const char *reason = json_string_value(json_object_get(answer, "error"));
 	enum step step;
 
 	if (json_is_true(ok) && (stamp || slack_body_count(attempt->payload) == 1)) {
-		step = posted(attempt, stamp ? arena_strdup(attempt->arena, stamp) : NULL);
+		step = posted(attempt, arena_strdup(attempt->arena, stamp),
+			arena_strdup(attempt->arena, channel));
 	} else if (json_is_false(ok) && reason) {
 		step = refused(attempt,
 			secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets), next,
@@ -399,8 +385,20 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	if (slack_by_bot(attempt->options))
 		return api_answer(attempt, last, next, error);
 	if (strcmp(reason_word(attempt, last), "ok") == 0)
-		return posted(attempt, NULL);
+		return posted(attempt, NULL, NULL);
 	return fail_in_doubt(attempt, reason_word(attempt, last), error);
+}
+
+static bool amends(const void *options)
+{
+	return slack_by_bot(options);
+}
+
+static bool listens(const void *context)
+{
+	const struct slack_options *options = context;
+
+	return slack_by_bot(options) && options->triagers.count > 0;
 }
 
 const struct notifier slack_notifier = {
@@ -409,10 +407,13 @@ const struct notifier slack_notifier = {
 		.fields = slack_fields,
 		.options_size = sizeof(struct slack_options),
 		.endpoint = true,
-		.check = slack_check},
+		.check = slack_options_check},
 	.spacing = SPACING_MS,
 	.destinations = destinations,
 	.accepts_destination = accepts_destination,
 	.render = render,
 	.step = step,
+	.amends = amends,
+	.listens = listens,
+	.follow_up = slack_follow_up,
 };

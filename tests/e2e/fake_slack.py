@@ -1,7 +1,9 @@
 """A Slack on loopback that is as strict as the real one: token, limits of every payload, a message a second a channel.
 
 A bot may look what is in its channels (users.conversations, conversations.history, conversations.replies), if it has
-the scopes. What goes into a thread is no part of the channel's history, as with the real one.
+the scopes. What goes into a thread is no part of the channel's history, as with the real one. It may read the reactions
+to a message (reactions.get, with reactions:read) and edit its own (chat.update): by the channel's id only, and so many
+times a minute. People react() and unreact(); what was edited is in `edits`.
 
 What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
 server can be stopped and started again on its port, told to answer something else, to hang, or to be slow: then a post
@@ -18,6 +20,7 @@ import time
 import urllib.parse
 
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
+USER = re.compile(r"<@[UW][A-Z0-9]+>")
 LINK = re.compile(r"<(https?://[^<>|\s]{1,2000}|!date\^-?\d+\^[^<>|^]*{date[^<>|^]*)\|[^<>]+>")
 WEBHOOK = "/services/T0001/B0001/"
 
@@ -30,7 +33,7 @@ def check_text(problems, where, value, kind, most):
     if not isinstance(text, str) or not 1 <= len(text) <= most:
         problems.append(f"{where}: text is not 1 to {most} characters")
         return 0
-    plain = LINK.sub("", text)
+    plain = USER.sub("", LINK.sub("", text))
     if "<" in plain or ">" in plain or re.search("&(?!amp;|lt;|gt;)", plain):
         problems.append(f"{where}: unescaped markup")
     return len(text)
@@ -46,15 +49,23 @@ def check_block(problems, where, block):
         return sum(check_text(problems, f"{where}.fields[{i}]", f, "mrkdwn", 2000) for i, f in enumerate(block["fields"]))
     if kind == "section":
         return check_text(problems, where, block.get("text"), "mrkdwn", 3000)
+    if kind == "context":
+        if not 1 <= len(block.get("elements", [])) <= 10:
+            problems.append(f"{where}: {len(block.get('elements', []))} elements")
+        return sum(check_text(problems, f"{where}.elements[{i}]", e, "mrkdwn", 2000) for i, e in enumerate(block.get("elements", [])))
     if kind != "divider":
         problems.append(f"{where}: unexpected type {kind}")
     return 0
 
 
-def check(message):
+POST = {"channel", "text", "blocks", "metadata", "parse", "thread_ts", "unfurl_links", "unfurl_media"}
+UPDATE = {"channel", "ts", "text", "blocks", "metadata", "parse"}
+
+
+def check(message, known=POST):
     """What Slack would refuse in the body of a message."""
     problems = []
-    if set(message) - {"channel", "text", "blocks", "metadata", "parse", "thread_ts", "unfurl_links", "unfurl_media"}:
+    if set(message) - known:
         problems.append(f"unknown arguments in {sorted(message)}")
     if len(json.dumps(message.get("metadata", {}))) > 8000:
         problems.append("metadata is too large")
@@ -86,7 +97,17 @@ class FakeSlack:
         self.accept_then_hang = False  # the message is posted, but the answer never comes
         self.close_after = set()  # numbers of the posts that are taken and not answered: the connection is closed
         self.rude = False  # it is reset instead
-        self.scopes = {"channels:read", "channels:history"}
+        self.scopes = {"chat:write", "channels:read", "channels:history", "reactions:read"}
+        self.per_minute = 50  # requests a minute of a method of tier 3; more are 429
+        self.retry_after = 1  # seconds, of such an answer
+        self.tier_3 = {}  # method -> time.monotonic() of each request that was not limited
+        self.reactions = {}  # ts -> [[name, [users]]], in the order of their first use
+        self.listed = None  # users that reactions.get lists of one emoji at most, None: all
+        self.reads = []  # (time.monotonic(), ts) of each reactions.get that was answered
+        self.edits = []  # (time.monotonic(), body) of each chat.update that was accepted
+        self.update_error = None  # chat.update is refused so
+        self.read_error = None  # reactions.get is refused so
+        self.kicked = set()  # channels that the bot is not in any more
         self.looks = []  # what was asked about channels
         self.page = 2  # channels or messages of a page, at most
         self.delay = 0  # seconds before a good answer
@@ -175,6 +196,8 @@ class FakeSlack:
                 self.note(self.refused, "hang")
                 return None
             answer = self.webhook_post(path, headers, body) if path.startswith(WEBHOOK) else self.api_post(path, headers, body)
+            if path == "/api/chat.update":
+                return answer
             if answer[0] == 200 and len(self.posts) in self.close_after:
                 return "close"
             hidden = self.shown[-1] - time.monotonic() if answer[0] == 200 and self.shown else 0
@@ -201,11 +224,13 @@ class FakeSlack:
         if headers.get("Authorization") != f"Bearer {self.token}":
             return answer(False, error="invalid_auth")
         needed = {"users.conversations": "channels:read", "conversations.history": "channels:history",
-                  "conversations.replies": "channels:history"}.get(method)
+                  "conversations.replies": "channels:history", "reactions.get": "reactions:read"}.get(method)
         if not needed:
             return answer(False, error="unknown_method")
         if needed not in self.scopes or "private" in asked.get("types", "") and "groups:read" not in self.scopes:
             return answer(False, error="missing_scope", needed=needed, provided="chat:write")
+        if method == "reactions.get":
+            return self.read_reactions(asked)
         ids = {self.channel_id(c): c for c in self.channels}
         if method == "users.conversations":
             key, found = "channels", [{"id": i, "name": c.lstrip("#")} for i, c in ids.items()]
@@ -226,7 +251,89 @@ class FakeSlack:
         more = str(end) if end < len(found) else ""
         return answer(True, **{key: found[start:end]}, has_more=bool(more), response_metadata={"next_cursor": more})
 
+    def message(self, channel, ts):
+        """The post of that ts in the channel with that id, or the error that Slack gives."""
+        ids = {self.channel_id(c): c for c in self.channels}
+        if channel not in ids:
+            return None, "channel_not_found"
+        if ids[channel] in self.kicked:
+            return None, "not_in_channel"
+        for post, stamp, since in zip(self.posts, self.stamps, self.shown):
+            if stamp == ts and since <= time.monotonic() and post.get("channel") in (channel, ids[channel]):
+                return post, None
+        return None, "message_not_found"
+
+    def over_tier_3(self, method):
+        """At most so many requests a minute, whoever asks; then 429 with Retry-After."""
+        now = time.monotonic()
+        recent = self.tier_3[method] = [t for t in self.tier_3.get(method, []) if now - t < 60]
+        if len(recent) >= self.per_minute:
+            self.note(self.refused, f"429 {method}")
+            return 429, {"Retry-After": str(self.retry_after)}, ""
+        recent.append(now)
+        return None
+
+    def react(self, ts, name, user):
+        with self.lock:
+            for reaction in self.reactions.setdefault(ts, []):
+                if reaction[0] == name:
+                    reaction[1].append(user)
+                    return
+            self.reactions[ts].append([name, [user]])
+
+    def unreact(self, ts, name, user):
+        with self.lock:
+            next(users for n, users in self.reactions[ts] if n == name).remove(user)
+            self.reactions[ts] = [r for r in self.reactions[ts] if r[1]]
+
+    def read_reactions(self, asked):
+        limited = self.over_tier_3("reactions.get")
+        if limited:
+            return limited
+        if not asked.get("channel") or not asked.get("timestamp"):
+            return answer(False, error="no_item_specified")
+        if not re.fullmatch(r"\d+\.\d+", asked["timestamp"]):
+            return answer(False, error="bad_timestamp")
+        post, error = self.message(asked["channel"], asked["timestamp"])
+        if error or self.read_error:
+            self.note(self.refused, self.read_error or error)
+            return answer(False, error=self.read_error or error)
+        most = self.listed if self.listed is not None else None if asked.get("full") == "true" else 2
+        reactions = [{"name": n, "users": users[:most], "count": len(users)} for n, users in self.reactions.get(asked["timestamp"], [])]
+        message = {"type": "message", "user": "UBOT", "text": post["text"], "ts": asked["timestamp"]}
+        self.note(self.reads, (time.monotonic(), asked["timestamp"]))
+        return answer(True, type="message", channel=asked["channel"], message=message | ({"reactions": reactions} if reactions else {}))
+
+    def update(self, headers, body):
+        """chat.update: what is not given of metadata stays, blocks go with a text alone."""
+        if headers.get("Authorization") != f"Bearer {self.token}":
+            self.note(self.refused, "invalid_auth")
+            return answer(False, error="invalid_auth")
+        limited = self.over_tier_3("chat.update")
+        if limited:
+            return limited
+        message = json.loads(body)
+        post, error = self.message(message.get("channel"), message.get("ts"))
+        error = error or self.update_error or ("msg_too_long" if len(message.get("text", "")) > TEXT else None)
+        if error:
+            self.note(self.refused, error)
+            return answer(False, error=error)
+        for problem in check({"blocks": [{"type": "divider"}]} | message, UPDATE):
+            self.note(self.violations, problem)
+        post.update({k: message[k] for k in ("text", "metadata") if k in message})
+        post["blocks"] = message.get("blocks", [])
+        self.note(self.edits, (time.monotonic(), message))
+        return answer(True, channel=message["channel"], ts=message["ts"], text=message.get("text", ""))
+
+    def context(self, ts):
+        """What the last block of the message says, if it is a context."""
+        with self.lock:
+            block = (self.posts[self.stamps.index(ts)].get("blocks") or [{}])[-1]
+            return block["elements"][0]["text"] if block.get("type") == "context" else None
+
     def api_post(self, path, headers, body):
+        if path == "/api/chat.update":
+            return self.update(headers, body)
         if path != "/api/chat.postMessage":
             return answer(False, error="unknown_method")
         if headers.get("Authorization") != f"Bearer {self.token}":
@@ -238,6 +345,9 @@ class FakeSlack:
         if message.get("channel") not in self.channels:
             self.note(self.refused, "channel_not_found")
             return answer(False, error="channel_not_found")
+        if message["channel"] in self.kicked:
+            self.note(self.refused, "not_in_channel")
+            return answer(False, error="not_in_channel")
         if not message.get("metadata", {}).get("event_payload", {}).get("key"):
             self.note(self.violations, "no key in the metadata")
         limited = self.limited(message["channel"])

@@ -17,14 +17,18 @@ static inline size_t slack_characters(const char *text)
 	return count;
 }
 
-/* A link or a date without markup within; returns its last character. */
+/* A link, a date or a user without markup within; returns its last character. */
 static inline const char *slack_check_link(const char *at)
 {
 	const char *end = strchr(at, '>');
 
-	assert_true(strncmp(at, "<https://", 9) == 0 || strncmp(at, "<!date^", 7) == 0);
 	assert_non_null(end);
-	assert_non_null(memchr(at, '|', (size_t)(end - at)));
+	if (strncmp(at, "<@", 2) == 0) /* a user */
+		assert_int_equal(
+			strspn(at + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"), end - at - 2);
+	else
+		assert_true(strncmp(at, "<https://", 9) == 0 || strncmp(at, "<!date^", 7) == 0);
+	assert_true(at[1] == '@' || memchr(at, '|', (size_t)(end - at)));
 	assert_null(memchr(at + 1, '<', (size_t)(end - at) - 1));
 	return end;
 }
@@ -68,6 +72,17 @@ static inline size_t slack_check_section(const json_t *block)
 	return count;
 }
 
+static inline size_t slack_check_context(const json_t *block)
+{
+	const json_t *elements = json_object_get(block, "elements"), *element;
+	size_t count = 0, i;
+
+	assert_int_equal(json_object_size(block), 2);
+	assert_in_range(json_array_size(elements), 1, 10);
+	json_array_foreach(elements, i, element) count += slack_check_text(element, "mrkdwn", 2000);
+	return count;
+}
+
 /* The one body; the caller releases it. */
 static inline json_t *slack_check(const char *payload, const char *channel)
 {
@@ -92,6 +107,8 @@ static inline json_t *slack_check(const char *payload, const char *channel)
 
 		if (strcmp(type, "section") == 0)
 			total += slack_check_section(block);
+		else if (strcmp(type, "context") == 0)
+			total += slack_check_context(block);
 		else
 			assert_string_equal(type, "divider");
 	}

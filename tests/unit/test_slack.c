@@ -496,7 +496,7 @@ static void test_bot_posts_to_each_channel(void **state)
 	assert_int_equal(
 		answer(fixture, 200, "{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1503.02\"}"),
 		STEP_DONE);
-	assert_string_equal(fixture->attempt.receipt, "1503.02 1");
+	assert_string_equal(fixture->attempt.receipt, "1503.02 1 1503.02 C1");
 }
 
 static void test_misconfigured_is_told(void **state)
@@ -649,7 +649,7 @@ static void test_doubt_looks_first(void **state)
 				 "payload\":"
 				 "{\"key\":\"k-1\"}}}]}"),
 		STEP_DONE);
-	assert_string_equal(fixture->attempt.receipt, "2.5 1");
+	assert_string_equal(fixture->attempt.receipt, "2.5 1 2.5 C77");
 	assert_null(fixture->attempt.notice);
 }
 

@@ -130,7 +130,7 @@ static void test_looks_outside_a_thread_that_is_gone(void **state)
 				 "{\"ok\":true,\"messages\":[{\"ts\":\"12.0\",\"metadata\":"
 				 "{\"event_payload\":{\"key\":\"k-1\",\"part\":1}}}]}"),
 		STEP_DONE);
-	assert_string_equal(fixture->attempt.receipt, "12.0 1");
+	assert_string_equal(fixture->attempt.receipt, "12.0 1 12.0 C0001");
 }
 
 static void test_an_answer_without_ts_is_in_doubt(void **state)

@@ -1,0 +1,349 @@
+/*
+ * If Slack rejects the blocks, as it may have done when the message was posted, it is edited as
+ * plain text.
+ */
+#include "notifiers/slack/follow_up.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/secret.h"
+#include "agent/core/utf8.h"
+#include "notifiers/slack/lines.h"
+#include "notifiers/slack/options.h"
+#include "notifiers/slack/reactions.h"
+#include "notifiers/slack/reason.h"
+#include "notifiers/slack/receipt.h"
+#include "notifiers/slack/render.h"
+
+enum {
+	REASON_MOST = 60,
+	TEXT_MOST = 4000, /* of a message without blocks */
+	GROUPS_MOST = 4,
+	PERSON_MOST = 80,
+	NOTE_MOST = 300,
+	LINK_MOST = 300,
+};
+
+struct state {
+	struct slack_receipt receipt;
+	bool plain; /* the blocks were rejected */
+};
+
+static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
+	struct error *error)
+{
+	attempt->retry = retry;
+	error_set(error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
+		attempt->destination, what);
+	return STEP_FAILED;
+}
+
+static enum step fail_for_good(struct attempt *attempt, const char *what, struct error *error)
+{
+	attempt->follow_up->gone = true;
+	return fail(attempt, false, ERROR_DATA, what, error);
+}
+
+/* The person's name; a user of Slack as a mention, which Slack shows as a name. */
+static void person(struct buf *out, const char *name)
+{
+	static const char id[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	size_t length = strlen(name);
+
+	if ((*name == 'U' || *name == 'W') && length > 8 && length < 20 &&
+		strspn(name, id) == length)
+		buf_printf(out, "<@%s>", name);
+	else
+		slack_escaped(out, name, PERSON_MOST);
+}
+
+/* A page's address, which must not end the link early. */
+static bool is_page(const char *link)
+{
+	return strlen(link) <= LINK_MOST && !transfer_url_problem(link) &&
+	       !link[strcspn(link, "<>|\" \t\r\n")];
+}
+
+/* ":eyes: *acknowledged* (2 of 5) by ann, owner bob, until <date>: looking (link)" */
+static void triage_line(struct buf *out, const struct slack_options *options,
+	const struct triage *triage, size_t count, size_t all)
+{
+	size_t length;
+	const char *emoji = slack_emoji_of(options, triage->state, &length);
+
+	if (emoji)
+		buf_printf(out, ":%.*s: ", (int)length, emoji);
+	buf_printf(out, "*%s*",
+		triage->state != TRIAGE_OPEN ? triage_state_names[triage->state]
+		: triage->version > 0        ? "open again"
+					     : "open");
+	if (count < all)
+		buf_printf(out, " (%zu of %zu)", count, all);
+	if (triage->person && *triage->person) {
+		buf_text(out, " by ");
+		person(out, triage->person);
+	}
+	if (triage->owner && *triage->owner) {
+		buf_text(out, ", owner ");
+		person(out, triage->owner);
+	}
+	if (triage->until > 0) {
+		buf_text(out, ", until ");
+		slack_date(out, triage->until, false);
+	}
+	if (triage->note && *triage->note) {
+		buf_text(out, ": ");
+		slack_escaped(out, triage->note, NOTE_MOST);
+	}
+	if (triage->link && is_page(triage->link))
+		buf_printf(out, " <%s|link>", triage->link);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same(const struct triage *a, const struct triage *b)
+{
+	return a->state == b->state && (a->version > 0) == (b->version > 0) &&
+	       a->until == b->until && same_text(a->person, b->person) &&
+	       same_text(a->owner, b->owner) && same_text(a->note, b->note) &&
+	       same_text(a->link, b->link);
+}
+
+/* A line for all changes of which the same was said. */
+static void triage_lines(
+	struct buf *out, const struct slack_options *options, const struct follow_up *follow_up)
+{
+	const struct triage *triages = follow_up->triages;
+	size_t groups = 0, shown = 0;
+	struct buf line = {0};
+
+	for (size_t i = 0; i < follow_up->count; i++) {
+		size_t count = 0, first = 0;
+
+		while (!same(&triages[first], &triages[i]))
+			first++;
+		if (first < i)
+			continue;
+		for (size_t k = i; k < follow_up->count; k++)
+			count += same(&triages[k], &triages[i]);
+		buf_clear(&line);
+		triage_line(&line, options, &triages[i], count, follow_up->count);
+		if (groups == GROUPS_MOST || out->length + line.length + 50 > SLACK_TRIAGE)
+			break;
+		if (groups++ > 0)
+			buf_char(out, '\n');
+		buf_append(out, line.data, line.length);
+		shown += count;
+	}
+	if (shown < follow_up->count)
+		buf_printf(out, "%sand %zu more", shown > 0 ? "\n" : "", follow_up->count - shown);
+	buf_free(&line);
+}
+
+/* Bytes of all text within, which is never fewer than the characters that Slack counts. */
+static size_t text_within(json_t *value)
+{
+	size_t bytes = 0, index;
+	const char *key;
+	json_t *item;
+
+	if (json_is_array(value)) {
+		json_array_foreach(value, index, item)
+		{
+			bytes += text_within(item);
+		}
+	} else if (json_is_object(value)) {
+		json_object_foreach(value, key, item)
+		{
+			bytes += strcmp(key, "text") == 0 && json_is_string(item)
+					 ? json_string_length(item)
+					 : text_within(item);
+		}
+	}
+	return bytes;
+}
+
+static bool has_room(json_t *blocks, size_t line)
+{
+	return json_array_size(blocks) < SLACK_POST_BLOCKS &&
+	       text_within(blocks) + line <= SLACK_POST_TEXT;
+}
+
+static void add_block(json_t *message, const struct buf *line)
+{
+	json_array_append_new(json_object_get(message, "blocks"),
+		json_pack("{s:s, s:[{s:s, s:s%, s:b}]}", "type", "context", "elements", "type",
+			"mrkdwn", "text", line->data, line->length, "verbatim", 1));
+}
+
+static void add_text(json_t *message, const struct buf *line)
+{
+	const char *text = json_string_value(json_object_get(message, "text"));
+	struct buf whole = {0};
+
+	text = text ? text : "";
+	buf_append(&whole, text, utf8_cut(text, TEXT_MOST - 1 - SLACK_TRIAGE));
+	buf_printf(&whole, "\n%s", line->data);
+	json_object_set_new(message, "text", json_stringn(whole.data, whole.length));
+	json_object_del(message, "blocks");
+	buf_free(&whole);
+}
+
+/* The first post as it was stored, with the line; in the arena. NULL: it is not a post of ours, or
+ * has no room for it. */
+static const char *amended(struct attempt *attempt)
+{
+	const struct state *state = attempt->state;
+	json_t *message = json_loads(slack_body(attempt->arena, attempt->payload, 0), 0, NULL);
+	json_t *blocks = json_object_get(message, "blocks");
+	const char *body = NULL;
+	struct buf line = {0};
+	char *text;
+
+	triage_lines(&line, attempt->options, attempt->follow_up);
+	json_object_del(message, "unfurl_links");
+	json_object_del(message, "unfurl_media");
+	if (message && (state->plain || has_room(blocks, line.length))) {
+		if (state->plain)
+			add_text(message, &line);
+		else
+			add_block(message, &line);
+		json_object_set_new(message, "channel", json_string(state->receipt.channel));
+		json_object_set_new(message, "ts", json_string(state->receipt.stamp));
+		text = json_dumps(message, JSON_COMPACT);
+		body = arena_strdup(attempt->arena, text);
+		free(text);
+	}
+	buf_free(&line);
+	json_decref(message);
+	return body;
+}
+
+static const char *read_question(struct attempt *attempt)
+{
+	const struct state *state = attempt->state;
+	struct buf out = {0};
+
+	buf_text(&out, "reactions.get?full=true&channel=");
+	transfer_encode(&out, state->receipt.channel);
+	buf_text(&out, "&timestamp=");
+	transfer_encode(&out, state->receipt.stamp);
+	return buf_keep(&out, attempt->arena);
+}
+
+static enum step ask(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	static const struct pair json[] = {
+		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
+	const struct slack_options *options = attempt->options;
+	bool amends = attempt->follow_up->kind == FOLLOW_UP_AMEND;
+	struct error problem;
+
+	*next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = &options->endpoint,
+		.method = amends ? "POST" : "GET"};
+	if (amends) {
+		next->body = amended(attempt);
+		if (!next->body)
+			return fail_for_good(
+				attempt, "no room for the triage in the message", error);
+		next->body_length = strlen(next->body);
+		next->headers = (struct pairs){.items = json, .count = 1};
+	}
+	next->url = transfer_join_url(
+		attempt->arena, options->api_url, amends ? "chat.update" : read_question(attempt));
+	if (!slack_secret(attempt->arena, options->bot_token, "bot_token_file",
+		    options->bot_token_file, &next->bearer, &problem))
+		return fail(attempt, false, ERROR_USAGE, problem.text, error);
+	return STEP_TRANSFER;
+}
+
+static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	struct state *state = arena_alloc(attempt->arena, sizeof *state);
+
+	attempt->state = state;
+	state->receipt = slack_receipt_read(attempt->arena, attempt->receipt);
+	if (!slack_by_bot(attempt->options))
+		return fail(attempt, false, ERROR_USAGE, "bot_token is missing", error);
+	if (!state->receipt.stamp || !state->receipt.channel)
+		return fail_for_good(attempt,
+			"the message was posted by an earlier version, which did not note where",
+			error);
+	return ask(attempt, next, error);
+}
+
+static enum step refused(struct attempt *attempt, const json_t *answer, const struct reply *reply,
+	struct transfer *next, struct error *error)
+{
+	struct state *state = attempt->state;
+	const char *reason = json_string_value(json_object_get(answer, "error"));
+	const char *needed = json_string_value(json_object_get(answer, "needed"));
+	const char *words;
+
+	if (!json_is_false(json_object_get(answer, "ok")) || !reason)
+		return fail(attempt, true, ERROR_DATA, "the answer is not Slack's", error);
+	words = secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets);
+	if (needed && *needed)
+		words = arena_printf(attempt->arena, "%s: %s", words,
+			secret_cut(attempt->arena, needed, REASON_MOST, &reply->secrets));
+	switch (slack_reason(reason)) {
+	case SLACK_UNKNOWN:
+	case SLACK_TEMPORARY: return fail(attempt, true, ERROR_DATA, words, error);
+	case SLACK_CONFIG: return fail(attempt, false, ERROR_USAGE, words, error);
+	case SLACK_BLOCKS:
+		if (!state->plain && attempt->follow_up->kind == FOLLOW_UP_AMEND) {
+			state->plain = true;
+			return ask(attempt, next, error);
+		}
+		break;
+	case SLACK_THREAD:
+	case SLACK_PERMANENT: break;
+	}
+	return fail_for_good(attempt, words, error);
+}
+
+/* {"ok": true, "message": {"reactions": [{"name": "eyes", "users": ["U1"], "count": 1}]}} */
+static enum step taken(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	const json_t *message = json_object_get(answer, "message");
+	enum step step = STEP_DONE;
+
+	if (!json_is_true(json_object_get(answer, "ok")))
+		step = refused(attempt, answer, reply, next, error);
+	else if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message))
+		step = fail(attempt, true, ERROR_DATA, "the answer is not Slack's", error);
+	else if (attempt->follow_up->kind == FOLLOW_UP_READ)
+		slack_reactions_take(attempt->options, message, attempt->now, attempt->arena,
+			attempt->follow_up);
+	json_decref(answer);
+	return step;
+}
+
+enum step slack_follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	attempt->retry = false;
+	attempt->retry_after = -1;
+	if (!last)
+		return begin(attempt, next, error);
+	attempt->retry_after = last->retry_after;
+	if (last->kind != REPLY_ANSWER)
+		return fail(attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer",
+			error);
+	if (last->status == 200)
+		return taken(attempt, last, next, error);
+	return fail(attempt, last->status == 408 || last->status == 429 || last->status >= 500,
+		last->status == 408 || last->status == 429 || last->status >= 500 ? ERROR_DATA
+										  : ERROR_USAGE,
+		arena_printf(attempt->arena, "HTTP status %d", last->status), error);
+}

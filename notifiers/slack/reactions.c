@@ -1,0 +1,242 @@
+#include "notifiers/slack/reactions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+
+enum { WORD_MOST = 255 };
+
+struct reaction {
+	const char *emoji, *user;
+	int64_t time; /* of the one that counts, when it was taken; else 0 */
+	bool there;   /* it is there still, or Slack does not list all of its emoji */
+};
+
+struct reactions {
+	struct reaction items[2 * SLACK_REACTIONS]; /* those noted, and new ones */
+	size_t count, there;
+};
+
+static struct reaction *find(struct reactions *reactions, const char *emoji, const char *user)
+{
+	for (size_t i = 0; i < reactions->count; i++)
+		if (strcmp(reactions->items[i].emoji, emoji) == 0 &&
+			strcmp(reactions->items[i].user, user) == 0)
+			return &reactions->items[i];
+	return NULL;
+}
+
+static struct reaction *add(struct reactions *reactions, const char *emoji, const char *user)
+{
+	struct reaction *reaction = &reactions->items[reactions->count++];
+
+	*reaction = (struct reaction){.emoji = emoji, .user = user};
+	return reaction;
+}
+
+static void mark(struct reactions *reactions, struct reaction *reaction)
+{
+	reactions->there += !reaction->there;
+	reaction->there = true;
+}
+
+static void read_notes(struct reactions *seen, struct arena *arena, const char *notes)
+{
+	while (notes && *notes && seen->count < SLACK_REACTIONS) {
+		size_t length = strcspn(notes, " ");
+		char *emoji = arena_strndup(arena, notes, length);
+		char *user = strrchr(emoji, ':');
+		char *time = user ? strchr(user, '@') : NULL;
+		struct reaction *reaction;
+
+		notes += length + (notes[length] == ' ');
+		if (!user || user == emoji)
+			continue;
+		*user++ = '\0';
+		if (time)
+			*time++ = '\0';
+		reaction = find(seen, emoji, user) ? NULL : add(seen, emoji, user);
+		if (reaction && time)
+			reaction->time = strtoll(time, NULL, 10);
+	}
+}
+
+static const char *write_notes(const struct reactions *seen, struct arena *arena)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < seen->count; i++) {
+		const struct reaction *reaction = &seen->items[i];
+
+		if (!reaction->there)
+			continue;
+		buf_printf(&out, "%s%s:%s", out.length > 0 ? " " : "", reaction->emoji,
+			reaction->user);
+		if (reaction->time > 0)
+			buf_printf(&out, "@%lld", (long long)reaction->time);
+	}
+	return buf_keep(&out, arena);
+}
+
+/* A word that can stand in the notes. */
+static bool is_word(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	return length > 0 && length <= WORD_MOST && !strpbrk(text, " @");
+}
+
+/* Emoji whose users are not all listed: what is not listed may be there. */
+static void keep_unlisted(struct reactions *seen, const char *emoji)
+{
+	for (size_t i = 0; i < seen->count; i++)
+		if (strcmp(seen->items[i].emoji, emoji) == 0)
+			mark(seen, &seen->items[i]);
+}
+
+/* A triager's reaction to the message; the strings are the answer's. */
+typedef void visitor(struct reactions *seen, const char *emoji, const char *user, void *context);
+
+static void visit_triagers(struct reactions *seen, const struct slack_options *options,
+	const json_t *message, visitor *visit, void *context)
+{
+	const json_t *list = json_object_get(message, "reactions");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *entry = json_array_get(list, i);
+		const json_t *users = json_object_get(entry, "users");
+		const char *emoji = json_string_value(json_object_get(entry, "name"));
+		enum triage_state state;
+
+		if (!is_word(emoji) || !slack_reaction_state(options, emoji, &state))
+			continue;
+		if (json_integer_value(json_object_get(entry, "count")) >
+			(json_int_t)json_array_size(users))
+			keep_unlisted(seen, emoji);
+		for (size_t k = 0; k < json_array_size(users); k++) {
+			const char *user = json_string_value(json_array_get(users, k));
+
+			if (is_word(user) && !strchr(user, ':') && slack_triager(options, user))
+				visit(seen, emoji, user, context);
+		}
+	}
+}
+
+static void mark_known(struct reactions *seen, const char *emoji, const char *user, void *context)
+{
+	struct reaction *known = find(seen, emoji, user);
+
+	(void)context;
+	if (known)
+		mark(seen, known);
+}
+
+struct news {
+	struct arena *arena;
+	struct reaction *latest;
+};
+
+static void add_new(struct reactions *seen, const char *emoji, const char *user, void *context)
+{
+	struct news *news = context;
+
+	if (seen->there == SLACK_REACTIONS || find(seen, emoji, user))
+		return;
+	news->latest = add(seen, arena_strdup(news->arena, emoji), arena_strdup(news->arena, user));
+	mark(seen, news->latest);
+}
+
+/* Marks which of those seen are there, and adds the new ones; returns the last of these, or NULL.
+ */
+static struct reaction *compare(struct reactions *seen, const struct slack_options *options,
+	const json_t *message, struct arena *arena)
+{
+	struct news news = {.arena = arena};
+
+	visit_triagers(seen, options, message, mark_known, NULL);
+	visit_triagers(seen, options, message, add_new, &news);
+	return news.latest;
+}
+
+static struct reaction *counting(struct reactions *seen)
+{
+	for (size_t i = 0; i < seen->count; i++)
+		if (seen->items[i].time > 0)
+			return &seen->items[i];
+	return NULL;
+}
+
+/* Whether all changes are as the reaction has said, and nobody has said anything since. */
+static bool holds(const struct reaction *reaction, const struct follow_up *follow_up)
+{
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (follow_up->triages[i].time != reaction->time)
+			return false;
+	return true;
+}
+
+static enum triage_state state_of(
+	const struct slack_options *options, const struct reaction *reaction)
+{
+	enum triage_state state = 0;
+
+	return slack_reaction_state(options, reaction->emoji, &state) ? state : 0;
+}
+
+/* A new reaction: it counts from now on, unless all is as it says already. */
+static void say(const struct slack_options *options, struct reactions *seen,
+	struct reaction *latest, int64_t now, struct follow_up *follow_up)
+{
+	struct reaction *before = counting(seen);
+	enum triage_state state = state_of(options, latest);
+
+	if (before && before->there && state_of(options, before) == state &&
+		holds(before, follow_up))
+		return;
+	for (size_t i = 0; i < seen->count && !follow_up->overrides; i++) {
+		enum triage_state other = state_of(options, &seen->items[i]);
+
+		if (seen->items[i].there && other != 0 && other != state)
+			follow_up->overrides = triage_state_names[other];
+	}
+	if (before)
+		before->time = 0;
+	latest->time = now;
+	follow_up->state = state;
+	follow_up->person = latest->user;
+}
+
+/* The reaction that counted is gone: another one that says the same takes its place. */
+static void take_back(
+	const struct slack_options *options, struct reactions *seen, struct follow_up *follow_up)
+{
+	struct reaction *before = counting(seen);
+
+	if (!before || before->there)
+		return;
+	for (size_t i = 0; i < seen->count; i++)
+		if (seen->items[i].there &&
+			state_of(options, &seen->items[i]) == state_of(options, before)) {
+			seen->items[i].time = before->time;
+			return;
+		}
+	follow_up->undone = before->time;
+	follow_up->person = before->user;
+}
+
+void slack_reactions_take(const struct slack_options *options, const json_t *message, int64_t now,
+	struct arena *arena, struct follow_up *follow_up)
+{
+	struct reactions *seen = arena_alloc(arena, sizeof *seen);
+	struct reaction *latest;
+
+	read_notes(seen, arena, follow_up->taken);
+	latest = compare(seen, options, message, arena);
+	if (latest)
+		say(options, seen, latest, now, follow_up);
+	else
+		take_back(options, seen, follow_up);
+	follow_up->taken = write_notes(seen, arena);
+}

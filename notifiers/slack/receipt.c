@@ -1,0 +1,41 @@
+#include "notifiers/slack/receipt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+
+enum { WORDS = 4 };
+
+struct slack_receipt slack_receipt_read(struct arena *arena, const char *text)
+{
+	const char *words[WORDS] = {0};
+
+	for (size_t i = 0; text && *text && i < WORDS; i++) {
+		size_t length = strcspn(text, " ");
+
+		if (length > 0)
+			words[i] = arena_strndup(arena, text, length);
+		text += length + (text[length] == ' ');
+	}
+	if (!words[0])
+		return (struct slack_receipt){0};
+	return (struct slack_receipt){.thread = words[0],
+		.posts = words[1] ? strtoul(words[1], NULL, 10) : 1,
+		.stamp = words[2],
+		.channel = words[3]};
+}
+
+/* Words of a server: a blank within would make others of them. */
+static bool is_word(const char *text)
+{
+	return text && *text && !strchr(text, ' ');
+}
+
+const char *slack_receipt(struct arena *arena, const struct slack_receipt *receipt)
+{
+	if (!is_word(receipt->stamp) || !is_word(receipt->channel))
+		return arena_printf(arena, "%s %zu", receipt->thread, receipt->posts);
+	return arena_printf(arena, "%s %zu %s %s", receipt->thread, receipt->posts, receipt->stamp,
+		receipt->channel);
+}
