@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/core/change.h"
+
 /* The numbers are stored: never change them. */
 enum triage_state {
 	TRIAGE_OPEN = 1, /* the default: nobody has said anything */
@@ -39,8 +41,16 @@ struct triage {
 	const char *person; /* who said it */
 	int64_t time;       /* ms, when */
 	int64_t until;      /* ms: open again from then on; 0: never */
-	/* The change's size with its interval when it was said, percent; NaN: unknown. */
+	/* The change's size with its interval when it was accepted, percent; NaN: unknown. */
 	double size, size_low, size_high;
+	int64_t renewals; /* how often the change outgrew what was accepted, and was news again */
 };
+
+/* The state at a time: open if it has expired, even if the store has not noticed yet. */
+enum triage_state triage_at(const struct triage *triage, int64_t now);
+
+/* Whether a change of that size is larger than what was accepted, by more than the intervals of
+ * both. A size that is unknown only now, or was only then, counts as larger. */
+bool triage_outgrown(const struct triage *accepted, const struct change *change);
 
 #endif

@@ -43,6 +43,11 @@ static void put_event(struct buf *out, const struct event *event)
 		json_put_text(out, "receiver", event->receiver);
 		json_put_text(out, "destination", event->destination);
 	}
+	if (event->kind >= EVENT_STORED) {
+		json_put_text(out, "person", event->actor.person);
+		json_put_text(out, "origin", event->actor.origin);
+		json_put_text(out, "detail", event->detail);
+	}
 	buf_char(out, '}');
 }
 
@@ -54,6 +59,19 @@ static void put_history(struct buf *out, const struct change_record *record)
 		put_event(out, &record->events[i]);
 	}
 	buf_char(out, ']');
+}
+
+static void put_triage(struct buf *out, const struct triage *triage)
+{
+	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
+		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->version);
+	json_put_text(out, "owner", triage->owner);
+	json_put_text(out, "note", triage->note);
+	json_put_text(out, "link", triage->link);
+	json_put_text(out, "person", triage->person);
+	json_put_time(out, "time", triage->time != 0 ? triage->time : WHEN_NEVER);
+	json_put_time(out, "until", triage->until != 0 ? triage->until : WHEN_NEVER);
+	buf_char(out, '}');
 }
 
 void record_put_json(struct buf *out, const struct change_record *record)
@@ -102,6 +120,7 @@ void record_put_json(struct buf *out, const struct change_record *record)
 		json_put_time(out, "announced", record_announced(record));
 	else
 		json_put_text(out, "announced", NULL);
+	put_triage(out, &record->triage);
 	put_history(out, record);
 	buf_char(out, '}');
 }

@@ -4,8 +4,8 @@
  * bad one does not fail the others; but if the file cannot be written, all writing calls fail at
  * once, as each would otherwise wait for its own timeout.
  *
- * The reader serves STORE_LIST on a read-only connection: it may scan all changes, and must not
- * delay the agent's work.
+ * The reader serves STORE_LIST and STORE_AUDIT on a read-only connection: they may scan all rows,
+ * and must not delay the agent's work.
  */
 #include "agent/store/store.h"
 
@@ -63,6 +63,8 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_RETURNED] = "returned",
 	[EVENT_ANNOUNCED] = "announced",
 	[EVENT_RECOVERED] = "recovered",
+	[EVENT_TRIAGED] = "triaged",
+	[EVENT_REOPENED] = "reopened",
 };
 
 static void reply(void *argument)
@@ -121,6 +123,12 @@ CALL(reopen, STORE_REOPEN)
 CALL(list, STORE_LIST)
 CALL(prune, STORE_PRUNE)
 CALL(renames, STORE_RENAMES)
+CALL(triage, STORE_TRIAGE)
+CALL(reopen_due, STORE_REOPEN_DUE)
+CALL(silence, STORE_SILENCE)
+CALL(silences, STORE_SILENCES)
+CALL(audit, STORE_AUDIT)
+CALL(audit_add, STORE_AUDIT_ADD)
 
 struct store_call *store_probe_new(void)
 {
@@ -145,7 +153,9 @@ bool store_writes(enum store_kind kind)
 	case STORE_KNOWN:
 	case STORE_CHECKPOINTS:
 	case STORE_PENDING:
-	case STORE_LIST: return false;
+	case STORE_LIST:
+	case STORE_SILENCES:
+	case STORE_AUDIT: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:
 	case STORE_SETTLE:
@@ -153,6 +163,10 @@ bool store_writes(enum store_kind kind)
 	case STORE_REOPEN:
 	case STORE_PRUNE:
 	case STORE_RENAMES:
+	case STORE_TRIAGE:
+	case STORE_REOPEN_DUE:
+	case STORE_SILENCE:
+	case STORE_AUDIT_ADD:
 	case STORE_PROBE: return true;
 	}
 	return true;
@@ -326,8 +340,8 @@ void store_call_free(struct store_call *call)
 
 void store_submit(struct store *store, struct store_call *call)
 {
-	struct call_queue *queue =
-		&store->queues[call->kind == STORE_LIST ? QUEUE_LISTS : QUEUE_WORK];
+	bool lists = call->kind == STORE_LIST || call->kind == STORE_AUDIT;
+	struct call_queue *queue = &store->queues[lists ? QUEUE_LISTS : QUEUE_WORK];
 
 	call->next = NULL;
 	call->failed = false;

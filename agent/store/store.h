@@ -16,6 +16,7 @@
 #define AGENT_STORE_STORE_H
 
 #include "agent/core/arena.h"
+#include "agent/core/triage.h"
 #include "notifiers/notifier.h"
 
 struct store;
@@ -72,6 +73,9 @@ enum event_kind {
 	EVENT_RETURNED,  /* found again after it was withdrawn */
 	EVENT_ANNOUNCED, /* a message about it was delivered */
 	EVENT_RECOVERED,
+	EVENT_STORED,                 /* those before it; the audit log has the others: */
+	EVENT_TRIAGED = EVENT_STORED, /* a person said something about it */
+	EVENT_REOPENED, /* its triage is open again: it expired, or the change has grown */
 	EVENT_KINDS,
 };
 
@@ -80,11 +84,42 @@ extern const char *const change_state_names[CHANGE_STATES];
 extern const char *const notify_state_names[NOTIFY_COUNT];
 extern const char *const event_names[EVENT_KINDS];
 
+/* Who does something, from where: "10.1.2.3", "unix socket", "Slack #perf", "command line". */
+struct actor {
+	const char *person, *origin;
+};
+
+/* A row of the audit log: what a person, or the agent itself, has changed. The log is also the
+ * history of triage. */
+struct audit_entry {
+	int64_t id, time; /* ms */
+	struct actor actor;
+	const char *action;  /* "triage", "reopen", "silence", "end silence", "run", "reload" */
+	int64_t change;      /* id; 0: it is about none */
+	const char *subject; /* what it is about, or NULL */
+	const char *detail;  /* or NULL */
+};
+
+/* What is not told for a while. */
+struct silence {
+	int64_t id;                          /* 0: to be added */
+	const char *matchers;                /* canonical text */
+	int64_t from, until;                 /* ms; until exclusive */
+	const char *owner, *reason, *person; /* or NULL */
+	int64_t created;                     /* ms */
+	int64_t ended;                       /* ms; 0: was not ended early */
+	const char *ended_by;                /* or NULL */
+	bool reminded;                       /* its owner was told that it ends soon */
+	bool summed;                         /* the summary at its end was queued */
+};
+
 struct event {
 	enum event_kind kind;
 	int64_t time;                       /* ms, when it happened */
 	int64_t point;                      /* ms, the change's time at that moment */
 	const char *receiver, *destination; /* EVENT_ANNOUNCED; else NULL */
+	struct actor actor;                 /* EVENT_TRIAGED, EVENT_REOPENED; else NULL */
+	const char *detail;                 /* the same */
 };
 
 /* One change of one series. */
@@ -101,6 +136,7 @@ struct change_record {
 	int64_t environment_stored; /* as stored */
 	int64_t runs;               /* runs in which it was seen */
 	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
+	struct triage triage;
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
 	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
 	bool held;           /* ... a filter holds it, ... */
@@ -184,11 +220,19 @@ struct change_filter {
 	int64_t updated;      /* ms: only those written at or after it */
 	int64_t before_id;    /* only those with a smaller id */
 	int64_t limit;
+	unsigned triage; /* bits 1 << enum triage_state */
+	bool open;       /* what waits for somebody: regressions that are confirmed (or moved), and
+			    whose triage is open or acknowledged */
 };
 
 /* Rows that store_prune has deleted. */
 struct pruned {
-	int64_t changes, deliveries, events, checkpoints;
+	int64_t changes, deliveries, events, checkpoints, silences, audit;
+};
+
+/* Ids, both included. */
+struct id_range {
+	int64_t from, to;
 };
 
 /* Rows that several calls take or return. */
@@ -204,6 +248,11 @@ struct delivery_rows {
 
 struct environment_rows {
 	struct environment_event *items;
+	size_t count;
+};
+
+struct silence_rows {
+	struct silence *items;
 	size_t count;
 };
 
@@ -259,6 +308,12 @@ enum store_kind {
 	STORE_LIST,
 	STORE_PRUNE,
 	STORE_RENAMES,
+	STORE_TRIAGE,
+	STORE_REOPEN_DUE,
+	STORE_SILENCE,
+	STORE_SILENCES,
+	STORE_AUDIT,
+	STORE_AUDIT_ADD,
 	STORE_PROBE,
 };
 
@@ -298,13 +353,14 @@ struct store_restore {
 					    payloads */
 	struct environment_rows environments; /* out: all */
 	struct health_rows health;            /* out: all */
+	struct silence_rows silences;         /* out: not over, or not summed yet */
 	struct store_counts counts;           /* out */
 };
 struct store_restore *store_restore_new(
 	void (*reply)(struct store_restore *restored), void *context);
 
 /* The records of a test: id, series, branch, sign, time, state, news, first_seen, spacing, runs,
- * place_from, place_to, suspects, and of the change only count_after, kind and levels. */
+ * place_from, place_to, suspects, triage, and of the change only count_after, kind and levels. */
 struct store_known {
 	struct store_call call;
 	void (*reply)(struct store_known *known);
@@ -330,6 +386,9 @@ struct store_checkpoints *store_checkpoints_new(
  * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
  * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
  * withdraws or corrects is to be retracted in the threads of the sent messages about it.
+ *
+ * A change that has outgrown what was accepted is open again, and becomes pending as if no receiver
+ * had it. The recovery of one that is ignored, infra or false is not announced.
  */
 struct store_record {
 	struct store_call call;
@@ -430,9 +489,10 @@ struct store_list *store_list_new(void (*reply)(struct store_list *list), void *
 
 /*
  * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
- * candidates before their series' anchor, checkpoints of series that have vanished for good, and
- * history except announcements. Never deletes what is to be announced, or was in a message that is
- * still kept.
+ * candidates before their series' anchor, checkpoints of series that have vanished for good,
+ * history except announcements, silences, and the audit log except what is about changes that
+ * stand. Never deletes what is to be announced, or was in a message that is still kept. What people
+ * said about a change goes with it.
  */
 struct store_prune {
 	struct store_call call;
@@ -455,6 +515,98 @@ struct store_renames {
 };
 struct store_renames *store_renames_new(
 	void (*reply)(struct store_renames *renamed), void *context);
+
+/*
+ * What a person says about changes. Selects by ids, or by the message that announced them; `test`
+ * and `commit` narrow that down, or, alone, select among all that stand: confirmed, moved or
+ * candidates. Fails with ERROR_USAGE if nothing is given.
+ *
+ * An accepted change counts as settled: if it was to be announced, that is done when it is open
+ * again. An expiry goes with the state that it was given with. Saying the same again changes
+ * nothing.
+ */
+struct store_triage {
+	struct store_call call;
+	void (*reply)(struct store_triage *triaged);
+	const struct id_range *ranges;
+	size_t range_count;
+	const char *test;     /* name or shell pattern */
+	const char *commit;   /* beginning of the change's commit, or of a suspect's */
+	const char *message;  /* key of a delivery */
+	struct triage triage; /* state 0: as it is; owner, note, link NULL: as they are, "": none;
+				 until -1: as it is. Its person, time and sizes are not read */
+	int64_t said; /* only changes of which something was said at just that time; 0: all */
+	const char *reaction; /* stored with that message, even if nothing is changed; or NULL */
+	int64_t version;      /* as seen; -1: any. Only with one change */
+	struct actor actor;
+	int64_t now; /* ms */
+	bool dry_run;
+
+	struct record_rows records; /* out: as they are now, by id; without events */
+	size_t changed;             /* out: of them; with dry_run: that would be */
+	bool conflict; /* out: the version was not as seen, and what was said is something else */
+};
+struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
+
+/* Opens what has expired. */
+struct store_reopen_due {
+	struct store_call call;
+	void (*reply)(struct store_reopen_due *due);
+	int64_t now; /* ms */
+
+	struct record_rows records; /* out: those opened, by id */
+	int64_t next;               /* out: ms, when the next expires; 0: none does */
+};
+struct store_reopen_due *store_reopen_due_new(
+	void (*reply)(struct store_reopen_due *due), void *context);
+
+/* Adds a silence; one that is there with the same words and times is not added again. Of one with
+ * an id, writes `ended` with ended_by unless it has ended, and sets `reminded` and `summed`. */
+struct store_silence {
+	struct store_call call;
+	void (*reply)(struct store_silence *written);
+	struct silence silence; /* out: as it is now, if found */
+	struct actor actor;
+	int64_t now; /* ms */
+
+	bool found; /* out: there is one with this id, or it was added */
+};
+struct store_silence *store_silence_new(
+	void (*reply)(struct store_silence *written), void *context);
+
+struct store_silences {
+	struct store_call call;
+	void (*reply)(struct store_silences *list);
+	bool all;    /* else those that are not over, or not summed yet */
+	int64_t now; /* ms */
+
+	struct silence_rows silences; /* out: by id */
+};
+struct store_silences *store_silences_new(
+	void (*reply)(struct store_silences *list), void *context);
+
+/* The audit log, latest first. Delays no other call. */
+struct store_audit {
+	struct store_call call;
+	void (*reply)(struct store_audit *list);
+	int64_t since;     /* ms */
+	int64_t before_id; /* only entries with a smaller id; 0: all */
+	int64_t limit;     /* 0: none */
+	int64_t change;    /* id; 0: all */
+
+	struct audit_entry *entries; /* out */
+	size_t entry_count;
+	bool more; /* out: more entries than the limit */
+};
+struct store_audit *store_audit_new(void (*reply)(struct store_audit *list), void *context);
+
+struct store_audit_add {
+	struct store_call call;
+	void (*reply)(struct store_audit_add *added);
+	struct audit_entry entry; /* without id */
+};
+struct store_audit_add *store_audit_add_new(
+	void (*reply)(struct store_audit_add *added), void *context);
 
 /* Tests whether the state can be written. */
 struct store_call *store_probe_new(void);

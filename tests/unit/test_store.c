@@ -311,7 +311,7 @@ static void test_a_message_is_queued_once(void **state)
 
 #define AGAIN                                                                                      \
 	"INSERT INTO deliveries SELECT 9, key, receiver, destination, payload, 1, receipt,"        \
-	" problem, attempts, created, updated, thread, NULL, NULL FROM deliveries"
+	" problem, attempts, created, updated, thread, NULL, NULL, NULL, NULL FROM deliveries"
 
 /* Nothing is written that the tables do not stand for. */
 static void test_what_the_tables_refuse(void **state)
@@ -321,7 +321,9 @@ static void test_what_the_tables_refuse(void **state)
 		"UPDATE deliveries SET state = 0",
 		"INSERT INTO announced (change, delivery) VALUES (9, 1)", "DELETE FROM changes",
 		"DELETE FROM deliveries", "UPDATE changes SET environment_event = 1",
-		"UPDATE history SET event = 8", AGAIN};
+		"UPDATE history SET event = 8", "UPDATE deliveries SET amend = -1",
+		"INSERT INTO triage (change, triage, version, triaged) VALUES (9, 1, 1, 1)",
+		"INSERT INTO triage (change, triage, version, triaged) VALUES (1, 8, 1, 1)", AGAIN};
 	struct fixture *fixture = *state;
 	sqlite3 *database;
 

@@ -632,6 +632,23 @@ static void test_failed_migration_changes_nothing(void **state)
 	bring_up_to_date(fixture);
 }
 
+/* One of before what people say: nobody has said anything, and nothing is news by that. */
+static void test_version_13(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_11(fixture);
+	database_with(fixture, store_migrations[11]);
+	database_with(fixture, store_migrations[12]);
+	database_with(fixture, "PRAGMA user_version = 13");
+	assert_int_equal(count_rows(fixture, "changes WHERE news = 1"), 1);
+	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "changes WHERE news = 1"), 1);
+	assert_int_equal(count_rows(fixture, "triage"), 0);
+	assert_int_equal(count_rows(fixture, "silences"), 0);
+	assert_int_equal(count_rows(fixture, "audit"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -645,6 +662,7 @@ int main(void)
 		CASE(test_version_10),
 		CASE(test_version_11),
 		CASE(test_version_11_keeps_its_last_ids),
+		CASE(test_version_13),
 		CASE(test_contradictions_are_set_aside),
 		CASE(test_power_failures),
 		CASE(test_copy_of_an_earlier_version),

@@ -9,7 +9,12 @@
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/rows.h"
 
-enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3, FIRST_WITH_SEQUENCES = 12 };
+enum {
+	MOST_PROBLEMS = 100,
+	FIRST_WITH_COUNTS = 3,
+	FIRST_WITH_SEQUENCES = 12,
+	FIRST_WITH_TRIAGE = 14
+};
 
 struct check {
 	const char *path;
@@ -175,7 +180,7 @@ static const struct range {
 	{"deliveries", "updated", -ROWS_MOST, ROWS_MOST, 0},
 	{"deliveries", "attempt_started", -ROWS_MOST, ROWS_MOST, 4},
 	{"deliveries", "not_before", -ROWS_MOST, ROWS_MOST, 4},
-	{"history", "event", 1, EVENT_KINDS - 1, 0},
+	{"history", "event", 1, EVENT_STORED - 1, 0},
 	{"history", "time", -ROWS_MOST, ROWS_MOST, 0},
 	{"history", "point", -ROWS_MOST, ROWS_MOST, 0},
 	{"series", "anchor", -ROWS_MOST, ROWS_MOST, 0},
@@ -202,6 +207,24 @@ static const struct range {
 	{"environments", "followed", 0, 1, 11},
 	{"environments", "created", -ROWS_MOST, ROWS_MOST, 11},
 	{"changes", "environment_event", 1, ROWS_MOST, 11},
+	{"deliveries", "amend", 0, ROWS_MOST, 14},
+	{"triage", "triage", 1, TRIAGE_STATES - 1, 14},
+	{"triage", "version", 1, ROWS_MOST, 14},
+	{"triage", "triaged", -ROWS_MOST, ROWS_MOST, 14},
+	{"triage", "until", -ROWS_MOST, ROWS_MOST, 14},
+	{"triage", "owed", 0, 1, 14},
+	{"triage", "renewals", 0, ROWS_MOST, 14},
+	{"triage", "told_after", 0, ROWS_MOST, 14},
+	{"silences", "id", 1, ROWS_MOST, 14},
+	{"silences", "begins", -ROWS_MOST, ROWS_MOST, 14},
+	{"silences", "until", -ROWS_MOST, ROWS_MOST, 14},
+	{"silences", "created", -ROWS_MOST, ROWS_MOST, 14},
+	{"silences", "ended", -ROWS_MOST, ROWS_MOST, 14},
+	{"silences", "reminded", 0, 1, 14},
+	{"silences", "summed", 0, 1, 14},
+	{"audit", "id", 1, ROWS_MOST, 14},
+	{"audit", "time", -ROWS_MOST, ROWS_MOST, 14},
+	{"audit", "change", 1, ROWS_MOST, 14},
 };
 
 static void check_values(struct check *check)
@@ -217,6 +240,22 @@ static void check_values(struct check *check)
 				   range->table, range->column, range->column, range->table,
 				   range->column, (long long)range->first, (long long)range->last));
 	}
+}
+
+/* Tables whose ids are never reused. */
+static const struct {
+	const char *table;
+	int64_t since; /* version */
+} sequences[] = {{"changes", FIRST_WITH_SEQUENCES}, {"deliveries", FIRST_WITH_SEQUENCES},
+	{"silences", FIRST_WITH_TRIAGE}, {"audit", FIRST_WITH_TRIAGE}};
+
+static void check_sequence(struct check *check, const char *table)
+{
+	ask(check, arena_printf(check->arena,
+			   "SELECT 'ids of table %s could be reused' FROM (SELECT max(id) AS most"
+			   " FROM %s) WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
+			   "  WHERE name = '%s'), 0)",
+			   table, table, table));
 }
 
 static void check_content(struct check *check)
@@ -236,12 +275,9 @@ static void check_content(struct check *check)
 	ask(check, "SELECT 'wrong count of changes in state ' || state || ': ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
-	if (report->version >= FIRST_WITH_SEQUENCES)
-		ask(check, "SELECT 'ids of table ' || given.name || ' could be reused'"
-			   " FROM (SELECT 'changes' AS name, max(id) AS most FROM changes"
-			   "  UNION ALL SELECT 'deliveries', max(id) FROM deliveries) AS given"
-			   " WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
-			   "  WHERE sqlite_sequence.name = given.name), 0)");
+	for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
+		if (report->version >= sequences[i].since)
+			check_sequence(check, sequences[i].table);
 	if (check->unlawful && report->problems.count == 0)
 		found(check, "a row violates a CHECK constraint of its table");
 }

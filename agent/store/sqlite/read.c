@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "agent/store/sqlite/audit.h"
 #include "agent/store/sqlite/rows.h"
+#include "agent/store/sqlite/silences.h"
 
 enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000 };
 
@@ -14,22 +16,6 @@ static struct reader open_reader(
 	struct store_file *file, struct arena *arena, enum statement statement)
 {
 	return (struct reader){.binder = bind_to(file, statement), .arena = arena};
-}
-
-/* Reads full records until there are no more. */
-static bool read_records(struct reader *reader, struct record_rows *out, struct error *error)
-{
-	struct change_record *records = NULL;
-	size_t room = 0;
-
-	out->count = 0;
-	while (reader_next(reader, error)) {
-		records = memory_grow(records, &room, out->count + 1, sizeof *records);
-		records[out->count] = (struct change_record){0};
-		read_record(reader, &records[out->count++]);
-	}
-	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
-	return !reader->failed;
 }
 
 static bool load_records(struct store_file *file, struct store_pending *call, struct error *error)
@@ -354,6 +340,7 @@ bool store_restore(struct store_file *file, struct store_restore *call, struct e
 	return load_deliveries(file, call, error) && load_recent(file, call, error) &&
 	       load_environments(file, arena, &call->environments, error) &&
 	       load_health(file, arena, &call->health, error) &&
+	       silences_load(file, arena, &call->silences, error) &&
 	       store_counts(file, &call->counts, error);
 }
 
@@ -374,6 +361,7 @@ static void read_known(
 	read_suspects(reader, &record->item.suspects);
 	record->item.over.time = read_time_or(reader, 0);
 	record->item.over.level = read_number(reader);
+	read_triage(reader, &record->triage);
 }
 
 bool store_known(struct store_file *file, struct store_known *call, struct error *error)
@@ -421,7 +409,7 @@ bool store_checkpoints(struct store_file *file, struct store_checkpoints *call, 
 }
 
 /* The first event is in the record itself. */
-static bool load_events(struct store_file *file, struct arena *arena, struct change_record *record,
+static bool load_history(struct store_file *file, struct arena *arena, struct change_record *record,
 	struct error *error)
 {
 	struct reader reader = open_reader(file, arena, STATEMENT_EVENTS);
@@ -435,7 +423,8 @@ static bool load_events(struct store_file *file, struct arena *arena, struct cha
 
 		events = memory_grow(events, &room, count + 1, sizeof *events);
 		event = &events[count++];
-		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_KINDS - 1);
+		*event = (struct event){0};
+		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_STORED - 1);
 		event->time = read_time(&reader);
 		event->point = read_time(&reader);
 		event->receiver = read_text(&reader);
@@ -446,6 +435,13 @@ static bool load_events(struct store_file *file, struct arena *arena, struct cha
 	record->events = rows_keep(arena, events, count, sizeof *events);
 	record->event_count = count;
 	return !reader.failed;
+}
+
+static bool load_events(struct store_file *file, struct arena *arena, struct change_record *record,
+	struct error *error)
+{
+	return load_history(file, arena, record, error) &&
+	       audit_load_events(file, arena, record, error);
 }
 
 static bool is_pattern(const char *text)
@@ -494,23 +490,56 @@ static struct reader list_reader(struct store_file *file, struct store_list *cal
 	return reader;
 }
 
+/* Of those that the statement finds, the ones that wait for somebody. */
+static bool read_open(
+	struct reader *reader, struct record_rows *out, size_t most, struct error *error)
+{
+	struct change_record *records = NULL;
+	size_t room = 0;
+
+	out->count = 0;
+	while (out->count < most && reader_next(reader, error)) {
+		struct change_record record = {0};
+
+		read_record(reader, &record);
+		if (announcement_verdict(&record.item) < 0)
+			continue;
+		records = memory_grow(records, &room, out->count + 1, sizeof *records);
+		records[out->count++] = record;
+	}
+	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
+	return !reader->failed;
+}
+
 bool store_list(struct store_file *file, struct store_list *call, struct error *error)
 {
 	const struct change_filter *filter = &call->filter;
 	struct arena *arena = call->call.arena;
 	unsigned states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
+	unsigned triage = filter->triage;
 	int64_t limit =
 		filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
-	struct reader reader = list_reader(file, call, states);
+	struct reader reader;
+	bool done;
 
+	if (filter->open) {
+		unsigned waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
+
+		states &= 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED;
+		triage = triage ? triage & waiting : waiting;
+	}
+	reader = list_reader(file, call, states);
 	bind_integer(&reader.binder, filter->since != 0 ? filter->since : INT64_MIN);
 	bind_integer(&reader.binder, filter->until != 0 ? filter->until : INT64_MAX);
 	bind_integer(&reader.binder, states);
 	bind_integer(&reader.binder, filter->before_id > 0 ? filter->before_id : INT64_MAX);
-	bind_integer(&reader.binder, limit + 1);
+	bind_integer(&reader.binder, filter->open ? -1 : limit + 1);
 	bind_text(&reader.binder, filter->test);
 	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
-	if (!read_records(&reader, &call->records, error))
+	bind_integer(&reader.binder, triage);
+	done = filter->open ? read_open(&reader, &call->records, (size_t)limit + 1, error)
+			    : read_records(&reader, &call->records, error);
+	if (!done)
 		return false;
 	call->more = call->records.count > (size_t)limit;
 	if (call->more)

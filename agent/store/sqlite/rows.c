@@ -535,6 +535,32 @@ void read_stage(struct reader *reader, struct change_record *record)
 	record->runs = read_count(reader);
 }
 
+enum { TRIAGE_COLUMNS = 12 };
+
+void read_triage(struct reader *reader, struct triage *triage)
+{
+	*triage = (struct triage){.state = TRIAGE_OPEN,
+		.size = (double)NAN,
+		.size_low = (double)NAN,
+		.size_high = (double)NAN};
+	if (is_null(reader)) {
+		reader->column += TRIAGE_COLUMNS;
+		return;
+	}
+	triage->state = (enum triage_state)read_choice(reader, TRIAGE_OPEN, TRIAGE_STATES - 1);
+	triage->version = read_id(reader);
+	triage->owner = read_text(reader);
+	triage->note = read_text(reader);
+	triage->link = read_text(reader);
+	triage->person = read_text(reader);
+	triage->time = read_time(reader);
+	triage->until = read_time_or(reader, 0);
+	triage->size = read_number(reader);
+	triage->size_low = read_number(reader);
+	triage->size_high = read_number(reader);
+	triage->renewals = read_count(reader);
+}
+
 void read_record(struct reader *reader, struct change_record *record)
 {
 	record->item.id = read_id(reader);
@@ -548,6 +574,22 @@ void read_record(struct reader *reader, struct change_record *record)
 	record->environment_event = read_time_or(reader, 0);
 	record->environment_stored = record->environment_event;
 	read_item(reader, &record->item);
+	read_triage(reader, &record->triage);
+}
+
+bool read_records(struct reader *reader, struct record_rows *out, struct error *error)
+{
+	struct change_record *records = NULL;
+	size_t room = 0;
+
+	out->count = 0;
+	while (reader_next(reader, error)) {
+		records = memory_grow(records, &room, out->count + 1, sizeof *records);
+		records[out->count] = (struct change_record){0};
+		read_record(reader, &records[out->count++]);
+	}
+	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
+	return !reader->failed;
 }
 
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)

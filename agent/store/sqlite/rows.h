@@ -55,7 +55,13 @@ void read_suspects(struct reader *reader, struct attribution *suspects);
 /* The columns from sign to runs. */
 void read_stage(struct reader *reader, struct change_record *record);
 
+/* NULLs become a change that nobody has said anything about. */
+void read_triage(struct reader *reader, struct triage *triage);
+
 void read_record(struct reader *reader, struct change_record *record);
+
+/* Reads full records until there are no more. */
+bool read_records(struct reader *reader, struct record_rows *out, struct error *error) MUST_USE;
 
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size);

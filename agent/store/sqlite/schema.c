@@ -402,14 +402,62 @@ static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEX
 	"CREATE INDEX announced_retracted ON announced (delivery, change)"                         \
 	" WHERE retraction IS NOT NULL;"
 
+/*
+ * What people say. `accepted_...`: the size of the change when it was accepted. `owed`: its news
+ * was settled by accepting it, and is told when it is open again. `told_after`: the last delivery
+ * of before it was news again. Of a delivery, `amend` counts what was said about its changes since
+ * it was sent or last edited, NULL: nothing; `reaction` is what was read there last.
+ */
+#define VERSION_14                                                                                 \
+	"CREATE TABLE triage ("                                                                    \
+	" change INTEGER PRIMARY KEY REFERENCES changes,"                                          \
+	" triage INTEGER NOT NULL CHECK (triage BETWEEN 1 AND 7),"                                 \
+	" version INTEGER NOT NULL CHECK (version BETWEEN 1 AND 9007199254740992),"                \
+	" owner TEXT, note TEXT, link TEXT, person TEXT,"                                          \
+	" triaged INTEGER NOT NULL CHECK (triaged BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992),"                                                                       \
+	" until INTEGER CHECK (until BETWEEN -9007199254740992 AND 9007199254740992),"             \
+	" accepted_size REAL, accepted_low REAL, accepted_high REAL,"                              \
+	" owed INTEGER NOT NULL CHECK (owed BETWEEN 0 AND 1) DEFAULT 0,"                           \
+	" renewals INTEGER NOT NULL CHECK (renewals BETWEEN 0 AND 9007199254740992) DEFAULT 0,"    \
+	" told_after INTEGER NOT NULL CHECK (told_after BETWEEN 0 AND 9007199254740992)"           \
+	" DEFAULT 0) STRICT;"                                                                      \
+	"ALTER TABLE deliveries ADD COLUMN amend INTEGER"                                          \
+	" CHECK (amend BETWEEN 0 AND 9007199254740992);"                                           \
+	"ALTER TABLE deliveries ADD COLUMN reaction TEXT;"                                         \
+	"CREATE INDEX deliveries_to_amend ON deliveries (id) WHERE amend IS NOT NULL;"             \
+	"CREATE INDEX triage_until ON triage (until) WHERE until IS NOT NULL;"                     \
+	"CREATE INDEX triage_owed ON triage (change) WHERE owed = 1 AND triage < 3;"               \
+	"CREATE TABLE silences ("                                                                  \
+	" id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740992),"         \
+	" matchers TEXT NOT NULL,"                                                                 \
+	" begins INTEGER NOT NULL CHECK (begins BETWEEN -9007199254740992 AND 9007199254740992),"  \
+	" until INTEGER NOT NULL CHECK (until BETWEEN -9007199254740992 AND 9007199254740992),"    \
+	" owner TEXT, reason TEXT, person TEXT,"                                                   \
+	" created INTEGER NOT NULL CHECK (created BETWEEN -9007199254740992 AND "                  \
+	"9007199254740992),"                                                                       \
+	" ended INTEGER CHECK (ended BETWEEN -9007199254740992 AND 9007199254740992),"             \
+	" ended_by TEXT,"                                                                          \
+	" reminded INTEGER NOT NULL CHECK (reminded BETWEEN 0 AND 1) DEFAULT 0,"                   \
+	" summed INTEGER NOT NULL CHECK (summed BETWEEN 0 AND 1) DEFAULT 0) STRICT;"               \
+	"CREATE TABLE audit ("                                                                     \
+	" id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740992),"         \
+	" time INTEGER NOT NULL CHECK (time BETWEEN -9007199254740992 AND 9007199254740992),"      \
+	" person TEXT, origin TEXT, action TEXT NOT NULL,"                                         \
+	" change INTEGER CHECK (change BETWEEN 1 AND 9007199254740992),"                           \
+	" subject TEXT, detail TEXT) STRICT;"                                                      \
+	"CREATE INDEX audit_of_change ON audit (change, id) WHERE change IS NOT NULL;"             \
+	"CREATE INDEX audit_of_time ON audit (time);"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
 	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12,
-	VERSION_13};
+	VERSION_13, VERSION_14};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
-			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
+			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);"
+			       "CREATE TEMP TABLE selected (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 13, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
 
 /* The columns of an announcement, in the order of bind_item and read_item. */
 #define ITEM_COLUMNS                                                                               \
@@ -420,10 +468,33 @@ _Static_assert(STORE_VERSION == 13, "STATEMENT_PROBE writes the version");
 	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
 	" place_commit_after, place_version_before, place_version_after, environment"
 
-/* The columns of a record, in the order of read_record. */
+/* What was said about a change, in the order of read_triage. */
+#define TRIAGE_COLUMNS                                                                             \
+	"triage, version, owner, note, link, person, triaged, until, accepted_size, accepted_low," \
+	" accepted_high, renewals"
+
+/* The columns of a record, in the order of read_record; from CHANGES. */
 #define RECORD_COLUMNS                                                                             \
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
-	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS
+	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS     \
+	", " TRIAGE_COLUMNS
+
+#define WITH_TRIAGE " LEFT JOIN triage ON triage.change = changes.id"
+
+/* The columns of the audit log, in the order of read_entry. */
+#define AUDIT_COLUMNS "id, time, person, origin, action, change, subject, detail"
+
+/* The triage of a change is an accepted one. */
+#define ACCEPTED " (triage BETWEEN 3 AND 6)"
+
+/* ?2 test, ?3 commit */
+#define HAS_TEST " (?2 IS NULL OR matches(?2, test))"
+#define HAS_COMMIT                                                                                 \
+	" (?3 IS NULL OR substr(commit_after, 1, length(?3)) = ?3"                                 \
+	"  OR substr(place_commit_after, 1, length(?3)) = ?3"                                      \
+	"  OR (json_valid(suspects) AND instr(suspects, ?3) > 0 AND EXISTS (SELECT 1"              \
+	"   FROM json_each(suspects, '$.list') AS suspect"                                         \
+	"   WHERE substr(suspect.value ->> 0, 1, length(?3)) = ?3)))"
 
 /* The columns of a delivery, in the order of read_delivery. */
 #define DELIVERY_COLUMNS(now)                                                                      \
@@ -435,20 +506,22 @@ _Static_assert(STORE_VERSION == 13, "STATEMENT_PROBE writes the version");
 	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
 	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
 
-/* Delivery ?1 has no attempt yet, and all its changes are withdrawn. */
+/* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted. */
 #define POINTLESS                                                                                  \
 	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
 	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
-	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = change"             \
-	"  WHERE delivery = ?1 AND changes.state != 3)"
+	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                   \
+	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state != 3"               \
+	"  AND NOT coalesce(" ACCEPTED ", 0))"
 
 /* ?1 value for the index, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern, ?8
- * updated */
+ * updated, ?9 triage */
 #define LIST(index, condition)                                                                     \
-	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
+	"SELECT " RECORD_COLUMNS " FROM changes " index WITH_TRIAGE " WHERE " condition            \
 	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
 	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
-	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
+	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8"                                 \
+	" AND (?9 = 0 OR (?9 >> coalesce(triage, 1)) & 1) ORDER BY id DESC LIMIT ?6"
 
 /* ?1 test, ?2 metric: the series of the metric, by identity. */
 #define OF_METRIC " test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"
@@ -463,22 +536,28 @@ _Static_assert(STORE_VERSION == 13, "STATEMENT_PROBE writes the version");
 	" WHERE name IS NOT NULL)"
 
 const char *const store_statements[STATEMENT_COUNT] = {
-	[STATEMENT_PENDING] = "SELECT " RECORD_COLUMNS
-			      " FROM changes WHERE news = 1 AND state != 3 ORDER BY changes.id",
+	[STATEMENT_PENDING] = "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+			      " WHERE news = 1 AND state != 3 ORDER BY changes.id",
 	[STATEMENT_TOLD] =
 		"SELECT DISTINCT changes.id, receiver FROM changes"
-		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
-		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
+		" JOIN announced ON announced.change = changes.id"
+		" JOIN deliveries ON delivery = deliveries.id" WITH_TRIAGE
+		" WHERE news = 1 AND deliveries.state != 3"
+		" AND deliveries.id > coalesce(told_after, 0) ORDER BY changes.id, receiver",
 	[STATEMENT_QUEUED] = "SELECT " DELIVERY_COLUMNS(
 		"created") " FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_POINTLESS] =
 		"UPDATE deliveries SET state = 3, updated = ?2,"
-		" problem = 'its changes were withdrawn before it was sent' WHERE" POINTLESS,
+		" problem = 'its changes were withdrawn or accepted before it was sent'"
+		" WHERE" POINTLESS,
 	[STATEMENT_UNTELL] =
 		"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2"
 		" AND id IN (SELECT change FROM announced WHERE delivery = ?)"
 		" AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries ON"
 		" deliveries.id = delivery WHERE change = changes.id AND deliveries.state != 3)",
+	[STATEMENT_OWE_DELIVERY] =
+		"UPDATE triage SET owed = 1 WHERE" ACCEPTED
+		" AND change IN (SELECT change FROM announced WHERE delivery = ?)",
 	[STATEMENT_ATTEMPT] =
 		"UPDATE deliveries SET attempt_started = coalesce(attempt_started, ?2),"
 		" not_before = NULL WHERE id = ?1",
@@ -499,7 +578,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   " ORDER BY updated DESC LIMIT 1000",
 	[STATEMENT_RECENT_RECORDS] =
 		"SELECT " RECORD_COLUMNS
-		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
+		" FROM announced JOIN changes ON announced.change = changes.id" WITH_TRIAGE
+		" WHERE delivery = ?",
 	[STATEMENT_RETRACT] =
 		"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND delivery IN"
 		" (SELECT id FROM deliveries WHERE id = delivery AND state = 2"
@@ -514,13 +594,14 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   " ORDER BY id, change LIMIT ?",
 	[STATEMENT_RETRACTED] = "UPDATE announced SET retraction = NULL"
 				" WHERE change = ?1 AND delivery = ?2 AND retraction = ?3",
-	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
-	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
-			    " spacing, runs, count_after, kind, level_before, level_after,"
-			    " place_from, place_to, suspects, recovered, recovered_level FROM "
-			    "changes INDEXED BY"
-			    " changes_of_series"
-			    " WHERE test = ? ORDER BY series, branch, id",
+	[STATEMENT_RECORD_OF] =
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE id = ?",
+	[STATEMENT_KNOWN] =
+		"SELECT id, series, branch, sign, time, state, news, first_seen,"
+		" spacing, runs, count_after, kind, level_before, level_after,"
+		" place_from, place_to, suspects, recovered, "
+		"recovered_level, " TRIAGE_COLUMNS " FROM changes INDEXED BY"
+		" changes_of_series" WITH_TRIAGE " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_CHECKPOINTS] =
 		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
 		" WHERE test = ?",
@@ -557,7 +638,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"  WHERE change = ?1 AND event = 7) > 1) THEN"
 		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
 		" WHEN ?3 != 5 OR state = 5 OR ?6 OR (SELECT count(*) FROM history"
-		"  WHERE change = ?1 AND event = 7) > 1 THEN news"
+		"  WHERE change = ?1 AND event = 7) > 1 OR EXISTS (SELECT 1 FROM triage"
+		"  WHERE change = ?1 AND triage BETWEEN 4 AND 6) THEN news"
 		" WHEN news = 2 THEN 4"
 		" WHEN news = 1 THEN iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 4, 3)"
 		" ELSE news END WHERE id = ?1",
@@ -571,8 +653,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			  " (SELECT count(*) FROM changes WHERE news = 4),"
 			  " (SELECT count(*) FROM announced INDEXED BY announced_retracted"
 			  " WHERE" RETRACTED ")",
-	[STATEMENT_RECOVERED] =
-		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
+	[STATEMENT_RECOVERED] = "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+				" WHERE news = 4 ORDER BY id LIMIT ?",
 	/* The first message to each destination; and recipients whose message was pruned. */
 	[STATEMENT_TOLD_BY] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM deliveries WHERE id IN"
@@ -665,8 +747,100 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
+	/* ?1 and ?4: ids from and to; ?5: whatever its state */
+	[STATEMENT_SELECT] = "INSERT OR IGNORE INTO selected SELECT id FROM changes"
+			     " WHERE id BETWEEN ?1 AND ?4"
+			     " AND (?5 OR state IN (1, 2, 4)) AND" HAS_TEST " AND" HAS_COMMIT,
+	/* ?5: key */
+	[STATEMENT_SELECT_MESSAGE] =
+		"INSERT OR IGNORE INTO selected SELECT changes.id"
+		" FROM deliveries INDEXED BY deliveries_of_key"
+		" CROSS JOIN announced INDEXED BY announced_by ON delivery = deliveries.id"
+		" CROSS JOIN changes ON changes.id = announced.change"
+		" WHERE key = ?5 AND changes.id BETWEEN ?1 AND ?4 AND" HAS_TEST " AND" HAS_COMMIT,
+	[STATEMENT_SELECTED_CLEAR] = "DELETE FROM selected",
+	[STATEMENT_SELECTED] =
+		"SELECT " RECORD_COLUMNS
+		" FROM selected CROSS JOIN changes ON changes.id = selected.change" WITH_TRIAGE
+		" ORDER BY selected.change",
+	[STATEMENT_TRIAGE] =
+		"INSERT INTO triage (change, triage, version, owner, note, link, person, triaged,"
+		" until, accepted_size, accepted_low, accepted_high)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, 0), ?10, ?11, ?12)"
+		" ON CONFLICT DO UPDATE SET triage = ?2, version = ?3, owner = ?4, note = ?5,"
+		" link = ?6, person = ?7, triaged = ?8, until = nullif(?9, 0), accepted_size = ?10,"
+		" accepted_low = ?11, accepted_high = ?12",
+	/* Whether it stands, too: what is withdrawn or over cannot have grown. */
+	[STATEMENT_ACCEPTED] =
+		"SELECT triage, accepted_size, accepted_low, accepted_high FROM triage"
+		" JOIN changes ON id = change WHERE change = ? AND state IN (1, 2) AND" ACCEPTED,
+	/* The recovery of a change that was none of the program's is not told. */
+	[STATEMENT_DROP_RECOVERY] = "UPDATE changes SET news = 2 WHERE id = ? AND news = 4",
+	/* All that is pending and accepted is settled, and owed; what is owed and no longer
+	 * accepted is pending. */
+	[STATEMENT_OWE] = "UPDATE triage SET owed = 1 WHERE" ACCEPTED " AND change IN"
+			  " (SELECT id FROM changes INDEXED BY changes_pending WHERE news = 1)",
+	[STATEMENT_OWED_SETTLED] = "UPDATE changes INDEXED BY changes_pending SET news = 2"
+				   " WHERE news = 1 AND EXISTS (SELECT 1 FROM triage"
+				   " WHERE change = id AND owed AND" ACCEPTED ")",
+	[STATEMENT_PAY] = "UPDATE changes SET news = 1 WHERE news = 2 AND state IN (1, 2)"
+			  " AND id IN (SELECT change FROM triage INDEXED BY triage_owed"
+			  "  WHERE owed = 1 AND triage < 3)",
+	[STATEMENT_PAID] = "UPDATE triage INDEXED BY triage_owed SET owed = 0"
+			   " WHERE owed = 1 AND triage < 3 AND EXISTS"
+			   " (SELECT 1 FROM changes WHERE id = change AND news = 1)",
+	[STATEMENT_OPEN] =
+		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
+		" until = NULL WHERE change = ?1",
+	[STATEMENT_AMEND] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
+			    " WHERE state != 3 AND id IN"
+			    " (SELECT delivery FROM announced WHERE change = ?)",
+	[STATEMENT_REACTION] = "UPDATE deliveries INDEXED BY deliveries_of_key SET reaction = ?2"
+			       " WHERE key = ?1 AND state != 3",
+	/* The change is news again, as if no receiver had it. */
+	[STATEMENT_RENEW_TRIAGE] =
+		"UPDATE triage SET renewals = renewals + 1, owed = 0, told_after ="
+		" coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0)"
+		" WHERE change = ?",
+	[STATEMENT_RENEW_NEWS] =
+		"UPDATE changes SET news = 1 WHERE id = ? AND news IN (0, 2) AND state IN (1, 2)",
+	[STATEMENT_EXPIRED] =
+		"INSERT INTO selected SELECT change FROM triage INDEXED BY triage_until"
+		" WHERE until IS NOT NULL AND until <= ?",
+	[STATEMENT_NEXT_EXPIRY] = "SELECT coalesce(min(until), 0)"
+				  " FROM triage INDEXED BY triage_until WHERE until IS NOT NULL",
+	[STATEMENT_SILENCE_SAME] =
+		"SELECT id FROM silences WHERE matchers = ?1 AND begins = ?2 AND until = ?3"
+		" AND owner IS ?4 AND reason IS ?5 AND person IS ?6 AND ended IS NULL",
+	[STATEMENT_SILENCE_ADD] =
+		"INSERT INTO silences (matchers, begins, until, owner, reason, person, created)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[STATEMENT_SILENCE_END] =
+		"UPDATE silences SET ended = ?2, ended_by = ?3 WHERE id = ?1 AND ended IS NULL",
+	[STATEMENT_SILENCE_NOTE] =
+		"UPDATE silences SET reminded = max(reminded, ?2), summed = max(summed, ?3)"
+		" WHERE id = ?1",
+	/* ?1 id, or 0; ?2: with those that are over and summed; ?3 now */
+	[STATEMENT_SILENCES] =
+		"SELECT id, matchers, begins, until, owner, reason, person, created, ended,"
+		" ended_by, reminded, summed FROM silences WHERE (?1 = 0 OR id = ?1)"
+		" AND (?2 OR NOT summed OR (ended IS NULL AND until > ?3)) ORDER BY id",
+	[STATEMENT_AUDIT_ADD] =
+		"INSERT INTO audit (time, person, origin, action, change, subject, detail) VALUES"
+		" (?1, ?2, ?3, ?4, nullif(?5, 0), coalesce(?6, (SELECT test || ' ' || metric"
+		"  FROM changes WHERE id = ?5)), ?7)",
+	/* ?1 since, ?2 before, ?3 limit */
+	[STATEMENT_AUDIT] = "SELECT " AUDIT_COLUMNS " FROM audit NOT INDEXED"
+			    " WHERE time >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+	[STATEMENT_AUDIT_OF] = "SELECT " AUDIT_COLUMNS " FROM audit INDEXED BY audit_of_change"
+			       " WHERE change = ?4 AND time >= ?1 AND id < ?2 ORDER BY id DESC"
+			       " LIMIT ?3",
+	[STATEMENT_AUDIT_EVENTS] =
+		"SELECT action = 'reopen', time, person, origin, detail FROM audit"
+		" INDEXED BY audit_of_change WHERE change = ? AND action IN ('triage', 'reopen')"
+		" ORDER BY id",
 	[STATEMENT_PROBE] =
-		"PRAGMA user_version = 13" /* SQLite performs this write even if nothing changes */,
+		"PRAGMA user_version = 14" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
@@ -699,6 +873,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 				 " WHERE test IN (SELECT name FROM tests WHERE name NOT IN present)"
 				 " AND updated < ? AND news NOT IN (1, 4)"
 				 " AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOMED_TRIAGE] = "DELETE FROM triage WHERE change IN doomed",
 	[STATEMENT_DOOMED_EVENTS] = "DELETE FROM history WHERE change IN doomed",
 	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",
 	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
@@ -709,6 +884,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_PRUNE_ENVIRONMENTS] =
 		"DELETE FROM environments WHERE created < ? AND NOT EXISTS"
 		" (SELECT 1 FROM changes WHERE environment_event = environments.id)",
+	[STATEMENT_PRUNE_SILENCES] =
+		"DELETE FROM silences WHERE summed AND coalesce(ended, until) < ?",
+	[STATEMENT_PRUNE_AUDIT] =
+		"DELETE FROM audit WHERE time < ? AND NOT EXISTS (SELECT 1 FROM changes"
+		" WHERE changes.id = change AND state IN (1, 2, 4))",
 	[STATEMENT_PRUNE_VANISHED] =
 		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series"
 		" WHERE last_point >= ?1 GROUP BY test)"

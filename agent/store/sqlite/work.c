@@ -3,9 +3,12 @@
  */
 #include <math.h>
 
+#include "agent/store/sqlite/audit.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/read.h"
 #include "agent/store/sqlite/rows.h"
+#include "agent/store/sqlite/silences.h"
+#include "agent/store/sqlite/triage.h"
 
 /*
  * Pruning. References are deleted before the rows they point to: links before deliveries, history
@@ -93,13 +96,15 @@ static bool prune(struct store_file *file, struct store_prune *call, struct erro
 	*pruned = (struct pruned){0};
 	return run(file, STATEMENT_PRUNE_LINKS, before, NULL, error) &&
 	       run(file, STATEMENT_PRUNE_DELIVERIES, before, &pruned->deliveries, error) &&
-	       doom(file, call, error) &&
+	       doom(file, call, error) && run_plain(file, STATEMENT_DOOMED_TRIAGE, NULL, error) &&
 	       run_plain(file, STATEMENT_DOOMED_EVENTS, &pruned->events, error) &&
 	       run_plain(file, STATEMENT_DOOMED_CHANGES, &pruned->changes, error) &&
 	       run(file, STATEMENT_PRUNE_EVENTS, before, &pruned->events, error) &&
 	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->checkpoints, error) &&
 	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
 	       run(file, STATEMENT_PRUNE_ENVIRONMENTS, before, NULL, error) &&
+	       run(file, STATEMENT_PRUNE_SILENCES, before, &pruned->silences, error) &&
+	       run(file, STATEMENT_PRUNE_AUDIT, before, &pruned->audit, error) &&
 	       (call->tests.count == 0 || run(file, STATEMENT_PRUNE_CHECKPOINTS, before,
 						  &pruned->checkpoints, error)) &&
 	       store_counts(file, &call->counts, error);
@@ -198,7 +203,8 @@ static bool confirm_record(
 	       (record->state == CHANGE_RECOVERED ||
 		       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated,
 			       record->item.time, error)) &&
-	       note_end(file, record, record->updated, error);
+	       note_end(file, record, record->updated, error) &&
+	       triage_compare(file, record->item.id, &record->item.change, record->updated, error);
 }
 
 /* The event for an update of a change with that state and time; 0: none. */
@@ -263,7 +269,9 @@ static bool update_record(
 	bind_integer(&binder, update->silent);
 	return bind_finish(&binder, error) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
-	       (!update->item || renew_item(file, update->id, update->item, error)) &&
+	       (!update->item || (renew_item(file, update->id, update->item, error) &&
+					 triage_compare(file, update->id, &update->item->change,
+						 update->now, error))) &&
 	       ((!update->corrected && !withdrawn) || retract(file, update->id, withdrawn, error));
 }
 
@@ -297,7 +305,7 @@ static bool record(struct store_file *file, struct store_record *call, struct er
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		if (!write_checkpoint(file, call->test, &call->checkpoints.items[i], error))
 			return false;
-	return store_counts(file, &call->counts, error);
+	return triage_settle(file, error) && store_counts(file, &call->counts, error);
 }
 
 static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
@@ -514,6 +522,9 @@ static bool attempt(struct store_file *file, struct store_attempt *call, struct 
 		    delivery->state == DELIVERY_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
 		    delivery, delivery->state == DELIVERY_QUEUED, error))
 		return false;
+	if (delivery->state == DELIVERY_ABANDONED &&
+		!run_for(file, STATEMENT_OWE_DELIVERY, delivery, false, error))
+		return false;
 	return load_payload(file, call->call.arena, delivery, error);
 }
 
@@ -560,7 +571,7 @@ static bool reopen(struct store_file *file, struct store_reopen *call, struct er
 		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
 			!run_for(file, STATEMENT_REOPEN, &given_up->items[i], false, error))
 			return false;
-	return true;
+	return triage_settle(file, error);
 }
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
@@ -644,6 +655,14 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 	case STORE_LIST: return store_list(file, (struct store_list *)call, error);
 	case STORE_PRUNE: return prune(file, (struct store_prune *)call, error);
 	case STORE_RENAMES: return rename_all(file, (struct store_renames *)call, error);
+	case STORE_TRIAGE: return triage_say(file, (struct store_triage *)call, error);
+	case STORE_REOPEN_DUE:
+		return triage_reopen_due(file, (struct store_reopen_due *)call, error);
+	case STORE_SILENCE: return silence_write(file, (struct store_silence *)call, error);
+	case STORE_SILENCES: return silences_list(file, (struct store_silences *)call, error);
+	case STORE_AUDIT: return audit_list(file, (struct store_audit *)call, error);
+	case STORE_AUDIT_ADD:
+		return audit_add(file, &((struct store_audit_add *)call)->entry, error);
 	case STORE_PROBE: return probe(file, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);

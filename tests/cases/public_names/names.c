@@ -158,6 +158,7 @@ int main(void)
 	put_names("state of a change", change_state_names, 0, CHANGE_STATES);
 	put_names("news of a change", notify_state_names, 0, NOTIFY_COUNT);
 	put_names("event of a change", event_names, 0, EVENT_KINDS);
+	put_names("triage of a change", triage_state_names, 0, TRIAGE_STATES);
 	put_names("kind of a change", change_kind_names, 0,
 		sizeof change_kind_names / sizeof *change_kind_names);
 	return fflush(stdout) == 0 ? 0 : 1;

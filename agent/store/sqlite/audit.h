@@ -1,0 +1,19 @@
+/*
+ * The audit log: who has changed what, and when; used by the other files of this folder.
+ */
+#ifndef AGENT_STORE_SQLITE_AUDIT_H
+#define AGENT_STORE_SQLITE_AUDIT_H
+
+#include "agent/store/sqlite/file.h"
+
+/* Without a subject, one about a change is about its test and metric. */
+bool audit_add(
+	struct store_file *file, const struct audit_entry *entry, struct error *error) MUST_USE;
+
+bool audit_list(struct store_file *file, struct store_audit *call, struct error *error) MUST_USE;
+
+/* Merges what was said about the record into its events, in the order of time. */
+bool audit_load_events(struct store_file *file, struct arena *arena, struct change_record *record,
+	struct error *error) MUST_USE;
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * What people say about changes, and when that is open again; used by work.c.
+ */
+#ifndef AGENT_STORE_SQLITE_TRIAGE_H
+#define AGENT_STORE_SQLITE_TRIAGE_H
+
+#include "agent/store/sqlite/file.h"
+
+bool triage_say(struct store_file *file, struct store_triage *call, struct error *error) MUST_USE;
+bool triage_reopen_due(
+	struct store_file *file, struct store_reopen_due *call, struct error *error) MUST_USE;
+
+/* Opens an accepted change, and makes it news, if it has outgrown what was accepted. */
+bool triage_compare(struct store_file *file, int64_t id, const struct change *change, int64_t now,
+	struct error *error) MUST_USE;
+
+/* Settles the news of accepted changes, and makes that of those pending that are so no longer.
+ * After all that can change either. */
+bool triage_settle(struct store_file *file, struct error *error) MUST_USE;
+
+#endif
