@@ -173,6 +173,20 @@ static void add_file(struct sections *sections, const struct yaml_node *root)
 	}
 }
 
+/* The file's content, or the text that stands for it. */
+static bool read_content(
+	const struct loader *loader, const char *file, size_t room, struct buf *content)
+{
+	for (size_t i = 0; i < loader->source->text_count; i++) {
+		const struct config_text *text = &loader->source->texts[i];
+		if (strcmp(text->file, file) != 0)
+			continue;
+		buf_append(content, text->text, text->length);
+		return true;
+	}
+	return config_read_file(file, room, content, loader->problems);
+}
+
 static void read_files(struct sections *sections, const char *path)
 {
 	struct loader *loader = sections->loader;
@@ -184,8 +198,8 @@ static void read_files(struct sections *sections, const char *path)
 		struct buf content = {.secret = true};
 		const struct yaml_node *root = NULL;
 		size_t errors = loader->problems->errors;
-		if (config_read_file(files.items[i], room, &content, loader->problems)) {
-			room -= content.length;
+		if (read_content(loader, files.items[i], room, &content)) {
+			room -= content.length < room ? content.length : room;
 			root = yaml_parse(loader->arena, files.items[i],
 				content.data ? content.data : "", content.length, loader->problems);
 			if (!root && loader->problems->errors == errors)

@@ -206,6 +206,12 @@ struct config {
 	const struct dict *test_names, *group_names; /* for config_test and config_group */
 };
 
+/* A text that stands for a file's content. */
+struct config_text {
+	const char *file, *text;
+	size_t length;
+};
+
 /* getenv, as a parameter so that tests need not change the environment. */
 typedef const char *config_env(void *context, const char *name);
 
@@ -220,6 +226,8 @@ struct config_source {
 	int64_t interval; /* ms */
 	struct strings
 		known_changes; /* files of known changes, beside those of the configuration */
+	const struct config_text *texts; /* read instead of these files */
+	size_t text_count;
 };
 
 /*
@@ -263,6 +271,12 @@ bool config_select(const struct config *config, const struct strings *names, str
 bool detection_overlay(const struct schema *schema, const struct detection *base,
 	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
 	struct error *error) MUST_USE;
+
+/* The detection as text, "edivisive(window=30, confirm=8 points)": the options that are not the
+ * detector's defaults, and what else is set. Detections with the same text, controls aside, are
+ * the same. */
+const char *detection_text(
+	const struct schema *schema, const struct detection *detection, struct arena *arena);
 
 /* The control of a metric of the test, or NULL. A control of the whole test does not apply to the
  * metric that it names. */

@@ -9,6 +9,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/zone.h"
 #include "conf/load.h"
+#include "detectors/combine.h"
 #include "detectors/fdr.h"
 
 const char *const detection_belief_keys[] = {"confirm", "fdr", "season", "zone", NULL};
@@ -297,4 +298,63 @@ const struct yaml_node *detection_layers(
 	list->items = items;
 	list->count = n + m;
 	return list;
+}
+
+/* What belongs to the list of options in parentheses: "name=value". */
+static void put_option(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, "%s%s=%s", out->length > 0 ? ", " : "", name, value);
+}
+
+static void put_options(
+	struct buf *out, const struct plugin *detector, const void *options, struct arena *arena)
+{
+	void *usual = arena_alloc(arena, detector->options_size);
+	field_defaults(detector->fields, usual);
+	for (const struct field *field = detector->fields; field && field->name; field++) {
+		struct buf value = {0}, initial = {0};
+		field_print(field, options, &value);
+		field_print(field, usual, &initial);
+		const char *text = buf_keep(&value, arena);
+		if (strcmp(text, buf_keep(&initial, arena)) != 0)
+			put_option(out, field->name, text);
+	}
+}
+
+static void put_members(struct buf *out, const struct schema *schema,
+	const struct detection *detection, struct arena *arena)
+{
+	struct detection members[COMBINE_MOST];
+	size_t count = combine_members(schema, detection, members);
+	for (size_t i = 0; i < count; i++)
+		put_option(out, i ? "and" : arena_printf(arena, "%zu of", combine_need(detection)),
+			detection_text(schema, &members[i], arena));
+}
+
+static void put_confirm(struct buf *out, const struct confirm_rule *rule, struct arena *arena)
+{
+	if (rule->mode == CONFIRM_OFF)
+		put_option(out, "confirm", "off");
+	if (rule->mode == CONFIRM_POINTS)
+		put_option(out, "confirm", arena_printf(arena, "%zu points", rule->points));
+	if (rule->least > 0)
+		put_option(out, "at least", arena_printf(arena, "%zu points", rule->least));
+}
+
+const char *detection_text(
+	const struct schema *schema, const struct detection *detection, struct arena *arena)
+{
+	struct buf list = {0};
+	put_options(&list, detection->detector, detection->options, arena);
+	put_members(&list, schema, detection, arena);
+	put_confirm(&list, &detection->confirm, arena);
+	if (detection->fdr > 0)
+		put_option(&list, "fdr", arena_printf(arena, "%.10g", detection->fdr));
+	if (detection->season != SEASON_UNSET)
+		put_option(&list, "season", season_mode_names[detection->season]);
+	if (detection->zone)
+		put_option(&list, "zone", zone_name(detection->zone));
+	const char *options = buf_keep(&list, arena);
+	return *options ? arena_printf(arena, "%s(%s)", detection->detector->name, options)
+			: detection->detector->name;
 }

@@ -71,7 +71,7 @@ static const double ANSCOMBE = 0.375;
 /* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
-static const char *const mode_names[] = {
+const char *const season_mode_names[] = {
 	[SEASON_AUTO] = "auto",
 	[SEASON_NONE] = "none",
 	[SEASON_DAY] = "day",
@@ -95,7 +95,7 @@ const struct field season_fields[] = {
 bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 {
 	for (size_t i = SEASON_AUTO; i <= SEASON_WEEK; i++)
-		if (strcmp(text, mode_names[i]) == 0) {
+		if (strcmp(text, season_mode_names[i]) == 0) {
 			*mode = (enum season_mode)i;
 			return true;
 		}

@@ -37,6 +37,8 @@ enum season_mode {
 	SEASON_WEEK, /* a daily and a weekly cycle, if they help at all */
 };
 
+extern const char *const season_mode_names[]; /* of those that can be chosen */
+
 enum { SEASON_LEAST = 14 }; /* points below which nothing is fitted */
 
 /* Bits of struct season's `cycles` and `undecided`. */

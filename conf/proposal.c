@@ -1,0 +1,804 @@
+/*
+ * A file is a list of lines, each of which knows its number in the file as it was, so the diff
+ * follows from the lists. Edits make new lists, and what they replace stays, so that a way that
+ * turns out not to mean what was asked is given up by forgetting it.
+ */
+#include "conf/proposal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/files.h"
+
+enum {
+	CONTEXT = 3,   /* lines around a change */
+	PATH_MOST = 5, /* keys down to a `detection` */
+	PLACES_MOST = 100,
+};
+
+struct line {
+	const char *text; /* without its end */
+	size_t length;
+	size_t origin; /* number of the line in the file, from 1; 0: new */
+};
+
+struct edited {
+	const char *name;
+	const struct line *lines, *original;
+	size_t count, original_count;
+	bool unended, was_unended; /* the last line has no end */
+	const bool *closed; /* of each original line: part of a section that may hold secrets */
+};
+
+struct proposal {
+	struct arena *arena;
+	const char *path;
+	struct config_source source;
+	struct config *config; /* what the files mean now */
+	struct edited *files;
+	size_t file_count;
+};
+
+/* Where a setting can be: a map in one of the files, by the keys that lead to it. */
+struct place {
+	size_t file;
+	const char *keys[PATH_MOST];
+	size_t depth;
+};
+
+struct places {
+	struct place items[PLACES_MOST];
+	size_t count;
+	bool failed; /* there would be more, or a part has none */
+};
+
+/* What one call is about. */
+struct request {
+	struct proposal *proposal;
+	const struct setting *settings;
+	size_t count;
+	proposal_choice *chosen;
+	void *context;
+};
+
+static const struct line *split(struct arena *arena, const char *text, size_t length, size_t *count)
+{
+	size_t room = 1, at = 0;
+	for (size_t i = 0; i < length; i++)
+		room += text[i] == '\n';
+	struct line *lines = arena_array(arena, room, sizeof *lines);
+	for (*count = 0; at < length; (*count)++) {
+		const char *end = memchr(text + at, '\n', length - at);
+		size_t size = end ? (size_t)(end - text) - at : length - at;
+		lines[*count] = (struct line){text + at, size, *count + 1};
+		at += size + 1;
+	}
+	return lines;
+}
+
+static void join(const struct edited *file, struct buf *out)
+{
+	for (size_t i = 0; i < file->count; i++) {
+		buf_append(out, file->lines[i].text, file->lines[i].length);
+		if (i + 1 < file->count || !file->unended)
+			buf_char(out, '\n');
+	}
+}
+
+/* The tree of the file as it is now; NULL if it has none. */
+static const struct yaml_node *parse(const struct proposal *proposal, size_t file)
+{
+	struct problems problems = {.arena = proposal->arena};
+	struct buf text = {.secret = true};
+	join(&proposal->files[file], &text);
+	const struct yaml_node *root = yaml_parse(proposal->arena, proposal->files[file].name,
+		text.data ? text.data : "", text.length, &problems);
+	buf_free(&text);
+	return root && root->kind == YAML_MAP && problems.errors == 0 ? root : NULL;
+}
+
+/* Secrets are in the sections of servers and receivers. */
+static bool is_open(const char *section)
+{
+	static const char *const open[] = {"agent", "detection", "templates", "tests",
+		"test_groups", "mute_times", "known_changes", "known_changes_files"};
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+		if (strcmp(section, open[i]) == 0)
+			return true;
+	return false;
+}
+
+static const bool *find_closed(
+	struct arena *arena, const struct yaml_node *root, const struct edited *file)
+{
+	bool *closed = arena_array(arena, file->count + 1, sizeof *closed);
+	for (size_t i = 0; root && i < root->count; i++) {
+		const struct yaml_node *key = root->entries[i].key;
+		for (size_t k = (size_t)key->line; k <= file->count && !is_open(key->text); k++)
+			closed[k - 1] = true;
+		for (size_t k = (size_t)key->line; k <= file->count && is_open(key->text); k++)
+			closed[k - 1] = false;
+	}
+	return closed;
+}
+
+static bool read_file(struct proposal *proposal, size_t number, struct problems *problems)
+{
+	struct edited *file = &proposal->files[number];
+	struct buf content = {.secret = true};
+	bool read = config_read_file(file->name, CONFIG_BYTES_MAX, &content, problems);
+	size_t length = content.length;
+	const char *text =
+		arena_strndup(proposal->arena, content.data ? content.data : "", read ? length : 0);
+	buf_free(&content);
+	file->lines = file->original =
+		split(proposal->arena, text, read ? length : 0, &file->count);
+	file->original_count = file->count;
+	file->unended = file->was_unended = length > 0 && text[length - 1] != '\n';
+	if (read)
+		file->closed = find_closed(proposal->arena, parse(proposal, number), file);
+	return read;
+}
+
+static bool fail(const struct problems *problems, struct error *error)
+{
+	return error_set(error, ERROR_USAGE, "%s",
+		problems->count > 0 ? problems->items[0].text : "the configuration has errors");
+}
+
+struct proposal *proposal_new(
+	const char *path, const struct config_source *source, struct error *error)
+{
+	struct arena *arena = arena_new();
+	struct proposal *proposal = arena_alloc(arena, sizeof *proposal);
+	struct problems problems = {.arena = arena};
+	struct strings files = {0};
+	arena_holds_secrets(arena);
+	*proposal = (struct proposal){
+		.arena = arena, .path = arena_strdup(arena, path), .source = *source};
+	proposal->config = config_load(path, source, &problems);
+	bool good = proposal->config && config_files(path, arena, &files, &problems);
+	proposal->files = arena_array(arena, files.count, sizeof *proposal->files);
+	for (size_t i = 0; i < files.count && good; i++) {
+		proposal->files[proposal->file_count++] = (struct edited){.name = files.items[i]};
+		good = read_file(proposal, i, &problems);
+	}
+	if (good)
+		return proposal;
+	(void)fail(&problems, error);
+	proposal_free(proposal);
+	return NULL;
+}
+
+void proposal_free(struct proposal *proposal)
+{
+	if (!proposal)
+		return;
+	config_free(proposal->config);
+	arena_free(proposal->arena);
+}
+
+/* Puts `with` in the place of `length` bytes at `at` in the line. */
+static void replace(struct proposal *proposal, size_t file, size_t line, size_t at, size_t length,
+	const char *with)
+{
+	struct edited *edited = &proposal->files[file];
+	struct line *lines = arena_array(proposal->arena, edited->count, sizeof *lines);
+	memcpy(lines, edited->lines, edited->count * sizeof *lines);
+	const struct line *old = &lines[line];
+	const char *text = arena_printf(proposal->arena, "%.*s%s%.*s", (int)at, old->text, with,
+		(int)(old->length - at - length), old->text + at + length);
+	lines[line] = (struct line){text, strlen(text), 0};
+	edited->lines = lines;
+}
+
+/* Adds a line before the given one; the line after it tells how lines end. */
+static void insert(struct proposal *proposal, size_t file, size_t before, const char *text)
+{
+	struct edited *edited = &proposal->files[file];
+	struct line *lines = arena_array(proposal->arena, edited->count + 1, sizeof *lines);
+	size_t tail = edited->count - before;
+	const struct line *like = &edited->lines[before > 0 ? before - 1 : 0];
+	bool returns =
+		edited->count > 0 && like->length > 0 && like->text[like->length - 1] == '\r';
+	memcpy(lines, edited->lines, before * sizeof *lines);
+	memcpy(lines + before + 1, edited->lines + before, tail * sizeof *lines);
+	text = arena_printf(proposal->arena, "%s%s", text, returns ? "\r" : "");
+	lines[before] = (struct line){text, strlen(text), 0};
+	edited->lines = lines;
+	edited->count++;
+}
+
+/* At the end of the file, whose last line gets an end. */
+static void append(struct proposal *proposal, size_t file, const char *text)
+{
+	struct edited *edited = &proposal->files[file];
+	if (edited->unended && edited->count > 0)
+		replace(proposal, file, edited->count - 1, 0, 0, "");
+	edited->unended = false;
+	insert(proposal, file, edited->count, text);
+}
+
+/* Where the column, which counts characters, is in the line. False if it is not there. */
+static bool find_column(
+	const struct edited *file, const struct yaml_node *node, size_t *line, size_t *at)
+{
+	if (node->line < 1 || (size_t)node->line > file->count)
+		return false;
+	*line = (size_t)node->line - 1;
+	const struct line *text = &file->lines[*line];
+	*at = 0;
+	for (int column = 1; column < node->column; column++) {
+		if (*at >= text->length)
+			return false;
+		for ((*at)++;
+			*at < text->length && ((unsigned char)text->text[*at] & 0xC0) == 0x80;)
+			(*at)++;
+	}
+	return *at <= text->length;
+}
+
+static bool starts_with(const struct line *line, size_t at, const char *text)
+{
+	size_t length = strlen(text);
+	return length <= line->length - at && memcmp(line->text + at, text, length) == 0;
+}
+
+/* The length of the scalar as it is written at this place; 0 if it is written in another way than
+ * plainly or in quotation marks, or is empty. */
+static size_t written(
+	struct proposal *proposal, const struct line *line, size_t at, const struct yaml_node *node)
+{
+	static const char *const marks[] = {"", "'", "\""};
+	for (size_t i = node->quoted ? 1 : 0; i < (node->quoted ? 3 : 1); i++) {
+		const char *whole =
+			arena_printf(proposal->arena, "%s%s%s", marks[i], node->text, marks[i]);
+		if (*node->text && starts_with(line, at, whole))
+			return strlen(whole);
+	}
+	return 0;
+}
+
+static const struct yaml_entry *find_entry(
+	const struct yaml_node *map, const char *name, const char *alias)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		const char *key = map->entries[i].key->text;
+		if (strcmp(key, name) == 0 || (alias && strcmp(key, alias) == 0))
+			return &map->entries[i];
+	}
+	return NULL;
+}
+
+/* Only white space is before this place of the line. */
+static bool begins_line(const struct line *line, size_t at)
+{
+	return strspn(line->text, " ") >= at;
+}
+
+/*
+ * Adds "key: value" to a map: in braces as its first entry; else on a line of its own behind a
+ * first entry of one line, or before the first entry that begins one.
+ */
+static bool add_to_map(
+	struct proposal *proposal, size_t file, const struct yaml_node *map, const char *text)
+{
+	struct edited *edited = &proposal->files[file];
+	size_t line, at;
+	if (!find_column(edited, map, &line, &at))
+		return false;
+	if (at < edited->lines[line].length && edited->lines[line].text[at] == '{') {
+		replace(proposal, file, line, at + 1, 0,
+			map->count > 0 ? arena_printf(proposal->arena, "%s, ", text) : text);
+		return true;
+	}
+	for (size_t i = 0; i < map->count; i++) {
+		const struct yaml_entry *entry = &map->entries[i];
+		if (!find_column(edited, entry->key, &line, &at) ||
+			!begins_line(&edited->lines[line], at))
+			continue;
+		bool one_line = entry->value->kind == YAML_SCALAR &&
+				entry->value->line == entry->key->line &&
+				!strchr(entry->value->text, '\n');
+		insert(proposal, file, one_line ? line + 1 : line,
+			arena_printf(proposal->arena, "%*s%s", (int)at, "", text));
+		return true;
+	}
+	return false;
+}
+
+/* Gives the key a value where it has none: "key:" becomes "key: value". */
+static bool fill(
+	struct proposal *proposal, size_t file, const struct yaml_entry *entry, const char *text)
+{
+	const struct edited *edited = &proposal->files[file];
+	size_t line, at;
+	if (!find_column(edited, entry->key, &line, &at))
+		return false;
+	at += written(proposal, &edited->lines[line], at, entry->key);
+	if (!starts_with(&edited->lines[line], at, ":") || *entry->value->text)
+		return false;
+	replace(proposal, file, line, at + 1, 0, arena_printf(proposal->arena, " %s", text));
+	return true;
+}
+
+static bool change_value(
+	struct proposal *proposal, size_t file, const struct yaml_node *value, const char *text)
+{
+	const struct edited *edited = &proposal->files[file];
+	size_t line, at, length;
+	if (value->kind != YAML_SCALAR || !find_column(edited, value, &line, &at))
+		return false;
+	length = written(proposal, &edited->lines[line], at, value);
+	if (length == 0)
+		return false;
+	replace(proposal, file, line, at, length, text);
+	return true;
+}
+
+/* Sets `name` in the map at the place, which is made where it is missing. */
+static bool edit(struct proposal *proposal, const struct place *place, const char *name,
+	const char *alias, const char *value)
+{
+	const struct yaml_node *node = parse(proposal, place->file);
+	const struct yaml_entry *entry = NULL;
+	const char *text = arena_printf(proposal->arena, "%s: %s", name, value);
+	size_t depth = 0;
+	for (; node && node->kind == YAML_MAP && depth < place->depth; depth++) {
+		entry = find_entry(node, place->keys[depth], NULL);
+		if (!entry || yaml_is_null(entry->value))
+			break;
+		node = entry->value;
+	}
+	if (!node || node->kind != YAML_MAP)
+		return false;
+	if (depth == place->depth) {
+		entry = find_entry(node, name, alias);
+		return entry ? change_value(proposal, place->file, entry->value, value)
+			     : add_to_map(proposal, place->file, node, text);
+	}
+	if (depth == 0 && !entry) {
+		append(proposal, place->file, "");
+		append(proposal, place->file, arena_printf(proposal->arena, "%s:", *place->keys));
+		append(proposal, place->file, arena_printf(proposal->arena, "  %s", text));
+		return place->depth == 1;
+	}
+	for (size_t i = place->depth; i-- > depth + 1;)
+		text = arena_printf(proposal->arena, "%s: {%s}", place->keys[i], text);
+	if (entry)
+		return fill(
+			proposal, place->file, entry, arena_printf(proposal->arena, "{%s}", text));
+	return add_to_map(proposal, place->file, node,
+		arena_printf(proposal->arena, "%s: {%s}", place->keys[depth], text));
+}
+
+static struct config *load(const struct proposal *proposal)
+{
+	struct config_source source = proposal->source;
+	struct problems problems = {.arena = proposal->arena};
+	struct config_text *texts =
+		arena_array(proposal->arena, proposal->file_count, sizeof *texts);
+	for (size_t i = 0; i < proposal->file_count; i++) {
+		struct buf text = {.secret = true};
+		join(&proposal->files[i], &text);
+		texts[i] = (struct config_text){proposal->files[i].name,
+			arena_strndup(proposal->arena, text.data ? text.data : "", text.length),
+			text.length};
+		buf_free(&text);
+	}
+	source.texts = texts;
+	source.text_count = proposal->file_count;
+	return config_load(proposal->path, &source, &problems);
+}
+
+/* The detections that count: a test that names its metrics has no others. */
+static size_t detections(const struct test *test)
+{
+	return test->metric_count > 0 ? test->metric_count : 1;
+}
+
+static const struct detection *detection_at(const struct test *test, size_t i)
+{
+	return test->metric_count > 0 ? &test->detections[i] : &test->detection;
+}
+
+/* What the detection would be with the settings; NULL if its detector refuses them. */
+static const char *expected(const struct request *request, const struct detection *detection)
+{
+	const struct proposal *proposal = request->proposal;
+	const struct schema *schema = proposal->source.schema;
+	struct detection out = *detection;
+	struct confirm_rule rule;
+	struct error error;
+	for (size_t i = 0; i < request->count; i++) {
+		const struct setting *setting = &request->settings[i];
+		if (strcmp(setting->name, "confirm") != 0) {
+			const struct detection base = out;
+			if (!detection_overlay(
+				    schema, &base, setting, 1, proposal->arena, &out, &error))
+				return NULL;
+			continue;
+		}
+		if (!confirm_parse(setting->value, &rule, &error))
+			return NULL;
+		rule.least = out.confirm.least;
+		out.confirm = rule;
+	}
+	return detection_text(schema, &out, proposal->arena);
+}
+
+static bool test_holds(
+	const struct request *request, const struct test *was, const struct test *test)
+{
+	const struct schema *schema = request->proposal->source.schema;
+	struct arena *arena = request->proposal->arena;
+	if (!test || test->metric_count != was->metric_count)
+		return false;
+	for (size_t i = 0; i < detections(was); i++) {
+		const struct detection *before = detection_at(was, i);
+		const char *now = detection_text(schema, detection_at(test, i), arena);
+		const char *then = request->chosen(request->context, was, before)
+					   ? expected(request, before)
+					   : detection_text(schema, before, arena);
+		if (!then || strcmp(now, then) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the configuration means what was asked, and nothing else is different. */
+static bool holds(const struct request *request, const struct config *config)
+{
+	const struct config *was = request->proposal->config;
+	if (!config || config->test_count != was->test_count)
+		return false;
+	for (size_t i = 0; i < was->test_count; i++)
+		if (!test_holds(request, &was->tests[i], config_test(config, was->tests[i].name)))
+			return false;
+	return true;
+}
+
+static const char *alias_of(const struct request *request, const char *name)
+{
+	const struct config *config = request->proposal->config;
+	for (size_t i = 0; i < config->test_count; i++)
+		for (size_t d = 0; d < detections(&config->tests[i]); d++) {
+			const struct detection *detection = detection_at(&config->tests[i], d);
+			const struct field *field = field_find(detection->detector->fields, name);
+			if (field &&
+				request->chosen(request->context, &config->tests[i], detection))
+				return field->alias;
+		}
+	return NULL;
+}
+
+/* Makes the edits at all places; forgets them if they do not mean what was asked. */
+static bool try_places(const struct request *request, const struct places *places)
+{
+	struct proposal *proposal = request->proposal;
+	struct edited *kept = arena_array(proposal->arena, proposal->file_count, sizeof *kept);
+	bool good = !places->failed && places->count > 0;
+	memcpy(kept, proposal->files, proposal->file_count * sizeof *kept);
+	for (size_t i = 0; i < places->count && good; i++)
+		for (size_t s = 0; s < request->count && good; s++)
+			good = edit(proposal, &places->items[i], request->settings[s].name,
+				alias_of(request, request->settings[s].name),
+				request->settings[s].value);
+	struct config *config = good ? load(proposal) : NULL;
+	if (holds(request, config)) {
+		config_free(proposal->config);
+		proposal->config = config;
+		return true;
+	}
+	config_free(config);
+	memcpy(proposal->files, kept, proposal->file_count * sizeof *kept);
+	return false;
+}
+
+static void add_place(struct places *places, const struct place *place)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		const struct place *known = &places->items[i];
+		bool same = known->file == place->file && known->depth == place->depth;
+		for (size_t k = 0; k < place->depth && same; k++)
+			same = strcmp(known->keys[k], place->keys[k]) == 0;
+		if (same)
+			return;
+	}
+	places->failed = places->failed || places->count == PLACES_MOST;
+	if (!places->failed)
+		places->items[places->count++] = *place;
+}
+
+/* The trees of all files, by which places are looked for. */
+struct trees {
+	const struct yaml_node **roots;
+	size_t count;
+};
+
+static struct trees parse_all(const struct proposal *proposal)
+{
+	struct trees trees = {
+		arena_array(proposal->arena, proposal->file_count, sizeof *trees.roots),
+		proposal->file_count};
+	for (size_t i = 0; i < trees.count; i++)
+		trees.roots[i] = parse(proposal, i);
+	return trees;
+}
+
+/* The file that has the section, and the entry in it if that is named; its count if none has. */
+static size_t find_file(const struct trees *trees, const char *section, const char *name,
+	const struct yaml_node **found)
+{
+	for (size_t i = 0; i < trees->count; i++) {
+		*found = yaml_get(trees->roots[i], section);
+		if (name)
+			*found = yaml_get(*found, name);
+		if (*found)
+			return i;
+	}
+	return trees->count;
+}
+
+/* How many of the test's detections are meant. */
+static size_t chosen_of(const struct request *request, const struct test *test)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < detections(test); i++)
+		count += request->chosen(request->context, test, detection_at(test, i));
+	return count;
+}
+
+static void file_places(
+	const struct request *request, const struct trees *trees, struct places *places)
+{
+	const struct config *config = request->proposal->config;
+	const struct yaml_node *found;
+	struct place place = {.keys = {"detection"}, .depth = 1};
+	place.file = find_file(trees, "detection", NULL, &found);
+	for (size_t i = 0; i < config->test_count && place.file == trees->count; i++)
+		if (chosen_of(request, &config->tests[i]) > 0)
+			place.file = find_file(trees, "tests", config->tests[i].name, &found);
+	places->failed = place.file == trees->count;
+	add_place(places, &place);
+}
+
+/* The last template that the test inherits itself and that has a detection; NULL: none. */
+static const char *template_of(
+	const struct trees *trees, const struct yaml_node *test, size_t *file)
+{
+	const struct yaml_node *inherit = yaml_get(test, "inherit"), *found;
+	size_t count = !inherit ? 0 : inherit->kind == YAML_LIST ? inherit->count : 1;
+	for (size_t i = count; i-- > 0;) {
+		const struct yaml_node *name =
+			inherit->kind == YAML_LIST ? inherit->items[i] : inherit;
+		if (name->kind != YAML_SCALAR)
+			continue;
+		*file = find_file(trees, "templates", name->text, &found);
+		if (*file < trees->count && yaml_get(found, "detection"))
+			return name->text;
+	}
+	return NULL;
+}
+
+enum way { WAY_FILE, WAY_TEMPLATES, WAY_TESTS, WAY_METRICS, WAYS };
+
+static const int widest_first[WAYS] = {WAY_FILE, WAY_TEMPLATES, WAY_TESTS, WAY_METRICS};
+static const int file_last[WAYS] = {WAY_TEMPLATES, WAY_TESTS, WAY_METRICS, WAY_FILE};
+
+static void metric_places(const struct request *request, const struct test *test,
+	const struct yaml_node *node, const struct place *whole, struct places *places)
+{
+	bool all = chosen_of(request, test) == detections(test);
+	if (all)
+		add_place(places, whole);
+	for (size_t i = 0; i < test->metric_count; i++) {
+		const char *name = test->metrics[i].name;
+		const struct yaml_node *metric = yaml_get(yaml_get(node, "metrics"), name);
+		const struct place place = {whole->file,
+			{"tests", test->name, "metrics", name, "detection"}, PATH_MOST};
+		if (!request->chosen(request->context, test, &test->detections[i]) ||
+			(all && !yaml_get(metric, "detection")))
+			continue;
+		places->failed = places->failed || !yaml_get(node, "metrics");
+		add_place(places, &place);
+	}
+}
+
+static void test_places(const struct request *request, const struct trees *trees, enum way way,
+	struct places *places)
+{
+	const struct config *config = request->proposal->config;
+	for (size_t i = 0; i < config->test_count && !places->failed; i++) {
+		const struct test *test = &config->tests[i];
+		const struct yaml_node *node;
+		if (chosen_of(request, test) == 0)
+			continue;
+		struct place place = {.keys = {"tests", test->name, "detection"}, .depth = 3};
+		place.file = find_file(trees, "tests", test->name, &node);
+		places->failed = place.file == trees->count;
+		if (places->failed)
+			continue;
+		size_t file;
+		const char *template = way == WAY_TEMPLATES && !yaml_get(node, "detection")
+					       ? template_of(trees, node, &file)
+					       : NULL;
+		if (template)
+			place = (struct place){file, {"templates", template, "detection"}, 3};
+		if (way == WAY_METRICS)
+			metric_places(request, test, node, &place, places);
+		else
+			add_place(places, &place);
+	}
+}
+
+/* What holds for most is said for the file. */
+static bool most_are_chosen(const struct request *request)
+{
+	const struct config *config = request->proposal->config;
+	size_t all = 0, count = 0;
+	for (size_t i = 0; i < config->test_count; i++) {
+		all += detections(&config->tests[i]);
+		count += chosen_of(request, &config->tests[i]);
+	}
+	return 2 * count >= all;
+}
+
+bool proposal_set(struct proposal *proposal, const struct setting *settings, size_t count,
+	proposal_choice *chosen, void *context, struct error *error)
+{
+	const struct request request = {proposal, settings, count, chosen, context};
+	const struct trees trees = parse_all(proposal);
+	const int *way = most_are_chosen(&request) ? widest_first : file_last;
+	struct places places;
+	for (size_t i = 0; i < WAYS; i++) {
+		places = (struct places){0};
+		if (way[i] == WAY_FILE)
+			file_places(&request, &trees, &places);
+		else
+			test_places(&request, &trees, (enum way)way[i], &places);
+		if (try_places(&request, &places))
+			return true;
+	}
+	return error_set(error, ERROR_USAGE,
+		"%s has no place where only these metrics get the settings%s", proposal->path,
+		places.failed ? ", or too many of them" : "");
+}
+
+/* A line of a diff: as it was, or as it is. */
+struct diff_line {
+	char mark; /* ' ', '-' or '+' */
+	bool unended, closed;
+	const char *text;
+	size_t length;
+};
+
+struct diff {
+	struct diff_line *lines;
+	size_t count;
+};
+
+static void add_lines(
+	struct diff *diff, const struct edited *file, char mark, size_t from, size_t to)
+{
+	bool old = mark != '+';
+	const struct line *lines = old ? file->original : file->lines;
+	size_t last = old ? file->original_count : file->count;
+	bool unended = old ? file->was_unended : file->unended;
+	for (size_t i = from; i < to; i++)
+		diff->lines[diff->count++] = (struct diff_line){mark, i + 1 == last && unended,
+			mark == ' ' && file->closed[i], lines[i].text, lines[i].length};
+}
+
+/* All lines of both, in order. */
+static struct diff compare(struct arena *arena, const struct edited *file)
+{
+	struct diff diff = {
+		arena_array(arena, file->count + file->original_count, sizeof *diff.lines), 0};
+	size_t next = 0; /* the first original line that is not told yet */
+	for (size_t i = 0, added = 0; i <= file->count; i++) {
+		bool end = i == file->count;
+		size_t origin = end ? file->original_count + 1 : file->lines[i].origin;
+		if (origin == 0)
+			continue;
+		add_lines(&diff, file, '-', next, origin - 1);
+		add_lines(&diff, file, '+', added, i);
+		if (!end)
+			add_lines(&diff, file, ' ', origin - 1, origin);
+		next = origin;
+		added = i + 1;
+	}
+	return diff;
+}
+
+static bool is_context(const struct diff *diff, size_t i)
+{
+	return diff->lines[i].mark == ' ' && !diff->lines[i].closed;
+}
+
+/* The end of the hunk that begins with the change at `from`. */
+static size_t hunk_end(const struct diff *diff, size_t from)
+{
+	size_t end = from;
+	for (size_t i = from, same = 0; i < diff->count; i++) {
+		same = diff->lines[i].mark == ' ' ? same + 1 : 0;
+		if ((same > 0 && !is_context(diff, i)) || same > 2 * CONTEXT)
+			break;
+		end = same <= CONTEXT ? i + 1 : end;
+		if (same == 0)
+			end = i + 1;
+	}
+	return end;
+}
+
+static size_t count_lines(const struct diff *diff, size_t from, size_t to, char without)
+{
+	size_t count = 0;
+	for (size_t i = from; i < to; i++)
+		count += diff->lines[i].mark != without;
+	return count;
+}
+
+static void put_hunk(const struct diff *diff, size_t from, size_t to, struct buf *out)
+{
+	size_t old = count_lines(diff, from, to, '+'), new = count_lines(diff, from, to, '-');
+	size_t old_at = count_lines(diff, 0, from, '+') + (old > 0);
+	size_t new_at = count_lines(diff, 0, from, '-') + (new > 0);
+	buf_printf(out, "@@ -%zu,%zu +%zu,%zu @@\n", old_at, old, new_at, new);
+	for (size_t i = from; i < to; i++) {
+		const struct diff_line *line = &diff->lines[i];
+		buf_char(out, line->mark);
+		buf_append(out, line->text, line->length);
+		buf_text(out, line->unended ? "\n\\ No newline at end of file\n" : "\n");
+	}
+}
+
+/* The name by which patch finds the file in the current folder, or else in the one it names. */
+static const char *name_of(struct arena *arena, const char *path, const char **folder)
+{
+	char *here = getcwd(NULL, 0), *real = realpath(path, NULL);
+	size_t length = here ? strlen(here) : 0;
+	*folder = NULL;
+	if (here && real && strncmp(real, here, length) == 0 && real[length] == '/')
+		path = arena_strdup(arena, real + length + 1);
+	else {
+		path = arena_strdup(arena, real ? real : path);
+		const char *slash = strrchr(path, '/');
+		if (slash) {
+			*folder = arena_strndup(
+				arena, path, (size_t)(slash - path) + (slash == path));
+			path = slash + 1;
+		}
+	}
+	free(here);
+	free(real);
+	return path;
+}
+
+static void put_file(struct arena *arena, const struct edited *file, struct buf *out)
+{
+	const struct diff diff = compare(arena, file);
+	const char *folder, *name = name_of(arena, file->name, &folder);
+	size_t told = 0;
+	for (size_t i = 0; i < diff.count; i++) {
+		if (diff.lines[i].mark == ' ')
+			continue;
+		size_t from = i, to = hunk_end(&diff, i);
+		while (from > told && i - from < CONTEXT && is_context(&diff, from - 1))
+			from--;
+		if (told == 0 && folder)
+			buf_printf(out, "in %s:\n", folder);
+		if (told == 0)
+			buf_printf(out, "--- %s\n+++ %s\n", name, name);
+		put_hunk(&diff, from, to, out);
+		told = to;
+		i = to - 1;
+	}
+}
+
+void proposal_put_diff(const struct proposal *proposal, struct buf *out)
+{
+	for (size_t i = 0; i < proposal->file_count; i++)
+		put_file(proposal->arena, &proposal->files[i], out);
+}
