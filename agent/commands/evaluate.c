@@ -12,6 +12,7 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/state_file.h"
 #include "agent/core/buf.h"
 #include "agent/core/error.h"
 #include "agent/core/hash.h"
@@ -124,14 +125,6 @@ static bool output_write(const char *path, const char *data, size_t length, stru
 
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
 
-struct evaluate_options {
-	struct strings truth, detector;
-	int64_t jobs, max_line;
-	int output;
-	bool tune, by_class, whole;
-	const char *svg, *confirm, *season, *zone;
-};
-
 static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field evaluate_fields[] = {
@@ -141,9 +134,14 @@ static const struct field evaluate_fields[] = {
 		"what to compare, by default edivisive: \"kernel\", \"edivisive(window=30, "
 		"profile=otava)\", \"combine(all: edivisive, kernel)\"",
 		.metavar = "NAME,..."),
-	OPTION_STRING(struct evaluate_options, confirm, "auto",
-		"when a change that was found is announced, point by point: auto, off or a number "
-		"of points",
+	OPTION_BOOL(struct evaluate_options, from_triage,
+		"score the configured detection on what people said of changes (hunter-c triage), "
+		"of all tests or those named"),
+	OPTION_STRING(struct evaluate_options, state, NULL, "with --from-triage, " STATE_FILE_HELP,
+		.alias = "state_file", .metavar = "PATH"),
+	OPTION_STRING(struct evaluate_options, confirm, NULL,
+		"when a change that was found is announced, point by point: auto (the default), "
+		"off or a number of points",
 		.metavar = "RULE"),
 	OPTION_STRING(struct evaluate_options, season, NULL,
 		"daily and weekly cycles to remove from series with times, by default what each "
@@ -155,7 +153,8 @@ static const struct field evaluate_fields[] = {
 		"look at whole series only, not point by point as well"),
 	OPTION_BOOL(struct evaluate_options, by_class, "a line for each class of series, too"),
 	OPTION_BOOL(struct evaluate_options, tune,
-		"search better options on half of the series, and try them on the rest"),
+		"search better options on half of the series, and try them on the rest; with "
+		"--from-triage, propose them as a diff of the configuration"),
 	OPTION_STRING(struct evaluate_options, svg, NULL,
 		"draw there what --tune has to choose from", .metavar = "FILE"),
 	OPTION_CHOICE(struct evaluate_options, output, "text", output_names,
@@ -268,8 +267,10 @@ static bool check_flags(const struct work *work, struct error *error)
 			error, ERROR_USAGE, "evaluate takes no arguments (--truth names a file)");
 	if (options->truth.count == 0)
 		return error_set(error, ERROR_USAGE,
-			"--truth FILE is needed: labelled series. (The agent's state file holds no "
-			"judgements of changes that could stand for them)");
+			"--truth FILE is needed: labelled series; or --from-triage, for what "
+			"people said of changes");
+	if (options->state)
+		return error_set(error, ERROR_USAGE, "--state: it is read with --from-triage");
 	if (options->svg && !options->tune)
 		return error_set(error, ERROR_USAGE, "--svg draws what --tune finds");
 	if (options->tune && work->contender_count > 1)
@@ -310,6 +311,11 @@ static void print(struct work *work, const struct buf *text)
 	fflush(work->cli->out);
 }
 
+static const char *rule_text(const struct evaluate_options *options)
+{
+	return options->confirm ? options->confirm : "auto";
+}
+
 /* Scores every contender on the series of the evaluation and appends the result to `text`. */
 static bool compare(struct work *work, struct buf *text, struct error *error)
 {
@@ -323,11 +329,11 @@ static bool compare(struct work *work, struct buf *text, struct error *error)
 	for (; good && done < work->contender_count; done++)
 		good = evaluate_contender(
 			evaluation, &work->contenders[done], &results[done], error);
-	if (good && options->output == 0)
+	if (good && options->output == EVALUATE_TEXT)
 		evaluate_put_text(text, results, work->contender_count, evaluation,
-			options->confirm, options->by_class);
+			rule_text(options), options->by_class);
 	else if (good)
-		evaluate_put_json(text, results, work->contender_count, options->confirm);
+		evaluate_put_json(text, results, work->contender_count, rule_text(options));
 	for (size_t i = 0; i < done; i++)
 		result_free(&results[i]);
 	free(results);
@@ -337,7 +343,7 @@ static bool compare(struct work *work, struct buf *text, struct error *error)
 static bool evaluate_all(struct work *work, struct error *error)
 {
 	struct buf text = {0};
-	bool json = work->options->output == 1;
+	bool json = work->options->output == EVALUATE_JSON;
 	arrange(work);
 	work->evaluation.series = work->series;
 	work->evaluation.count = work->set.count;
@@ -377,7 +383,7 @@ static bool tune(struct work *work, struct error *error)
 {
 	struct trials trials;
 	struct buf text = {0};
-	bool json = work->options->output == 1;
+	bool json = work->options->output == EVALUATE_JSON;
 	size_t searched = arrange(work);
 	struct evaluation *evaluation = &work->evaluation;
 	evaluation->series = work->series;
@@ -409,13 +415,47 @@ static bool tune(struct work *work, struct error *error)
 	return good && draw(work, &trials, error);
 }
 
+static bool read_rules(struct work *work, struct error *error)
+{
+	struct evaluation *evaluation = &work->evaluation;
+	evaluation->rules[LIVE_CONFIRMED].tracked = true;
+	evaluation->rules[LIVE_AT_ONCE].rule.mode = CONFIRM_OFF;
+	evaluation->rule_count = LIVES;
+	return confirm_parse(
+		rule_text(work->options), &evaluation->rules[LIVE_CONFIRMED].rule, error);
+}
+
+/* What is chosen by the configuration cannot be chosen by flags as well. */
+static bool check_triage_flags(const struct cli *cli, struct error *error)
+{
+	const struct evaluate_options *options = cli->options;
+	const struct {
+		const char *name;
+		bool given;
+	} flags[] = {
+		{"truth", options->truth.count > 0},
+		{"detector", options->detector.count > 0},
+		{"confirm", options->confirm != NULL},
+		{"season", options->season != NULL},
+		{"zone", options->zone != NULL},
+		{"whole", options->whole},
+		{"svg", options->svg != NULL},
+	};
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (flags[i].given)
+			return error_set(error, ERROR_USAGE,
+				"--from-triage: it scores the detection as configured, without "
+				"--%s",
+				flags[i].name);
+	return true;
+}
+
 /* Checks that the picture can be written before the search, which would otherwise be in vain. */
 static bool prepare(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
 	if (!read_contenders(work, error) || !read_season(work, error) ||
-		!check_flags(work, error) ||
-		!confirm_parse(options->confirm, &work->evaluation.rule, error))
+		!check_flags(work, error) || !read_rules(work, error))
 		return false;
 	if (!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena, &work->set,
 		    error))
@@ -430,6 +470,8 @@ static int run(struct cli *cli)
 {
 	const struct evaluate_options *options = cli->options;
 	struct error error;
+	if (options->from_triage)
+		return check_triage_flags(cli, &error) ? evaluate_triage(cli) : cli_fail(&error);
 	struct work work = {.cli = cli,
 		.options = options,
 		.evaluation = {.jobs = (size_t)options->jobs, .progress = cli->progress}};
@@ -444,6 +486,7 @@ static int run(struct cli *cli)
 
 const struct command evaluate_command = {
 	.name = "evaluate",
+	.arguments = "[TEST|GROUP...]",
 	.summary = "Score detectors on series that you have labelled",
 	.details =
 		"Reads series and what people say of them, one JSON object a line:\n"
@@ -463,7 +506,18 @@ const struct command evaluate_command = {
 		"\n"
 		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
 		"kernel\n"
-		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n",
+		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n"
+		"\n"
+		"With --from-triage the changes that the agent has recorded are the labels, as "
+		"people judged them: expected, fixed and acknowledged ones are real, false ones "
+		"are none. The tests' data is read from their sources, and each test's own "
+		"detection is scored: which of the false alarms it would announce again, which of "
+		"the real changes it finds, and how late. With --tune it then proposes other "
+		"settings, as a diff of the configuration, with their price on series that were "
+		"not searched on.\n"
+		"\n"
+		"  hunter-c evaluate --from-triage\n"
+		"  hunter-c evaluate --from-triage --tune 'db.*' | patch -p0\n",
 	.parts = evaluate_parts,
 	.options_size = sizeof(struct evaluate_options),
 	.run = run,

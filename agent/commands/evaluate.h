@@ -8,11 +8,21 @@
 #include <stdio.h>
 
 #include "agent/cli/cli.h"
-#include "agent/commands/labelled.h"
+#include "agent/commands/triaged.h"
 #include "agent/core/buf.h"
 #include "detectors/detector.h"
 #include "detectors/online_eval.h"
 #include "detectors/season.h"
+
+struct evaluate_options {
+	struct strings truth, detector;
+	int64_t jobs, max_line;
+	int output; /* enum evaluate_output */
+	bool tune, by_class, whole, from_triage;
+	const char *svg, *confirm, *season, *zone, *state;
+};
+
+enum evaluate_output { EVALUATE_TEXT, EVALUATE_JSON };
 
 /* A detector with options, and its text on the command line. */
 struct contender {
@@ -26,6 +36,14 @@ struct contender {
 enum { MARGINS = 3, MARGIN_MAIN = 2 };
 extern const size_t evaluate_margins[MARGINS]; /* 0, 2, 5 */
 
+/* What became of a change that people judged. */
+struct judged_outcome {
+	const struct labelled_series *series;
+	const struct judgement *judgement;
+	bool announced;
+	size_t delay; /* points, if it was announced */
+};
+
 /* What the agent would have announced, point by point. */
 struct live {
 	size_t points; /* that arrived while it watched */
@@ -33,9 +51,18 @@ struct live {
 	size_t truth;   /* labelled places */
 	size_t *delays; /* of each that was detected */
 	size_t seen, capacity;
+	struct judged_outcome *outcomes; /* of each judgement, in the order of the series */
+	size_t outcome_count, outcome_capacity;
 };
 
-enum { LIVE_CONFIRMED, LIVE_AT_ONCE, LIVES };
+/* How alarms are counted: detectors/online_eval.h. */
+struct live_rule {
+	struct confirm_rule rule;
+	bool tracked;
+};
+
+/* The two that are printed, and how many there may be. */
+enum { LIVE_CONFIRMED, LIVE_AT_ONCE, LIVES, LIVES_MOST = 8 };
 
 /* Sums over series. */
 struct standing {
@@ -47,7 +74,7 @@ struct standing {
 	struct score_tally margins[MARGINS]; /* of labelled series */
 	struct score_tally all;              /* of all series, at the main margin */
 	double f1, cover, rand;              /* sums of each series' */
-	struct live live[LIVES];
+	struct live live[LIVES_MOST];
 };
 
 /* The result of one contender. */
@@ -62,7 +89,9 @@ struct result {
 struct evaluation {
 	const struct labelled_series *const *series;
 	size_t count;
-	struct confirm_rule rule;
+	struct live_rule
+		rules[LIVES_MOST]; /* to evaluate by, point by point; the first is the agent's */
+	size_t rule_count;
 	bool live;  /* evaluated point by point, too */
 	bool timed; /* some of the series have times; for the output */
 	size_t jobs;
@@ -77,6 +106,9 @@ bool evaluate_contender(struct evaluation *evaluation, const struct contender *c
 	struct result *out, struct error *error) MUST_USE;
 void result_free(struct result *result);
 
+/* Adds what another contender did on other series. */
+void result_add(struct result *sum, const struct result *one);
+
 double per_thousand(double part, size_t whole);
 
 /* The quantile of the delays at so many tenths, which sorts them; 0 if there are none. */
@@ -85,9 +117,28 @@ size_t live_delay(struct live *live, size_t tenths);
 /* Points found that are not labelled, per 1,000 points of all series. */
 double standing_wrong(const struct standing *standing);
 
+/* What became of the judged changes. */
+struct judged {
+	size_t said[TRIAGE_STATES], announced[TRIAGE_STATES];
+	size_t real, found; /* those that are news */
+	size_t other;       /* alarms where no change is recorded */
+};
+
+struct judged judged_of(const struct live *live);
+
+/* F1 of alarms: wrong are those where nothing real is, whether people have judged it or not. */
+double judged_f1(const struct live *live);
+
+/* The lines about them that follow evaluate_put_text, and the members of a JSON object. */
+void evaluate_put_judged(struct buf *out, struct result *results, size_t count);
+void judged_put_json(struct buf *out, const struct judged *judged);
+
 void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule, bool by_class);
 void evaluate_put_json(struct buf *out, struct result *results, size_t count, const char *rule);
+
+/* --from-triage: everything but the check of the flags. Prints errors; returns the exit code. */
+int evaluate_triage(struct cli *cli);
 
 /* Options that were tried, and their scores. */
 struct trial {
@@ -102,10 +153,28 @@ struct trials {
 	size_t best; /* the highest F1; the nearest to the first on ties */
 };
 
+enum { TUNED_MOST = 5 }; /* options that are searched, and confirm */
+
 /* Tries options around the contender's. Fails if it has none of those that are searched, and
  * like evaluate_contender. */
 bool tune_search(struct evaluation *evaluation, const struct contender *contender,
 	struct arena *arena, struct trials *out, struct error *error) MUST_USE;
+
+/* Settings that were searched on what people said of changes. */
+struct tuned {
+	struct contender contender;
+	struct live_rule rule;
+	struct setting settings[TUNED_MOST]; /* those that differ from the given ones */
+	size_t count;
+	double f1, given_f1;
+	size_t trials;
+};
+
+/* Tries options around the contender's, and confirmation other than the evaluation's first rule;
+ * the best is the one with the highest F1 of alarms, then with the fewest settings, then the
+ * earliest. Fails as tune_search does. */
+bool tune_judged(struct evaluation *evaluation, const struct contender *contender,
+	struct arena *arena, struct tuned *out, struct error *error) MUST_USE;
 void tune_put_text(struct buf *out, const struct trials *trials);
 void tune_put_json(struct buf *out, const struct trials *trials);
 void tune_put_svg(struct buf *out, const struct trials *trials);

@@ -140,6 +140,14 @@ static void put_live(const struct columns *columns, size_t which)
 	put_line(columns, "  right alarms withdrawn later", PERCENT, right_withdrawn, which);
 }
 
+static const struct standing *group_of(const struct result *result, const char *name)
+{
+	for (size_t i = 0; i < result->group_count; i++)
+		if (strcmp(result->groups[i].group, name) == 0)
+			return &result->groups[i];
+	return NULL;
+}
+
 static void put_classes(const struct columns *columns)
 {
 	const struct result *first = &columns->results[0];
@@ -148,12 +156,13 @@ static void put_classes(const struct columns *columns)
 	for (size_t g = 0; g < first->group_count; g++) {
 		buf_printf(columns->out, "  %-*s", LABEL - 2, first->groups[g].group);
 		for (size_t i = 0; i < columns->count; i++) {
-			const struct standing *group = &columns->results[i].groups[g];
-			char text[32];
-			if (group->changed > 0)
+			const struct standing *group =
+				group_of(&columns->results[i], first->groups[g].group);
+			char text[32] = "";
+			if (group && group->changed > 0)
 				snprintf(text, sizeof text, "%.3f",
 					score_f1(&group->margins[MARGIN_MAIN]));
-			else
+			else if (group)
 				snprintf(text, sizeof text, "%.2f/1,000",
 					per_thousand(
 						(double)group->flat_found, group->flat_points));
@@ -198,6 +207,88 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	}
 	if (by_class)
 		put_classes(&columns);
+}
+
+/* How many of how many, of each of the results. */
+static void put_share(const struct columns *columns, const char *label,
+	void (*share)(const struct judged *judged, size_t which, size_t *part, size_t *whole),
+	size_t which)
+{
+	buf_printf(columns->out, "%-*s", LABEL, label);
+	for (size_t i = 0; i < columns->count; i++) {
+		struct judged judged = judged_of(&columns->results[i].whole.live[LIVE_CONFIRMED]);
+		size_t part, whole;
+		char text[64];
+		share(&judged, which, &part, &whole);
+		snprintf(text, sizeof text, "%zu of %zu", part, whole);
+		buf_printf(columns->out, "%*s", width(&columns->results[i]), text);
+	}
+	buf_char(columns->out, '\n');
+}
+
+static void share_real(const struct judged *judged, size_t which, size_t *part, size_t *whole)
+{
+	(void)which;
+	*part = judged->found;
+	*whole = judged->real;
+}
+
+static void share_state(const struct judged *judged, size_t which, size_t *part, size_t *whole)
+{
+	*part = judged->announced[which];
+	*whole = judged->said[which];
+}
+
+static double other_alarms(struct result *result, size_t which)
+{
+	return (double)judged_of(&result->whole.live[which]).other;
+}
+
+struct judged judged_of(const struct live *live)
+{
+	struct judged out = {0};
+	for (size_t i = 0; i < live->outcome_count; i++) {
+		const struct judged_outcome *outcome = &live->outcomes[i];
+		enum triage_state state = outcome->judgement->state;
+		out.said[state]++;
+		out.announced[state] += outcome->announced;
+		out.real += judged_real(state);
+		out.found += judged_real(state) && outcome->announced;
+	}
+	if (live->alarms.wrong > out.announced[TRIAGE_FALSE])
+		out.other = live->alarms.wrong - out.announced[TRIAGE_FALSE];
+	return out;
+}
+
+double judged_f1(const struct live *live)
+{
+	struct judged judged = judged_of(live);
+	size_t wrong = judged.announced[TRIAGE_FALSE] + judged.other;
+	size_t all = judged.real + judged.found + wrong;
+	return all > 0 ? 2 * (double)judged.found / (double)all : 0;
+}
+
+void evaluate_put_judged(struct buf *out, struct result *results, size_t count)
+{
+	const struct columns columns = {out, results, count};
+	buf_text(out, "what people said, and what would be announced\n");
+	put_share(&columns, "  real changes found", share_real, 0);
+	put_line(&columns, "  points after it, median", COUNT, delay_half, LIVE_CONFIRMED);
+	put_share(&columns, "  false alarms announced again", share_state, TRIAGE_FALSE);
+	put_line(&columns, "  alarms where no change is recorded", COUNT, other_alarms,
+		LIVE_CONFIRMED);
+	put_share(&columns, "  infra: right, but not wanted", share_state, TRIAGE_INFRA);
+	put_share(&columns, "  ignored", share_state, TRIAGE_IGNORED);
+	put_share(&columns, "  not judged, on the same series", share_state, TRIAGE_OPEN);
+}
+
+void judged_put_json(struct buf *out, const struct judged *judged)
+{
+	buf_printf(out, "\"real\": %zu, \"found\": %zu, \"other_alarms\": %zu", judged->real,
+		judged->found, judged->other);
+	for (size_t i = TRIAGE_OPEN; i < TRIAGE_STATES; i++)
+		buf_printf(out, ", \"%s\": {\"changes\": %zu, \"announced\": %zu}",
+			triage_state_names[i], judged->said[i], judged->announced[i]);
 }
 
 static void put_tally(struct buf *out, const struct score_tally *tally)

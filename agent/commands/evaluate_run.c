@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/evaluate.h"
+#include "agent/commands/triaged.h"
 #include "agent/core/clock.h"
 #include "agent/engine/parallel.h"
 #include "detectors/refit.h"
@@ -131,7 +132,7 @@ static void renew_stream(struct arrival *arrival)
 /* Looks at the first `seen` points; the last look was at the first `before`. As in the agent, a
  * different choice of cycles does not change points already seen. */
 static bool look(struct arrival *arrival, size_t before, size_t seen,
-	struct follower *const followers[static LIVES], struct error *error)
+	struct follower *const *followers, size_t follower_count, struct error *error)
 {
 	const struct contender *contender = arrival->contender;
 	const struct labelled_series *series = arrival->series;
@@ -144,30 +145,36 @@ static bool look(struct arrival *arrival, size_t before, size_t seen,
 		renew_stream(arrival);
 		if (before > 0 && !detect_first(arrival, before, before, error))
 			return false;
-		for (size_t i = 0; i < LIVES && before > 0; i++)
+		for (size_t i = 0; i < follower_count && before > 0; i++)
 			follower_accept(followers[i], before, arrival->changes, arrival->count);
 	}
 	return detect_first(arrival, seen, more, error);
 }
 
-static void judge_live(const struct follower *follower, const struct labels *labels,
+static void judge_live(const struct follower *follower, const struct labelled_series *series,
 	const struct change *changes, size_t count, struct live *out)
 {
+	const struct labels *labels = &series->labels;
 	out->points = labels->n < ONLINE_FIRST ? 1 : labels->n - ONLINE_FIRST + 1;
 	out->alarms = follower_judge(follower, labels, changes, count);
 	out->truth = labels->all.count;
 	out->delays = memory_new(out->truth + 1, sizeof *out->delays);
 	for (size_t k = 0; k < out->truth; k++)
 		out->seen += follower_delay(follower, labels->all.at[k], &out->delays[out->seen]);
+	out->outcomes = memory_new(series->judgement_count, sizeof *out->outcomes);
+	for (size_t k = 0; k < series->judgement_count; k++) {
+		struct judged_outcome *outcome = &out->outcomes[out->outcome_count++];
+		*outcome = (struct judged_outcome){series, &series->judgements[k], false, 0};
+		outcome->announced =
+			follower_delay(follower, outcome->judgement->at, &outcome->delay);
+	}
 }
 
 static bool score_live(const struct shift *shift, const struct labelled_series *series,
 	struct scratch *scratch, struct change *room, struct standing *out, struct error *error)
 {
-	const struct confirm_rule at_once = {.mode = CONFIRM_OFF};
-	struct follower *followers[LIVES] = {
-		[LIVE_CONFIRMED] = follower_new(&shift->evaluation->rule, true),
-		[LIVE_AT_ONCE] = follower_new(&at_once, false)};
+	const struct evaluation *evaluation = shift->evaluation;
+	struct follower *followers[LIVES_MOST];
 	size_t n = series->labels.n;
 	struct arrival arrival = {.contender = shift->contender,
 		.series = series,
@@ -175,17 +182,20 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 		.adjusted = memory_new(n, sizeof *arrival.adjusted),
 		.room = room};
 	bool good = true;
+	for (size_t i = 0; i < evaluation->rule_count; i++)
+		followers[i] =
+			follower_new(&evaluation->rules[i].rule, evaluation->rules[i].tracked);
 	renew_stream(&arrival);
 	for (size_t seen = 0; seen < n && good;) {
 		size_t before = seen;
 		seen += next_look(shift->contender->detector, seen, n);
-		good = look(&arrival, before, seen, followers, error);
-		for (size_t i = 0; i < LIVES && good; i++)
+		good = look(&arrival, before, seen, followers, evaluation->rule_count, error);
+		for (size_t i = 0; i < evaluation->rule_count && good; i++)
 			follower_take(followers[i], arrival.adjusted, seen, arrival.changes,
 				arrival.count);
 	}
-	for (size_t i = 0; i < LIVES; i++) {
-		judge_live(followers[i], &series->labels, arrival.changes, good ? arrival.count : 0,
+	for (size_t i = 0; i < evaluation->rule_count; i++) {
+		judge_live(followers[i], series, arrival.changes, good ? arrival.count : 0,
 			&out->live[i]);
 		follower_free(followers[i]);
 	}
@@ -291,6 +301,10 @@ static void add_live(struct live *sum, const struct live *one)
 		sum->delays, &sum->capacity, sum->seen + one->seen, sizeof *sum->delays);
 	for (size_t i = 0; i < one->seen; i++)
 		sum->delays[sum->seen++] = one->delays[i];
+	sum->outcomes = memory_grow(sum->outcomes, &sum->outcome_capacity,
+		sum->outcome_count + one->outcome_count, sizeof *sum->outcomes);
+	for (size_t i = 0; i < one->outcome_count; i++)
+		sum->outcomes[sum->outcome_count++] = one->outcomes[i];
 }
 
 static void add_standing(struct standing *sum, const struct standing *one)
@@ -308,14 +322,16 @@ static void add_standing(struct standing *sum, const struct standing *one)
 	sum->f1 += one->f1;
 	sum->cover += one->cover;
 	sum->rand += one->rand;
-	for (size_t i = 0; i < LIVES; i++)
+	for (size_t i = 0; i < LIVES_MOST; i++)
 		add_live(&sum->live[i], &one->live[i]);
 }
 
 static void free_standing(struct standing *standing)
 {
-	for (size_t i = 0; i < LIVES; i++)
+	for (size_t i = 0; i < LIVES_MOST; i++) {
 		free(standing->live[i].delays);
+		free(standing->live[i].outcomes);
+	}
 }
 
 /* The sums of the class; classes in a file are usually contiguous, so the last one is tried
@@ -358,6 +374,14 @@ bool evaluate_contender(struct evaluation *evaluation, const struct contender *c
 	if (shift.failed)
 		*error = shift.error;
 	return !shift.failed;
+}
+
+void result_add(struct result *sum, const struct result *one)
+{
+	add_standing(&sum->whole, &one->whole);
+	for (size_t i = 0; i < one->group_count; i++)
+		add_standing(find_group(sum, one->groups[i].group), &one->groups[i]);
+	sum->seconds += one->seconds;
 }
 
 void result_free(struct result *result)

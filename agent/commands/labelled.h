@@ -18,6 +18,8 @@
 #include "agent/core/field.h"
 #include "detectors/score.h"
 
+struct judgement; /* agent/commands/triaged.h */
+
 struct labelled_series {
 	const char *id, *group; /* the class, "" where there is none */
 	const double *values;
@@ -25,6 +27,9 @@ struct labelled_series {
 	const uint64_t *hashes; /* likewise */
 	const int64_t *times;   /* ms, ascending; NULL where they are not known */
 	struct labels labels;
+	/* What people said of single changes of it, in the order of their places; else none. */
+	const struct judgement *judgements;
+	size_t judgement_count;
 };
 
 struct labelled_set {

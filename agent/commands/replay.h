@@ -13,6 +13,10 @@
  */
 struct replay_data;
 
+/* From when on the test's data is needed for an agent that starts at `from` (ms); WHEN_ALWAYS: all
+ * of it. */
+int64_t replay_since(const struct test *test, int64_t from);
+
 /*
  * Reads all that the tests need from `from` to `until` (ms). Tests that fail are logged, counted
  * in `code` and have no data. NULL and an error if nothing could be started.

@@ -26,18 +26,22 @@ struct replay_data {
 	int64_t from, until;
 };
 
+int64_t replay_since(const struct test *test, int64_t from)
+{
+	int64_t range = source_range(source_find(test->source->name), test->options);
+
+	if (range > 0)
+		return selection_standing_since(from, range) - range;
+	return test->source->server_size > 0 ? from - SELECTION_SERVER_RANGE : WHEN_ALWAYS;
+}
+
 static void prepare(void *context, struct task *task, size_t part)
 {
 	const struct replay_data *past = context;
-	const struct test *test = task->test;
-	int64_t range = source_range(source_find(test->source->name), test->options);
 
 	(void)part;
 	task->query.until = past->until;
-	if (range > 0)
-		task->query.since = selection_standing_since(past->from, range) - range;
-	else if (test->source->server_size > 0)
-		task->query.since = past->from - SELECTION_SERVER_RANGE;
+	task->query.since = replay_since(task->test, past->from);
 }
 
 static int compare_times(const void *a, const void *b)

@@ -9,7 +9,7 @@
 
 #include "agent/commands/evaluate.h"
 
-enum { TUNED = 4, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
+enum { TUNED = TUNED_MOST - 1, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
 
 /* Values of an option; with `times`, factors of the given one. */
 struct range {
@@ -166,6 +166,127 @@ bool tune_search(struct evaluation *evaluation, const struct contender *contende
 		out->count++;
 	}
 	mark_frontier(out);
+	return true;
+}
+
+/* Rules to try besides the given one. */
+static const char *const confirms[] = {"auto", "4 points", "8 points", "12 points", "20 points"};
+enum { CONFIRMS = sizeof confirms / sizeof *confirms };
+
+/* Adds the rules to the evaluation; the texts of those added are written from the second on. */
+static void add_rules(struct evaluation *evaluation, const char *texts[static LIVES_MOST])
+{
+	const struct confirm_rule given = evaluation->rules[0].rule;
+	evaluation->rule_count = 1;
+	for (size_t i = 0; i < CONFIRMS; i++) {
+		struct error error;
+		struct live_rule *added = &evaluation->rules[evaluation->rule_count];
+		*added = (struct live_rule){.tracked = true};
+		if (!confirm_parse(confirms[i], &added->rule, &error) ||
+			(added->rule.mode == given.mode && added->rule.points == given.points))
+			continue;
+		added->rule.least = given.least;
+		texts[evaluation->rule_count++] = confirms[i];
+	}
+}
+
+static bool is_better(
+	const struct tuned *one, size_t delay, const struct tuned *best, size_t best_delay)
+{
+	if (one->f1 != best->f1)
+		return one->f1 > best->f1;
+	return one->count != best->count ? one->count < best->count : delay < best_delay;
+}
+
+static struct tuned describe(const struct axis_values *axes, size_t axis_count, size_t number,
+	const char *confirm, struct arena *arena)
+{
+	struct tuned out = {0};
+	for (size_t i = 0; i < axis_count; i++) {
+		size_t digit = number % axes[i].count;
+		number /= axes[i].count;
+		if (digit > 0)
+			out.settings[out.count++] = (struct setting){
+				axes[i].field->name, arena_strdup(arena, axes[i].texts[digit])};
+	}
+	if (confirm)
+		out.settings[out.count++] = (struct setting){"confirm", confirm};
+	return out;
+}
+
+/* A search of what people said: the combination that is best so far. */
+struct judged_search {
+	struct evaluation *evaluation;
+	const struct contender *given;
+	struct arena *arena;
+	struct axis_values axes[TUNED];
+	size_t axis_count;
+	const char *confirms[LIVES_MOST]; /* by rule; the first is the given one */
+	struct tuned *best;
+	size_t best_delay, best_number;
+};
+
+/* Tries one combination of the axes' values with each rule. */
+static bool try_number(struct judged_search *search, size_t number, struct error *error)
+{
+	struct evaluation *evaluation = search->evaluation;
+	struct tuned *best = search->best;
+	struct contender trial;
+	struct result result;
+	if (!make_trial(search->given, search->axes, search->axis_count, number, search->arena,
+		    &trial)) {
+		evaluation->total -= evaluation->count;
+		return true;
+	}
+	bool good = evaluate_contender(evaluation, &trial, &result, error);
+	for (size_t r = 0; good && r < evaluation->rule_count; r++) {
+		struct live *live = &result.whole.live[r];
+		struct tuned one = describe(search->axes, search->axis_count, number,
+			search->confirms[r], search->arena);
+		size_t delay = live_delay(live, 5);
+		one.contender = trial;
+		one.rule = evaluation->rules[r];
+		one.f1 = judged_f1(live);
+		one.given_f1 = best->trials > 0 ? best->given_f1 : one.f1;
+		one.trials = best->trials + 1;
+		if (best->trials > 0 && !is_better(&one, delay, best, search->best_delay)) {
+			best->trials++;
+			continue;
+		}
+		*best = one;
+		search->best_delay = delay;
+		search->best_number = number;
+	}
+	result_free(&result);
+	return good || error_prefix(error, "%.200s: ", trial.name);
+}
+
+/* The window comes last, and is tried only with what was best before: each of its values costs as
+ * much as any other, and it matters least. */
+bool tune_judged(struct evaluation *evaluation, const struct contender *contender,
+	struct arena *arena, struct tuned *out, struct error *error)
+{
+	struct judged_search search = {
+		.evaluation = evaluation, .given = contender, .arena = arena, .best = out};
+	size_t combinations = 1;
+	*out = (struct tuned){0};
+	search.axis_count = make_axes(contender, search.axes);
+	const struct axis_values *last =
+		&search.axes[search.axis_count > 0 ? search.axis_count - 1 : 0];
+	bool window = search.axis_count > 0 && strcmp(last->field->name, "window") == 0;
+	size_t rest = window ? last->count - 1 : 0;
+	for (size_t i = 0; i + window < search.axis_count; i++)
+		combinations *= search.axes[i].count;
+	add_rules(evaluation, search.confirms);
+	evaluation->total = (combinations + rest) * evaluation->count;
+	evaluation->done = 0;
+	for (size_t k = 0; k < combinations; k++)
+		if (!try_number(&search, k, error))
+			return false;
+	const size_t best = search.best_number;
+	for (size_t w = 1; w <= rest; w++)
+		if (!try_number(&search, best + w * combinations, error))
+			return false;
 	return true;
 }
 

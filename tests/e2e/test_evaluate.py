@@ -182,7 +182,7 @@ def test_standard_input(hunter):
 
 
 @pytest.mark.parametrize("arguments, says", [
-    ([], "--truth FILE is needed: labelled series. (The agent's state file holds no judgements"),
+    ([], "--truth FILE is needed: labelled series; or --from-triage, for what people said of changes"),
     (["--truth", "{path}", "--svg", "x.svg"], "--svg draws what --tune finds"),
     (["--truth", "{path}", "--detector", "kernell"], '--detector: unknown detector "kernell" (did you mean "kernel"?)'),
     (["--truth", "{path}", "--detector", "kernel(window=5)"], '--detector: the detector "kernel" has no option "window"'),

@@ -1,0 +1,557 @@
+/*
+ * `evaluate --from-triage`: the configured detections, each on the series that have it, and the
+ * search for better ones.
+ *
+ * A proposal is searched on one half of the series and must be better on the other half, too.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/commands/evaluate.h"
+#include "agent/commands/gather.h"
+#include "agent/core/hash.h"
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "conf/proposal.h"
+#include "notifiers/text.h"
+
+/* LEAST: real and false changes that each half must have for a search. */
+enum { COLUMNS = 5, NAMES_SHOWN = 20, LEAST = 3 };
+
+static const char as_configured[] = "as configured";
+
+/* The search in one group of settings. */
+struct search {
+	const struct settings_group *group;
+	const char *why;        /* nothing is proposed, since */
+	size_t searched, tried; /* series */
+	struct tuned tuned;
+	struct result given, best; /* on the series that were not searched on */
+	bool compared, proposed;
+};
+
+struct work {
+	struct cli *cli;
+	const struct evaluate_options *options;
+	struct triaged triaged;
+	struct evaluation evaluation;
+	struct contender *contenders; /* of each group */
+};
+
+static struct contender contender_of(const struct settings_group *group)
+{
+	const struct detection *detection = group->detection;
+	return (struct contender){group->text, detector_find(detection->detector->name),
+		detection->options, analysis_season(detection), analysis_clock(detection->zone)};
+}
+
+/* Evaluates the series by the group's own rule of confirmation, and at once. */
+static void use_group(struct work *work, const struct settings_group *group)
+{
+	struct evaluation *evaluation = &work->evaluation;
+	evaluation->rules[LIVE_CONFIRMED] = (struct live_rule){group->detection->confirm, true};
+	evaluation->rules[LIVE_AT_ONCE] = (struct live_rule){{.mode = CONFIRM_OFF}, false};
+	evaluation->rule_count = LIVES;
+	evaluation->series = group->series;
+	evaluation->count = group->count;
+}
+
+static void put_change(struct buf *out, const struct change_record *record)
+{
+	const struct announcement *item = &record->item;
+	char time[WHEN_TEXT];
+	text_clean(out, item->test, 200);
+	buf_char(out, '/');
+	text_clean(out, item->metric, 200);
+	buf_printf(out, " %.16s (", when_format(item->time, time));
+	text_percent(out, &item->change);
+	buf_printf(out, ") #%lld", (long long)item->id);
+}
+
+/* The changes with these outcomes, under a title. */
+static void put_list(struct buf *out, const char *title, const struct live *live, bool announced,
+	bool (*wanted)(enum triage_state state))
+{
+	size_t count = 0;
+	for (size_t i = 0; i < live->outcome_count; i++) {
+		const struct judged_outcome *outcome = &live->outcomes[i];
+		if (outcome->announced != announced || !wanted(outcome->judgement->state))
+			continue;
+		if (count++ == 0)
+			buf_printf(out, "%s\n", title);
+		if (count > NAMES_SHOWN)
+			continue;
+		buf_text(out, "  ");
+		put_change(out, outcome->judgement->record);
+		buf_char(out, '\n');
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(out, "  and %zu more\n", count - NAMES_SHOWN);
+}
+
+static bool is_false(enum triage_state state)
+{
+	return state == TRIAGE_FALSE;
+}
+
+static void put_unplaced(struct buf *out, const struct triaged *triaged)
+{
+	size_t count = triaged->unplaced_count;
+	if (count == 0)
+		return;
+	buf_printf(
+		out, "%zu judged %s cannot be scored\n", count, count == 1 ? "change" : "changes");
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+		buf_text(out, "  ");
+		put_change(out, triaged->unplaced[i].record);
+		buf_printf(out, " %s: %s\n", triage_state_names[triaged->unplaced[i].state],
+			triaged->unplaced[i].why);
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(out, "  and %zu more\n", count - NAMES_SHOWN);
+	buf_char(out, '\n');
+}
+
+static void put_text(struct work *work, struct buf *out, struct result *results, size_t count)
+{
+	const struct live *live = &results[0].whole.live[LIVE_CONFIRMED];
+	size_t shown = count > COLUMNS ? COLUMNS : count;
+	put_unplaced(out, &work->triaged);
+	evaluate_put_text(
+		out, results, shown, &work->evaluation, as_configured, work->options->by_class);
+	buf_char(out, '\n');
+	evaluate_put_judged(out, results, shown);
+	if (shown < count)
+		buf_printf(out,
+			"and %zu more settings, with fewer judged changes (--output json)\n",
+			count - shown);
+	put_list(out, "\nfalse, and announced again:", live, true, is_false);
+	put_list(out, "\nreal, and not found:", live, false, judged_real);
+}
+
+static void put_change_json(struct buf *out, const struct change_record *record, const char *state)
+{
+	const struct announcement *item = &record->item;
+	buf_printf(out, "{\"id\": %lld", (long long)item->id);
+	json_put_text(out, "test", item->test);
+	json_put_text(out, "metric", item->metric);
+	json_put_time(out, "time", item->time);
+	json_put_number(out, "size", item->change.size);
+	json_put_text(out, "state", state);
+}
+
+static void put_outcomes(struct buf *out, const struct live *live)
+{
+	for (size_t i = 0; i < live->outcome_count; i++) {
+		const struct judged_outcome *outcome = &live->outcomes[i];
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_change_json(out, outcome->judgement->record,
+			triage_state_names[outcome->judgement->state]);
+		json_put_bool(out, "announced", outcome->announced);
+		json_put_number(
+			out, "delay", outcome->announced ? (double)outcome->delay : (double)NAN);
+		buf_char(out, '}');
+	}
+}
+
+static void put_json(struct work *work, struct buf *out, struct result *results, size_t count)
+{
+	const struct triaged *triaged = &work->triaged;
+	const struct live *live = &results[0].whole.live[LIVE_CONFIRMED];
+	struct judged judged = judged_of(live);
+	buf_char(out, '{');
+	evaluate_put_json(out, results, count, as_configured);
+	buf_text(out, ",\n \"triage\": {");
+	judged_put_json(out, &judged);
+	buf_text(out, ", \"changes\": [");
+	put_outcomes(out, live);
+	buf_text(out, "], \"not_scored\": [");
+	for (size_t i = 0; i < triaged->unplaced_count; i++) {
+		const struct unplaced *unplaced = &triaged->unplaced[i];
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_change_json(out, unplaced->record, triage_state_names[unplaced->state]);
+		json_put_text(out, "reason", unplaced->why);
+		buf_char(out, '}');
+	}
+	buf_text(out, "]}}\n");
+}
+
+/* Scores all groups; the sum comes first where there are several. */
+static bool score(struct work *work, struct buf *out, struct error *error)
+{
+	static const struct contender all = {.name = "all settings"};
+	const struct triaged *triaged = &work->triaged;
+	struct result *results = memory_new(triaged->group_count + 1, sizeof *results);
+	size_t first = triaged->group_count > 1 ? 1 : 0, done = first;
+	bool good = true;
+	results[0] = (struct result){.contender = &all, .whole.group = ""};
+	work->evaluation.total = triaged->set.count;
+	for (size_t i = 0; i < triaged->group_count && good; i++) {
+		use_group(work, &triaged->groups[i]);
+		good = evaluate_contender(
+			&work->evaluation, &work->contenders[i], &results[done], error);
+		if (first)
+			result_add(&results[0], &results[done]);
+		done++;
+	}
+	if (good && work->options->output == EVALUATE_JSON)
+		put_json(work, out, results, done);
+	else if (good)
+		put_text(work, out, results, done);
+	for (size_t i = 0; i < done; i++)
+		result_free(&results[i]);
+	free(results);
+	return good;
+}
+
+static size_t count_state(
+	const struct labelled_series *series, bool (*wanted)(enum triage_state state))
+{
+	size_t count = 0;
+	for (size_t i = 0; i < series->judgement_count; i++)
+		count += wanted(series->judgements[i].state);
+	return count;
+}
+
+/* A series in the order of dealing. */
+struct dealt {
+	const struct labelled_series *series;
+	bool bad; /* people judged some of it false */
+	uint64_t hash;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct dealt *x = a, *y = b;
+	if (x->bad != y->bad)
+		return x->bad ? -1 : 1;
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return strcmp(x->series->id, y->series->id);
+}
+
+/*
+ * Deals the series to two halves, those with false alarms first, in an order that depends on their
+ * names only. Those to search on come first; returns their number.
+ */
+static size_t deal(const struct settings_group *group, const struct labelled_series **out)
+{
+	struct dealt *dealt = memory_new(group->count, sizeof *dealt);
+	size_t searched = (group->count + 1) / 2;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct labelled_series *series = group->series[i];
+		dealt[i].series = series;
+		dealt[i].bad = count_state(series, is_false) > 0;
+		dealt[i].hash = hash_keyed((struct hash_key){0}, series->id, strlen(series->id));
+	}
+	qsort(dealt, group->count, sizeof *dealt, by_hash);
+	for (size_t i = 0; i < group->count; i++)
+		out[i % 2 == 0 ? i / 2 : searched + i / 2] = dealt[i].series;
+	free(dealt);
+	return searched;
+}
+
+static bool are_enough(const struct labelled_series *const *series, size_t count)
+{
+	size_t bad = 0, real = 0;
+	for (size_t i = 0; i < count; i++) {
+		bad += count_state(series[i], is_false);
+		real += count_state(series[i], judged_real);
+	}
+	return bad >= LEAST && real >= LEAST;
+}
+
+/* Scores a contender by one rule on the series that were not searched on. */
+static bool try_on_rest(struct work *work, const struct contender *contender, struct live_rule rule,
+	struct result *out, struct error *error)
+{
+	work->evaluation.rules[0] = rule;
+	work->evaluation.rule_count = 1;
+	return evaluate_contender(&work->evaluation, contender, out, error);
+}
+
+/* Searches in one half of the group's series and compares in the other. */
+static bool search(struct work *work, struct search *out, struct error *error)
+{
+	const struct settings_group *group = out->group;
+	const struct contender *given = &work->contenders[group - work->triaged.groups];
+	const struct labelled_series **series =
+		arena_array(work->cli->arena, group->count, sizeof(const struct labelled_series *));
+	struct evaluation *evaluation = &work->evaluation;
+	out->searched = deal(group, series);
+	out->tried = group->count - out->searched;
+	if (!are_enough(series, out->searched) || !are_enough(series + out->searched, out->tried)) {
+		out->why = "too few judgements: each half of the series needs 3 real changes and 3 "
+			   "false ones";
+		return true;
+	}
+	use_group(work, group);
+	evaluation->series = series;
+	evaluation->count = out->searched;
+	if (!tune_judged(evaluation, given, work->cli->arena, &out->tuned, error))
+		return false;
+	if (out->tuned.count == 0) {
+		out->why = "nothing that was tried is better";
+		return true;
+	}
+	evaluation->series = series + out->searched;
+	evaluation->count = out->tried;
+	evaluation->total = evaluation->done = 0;
+	out->compared = true;
+	if (!try_on_rest(work, given, (struct live_rule){group->detection->confirm, true},
+		    &out->given, error) ||
+		!try_on_rest(work, &out->tuned.contender, out->tuned.rule, &out->best, error))
+		return false;
+	if (judged_f1(&out->best.whole.live[0]) <= judged_f1(&out->given.whole.live[0]))
+		out->why = "what was best is no better on the series that were not searched on";
+	return true;
+}
+
+/* The group that a proposal is for. */
+struct choice {
+	const struct work *work;
+	const struct settings_group *group;
+};
+
+static bool is_chosen(void *context, const struct test *test, const struct detection *detection)
+{
+	const struct choice *choice = context;
+	const struct triaged *triaged = &choice->work->triaged;
+	bool selected = false;
+	for (size_t i = 0; i < triaged->test_count && !selected; i++)
+		selected = strcmp(triaged->tests[i]->name, test->name) == 0;
+	return selected && strcmp(detection_text(&cli_schema, detection, choice->work->cli->arena),
+				   choice->group->text) == 0;
+}
+
+/* Adds what was found to the proposal. */
+static void propose(struct work *work, struct search *one, struct proposal *proposal)
+{
+	struct choice choice = {work, one->group};
+	struct error error;
+	if (one->why)
+		return;
+	one->proposed = proposal_set(
+		proposal, one->tuned.settings, one->tuned.count, is_chosen, &choice, &error);
+	if (!one->proposed)
+		one->why = arena_strdup(work->cli->arena, error.text);
+}
+
+static void put_settings(struct buf *out, const struct tuned *tuned)
+{
+	for (size_t i = 0; i < tuned->count; i++)
+		buf_printf(out, "%s%s: %s", i ? ", " : "", tuned->settings[i].name,
+			tuned->settings[i].value);
+}
+
+static bool was_found(const struct live *live, const struct judgement *judgement)
+{
+	for (size_t i = 0; i < live->outcome_count; i++)
+		if (live->outcomes[i].judgement == judgement)
+			return live->outcomes[i].announced;
+	return false;
+}
+
+/* "; missed: a/p99 2026-03-02 00:00 (+4.1%) #7": those the given settings find, or those they do
+ * not. */
+static void put_missed(struct buf *out, const char *title, const struct search *one, bool before)
+{
+	const struct live *best = &one->best.whole.live[0], *given = &one->given.whole.live[0];
+	size_t count = 0;
+	for (size_t i = 0; i < best->outcome_count; i++) {
+		const struct judged_outcome *outcome = &best->outcomes[i];
+		if (outcome->announced || !judged_real(outcome->judgement->state) ||
+			was_found(given, outcome->judgement) != before)
+			continue;
+		if (count++ < NAMES_SHOWN) {
+			buf_text(out, count == 1 ? title : ", ");
+			put_change(out, outcome->judgement->record);
+		}
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(out, " and %zu more", count - NAMES_SHOWN);
+	if (count > 0)
+		buf_char(out, '\n');
+}
+
+static void put_price(struct buf *out, struct search *one)
+{
+	struct live *before = &one->given.whole.live[0], *after = &one->best.whole.live[0];
+	struct judged was = judged_of(before), is = judged_of(after);
+	size_t lost = was.found > is.found ? was.found - is.found : 0;
+	size_t bad = was.announced[TRIAGE_FALSE], left = is.announced[TRIAGE_FALSE];
+	buf_printf(out,
+		"on the %zu series that were not searched on: false alarms %zu -> %zu, found %zu "
+		"-> %zu of %zu, delay median %zu -> %zu points, "
+		"alarms where no change is recorded %zu -> %zu\n",
+		one->tried, bad, left, was.found, is.found, is.real, live_delay(before, 5),
+		live_delay(after, 5), was.other, is.other);
+	put_missed(out, "missed: ", one, true);
+	put_missed(out, "missed before, too: ", one, false);
+	if (lost > 0 && left + lost > bad)
+		buf_printf(out,
+			"note: it loses %zu real changes and spares only %zu of the false alarms "
+			"that people marked\n",
+			lost, bad > left ? bad - left : 0);
+}
+
+static void put_search_text(struct buf *out, struct search *one)
+{
+	const struct tuned *tuned = &one->tuned;
+	buf_printf(out, "\n%s\n", one->group->text);
+	if (tuned->trials > 0)
+		buf_printf(out,
+			"%zu combinations tried on %zu series: F1 of alarms %.3f as configured, "
+			"%.3f at best\n",
+			tuned->trials, one->searched, tuned->given_f1, tuned->f1);
+	if (one->compared) {
+		buf_text(out, "best: ");
+		put_settings(out, tuned);
+		buf_char(out, '\n');
+	}
+	if (one->proposed)
+		return;
+	buf_printf(out, "nothing is proposed: %s\n", one->why);
+	if (one->compared)
+		put_price(out, one);
+}
+
+static void put_side(struct buf *out, const char *name, struct result *result)
+{
+	struct live *live = &result->whole.live[0];
+	struct judged judged = judged_of(live);
+	buf_printf(out, ", \"%s\": {", name);
+	judged_put_json(out, &judged);
+	buf_printf(out, ", \"delay_p50\": %zu}", live_delay(live, 5));
+}
+
+static void put_search_json(struct buf *out, struct search *one)
+{
+	buf_text(out, "{\"detector\": ");
+	buf_json_text(out, one->group->text);
+	buf_printf(out, ", \"tuned_on\": %zu, \"tried_on\": %zu, \"trials\": %zu", one->searched,
+		one->tried, one->tuned.trials);
+	json_put_bool(out, "proposed", one->proposed);
+	json_put_text(out, "reason", one->why);
+	buf_text(out, ", \"settings\": {");
+	for (size_t i = 0; i < one->tuned.count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, one->tuned.settings[i].name);
+		buf_text(out, ": ");
+		buf_json_text(out, one->tuned.settings[i].value);
+	}
+	buf_char(out, '}');
+	if (one->compared) {
+		put_side(out, "given", &one->given);
+		put_side(out, "best", &one->best);
+	}
+	buf_char(out, '}');
+}
+
+static void put_searches(struct work *work, struct search *searches,
+	const struct proposal *proposal, struct buf *out)
+{
+	size_t count = work->triaged.group_count;
+	bool json = work->options->output == EVALUATE_JSON;
+	struct buf diff = {0};
+	proposal_put_diff(proposal, &diff);
+	if (json)
+		buf_text(out, "{\"tuned\": [");
+	else
+		put_unplaced(out, &work->triaged);
+	for (size_t i = 0; i < count; i++) {
+		if (json)
+			buf_text(out, i ? ",\n " : "\n ");
+		if (json)
+			put_search_json(out, &searches[i]);
+		else
+			put_search_text(out, &searches[i]);
+	}
+	if (json)
+		buf_text(out, "]");
+	else if (diff.length > 0)
+		buf_printf(out, "\n%s\nthe price\n", diff.data);
+	for (size_t i = 0; i < count && !json; i++)
+		if (searches[i].proposed) {
+			if (count > 1)
+				buf_printf(out, "%s\n", searches[i].group->text);
+			put_price(out, &searches[i]);
+		}
+	if (json) {
+		json_put_text(out, "diff", diff.data);
+		buf_text(out, "}\n");
+	}
+	buf_free(&diff);
+}
+
+static bool tune(struct work *work, struct buf *out, struct error *error)
+{
+	size_t count = work->triaged.group_count;
+	struct search *searches = arena_array(work->cli->arena, count, sizeof *searches);
+	const struct config_source source = cli_config_source();
+	struct proposal *proposal = proposal_new(work->triaged.config->path, &source, error);
+	bool good = proposal != NULL;
+	size_t few = 0;
+	for (size_t i = 0; i < count && good; i++) {
+		searches[i].group = &work->triaged.groups[i];
+		good = search(work, &searches[i], error);
+		few += searches[i].tuned.trials == 0;
+	}
+	if (good && few == count)
+		good = error_set(error, ERROR_DATA, "--tune: %s", searches[0].why);
+	for (size_t i = 0; i < count && good; i++)
+		propose(work, &searches[i], proposal);
+	if (good)
+		put_searches(work, searches, proposal, out);
+	for (size_t i = 0; i < count; i++)
+		if (searches[i].compared) {
+			result_free(&searches[i].given);
+			result_free(&searches[i].best);
+		}
+	proposal_free(proposal);
+	return good;
+}
+
+static bool all_groups(struct work *work, struct buf *out, struct error *error)
+{
+	const struct triaged *triaged = &work->triaged;
+	if (triaged->group_count == 0) {
+		put_unplaced(out, triaged);
+		if (out->data)
+			fwrite(out->data, 1, out->length, stderr);
+		return error_set(error, ERROR_DATA, "none of the judged changes can be scored");
+	}
+	work->contenders =
+		arena_array(work->cli->arena, triaged->group_count, sizeof *work->contenders);
+	for (size_t i = 0; i < triaged->group_count; i++)
+		work->contenders[i] = contender_of(&triaged->groups[i]);
+	return work->options->tune ? tune(work, out, error) : score(work, out, error);
+}
+
+int evaluate_triage(struct cli *cli)
+{
+	const struct evaluate_options *options = cli->options;
+	struct work work = {.cli = cli,
+		.options = options,
+		.triaged.config = cli_config(cli),
+		.evaluation = {.jobs = (size_t)options->jobs,
+			.live = true,
+			.timed = true,
+			.progress = cli->progress}};
+	struct buf text = {0};
+	struct error error;
+	if (!work.triaged.config)
+		return EXIT_USAGE;
+	bool good = triaged_load(cli, options->state, &work.triaged, &error) &&
+		    all_groups(&work, &text, &error);
+	if (good) {
+		fwrite(text.data, 1, text.length, cli->out);
+		fflush(cli->out);
+	}
+	int code = good ? (int)work.triaged.code : cli_fail(&error);
+	buf_free(&text);
+	triaged_free(cli, &work.triaged);
+	return code;
+}

@@ -1,0 +1,473 @@
+/*
+ * Tests are fetched once, each from so long before its first judged change that the agent could
+ * have found it. Series become labelled ones on the workers, in the memory of their tests' data,
+ * which is kept.
+ */
+#include "agent/commands/triaged.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/replay.h"
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
+#include "detectors/online_eval.h"
+
+enum { MOST_CHANGES = 1000000 };
+
+/* What is known of one test's changes; the records are adjacent. */
+struct topic {
+	const struct change_record *records;
+	size_t count, said;
+	int64_t from; /* ms, the first that was judged */
+	bool fetched;
+	struct labelled_series *series;      /* made by its task */
+	const struct detection **detections; /* of each series */
+	size_t series_count;
+	struct unplaced *unplaced;
+	size_t unplaced_count;
+};
+
+struct loading {
+	struct cli *cli;
+	struct triaged *out;
+	struct topic *topics; /* by the names of their tests */
+	size_t topic_count;
+};
+
+static struct topic *find_topic(const struct loading *loading, const char *test)
+{
+	size_t low = 0, high = loading->topic_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = strcmp(loading->topics[middle].records->item.test, test);
+		if (order == 0)
+			return &loading->topics[middle];
+		low = order < 0 ? middle + 1 : low;
+		high = order > 0 ? middle : high;
+	}
+	return NULL;
+}
+
+bool judged_real(enum triage_state state)
+{
+	return state == TRIAGE_ACKNOWLEDGED || state == TRIAGE_EXPECTED || state == TRIAGE_FIXED;
+}
+
+/* What people say of it now. */
+static enum triage_state state_of(const struct change_record *record, int64_t now)
+{
+	return triage_at(&record->triage, now);
+}
+
+static int by_series(const void *a, const void *b)
+{
+	const struct change_record *x = a, *y = b;
+	int order = strcmp(x->item.test, y->item.test);
+	order = order ? order : strcmp(x->series, y->series);
+	order = order ? order : strcmp(x->branch, y->branch);
+	if (order == 0 && x->item.time != y->item.time)
+		order = x->item.time < y->item.time ? -1 : 1;
+	return order ? order : (x->item.id > y->item.id) - (x->item.id < y->item.id);
+}
+
+static void leave_out(struct topic *topic, const struct change_record *record,
+	enum triage_state state, const char *why)
+{
+	if (state != TRIAGE_OPEN)
+		topic->unplaced[topic->unplaced_count++] = (struct unplaced){record, state, why};
+}
+
+/* The nearest point to the change's time. NULL, or why there is none. */
+static const char *find_point(
+	const struct series *series, const struct change_record *record, size_t *at)
+{
+	const struct axis *axis = series->axis;
+	int64_t time = record->item.time;
+	size_t next = axis_lower_bound(axis, time);
+	if (axis->n == 0 || (next == 0 && axis->times[0] > time))
+		return "the source has no points of that time any more";
+	*at = next;
+	if (next == axis->n ||
+		(next > 0 && axis->times[next] - time > time - axis->times[next - 1]))
+		*at = next - 1;
+	if (!change_near(time, record->spacing, axis->times[*at], record->spacing))
+		return "the source has no point near that time";
+	return *at < ONLINE_FIRST ? "too few points before it are left" : NULL;
+}
+
+/* Where nothing counts: the interval of the change's place, and what an alarm may be beside it. */
+static struct score_span span_of(
+	const struct axis *axis, const struct change_record *record, size_t at)
+{
+	size_t from = at, to = at;
+	if (record->item.place_from != 0 && record->item.place_to != 0) {
+		size_t first = axis_lower_bound(axis, record->item.place_from);
+		size_t last = axis_lower_bound(axis, record->item.place_to);
+		from = first < from ? first : from;
+		to = last > to && last < axis->n ? last : to;
+	}
+	from = from > ONLINE_SAME ? from - ONLINE_SAME : 0;
+	to = to + ONLINE_SAME + 1;
+	return (struct score_span){from, to < axis->n ? to : axis->n};
+}
+
+/* Labels a series by its changes; false if none that was judged is on it. */
+static bool label(struct arena *arena, struct topic *topic, const struct series *series,
+	const struct change_record *records, size_t count, int64_t now, struct labelled_series *out)
+{
+	struct judgement *judgements = arena_array(arena, count, sizeof *judgements);
+	struct score_span *spans = arena_array(arena, count, sizeof *spans);
+	size_t *places = arena_array(arena, count, sizeof *places);
+	struct places *all = &out->labels.all;
+	size_t said = 0;
+	*all = (struct places){places, 0};
+	for (size_t i = 0; i < count; i++) {
+		enum triage_state state = state_of(&records[i], now);
+		size_t at;
+		const char *why = find_point(series, &records[i], &at);
+		if (why) {
+			leave_out(topic, &records[i], state, why);
+			continue;
+		}
+		said += state != TRIAGE_OPEN;
+		judgements[out->judgement_count++] = (struct judgement){&records[i], state, at};
+		if (judged_real(state) && (all->count == 0 || places[all->count - 1] != at))
+			places[all->count++] = at;
+		else if (!judged_real(state) && state != TRIAGE_FALSE)
+			spans[out->labels.span_count++] = span_of(series->axis, &records[i], at);
+	}
+	out->judgements = judgements;
+	out->labels.spans = spans;
+	out->labels.annotators = all;
+	out->labels.annotator_count = 1;
+	out->labels.n = series->axis->n;
+	return said > 0;
+}
+
+static size_t count_said(const struct change_record *records, size_t count, int64_t now)
+{
+	size_t said = 0;
+	for (size_t i = 0; i < count; i++)
+		said += state_of(&records[i], now) != TRIAGE_OPEN;
+	return said;
+}
+
+/* The topic's records of the series, which are adjacent; those without a branch are the first. */
+static const struct change_record *find_records(
+	const struct topic *topic, const char *series, size_t *count)
+{
+	size_t low = 0, high = topic->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		bool before = strcmp(topic->records[middle].series, series) < 0;
+		low = before ? middle + 1 : low;
+		high = before ? high : middle;
+	}
+	for (*count = 0; low + *count < topic->count; (*count)++) {
+		const struct change_record *record = &topic->records[low + *count];
+		if (strcmp(record->series, series) != 0 || *record->branch)
+			break;
+	}
+	return topic->records + low;
+}
+
+/* The values in which changes are looked for: what another series explains is removed. */
+static bool adjust(struct task *task, const struct series *series,
+	const struct detection *detection, struct scratch *scratch, const double **values,
+	struct error *error)
+{
+	const struct control_rule *rule;
+	const struct series *other;
+	struct findings findings = {.series = series};
+	if (!analysis_other(task->test, &task->query.data, task->companions, series, detection,
+		    &rule, &other, error))
+		return false;
+	if (rule) {
+		struct control control = control_fit(rule->mode, analysis_points(series),
+			analysis_points(other), false, scratch);
+		analysis_control(task->query.arena, rule, &control, other, &findings);
+	}
+	*values = findings_points(&findings);
+	return true;
+}
+
+static bool add_series(struct task *task, struct topic *topic, const struct series *series,
+	struct scratch *scratch, struct error *error)
+{
+	struct arena *arena = task->query.arena;
+	size_t count;
+	const struct change_record *records = find_records(topic, series->identity, &count);
+	const struct detection *detection = analysis_configured(task->test, series->metric);
+	struct sampling sampling;
+	struct labelled_series *out = &topic->series[topic->series_count];
+	if (count_said(records, count, task->query.now) == 0)
+		return true;
+	*out = (struct labelled_series){0};
+	if (!label(arena, topic, series, records, count, task->query.now, out))
+		return true;
+	if (!sampling_read(arena, task->test, series->axis, &sampling, error) ||
+		!adjust(task, series, detection, scratch, &out->values, error))
+		return error_prefix(error, "test \"%s\": ", task->test->name);
+	out->id = arena_printf(arena, "%s/%s", task->test->name, series->name);
+	out->group = task->test->name;
+	out->runs = sampling.runs;
+	out->hashes = sampling.hashes;
+	out->times = series->axis->times;
+	topic->detections[topic->series_count++] = detection;
+	return true;
+}
+
+/* Notes what was judged of series that the source does not have. */
+static void leave_out_rest(
+	struct arena *arena, struct topic *topic, const struct dataset *data, int64_t now)
+{
+	struct dict names = {.arena = arena};
+	for (size_t s = 0; s < data->count; s++)
+		*dict_place(&names, data->series[s].identity) = &data->series[s];
+	for (size_t i = 0; i < topic->count; i++) {
+		const struct change_record *record = &topic->records[i];
+		if (*record->branch)
+			leave_out(topic, record, state_of(record, now), "it is of another branch");
+		else if (!dict_get(&names, record->series))
+			leave_out(topic, record, state_of(record, now),
+				"the source has no such series any more");
+	}
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct topic *topic = task->result;
+	struct arena *arena = task->query.arena;
+	const struct dataset *data = &task->query.data;
+	topic->series = arena_array(arena, data->count, sizeof *topic->series);
+	topic->detections = arena_array(arena, data->count, sizeof *topic->detections);
+	topic->unplaced = arena_array(arena, topic->count, sizeof *topic->unplaced);
+	leave_out_rest(arena, topic, data, task->query.now);
+	for (size_t s = 0; s < data->count; s++)
+		if (!add_series(task, topic, &data->series[s], scratch, error))
+			return false;
+	return true;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct loading *loading = context;
+	struct topic *topic = find_topic(loading, task->test->name);
+	(void)part;
+	task->query.since = replay_since(task->test, topic->from);
+	task->query.until = loading->cli->now - task->test->evaluation_delay;
+	task->result = topic;
+	task->work = work;
+}
+
+static struct settings_group *find_group(struct loading *loading, const struct detection *detection)
+{
+	struct triaged *out = loading->out;
+	const char *text = detection_text(&cli_schema, detection, loading->cli->arena);
+	for (size_t i = 0; i < out->group_count; i++)
+		if (strcmp(out->groups[i].text, text) == 0)
+			return &out->groups[i];
+	out->groups = memory_resize(out->groups, out->group_count + 1, sizeof *out->groups);
+	struct settings_group *added = &out->groups[out->group_count++];
+	*added = (struct settings_group){.text = text, .detection = detection};
+	return added;
+}
+
+static void add_unplaced(struct triaged *out, const struct unplaced *unplaced)
+{
+	out->unplaced =
+		memory_resize(out->unplaced, out->unplaced_count + 1, sizeof *out->unplaced);
+	out->unplaced[out->unplaced_count++] = *unplaced;
+}
+
+static void leave_out_topic(struct loading *loading, const struct topic *topic, const char *why)
+{
+	for (size_t i = 0; i < topic->count; i++) {
+		enum triage_state state = state_of(&topic->records[i], loading->cli->now);
+		const struct unplaced unplaced = {&topic->records[i], state, why};
+		if (state != TRIAGE_OPEN)
+			add_unplaced(loading->out, &unplaced);
+	}
+}
+
+/* Takes over the memory of the task's data, and its series. */
+static void ready(void *context, struct task *const *tasks)
+{
+	struct loading *loading = context;
+	struct task *task = tasks[0];
+	struct topic *topic = find_topic(loading, task->test->name);
+	struct triaged *out = loading->out;
+	if (!gather_log(task) || task->abandoned)
+		return;
+	topic->fetched = true;
+	for (size_t i = 0; i < topic->unplaced_count; i++)
+		add_unplaced(out, &topic->unplaced[i]);
+	for (size_t i = 0; i < topic->series_count; i++) {
+		struct labelled_series *kept = arena_alloc(loading->cli->arena, sizeof *kept);
+		struct settings_group *group = find_group(loading, topic->detections[i]);
+		*kept = topic->series[i];
+		group->series = memory_grow(
+			group->series, &group->capacity, group->count + 1, sizeof *group->series);
+		group->series[group->count++] = kept;
+		out->set.count++;
+	}
+	arena_join(loading->cli->arena, task->query.arena);
+	task->query.arena = arena_new();
+}
+
+static struct topic topic_of(const struct change_record *records, size_t count, int64_t now)
+{
+	struct topic topic = {.records = records, .count = count, .from = WHEN_NEVER};
+	for (size_t i = 0; i < count; i++) {
+		if (state_of(&records[i], now) == TRIAGE_OPEN)
+			continue;
+		topic.said++;
+		if (records[i].item.time < topic.from)
+			topic.from = records[i].item.time;
+	}
+	return topic;
+}
+
+/* Makes the topics of the records: tests of which people have judged a change. */
+static void sort_topics(struct loading *loading, struct record_rows rows)
+{
+	size_t room = 0;
+	if (rows.count > 0)
+		qsort(rows.items, rows.count, sizeof *rows.items, by_series);
+	for (size_t first = 0, end; first < rows.count; first = end) {
+		const char *test = rows.items[first].item.test;
+		for (end = first + 1; end < rows.count; end++)
+			if (strcmp(rows.items[end].item.test, test) != 0)
+				break;
+		struct topic topic = topic_of(&rows.items[first], end - first, loading->cli->now);
+		if (topic.said == 0)
+			continue;
+		loading->topics = memory_grow(
+			loading->topics, &room, loading->topic_count + 1, sizeof *loading->topics);
+		loading->topics[loading->topic_count++] = topic;
+	}
+}
+
+/* Those of clusters, and of tests that are gone. */
+static void leave_out_unknown(struct loading *loading)
+{
+	const struct config *config = loading->out->config;
+	for (size_t i = 0; i < loading->topic_count; i++) {
+		const char *name = loading->topics[i].records->item.test;
+		if (!config_test(config, name))
+			leave_out_topic(loading, &loading->topics[i],
+				config_group(config, name)
+					? "it is a cluster's, whose series are its tests'"
+					: "the configuration has no such test");
+	}
+}
+
+static bool fetch(struct loading *loading, struct error *error)
+{
+	struct triaged *out = loading->out;
+	const struct test **tests =
+		arena_array(loading->cli->arena, out->test_count, sizeof *tests);
+	struct gather gather = {.tests = tests,
+		.read_timeout = out->config->agent.read_timeout,
+		.max_memory = out->config->agent.max_memory_in_flight,
+		.judges = true,
+		.prepare = prepare,
+		.ready = ready,
+		.context = loading};
+	for (size_t i = 0; i < out->test_count; i++)
+		if (find_topic(loading, out->tests[i]->name))
+			tests[gather.count++] = out->tests[i];
+	if (!gather_run(&gather, loading->cli, error))
+		return false;
+	gather_print_failed(&gather);
+	out->code = gather.code;
+	for (size_t i = 0; i < gather.count; i++) {
+		const struct topic *topic = find_topic(loading, tests[i]->name);
+		if (!topic->fetched)
+			leave_out_topic(loading, topic, "the test's data could not be read");
+	}
+	return true;
+}
+
+static size_t judgements_of(const struct settings_group *group)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < group->count; i++)
+		for (size_t k = 0; k < group->series[i]->judgement_count; k++)
+			count += group->series[i]->judgements[k].state != TRIAGE_OPEN;
+	return count;
+}
+
+static int by_judgements(const void *a, const void *b)
+{
+	const struct settings_group *x = a, *y = b;
+	size_t m = judgements_of(x), n = judgements_of(y);
+	return m != n ? (m > n ? -1 : 1) : strcmp(x->text, y->text);
+}
+
+/* The records of the selected tests, of all tests if none were. */
+static bool read_state(
+	struct loading *loading, const char *state, struct record_rows *rows, struct error *error)
+{
+	struct cli *cli = loading->cli;
+	struct triaged *out = loading->out;
+	struct store_list *list = out->list = store_list_new(NULL, NULL);
+	list->filter.limit = MOST_CHANGES;
+	if (cli->arguments.count > 0) {
+		const char **names = arena_array(cli->arena, out->test_count, sizeof *names);
+		for (size_t i = 0; i < out->test_count; i++)
+			names[i] = out->tests[i]->name;
+		list->filter.names = (struct strings){names, out->test_count};
+	}
+	if (!store_read(state ? state : out->config->agent.state, &list->call, error))
+		return false;
+	*rows = list->records;
+	return true;
+}
+
+static bool load(struct loading *loading, const char *state, struct error *error)
+{
+	struct triaged *out = loading->out;
+	struct cli *cli = loading->cli;
+	struct record_rows rows;
+	if (!config_select(out->config, &cli->arguments, cli->arena, &out->tests, &out->test_count,
+		    error) ||
+		!read_state(loading, state, &rows, error))
+		return false;
+	sort_topics(loading, rows);
+	if (loading->topic_count == 0)
+		return error_set(error, ERROR_DATA,
+			"nobody has judged any of the %zu changes%s: see hunter-c triage",
+			rows.count, cli->arguments.count > 0 ? " of these tests" : "");
+	leave_out_unknown(loading);
+	if (!fetch(loading, error))
+		return false;
+	if (out->group_count > 0)
+		qsort(out->groups, out->group_count, sizeof *out->groups, by_judgements);
+	return true;
+}
+
+bool triaged_load(struct cli *cli, const char *state, struct triaged *out, struct error *error)
+{
+	struct loading loading = {.cli = cli, .out = out};
+	bool good = load(&loading, state, error);
+	if (!cli->abandoned)
+		free(loading.topics);
+	return good;
+}
+
+void triaged_free(struct cli *cli, struct triaged *triaged)
+{
+	if (cli->abandoned)
+		return;
+	for (size_t i = 0; i < triaged->group_count; i++)
+		free(triaged->groups[i].series);
+	free(triaged->groups);
+	free(triaged->unplaced);
+	if (triaged->list)
+		store_call_free(&triaged->list->call);
+	config_free(triaged->config);
+}
