@@ -16,8 +16,8 @@ struct mute_time;
 const char *mute_name(const struct mute_time *mute);
 
 /* The first of the mute times that holds at `ms` (since 1970-01-01 UTC), or NULL. *until, unless it
- * is NULL, is then set to when none of them does any more, or to a time in more than a month until
- * which one does for certain. */
+ * is NULL, is set to when none of them does any more, or to a time in more than a month until which
+ * one does for certain; or, if none holds, to a time until which none does. */
 const struct mute_time *mute_find(const struct mutes *mutes, int64_t ms, int64_t *until);
 
 #endif

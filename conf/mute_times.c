@@ -161,6 +161,16 @@ static int64_t next_turn(const struct mute_interval *interval, int64_t ms)
 	return high;
 }
 
+static int64_t first_turn(const struct mute_time *mute, int64_t ms, int64_t first)
+{
+	for (size_t i = 0; i < mute->count; i++) {
+		int64_t next = next_turn(&mute->intervals[i], ms);
+
+		first = next < first ? next : first;
+	}
+	return first;
+}
+
 static const struct mute_time *find(const struct mutes *mutes, int64_t ms)
 {
 	for (size_t i = 0; i < mutes->count; i++)
@@ -173,15 +183,14 @@ const struct mute_time *mute_find(const struct mutes *mutes, int64_t ms, int64_t
 {
 	const struct mute_time *found = find(mutes, ms), *now = found;
 
+	if (until && !found) {
+		*until = WHEN_NEVER;
+		for (size_t i = 0; i < mutes->count; i++)
+			*until = first_turn(mutes->items[i], ms, *until);
+		return NULL;
+	}
 	for (size_t turns = 0; until && now && turns < TURNS_MOST; turns++) {
-		int64_t turn = WHEN_NEVER;
-
-		for (size_t i = 0; i < now->count; i++) {
-			int64_t next = next_turn(&now->intervals[i], ms);
-
-			turn = next < turn ? next : turn;
-		}
-		ms = turn;
+		ms = first_turn(now, ms, WHEN_NEVER);
 		now = find(mutes, ms);
 	}
 	if (until)

@@ -146,6 +146,9 @@ struct message {
 	const struct environment_event
 		*environment; /* the event that all items are part of, or NULL */
 	size_t early;         /* changes of that event that were reported before, on their own */
+	/* Of changes that a silence has held back, which is over: which, by whom and why; else
+	 * NULL. */
+	const char *summary;
 	const struct notice *notice; /* what a retraction or a notice says */
 };
 

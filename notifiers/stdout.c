@@ -200,6 +200,10 @@ static void render_head(const struct message *message, struct buf *out)
 
 	const struct environment_event *event = message->environment;
 
+	if (message->summary) {
+		text_summary(out, message, &text_plain);
+		buf_char(out, '\n');
+	}
 	buf_text(out, BOLD);
 	if (event) {
 		text_environment(out, event, &text_plain);

@@ -13,8 +13,13 @@
 #include "agent/core/when.h"
 
 enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
-enum { TESTS_NAMED = 3, TEST_CHARS = 100, ENVIRONMENT_CHARS = 100 }; /* in the first line */
-enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 };                        /* characters of a time */
+enum {
+	TESTS_NAMED = 3,
+	TEST_CHARS = 100,
+	ENVIRONMENT_CHARS = 100,
+	SUMMARY_CHARS = 400
+};                                            /* in the first line */
+enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
 
 /* Times further apart are told to the day; ms. */
 #define FAR INT64_C(259200000)
@@ -352,6 +357,11 @@ void text_recovery(struct buf *out, const struct announcement *item)
 	}
 	buf_text(out, " after ");
 	put_duration(out, item->over.time - item->time);
+}
+
+void text_summary(struct buf *out, const struct message *message, const struct text_style *style)
+{
+	style->name(out, message->summary, SUMMARY_CHARS);
 }
 
 static int compare_times(const void *a, const void *b)

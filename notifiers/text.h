@@ -31,6 +31,9 @@ void text_environment(
 /* "runner-7: 41 series back after 3 h", "38 of 41 series back ..." */
 void text_environment_back(struct buf *out, const struct message *message);
 
+/* "silence 7 of ann is over: migration", of a message about what it held back. */
+void text_summary(struct buf *out, const struct message *message, const struct text_style *style);
+
 /* "; 2 of them were reported already", if any were. */
 void text_early(struct buf *out, const struct message *message);
 

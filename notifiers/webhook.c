@@ -163,6 +163,10 @@ static void render_changes(struct buf *out, const struct message *message)
 	struct buf summary = {0};
 
 	message_select(message, count, items);
+	if (message->summary) {
+		text_summary(&summary, message, &text_plain);
+		buf_text(&summary, "; ");
+	}
 	if (message->kind == MESSAGE_RECOVERED) {
 		text_recoveries(&summary, message);
 	} else if (message->environment) {
@@ -174,6 +178,7 @@ static void render_changes(struct buf *out, const struct message *message)
 		text_tally(&summary, &tally);
 	text_member(out, "continues", message->thread);
 	text_member(out, "summary", summary.data);
+	text_member(out, "silence", message->summary);
 	buf_char(out, ',');
 	environment_put_json(out, message->environment);
 	buf_printf(out,

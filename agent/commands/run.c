@@ -138,6 +138,7 @@ static const char *adopt(void *context)
 	renames_apply(&run->parts.agent);
 	scheduler_adopt(run->parts.scheduler);
 	delivery_manager_adopt(run->parts.delivery_manager);
+	dispatcher_adopt(run->parts.dispatcher);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
 	return web_adopt(run->web);

@@ -13,6 +13,8 @@
 
 #define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
 
+enum { LOOK_AGAIN = 3600000 }; /* ms: the wall clock may be set */
+
 #define FIRST_LOOK_AT "series " /* ... followed by the test: since when its series are */
 
 /* The series of a test that were reported as vanished. */
@@ -23,6 +25,13 @@ struct lost {
 	size_t count;
 };
 
+/* A condition whose notice a silence holds back; not stored, so that the next process finds it
+ * anew. */
+struct held {
+	struct condition condition; /* owns its texts */
+	char *subject, *text;
+};
+
 struct health {
 	struct agent *agent;
 	struct dispatcher *dispatcher;
@@ -31,7 +40,12 @@ struct health {
 	struct dict names; /* identity -> struct vanished, in the arena */
 	struct lost **lost;
 	size_t lost_count, lost_room;
+	struct held *held;
+	size_t held_count;
+	struct alarm alarm; /* when the first of them may be told */
 };
+
+static void tell_held(void *context);
 
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 {
@@ -40,7 +54,8 @@ struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 	*health = (struct health){.agent = agent,
 		.dispatcher = dispatcher,
 		.conditions = conditions_new(),
-		.arena = arena_new()};
+		.arena = arena_new(),
+		.alarm = {.call = tell_held, .context = health}};
 	health->names.arena = health->arena;
 	return health;
 }
@@ -61,6 +76,11 @@ void health_free(struct health *health)
 	for (size_t i = 0; i < health->lost_count; i++)
 		lost_clear(health->lost[i]);
 	free(health->lost);
+	for (size_t i = 0; i < health->held_count; i++) {
+		free(health->held[i].subject);
+		free(health->held[i].text);
+	}
+	free(health->held);
 	arena_free(health->arena);
 	conditions_free(health->conditions);
 	free(health);
@@ -125,6 +145,95 @@ static void notify_about(const struct health *health, const struct condition *co
 	}
 	notify_receivers(health, condition, &(struct strings){names, count});
 	arena_free(arena);
+}
+
+/* Forgets it; false: it is not held. */
+static bool held_drop(struct health *health, const char *subject)
+{
+	size_t at = 0;
+
+	while (at < health->held_count && strcmp(health->held[at].subject, subject) != 0)
+		at++;
+	if (at == health->held_count)
+		return false;
+	free(health->held[at].subject);
+	free(health->held[at].text);
+	health->held_count--;
+	memmove(health->held + at, health->held + at + 1,
+		(health->held_count - at) * sizeof *health->held);
+	return true;
+}
+
+static bool is_silenced(
+	const struct health *health, const struct condition *condition, int64_t *until)
+{
+	const char *name = condition_name(condition);
+	const struct test *test =
+		about_test(condition->kind) ? config_test(health->agent->config, name) : NULL;
+	struct silence_subject subject = {.source = name};
+
+	if (about_test(condition->kind))
+		subject = (struct silence_subject){
+			.test = name, .source = test && test->source ? source_of(test) : NULL};
+	return dispatcher_silences(health->dispatcher, &subject, until);
+}
+
+static void tell_at(struct health *health, int64_t time)
+{
+	struct engine *engine = health->agent->engine;
+	int64_t wait = time - agent_now(health->agent);
+
+	if (!health->agent->once)
+		engine_alarm(engine, &health->alarm,
+			engine_now(engine) + (wait < LOOK_AGAIN ? wait : LOOK_AGAIN));
+}
+
+static void hold(struct health *health, const struct condition *condition, int64_t until)
+{
+	struct held *held;
+
+	health->held = memory_resize(health->held, health->held_count + 1, sizeof *health->held);
+	held = &health->held[health->held_count++];
+	*held = (struct held){
+		*condition, memory_strdup(condition->subject), memory_strdup(condition->text)};
+	held->condition.subject = held->subject;
+	held->condition.text = held->text;
+	log_event(LEVEL_INFO, "notice held", LOG_TEXT("subject", condition->subject),
+		LOG_TEXT("text", condition->text));
+	tell_at(health, until);
+}
+
+/* The end of what nobody was told is not told either. */
+static void notify_unless_silenced(struct health *health, const struct condition *condition)
+{
+	int64_t until;
+
+	if (condition->over && held_drop(health, condition->subject))
+		return;
+	if (!condition->over && is_silenced(health, condition, &until))
+		hold(health, condition, until);
+	else
+		notify_about(health, condition);
+}
+
+/* Tells what no silence holds any more. */
+static void tell_held(void *context)
+{
+	struct health *health = context;
+	int64_t until, first = WHEN_NEVER;
+
+	for (size_t i = health->held_count; i > 0 && !health->agent->stopping; i--) {
+		struct held *held = &health->held[i - 1];
+
+		if (is_silenced(health, &held->condition, &until)) {
+			first = until < first ? until : first;
+			continue;
+		}
+		notify_about(health, &held->condition);
+		(void)held_drop(health, held->subject);
+	}
+	if (health->held_count > 0)
+		tell_at(health, first);
 }
 
 /* Of a subject that is no longer configured the receivers are unknown: all are notified. */
@@ -256,7 +365,9 @@ void health_note(struct health *health, const struct test *test, const struct ru
 	size_t count = conditions_note(health->conditions, &outcome, turns);
 
 	for (size_t i = 0; i < count; i++)
-		notify_about(health, &turns[i]);
+		notify_unless_silenced(health, &turns[i]);
+	if (health->held_count > 0)
+		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_up(health->conditions, outcome.source), outcome.source, NULL);
 	note_stale(health);
@@ -317,11 +428,28 @@ static void notify_lost(const struct health *health, const struct test *test, st
 	dispatcher_notice_storing(health->dispatcher, &notice, &test->notify, request);
 }
 
+/* Whether a silence covers each of the series. The next run finds them again. */
+static bool is_silenced_news(
+	const struct health *health, const struct test *test, const struct vanish_news *news)
+{
+	int64_t until;
+
+	for (size_t i = 0; i < news->count; i++)
+		if (!dispatcher_silences(health->dispatcher,
+			    &(struct silence_subject){.test = test->name,
+				    .source = source_of(test),
+				    .series = news->series[i].series},
+			    &until))
+			return false;
+	return !news->back;
+}
+
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
 	size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		notify_lost(health, test, lost_of(health, test->name), &news[i]);
+		if (!is_silenced_news(health, test, &news[i]))
+			notify_lost(health, test, lost_of(health, test->name), &news[i]);
 	if (count > 0)
 		count_lost(health);
 }
@@ -357,7 +485,7 @@ bool health_stale(const struct health *health, const struct test *test)
 
 /* The names in a configuration. */
 struct names {
-	const struct health *health;
+	struct health *health;
 	struct dict tests, sources;
 };
 
@@ -377,7 +505,8 @@ static void forget(void *context, const struct condition *condition)
 {
 	const struct names *names = context;
 
-	notify_all(names->health, condition);
+	if (!held_drop(names->health, condition->subject))
+		notify_all(names->health, condition);
 }
 
 static void rename_metric(struct lost *lost, const struct rename *rename)

@@ -4,7 +4,8 @@
  *
  * It is fed the outcome of each run; agent/monitor/condition.h decides what that means. A notice
  * goes to the receivers of the test, or of all tests of the source, and the condition is stored
- * with it, so that neither a restart nor hourly single runs report it again.
+ * with it, so that neither a restart nor hourly single runs report it again. What a silence or mute
+ * time holds back is reported when that is over, if it is still so.
  */
 #ifndef AGENT_MONITOR_HEALTH_H
 #define AGENT_MONITOR_HEALTH_H

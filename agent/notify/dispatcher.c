@@ -15,6 +15,7 @@
 #include "agent/engine/timers.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
+#include "agent/notify/silence.h"
 #include "agent/runtime/store_backlog.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
@@ -56,6 +57,7 @@ struct dispatcher {
 	struct filter filters[DISPATCHER_FILTERS]; /* in the order in which they are asked */
 	size_t filter_count;
 	struct environments *environments;
+	struct silences *silences;
 	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
 	struct round *round; /* being rendered, or queued */
@@ -112,6 +114,7 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 			remember(dispatcher, recorded->records.items[i].item.id);
 			news = true;
 		}
+	silences_pending(dispatcher->silences, due->changes);
 	if (news)
 		look_soon(dispatcher);
 }
@@ -128,6 +131,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 		delivery_manager_remember(
 			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
+	silences_restore(dispatcher->silences, &restored->silences);
 	if (due->changes + due->recoveries + due->retractions > 0)
 		look_soon(dispatcher);
 }
@@ -189,7 +193,9 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	dispatcher->handed_count = count;
 }
 
-/* Keeps the records that the filter passes; returns their number. */
+/* Keeps the records that the filter passes and that the next one is asked about, which it is not
+ * about those of a summary: they have waited, and go into that one message. Returns their number.
+ */
 static size_t ask_filter(const struct filter *filter, struct change_record **records, size_t count)
 {
 	size_t kept = 0;
@@ -209,7 +215,7 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 			LOG_TEXT("reason", reason));
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!records[i]->held && !records[i]->covered)
+		if (!records[i]->held && !records[i]->covered && !records[i]->summary)
 			records[kept++] = records[i];
 	return kept;
 }
@@ -224,6 +230,8 @@ static void ask_filters(const struct dispatcher *dispatcher, struct store_pendin
 	for (size_t i = 0; i < pending->records.count; i++)
 		if (pending->records.items[i].told.count == 0)
 			records[count++] = &pending->records.items[i];
+		else
+			silences_summarize(dispatcher->silences, &pending->records.items[i]);
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		count = ask_filter(&dispatcher->filters[i], records, count);
 }
@@ -432,6 +440,7 @@ static void queued(struct store_queue *queue)
 
 	dispatcher->round = NULL;
 	environments_written(dispatcher->environments, !queue->call.failed);
+	silences_written(dispatcher->silences, !queue->call.failed && !has_unwritten(round));
 	if (queue->call.failed) {
 		dispatcher->agent->stateless = true;
 		look_after(dispatcher, FLUSH_AGAIN);
@@ -496,6 +505,7 @@ static void rendered(void *context)
 		return;
 	}
 	environments_written(dispatcher->environments, false);
+	silences_written(dispatcher->silences, !has_unwritten(round));
 	if (has_unwritten(round))
 		look_after(dispatcher, RENDER_AGAIN);
 	dispatcher->round = NULL;
@@ -596,6 +606,7 @@ static void pending_read(struct store_pending *pending)
 		return;
 	}
 	environments_written(dispatcher->environments, false);
+	silences_written(dispatcher->silences, true);
 	round_free(round);
 	round_end(dispatcher);
 }
@@ -621,6 +632,38 @@ void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notic
 	const struct strings *receivers, struct store_queue *request)
 {
 	notices_tell_storing(dispatcher->notices, notice, receivers, request);
+}
+
+void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *silence)
+{
+	silences_note(dispatcher->silences, silence);
+}
+
+void dispatcher_adopt(struct dispatcher *dispatcher)
+{
+	silences_adopt(dispatcher->silences);
+}
+
+bool dispatcher_silences(
+	const struct dispatcher *dispatcher, const struct silence_subject *subject, int64_t *until)
+{
+	return silences_hold(dispatcher->silences, subject, until);
+}
+
+/* With --once, the round at the end is the one. */
+static void silence_over(void *context)
+{
+	struct dispatcher *dispatcher = context;
+
+	if (!dispatcher->agent->once)
+		dispatcher_flush(dispatcher);
+}
+
+static void remind(void *context, const struct notice *notice, const struct strings *receivers)
+{
+	const struct dispatcher *dispatcher = context;
+
+	notices_tell(dispatcher->notices, notice, receivers, NULL);
 }
 
 /* With --once there is no later round. */
@@ -668,7 +711,10 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 		.restored_at = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, look, dispatcher);
+	dispatcher->silences =
+		silences_new(agent, &(struct silences_events){silence_over, remind, dispatcher});
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
+	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
 	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
 	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
 	return dispatcher;
@@ -680,6 +726,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
 		return;
 	round_free(dispatcher->round);
 	environments_free(dispatcher->environments);
+	silences_free(dispatcher->silences);
 	notices_free(dispatcher->notices);
 	store_backlog_free(dispatcher->backlog);
 	free(dispatcher->handed);

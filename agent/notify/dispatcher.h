@@ -12,6 +12,7 @@
 
 #include "agent/notify/delivery_manager.h"
 #include "agent/notify/environments.h"
+#include "agent/notify/silence.h"
 
 struct dispatcher;
 
@@ -25,8 +26,8 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
  * environment events, and what is pending. */
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored);
 
-/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. The environment
- * filter is always there. */
+/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. Those of
+ * environments and, before it, of silences are always there. */
 enum { DISPATCHER_FILTERS = 4 };
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 
@@ -35,6 +36,16 @@ void dispatcher_look(struct dispatcher *dispatcher);
 
 /* For the monitor, which reports to it what each run saw. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
+
+/* A silence that was added, or has ended early; as it is in the store. */
+void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *silence);
+
+/* Whether a notice about it is held back now. *until is set to when that may end. */
+bool dispatcher_silences(
+	const struct dispatcher *dispatcher, const struct silence_subject *subject, int64_t *until);
+
+/* To be called after a reload. */
+void dispatcher_adopt(struct dispatcher *dispatcher);
 
 /* Looks now. */
 void dispatcher_flush(struct dispatcher *dispatcher);

@@ -171,7 +171,10 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	struct content content = content_of(publisher, group);
 	struct message message = {.items = items,
 		.count = group->count,
-		.environment = event_of(publisher, group->items[0]->environment_event)};
+		.environment = group->items[0]->summary
+				       ? NULL
+				       : event_of(publisher, group->items[0]->environment_event),
+		.summary = group->items[0]->summary};
 	int64_t interval = publisher_open_for(publisher->config, content.records, content.count);
 	bool written = true;
 
@@ -184,8 +187,9 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
 		struct thread thread;
-		bool found = threads_find(publisher->threads, arena, receiver->name, to.destination,
-			group->items, group->count, interval, publisher->now, &thread);
+		bool found = !message.summary &&
+			     threads_find(publisher->threads, arena, receiver->name, to.destination,
+				     group->items, group->count, interval, publisher->now, &thread);
 
 		message.kind = found ? MESSAGE_UPDATED : MESSAGE_NEW;
 		message.thread = found ? thread.key : NULL;
@@ -197,7 +201,16 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	return written;
 }
 
-/* The changes of one environment event are a group; all others are grouped as usual. */
+/* Whether two records are in one message: of the same summary, or of the same environment event. */
+static bool same_message(const struct change_record *a, const struct change_record *b)
+{
+	if (a->summary || b->summary)
+		return a->summary == b->summary;
+	return a->environment_event == b->environment_event;
+}
+
+/* The changes of one summary, and those of one environment event, are a group; all others are
+ * grouped as usual. */
 static size_t group_all(struct arena *arena, const struct change_record **records, size_t count,
 	struct group_of **groups)
 {
@@ -206,14 +219,13 @@ static size_t group_all(struct arena *arena, const struct change_record **record
 	size_t event_count = 0, other_count = 0, rest_count;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t event = records[i]->environment_event;
 		size_t at = 0;
 
-		if (event == 0) {
+		if (records[i]->environment_event == 0 && !records[i]->summary) {
 			others[other_count++] = records[i];
 			continue;
 		}
-		while (at < event_count && events[at].items[0]->environment_event != event)
+		while (at < event_count && !same_message(events[at].items[0], records[i]))
 			at++;
 		event_count += at == event_count;
 		events[at].items = arena_grow(

@@ -47,6 +47,9 @@ enum metric_id {
 	METRIC_MEMORY_IN_FLIGHT,      /* gauge, bytes of answers */
 	METRIC_MEMORY_WAITS,          /* counter: how often reads began to wait for memory */
 	METRIC_AUTHENTICATION_FAILURES, /* counter (reason: see agent/http/access.c) */
+	METRIC_SILENCES,                /* gauge (state: active, pending) */
+	METRIC_SILENCED,                /* gauge: pending changes that are held back */
+	METRIC_SILENCED_AGE,            /* gauge, seconds: of the oldest regression among them */
 	METRIC_PROCESS_CPU,             /* from here on as in every Prometheus client */
 	METRIC_PROCESS_RESIDENT,
 	METRIC_PROCESS_VIRTUAL,

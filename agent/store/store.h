@@ -140,9 +140,10 @@ struct change_record {
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
 	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
 	bool held;           /* ... a filter holds it, ... */
-	bool covered;   /* ... or suppresses it, as another message covers it; of a silent one: the
-			   recovery of another change covers it */
-	bool confirmed; /* store_record: confirms the candidate with this id, no new record */
+	bool covered; /* ... or suppresses it, as another message covers it; of a silent one: the
+			 recovery of another change covers it */
+	const char *summary; /* the dispatcher's: what held it is over (struct message); or NULL */
+	bool confirmed;      /* store_record: confirms the candidate with this id, no new record */
 	const struct event *events; /* store_list: history, oldest first */
 	size_t event_count;
 };

@@ -303,11 +303,21 @@ static void headline(struct buf *out, const struct rendering *rendering, const c
 	slack_date(out, message_since(rendering->message), false);
 }
 
+/* On a line of its own above the headline. */
+static void summary_line(struct buf *out, const struct message *message)
+{
+	if (!message->summary)
+		return;
+	text_summary(out, message, &slack_style);
+	buf_char(out, '\n');
+}
+
 static void head_blocks(struct rendering *rendering)
 {
 	const struct message *message = rendering->message;
 	struct buf text = {0};
 
+	summary_line(&text, message);
 	if (message->kind == MESSAGE_UPDATED && !message->environment)
 		more_line(&text, message->more_of);
 	headline(&text, rendering, "*");
@@ -408,6 +418,7 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 	size_t count = rendering->digest.message.count, shown = 0, left;
 	struct buf line = {0};
 
+	summary_line(out, rendering->message);
 	headline(out, rendering, "");
 	for (; shown < count && shown < FALLBACK_LINES; shown++) {
 		buf_clear(&line);

@@ -40,6 +40,7 @@ struct world {
 	} tests[TESTS_MAX];
 	size_t test_count;
 	size_t notices, recovered;
+	size_t notices_at[24]; /* by the hour of the day */
 	void (*before)(struct world *world, const char *test, int64_t now); /* each run */
 	void *context;                                                      /* the test's */
 	size_t changes, told; /* at the end, from the store */
@@ -108,6 +109,7 @@ static inline int64_t rest(struct agent *agent, const struct test *test)
 static inline void count_notice(struct agent *agent, const struct notice *notice)
 {
 	world_of(agent)->notices++;
+	world_of(agent)->notices_at[wall(agent) / HOUR % 24]++;
 	world_of(agent)->recovered += notice->recovered;
 }
 

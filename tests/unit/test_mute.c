@@ -63,6 +63,7 @@ static void check(const char *mute_times, const char *names, const struct expect
 			fail_msg("%s: %s, expected \"%s\"", all->time,
 				found ? mute_name(found) : "not muted", all->name);
 		assert_true(mute_find(&config->tests[0].mute, at(all->time), NULL) == found);
+		assert_true(until > at(all->time));
 		if (found && until != at(all->until))
 			fail_msg("%s: until %s, expected %s", all->time,
 				when_format_iso(until, text), all->until);
@@ -232,11 +233,14 @@ static void test_every_minute(void **state)
 		for (int64_t ms = at(days[i]), end = ms + 3 * 86400000; ms < end; ms += 60000) {
 			int64_t until, next = ms;
 
-			if (!mute_find(mutes, ms, &until))
+			if (mute_find(mutes, ms, &until)) {
+				while (mute_find(mutes, next, NULL))
+					next += 60000;
+				assert_int_equal(until, next);
 				continue;
-			while (mute_find(mutes, next, NULL))
-				next += 60000;
-			assert_int_equal(until, next);
+			}
+			for (; next < until; next += 60000)
+				assert_null(mute_find(mutes, next, NULL));
 		}
 	config_free(config);
 }

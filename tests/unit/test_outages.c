@@ -90,9 +90,54 @@ static void test_two_weeks(void **state)
 	peer_free(peer);
 }
 
+/* A week with a mute time of all tests: one that ends before the outage does, and one that does
+ * not. */
+static void live_muted(struct world *world, const char *start, const char *end)
+{
+	struct peer *peer = peer_new(answer, NULL);
+	char sections[300];
+
+	world->before = note_time;
+	snprintf(sections, sizeof sections,
+		"agent: {interval: 10m, max_age: never}\n"
+		"mute_times: {m: {times: {start_time: '%s', end_time: '%s'}}}\n"
+		"prometheus: {url: '%s', retry_for: 0s}",
+		start, end, peer->url);
+	world_configure(
+		world, sections, "{type: prometheus, query: up, range: 2d, mute: m}", TESTS);
+	live(world, 7 * DAY);
+	peer_free(peer);
+}
+
+/* What is still so when the mute time ends is told then, by itself; and its end, as always. */
+static void test_told_after_a_mute_time(void **state)
+{
+	struct world *world = world_new();
+
+	(void)state;
+	live_muted(world, "07:00", "11:00");
+	assert_int_equal(world->notices, 14);
+	assert_int_equal(world->notices_at[11], 7);
+	assert_int_equal(world->notices_at[14], 7);
+	world_free(world);
+}
+
+/* What is over by then is not told, and neither is its end. */
+static void test_over_within_a_mute_time(void **state)
+{
+	struct world *world = world_new();
+
+	(void)state;
+	live_muted(world, "07:00", "16:00");
+	assert_int_equal(world->notices, 0);
+	world_free(world);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_weeks)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_weeks),
+		cmocka_unit_test(test_told_after_a_mute_time),
+		cmocka_unit_test(test_over_within_a_mute_time)};
 
 	log_setup(LEVEL_ERROR, LOG_FORMAT_TEXT, stderr);
 	return cmocka_run_group_tests(tests, NULL, NULL);

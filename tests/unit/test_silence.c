@@ -1,0 +1,751 @@
+/*
+ * Silences and mute times in the dispatcher, with a real store and engine: what is held, what the
+ * message at the end says, restarts at every step, and what 1,000 silences cost.
+ */
+#include "unit.h"
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/core/when.h"
+#include "agent/notify/dispatcher.h"
+#include "tests/unit/levels.h"
+#include "tests/unit/state_count.h"
+
+#define MINUTE INT64_C(60000)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define NOW INT64_C(1774688400000) /* 2026-03-28 09:00 UTC, a Saturday */
+
+static const char yaml[] =
+	"stdout: {print: nothing}\n"
+	"agent: {state: %s/state.db, max_silence: 7d}\n"
+	"mute_times:\n"
+	"  nights: {times: [{start_time: '01:00', end_time: '03:30'}], location: Europe/Berlin}\n"
+	"tests:\n"
+	"  db.read: {type: csv, file: a.csv, metrics: [p99]}\n"
+	"  db.write: {type: csv, file: a.csv, metrics: [p99]}\n"
+	"  web: {type: csv, file: a.csv, metrics: [p99], mute: [nights]}\n"
+	"test_groups:\n"
+	"  storage: [db.read, db.write]\n";
+
+struct fixture {
+	char folder[64], path[96], state[96];
+	struct arena *arena;
+	struct config *config;
+	struct agent agent;
+	struct delivery_manager *delivery_manager;
+	struct dispatcher *dispatcher;
+	struct store_call *answer;
+	int64_t first; /* engine_now is counted from here on; -1: the clock stands at `now` */
+	int64_t silence;
+};
+
+static int64_t now;
+
+static int64_t clock_set(void)
+{
+	return now;
+}
+
+static int64_t clock_of_engine(const struct agent *agent)
+{
+	return now + engine_now(agent->engine);
+}
+
+static const struct simulation simulation = {.now = clock_of_engine};
+
+static void post(
+	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+static const char *no_environment(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+/* `alive`: an agent with alarms, whose engine jumps from one to the next. */
+static void begin(struct fixture *f, bool alive)
+{
+	struct config_source source = {.schema = &cli_schema, .env = no_environment};
+	struct problems problems = {.arena = f->arena};
+	struct error error;
+
+	f->config = config_load(f->path, &source, &problems);
+	if (!f->config)
+		fail_msg("%s", problems.items[0].text);
+	f->agent = (struct agent){.config = f->config,
+		.now = clock_set,
+		.once = !alive,
+		.simulation = alive ? &simulation : NULL};
+	f->agent.engine = engine_new(&(struct engine_options){.jobs = 1, .jumping = alive}, &error);
+	f->agent.metrics = metrics_new();
+	f->agent.store = store_open(f->state, post, f->agent.engine, &error);
+	assert_non_null(f->agent.store);
+	f->delivery_manager = delivery_manager_new(&f->agent);
+	f->dispatcher = dispatcher_new(&f->agent, f->delivery_manager);
+}
+
+static void end(struct fixture *f)
+{
+	store_close(f->agent.store);
+	engine_free(f->agent.engine);
+	dispatcher_free(f->dispatcher);
+	delivery_manager_free(f->delivery_manager);
+	metrics_free(f->agent.metrics);
+	config_free(f->config);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	FILE *file;
+
+	now = NOW;
+	strcpy(f->folder, "/tmp/test_silence.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
+	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
+	f->arena = arena_new();
+	file = fopen(f->path, "w");
+	fprintf(file, yaml, f->folder);
+	fclose(file);
+	begin(f, false);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	end(f);
+	arena_free(f->arena);
+	snprintf(command, sizeof command, "rm -rf %s", f->folder);
+	free(f);
+	return system(command);
+}
+
+static void answered(struct store_call *call)
+{
+	struct fixture *f = call->context;
+
+	f->answer = call;
+}
+
+static void ask(struct fixture *f, struct store_call *call)
+{
+	f->answer = NULL;
+	call->reply = answered;
+	call->context = f;
+	store_client_call(&f->agent, call);
+	assert_true(engine_run(f->agent.engine));
+	assert_ptr_equal(f->answer, call);
+	assert_false(call->failed);
+}
+
+static void restore(struct fixture *f)
+{
+	struct store_restore *restored = store_restore_new(NULL, NULL);
+
+	ask(f, &restored->call);
+	dispatcher_restore(f->dispatcher, restored);
+	store_call_free(&restored->call);
+}
+
+static void restart(struct fixture *f)
+{
+	end(f);
+	begin(f, false);
+	restore(f);
+}
+
+static struct change_record change_of(const char *test, const char *series)
+{
+	return (struct change_record){.item = {.test = test,
+					      .metric = series,
+					      .direction = -1,
+					      .time = now - HOUR,
+					      .change = {LEVELS(1, 2)}},
+		.series = series,
+		.branch = "",
+		.sign = 1,
+		.state = CHANGE_CONFIRMED,
+		.news = NOTIFY_PENDING,
+		.spacing = MINUTE,
+		.updated = now,
+		.first_seen = now};
+}
+
+static int64_t record(struct fixture *f, const char *test, const char *series)
+{
+	struct store_record *request = store_record_new(NULL, NULL);
+	int64_t id;
+
+	request->records.items = arena_alloc(request->call.arena, sizeof(struct change_record));
+	request->records.items[0] = change_of(test, series);
+	request->records.count = 1;
+	ask(f, &request->call);
+	id = request->records.items[0].item.id;
+	dispatcher_note(f->dispatcher, request);
+	store_call_free(&request->call);
+	return id;
+}
+
+static void update(struct fixture *f, struct change_record_update change)
+{
+	struct store_record *request = store_record_new(NULL, NULL);
+
+	request->updates = arena_alloc(request->call.arena, sizeof change);
+	request->updates[0] = change;
+	request->update_count = 1;
+	ask(f, &request->call);
+	dispatcher_note(f->dispatcher, request);
+	store_call_free(&request->call);
+}
+
+static void flush(struct fixture *f)
+{
+	dispatcher_flush(f->dispatcher);
+	assert_true(engine_run(f->agent.engine));
+}
+
+static void write_silence(struct fixture *f, const struct silence *silence)
+{
+	struct store_silence *request = store_silence_new(NULL, NULL);
+
+	request->silence = *silence;
+	request->actor = (struct actor){"ann", "here"};
+	request->now = now;
+	ask(f, &request->call);
+	assert_true(request->found);
+	f->silence = request->silence.id;
+	dispatcher_silence(f->dispatcher, &request->silence);
+	store_call_free(&request->call);
+}
+
+/* Adds one to the store, and tells the dispatcher. */
+static void silence(struct fixture *f, const char *matchers, int64_t from, int64_t until)
+{
+	write_silence(f, &(struct silence){.matchers = matchers,
+				 .from = from,
+				 .until = until,
+				 .owner = "ann",
+				 .reason = "migration",
+				 .person = "ann"});
+}
+
+static void end_silence(struct fixture *f, int64_t id)
+{
+	write_silence(f, &(struct silence){.id = id, .ended = now, .ended_by = "bob"});
+}
+
+static int messages(const struct fixture *f)
+{
+	return state_count(f->state, "deliveries");
+}
+
+static int with(const struct fixture *f, const char *text)
+{
+	char what[120];
+
+	snprintf(what, sizeof what, "deliveries WHERE payload LIKE '%%%s%%'", text);
+	return state_count(f->state, what);
+}
+
+static int pending(const struct fixture *f)
+{
+	return state_count(f->state, "changes WHERE news = 1");
+}
+
+static void assert_metric(const struct fixture *f, const char *line)
+{
+	struct buf text = {0};
+
+	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
+	if (!strstr(text.data, line))
+		fail_msg("no line \"%s\"", line);
+	buf_free(&text);
+}
+
+/* Held, recorded, and in one message when the silence is over; the rest is told as always. */
+static void test_held_and_told_in_one_message(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=~\"db.*\"", now, now + 2 * HOUR);
+	record(f, "db.read", "p99");
+	record(f, "db.write", "p99");
+	record(f, "web", "p99");
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "db.read"), 0);
+	assert_int_equal(pending(f), 2);
+	assert_metric(f, "hunter_silences{state=\"active\"} 1\n");
+	assert_metric(f, "hunter_silenced_changes 2\n");
+	now += HOUR;
+	record(f, "db.read", "p50"); /* at another time: not of one group with the others */
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_metric(f, "hunter_silenced_regression_age_seconds 3600\n");
+	now += HOUR;
+	flush(f);
+	assert_int_equal(messages(f), 2);
+	assert_int_equal(
+		with(f, "silence 1 of ann is over: migration%3 regressions in db.read"), 1);
+	assert_int_equal(pending(f), 0);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
+	assert_metric(f, "hunter_silences{state=\"active\"} 0\n");
+	assert_metric(f, "hunter_silenced_changes 0\n");
+	assert_metric(f, "hunter_silenced_regression_age_seconds 0\n");
+	record(f, "db.read", "p75");
+	flush(f);
+	assert_int_equal(messages(f), 3);
+	assert_int_equal(with(f, "is over"), 1);
+}
+
+static void test_many_restarts(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "group=storage, direction=regression", now, now + 2 * HOUR);
+	restart(f);
+	record(f, "db.read", "p99");
+	restart(f);
+	flush(f);
+	restart(f);
+	record(f, "db.write", "p99");
+	flush(f);
+	assert_int_equal(messages(f), 0);
+	end(f);
+	now += 3 * HOUR; /* it ends while nobody runs */
+	begin(f, false);
+	restore(f);
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "silence 1 of ann is over: migration"), 1);
+	for (int i = 0; i < 3; i++) {
+		restart(f);
+		flush(f);
+	}
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(pending(f), 0);
+}
+
+/* The program ended when the message was queued, and before it was noted that it was. */
+static void test_killed_after_the_message(void **state)
+{
+	struct fixture *f = *state;
+	sqlite3 *database;
+
+	silence(f, "test=db.read", now, now + HOUR);
+	record(f, "db.read", "p99");
+	flush(f);
+	now += HOUR;
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	end(f);
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, "UPDATE silences SET summed = 0", NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(database);
+	now += HOUR;
+	begin(f, false);
+	restore(f);
+	record(f, "db.read", "p50"); /* after the end: a message as always */
+	flush(f);
+	assert_int_equal(messages(f), 2);
+	assert_int_equal(with(f, "is over"), 1);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
+}
+
+static void test_ended_early(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=db.read", now, now + DAY);
+	record(f, "db.read", "p99");
+	flush(f);
+	now += HOUR;
+	end_silence(f, f->silence);
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "silence 1 of ann was ended by bob: migration"), 1);
+}
+
+/* It does not hold before it begins, and two in a row are one long one. */
+static void test_begins_later_and_overlaps(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=db.read", now + HOUR, now + 2 * HOUR);
+	silence(f, "metric=~\"p9.\", test!=web", now + 90 * MINUTE, now + 3 * HOUR);
+	assert_metric(f, "hunter_silences{state=\"pending\"} 2\n");
+	record(f, "db.read", "p99");
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	now += 65 * MINUTE;
+	record(f, "db.read", "p95");
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	now += HOUR;
+	flush(f); /* the first is over, the second covers it */
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(pending(f), 1);
+	now += HOUR;
+	flush(f);
+	assert_int_equal(messages(f), 2);
+	assert_int_equal(with(f, "silence 2 of ann is over"), 1);
+	assert_int_equal(with(f, "silence 1 of ann is over"), 0);
+}
+
+/* What has recovered or was withdrawn meanwhile, and what somebody has accepted, is not told. */
+static void test_only_what_is_open(void **state)
+{
+	struct fixture *f = *state;
+	struct store_triage *triage = store_triage_new(NULL, NULL);
+	struct id_range range;
+	int64_t recovered, withdrawn, accepted;
+
+	silence(f, "test=db.read", now, now + HOUR);
+	recovered = record(f, "db.read", "p99");
+	withdrawn = record(f, "db.read", "p95");
+	accepted = record(f, "db.read", "p90");
+	record(f, "db.read", "p50");
+	flush(f);
+	update(f, (struct change_record_update){.id = recovered,
+			  .time = now - HOUR,
+			  .now = now,
+			  .state = CHANGE_RECOVERED,
+			  .over = {now, 1}});
+	update(f, (struct change_record_update){.id = withdrawn,
+			  .time = now - HOUR,
+			  .now = now,
+			  .state = CHANGE_WITHDRAWN});
+	range = (struct id_range){accepted, accepted};
+	triage->ranges = &range;
+	triage->range_count = 1;
+	triage->triage = (struct triage){.state = TRIAGE_EXPECTED, .until = -1};
+	triage->version = -1;
+	triage->actor = (struct actor){"ann", "here"};
+	triage->now = now;
+	ask(f, &triage->call);
+	assert_int_equal(triage->changed, 1);
+	store_call_free(&triage->call);
+	flush(f);
+	assert_int_equal(messages(f), 0);
+	now += HOUR;
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "1 regression in db.read%p50"), 1);
+	assert_int_equal(with(f, "p99") + with(f, "p95") + with(f, "p90"), 0);
+}
+
+static void test_labels_and_attributes(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "region=eu, host!~\"web.*\"", now, now + HOUR);
+	record(f, "db.read", "p99{region=\"eu\",host=\"db1\"}");
+	record(f, "db.read", "p99{region=\"eu\",host=\"web1\"}");
+	record(f, "db.read", "p99{region=\"us\",host=\"db1\"}");
+	record(f, "db.write", "p99{region=\"eu\"}");
+	flush(f);
+	assert_int_equal(pending(f), 2);
+	silence(f, "metric=p99, region=us", now, now + HOUR);
+	record(f, "web", "p99{region=\"us\"}");
+	record(f, "web", "p50{region=\"us\"}");
+	flush(f);
+	assert_int_equal(pending(f), 3);
+}
+
+/* 01:00 to 03:30 in Berlin, where 02:00 becomes 03:00 on the 29th of March 2026. */
+static void test_mute_time_over_daylight_saving(void **state)
+{
+	struct fixture *f = *state;
+
+	now = INT64_C(1774742340000); /* 2026-03-28 23:59 UTC, 00:59 local */
+	record(f, "web", "p50");
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	now += MINUTE;
+	record(f, "web", "p99");
+	record(f, "db.read", "p99");
+	flush(f);
+	assert_int_equal(messages(f), 2);
+	restart(f);
+	now += HOUR;
+	record(f, "web", "p95");
+	flush(f);
+	assert_int_equal(pending(f), 2);
+	now += 29 * MINUTE; /* 01:29 UTC is 03:29 local */
+	flush(f);
+	assert_int_equal(pending(f), 2);
+	now += MINUTE;
+	restart(f);
+	flush(f);
+	assert_int_equal(pending(f), 0);
+	assert_int_equal(messages(f), 3);
+	assert_int_equal(with(f, "mute time nights is over%2 regressions in web"), 1);
+	restart(f);
+	flush(f);
+	assert_int_equal(messages(f), 3);
+}
+
+static void stop(void *engine)
+{
+	engine_stop(engine);
+}
+
+static void live(struct fixture *f, int64_t length)
+{
+	engine_after(f->agent.engine, length, stop, f->agent.engine);
+	(void)engine_run(f->agent.engine);
+}
+
+static void resume(struct store_restore *restored)
+{
+	struct fixture *f = restored->call.context;
+
+	dispatcher_restore(f->dispatcher, restored);
+	store_call_free(&restored->call);
+}
+
+static void start(struct fixture *f)
+{
+	struct store_restore *restored = store_restore_new(resume, f);
+
+	begin(f, true);
+	store_client_call(&f->agent, &restored->call);
+}
+
+/* An agent that runs: it reminds once an hour before the end, and tells at the end, by itself. */
+static void test_by_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=~\"db.*\"", now, now + 5 * HOUR);
+	record(f, "db.read", "p99");
+	end(f);
+	start(f);
+	live(f, 4 * HOUR - MINUTE);
+	assert_int_equal(messages(f), 0);
+	live(f, 2 * MINUTE);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(
+		with(f, "silence 1 of ann ends at 2026-03-28 14:00:00 +0000 (migration)"), 1);
+	end(f);
+	now += 4 * HOUR + MINUTE;
+	start(f); /* does not remind again */
+	live(f, 58 * MINUTE);
+	assert_int_equal(messages(f), 1);
+	live(f, 2 * MINUTE);
+	assert_int_equal(messages(f), 2);
+	assert_int_equal(with(f, "is over: migration%1 regression in db.read"), 1);
+	live(f, 2 * DAY);
+	assert_int_equal(messages(f), 2);
+}
+
+/* A quarter of its length before the end, if that is shorter; and none of one that was ended. */
+static void test_short_reminders(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=web", now, now + 40 * MINUTE);
+	silence(f, "test=db.read", now, now + 5 * DAY);
+	end_silence(f, f->silence);
+	silence(f, "test=other", now, now + 30 * MINUTE); /* nobody's: nobody is reminded */
+	end(f);
+	start(f);
+	live(f, 29 * MINUTE);
+	assert_int_equal(messages(f), 0);
+	live(f, 2 * MINUTE);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "silence 1 of ann ends"), 1);
+	live(f, 6 * DAY);
+	assert_int_equal(messages(f), 1);
+}
+
+/* A mute time ends by itself, too. */
+static void test_mute_time_by_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	now = INT64_C(1774742400000); /* 2026-03-29 00:00 UTC, 01:00 local */
+	record(f, "web", "p99");
+	end(f);
+	start(f);
+	live(f, 89 * MINUTE);
+	assert_int_equal(messages(f), 0);
+	live(f, 2 * MINUTE);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "mute time nights is over"), 1);
+}
+
+static void test_notices(void **state)
+{
+	struct fixture *f = *state;
+	int64_t until;
+
+	silence(f, "test=db.read", now, now + HOUR);
+	silence(f, "source=csv", now + 2 * HOUR, now + 3 * HOUR);
+	assert_true(dispatcher_silences(f->dispatcher,
+		&(struct silence_subject){.test = "db.read", .source = "csv"}, &until));
+	assert_int_equal(until, now + HOUR);
+	assert_false(dispatcher_silences(f->dispatcher,
+		&(struct silence_subject){.test = "db.write", .source = "csv"}, &until));
+	assert_false(dispatcher_silences(
+		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+	silence(f, "test=~\".+\"", now, now + 30 * MINUTE);
+	assert_true(dispatcher_silences(
+		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+	assert_int_equal(until, now + 30 * MINUTE);
+	now += 2 * HOUR;
+	assert_true(dispatcher_silences(
+		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+	assert_true(dispatcher_silences(f->dispatcher,
+		&(struct silence_subject){.test = "db.write", .source = "csv"}, &until));
+	now = INT64_C(1774742400000); /* the nights */
+	assert_true(dispatcher_silences(
+		f->dispatcher, &(struct silence_subject){.test = "web"}, &until));
+	assert_int_equal(until, now + 90 * MINUTE);
+}
+
+static void test_check(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+	struct error error;
+
+	assert_true(silence_check(
+		f->config, "{test=~'db.*'}", now, now + 7 * DAY, f->arena, &text, &error));
+	assert_string_equal(text, "test=~\"db.*\"");
+	assert_false(silence_check(
+		f->config, "test=web", now, now + 7 * DAY + 1, f->arena, &text, &error));
+	assert_non_null(strstr(error.text, "longer than agent.max_silence, 7d"));
+	assert_false(
+		silence_check(f->config, "test=web", now, WHEN_NEVER, f->arena, &text, &error));
+	assert_false(silence_check(f->config, "test=web", now, now, f->arena, &text, &error));
+	assert_false(silence_check(f->config, "test", now, now + 1, f->arena, &text, &error));
+	assert_string_equal(
+		error.text, "matchers: column 5: expected one of = != =~ !~, found the end");
+	assert_int_equal(error.kind, ERROR_USAGE);
+}
+
+static void test_selects(void **state)
+{
+	struct fixture *f = *state;
+	struct attribute machine = {"machine", "perf1", "perf7"};
+	struct change_record record = change_of("db.read", "p99{region=\"eu\"}");
+	struct silence_subject subject;
+
+	record.item.attributes = &machine;
+	record.item.attribute_count = 1;
+	record.item.commit_after = "4f2c";
+	record.branch = "main";
+	subject = silence_subject_of(&record);
+	static const char *const found[] = {"group=storage", "direction=up", "direction=regression",
+		"machine=perf7", "commit=~4f.*", "branch=main", "region=eu", "metric=p99",
+		"metric=~'p99.*eu.*'", "test=db.read, branch!=dev"};
+	static const char *const others[] = {"group=web", "direction=down", "direction=improvement",
+		"machine=perf1", "branch=dev", "region=us", "metric=eu"};
+
+	for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+		if (!silence_selects(f->config, found[i], &subject))
+			fail_msg("%s", found[i]);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (silence_selects(f->config, others[i], &subject))
+			fail_msg("%s", others[i]);
+}
+
+static double elapsed(const struct timespec *from)
+{
+	struct timespec to;
+
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	return (double)(to.tv_sec - from->tv_sec) * 1e3 +
+	       (double)(to.tv_nsec - from->tv_nsec) / 1e6;
+}
+
+/* 1,000 silences and 10,000 pending changes: after the first look, one costs next to nothing. */
+static void test_cost(void **state)
+{
+	enum { SILENCES = 1000, CHANGES = 10000, LOOKS = 50 };
+	struct fixture *f = *state;
+	struct silences *silences =
+		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct filter filter = silences_filter(silences);
+	struct change_record **records =
+		arena_array(f->arena, CHANGES, sizeof(struct change_record *));
+	struct timespec from;
+	size_t held = 0;
+	double first = 0, next;
+
+	for (int i = 0; i < SILENCES; i++)
+		silences_note(
+			silences, &(struct silence){.id = i + 1,
+					  .matchers = arena_printf(f->arena,
+						  i % 2 ? "test=~\"service%d.*\", region=\"eu\""
+							: "region=~\"r%d|x%d\", metric=\"p99\"",
+						  i * 10, i),
+					  .from = now,
+					  .until = now + DAY});
+	for (int i = 0; i < CHANGES; i++) {
+		records[i] = arena_alloc(f->arena, sizeof *records[i]);
+		*records[i] = change_of(arena_printf(f->arena, "service%d.latency", i),
+			"p50{host=\"a\",region=\"eu\"}");
+		records[i]->item.id = i + 1;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int look = 0; look <= LOOKS; look++) {
+		if (look == 1) {
+			first = elapsed(&from);
+			clock_gettime(CLOCK_MONOTONIC, &from);
+		}
+		held = 0;
+		filter.begin(filter.context, records, CHANGES);
+		for (int i = 0; i < CHANGES; i++) {
+			const char *reason;
+
+			held += filter.judge(filter.context, records[i], &reason) == FILTER_HOLD;
+		}
+	}
+	next = elapsed(&from) / LOOKS;
+	print_message("1,000 silences, 10,000 changes: the first look %.1f ms, the next %.3f ms\n",
+		first, next);
+	/* 111 by each of 5 silences, 11 by 45, 1 by 450, and 25 of these by two */
+	assert_int_equal(held, 1475);
+	assert_true(next < first / 10);
+	silences_free(silences);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_held_and_told_in_one_message, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_restarts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_after_the_message, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ended_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_begins_later_and_overlaps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_what_is_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_labels_and_attributes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_mute_time_over_daylight_saving, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_short_reminders, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mute_time_by_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_check, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_selects, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
