@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
+#include "agent/core/transfer.h"
 #include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
@@ -21,6 +23,7 @@ enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
 
 enum change_column {
+	COLUMN_ID,
 	COLUMN_TIME,
 	COLUMN_TEST,
 	COLUMN_METRIC,
@@ -142,6 +145,7 @@ static struct row row_of(struct arena *arena, const struct change_record *record
 	const struct announcement *item = &record->item;
 
 	return (struct row){{
+		[COLUMN_ID] = arena_printf(arena, "%" PRId64, item->id),
 		[COLUMN_TIME] = time_text(arena, item->time),
 		[COLUMN_TEST] = item->test,
 		[COLUMN_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
@@ -191,6 +195,7 @@ static void print_table(
 	size_t at = 0, shown[COLUMNS];
 	struct rows rows = {cells, count, &at, shown};
 	const struct table_column all[COLUMNS] = {
+		[COLUMN_ID] = {.header = "id", .number = true},
 		[COLUMN_TIME] = {.header = "time"},
 		[COLUMN_TEST] = {.header = "test"},
 		[COLUMN_METRIC] = {.header = "metric"},
@@ -251,6 +256,22 @@ static void print_csv_description(const struct announcement *item, bool formulas
 	csv_put_suspects(&item->suspects, formulas, out);
 }
 
+/* Empty cells where nobody has said anything. */
+static void print_csv_triage(const struct triage *triage, bool formulas, FILE *out)
+{
+	const char *const texts[] = {
+		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->owner,
+		triage->note, triage->person};
+	char time[WHEN_TEXT];
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		putc(',', out);
+		csv_put_text(texts[i], formulas, out);
+	}
+	fprintf(out, ",%s", triage->time != 0 ? when_format_iso(triage->time, time) : "");
+	fprintf(out, ",%s", triage->until != 0 ? when_format_iso(triage->until, time) : "");
+}
+
 static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
 {
 	const struct announcement *item = &record->item;
@@ -275,6 +296,7 @@ static void print_csv_row(const struct change_record *record, bool formulas, FIL
 	fprintf(out, ",%s", when_format_iso(record->first_seen, time));
 	fprintf(out, ",%s", told != 0 ? when_format_iso(told, time) : "");
 	print_csv_description(item, formulas, out);
+	print_csv_triage(&record->triage, formulas, out);
 	putc('\n', out);
 }
 
@@ -283,7 +305,8 @@ static void print_csv(const struct change_record *records, size_t count, bool fo
 	fputs("id,time,test,metric,branch," CSV_MEANS ",regression,commit_before,commit_after,"
 	      "version_before,version_after,state,news,first_seen,announced," CSV_LEVELS
 	      ",slope,place_from,place_to,place_commit_before,place_commit_after,"
-	      "place_version_before,place_version_after," CSV_SUSPECTS "\n",
+	      "place_version_before,place_version_after," CSV_SUSPECTS
+	      ",triage,triage_owner,triage_note,triage_person,triage_time,triage_until\n",
 		out);
 	for (size_t i = 0; i < count; i++)
 		print_csv_row(&records[i], formulas, out);
@@ -306,7 +329,9 @@ static void print(
 }
 
 struct changes_options {
-	struct strings state;
+	struct agent_api_options api;
+	struct strings state, triage;
+	bool open;
 	const char *since, *until, *test;
 	int64_t limit;
 	int output; /* enum changes_output */
@@ -319,6 +344,13 @@ static const struct field changes_fields[] = {
 		"only changes that are confirmed, moved, withdrawn, candidate (seen, not yet "
 		"confirmed) or recovered (the previous level is back); all by default",
 		.metavar = "STATE,..."),
+	OPTION_LIST(struct changes_options, triage,
+		"only changes of which people said that they are open, acknowledged, expected, "
+		"ignored, infra, false or fixed",
+		.metavar = "STATE,..."),
+	OPTION_BOOL(struct changes_options, open,
+		"what waits for somebody: regressions that stand, open or acknowledged, the worst "
+		"first"),
 	OPTION_STRING(struct changes_options, since, NULL,
 		"only changes at or after that time, whenever they were found", .metavar = "DATE"),
 	OPTION_STRING(struct changes_options, until, NULL, "only changes before that time",
@@ -348,6 +380,20 @@ static bool add_state(const char *name, unsigned *states, struct error *error)
 		name);
 }
 
+static bool add_triage(const char *name, unsigned *states, struct error *error)
+{
+	enum triage_state state;
+
+	if (triage_state_named(name, &state)) {
+		*states |= 1U << state;
+		return true;
+	}
+	return error_set(error, ERROR_USAGE,
+		"--triage: \"%.100s\" is none of open, acknowledged, expected, ignored, infra, "
+		"false, fixed",
+		name);
+}
+
 static bool parse_time(const struct cli *cli, const char *flag, const char *text, int64_t *out,
 	struct error *error)
 {
@@ -360,7 +406,11 @@ static bool make_filter(const struct cli *cli, struct change_filter *filter, str
 {
 	const struct changes_options *options = cli->options;
 
-	*filter = (struct change_filter){.test = options->test, .limit = options->limit};
+	*filter = (struct change_filter){
+		.test = options->test, .limit = options->limit, .open = options->open};
+	for (size_t i = 0; i < options->triage.count; i++)
+		if (!add_triage(options->triage.items[i], &filter->triage, error))
+			return false;
 	for (size_t i = 0; i < options->state.count; i++)
 		if (!add_state(options->state.items[i], &filter->states, error))
 			return false;
@@ -401,44 +451,198 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	store_call_free(&request->call);
 }
 
-static int run(struct cli *cli)
+enum { MOST_CHANGES = 1000000, PAGE = 1000 };
+
+/* Those of an array that --limit allows; the inbox is cut after it was sorted. */
+static int print_array(struct cli *cli, json_t *changes, bool more)
+{
+	const struct changes_options *options = cli->options;
+
+	if (options->open)
+		inbox_sort(changes);
+	while ((int64_t)json_array_size(changes) > options->limit) {
+		json_array_remove(changes, json_array_size(changes) - 1);
+		more = true;
+	}
+	if (options->output == CHANGES_JSON) {
+		json_t *document = json_pack("{s: O, s: b}", "changes", changes, "more", more);
+
+		json_dumpf(document, cli->out, JSON_REAL_PRECISION(17));
+		putc('\n', cli->out);
+		json_decref(document);
+	} else {
+		inbox_print(changes, cli->now, cli->arena, cli->out);
+	}
+	if (more)
+		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
+			LOG_INT("shown", json_array_size(changes)));
+	return EXIT_NOTHING;
+}
+
+static json_t *array_of(const struct store_list *list)
+{
+	json_t *changes = json_array();
+
+	for (size_t i = 0; i < list->records.count; i++) {
+		struct buf text = {0};
+
+		record_put_json(&text, &list->records.items[i]);
+		json_array_append_new(changes, json_loadb(text.data, text.length, 0, NULL));
+		buf_free(&text);
+	}
+	return changes;
+}
+
+static int print_list(struct cli *cli, const struct store_list *list)
+{
+	const struct changes_options *options = cli->options;
+	bool inbox = options->open || (list->filter.triage && options->output == CHANGES_TEXT);
+	json_t *changes;
+
+	if (inbox && options->output != CHANGES_CSV) {
+		changes = array_of(list);
+		(void)print_array(cli, changes, list->more);
+		json_decref(changes);
+		return EXIT_NOTHING;
+	}
+	print(list, (enum changes_output)options->output, options->csv_formulas, cli->out);
+	if (list->more)
+		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
+			LOG_INT("shown", list->records.count));
+	return EXIT_NOTHING;
+}
+
+static int list_file(struct cli *cli, const struct change_filter *filter)
 {
 	const struct changes_options *options = cli->options;
 	struct config *config = NULL;
-	struct error error;
 	struct store_list *request;
-	struct change_filter filter;
+	struct error error;
 	const char *path;
 	bool done;
 
-	if (cli->arguments.count > 0) {
-		error_set(&error, ERROR_USAGE, "changes takes no arguments (--test names a test)");
-		return cli_fail(&error);
-	}
-	if (!make_filter(cli, &filter, &error))
-		return cli_fail(&error);
 	if (!options->state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_file;
 	request = store_list_new(NULL, NULL);
-	request->filter = filter;
+	request->filter = *filter;
 	done = store_read(path, &request->call, &error);
 	for (size_t i = 0; done && config && i < request->records.count; i++)
 		announce_links(request->call.arena, config, &request->records.items[i]);
 	if (done)
-		print(request, (enum changes_output)options->output, options->csv_formulas,
-			cli->out);
-	if (done && request->records.count == 0 && filter.test)
-		note_unknown(config, path, filter.test);
-	if (done && request->more)
-		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
-			LOG_INT("shown", request->records.count));
+		(void)print_list(cli, request);
+	if (done && request->records.count == 0 && filter->test)
+		note_unknown(config, path, filter->test);
 	store_call_free(&request->call);
 	config_free(config);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 
-static const struct option_part parts[] = {{changes_fields, 0}, {0}};
+static void put_parameter(struct buf *out, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(out, "&%s=", key);
+	transfer_encode(out, value);
+}
+
+static void put_list(struct buf *out, const char *key, const struct strings *values)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < values->count; i++)
+		buf_printf(&text, "%s%s", i ? "," : "", values->items[i]);
+	if (values->count > 0)
+		put_parameter(out, key, text.data);
+	buf_free(&text);
+}
+
+/* The page before the id; 0: the first one. */
+static const char *page_of(const struct cli *cli, json_int_t before)
+{
+	const struct changes_options *options = cli->options;
+	struct buf path = {0};
+
+	buf_printf(&path, "/api/v1/changes?limit=%d", PAGE);
+	if (before > 0)
+		buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, before);
+	if (options->open)
+		buf_text(&path, "&open=true");
+	put_list(&path, "state", &options->state);
+	put_list(&path, "triage", &options->triage);
+	put_parameter(&path, "test", options->test);
+	put_parameter(&path, "since", options->since);
+	put_parameter(&path, "until", options->until);
+	return buf_keep(&path, cli->arena);
+}
+
+/* All pages up to --limit; *next: where the rest begins, or 0. */
+static bool fetch_pages(struct cli *cli, struct agent_api *api, json_t *changes, json_int_t *next,
+	struct error *error)
+{
+	const struct changes_options *options = cli->options;
+	int64_t most = options->open ? MOST_CHANGES : options->limit;
+
+	*next = 0;
+	do {
+		struct agent_api_answer answer;
+
+		if (!agent_api_call(api, page_of(cli, *next), NULL, &answer, error))
+			return false;
+		json_array_extend(changes, json_object_get(answer.document, "changes"));
+		*next = json_integer_value(json_object_get(answer.document, "next"));
+		json_decref(answer.document);
+	} while (*next > 0 && (int64_t)json_array_size(changes) < most);
+	return true;
+}
+
+static int list_agent(struct cli *cli)
+{
+	const struct changes_options *options = cli->options;
+	struct agent_api *api = NULL;
+	struct error error;
+	json_t *changes;
+	json_int_t next;
+	bool done;
+
+	if (options->output == CHANGES_CSV)
+		error_set(&error, ERROR_USAGE,
+			"--output csv: of an agent there are text and json (--state-file reads a "
+			"state)");
+	else
+		api = agent_api_new(&options->api, NULL, &error);
+	if (!api)
+		return cli_fail(&error);
+	changes = json_array();
+	done = fetch_pages(cli, api, changes, &next, &error);
+	if (done)
+		(void)print_array(cli, changes, next > 0);
+	json_decref(changes);
+	agent_api_free(api);
+	return done ? EXIT_NOTHING : cli_fail(&error);
+}
+
+static int run(struct cli *cli)
+{
+	const struct changes_options *options = cli->options;
+	struct change_filter filter;
+	struct error error;
+	bool agent;
+
+	if (cli->arguments.count > 0) {
+		error_set(&error, ERROR_USAGE, "changes takes no arguments (--test names a test)");
+		return cli_fail(&error);
+	}
+	if (!make_filter(cli, &filter, &error) ||
+		!state_of_agent(&options->api, options->state_file, &agent, &error))
+		return cli_fail(&error);
+	if (filter.open && options->output != CHANGES_CSV)
+		filter.limit = MOST_CHANGES;
+	return agent ? list_agent(cli) : list_file(cli, &filter);
+}
+
+static const struct option_part parts[] = {
+	{changes_fields, 0}, {agent_api_fields, offsetof(struct changes_options, api)}, {0}};
 
 const struct command changes_command = {
 	.name = "changes",
@@ -446,9 +650,12 @@ const struct command changes_command = {
 	.details = "Lists what the agent has recorded, latest change first, whether it was "
 		   "announced or not: "
 		   "the state file is read beside a running agent, or without one, and nothing is "
-		   "written. "
+		   "written; with --agent, or $HUNTER_AGENT, that agent is asked. "
+		   "--open lists what waits for somebody, the worst first, with what people said "
+		   "about it (see triage). "
 		   "With --output json each change comes with its history: when it was found, "
-		   "confirmed, moved, withdrawn, recovered, found again, and announced to whom.",
+		   "confirmed, moved, withdrawn, recovered, found again, announced to whom, and "
+		   "who said what about it.",
 	.parts = parts,
 	.options_size = sizeof(struct changes_options),
 	.run = run,

@@ -13,6 +13,8 @@ const struct command *const commands[] = {
 	&list_metrics_command,
 	&validate_command,
 	&changes_command,
+	&triage_command,
+	&silence_command,
 	&why_command,
 	&store_command,
 	NULL,

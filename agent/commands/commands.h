@@ -20,7 +20,9 @@ extern const struct command list_tests_command;
 extern const struct command regressions_command;
 extern const struct command replay_command;
 extern const struct command run_command;
+extern const struct command silence_command;
 extern const struct command store_command;
+extern const struct command triage_command;
 extern const struct command validate_command;
 extern const struct command why_command;
 

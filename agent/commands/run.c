@@ -158,6 +158,14 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
+/* What was accepted may be open again, and to be announced. */
+static void triaged(void *context)
+{
+	struct run *run = context;
+
+	dispatcher_look(run->parts.dispatcher);
+}
+
 /* The parts of an agent that --once does not need. */
 static bool open_service(struct run *run, struct error *error)
 {
@@ -167,6 +175,7 @@ static bool open_service(struct run *run, struct error *error)
 	run->web = web_open(agent, run->parts.scheduler,
 		&(struct web_options){.insecure = run->insecure,
 			.reload = agent_reload,
+			.triaged = triaged,
 			.unready = unready,
 			.collect = collect,
 			.context = run},

@@ -1,5 +1,17 @@
-/* Loads the configuration only if --state does not name the file. */
+/* Loads the configuration only if --state-file does not name the file. */
 #include "agent/commands/state_file.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/store/store.h"
+
+/* Another command may have the state for a moment. */
+enum { TRIES = 20, PAUSE = 100000000 /* ns */ };
 
 const char *state_file(struct cli *cli, const char *path)
 {
@@ -13,4 +25,127 @@ const char *state_file(struct cli *cli, const char *path)
 	path = arena_strdup(cli->arena, config->agent.state);
 	config_free(config);
 	return path;
+}
+
+bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
+	struct error *error)
+{
+	const char *variable = getenv("HUNTER_AGENT");
+
+	*agent = options->agent != NULL;
+	if (!*agent || !state_file)
+		return true;
+	if (!variable || strcmp(variable, options->agent) != 0)
+		return error_set(
+			error, ERROR_USAGE, "--agent and --state-file: only one of them is asked");
+	*agent = false;
+	return true;
+}
+
+const char *state_person(struct arena *arena)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const char *before = getenv("SUDO_USER");
+
+	if (geteuid() == 0 && before && *before)
+		return arena_strdup(arena, before);
+	return user ? arena_strdup(arena, user->pw_name)
+		    : arena_printf(arena, "uid %lu", (unsigned long)geteuid());
+}
+
+static json_t *ask_agent(
+	struct agent_api *api, const struct state_request *request, struct error *error)
+{
+	struct agent_api_answer answer;
+
+	if (!agent_api_call(api, request->path, request->form, &answer, error))
+		return NULL;
+	return answer.document;
+}
+
+static json_t *ask_named(const struct state_request *request, struct error *error)
+{
+	struct agent_api *api = agent_api_new(request->options, NULL, error);
+	json_t *document = api ? ask_agent(api, request, error) : NULL;
+
+	agent_api_free(api);
+	return document;
+}
+
+static json_t *perform(const struct state_request *request, const char *state,
+	const struct config *config, struct error *error)
+{
+	struct buf answer = {0};
+	json_t *document = NULL;
+
+	if (access(state, F_OK) != 0)
+		(void)error_set(error, ERROR_STATE, "state file %s: %s", state, strerror(errno));
+	else if (request->perform(request->context, state, config, &answer, error))
+		document = json_loadb(answer.data, answer.length, 0, NULL);
+	buf_free(&answer);
+	return document;
+}
+
+/* Somebody has the state: asks the configured agent. */
+static json_t *ask_holder(const struct state_request *request, const char *state,
+	const struct config *config, struct error *error)
+{
+	struct agent_api_options options = *request->options;
+	struct agent_api *api = NULL;
+	json_t *document;
+
+	options.agent = NULL;
+	if (config)
+		api = agent_api_new(&options, config, error);
+	else
+		(void)error_set(error, ERROR_STATE,
+			"where it listens is not known: give --agent, or --config instead of "
+			"--state-file");
+	document = api ? ask_agent(api, request, error) : NULL;
+	agent_api_free(api);
+	if (!document && error->kind == ERROR_STATE)
+		(void)error_prefix(error, "an agent uses the state file %s, and ", state);
+	return document;
+}
+
+static json_t *ask_either(const struct state_request *request, const char *state,
+	const struct config *config, struct error *error)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE};
+	json_t *document;
+
+	for (int tries = 0;; tries++) {
+		document = perform(request, state, config, error);
+		if (document || error->kind != ERROR_STATE || !store_is_held(state))
+			return document;
+		document = ask_holder(request, state, config, error);
+		if (document || error->kind != ERROR_STATE || tries == TRIES)
+			return document;
+		nanosleep(&pause, NULL);
+	}
+}
+
+int state_fail(const struct error *error)
+{
+	return error->kind == ERROR_NONE ? EXIT_USAGE : cli_fail(error);
+}
+
+json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error)
+{
+	struct config *config = NULL;
+	json_t *document;
+	bool agent;
+
+	if (!state_of_agent(request->options, request->state_file, &agent, error))
+		return NULL;
+	if (agent)
+		return ask_named(request, error);
+	if (!request->state_file && !(config = cli_config(cli))) {
+		error->kind = ERROR_NONE; /* was printed */
+		return NULL;
+	}
+	document = ask_either(
+		request, config ? config->agent.state : request->state_file, config, error);
+	config_free(config);
+	return document;
 }

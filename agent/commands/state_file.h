@@ -1,15 +1,48 @@
 /*
- * Which state file a command means.
+ * Which state file a command means, and how it changes the state: through the API of the agent that
+ * has it, or itself where none does.
  */
 #ifndef AGENT_COMMANDS_STATE_FILE_H
 #define AGENT_COMMANDS_STATE_FILE_H
 
 #include "agent/cli/cli.h"
+#include "agent/client/agent_api.h"
+#include "agent/core/buf.h"
 
 #define STATE_FILE_HELP "the state file; by default the configuration's agent.state"
 
 /* `path`, or the configuration's, in the command's arena. NULL after an error, which was printed;
  * the exit code is then EXIT_USAGE. */
 const char *state_file(struct cli *cli, const char *path);
+
+/* Whether the agent of the options is asked instead of a state file. $HUNTER_AGENT yields to
+ * --state-file; both flags are an error. */
+bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
+	struct error *error) MUST_USE;
+
+/* The user's name, as far as it is known: what a request says that nobody signs in for. */
+const char *state_person(struct arena *arena);
+
+/* A change of the state. */
+struct state_request {
+	const struct agent_api_options *options;
+	const char *state_file; /* or NULL */
+	const char *path;       /* of the API */
+	const struct pairs *form;
+	/* The same without an agent: appends the answer of the API. */
+	bool (*perform)(void *context, const char *state, const struct config *config,
+		struct buf *answer, struct error *error);
+	void *context;
+};
+
+/*
+ * Makes the request to --agent, to the agent that has the state file, or performs it. The document
+ * is the caller's, for json_decref; with an "error" in it nothing was changed. NULL and an error as
+ * for agent_api_call, for state_fail.
+ */
+json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error);
+
+/* Prints the error, unless it was, and returns its exit code. */
+int state_fail(const struct error *error);
 
 #endif

@@ -41,6 +41,13 @@ struct date when_to_date(int64_t ms);
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error) MUST_USE;
 
 /*
+ * A time that lies ahead, as users write it: "3 days", "2h", "friday 18:00", "9:00" and "Dec 24"
+ * (the next ones), and all that when_parse takes. "never" is WHEN_NEVER. Fails (ERROR_USAGE) on the
+ * past, too.
+ */
+bool when_parse_ahead(const char *text, int64_t now_ms, int64_t *out, struct error *error) MUST_USE;
+
+/*
  * A time stamp in data, `length` bytes: ISO 8601 with or without zone
  * ("2026-01-02T03:04:05.678+02:00"), the same with dots or slashes in the date ("2026.01.02 3:04:05
  * +0100"), or a number since the epoch: seconds, with or without a fraction; from 1e11 on

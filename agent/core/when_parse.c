@@ -432,6 +432,63 @@ bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *er
 		text);
 }
 
+static bool starts_with_weekday(const char *at)
+{
+	char word[TEXT_MAX];
+
+	return take_letters(&at, word) && find_name(word, weekdays, 7) >= 0;
+}
+
+/* The next time of day, weekday or day of a month: the last one, as seen from some days later. */
+static bool parse_next(const char *word, int64_t now, int64_t *out)
+{
+	static const int later[] = {1, 2, 3, 4, 5, 6, 7, 8, 366};
+
+	for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+		int64_t then = now + later[i] * DAY;
+
+		if ((parse_time_of_day(word, then, out) ||
+			    (starts_with_weekday(word) && parse_day(word, then, out)) ||
+			    parse_named_month(word, then, out)) &&
+			*out > now)
+			return true;
+	}
+	return false;
+}
+
+static bool parse_later(const char *word, int64_t now, int64_t *out)
+{
+	const char *at = word;
+	struct span span;
+
+	if (take_span(&at, &span) && !*at)
+		return shift(now, &span, 1, out);
+	return (parse_any(word, now, out) && *out > now) || parse_next(word, now, out);
+}
+
+bool when_parse_ahead(const char *text, int64_t now_ms, int64_t *out, struct error *error)
+{
+	char word[TEXT_MAX] = "";
+	int64_t ms;
+
+	if (lower(text, word))
+		to_24_hours(word);
+	if (strcmp(word, "never") == 0) {
+		*out = WHEN_NEVER;
+		return true;
+	}
+	if (*word && parse_later(word, now_ms, &ms) && ms > now_ms &&
+		when_to_date(ms).year <= 9999) {
+		*out = ms;
+		return true;
+	}
+	if (*word && parse_any(word, now_ms, &ms))
+		return error_set(error, ERROR_USAGE, "\"%.80s\" is in the past", text);
+	return error_set(error, ERROR_USAGE,
+		"\"%.80s\" is not a time (try '3 days', 'friday 18:00' or '2026-01-02 03:04')",
+		text);
+}
+
 bool when_parse_duration(const char *text, int64_t *out, struct error *error)
 {
 	char word[TEXT_MAX];

@@ -60,7 +60,7 @@ static bool unknown(const char *const *names, const char *name, struct error *er
 }
 
 static bool add(struct arena *arena, const char *text, size_t length, const char *const *names,
-	struct http_query *out, struct error *error)
+	size_t most, struct http_query *out, struct error *error)
 {
 	const char *equals = memchr(text, '=', length);
 	size_t size = equals ? (size_t)(equals - text) : length;
@@ -78,16 +78,16 @@ static bool add(struct arena *arena, const char *text, size_t length, const char
 	if (!value)
 		return error_set(
 			error, ERROR_USAGE, "parameter \"%s\" is not percent-encoded UTF-8", name);
-	if (strlen(value) > HTTP_VALUE)
-		return error_set(error, ERROR_USAGE, "parameter \"%s\" has more than %d bytes",
-			name, HTTP_VALUE);
+	if (strlen(value) > most)
+		return error_set(
+			error, ERROR_USAGE, "parameter \"%s\" has more than %zu bytes", name, most);
 	assert(out->count < HTTP_PARAMETERS);
 	out->items[out->count++] = (struct http_pair){name, value};
 	return true;
 }
 
 bool http_query_parse(struct arena *arena, const char *text, size_t length,
-	const char *const *names, struct http_query *out, struct error *error)
+	const char *const *names, size_t most, struct http_query *out, struct error *error)
 {
 	const char *end = text + length;
 
@@ -95,7 +95,7 @@ bool http_query_parse(struct arena *arena, const char *text, size_t length,
 		const char *next = memchr(text, '&', (size_t)(end - text));
 		size_t size = (size_t)((next ? next : end) - text);
 
-		if (size > 0 && !add(arena, text, size, names, out, error))
+		if (size > 0 && !add(arena, text, size, names, most, out, error))
 			return false;
 		more = next != NULL;
 		text = more ? next + 1 : end;

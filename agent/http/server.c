@@ -310,10 +310,10 @@ static bool parse(struct http_request *request, struct error *error)
 	const char *const *names = request->route->parameters;
 
 	return http_query_parse(request->arena, request->query, strlen(request->query), names,
-		       &request->parameters, error) &&
+		       HTTP_VALUE, &request->parameters, error) &&
 	       (request->body.length == 0 ||
 		       http_query_parse(request->arena, request->body.data, request->body.length,
-			       names, &request->parameters, error));
+			       names, HTTP_FORM_VALUE, &request->parameters, error));
 }
 
 /* A client that has shut its side has most likely left. */

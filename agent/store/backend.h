@@ -37,6 +37,7 @@ struct store_backend {
 		struct error *error);
 	bool (*backup)(const char *path, const char *target, bool force, struct error *error);
 
+	bool (*is_held)(const char *path); /* see store_is_held */
 	const char *(*path)(const struct store_file *file);
 	int64_t (*size)(const char *path); /* bytes on the disk */
 };

@@ -367,6 +367,11 @@ bool store_perform(const char *path, struct store_call *call, bool dry_run, stru
 	return done;
 }
 
+bool store_is_held(const char *path)
+{
+	return backend->is_held(path);
+}
+
 int64_t store_size_of(const char *path)
 {
 	return backend->size(path);

@@ -664,6 +664,10 @@ bool store_check(const char *path, struct arena *arena, struct store_report *rep
 bool store_perform(
 	const char *path, struct store_call *call, bool dry_run, struct error *error) MUST_USE;
 
+/* Whether another process has the file open, as far as this user can tell: true if it may not
+ * look. */
+bool store_is_held(const char *path);
+
 /* Bytes on the disk, including the log. */
 int64_t store_size_of(const char *path);
 

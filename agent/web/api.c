@@ -6,6 +6,7 @@
 
 #include "agent/analysis/companions.h"
 #include "agent/core/when.h"
+#include "agent/store/forms.h"
 #include "agent/web/pages.h"
 
 enum { MOST_FETCHES = 4 };
@@ -40,6 +41,53 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 		return true;
 	error->kind = ERROR_USAGE;
 	return error_prefix(error, "%s: ", name);
+}
+
+bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,
+	struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	*out = 0;
+	if (!text)
+		return true;
+	if (*text && strlen(text) <= 18 && strspn(text, "0123456789") == strlen(text))
+		*out = strtoll(text, NULL, 10);
+	return *out > 0 || error_set(error, ERROR_USAGE, "%s: the id of %s is needed", name, of);
+}
+
+bool api_actor(struct http_request *request, struct actor *out, struct error *error)
+{
+	const struct http_person *person = http_person(request);
+	const char *said = http_parameter(request, "person");
+	bool local = strncmp(person->from, "uid ", 4) == 0;
+
+	*out = (struct actor){.person = *person->name ? person->name : "local",
+		.origin = local ? arena_printf(http_arena(request), "unix socket, %s", person->from)
+				: person->from};
+	if (!said || !person->unproven)
+		return true;
+	out->person = said;
+	return actor_check(said, error) || error_prefix(error, "person: ");
+}
+
+const char *api_form(void *request, const char *name)
+{
+	return http_parameter(request, name);
+}
+
+void api_audit(struct agent *agent, const struct actor *actor, const char *action,
+	const char *subject, const char *detail)
+{
+	struct store_audit_add *call = store_audit_add_new(NULL, NULL);
+	struct arena *arena = call->call.arena;
+
+	call->entry = (struct audit_entry){.time = agent_now(agent),
+		.actor = {arena_strdup(arena, actor->person), arena_strdup(arena, actor->origin)},
+		.action = action,
+		.subject = arena_strdup(arena, subject),
+		.detail = arena_strdup(arena, detail)};
+	store_client_call(agent, &call->call);
 }
 
 const struct test *api_fetch_test(
@@ -125,7 +173,10 @@ static const char *const series_parameters[] = {
 	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
 static const char *const why_parameters[] = {"test", "metric", "at", NULL};
 static const char *const changes_parameters[] = {
-	"state", "test", "since", "until", "before", "limit", NULL};
+	"state", "triage", "open", "test", "since", "until", "before", "limit", NULL};
+static const char *const audit_parameters[] = {"since", "before", "change", "limit", NULL};
+static const char *const silences_parameters[] = {"all", NULL};
+static const char *const end_parameters[] = {"person", NULL};
 static const char *const run_parameters[] = {"test", "group", "wait", NULL};
 
 const struct route api_routes[] = {
@@ -136,6 +187,18 @@ const struct route api_routes[] = {
 	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false, ROLE_VIEWER},
 	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false,
 		ROLE_VIEWER},
+	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, triage_form_of_one, api_post_triage,
+		false, ROLE_TRIAGER},
+	{"/api/v1/triage", HTTP_POST, true, 60000, triage_form_names, api_post_triage, false,
+		ROLE_TRIAGER},
+	{"/api/v1/silences", HTTP_READ, true, 30000, silences_parameters, api_get_silences, false,
+		ROLE_VIEWER},
+	{"/api/v1/silences", HTTP_POST, true, 30000, silence_form_names, api_post_silence, false,
+		ROLE_TRIAGER},
+	{"/api/v1/silences/*/end", HTTP_POST, true, 30000, end_parameters, api_post_silence_end,
+		false, ROLE_TRIAGER},
+	{"/api/v1/audit", HTTP_READ, true, 30000, audit_parameters, api_get_audit, false,
+		ROLE_TRIAGER},
 	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false, ROLE_ADMIN},
 	{0},
 };

@@ -16,6 +16,11 @@ struct api {
 	struct scheduler *scheduler;
 	/* Reads the configuration again; NULL: not supported. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
+	/* Called after people said something about changes, and with a silence as it is in the
+	 * store now; either may be NULL. */
+	void (*triaged)(void *context);
+	void (*silenced)(void *context, const struct silence *silence);
+	void *context;  /* of these two */
 	size_t fetches; /* for /api/v1/series and /api/v1/why, in progress */
 };
 
@@ -33,6 +38,20 @@ bool api_limit(const struct http_request *request, int64_t initial, int64_t most
 /* A parameter that is a date as users write it; `open` if missing. */
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error) MUST_USE;
+
+/* A parameter that is an id; 0 if missing. `of`: "a change". */
+bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,
+	struct error *error) MUST_USE;
+
+/* Who acts, from where. A request that does not prove who sends it may say so (`person`). */
+bool api_actor(struct http_request *request, struct actor *out, struct error *error) MUST_USE;
+
+/* A request's parameters, for agent/store/forms.h. */
+const char *api_form(void *request, const char *name);
+
+/* Adds a row to the audit log. */
+void api_audit(struct agent *agent, const struct actor *actor, const char *action,
+	const char *subject, const char *detail);
 
 /* A request that waits for a test's data; the first member of the task's context. */
 struct api_fetch {
@@ -61,6 +80,11 @@ void api_get_tests(void *context, struct http_request *request);
 void api_get_series(void *context, struct http_request *request);
 void api_get_why(void *context, struct http_request *request);
 void api_get_changes(void *context, struct http_request *request);
+void api_post_triage(void *context, struct http_request *request);
+void api_get_audit(void *context, struct http_request *request);
+void api_get_silences(void *context, struct http_request *request);
+void api_post_silence(void *context, struct http_request *request);
+void api_post_silence_end(void *context, struct http_request *request);
 void api_post_run(void *context, struct http_request *request);
 void api_post_reload(void *context, struct http_request *request);
 

@@ -1,5 +1,6 @@
 /* /api/v1/changes: the changes in the store, latest recorded first, in pages. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,13 +39,30 @@ static bool parse_states(const char *text, unsigned *out, struct error *error)
 	return true;
 }
 
-static bool parse_before(const char *text, int64_t *out, struct error *error)
+static bool parse_triage(const char *text, unsigned *out, struct error *error)
 {
-	if (!text)
-		return true;
-	if (*text && strlen(text) <= 18 && strspn(text, "0123456789") == strlen(text))
-		*out = strtoll(text, NULL, 10);
-	return *out > 0 || error_set(error, ERROR_USAGE, "before: the id of a change is needed");
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+		char name[32];
+		enum triage_state state;
+
+		snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), text);
+		if (!triage_state_named(name, &state))
+			return error_set(error, ERROR_USAGE,
+				"triage: \"%.*s\" is none of open, acknowledged, expected, "
+				"ignored, infra, false, fixed",
+				(int)(length < 100 ? length : 100), text);
+		*out |= 1U << state;
+		text += length + (text[length] == ',');
+	}
+	return true;
+}
+
+static bool parse_open(const char *text, bool *out, struct error *error)
+{
+	*out = text && strcmp(text, "true") == 0;
+	return !text || *out || strcmp(text, "false") == 0 ||
+	       error_set(error, ERROR_USAGE, "open: true or false is needed");
 }
 
 /* 0 stands for an open end of the filter. */
@@ -55,7 +73,9 @@ static bool parse(const struct http_request *request, int64_t now, struct arena 
 	return parse_states(http_parameter(request, "state"), &filter->states, error) &&
 	       api_date(request, "since", now, 0, &filter->since, error) &&
 	       api_date(request, "until", now, 0, &filter->until, error) &&
-	       parse_before(http_parameter(request, "before"), &filter->before_id, error) &&
+	       parse_triage(http_parameter(request, "triage"), &filter->triage, error) &&
+	       parse_open(http_parameter(request, "open"), &filter->open, error) &&
+	       api_id(request, "before", "a change", &filter->before_id, error) &&
 	       api_limit(request, LIMIT, MOST, &filter->limit, error);
 }
 

@@ -209,6 +209,19 @@ static bool choose(const struct config *config, struct http_request *request,
 	return false;
 }
 
+/* Whoever has asked is answered by whether there are such tests; only then it is worth a row. */
+static void note_run(struct api *api, struct http_request *request, size_t count)
+{
+	const char *test = http_parameter(request, "test");
+	const char *group = http_parameter(request, "group");
+	struct error error;
+	struct actor actor;
+
+	if (api_actor(request, &actor, &error))
+		api_audit(api->agent, &actor, "run", test ? test : group,
+			arena_printf(http_arena(request), "%zu tests", count));
+}
+
 void api_post_run(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
@@ -220,20 +233,32 @@ void api_post_run(void *context, struct http_request *request)
 		http_fail(request, 400, "wait: true or false is needed");
 	else if (api->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
-	else if (!choose(api->agent->config, request, &tests, &count))
-		return;
-	else if (wait && strcmp(wait, "false") == 0)
-		run_and_leave(api, request, tests, count);
-	else
-		run_and_wait(api, request, tests, count);
+	else if (choose(api->agent->config, request, &tests, &count)) {
+		note_run(api, request, count);
+		if (wait && strcmp(wait, "false") == 0)
+			run_and_leave(api, request, tests, count);
+		else
+			run_and_wait(api, request, tests, count);
+	}
 }
+
+/* A reload in progress, in the arena of its request. */
+struct reloading {
+	struct agent *agent;
+	struct http_request *request;
+	struct actor actor;
+};
 
 static void reloaded(void *context, const struct reload_report *report)
 {
-	struct http_request *request = context;
+	struct reloading *reloading = context;
+	struct http_request *request = reloading->request;
 	struct http_answer answer = {.status = report->problem ? 500 : 200};
 	struct buf *out = &answer.body;
 
+	if (!reloading->agent->stopping)
+		api_audit(reloading->agent, &reloading->actor, "reload",
+			reloading->agent->config->path, report->problem);
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
 	json_put_text(out, "error", report->problem);
 	api_put_strings(out, "problems", &report->problems);
@@ -247,9 +272,14 @@ void api_post_reload(void *context, struct http_request *request)
 {
 	const struct api *api = api_of(context);
 	struct agent *agent = api->agent;
+	struct reloading *reloading = arena_alloc(http_arena(request), sizeof *reloading);
+	struct error error;
 
-	if (api->reload && agent->reloader && !agent->stopping)
-		api->reload(agent, reloaded, request);
+	*reloading = (struct reloading){.agent = agent, .request = request};
+	if (!api_actor(request, &reloading->actor, &error))
+		http_fail(request, 400, "%s", error.text);
+	else if (api->reload && agent->reloader && !agent->stopping)
+		api->reload(agent, reloaded, reloading);
 	else
 		http_fail(request, 503, "%s",
 			agent->stopping ? "the agent is stopping"

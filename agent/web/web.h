@@ -13,6 +13,8 @@ struct web;
 struct web_options {
 	bool insecure; /* `agent.listen` may be any address, though nobody signs in */
 	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
+	void (*triaged)(void *context);                                        /* too */
+	void (*silenced)(void *context, const struct silence *silence);        /* too */
 	const char *(*unready)(void *context); /* see struct pages */
 	void (*collect)(void *context);
 	void *context;

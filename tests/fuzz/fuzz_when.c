@@ -43,6 +43,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_point(ms);
 	if (when_parse(text, now, &ms, &error))
 		check_point(ms);
+	if (when_parse_ahead(text, now, &ms, &error) && ms != WHEN_NEVER) {
+		check(ms > now);
+		check_point(ms);
+	}
 	if (when_parse_duration(text, &ms, &error)) {
 		check(ms >= 0);
 		when_format_duration(ms, back);

@@ -15,16 +15,16 @@ static void test_parameters(void **state)
 	struct error error;
 	const char *text = "test=a%2Fb+c%c3%a4&since=&limit";
 
-	assert_true(http_query_parse(arena, text, strlen(text), names, &query, &error));
+	assert_true(http_query_parse(arena, text, strlen(text), names, HTTP_VALUE, &query, &error));
 	assert_string_equal(http_query_get(&query, "test"), "a/b c\xC3\xA4");
 	assert_string_equal(http_query_get(&query, "since"), "");
 	assert_string_equal(http_query_get(&query, "limit"), "");
 	assert_null(http_query_get(&query, "state"));
 	query = (struct http_query){0};
-	assert_true(http_query_parse(arena, "test=a=b", 8, names, &query, &error));
+	assert_true(http_query_parse(arena, "test=a=b", 8, names, HTTP_VALUE, &query, &error));
 	assert_string_equal(http_query_get(&query, "test"), "a=b");
-	assert_true(http_query_parse(arena, "", 0, NULL, &query, &error));
-	assert_true(http_query_parse(arena, "&&", 2, NULL, &query, &error));
+	assert_true(http_query_parse(arena, "", 0, NULL, HTTP_VALUE, &query, &error));
+	assert_true(http_query_parse(arena, "&&", 2, NULL, HTTP_VALUE, &query, &error));
 	arena_free(arena);
 }
 
@@ -52,8 +52,8 @@ static void test_wrong_parameters(void **state)
 		struct http_query query = {0};
 		struct error error;
 
-		assert_false(http_query_parse(
-			arena, cases[i].text, strlen(cases[i].text), names, &query, &error));
+		assert_false(http_query_parse(arena, cases[i].text, strlen(cases[i].text), names,
+			HTTP_VALUE, &query, &error));
 		assert_int_equal(error.kind, ERROR_USAGE);
 		if (!strstr(error.text, cases[i].words))
 			fail_msg("%s: %s", cases[i].text, error.text);
@@ -70,10 +70,12 @@ static void test_long_values_are_refused(void **state)
 	char text[HTTP_VALUE + 16] = "test=";
 
 	memset(text + 5, 'x', HTTP_VALUE);
-	assert_true(http_query_parse(arena, text, 5 + HTTP_VALUE, names, &query, &error));
+	assert_true(
+		http_query_parse(arena, text, 5 + HTTP_VALUE, names, HTTP_VALUE, &query, &error));
 	query = (struct http_query){0};
 	memset(text + 5, 'x', HTTP_VALUE + 1);
-	assert_false(http_query_parse(arena, text, 6 + HTTP_VALUE, names, &query, &error));
+	assert_false(
+		http_query_parse(arena, text, 6 + HTTP_VALUE, names, HTTP_VALUE, &query, &error));
 	assert_non_null(strstr(error.text, "more than 4096 bytes"));
 	arena_free(arena);
 }

@@ -271,6 +271,58 @@ static void durations(void **state)
 	assert_true(strlen(when_format_duration(INT64_MIN, text)) < WHEN_TEXT - 1);
 }
 
+static void times_ahead(void **state)
+{
+	/* A Tuesday. */
+	static const char *const cases[][2] = {
+		{"3 days", "2026-03-13T12:30:00Z"},
+		{"1h30m", "2026-03-10T14:00:00Z"},
+		{"a month", "2026-04-10T12:30:00Z"},
+		{"in 2 hours", "2026-03-10T14:30:00Z"},
+		{"+2h", "2026-03-10T14:30:00Z"},
+		{"friday", "2026-03-13T00:00:00Z"},
+		{"Friday 18:00", "2026-03-13T18:00:00Z"},
+		{"tuesday", "2026-03-17T00:00:00Z"},
+		{"tuesday 18:00", "2026-03-10T18:00:00Z"},
+		{"18:00", "2026-03-10T18:00:00Z"},
+		{"9:00", "2026-03-11T09:00:00Z"},
+		{"9:00 AM", "2026-03-11T09:00:00Z"},
+		{"tomorrow", "2026-03-11T00:00:00Z"},
+		{"Dec 24", "2026-12-24T00:00:00Z"},
+		{"2 Jan", "2027-01-02T00:00:00Z"},
+		{"2026-03-10 12:31", "2026-03-10T12:31:00Z"},
+		{"2027", "2027-01-01T00:00:00Z"},
+	};
+	static const char *const past[] = {"now", "yesterday", "2 days ago", "-10m", "last week",
+		"last friday", "2026-03-10", "0s", "0"};
+	static const char *const wrong[] = {"", " ", "soon", "3 apples", "2026-02-30"};
+	int64_t now, ms;
+	struct error error;
+
+	(void)state;
+	assert_true(when_parse_stamp("2026-03-10T12:30:00Z", 20, &now));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[WHEN_TEXT];
+
+		if (!when_parse_ahead(cases[i][0], now, &ms, &error))
+			fail_msg("%s", error.text);
+		if (strcmp(when_format_iso(ms, text), cases[i][1]) != 0)
+			fail_msg("\"%s\" is taken for %s", cases[i][0], text);
+	}
+	for (size_t i = 0; i < sizeof past / sizeof *past; i++) {
+		assert_false(when_parse_ahead(past[i], now, &ms, &error));
+		if (!strstr(error.text, "is in the past"))
+			fail_msg("%s", error.text);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_false(when_parse_ahead(wrong[i], now, &ms, &error));
+		assert_int_equal(error.kind, ERROR_USAGE);
+		assert_null(strstr(error.text, "is in the past"));
+	}
+	assert_true(when_parse_ahead("never", now, &ms, &error));
+	assert_true(ms == WHEN_NEVER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +337,7 @@ int main(void)
 		cmocka_unit_test(calendar),
 		cmocka_unit_test(formats),
 		cmocka_unit_test(durations),
+		cmocka_unit_test(times_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -505,6 +505,7 @@ const struct store_backend sqlite_backend = {
 	.read = store_file_read,
 	.check = store_file_check,
 	.backup = store_file_backup,
+	.is_held = store_is_locked,
 	.path = store_file_path,
 	.size = store_file_size,
 };

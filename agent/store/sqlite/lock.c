@@ -165,6 +165,25 @@ int store_lock(const char *path, struct error *error)
 	return lock;
 }
 
+bool store_is_locked(const char *path)
+{
+	char *real = realpath(path, NULL), *name;
+	bool locked;
+	int lock;
+
+	if (!real)
+		return errno == EACCES;
+	if (asprintf(&name, "%s.lock", real) < 0)
+		abort();
+	lock = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	locked = lock < 0 ? errno == EACCES : flock(lock, LOCK_SH | LOCK_NB) != 0;
+	if (lock >= 0)
+		close(lock);
+	free(name);
+	free(real);
+	return locked;
+}
+
 static bool check_size(const char *path, const struct stat *status, struct error *error)
 {
 	if (status->st_size == 0 || status->st_size >= SMALLEST)

@@ -1,0 +1,338 @@
+/* `silence`: adds, lists and ends silences; through the agent that has the state, or straight in
+ * the state where none does. Lists are read beside a running agent. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/state_file.h"
+#include "agent/core/when.h"
+#include "agent/report/table.h"
+#include "agent/store/forms.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+
+static const char *const outputs[] = {"text", "json", NULL};
+
+struct silence_options {
+	struct agent_api_options api;
+	const char *from, *until, *length, *owner, *reason;
+	bool all;
+	int output;
+	const char *state_file;
+};
+
+static const struct field silence_fields[] = {
+	OPTION_STRING_AS("for", struct silence_options, length, NULL,
+		"add: how long it lasts, as 2h or '3 days'", .metavar = "DURATION"),
+	OPTION_STRING(struct silence_options, until, NULL,
+		"add: when it ends, as 'friday 18:00' or 2026-01-02", .metavar = "WHEN"),
+	OPTION_STRING(struct silence_options, from, NULL, "add: when it begins; by default now",
+		.metavar = "WHEN"),
+	OPTION_STRING(struct silence_options, owner, NULL,
+		"add: who is reminded before it ends; by default you", .metavar = "NAME"),
+	OPTION_STRING(struct silence_options, reason, NULL, "add: why", .metavar = "TEXT"),
+	OPTION_BOOL(struct silence_options, all, "list: also those that are over"),
+	OPTION_CHOICE(struct silence_options, output, "text", outputs, "how to print them"),
+	OPTION_STRING(struct silence_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	{0},
+};
+
+/* Without an agent. */
+struct direct {
+	struct cli *cli;
+	struct pairs form;
+	int64_t id; /* to be ended; 0: a new one */
+};
+
+static const char *find(void *context, const char *name)
+{
+	const struct pairs *form = context;
+
+	for (size_t i = 0; i < form->count; i++)
+		if (strcmp(form->items[i].key, name) == 0)
+			return form->items[i].value;
+	return NULL;
+}
+
+static bool fill(struct direct *direct, const struct config *config, struct store_silence *call,
+	struct error *error)
+{
+	struct agent_settings defaults;
+
+	if (direct->id == 0) {
+		field_defaults(agent_fields, &defaults);
+		return silence_form_read(find, &direct->form,
+			config ? config->agent.max_silence : defaults.max_silence, call, error);
+	}
+	call->silence.id = direct->id;
+	call->silence.ended = call->now;
+	call->silence.ended_by = call->actor.person;
+	return true;
+}
+
+static bool perform(void *context, const char *state, const struct config *config,
+	struct buf *answer, struct error *error)
+{
+	struct direct *direct = context;
+	struct store_silence *call = store_silence_new(NULL, NULL);
+	bool done;
+
+	call->now = direct->cli->now;
+	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
+	done = fill(direct, config, call, error) && store_perform(state, &call->call, false, error);
+	if (done && !call->found)
+		done = error_set(error, ERROR_USAGE, "there is no silence %" PRId64, direct->id);
+	else if (done)
+		silence_put_json(answer, &call->silence, call->now);
+	store_call_free(&call->call);
+	return done;
+}
+
+enum silence_column {
+	COLUMN_ID,
+	COLUMN_STATE,
+	COLUMN_MATCHERS,
+	COLUMN_FROM,
+	COLUMN_UNTIL,
+	COLUMN_OWNER,
+	COLUMN_PERSON,
+	COLUMN_REASON,
+	COLUMNS,
+};
+
+struct rows {
+	struct arena *arena;
+	const json_t *silences;
+	size_t *at;
+};
+
+static bool next_row(const void *context, bool first)
+{
+	const struct rows *rows = context;
+
+	*rows->at = first ? 0 : *rows->at + 1;
+	return *rows->at < json_array_size(rows->silences);
+}
+
+static const char *time_of(struct arena *arena, const char *time)
+{
+	char text[WHEN_TEXT];
+	int64_t ms;
+
+	return time && when_parse_stamp(time, strlen(time), &ms)
+		       ? arena_strdup(arena, when_format(ms, text))
+		       : NULL;
+}
+
+static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
+{
+	static const char *const keys[COLUMNS] = {
+		"id", "state", "matchers", "from", "until", "owner", "person", "reason"};
+	const struct rows *rows = context;
+	const json_t *value =
+		json_object_get(json_array_get(rows->silences, *rows->at), keys[column]);
+
+	if (column == COLUMN_ID) {
+		snprintf(
+			scratch, TABLE_SCRATCH, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		return scratch;
+	}
+	if (column == COLUMN_FROM || column == COLUMN_UNTIL)
+		return time_of(rows->arena, json_string_value(value));
+	return json_string_value(value);
+}
+
+/* Only the columns that a silence cannot do without; the others if one has them. */
+static bool is_shown(const json_t *silences, size_t column)
+{
+	static const char *const keys[COLUMNS] = {
+		[COLUMN_OWNER] = "owner", [COLUMN_PERSON] = "person", [COLUMN_REASON] = "reason"};
+
+	for (size_t i = 0; keys[column] && i < json_array_size(silences); i++)
+		if (json_is_string(json_object_get(json_array_get(silences, i), keys[column])))
+			return true;
+	return !keys[column];
+}
+
+static void print_table(struct cli *cli, const json_t *silences)
+{
+	static const char *const headers[COLUMNS] = {
+		"id", "state", "matchers", "from", "until", "owner", "added by", "reason"};
+	size_t at = 0;
+	const struct rows rows = {cli->arena, silences, &at};
+	struct table_column columns[COLUMNS];
+	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
+
+	for (size_t i = 0; i < COLUMNS; i++)
+		columns[table.column_count++] =
+			(struct table_column){.header = headers[i], .number = i == COLUMN_ID};
+	while (table.column_count > COLUMN_OWNER && !is_shown(silences, table.column_count - 1))
+		table.column_count--;
+	table_measure(&table);
+	table_print_header(&table, cli->out);
+	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
+		table_print_row(&table, cli->out);
+}
+
+/* A list, or a single silence. */
+static int print_answer(struct cli *cli, json_t *answer)
+{
+	const struct silence_options *options = cli->options;
+	json_t *silences = json_object_get(answer, "silences");
+
+	if (options->output == OUTPUT_JSON) {
+		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
+		putc('\n', cli->out);
+	} else if (silences) {
+		print_table(cli, silences);
+	} else {
+		silences = json_array();
+		json_array_append(silences, answer);
+		print_table(cli, silences);
+		json_decref(silences);
+	}
+	json_decref(answer);
+	return EXIT_NOTHING;
+}
+
+static int change(struct cli *cli, struct direct *direct, const char *path)
+{
+	const struct silence_options *options = cli->options;
+	const struct state_request request = {.options = &options->api,
+		.state_file = options->state_file,
+		.path = path,
+		.form = &direct->form,
+		.perform = perform,
+		.context = direct};
+	struct error error;
+	json_t *answer = state_request(cli, &request, &error);
+
+	return answer ? print_answer(cli, answer) : state_fail(&error);
+}
+
+static int add(struct cli *cli)
+{
+	const struct silence_options *options = cli->options;
+	const struct pair form[] = {
+		{"matchers", cli->arguments.items[1]},
+		{"from", options->from},
+		{"until", options->until},
+		{"for", options->length},
+		{"owner", options->owner},
+		{"reason", options->reason},
+		{"person", state_person(cli->arena)},
+	};
+	struct direct direct = {cli, {form, sizeof form / sizeof *form}, 0};
+
+	return change(cli, &direct, "/api/v1/silences");
+}
+
+static int end(struct cli *cli)
+{
+	const char *id = cli->arguments.items[1];
+	const struct pair form[] = {{"person", state_person(cli->arena)}};
+	struct direct direct = {cli, {form, 1}, 0};
+	struct error error;
+
+	if (strspn(id, "0123456789") == strlen(id) && strlen(id) <= 18)
+		direct.id = strtoll(id, NULL, 10);
+	if (direct.id <= 0) {
+		error_set(&error, ERROR_USAGE, "silence end takes the id of a silence");
+		return cli_fail(&error);
+	}
+	return change(cli, &direct,
+		arena_printf(cli->arena, "/api/v1/silences/%" PRId64 "/end", direct.id));
+}
+
+static json_t *list_of_agent(const struct silence_options *options, struct error *error)
+{
+	struct agent_api *api = agent_api_new(&options->api, NULL, error);
+	struct agent_api_answer answer = {0};
+
+	if (api && !agent_api_call(api,
+			   options->all ? "/api/v1/silences?all=true" : "/api/v1/silences", NULL,
+			   &answer, error))
+		answer.document = NULL;
+	agent_api_free(api);
+	return answer.document;
+}
+
+static json_t *list_of_file(struct cli *cli, const char *path, struct error *error)
+{
+	const struct silence_options *options = cli->options;
+	struct store_silences *list = store_silences_new(NULL, NULL);
+	struct buf text = {0};
+	json_t *document = NULL;
+
+	list->all = options->all;
+	list->now = cli->now;
+	if (store_read(path, &list->call, error)) {
+		silences_put_json(&text, &list->silences, cli->now);
+		document = json_loadb(text.data, text.length, 0, NULL);
+	}
+	buf_free(&text);
+	store_call_free(&list->call);
+	return document;
+}
+
+static int list(struct cli *cli)
+{
+	const struct silence_options *options = cli->options;
+	struct error error;
+	const char *path;
+	json_t *document;
+	bool agent;
+
+	if (!state_of_agent(&options->api, options->state_file, &agent, &error))
+		return cli_fail(&error);
+	if (agent) {
+		document = list_of_agent(options, &error);
+	} else {
+		path = state_file(cli, options->state_file);
+		if (!path)
+			return EXIT_USAGE;
+		document = list_of_file(cli, path, &error);
+	}
+	return document ? print_answer(cli, document) : cli_fail(&error);
+}
+
+static const struct verb {
+	const char *name;
+	size_t arguments;
+	int (*run)(struct cli *cli);
+} verbs[] = {{"add", 1, add}, {"list", 0, list}, {"end", 1, end}};
+
+static int run(struct cli *cli)
+{
+	struct error error;
+
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (cli->arguments.count == 1 + verbs[i].arguments &&
+			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
+			return verbs[i].run(cli);
+	error_set(&error, ERROR_USAGE, "silence: one of add MATCHERS, list, end ID is needed");
+	return cli_fail(&error);
+}
+
+static const struct option_part parts[] = {
+	{silence_fields, 0}, {agent_api_fields, offsetof(struct silence_options, api)}, {0}};
+
+const struct command silence_command = {
+	.name = "silence",
+	.arguments = "add MATCHERS|list|end ID",
+	.summary = "Keep changes and notices from being announced for a while",
+	.details =
+		"add silences what the matchers select, as 'test=~\"db.*\", region=\"eu\"': names "
+		"(test, metric, group, branch, direction, attributes and labels of series), one of "
+		"= != =~ !~, and a value; regular expressions match the whole value. Silenced "
+		"changes "
+		"are recorded, and told in one summary when the silence ends. It lasts at most "
+		"agent.max_silence. list shows those that are not over, end ends one at once.\n\n"
+		"A running agent is asked, through agent.listen or --agent; only where none has "
+		"the "
+		"state it is written directly. list reads the state beside a running agent.",
+	.parts = parts,
+	.options_size = sizeof(struct silence_options),
+	.run = run,
+};

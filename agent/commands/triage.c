@@ -1,0 +1,256 @@
+/* `triage`: what a person says about changes, through the agent that has the state, or straight
+ * into the state where none does. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/inbox.h"
+#include "agent/commands/state_file.h"
+#include "agent/report/table.h"
+#include "agent/store/forms.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+
+static const char *const outputs[] = {"text", "json", NULL};
+
+struct triage_options {
+	struct agent_api_options api;
+	const char *test, *commit, *message;
+	const char *owner, *note, *link, *until;
+	int64_t seen;
+	bool dry_run;
+	int output;
+	const char *state_file;
+};
+
+static const struct field triage_fields[] = {
+	OPTION_STRING(struct triage_options, test, NULL,
+		"the changes of a test, or of tests whose names match a pattern",
+		.metavar = "NAME"),
+	OPTION_STRING(struct triage_options, commit, NULL,
+		"the changes that a commit, or the beginning of one, is the suspect of",
+		.metavar = "COMMIT"),
+	OPTION_STRING(struct triage_options, message, NULL,
+		"the changes that one message has announced", .metavar = "KEY"),
+	OPTION_STRING(
+		struct triage_options, owner, NULL, "who takes care of it", .metavar = "NAME"),
+	OPTION_STRING(
+		struct triage_options, note, NULL, "why", .alias = "reason", .metavar = "TEXT"),
+	OPTION_STRING(struct triage_options, link, NULL, "a page about it, as of an issue",
+		.metavar = "URL"),
+	OPTION_STRING(struct triage_options, until, NULL,
+		"when it is open again, as '3 days', 'friday 18:00', 2026-01-02 or never",
+		.metavar = "WHEN"),
+	OPTION_INT(struct triage_options, seen, "-1", -1, 1e18,
+		"only if nobody has said anything since this version (of one change)",
+		.metavar = "VERSION"),
+	OPTION_BOOL(struct triage_options, dry_run, "only show which changes it would be"),
+	OPTION_CHOICE(struct triage_options, output, "text", outputs, "how to print them"),
+	OPTION_STRING(struct triage_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	{0},
+};
+
+/* What is asked: ids and state of the arguments. */
+struct asked {
+	const char *ids, *state;
+};
+
+static bool is_ids(const char *word)
+{
+	return *word && word[strspn(word, "0123456789.,")] == '\0';
+}
+
+static bool read_arguments(struct cli *cli, struct asked *asked, struct error *error)
+{
+	struct buf ids = {0};
+	enum triage_state state;
+	bool good = true;
+
+	for (size_t i = 0; good && i < cli->arguments.count; i++) {
+		const char *word = cli->arguments.items[i];
+
+		if (is_ids(word))
+			buf_printf(&ids, "%s%s", ids.length ? "," : "", word);
+		else if (i + 1 == cli->arguments.count && triage_state_named(word, &state))
+			asked->state = word;
+		else
+			good = error_set(error, ERROR_USAGE,
+				"\"%.80s\" is neither the id of a change, nor a range of ids "
+				"(815..830), nor a state at the end: open, acknowledged, expected, "
+				"ignored, infra, false or fixed",
+				word);
+	}
+	asked->ids = ids.length ? buf_keep(&ids, cli->arena) : NULL;
+	buf_free(&ids);
+	return good;
+}
+
+static bool check(
+	const struct triage_options *options, const struct asked *asked, struct error *error)
+{
+	if (asked->ids || options->test || options->commit || options->message)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"triage needs changes: ids and ranges (812 815..830), --test, --commit or "
+		"--message; hunter-c changes --open lists the open ones");
+}
+
+/* A text to be set; "none" removes it. */
+static const char *said(const char *text)
+{
+	return text && strcmp(text, "none") == 0 ? "" : text;
+}
+
+static const char *find(void *context, const char *name)
+{
+	const struct pairs *form = context;
+
+	for (size_t i = 0; i < form->count; i++)
+		if (strcmp(form->items[i].key, name) == 0)
+			return form->items[i].value;
+	return NULL;
+}
+
+/* Without an agent. */
+struct direct {
+	struct cli *cli;
+	struct pairs form;
+};
+
+static bool perform(void *context, const char *state, const struct config *config,
+	struct buf *answer, struct error *error)
+{
+	struct direct *direct = context;
+	struct store_triage *call = store_triage_new(NULL, NULL);
+	bool done;
+
+	(void)config;
+	call->now = direct->cli->now;
+	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
+	done = triage_form_read(find, &direct->form, call, error) &&
+	       store_perform(state, &call->call, call->dry_run, error);
+	if (done && call->records.count == 0)
+		done = error_set(error, ERROR_USAGE, "there is no such change");
+	else if (done)
+		triage_form_answer(answer, call);
+	store_call_free(&call->call);
+	return done;
+}
+
+static const char *plural(json_int_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* How many it were, if there is something to say that the table does not. */
+static void print_summary(struct cli *cli, const json_t *answer, bool says)
+{
+	const struct triage_options *options = cli->options;
+	json_int_t changed = json_integer_value(json_object_get(answer, "changed"));
+	json_int_t count = json_integer_value(json_object_get(answer, "count"));
+	size_t listed = json_array_size(json_object_get(answer, "changes"));
+
+	if ((size_t)count > listed)
+		fprintf(cli->out, "... and %" JSON_INTEGER_FORMAT " more\n",
+			count - (json_int_t)listed);
+	if (!says)
+		return;
+	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, plural(changed),
+		options->dry_run ? " would be changed" : " changed");
+	if (count > changed)
+		fprintf(cli->out, ", %" JSON_INTEGER_FORMAT " %s so already", count - changed,
+			count - changed == 1 ? "was" : "were");
+	putc('\n', cli->out);
+}
+
+static int print_answer(struct cli *cli, json_t *answer, bool says)
+{
+	const struct triage_options *options = cli->options;
+	const char *conflict = json_string_value(json_object_get(answer, "error"));
+	struct error error;
+
+	if (options->output == OUTPUT_JSON) {
+		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
+		putc('\n', cli->out);
+	} else {
+		inbox_print(json_object_get(answer, "changes"), cli->now, cli->arena, cli->out);
+		if (!conflict)
+			print_summary(cli, answer, says);
+	}
+	if (!conflict)
+		return EXIT_NOTHING;
+	fflush(cli->out);
+	error_set(&error, ERROR_USAGE, "%s", conflict);
+	return cli_fail(&error);
+}
+
+static int run(struct cli *cli)
+{
+	const struct triage_options *options = cli->options;
+	struct asked asked = {0};
+	struct error error;
+	bool says;
+	json_t *answer;
+	int code;
+
+	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error))
+		return cli_fail(&error);
+	says = asked.state || options->owner || options->note || options->link || options->until;
+	const struct pair form[] = {
+		{"ids", asked.ids},
+		{"test", options->test},
+		{"commit", options->commit},
+		{"message", options->message},
+		{"state", asked.state},
+		{"owner", said(options->owner)},
+		{"note", said(options->note)},
+		{"link", said(options->link)},
+		{"until", options->until},
+		{"version", options->seen < 0
+				    ? NULL
+				    : arena_printf(cli->arena, "%" PRId64, options->seen)},
+		{"dry_run", says && !options->dry_run ? NULL : "true"},
+		{"person", state_person(cli->arena)},
+	};
+	struct direct direct = {cli, {form, sizeof form / sizeof *form}};
+	const struct state_request request = {.options = &options->api,
+		.state_file = options->state_file,
+		.path = "/api/v1/triage",
+		.form = &direct.form,
+		.perform = perform,
+		.context = &direct};
+
+	answer = state_request(cli, &request, &error);
+	if (!answer)
+		return state_fail(&error);
+	code = print_answer(cli, answer, says);
+	json_decref(answer);
+	return code;
+}
+
+static const struct option_part parts[] = {
+	{triage_fields, 0}, {agent_api_fields, offsetof(struct triage_options, api)}, {0}};
+
+const struct command triage_command = {
+	.name = "triage",
+	.arguments = "[ID|RANGE...] [STATE]",
+	.summary = "Say what a change is: known, expected, false, fixed",
+	.details =
+		"Sets what people say about changes: open, acknowledged (somebody looks at it), "
+		"expected, ignored, infra (the environment), false (no change at all) or fixed. "
+		"Changes are named by their ids (812 815..830, as `changes --open` lists them), "
+		"or by --test, --commit and --message. Expected, ignored, infra and false changes "
+		"are "
+		"not announced, unless they grow by more than was accepted; and no gate counts a "
+		"change that is not open. With --until it is open again at that time. Without a "
+		"state and a flag that says something, it shows what was said; --owner none, "
+		"--note none and --link none remove it.\n\n"
+		"A running agent is asked, through agent.listen or --agent; only where none has "
+		"the "
+		"state it is written directly. With --seen VERSION nothing is changed if somebody "
+		"has said something since then (exit code 2), and it says who and what.",
+	.parts = parts,
+	.options_size = sizeof(struct triage_options),
+	.run = run,
+};

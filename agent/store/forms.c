@@ -1,0 +1,382 @@
+/* Text that people enter is shown to others, in terminals and messages, so it has no control
+ * characters but line breaks in notes. */
+#include "agent/store/forms.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/json_put.h"
+#include "agent/core/matcher.h"
+#include "agent/core/transfer.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+#include "agent/store/record_json.h"
+
+enum {
+	LONGEST_NAME = 200,
+	LONGEST_NOTE = 4000,
+	LONGEST_LINK = 2000,
+	LONGEST_DIGITS = 18,
+	MOST_RANGES = 20000,
+};
+
+const char *const triage_form_of_one[] = {
+	"state", "owner", "note", "reason", "link", "until", "version", "person", "dry_run", NULL};
+const char *const triage_form_names[] = {"state", "owner", "note", "reason", "link", "until",
+	"version", "person", "dry_run", "ids", "test", "commit", "message", NULL};
+const char *const silence_form_names[] = {
+	"matchers", "from", "until", "for", "owner", "reason", "person", NULL};
+
+struct form {
+	form_get *get;
+	void *context;
+	struct arena *arena;
+	int64_t now;
+	struct error *error;
+};
+
+static const char *get(const struct form *form, const char *name)
+{
+	return form->get(form->context, name);
+}
+
+static bool is_shown(const char *text, bool lines)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length == 0 || (utf8_is_control(text, length) && !(lines && *text == '\n')))
+			return false;
+	}
+	return true;
+}
+
+/* A text of people; `*out` stays NULL if it is not given. */
+static bool read_text(const struct form *form, const char *name, size_t most, const char **out)
+{
+	const char *text = get(form, name);
+
+	if (!text)
+		return true;
+	if (strlen(text) > most)
+		return error_set(form->error, ERROR_USAGE, "%s: more than %zu bytes", name, most);
+	if (!is_shown(text, most == LONGEST_NOTE))
+		return error_set(form->error, ERROR_USAGE,
+			"%s: it is not UTF-8 or has control characters", name);
+	*out = arena_strdup(form->arena, text);
+	return true;
+}
+
+/* Links are clicked on. */
+static bool read_link(const struct form *form, const char **out)
+{
+	const char *problem;
+
+	if (!read_text(form, "link", LONGEST_LINK, out))
+		return false;
+	problem = *out && **out ? transfer_url_problem(*out) : NULL;
+	return !problem || error_set(form->error, ERROR_USAGE, "link: %s", problem);
+}
+
+static bool read_state(const struct form *form, enum triage_state *out)
+{
+	const char *text = get(form, "state");
+
+	if (!text || triage_state_named(text, out))
+		return true;
+	(void)error_set(form->error, ERROR_USAGE,
+		"state: \"%.100s\" is none of open, acknowledged, expected, ignored, infra, false, "
+		"fixed",
+		text);
+	return field_hint(form->error, text, triage_state_names + 1, TRIAGE_STATES - 1);
+}
+
+/* `never` if it is empty or says so, else a time ahead. */
+static bool read_ahead(const struct form *form, const char *name, int64_t never, int64_t *out)
+{
+	const char *text = get(form, name);
+
+	if (!text)
+		return true;
+	if (!*text) {
+		*out = never;
+		return true;
+	}
+	if (!when_parse_ahead(text, form->now, out, form->error))
+		return error_prefix(form->error, "%s: ", name);
+	if (*out == WHEN_NEVER)
+		*out = never;
+	return true;
+}
+
+static bool take_id(const char **at, int64_t *out)
+{
+	size_t digits = strspn(*at, "0123456789");
+
+	*out = digits > 0 && digits <= LONGEST_DIGITS ? strtoll(*at, NULL, 10) : 0;
+	*at += digits;
+	return *out > 0;
+}
+
+/* "812,815..830", with blanks around the commas. */
+static bool read_ids(const struct form *form, struct store_triage *call)
+{
+	const char *text = get(form, "ids"), *at = text;
+	size_t most = 1;
+	struct id_range *ranges;
+
+	if (!text)
+		return true;
+	for (const char *comma = text; (comma = strchr(comma, ',')); comma++)
+		most++;
+	if (most > MOST_RANGES)
+		return error_set(form->error, ERROR_USAGE, "ids: more than %d", MOST_RANGES);
+	ranges = arena_array(form->arena, most, sizeof *ranges);
+	for (size_t i = 0; i < most; i++) {
+		struct id_range *range = &ranges[i];
+		bool good;
+
+		at += strspn(at, " ");
+		good = take_id(&at, &range->from);
+		range->to = range->from;
+		if (good && strncmp(at, "..", 2) == 0) {
+			at += 2;
+			good = take_id(&at, &range->to) && range->to >= range->from;
+		}
+		at += strspn(at, " ");
+		if (!good || (*at != ',' && *at))
+			return error_set(form->error, ERROR_USAGE,
+				"ids: \"%.100s\": expected ids and ranges, like 812,815..830",
+				text);
+		at += *at == ',';
+	}
+	call->ranges = ranges;
+	call->range_count = most;
+	return true;
+}
+
+static bool read_version(const struct form *form, int64_t *out)
+{
+	const char *text = get(form, "version");
+	size_t digits = text ? strspn(text, "0123456789") : 0;
+
+	*out = -1;
+	if (!text)
+		return true;
+	if (digits == 0 || digits > LONGEST_DIGITS || text[digits])
+		return error_set(form->error, ERROR_USAGE,
+			"version: expected the number that the change's triage had");
+	*out = strtoll(text, NULL, 10);
+	return true;
+}
+
+static bool read_switch(const struct form *form, const char *name, bool *out)
+{
+	const char *text = get(form, name);
+
+	*out = text && strcmp(text, "true") == 0;
+	return !text || *out || strcmp(text, "false") == 0 ||
+	       error_set(form->error, ERROR_USAGE, "%s: true or false is needed", name);
+}
+
+/* What a selection is made by, besides ids; an empty one selects nothing. */
+static bool read_selector(const struct form *form, const char *name, const char **out)
+{
+	return read_text(form, name, LONGEST_NOTE, out) &&
+	       (!*out || **out || error_set(form->error, ERROR_USAGE, "%s: it is empty", name));
+}
+
+bool triage_form_read(
+	form_get *getter, void *context, struct store_triage *call, struct error *error)
+{
+	const struct form form = {getter, context, call->call.arena, call->now, error};
+	struct triage *triage = &call->triage;
+
+	triage->until = -1;
+	if (get(&form, "note") && get(&form, "reason"))
+		return error_set(
+			error, ERROR_USAGE, "note and reason are the same: only one is taken");
+	return read_state(&form, &triage->state) &&
+	       read_text(&form, "owner", LONGEST_NAME, &triage->owner) &&
+	       read_text(&form, "note", LONGEST_NOTE, &triage->note) &&
+	       read_text(&form, "reason", LONGEST_NOTE, &triage->note) &&
+	       read_link(&form, &triage->link) && read_ahead(&form, "until", 0, &triage->until) &&
+	       read_version(&form, &call->version) && read_ids(&form, call) &&
+	       read_selector(&form, "test", &call->test) &&
+	       read_selector(&form, "commit", &call->commit) &&
+	       read_selector(&form, "message", &call->message) &&
+	       read_switch(&form, "dry_run", &call->dry_run);
+}
+
+bool triage_form_says(const struct store_triage *call)
+{
+	const struct triage *triage = &call->triage;
+
+	return triage->state || triage->owner || triage->note || triage->link ||
+	       triage->until != -1;
+}
+
+/* "change 812 is expected now, as ann said at 2026-11-23T02:20:00Z (version 4)" */
+static void put_conflict(struct buf *out, const struct change_record *record)
+{
+	const struct triage *triage = &record->triage;
+	struct buf text = {0};
+	char time[WHEN_TEXT];
+
+	buf_printf(&text, "change %" PRId64 " is %s now", record->item.id,
+		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN]);
+	if (triage->person)
+		buf_printf(&text, ", as %s said at %s", triage->person,
+			when_format_iso(triage->time, time));
+	buf_printf(&text, " (version %" PRId64 "): nothing was changed", triage->version);
+	json_put_text(out, "error", text.data);
+	buf_free(&text);
+}
+
+void triage_form_answer(struct buf *out, const struct store_triage *call)
+{
+	size_t count = call->records.count;
+
+	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
+	if (call->conflict && count > 0)
+		put_conflict(out, &call->records.items[0]);
+	buf_text(out, ", \"changes\": [");
+	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		record_put_json(out, &call->records.items[i]);
+	}
+	buf_text(out, "]}\n");
+}
+
+static bool read_matchers(const struct form *form, const char **out)
+{
+	const char *text = get(form, "matchers");
+	struct buf canonical = {0};
+	struct matchers matchers;
+
+	if (!text || !*text)
+		return error_set(form->error, ERROR_USAGE,
+			"matchers: what is to be silenced, like test=~\"db.*\", region=\"eu\"");
+	if (!matchers_parse(text, form->arena, &matchers, form->error))
+		return error_prefix(form->error, "matchers: ");
+	matchers_print(&matchers, &canonical);
+	matchers_free(&matchers);
+	*out = buf_keep(&canonical, form->arena);
+	return true;
+}
+
+static bool read_from(const struct form *form, int64_t *out)
+{
+	const char *text = get(form, "from");
+
+	*out = form->now;
+	if (!text || strcmp(text, "now") == 0)
+		return true;
+	return when_parse_ahead(text, form->now, out, form->error) ||
+	       error_prefix(form->error, "from: ");
+}
+
+static bool read_end(const struct form *form, int64_t most, struct silence *silence)
+{
+	const char *duration = get(form, "for");
+	char text[WHEN_TEXT];
+	int64_t length;
+
+	if (!duration == !get(form, "until"))
+		return error_set(form->error, ERROR_USAGE,
+			"one of \"for\" (a duration, like 2h) and \"until\" is needed");
+	if (duration && !when_parse_duration(duration, &length, form->error))
+		return error_prefix(form->error, "for: ");
+	if (!duration && !read_ahead(form, "until", WHEN_NEVER, &silence->until))
+		return false;
+	if (!duration)
+		length = silence->until == WHEN_NEVER ? WHEN_NEVER : silence->until - silence->from;
+	if (length <= 0)
+		return error_set(form->error, ERROR_USAGE, "it ends before it begins");
+	if (length > most)
+		return error_set(form->error, ERROR_USAGE,
+			"a silence lasts at most %s (agent.max_silence)",
+			when_format_duration(most, text));
+	silence->until = silence->from + length;
+	return true;
+}
+
+bool silence_form_read(form_get *getter, void *context, int64_t most, struct store_silence *call,
+	struct error *error)
+{
+	const struct form form = {getter, context, call->call.arena, call->now, error};
+	struct silence *silence = &call->silence;
+
+	silence->created = call->now;
+	silence->person = call->actor.person;
+	if (!read_matchers(&form, &silence->matchers) || !read_from(&form, &silence->from) ||
+		!read_end(&form, most, silence) ||
+		!read_text(&form, "owner", LONGEST_NAME, &silence->owner) ||
+		!read_text(&form, "reason", LONGEST_NOTE, &silence->reason))
+		return false;
+	if (!silence->owner || !*silence->owner)
+		silence->owner = call->actor.person;
+	return true;
+}
+
+bool actor_check(const char *person, struct error *error)
+{
+	return (*person && strlen(person) <= LONGEST_NAME && is_shown(person, false)) ||
+	       error_set(error, ERROR_USAGE,
+		       "expected a name of at most %d bytes, without control characters",
+		       LONGEST_NAME);
+}
+
+static const char *state_of(const struct silence *silence, int64_t now)
+{
+	if (silence->ended != 0 || silence->until <= now)
+		return "over";
+	return silence->from > now ? "pending" : "active";
+}
+
+static void put_time(struct buf *out, const char *key, int64_t ms)
+{
+	json_put_time(out, key, ms != 0 ? ms : WHEN_NEVER);
+}
+
+void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now)
+{
+	buf_text(out, "{\"silences\": [");
+	for (size_t i = 0; i < silences->count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		silence_put_json(out, &silences->items[i], now);
+	}
+	buf_text(out, "]}\n");
+}
+
+void silence_put_json(struct buf *out, const struct silence *silence, int64_t now)
+{
+	buf_printf(out, "{\"id\": %" PRId64 ", \"state\": \"%s\"", silence->id,
+		state_of(silence, now));
+	json_put_text(out, "matchers", silence->matchers);
+	put_time(out, "from", silence->from);
+	put_time(out, "until", silence->until);
+	json_put_text(out, "owner", silence->owner);
+	json_put_text(out, "reason", silence->reason);
+	json_put_text(out, "person", silence->person);
+	put_time(out, "created", silence->created);
+	put_time(out, "ended", silence->ended);
+	json_put_text(out, "ended_by", silence->ended_by);
+	buf_char(out, '}');
+}
+
+void audit_put_json(struct buf *out, const struct audit_entry *entry)
+{
+	buf_printf(out, "{\"id\": %" PRId64, entry->id);
+	put_time(out, "time", entry->time);
+	json_put_text(out, "person", entry->actor.person);
+	json_put_text(out, "origin", entry->actor.origin);
+	json_put_text(out, "action", entry->action);
+	if (entry->change != 0)
+		buf_printf(out, ", \"change\": %" PRId64, entry->change);
+	else
+		json_put_text(out, "change", NULL);
+	json_put_text(out, "subject", entry->subject);
+	json_put_text(out, "detail", entry->detail);
+	buf_char(out, '}');
+}

@@ -1,0 +1,52 @@
+/*
+ * What people say about changes, and silences, as named texts: the parameters of the API, which the
+ * commands use, too, where no agent runs. And the answers, as JSON.
+ */
+#ifndef AGENT_STORE_FORMS_H
+#define AGENT_STORE_FORMS_H
+
+#include "agent/core/buf.h"
+#include "agent/store/store.h"
+
+/* Changes in one answer; the rest is only counted. */
+enum { FORM_CHANGES = 1000 };
+
+/* A parameter's text; NULL: not given. */
+typedef const char *form_get(void *context, const char *name);
+
+/* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
+extern const char *const triage_form_of_one[], *const triage_form_names[],
+						       *const silence_form_names[];
+
+/*
+ * Reads state, owner, note (or reason), link, until, version, ids ("812,815..830"), test, commit,
+ * message and dry_run into the call, whose `now` and actor are the caller's; copies lie in its
+ * arena. ERROR_USAGE: the text names the parameter.
+ */
+bool triage_form_read(
+	form_get *get, void *context, struct store_triage *call, struct error *error) MUST_USE;
+
+/* Whether it says anything; otherwise it only asks. */
+bool triage_form_says(const struct store_triage *call);
+
+/* Appends {"changes": [...], "changed": 3, "count": 5}; of a conflict {"error": ..., "changes":
+ * [...], ...}. */
+void triage_form_answer(struct buf *out, const struct store_triage *call);
+
+/*
+ * Reads matchers, from, until or for, owner and reason of a new silence that may last `most` ms.
+ * Without an owner it is the actor's, who is set already.
+ */
+bool silence_form_read(form_get *get, void *context, int64_t most, struct store_silence *call,
+	struct error *error) MUST_USE;
+
+/* Whether it can be the name of a person. */
+bool actor_check(const char *person, struct error *error) MUST_USE;
+
+/* Appends {"silences": [...]} and objects: a silence, with its state at a time ("pending",
+ * "active", "over"), and an entry of the audit log. */
+void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now);
+void silence_put_json(struct buf *out, const struct silence *silence, int64_t now);
+void audit_put_json(struct buf *out, const struct audit_entry *entry);
+
+#endif

@@ -1,0 +1,132 @@
+/* What people say about changes, and the audit log of it. A request is one transaction of the
+ * store, however many changes it selects. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/notify/announce.h"
+#include "agent/store/forms.h"
+#include "agent/web/api.h"
+
+enum { LIMIT = 100, MOST = 1000 };
+
+/* A request in progress. */
+struct judging {
+	struct api *api;
+	struct http_request *request;
+};
+
+static void answer(struct judging *judging, struct store_triage *call)
+{
+	struct http_answer answer = {.status = call->conflict ? 409 : 200};
+
+	for (size_t i = 0; i < call->records.count && i < FORM_CHANGES; i++)
+		announce_links(
+			call->call.arena, judging->api->agent->config, &call->records.items[i]);
+	triage_form_answer(&answer.body, call);
+	http_answer(judging->request, &answer);
+}
+
+static void triaged(struct store_triage *call)
+{
+	struct judging *judging = call->call.context;
+	struct api *api = judging->api;
+
+	if (call->call.failed)
+		http_fail(judging->request, http_status_of(call->call.error), "%s",
+			call->call.error->text);
+	else if (call->records.count == 0 && http_id(judging->request) != 0)
+		http_fail(judging->request, 404, "there is no change %" PRId64,
+			http_id(judging->request));
+	else if (call->records.count == 0)
+		http_fail(judging->request, 404, "there is no such change");
+	else
+		answer(judging, call);
+	if (!call->call.failed && !call->dry_run && call->changed > 0 && api->triaged)
+		api->triaged(api->context);
+	store_call_free(&call->call);
+}
+
+/* `id`: the one change, or 0. */
+static bool read_request(
+	struct http_request *request, int64_t id, struct store_triage *call, struct error *error)
+{
+	if (!triage_form_read(api_form, request, call, error))
+		return false;
+	if (id != 0) {
+		struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
+
+		*range = (struct id_range){id, id};
+		call->ranges = range;
+		call->range_count = 1;
+	}
+	return triage_form_says(call) || call->dry_run ||
+	       error_set(error, ERROR_USAGE,
+		       "one of state, owner, note, link and until is needed (dry_run=true only "
+		       "shows)");
+}
+
+void api_post_triage(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	struct judging *judging = arena_alloc(http_arena(request), sizeof *judging);
+	struct store_triage *call = store_triage_new(triaged, judging);
+	struct error error;
+
+	*judging = (struct judging){api, request};
+	call->now = agent_now(api->agent);
+	if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!api_actor(request, &call->actor, &error) ||
+		 !read_request(request, http_id(request), call, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
+		store_client_call(api->agent, &call->call);
+		return;
+	}
+	store_call_free(&call->call);
+}
+
+static void listed(struct store_audit *list)
+{
+	struct http_request *request = list->call.context;
+	struct http_answer answer = {0};
+	size_t count = list->entry_count;
+
+	if (list->call.failed) {
+		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+		store_call_free(&list->call);
+		return;
+	}
+	buf_text(&answer.body, "{\"audit\": [");
+	for (size_t i = 0; i < count; i++) {
+		buf_text(&answer.body, i ? ",\n  " : "\n  ");
+		audit_put_json(&answer.body, &list->entries[i]);
+	}
+	if (list->more && count > 0)
+		buf_printf(
+			&answer.body, "], \"next\": %" PRId64 "}\n", list->entries[count - 1].id);
+	else
+		buf_text(&answer.body, "], \"next\": null}\n");
+	http_answer(request, &answer);
+	store_call_free(&list->call);
+}
+
+void api_get_audit(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+	struct store_audit *list = store_audit_new(listed, request);
+	struct error error;
+
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!api_date(request, "since", agent_now(agent), 0, &list->since, &error) ||
+		 !api_id(request, "before", "an entry", &list->before_id, &error) ||
+		 !api_id(request, "change", "a change", &list->change, &error) ||
+		 !api_limit(request, LIMIT, MOST, &list->limit, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
+		store_client_call(agent, &list->call);
+		return;
+	}
+	store_call_free(&list->call);
+}

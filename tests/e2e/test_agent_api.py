@@ -1,0 +1,184 @@
+"""How the commands find a running agent and ask it: the socket, the loopback, tokens, TLS; and what they say where it does not work."""
+import http.server
+import json
+import os
+import re
+import socket
+import threading
+import time
+
+from test_access import TOKEN, begin, make_certificate, prepare, secret_file
+from test_run import agents, write_csv  # noqa: F401 (agents is a fixture)
+
+WEB = "tokens: [{name: ci, file: ci.token, role: triager}, {name: robot, file: robot.token, role: viewer}]\n"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def with_change(tmp_path, web=None, listen="127.0.0.1:0", agent=""):
+    """A configuration whose test has one change."""
+    path = prepare(tmp_path, web, listen, agent)
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    return path
+
+
+def started(agents, path):
+    agent = agents(path)
+    agent.wait_log("msg=started")
+    return agent
+
+
+def wait_for_change(hunter, path):
+    """Until the state has the change; read beside the agent."""
+    deadline = time.monotonic() + 30
+    while True:
+        listed = hunter("changes", "--config", path, "--output", "json")
+        if listed.code == 0 and json.loads(listed.out)["changes"]:
+            return json.loads(listed.out)["changes"][0]["id"]
+        assert time.monotonic() < deadline, listed.err
+        time.sleep(0.05)
+
+
+def test_by_socket(agents, hunter, tmp_path):
+    """A socket in agent.listen is all that it takes."""
+    path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
+    agent = started(agents, path)
+    number = wait_for_change(hunter, path)
+    done = hunter("triage", "--config", path, number, "expected", "--reason", "bigger cache, PR 4411")
+    assert done.code == 0 and "1 change changed" in done.out and "bigger cache, PR 4411" in done.out, done
+    shown = hunter("triage", number, "--agent", f"unix:{tmp_path}/api.sock", "--output", "json")
+    triage = json.loads(shown.out)["changes"][0]["triage"]
+    assert shown.code == 0 and (triage["state"], triage["note"], triage["version"]) == ("expected", "bigger cache, PR 4411", 1), shown
+    listed = hunter("changes", "--output", "json", env={"HUNTER_AGENT": f"unix:{tmp_path}/api.sock"})
+    assert [change["id"] for change in json.loads(listed.out)["changes"]] == [number], listed
+    # The audit log says from where.
+    entry = json.loads(agent.get("/api/v1/audit")[1])["audit"][0]
+    assert (entry["action"], entry["change"]) == ("triage", number) and entry["origin"].startswith("unix socket"), entry
+    assert agent.end() == 0
+
+
+def test_tokens(agents, hunter, tmp_path):
+    path = with_change(tmp_path, WEB)
+    agent = begin(agents, path)
+    url = f"http://127.0.0.1:{agent.port}"
+    number = wait_for_change(hunter, path)
+    token, viewer = tmp_path / "ci.token", tmp_path / "robot.token"
+    done = hunter("triage", number, "acknowledged", "--owner", "ann", "--agent", url, "--token-file", token)
+    assert done.code == 0, done
+    by_variable = hunter("triage", number, "fixed", env={"HUNTER_AGENT": url, "HUNTER_TOKEN_FILE": str(token)})
+    assert by_variable.code == 0 and "ci," in by_variable.out, by_variable
+    # Who signs in is who says it, whatever the request claims.
+    assert "ci" in hunter("triage", number, "--agent", url, "--token-file", token).out
+    listed = hunter("changes", "--agent", url, "--token-file", viewer)
+    assert listed.code == 0 and "fixed" in listed.out, listed
+    refused = hunter("triage", number, "open", "--agent", url, "--token-file", viewer)
+    assert refused.code == 2 and "this needs the role triager; robot has the role viewer" in refused.err, refused
+    refused = hunter("triage", number, "open", "--agent", url)
+    assert refused.code == 2 and "--token-file" in refused.err, refused
+    wrong = tmp_path / "wrong.token"
+    secret_file(wrong, "another-token-of-some-length")
+    refused = hunter("triage", number, "open", "--agent", url, "--token-file", wrong)
+    assert refused.code == 2 and "token is wrong" in refused.err, refused
+    refused = hunter("triage", number, "open", "--agent", url, "--token-file", tmp_path / "missing")
+    assert refused.code == 2 and "--token-file" in refused.err and "No such file" in refused.err, refused
+    os.chmod(token, 0o644)
+    warned = hunter("triage", number, "--agent", url, "--token-file", token)
+    assert warned.code == 0 and "every user of this machine can read the token" in warned.err, warned
+    assert not any(TOKEN in text for text in (done.err, refused.err, warned.err, "".join(agent.log)))
+    assert agent.end() == 0
+
+
+def test_discovered_by_port(agents, hunter, tmp_path):
+    """Without a socket the loopback is asked, with the token that it takes; 0.0.0.0 is the loopback, too."""
+    port = free_port()
+    path = with_change(tmp_path, WEB, listen=f"0.0.0.0:{port}")
+    agent = begin(agents, path)
+    number = wait_for_change(hunter, path)
+    done = hunter("triage", "--config", path, number, "infra", "--token-file", tmp_path / "ci.token")
+    assert done.code == 0 and "infra" in done.out, done
+    refused = hunter("triage", "--config", path, number, "open")
+    assert refused.code == 2 and "--token-file" in refused.err, refused
+    assert agent.end() == 0
+
+
+def test_tls(agents, hunter, tmp_path):
+    make_certificate(tmp_path, "server", "hunter.example")
+    port = free_port()
+    tls = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
+    path = with_change(tmp_path, WEB + tls, listen=f"127.0.0.1:{port}")
+    agent = begin(agents, path)
+    number = wait_for_change(hunter, path)
+    token = ("--token-file", tmp_path / "ci.token")
+    url = f"https://127.0.0.1:{port}"
+    done = hunter("triage", number, "false", "--agent", url, "--ca-file", tmp_path / "server.pem", *token)
+    assert done.code == 0, done
+    # The configuration says which certificate it is.
+    assert hunter("triage", "--config", path, number, "open", *token).code == 0
+    refused = hunter("triage", number, "--agent", url, *token)
+    assert refused.code == 4 and "certificate" in refused.err, refused
+    refused = hunter("triage", number, "--agent", f"http://127.0.0.1:{port}", *token)
+    assert refused.code == 4, refused
+    assert agent.end() == 0
+
+
+def test_unavailable(agents, hunter, tmp_path):
+    port = free_port()
+    down = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{port}/")
+    assert down.code == 4 and "Connection refused" in down.err, down
+    down = hunter("changes", "--agent", f"unix:{tmp_path}/none.sock")
+    assert down.code == 4 and f"cannot reach unix:{tmp_path}/none.sock" in down.err, down
+    for wrong in ("localhost:9469", "unix:api.sock", "http://ann:pw@localhost/", "ftp://localhost/"):
+        refused = hunter("silence", "list", "--agent", wrong)
+        assert refused.code == 2 and "--agent" in refused.err and "pw" not in refused.err, refused
+    path = with_change(tmp_path)
+    refused = hunter("triage", 1, "--config", path, "--state-file", tmp_path / "state.db", "--agent", "http://localhost/")
+    assert refused.code == 2 and "only one" in refused.err, refused
+    # No agent and no state.
+    refused = hunter("triage", 1, "open", "--config", path)
+    assert refused.code == 4 and "No such file" in refused.err, refused
+    # An agent whose port nobody can know: what to configure.
+    agent = started(agents, path)
+    number = wait_for_change(hunter, path)
+    refused = hunter("triage", number, "expected", "--config", path)
+    assert refused.code == 4 and "agent.listen has no address with a fixed port: add unix:/path" in refused.err, refused
+    assert "an agent uses the state file" in refused.err
+    # It can still be named, and looked at.
+    port = int(re.search(r"port=(\d+)", agent.wait_log("msg=started"))[1])
+    assert hunter("triage", number, "expected", "--agent", f"http://127.0.0.1:{port}").code == 0
+    assert "expected" in hunter("changes", "--triage", "expected", "--config", path).out
+    assert agent.end() == 0
+    # And now that it is gone, directly.
+    done = hunter("triage", number, "open", "--config", path)
+    assert done.code == 0 and "1 change changed" in done.out, done
+
+
+def test_not_an_agent(hunter, tmp_path):
+    """Something else answers there."""
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200 if "plain" in self.path else 302)
+            self.send_header("Location", "https://sign-in.example/")
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Other)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        for path in ("", "/plain"):
+            refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}{path}")
+            assert refused.code == 4 and "is it the right address?" in refused.err, refused
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,257 @@
+"""What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
+import concurrent.futures
+import json
+import sqlite3
+import urllib.parse
+
+import pytest
+from test_agent_api import wait_for_change
+from test_face import ask, on_demand, port_of
+from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def post(port, path, **form):
+    answer = ask(port, path, "POST", body=urllib.parse.urlencode(form), headers=FORM)
+    return answer.status, answer.json
+
+
+def settings(tmp_path, more="", listen=True):
+    """Three tests, two of them with a regression; db.read's is the worse one, db.good's is none."""
+    write_csv(tmp_path / "read.csv", [(30, 1.5)])
+    write_csv(tmp_path / "write.csv", [(40, 1.2)])
+    write_csv(tmp_path / "good.csv", [(30, 0.7)])
+    tests = "".join(csv_test(tmp_path / f"{name}.csv", f"db.{name}") for name in ("read", "write", "good"))
+    path = on_demand(config(tmp_path, tests, agent=more))
+    if listen:
+        path.write_text(path.read_text().replace("listen: 127.0.0.1:0", f"listen: ['127.0.0.1:0', 'unix:{tmp_path}/api.sock']"))
+    return path
+
+
+@pytest.fixture
+def running(agents, hunter, tmp_path):
+    path = settings(tmp_path)
+    agent = agents(path)
+    agent.wait_metric("hunter_runs_total", 3)
+    agent.port, agent.path = port_of(agent), path
+    agent.ids = {change["test"]: change["id"] for change in ask(agent.port, "/api/v1/changes").json["changes"]}
+    assert len(agent.ids) == 3
+    yield agent
+    assert agent.end() == 0
+
+
+def triage_of(port, number):
+    return next(c["triage"] for c in ask(port, "/api/v1/changes").json["changes"] if c["id"] == number)
+
+
+def columns(table):
+    """The rows of a table, by their headers."""
+    lines = [line for line in table.splitlines() if line.strip()]
+    rule = next(i for i, line in enumerate(lines) if set(line) <= set("- "))
+    spans, at = [], 0
+    for dashes in lines[rule].split("  "):
+        spans.append((at, at + len(dashes)))
+        at += len(dashes) + 2
+    headers = [lines[rule - 1][a:b].strip() for a, b in spans]
+    return [dict(zip(headers, (line[a:b].strip() for a, b in spans))) for line in lines[rule + 1:]]
+
+
+def test_one(running):
+    number = running.ids["db.read"]
+    assert triage_of(running.port, number) == {"state": "open", "version": 0, "owner": None, "note": None, "link": None, "person": None,
+                                               "time": None, "until": None}
+    status, answer = post(running.port, f"/api/v1/changes/{number}/triage", state="acknowledged", owner="ann", note="looking", until="3 days",
+                          link="https://issues.example/1", person="ann", version=0)
+    assert status == 200 and answer["changed"] == 1, answer
+    said = answer["changes"][0]["triage"]
+    assert (said["state"], said["version"], said["owner"], said["note"], said["person"]) == ("acknowledged", 1, "ann", "looking", "ann")
+    assert said == triage_of(running.port, number) and said["until"] > said["time"]
+    # The same again, even with the version seen then: nothing.
+    status, again = post(running.port, f"/api/v1/changes/{number}/triage", state="acknowledged", owner="ann", note="looking", version=0)
+    assert status == 200 and again["changed"] == 0 and again["changes"][0]["triage"] == said, again
+    # A part of it; the rest stays.
+    status, answer = post(running.port, f"/api/v1/changes/{number}/triage", reason="PR 4411", owner="")
+    assert status == 200
+    assert {k: answer["changes"][0]["triage"][k] for k in ("state", "version", "owner", "note", "link")} == {
+        "state": "acknowledged", "version": 2, "owner": None, "note": "PR 4411", "link": "https://issues.example/1"}
+    status, answer = post(running.port, f"/api/v1/changes/{number}/triage", until="never")
+    assert status == 200 and answer["changes"][0]["triage"]["until"] is None
+    # Who said what, in the change's history and in the audit log.
+    change = next(c for c in ask(running.port, "/api/v1/changes").json["changes"] if c["id"] == number)
+    told = [event for event in change["history"] if event["event"] == "triaged"]
+    assert [event["person"] for event in told] == ["ann", "local", "local"] and told[0]["origin"] == "127.0.0.1", told
+    audit = ask(running.port, "/api/v1/audit").json
+    assert [entry["action"] for entry in audit["audit"]] == ["triage"] * 3 and audit["next"] is None, audit
+    assert {entry["change"] for entry in audit["audit"]} == {number}
+    page = ask(running.port, "/api/v1/audit?limit=2").json
+    rest = ask(running.port, f"/api/v1/audit?limit=2&before={page['next']}").json
+    assert page["audit"] + rest["audit"] == audit["audit"] and rest["next"] is None
+
+
+def test_wrong_requests(running):
+    number = running.ids["db.read"]
+    one = f"/api/v1/changes/{number}/triage"
+    for path, form, code, told in (
+            (one, {}, 400, "one of state, owner"), (one, {"state": "expectd"}, 400, 'did you mean "expected"'),
+            (one, {"state": "open", "sate": "x"}, 400, "unknown parameter"), (one, {"owner": "a\x1b[1m"}, 400, "owner: "),
+            (one, {"note": "x" * 4001}, 400, "note: more than 4000 bytes"), (one, {"link": "javascript:alert(1)"}, 400, "link: "),
+            (one, {"until": "yesterday"}, 400, 'until: "yesterday" is in the past'), (one, {"until": "soon"}, 400, "until: "),
+            (one, {"state": "open", "version": "-1"}, 400, "version: "), (one, {"note": "a", "reason": "b"}, 400, "note and reason"),
+            (one, {"state": "open", "person": ""}, 400, "person: "), (one, {"state": "open", "dry_run": "yes"}, 400, "dry_run: "),
+            ("/api/v1/changes/999/triage", {"state": "open"}, 404, "there is no change 999"),
+            ("/api/v1/changes/0/triage", {"state": "open"}, 404, "no such page"),
+            ("/api/v1/triage", {"state": "open"}, 400, "selected"), ("/api/v1/triage", {"state": "open", "ids": "1,,2"}, 400, "ids: "),
+            ("/api/v1/triage", {"state": "open", "ids": "5..2"}, 400, "ids: "), ("/api/v1/triage", {"state": "open", "ids": "99..199"}, 404, "no such"),
+            ("/api/v1/triage", {"state": "open", "test": ""}, 400, "test: it is empty"),
+            ("/api/v1/triage", {"state": "open", "test": "nothing.*"}, 404, "no such")):
+        status, answer = post(running.port, path, **form)
+        assert status == code and told in answer["error"], (path, form, answer)
+    assert ask(running.port, one).status == 405 and ask(running.port, "/api/v1/triage").status == 405
+    assert ask(running.port, "/api/v1/changes?triage=nonsense").status == 400 and ask(running.port, "/api/v1/changes?open=1").status == 400
+    assert triage_of(running.port, number)["version"] == 0 and ask(running.port, "/api/v1/audit").json["audit"] == []
+
+
+def test_selections(running):
+    numbers = sorted(running.ids.values())
+    status, answer = post(running.port, "/api/v1/triage", ids=f"{numbers[0]}..{numbers[-1]}", state="expected", dry_run="true")
+    assert status == 200 and (answer["changed"], answer["count"]) == (3, 3) and triage_of(running.port, numbers[0])["version"] == 0
+    status, answer = post(running.port, "/api/v1/triage", test="db.*e", state="expected", note="why")
+    assert status == 200 and [c["test"] for c in answer["changes"]] == ["db.write"], answer
+    status, answer = post(running.port, "/api/v1/triage", commit="c0030", state="infra")
+    assert status == 200 and {c["test"] for c in answer["changes"]} == {"db.read", "db.good"}, answer
+    with sqlite3.connect(f"file:{running.path.parent}/state.db?mode=ro", uri=True) as state:
+        key = state.execute("SELECT key FROM deliveries ORDER BY id LIMIT 1").fetchone()[0]
+    status, answer = post(running.port, "/api/v1/triage", message=key, state="fixed")
+    assert status == 200 and answer["count"] >= 1, answer
+    listed = ask(running.port, "/api/v1/changes?triage=fixed,infra").json["changes"]
+    assert {c["triage"]["state"] for c in listed} <= {"fixed", "infra"} and listed
+
+
+def test_inbox(running, hunter):
+    """Regressions that stand and are open or acknowledged, the worst first."""
+    def inbox(*more):
+        done = hunter("changes", "--open", "--config", running.path, *more)
+        assert done.code == 0, done
+        return columns(done.out)
+
+    rows = inbox()
+    assert [(row["id"], row["test"], row["triage"], row["state"]) for row in rows] == [
+        (str(running.ids["db.read"]), "db.read", "open", "confirmed"), (str(running.ids["db.write"]), "db.write", "open", "confirmed")]
+    assert rows[0]["change"].startswith("+5") and rows[0]["age"] and rows[0]["commits"] == "c0029..c0030", rows
+    assert inbox("--agent", f"unix:{running.path.parent}/api.sock") == rows
+    assert inbox("--limit", "1") == rows[:1]
+    done = hunter("triage", running.ids["db.read"], "acknowledged", "--owner", "ann", "--note", "looking", "--until", "3 days", "--config", running.path)
+    assert done.code == 0 and "1 change changed" in done.out, done
+    row = inbox()[0]
+    assert (row["triage"], row["owner"], row["note"]) == ("acknowledged", "ann", "looking") and row["said by"].endswith(" ago") and row["until"], row
+    assert hunter("triage", running.ids["db.read"], "expected", "--config", running.path).code == 0
+    assert [row["test"] for row in inbox()] == ["db.write"]
+    ids = [c["id"] for c in json.loads(hunter("changes", "--open", "--config", running.path, "--output", "json").out)["changes"]]
+    assert ids == [running.ids["db.write"]]
+    assert [c["test"] for c in ask(running.port, "/api/v1/changes?open=true").json["changes"]] == ["db.write"]
+    listed = columns(hunter("changes", "--triage", "expected,infra", "--config", running.path).out)
+    assert [row["test"] for row in listed] == ["db.read"]
+    text = hunter("changes", "--config", running.path, "--output", "csv").out.splitlines()
+    assert text[0].endswith(",triage,triage_owner,triage_note,triage_person,triage_time,triage_until")
+    assert [line for line in text if ",db.read," in line][0].split(",expected,ann,looking,")[1]
+    wrong = hunter("changes", "--triage", "expectd", "--config", running.path)
+    assert wrong.code == 2 and "--triage" in wrong.err
+
+
+def test_the_command(running, hunter):
+    """Through the socket of the agent that has the state."""
+    numbers = sorted(running.ids.values())
+
+    def triage(*arguments):
+        return hunter("triage", "--config", running.path, *arguments)
+
+    done = triage(f"{numbers[0]}..{numbers[1]}", f"{numbers[2]}", "expected", "--reason", "bigger cache, PR 4411")
+    assert done.code == 0 and "3 changes changed" in done.out, done
+    done = triage(*numbers, "expected")
+    assert done.code == 0 and "0 changes changed, 3 were so already" in done.out, done
+    shown = triage(*numbers)
+    assert shown.code == 0 and [row["triage"] for row in columns(shown.out)] == ["expected"] * 3 and "changed" not in shown.out, shown
+    done = triage("--test", "db.write", "open", "--note", "none", "--dry-run")
+    assert done.code == 0 and "1 change would be changed" in done.out, done
+    done = triage("--test", "db.write", "open", "--note", "none")
+    assert done.code == 0 and json.loads(triage("--test", "db.write", "--output", "json").out)["changes"][0]["triage"]["note"] is None
+    for arguments, told in ((("expected",), "triage needs changes"), (("1", "expectd"), '"expectd" is neither'), (("expected", "1"), '"expected" is neither'),
+                            (("1", "open", "--until", "yesterday"), "in the past"), (("999", "open"), "there is no such change"),
+                            (("1..", "open"), "ids: "), (("1", "open", "--link", "nowhere"), "link: ")):
+        refused = triage(*arguments)
+        assert refused.code == 2 and told in refused.err, (arguments, refused)
+
+
+def test_two_at_once(running, hunter):
+    number = running.ids["db.read"]
+    path = f"/api/v1/changes/{number}/triage"
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: post(running.port, path, state=("expected", "infra")[i % 2], person=f"p{i}", version=0), range(8)))
+    won = [answer for status, answer in answers if status == 200 and answer["changed"] == 1]
+    assert len(won) == 1, answers
+    now = won[0]["changes"][0]["triage"]
+    for status, answer in answers:
+        if status == 409:
+            assert answer["changes"][0]["triage"] == now and f"is {now['state']} now, as {now['person']} said at" in answer["error"], answer
+        else:
+            assert status == 200 and answer["changes"][0]["triage"] == now  # said the same
+    assert sum(status == 409 for status, _ in answers) == 4 and triage_of(running.port, number)["version"] == 1
+    # The command tells who said what, too.
+    refused = hunter("triage", number, "false", "--seen", "0", "--config", running.path)
+    assert refused.code == 2 and f"change {number} is {now['state']} now, as {now['person']} said at" in refused.err, refused
+    assert now["state"] in refused.out
+    assert hunter("triage", number, "false", "--seen", "1", "--config", running.path).code == 0
+
+
+def test_without_an_agent(agents, hunter, tmp_path):
+    path = settings(tmp_path, listen=False)
+    assert hunter("run", "--once", "--config", path).code == 0
+    number = wait_for_change(hunter, path)
+    done = hunter("triage", number, "expected", "--note", "known", "--config", path)
+    assert done.code == 0 and "1 change changed" in done.out, done
+    change = next(c for c in json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"] if c["id"] == number)
+    assert [event["origin"] for event in change["history"] if event["event"] == "triaged"] == ["command line"], change
+    refused = hunter("triage", number, "open", "--seen", "0", "--state-file", tmp_path / "state.db")
+    assert refused.code == 2 and "is expected now" in refused.err, refused
+    # Eight people at once: each waits for the others.
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: hunter("triage", number, "infra", "--owner", f"p{i}", "--config", path), range(8)))
+    assert [answer.code for answer in answers] == [0] * 8, answers
+    change = json.loads(hunter("triage", number, "--state-file", tmp_path / "state.db", "--output", "json").out)["changes"][0]
+    assert change["triage"]["version"] == 9, change
+
+
+def test_audit(running):
+    assert ask(running.port, "/api/v1/run?test=db.*", "POST", timeout=60).status == 200
+    assert ask(running.port, "/-/reload", "POST").status == 200
+    assert ask(running.port, "/api/v1/run?test=none", "POST").status == 404
+    def rows():
+        return [(entry["action"], entry["subject"], entry["person"], entry["origin"]) for entry in ask(running.port, "/api/v1/audit").json["audit"]]
+    running.wait(lambda: len(rows()) == 2)
+    assert rows() == [("reload", str(running.path), "local", "127.0.0.1"), ("run", "db.*", "local", "127.0.0.1")]
+    assert ask(running.port, "/api/v1/audit?since=tomorrow").json["audit"] == [] and ask(running.port, "/api/v1/audit?limit=0").status == 400
+
+
+def test_830_in_one_request(agents, hunter, tmp_path):
+    """Many ids of many changes: one command, one request, one transaction."""
+    path = settings(tmp_path)
+    assert hunter("run", "--once", "--config", path).code == 0
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        names = [row[1] for row in state.execute("PRAGMA table_info(changes)") if row[1] != "id"]
+        columns_ = ", ".join(names)
+        first = state.execute("SELECT min(id) FROM changes").fetchone()[0]
+        for i in range(2000):
+            shown = ", ".join(f"{name} + {i + 1} * 60000" if name == "time" else name for name in names)
+            state.execute(f"INSERT INTO changes ({columns_}) SELECT {shown} FROM changes WHERE id = {first}")
+        ids = [row[0] for row in state.execute("SELECT id FROM changes ORDER BY id")]
+    agent = agents(path)
+    agent.wait_log("msg=started")
+    odd = ids[1::2][:830]
+    done = hunter("triage", *odd, "expected", "--config", path)
+    assert done.code == 0 and "830 changes changed" in done.out, (done.code, done.err, done.out[-300:])
+    audit = json.loads(agent.get("/api/v1/audit?limit=1000")[1])["audit"]
+    assert len(audit) == 830 and len({entry["time"] for entry in audit}) == 1
+    done = hunter("triage", f"{ids[0]}..{ids[-1]}", "ignored", "--config", path)
+    assert done.code == 0 and f"{len(ids)} changes changed" in done.out and f"... and {len(ids) - 1000} more" in done.out, done.out[-300:]
+    assert agent.end() == 0
