@@ -129,7 +129,7 @@ static void add_entry(struct loader *loader, const struct known_change *entry)
 static void read_entry(struct loader *loader, const struct yaml_node *map)
 {
 	static const int signs[] = {0, 1, -1};
-	struct options options;
+	struct options options = {0};
 	struct reading reading = {
 		.subject = {.kind = "known_changes"}, .tables = {{known_change_fields, &options}}};
 	size_t errors = loader->problems->errors;

@@ -227,7 +227,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct analyzed *analyzed = task->result;
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
-	gate_judge(analyze->gate, task->query.arena, analysis);
+	gate_judge(analyze->gate, task->query.arena, task->query.branch, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
 	surroundings_add(&analyze->surroundings, analysis);
 	notify_add(analyze->notify, analysis);
@@ -252,8 +252,11 @@ static int run(struct cli *cli)
 		command_context_free(&analyze.ask);
 		return cli_fail(&error);
 	}
-	analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
+	analyze.gate = gate_new(&options->gate, &analyze.ask, &error);
+	if (analyze.gate)
+		analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
 	if (error.kind != ERROR_NONE) {
+		gate_free(analyze.gate);
 		command_context_free(&analyze.ask);
 		return cli_fail(&error);
 	}
@@ -272,7 +275,6 @@ static int run(struct cli *cli)
 		.judges = true,
 		.ready = ready,
 		.context = &analyze};
-	analyze.gate = gate_new(&options->gate, analyze.ask.config, analyze.ask.otava, cli);
 	report_begin(&analyze.report);
 	bool ran = gather_run(&gather, cli, &error);
 	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||

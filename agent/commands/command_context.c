@@ -110,3 +110,9 @@ void command_context_free(struct command_context *ask)
 		config_free(ask->config);
 	ask->config = NULL;
 }
+
+const char *test_option(const struct test *test, const char *name)
+{
+	const struct field *field = test->options ? field_find(test->source->fields, name) : NULL;
+	return field ? *(const char *const *)((const char *)test->options + field->offset) : NULL;
+}

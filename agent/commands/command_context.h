@@ -29,4 +29,7 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	const struct strings *known_changes, int *code) MUST_USE;
 void command_context_free(struct command_context *ask);
 
+/* The text of an option of a test's source; NULL if it is not set or there is no such option. */
+const char *test_option(const struct test *test, const char *name);
+
 #endif

@@ -5,43 +5,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/commands/elsewhere.h"
+#include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "agent/monitor/news.h"
+#include "agent/monitor/reconcile.h"
 #include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"
+#include "detectors/retraction.h"
 
 const struct field gate_fields[] = {
 	OPTION_LIST(struct gate_flags, known_changes,
 		"a file with known_changes: that are not counted, beside those of the "
 		"configuration",
 		.metavar = "FILE"),
+	OPTION_STRING(struct gate_flags, state, NULL,
+		"do not count changes that were triaged in this state file", .metavar = "FILE"),
+	OPTION_STRING_AS("agent", struct gate_flags, agent.agent, NULL,
+		"do not count changes that were triaged with this running agent: a URL or "
+		"unix:/path",
+		.variable = "HUNTER_AGENT", .metavar = "URL"),
+	OPTION_STRING_AS("token_file", struct gate_flags, agent.token_file, NULL,
+		"the file with the token for it, if it wants one", .variable = "HUNTER_TOKEN_FILE",
+		.metavar = "PATH"),
+	OPTION_STRING_AS("ca_file", struct gate_flags, agent.ca_file, NULL,
+		"the certificates that its own may be signed with, instead of the system's",
+		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
 	OPTION_BOOL(struct gate_flags, strict, "count changes that have been accepted, too"),
 	{0},
 };
 
 struct gate {
 	const struct config *config;
+	struct elsewhere *elsewhere; /* or NULL */
 	int64_t now;
 	bool off;    /* says nothing of accepted changes */
 	bool strict; /* none is accepted */
 	bool *told;  /* by entry: that it has expired */
 };
 
-struct gate *gate_new(
-	const struct gate_flags *flags, const struct config *config, bool off, struct cli *cli)
+static struct elsewhere *read_agent(
+	const struct gate_flags *flags, const struct strings *tests, struct error *error)
 {
+	struct agent_api *api = agent_api_new(&flags->agent, NULL, error);
+	struct elsewhere *elsewhere = api ? elsewhere_of_agent(api, tests, error) : NULL;
+
+	agent_api_free(api);
+	return elsewhere;
+}
+
+bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
+	struct arena *arena, struct elsewhere **out, struct error *error)
+{
+	const char **names = arena_array(arena, count, sizeof *names);
+	const struct strings list = {names, count};
+
+	for (size_t i = 0; i < count; i++)
+		names[i] = tests[i]->name;
+	if (flags->state)
+		*out = elsewhere_of_state(flags->state, &list, error);
+	else if (flags->agent.agent)
+		*out = read_agent(flags, &list, error);
+	else
+		return true;
+	return *out != NULL;
+}
+
+struct gate *gate_new(
+	const struct gate_flags *flags, const struct command_context *context, struct error *error)
+{
+	const struct config *config = context->config;
 	struct gate *gate = memory_new(1, sizeof *gate);
 
-	*gate = (struct gate){
-		.config = config, .now = cli->now, .off = off, .strict = flags->strict};
+	*gate = (struct gate){.config = config,
+		.now = context->cli->now,
+		.off = context->otava,
+		.strict = flags->strict};
 	gate->told = memory_new(config->known_change_count + 1, sizeof *gate->told);
-	return gate;
+	if (gate->off || gate->strict ||
+		gate_read(flags, context->tests, context->count, context->cli->arena,
+			&gate->elsewhere, error))
+		return gate;
+	gate_free(gate);
+	return NULL;
 }
 
 void gate_free(struct gate *gate)
 {
-	if (gate)
-		free(gate->told);
+	if (!gate)
+		return;
+	elsewhere_free(gate->elsewhere);
+	free(gate->told);
 	free(gate);
 }
 
@@ -101,7 +155,8 @@ static struct change_record record_of(struct arena *arena, const struct test *te
 	return record;
 }
 
-static const char *judge(struct gate *gate, const struct change_record *record)
+/* Why an entry of known_changes covers the record, or NULL. */
+static const char *judge_known(struct gate *gate, const struct change_record *record)
 {
 	const struct known_change *expired;
 	const struct known_change *entry =
@@ -112,29 +167,134 @@ static const char *judge(struct gate *gate, const struct change_record *record)
 	return entry ? entry->reason : NULL;
 }
 
-static bool is_needed(const struct gate *gate, const char *test)
+/* "expected: bigger cache (ann)" */
+static const char *words_of(struct arena *arena, const struct triage *triage)
 {
-	return !gate->off && !gate->strict && accepted_concerns(gate->config, test);
+	struct buf text = {0};
+
+	buf_text(&text, triage_state_names[triage->state]);
+	if (triage->note)
+		buf_printf(&text, ": %s", triage->note);
+	if (triage->person)
+		buf_printf(&text, " (%s)", triage->person);
+	return buf_keep(&text, arena);
 }
 
-void gate_judge(struct gate *gate, struct arena *arena, const struct analysis *analysis)
+/* Why the change that the record was matched with is accepted, or NULL. */
+static const char *judge_triage(const struct gate *gate, struct arena *arena,
+	const struct triage *triage, const struct change *change)
+{
+	enum triage_state state = triage_at(triage, gate->now);
+
+	if (!triage_passes_gates(state) ||
+		(triage_is_accepted(state) && triage_outgrown(triage, change)))
+		return NULL;
+	return words_of(arena, triage);
+}
+
+static bool is_needed(const struct gate *gate, const char *test)
+{
+	return !gate->off && !gate->strict &&
+	       (accepted_concerns(gate->config, test) ||
+		       elsewhere_rows(gate->elsewhere, test).count > 0);
+}
+
+/* The main branch's changes are recorded without a branch. */
+static const char *recorded_branch(const struct test *test, const char *branch)
+{
+	const char *main = test_option(test, "base_branch");
+
+	return !branch || strcmp(branch, main ? main : "main") == 0 ? "" : branch;
+}
+
+/* Whether it may be found elsewhere: it is confirmed, and there still is evidence of it. */
+static bool may_move(const struct change_record *known, const struct findings *findings)
+{
+	const struct axis *axis = findings->series->axis;
+
+	return (known->state == CHANGE_CONFIRMED || known->state == CHANGE_MOVED) &&
+	       retraction_holds(findings->series->values, axis->n, findings->changes,
+		       findings->count, axis_lower_bound(axis, known->item.time), known->sign);
+}
+
+/* The records of a series, as reconcile takes them; `of` tells their records. */
+static struct known *known_of(struct arena *arena, struct record_rows rows, const char *branch,
+	const struct findings *findings, const struct change_record **of, size_t *count)
+{
+	struct known *known = arena_array(arena, rows.count, sizeof *known);
+
+	*count = 0;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct change_record *record = &rows.items[i];
+
+		if (strcmp(record->series, findings->series->identity) != 0 ||
+			strcmp(record->branch, branch) != 0)
+			continue;
+		of[*count] = record;
+		known[(*count)++] = (struct known){.id = record->item.id,
+			.time = record->item.time,
+			.sign = record->sign,
+			.withdrawn = record->state == CHANGE_WITHDRAWN,
+			.followed =
+				may_move(record, findings) ? record->item.change.count_after : 0};
+	}
+	return known;
+}
+
+/* Sets `accepted` of those changes that are known, by the agent's own rule, and were triaged. */
+static void judge_recorded(const struct gate *gate, struct arena *arena, struct record_rows rows,
+	const char *branch, const struct findings *findings, const struct existing *points,
+	const char **accepted)
+{
+	const struct change_record **of = arena_array(arena, rows.count, sizeof *of);
+	struct found *found = arena_array(arena, findings->count, sizeof *found);
+	size_t count;
+	struct known *known = known_of(arena, rows, branch, findings, of, &count);
+	struct reconciliation result;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct change *change = &findings->changes[i];
+
+		found[i].sign = change_sign(change);
+		found[i].index = position_of(points, findings->series->axis->times[change->index]);
+	}
+	reconcile(arena, points->times, points->n, known, count, found, findings->count, &result);
+	for (size_t i = 0; i < findings->count; i++)
+		if (result.known_of[i] != RECONCILE_NONE)
+			accepted[i] = judge_triage(gate, arena, &of[result.known_of[i]]->triage,
+				&findings->changes[i]);
+}
+
+static void judge_series(struct gate *gate, struct arena *arena, const char *branch,
+	const struct test *test, const struct findings *findings, const char **accepted)
+{
+	struct record_rows rows = elsewhere_rows(gate->elsewhere, test->name);
+	struct existing points = existing_points(arena, findings->series);
+
+	if (rows.count > 0)
+		judge_recorded(gate, arena, rows, recorded_branch(test, branch), findings, &points,
+			accepted);
+	for (size_t i = 0; i < findings->count; i++) {
+		struct change_record record =
+			record_of(arena, test, findings->series, &findings->changes[i], &points);
+		const char *reason = judge_known(gate, &record);
+
+		accepted[i] = reason ? reason : accepted[i];
+	}
+}
+
+void gate_judge(
+	struct gate *gate, struct arena *arena, const char *branch, const struct analysis *analysis)
 {
 	bool needed = is_needed(gate, analysis->test->name);
 
 	for (size_t s = 0; s < analysis->data->count && !gate->off; s++) {
-		struct findings *found = &analysis->findings[s];
-		const char **accepted = arena_array(arena, found->count, sizeof *accepted);
-		struct existing points = {0};
+		struct findings *findings = &analysis->findings[s];
+		const char **accepted = arena_array(arena, findings->count, sizeof *accepted);
 
-		if (needed && found->count > 0)
-			points = existing_points(arena, found->series);
-		for (size_t i = 0; needed && i < found->count; i++) {
-			struct change_record record = record_of(
-				arena, analysis->test, found->series, &found->changes[i], &points);
-
-			accepted[i] = judge(gate, &record);
-		}
-		found->accepted = accepted;
+		if (needed && findings->count > 0)
+			judge_series(gate, arena, branch, analysis->test, findings, accepted);
+		findings->accepted = accepted;
 	}
 }
 
@@ -144,11 +304,11 @@ const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct
 	struct existing points;
 	struct change_record record;
 
-	if (!is_needed(gate, test->name))
+	if (gate->off || gate->strict || !accepted_concerns(gate->config, test->name))
 		return NULL;
 	points = existing_points(arena, series);
 	record = record_of(arena, test, series, change, &points);
-	return judge(gate, &record);
+	return judge_known(gate, &record);
 }
 
 void gate_print(size_t accepted, FILE *out)

@@ -7,25 +7,39 @@
 #define AGENT_COMMANDS_GATE_H
 
 #include "agent/analysis/analysis.h"
-#include "agent/cli/cli.h"
+#include "agent/client/agent_api.h"
+#include "agent/commands/command_context.h"
 
 struct gate_flags {
 	struct strings known_changes; /* files */
+	const char *state;            /* or NULL */
+	struct agent_api_options agent;
 	bool strict;
 };
 
 extern const struct field gate_fields[];
 
 struct gate;
+struct elsewhere;
 
-/* Never NULL. With `off` nothing is accepted, and nothing is said of it. The flags and the
- * configuration are borrowed. */
+/* Reads what people have said of changes of the tests, from where the flags say; *out stays as it
+ * is if they say nothing of it. ERROR_STATE if that is not available. `arena`: for names. */
+bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
+	struct arena *arena, struct elsewhere **out, struct error *error) MUST_USE;
+
+/*
+ * Reads what people have said, before any test is read. Under --profile otava nothing is accepted,
+ * and nothing is said of it. The flags and the context are borrowed. NULL and an error, ERROR_STATE
+ * if the state or the agent that the flags name is not available.
+ */
 struct gate *gate_new(
-	const struct gate_flags *flags, const struct config *config, bool off, struct cli *cli);
+	const struct gate_flags *flags, const struct command_context *context, struct error *error);
 void gate_free(struct gate *gate); /* accepts NULL */
 
-/* Sets `accepted` of the findings of a test: why each change does not count. */
-void gate_judge(struct gate *gate, struct arena *arena, const struct analysis *analysis);
+/* Sets `accepted` of the findings of a test: why each change does not count. `branch`: as it was
+ * asked for, or NULL. */
+void gate_judge(struct gate *gate, struct arena *arena, const char *branch,
+	const struct analysis *analysis);
 
 /* Why a regression without a change of its own, between two branches, does not count; NULL: it
  * does. It has been anywhere in the span of the series. */

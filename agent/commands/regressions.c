@@ -322,18 +322,11 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	       analyze(task, half, tail, scratch, &half->target, error);
 }
 
-/* The text of an option of a test's source; NULL if it is not set or there is no such option. */
-static const char *source_text(const struct test *test, const char *name)
-{
-	const struct field *field = test->options ? field_find(test->source->fields, name) : NULL;
-	return field ? *(const char *const *)((const char *)test->options + field->offset) : NULL;
-}
-
 /* A source with the option base_branch holds all branches, and needs the main one's name, "main"
  * by default. NULL: the test's data without a branch. */
 static const char *main_branch(const struct regressions *regressions, const struct test *test)
 {
-	const char *configured = source_text(test, "base_branch");
+	const char *configured = test_option(test, "base_branch");
 	if (regressions->flags->base_branch)
 		return regressions->flags->base_branch;
 	if (configured)
@@ -349,7 +342,7 @@ static bool compares_branches(const struct regressions *regressions, const struc
 	const char *main = main_branch(regressions, test);
 	if (!branch)
 		return false;
-	if (!main && !source_text(test, "branch_prefix"))
+	if (!main && !test_option(test, "branch_prefix"))
 		main = "main";
 	return !main || strcmp(branch, main) != 0;
 }
@@ -556,12 +549,13 @@ static void ready(void *context, struct task *const *tasks)
 			"names",
 			branch);
 	if (tasks[1] && tasks[0]->failed && !regressions->flags->base_branch &&
-		!source_text(last->test, "base_branch"))
+		!test_option(last->test, "base_branch"))
 		error_prefix(&tasks[0]->error, "the main branch, which base_branch in the test "
 					       "or --base-branch names: ");
 	struct comparisons found = {0};
 	if (!tasks[0]->failed && !last->failed) {
-		gate_judge(regressions->gate, tasks[0]->query.arena, &main->base);
+		gate_judge(regressions->gate, tasks[0]->query.arena, tasks[0]->query.branch,
+			&main->base);
 		found = compare(regressions, tasks[0], main, &other->target);
 		if (found.compared == 0)
 			last->failed = !error_set(&last->error, ERROR_DATA,
@@ -599,8 +593,11 @@ static int run(struct cli *cli)
 		.ready = ready,
 		.context = &regressions};
 	regressions.report.otava = regressions.ask.otava;
-	regressions.gate =
-		gate_new(&options->gate, regressions.ask.config, regressions.ask.otava, cli);
+	regressions.gate = gate_new(&options->gate, &regressions.ask, &error);
+	if (!regressions.gate) {
+		command_context_free(&regressions.ask);
+		return cli_fail(&error);
+	}
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
 	if (!regressions.report.json && regressions.report.regressed > 0)

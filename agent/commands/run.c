@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/elsewhere.h"
+#include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/core/buf.h"
 #include "agent/core/clock.h"
@@ -85,10 +87,14 @@ enum {
 
 struct run_options {
 	bool once, insecure;
+	struct gate_flags gate;
 };
 
 struct run {
 	struct cli *cli;
+	struct config_source source;
+	const struct gate_flags *gate;
+	struct elsewhere *elsewhere; /* elsewhere, or NULL */
 	struct agent_parts parts;
 	struct heartbeat *heartbeat;
 	struct file_trigger *files;
@@ -141,6 +147,7 @@ static const char *adopt(void *context)
 	dispatcher_adopt(run->parts.dispatcher);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
+	expected_sweep(run->parts.expected);
 	return web_adopt(run->web);
 }
 
@@ -170,7 +177,7 @@ static void triaged(void *context)
 static bool open_service(struct run *run, struct error *error)
 {
 	struct agent *agent = &run->parts.agent;
-	struct config_source source = cli_config_source();
+	struct config_source source = run->source;
 
 	run->web = web_open(agent, run->parts.scheduler,
 		&(struct web_options){.insecure = run->insecure,
@@ -215,6 +222,8 @@ static bool open_parts(struct run *run, struct error *error)
 
 	if (!agent_open(&run->parts, &options, settings->state, error))
 		return false;
+	expected_elsewhere(run->parts.expected, elsewhere_all(run->elsewhere),
+		run->gate->state ? "--state" : "--agent");
 	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	return agent->once || open_service(run, error);
 }
@@ -318,6 +327,7 @@ static enum exit_code run_once(struct run *run)
 	}
 	if (!done)
 		wind_up(run);
+	gate_print(expected_count(run->parts.expected), run->cli->out);
 	if (agent->misconfigured)
 		code = exit_stronger(code, EXIT_USAGE);
 	if (agent->incomplete || !done)
@@ -366,12 +376,34 @@ static int64_t remembered_for(const struct config *config)
 	return longest;
 }
 
+/* Those flags are about a single run: the agent has a state of its own. */
+static bool check_flags(const struct run_options *options, struct error *error)
+{
+	const struct gate_flags *gate = &options->gate;
+
+	if (options->once || (!gate->state && !gate->strict))
+		return true;
+	return error_set(error, ERROR_USAGE, "--%s needs --once", gate->state ? "state" : "strict");
+}
+
+static bool read_elsewhere(struct run *run, struct error *error)
+{
+	const struct config_ref *tests = run->parts.agent.config_ref;
+
+	if (!run->parts.agent.once || run->gate->strict)
+		return true;
+	return gate_read(run->gate, tests->tests, tests->test_count, run->cli->arena,
+		&run->elsewhere, error);
+}
+
 static int run_configured(struct run *run)
 {
 	struct store_restore *request;
 	struct error error;
 	enum exit_code code;
 
+	if (!read_elsewhere(run, &error))
+		return cli_fail(&error);
 	if (!open_parts(run, &error)) {
 		int failure = cli_fail(&error);
 		close_parts(run, failure);
@@ -391,14 +423,21 @@ static int run_command_run(struct cli *cli)
 	const struct run_options *options = cli->options;
 	struct config *config;
 	struct config_ref *config_ref;
-	struct run run = {.cli = cli, .insecure = options->insecure};
+	struct run run = {.cli = cli,
+		.source = cli_config_source(),
+		.gate = &options->gate,
+		.insecure = options->insecure};
 	struct error error;
 	int code;
+
+	if (!check_flags(options, &error))
+		return cli_fail(&error);
+	run.source.known_changes = options->gate.known_changes;
 
 	/* A SIGHUP while the configuration is read waits for the loop; one while the agent stops
 	 * does nothing. */
 	signals_hold_hangup(!options->once);
-	config = cli_config(cli);
+	config = cli_config_from(cli, &run.source);
 	if (!config)
 		return EXIT_USAGE;
 	config_ref = config_ref_of(config, &cli->arguments, &error);
@@ -408,13 +447,16 @@ static int run_command_run(struct cli *cli)
 		.config = config_ref->config,
 		.schema = &cli_schema,
 		.now = clock_wall,
-		.once = options->once};
+		.once = options->once,
+		.strict = options->gate.strict};
 	code = run_configured(&run);
+	elsewhere_free(run.elsewhere);
 	config_ref_release(run.parts.agent.config_ref);
 	return code;
 }
 
-static const struct option_part parts[] = {{run_fields, 0}, {0}};
+static const struct option_part parts[] = {
+	{run_fields, 0}, {gate_fields, offsetof(struct run_options, gate)}, {0}};
 
 const struct command run_command = {
 	.name = "run",

@@ -417,7 +417,8 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
 		.alarm = {.call = tick, .context = scheduler}};
-	dispatcher_filter(dispatcher, (struct filter){"cluster", NULL, judge, scheduler});
+	dispatcher_filter(dispatcher,
+		(struct filter){.name = "cluster", .judge = judge, .context = scheduler});
 	take_over(scheduler);
 	return scheduler;
 }

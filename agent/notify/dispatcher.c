@@ -105,8 +105,12 @@ static void remember(struct dispatcher *dispatcher, int64_t id)
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
 {
 	const struct store_due *due = &recorded->counts.due;
+	const struct filter *filters = dispatcher->filters;
 	bool news = due->retractions > 0 || due->recoveries > dispatcher->kept;
 
+	for (size_t i = 0; i < dispatcher->filter_count; i++)
+		if (filters[i].note)
+			filters[i].note(filters[i].context, &recorded->records);
 	if (due->recoveries < dispatcher->kept)
 		dispatcher->kept = due->recoveries; /* some are over in another way */
 	for (size_t i = 0; i < recorded->records.count; i++)

@@ -693,7 +693,8 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 
 struct filter environments_filter(struct environments *environments)
 {
-	return (struct filter){"environment", begin, judge, environments};
+	return (struct filter){
+		.name = "environment", .begin = begin, .judge = judge, .context = environments};
 }
 
 void environments_write(struct environments *environments, struct store_queue *request,

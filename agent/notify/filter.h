@@ -24,6 +24,8 @@ struct filter {
 	enum filter_verdict (*judge)(
 		void *context, struct change_record *record, const char **reason);
 	void *context;
+	/* Optional: what a run has recorded, before any round with it. */
+	void (*note)(void *context, const struct record_rows *records);
 };
 
 #endif

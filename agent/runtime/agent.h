@@ -84,6 +84,7 @@ struct agent {
 	struct reloader *reloader; /* NULL: no reloads; see reload.h */
 	int64_t (*now)(void);      /* wall clock, ms */
 	bool once;                 /* run each test once, deliver everything, then end */
+	bool strict;               /* what known_changes covers is announced, too */
 	bool stopping;             /* nothing new is started */
 	bool measures; /* runs measure the smallest detectable change: a heartbeat is due soon */
 	bool misconfigured, incomplete, stateless; /* determine the exit code */

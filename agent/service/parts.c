@@ -22,6 +22,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 	parts->delivery_manager = delivery_manager_new(agent);
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
 	parts->scheduler = scheduler_new(agent, parts->dispatcher);
+	parts->expected = expected_new(agent, parts->dispatcher);
 	return true;
 }
 
@@ -34,6 +35,7 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 			LOG_INT("changes", restored->counts.due.changes),
 			LOG_INT("messages", restored->deliveries.count));
 	scheduler_start(parts->scheduler, restored);
+	expected_sweep(parts->expected);
 	dispatcher_restore(parts->dispatcher, restored);
 	store_call_free(&restored->call);
 }
@@ -46,6 +48,7 @@ bool agent_stop(struct agent_parts *parts)
 
 void agent_close(struct agent_parts *parts)
 {
+	expected_free(parts->expected);
 	scheduler_free(parts->scheduler);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);

@@ -6,6 +6,7 @@
 #define AGENT_SERVICE_PARTS_H
 
 #include "agent/monitor/scheduler.h"
+#include "agent/notify/expected.h"
 
 struct agent_parts {
 	/* The caller sets simulation, config_ref, config, schema, now and once. */
@@ -13,6 +14,7 @@ struct agent_parts {
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
 	struct scheduler *scheduler;
+	struct expected *expected;
 };
 
 /* Creates engine, metrics, store and parts. False and an error: agent_stop and agent_close still

@@ -4,6 +4,7 @@
 #include "agent/store/record_json.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "agent/core/json_put.h"
 #include "agent/core/when.h"
@@ -63,6 +64,8 @@ static void put_history(struct buf *out, const struct change_record *record)
 
 static void put_triage(struct buf *out, const struct triage *triage)
 {
+	bool accepted = triage_is_accepted(triage->state);
+
 	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
 		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->version);
 	json_put_text(out, "owner", triage->owner);
@@ -71,6 +74,9 @@ static void put_triage(struct buf *out, const struct triage *triage)
 	json_put_text(out, "person", triage->person);
 	json_put_time(out, "time", triage->time != 0 ? triage->time : WHEN_NEVER);
 	json_put_time(out, "until", triage->until != 0 ? triage->until : WHEN_NEVER);
+	json_put_number(out, "size", accepted ? triage->size : (double)NAN);
+	json_put_number(out, "size_low", accepted ? triage->size_low : (double)NAN);
+	json_put_number(out, "size_high", accepted ? triage->size_high : (double)NAN);
 	buf_char(out, '}');
 }
 

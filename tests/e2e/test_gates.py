@@ -1,11 +1,15 @@
 """Gates: changes that people have accepted do not fail a build, and the output says so."""
+import contextlib
 import csv
 import datetime
 import io
 import json
 import random
+import signal
+import sqlite3
 
 import pytest
+from test_run import agents  # noqa: F401 (fixture)
 
 DAY = datetime.timedelta(days=1)
 START = datetime.datetime(2026, 1, 1)
@@ -231,3 +235,180 @@ def test_validate(hunter, expect):
     assert known[0] == {"test": "one", "metric": "p99", "commit": commit(30), "from": None, "to": None, "direction": 1, "at_most": 25,
                         "reason": "bigger cache, PR 4411", "until": "2999-01-01T00:00:00Z", "file": ".hunter/expected.yaml", "line": 2}
     assert (known[1]["from"], known[1]["to"]) == ("2026-01-31T00:00:00Z", "2026-01-31T23:59:59.999Z")
+
+
+# Triage, in a state or with an agent.
+
+def configure(folder, state="state.db", data="one.csv", known=""):
+    """A configuration for one test with a state of its own; returns its path."""
+    path = folder / f"{state}.yaml"
+    path.write_text(f"""
+agent: {{state: {folder / state}, max_age: never, listen: "127.0.0.1:0", group_wait: 0s, interval: 1h}}
+tests:
+  one: {{type: csv, file: {folder / data}, attributes: [commit], metrics: {{p99: {{direction: -1}}}}}}
+known_changes: [{known}]
+""")
+    return path
+
+
+KNOWN = f"{{test: one, time: {FIRST}, reason: 'bigger cache, PR 4411'}}"
+
+
+def changes(hunter, state):
+    return json.loads(hunter("changes", "--state-file", state, "--output", "json").out)["changes"]
+
+
+@pytest.fixture
+def accepted(hunter, folder):
+    """A state in which the change of `one` was accepted."""
+    first = hunter("run", "--once", "--config", configure(folder, known=KNOWN))
+    assert first.code == 0 and first.out == "1 accepted change not counted\n"
+    return folder / "state.db"
+
+
+def alter(state, sql):
+    with contextlib.closing(sqlite3.connect(state)) as database, database:
+        database.execute(sql)
+
+
+def test_the_agent_expects_known_changes(hunter, folder, accepted):
+    change, = changes(hunter, accepted)
+    triage = change["triage"]
+    assert (triage["state"], triage["note"], triage["person"], triage["until"]) == (
+        "expected", "bigger cache, PR 4411", "known_changes", None)
+    assert (triage["size"], triage["size_low"], triage["size_high"]) == tuple(change[name] for name in ("size", "size_low", "size_high"))
+    said, = (event for event in change["history"] if event["event"] == "triaged")
+    assert said["person"] == "known_changes" and said["origin"].endswith("state.db.yaml:5")
+    assert not any(event["event"] == "announced" for event in change["history"])
+    again = hunter("run", "--once", "--config", configure(folder, known=KNOWN))
+    assert (again.code, again.out) == (0, "")
+    assert changes(hunter, accepted) == [change]
+
+
+def test_other_changes_are_told(hunter, folder):
+    result = hunter("run", "--once", "--config", configure(folder, data="two.csv", known=KNOWN))
+    assert result.code == 0 and "+26%" in result.out and "+20%" not in result.out
+    assert last(result) == "1 accepted change not counted"
+    assert sorted(change["triage"]["state"] for change in changes(hunter, folder / "state.db")) == ["expected", "open"]
+
+
+def test_strict_tells_all(hunter, folder):
+    result = hunter("run", "--once", "--strict", "--config", configure(folder, known=KNOWN))
+    assert result.code == 0 and "+20%" in result.out and "accepted" not in result.out
+    assert [change["triage"]["state"] for change in changes(hunter, folder / "state.db")] == ["open"]
+
+
+def test_what_was_told_before_is_expected_from_then_on(hunter, folder):
+    assert "+20%" in hunter("run", "--once", "--config", configure(folder)).out
+    result = hunter("run", "--once", "--config", configure(folder, known=KNOWN))
+    assert result.out == "1 accepted change not counted\n"
+    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "expected"
+
+
+def test_a_person_has_the_last_word(hunter, folder, accepted):
+    alter(accepted, "UPDATE triage SET triage = 1, version = 2, person = 'ann'")
+    hunter("run", "--once", "--config", configure(folder, known=KNOWN))
+    assert [change["triage"]["person"] for change in changes(hunter, accepted)] == ["ann"]
+
+
+def test_a_file_of_known_changes_for_one_run(hunter, folder):
+    (folder / "more.yaml").write_text(f"known_changes: [{KNOWN}]\n")
+    result = hunter("run", "--once", "--config", configure(folder), "--known-changes", "more.yaml")
+    assert result.out == "1 accepted change not counted\n"
+    assert hunter("run", "--strict", "--config", configure(folder)).code == 2
+    assert hunter("run", "--state", "x.db", "--config", configure(folder)).code == 2
+
+
+def test_a_reload_brings_entries(hunter, folder, agents):  # noqa: F811
+    agent = agents(configure(folder))
+    agent.wait_log("msg=sent")
+    configure(folder, known=KNOWN)
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_log('msg="accepted as a known change"')
+    assert agent.end() == 0
+    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "expected"
+
+
+def test_an_agent_keeps_still(hunter, folder, agents):  # noqa: F811
+    agent = agents(configure(folder, data="two.csv", known=KNOWN))
+    agent.wait_log("msg=sent")
+    assert agent.end() == 0
+    assert "+26%" in "".join(agent.out) and "+20%" not in "".join(agent.out)
+
+
+@pytest.fixture(params=["state", "agent"])
+def source(request, accepted, folder, agents):  # noqa: F811
+    """source(): the flags by which a gate knows of that state."""
+    def flags():
+        if request.param == "state":
+            return "--state", accepted
+        if not started:
+            started.append(agents(configure(folder)))
+        return "--agent", started[0].address()
+
+    started = []
+    return flags
+
+
+def test_triaged_changes_do_not_count(hunter, source):
+    assert gate(hunter, "one") == (1, 1)
+    assert gate(hunter, "one", *source()) == (0, 0)
+    result = hunter("regressions", "one", *source())
+    assert result.out.splitlines()[1].endswith(" accepted: expected: bigger cache, PR 4411 (known_changes)")
+    assert last(result) == "1 accepted change not counted"
+    document = json.loads(hunter("analyze", "one", "--output", "json", *source()).out)
+    assert document["tests"][0]["changes"][0]["accepted"] == "expected: bigger cache, PR 4411 (known_changes)"
+    assert gate(hunter, "one", *source(), "--since", "2026-01-10") == (0, 0)
+    assert gate(hunter, "one", *source(), "--branch", "main")[1] == 3
+    assert gate(hunter, "one", "--strict", *source()) == (1, 1)
+    otava = ("analyze", "one", "--profile", "otava", "--output", "json")
+    assert hunter(*otava, *source()) == hunter(*otava)
+
+
+@pytest.mark.parametrize("state, code", [("acknowledged", 0), ("expected", 0), ("ignored", 0), ("infra", 0), ("false", 0), ("fixed", 0),
+                                         ("open", 1)])
+def test_which_states_pass(hunter, accepted, source, state, code):
+    names = ["open", "acknowledged", "expected", "ignored", "infra", "false", "fixed"]
+    alter(accepted, f"UPDATE triage SET triage = {names.index(state) + 1}")
+    assert gate(hunter, "one", *source()) == (code, code)
+
+
+def test_an_expired_triage_counts(hunter, accepted, folder):
+    alter(accepted, "UPDATE triage SET until = 1700000000000")
+    assert gate(hunter, "one", "--state", accepted) == (1, 1)
+
+
+def test_a_larger_change_counts_again(hunter, folder, source):
+    """The same change as before, but now by 40 instead of 20%; a slightly larger one is the same."""
+    text = (folder / "one.csv").read_text().splitlines()
+    flags = source()
+    for factor, codes in ((1.003, (0, 0)), (1.2, (1, 1))):
+        rows = [line.split(",") for line in text[1:]]
+        for row in rows[30:]:
+            row[3] = str(float(row[3]) * factor)
+        (folder / "one.csv").write_text("\n".join([text[0], *map(",".join, rows)]) + "\n")
+        assert gate(hunter, "one", *flags) == codes
+
+
+def test_another_change_of_the_series_counts(hunter, folder, source):
+    write(folder / "one.csv", range(60))
+    assert gate(hunter, "one", *source()) == (1, 1)
+    assert last(hunter("analyze", "one", *source())) == "1 accepted change not counted"
+
+
+def test_changes_accepted_elsewhere_are_not_told(hunter, folder, source):
+    flags = source()
+    write(folder / "one.csv", range(60))
+    result = hunter("run", "--once", "--config", configure(folder, state="fresh.db"), *flags)
+    assert result.code == 0 and "+26%" in result.out and "+20%" not in result.out
+    assert last(result) == "1 accepted change not counted"
+
+
+def test_without_the_state_or_the_agent(hunter, folder):
+    (folder / "not.db").write_text("this is no state file" * 100)
+    for flags in (("--state", "none.db"), ("--state", "not.db"), ("--agent", "http://127.0.0.1:1/"), ("--agent", f"unix:{folder}/none")):
+        for command in (("regressions", "one"), ("analyze", "one"), ("run", "--once", "--config", configure(folder))):
+            result = hunter(*command, *flags)
+            assert result.code == 4 and result.out == "" and result.err.startswith(f"hunter-c: {flags[0]}: "), result
+    assert hunter("regressions", "one", env={"HUNTER_AGENT": "http://127.0.0.1:1/"}).code == 4
+    assert gate(hunter, "one", "--strict", "--agent", "http://127.0.0.1:1/") == (1, 1)

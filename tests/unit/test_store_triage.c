@@ -153,7 +153,8 @@ static void test_said(void **state)
 	assert_int_equal(list->records.items[0].event_count, 1);
 	expect_json(&list->records.items[0],
 		"\"triage\": {\"state\": \"open\", \"version\": 0, \"owner\": null, \"note\": null,"
-		" \"link\": null, \"person\": null, \"time\": null, \"until\": null}");
+		" \"link\": null, \"person\": null, \"time\": null, \"until\": null,"
+		" \"size\": null, \"size_low\": null, \"size_high\": null}");
 	store_call_free(&list->call);
 	call = say_as(id, TRIAGE_ACKNOWLEDGED, &ann, 0);
 	call->triage.owner = "ann";
@@ -180,7 +181,8 @@ static void test_said(void **state)
 		"\"triage\": {\"state\": \"acknowledged\", \"version\": 1, \"owner\": \"ann\","
 		" \"note\": \"looking \\\"at\\\" it\", \"link\": \"https://bugs/1\","
 		" \"person\": \"ann\", \"time\": \"2023-11-14T22:30:00Z\","
-		" \"until\": \"2023-11-17T22:30:00Z\"}");
+		" \"until\": \"2023-11-17T22:30:00Z\","
+		" \"size\": null, \"size_low\": null, \"size_high\": null}");
 	expect_json(&list->records.items[0],
 		"{\"event\": \"triaged\", \"at\": \"2023-11-14T22:30:00Z\","
 		" \"time\": \"2023-11-14T22:13:20Z\", \"person\": \"ann\","

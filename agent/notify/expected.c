@@ -1,0 +1,191 @@
+/*
+ * The store settles what is accepted. The call for a change is submitted before the dispatcher asks
+ * the store for what is pending, so the filter is only for what the store could not write: a change
+ * that is covered stays pending until it is triaged.
+ */
+#include "agent/notify/expected.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/log.h"
+#include "agent/core/when.h"
+#include "agent/notify/accepted.h"
+
+static const char person[] = "known_changes";
+
+struct expected {
+	struct agent *agent;
+	struct record_rows elsewhere;
+	const char *origin;
+	size_t count;
+};
+
+/* What is to be said of a change, and by whom. */
+struct verdict {
+	struct triage triage;
+	struct actor actor;
+};
+
+/* The same change as one that was accepted elsewhere. */
+static const struct change_record *find_elsewhere(
+	const struct expected *expected, const struct change_record *record, int64_t now)
+{
+	for (size_t i = 0; i < expected->elsewhere.count; i++) {
+		const struct change_record *other = &expected->elsewhere.items[i];
+
+		if (strcmp(other->item.test, record->item.test) == 0 &&
+			strcmp(other->series, record->series) == 0 &&
+			strcmp(other->branch, record->branch) == 0 && other->sign == record->sign &&
+			change_near(other->item.time, record->spacing, record->item.time,
+				record->spacing) &&
+			triage_is_accepted(triage_at(&other->triage, now)) &&
+			!triage_outgrown(&other->triage, &record->item.change))
+			return other;
+	}
+	return NULL;
+}
+
+/* False: the change is not covered, or somebody has said something about it. */
+static bool judge_record(const struct expected *expected, const struct change_record *record,
+	struct arena *arena, struct verdict *out)
+{
+	int64_t now = agent_now(expected->agent);
+	const struct change_record *other;
+	const struct known_change *entry, *expired;
+
+	if (expected->agent->strict || record->triage.version > 0 ||
+		record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED)
+		return false;
+	entry = accepted_known(expected->agent->config, record, now, &expired);
+	if (entry) {
+		*out = (struct verdict){
+			.triage = {.state = TRIAGE_EXPECTED,
+				.note = arena ? arena_strdup(arena, entry->reason) : NULL,
+				.until = entry->until == WHEN_NEVER ? 0 : entry->until},
+			.actor = {person,
+				arena ? arena_printf(arena, "%s:%d", entry->file, entry->line)
+				      : NULL}};
+		return true;
+	}
+	other = find_elsewhere(expected, record, now);
+	if (!other)
+		return false;
+	*out = (struct verdict){.triage = {.state = other->triage.state,
+					.note = other->triage.note,
+					.until = other->triage.until},
+		.actor = {other->triage.person, expected->origin}};
+	return true;
+}
+
+static void triaged(struct store_triage *call)
+{
+	struct expected *expected = call->call.context;
+
+	for (size_t i = 0; !call->call.failed && call->changed > 0 && i < call->records.count;
+		i++) {
+		const struct change_record *record = &call->records.items[i];
+
+		expected->count++;
+		log_event(LEVEL_INFO, "accepted as a known change", LOG_INT("id", record->item.id),
+			LOG_TEXT("test", record->item.test),
+			LOG_TEXT("metric", record->item.metric),
+			LOG_TEXT("reason", record->triage.note ? record->triage.note : ""),
+			LOG_TEXT("entry", call->actor.origin));
+	}
+	store_call_free(&call->call);
+}
+
+/* Triages the record if it is covered. Nothing changes if a person was faster. */
+static bool take(struct expected *expected, const struct change_record *record)
+{
+	struct store_triage *call;
+	struct id_range *range;
+	struct verdict verdict;
+
+	if (!judge_record(expected, record, NULL, &verdict))
+		return false;
+	call = store_triage_new(triaged, expected);
+	(void)judge_record(expected, record, call->call.arena, &verdict);
+	range = arena_alloc(call->call.arena, sizeof *range);
+	*range = (struct id_range){record->item.id, record->item.id};
+	call->ranges = range;
+	call->range_count = 1;
+	call->triage = verdict.triage;
+	call->actor = verdict.actor;
+	call->version = 0;
+	call->now = agent_now(expected->agent);
+	store_client_call(expected->agent, &call->call);
+	return true;
+}
+
+static bool is_idle(const struct expected *expected)
+{
+	return expected->agent->config->known_change_count == 0 && expected->elsewhere.count == 0;
+}
+
+static void note(void *context, const struct record_rows *records)
+{
+	struct expected *expected = context;
+
+	for (size_t i = 0; !is_idle(expected) && i < records->count; i++)
+		(void)take(expected, &records->items[i]);
+}
+
+static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+{
+	struct expected *expected = context;
+
+	if (is_idle(expected) || !take(expected, record))
+		return FILTER_PASS;
+	*reason = "known_changes covers it";
+	return FILTER_HOLD;
+}
+
+struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher)
+{
+	struct expected *expected = memory_new(1, sizeof *expected);
+
+	*expected = (struct expected){.agent = agent};
+	dispatcher_filter(dispatcher,
+		(struct filter){.name = person, .note = note, .judge = judge, .context = expected});
+	return expected;
+}
+
+void expected_free(struct expected *expected)
+{
+	free(expected);
+}
+
+void expected_elsewhere(struct expected *expected, struct record_rows records, const char *origin)
+{
+	expected->elsewhere = records;
+	expected->origin = origin;
+}
+
+static void swept(struct store_list *list)
+{
+	struct expected *expected = list->call.context;
+
+	for (size_t i = 0; !list->call.failed && i < list->records.count; i++)
+		(void)take(expected, &list->records.items[i]);
+	store_call_free(&list->call);
+}
+
+void expected_sweep(struct expected *expected)
+{
+	struct store_list *list;
+
+	if (is_idle(expected) || expected->agent->stopping)
+		return;
+	list = store_list_new(swept, expected);
+	list->filter = (struct change_filter){
+		.states = 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED | 1U << CHANGE_CANDIDATE,
+		.triage = 1U << TRIAGE_OPEN};
+	store_client_call(expected->agent, &list->call);
+}
+
+size_t expected_count(const struct expected *expected)
+{
+	return expected->count;
+}
