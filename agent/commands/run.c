@@ -173,6 +173,13 @@ static void triaged(void *context)
 	dispatcher_look(run->parts.dispatcher);
 }
 
+static void silenced(void *context, const struct silence *silence)
+{
+	struct run *run = context;
+
+	dispatcher_silence(run->parts.dispatcher, silence);
+}
+
 /* The parts of an agent that --once does not need. */
 static bool open_service(struct run *run, struct error *error)
 {
@@ -183,6 +190,7 @@ static bool open_service(struct run *run, struct error *error)
 		&(struct web_options){.insecure = run->insecure,
 			.reload = agent_reload,
 			.triaged = triaged,
+			.silenced = silenced,
 			.unready = unready,
 			.collect = collect,
 			.context = run},

@@ -28,6 +28,8 @@ const char *const triage_form_names[] = {"state", "owner", "note", "reason", "li
 const char *const silence_form_names[] = {
 	"matchers", "from", "until", "for", "owner", "reason", "person", NULL};
 
+#define LONGEST INT64_C(3155760000000) /* ms of a silence: a century */
+
 struct form {
 	form_get *get;
 	void *context;
@@ -285,6 +287,7 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 	if (!duration == !get(form, "until"))
 		return error_set(form->error, ERROR_USAGE,
 			"one of \"for\" (a duration, like 2h) and \"until\" is needed");
+	silence->until = WHEN_NEVER;
 	if (duration && !when_parse_duration(duration, &length, form->error))
 		return error_prefix(form->error, "for: ");
 	if (!duration && !read_ahead(form, "until", WHEN_NEVER, &silence->until))
@@ -295,8 +298,12 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 		return error_set(form->error, ERROR_USAGE, "it ends before it begins");
 	if (length > most)
 		return error_set(form->error, ERROR_USAGE,
-			"a silence lasts at most %s (agent.max_silence)",
+			"a silence lasts at most %s (agent.max_silence); what recurs or stays "
+			"belongs into mute_times or known_changes",
 			when_format_duration(most, text));
+	if (length > LONGEST)
+		return error_set(form->error, ERROR_USAGE,
+			"a silence has an end: what stays belongs into known_changes");
 	silence->until = silence->from + length;
 	return true;
 }

@@ -156,6 +156,45 @@ def test_unavailable(agents, hunter, tmp_path):
     assert done.code == 0 and "1 change changed" in done.out, done
 
 
+def test_silences(agents, hunter, tmp_path):
+    """Added through the agent that has the state, or without one."""
+    path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
+
+    def silence(*arguments):
+        return hunter("silence", *arguments, "--config", path)
+
+    def listed(*arguments):
+        done = silence("list", "--output", "json", *arguments)
+        assert done.code == 0, done
+        return json.loads(done.out)["silences"]
+
+    refused = silence("add", 'test="x"', "--for", "2h")
+    assert refused.code == 4 and "No such file" in refused.err, refused
+    agent = started(agents, path)
+    wait_for_change(hunter, path)
+    done = silence("add", 'test=~"db.*",region = eu', "--for", "2h", "--owner", "ann", "--reason", "migration")
+    assert done.code == 0 and 'test=~"db.*", region="eu"' in done.out and "active" in done.out, done
+    (one,) = listed()
+    assert (one["id"], one["owner"], one["reason"], one["state"], one["ended"]) == (1, "ann", "migration", "active", None), one
+    by_api = json.loads(hunter("silence", "list", "--output", "json", "--agent", f"unix:{tmp_path}/api.sock").out)
+    assert by_api["silences"] == [one]
+    for arguments, told in ((("add", "test=~", "--for", "2h"), "matchers: "), (("add", 'test="x"'), 'one of "for"'),
+                            (("add", 'test="x"', "--for", "31d"), "agent.max_silence"), (("add", 'test="x"', "--for", "never"), "at most"),
+                            (("add", 'test="x"', "--until", "yesterday"), "in the past"), (("end", "7"), "there is no silence 7"),
+                            (("end", "x"), "the id of a silence"), (("stop", "7"), "one of add"), (("add", 'test="x"', "--from", "2h", "--until", "1h"), "before it begins")):
+        refused = silence(*arguments)
+        assert refused.code == 2 and told in refused.err, (arguments, refused)
+    done = silence("end", "1")
+    assert done.code == 0 and "over" in done.out, done
+    assert silence("end", "1").code == 0  # it is over already
+    assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["end silence", "silence"]
+    assert agent.end() == 0
+    done = silence("add", 'test="db.read"', "--from", "tomorrow", "--for", "1 day")
+    assert done.code == 0 and "pending" in done.out, done
+    assert [(each["id"], each["state"]) for each in listed("--all")] == [(1, "over"), (2, "pending")]
+    assert silence("end", "2").code == 0
+
+
 def test_not_an_agent(hunter, tmp_path):
     """Something else answers there."""
 

@@ -26,7 +26,7 @@ static void try_query(const char *text, size_t size)
 	struct http_query query = {0};
 	struct error error;
 
-	if (http_query_parse(arena, text, size, names, HTTP_FORM_VALUE, &query, &error))
+	if (http_query_parse(arena, text, size, names, HTTP_VALUE, &query, &error))
 		for (size_t i = 0; i < query.count; i++) {
 			check(strlen(query.items[i].value) <= HTTP_VALUE);
 			check(http_query_get(&query, query.items[i].name) == query.items[i].value);
