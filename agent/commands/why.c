@@ -206,7 +206,8 @@ static int run(struct cli *cli)
 		.metric = renamed(config, asking.test->name, "", arguments.items[1]),
 		.at = arguments.count > 2 ? arguments.items[2] : NULL,
 		.now = cli->now,
-		.max_age = config->agent.max_age};
+		.max_age = config->agent.max_age,
+		.config = config};
 	asking.topics = why_topics(config, asking.test, cli->arena, &asking.ask.clusters);
 	code = explain(&asking, config, &error);
 	if (!cli->abandoned) {

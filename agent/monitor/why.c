@@ -16,7 +16,9 @@
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
+#include "agent/notify/silence.h"
 #include "agent/store/record_json.h"
+#include "conf/mute.h"
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
 
@@ -30,6 +32,8 @@ enum {
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
 	[WHY_WAITS] = "group",
+	[WHY_SILENCE] = "silence",
+	[WHY_MUTE] = "mute_time",
 	[WHY_DELIVERY] = "delivery",
 	[WHY_MAX_AGE] = "max_age",
 	[WHY_SILENT] = "silent",
@@ -53,6 +57,9 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_TOLD] = "it was announced",
 	[WHY_WAITS] = "to be announced: it waits for its group (group_wait), its cluster, or "
 		      "others of its environment",
+	[WHY_SILENCE] = "a silence holds it back: announced when that is over, if it still stands",
+	[WHY_MUTE] = "a mute time of the test holds it back: announced when that is over, if it "
+		     "still stands",
 	[WHY_DELIVERY] = "its message is in the outbox and not delivered yet",
 	[WHY_MAX_AGE] = "recorded, not announced: it was older than max_age when first seen",
 	[WHY_SILENT] = "recorded, not announced: it was over before its hold ended, or it appeared "
@@ -249,6 +256,7 @@ void why_state(struct why_request *request, const struct store_list *list)
 	request->environments = list->environments;
 	request->checkpoints = list->checkpoints;
 	request->health = list->health;
+	request->silences = list->silences;
 }
 
 void why_query(const struct why_request *request, struct task *task)
@@ -505,6 +513,27 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 	return held;
 }
 
+/* What holds a pending change back now: of several silences the one that ends last. */
+static void find_silence(const struct why_request *request, struct why *why)
+{
+	struct silence_subject subject;
+
+	if (!why->record || why->record->news != NOTIFY_PENDING || !request->config)
+		return;
+	subject = silence_subject_of(why->record);
+	why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
+	for (size_t i = 0; i < request->silences.count; i++) {
+		const struct silence *silence = &request->silences.items[i];
+
+		if (silence->from > request->now || silence_end(silence) <= request->now ||
+			(why->silence && silence_end(silence) <= silence_end(why->silence)) ||
+			!silence_selects(request->config, silence->matchers, &subject))
+			continue;
+		why->silence = silence;
+		why->quiet_until = silence_end(silence);
+	}
+}
+
 static enum why_end end_of_record(const struct why_request *request, const struct why *why)
 {
 	const struct change_record *record = why->record;
@@ -524,7 +553,7 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
 	}
 	switch (record->news) {
-	case NOTIFY_PENDING: return WHY_WAITS;
+	case NOTIFY_PENDING: return why->silence ? WHY_SILENCE : why->mute ? WHY_MUTE : WHY_WAITS;
 	case NOTIFY_QUEUED:
 		return why->cluster       ? WHY_CLUSTER
 		       : why->environment ? WHY_ENVIRONMENT
@@ -623,6 +652,7 @@ static void judge(const struct why_request *request, const struct dataset *data,
 	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
 				  ? held_until(request, why)
 				  : why->arrival.held_until;
+	find_silence(request, why);
 	why->end = end_of(request, why);
 	if (why->end == WHY_FDR)
 		rank_it(request, data,

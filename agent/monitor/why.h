@@ -17,6 +17,8 @@
 enum why_end {
 	WHY_TOLD,         /* a message was delivered */
 	WHY_WAITS,        /* for its group, cluster or environment */
+	WHY_SILENCE,      /* a silence holds it */
+	WHY_MUTE,         /* a mute time of its test does */
 	WHY_DELIVERY,     /* in the outbox, not delivered yet */
 	WHY_MAX_AGE,      /* recorded; too old when first seen */
 	WHY_SILENT,       /* recorded; young enough, but no news when first seen */
@@ -53,6 +55,8 @@ struct why_request {
 	struct environment_rows environments; /* that some of the records belong to */
 	struct checkpoint_rows checkpoints;
 	struct health_rows health; /* of all tests */
+	struct silence_rows silences;
+	const struct config *config; /* for the groups of the test */
 };
 
 struct why {
@@ -79,6 +83,9 @@ struct why {
 	const struct change_record *undone;  /* with WHY_WAY_BACK, if the state knows it; or NULL */
 	struct strings clusters;             /* those of the request */
 	const struct change_record *cluster; /* what they recorded there; or NULL */
+	const struct silence *silence;       /* that holds the record; or NULL */
+	const struct mute_time *mute;        /* that holds it; or NULL */
+	int64_t quiet_until;                 /* ms, until when at least one of them does */
 	const struct environment_event *environment; /* that the record belongs to; or NULL */
 	const struct condition *condition; /* reported for the test, and not over; or NULL */
 	const struct vanished *vanished;   /* the end of the series was reported; or NULL */

@@ -10,6 +10,7 @@
 #include "agent/monitor/why.h"
 #include "agent/report/report.h"
 #include "agent/store/record_json.h"
+#include "conf/mute.h"
 #include "notifiers/text.h"
 
 enum { NAME_CHARS = 200 };
@@ -318,6 +319,27 @@ static void put_environment(struct buf *out, const struct environment_event *eve
 	buf_char(out, '\n');
 }
 
+/* ": silence 7 of ann until 2026-03-28 11:00:00 +0000: migration", ": nights until ..." */
+static void put_quiet(struct buf *out, const struct why *why)
+{
+	const struct silence *silence = why->silence;
+	char until[WHEN_TEXT];
+
+	if (silence)
+		buf_printf(out, ": silence %lld", (long long)silence->id);
+	else
+		buf_printf(out, ": %s", mute_name(why->mute));
+	if (silence && (silence->owner || silence->person)) {
+		buf_text(out, " of ");
+		text_clean(out, silence->owner ? silence->owner : silence->person, NAME_CHARS);
+	}
+	buf_printf(out, " until %s", when_format(why->quiet_until, until));
+	if (silence && silence->reason) {
+		buf_text(out, ": ");
+		text_clean(out, silence->reason, NAME_CHARS);
+	}
+}
+
 static void put_end(struct buf *out, const struct why *why)
 {
 	const struct fdr_rank *rank = &why->rank;
@@ -336,6 +358,8 @@ static void put_end(struct buf *out, const struct why *why)
 			rank->rank, rank->hypotheses);
 	if (why->end == WHY_HOLD && why->held_until != 0)
 		buf_printf(out, ": until %s", when_format(why->held_until, time));
+	if (why->end == WHY_SILENCE || why->end == WHY_MUTE)
+		put_quiet(out, why);
 	if (why->end == WHY_DETECTOR) {
 		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
 		put_limit(out, why->culprit);
@@ -570,6 +594,25 @@ static void json_health(struct buf *out, const struct why *why)
 	json_put_time(out, "newest_of_test", why->newest != WHEN_ALWAYS ? why->newest : WHEN_NEVER);
 }
 
+static void json_quiet(struct buf *out, const struct why *why)
+{
+	const struct silence *silence = why->silence;
+
+	buf_text(out, ",\n  \"silence\": ");
+	if (silence) {
+		buf_printf(out, "{\"id\": %lld", (long long)silence->id);
+		json_put_text(out, "matchers", silence->matchers);
+		json_put_text(out, "owner", silence->owner);
+		json_put_text(out, "person", silence->person);
+		json_put_text(out, "reason", silence->reason);
+		buf_char(out, '}');
+	} else {
+		buf_text(out, "null");
+	}
+	json_put_text(out, "mute_time", why->mute ? mute_name(why->mute) : NULL);
+	json_put_time(out, "silenced_until", silence || why->mute ? why->quiet_until : WHEN_NEVER);
+}
+
 static void json_verdict(struct buf *out, const struct why *why)
 {
 	buf_text(out, ",\n  \"verdict\": ");
@@ -634,6 +677,7 @@ void why_put_json(struct buf *out, const struct why *why)
 	json_record(out, "undone", why->undone);
 	json_rank(out, why);
 	json_health(out, why);
+	json_quiet(out, why);
 	json_verdict(out, why);
 	buf_text(out, ",\n  \"power\": ");
 	if (why->has_power)

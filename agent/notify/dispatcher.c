@@ -224,20 +224,22 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	return kept;
 }
 
-/* Not about what some receivers have already: the others get it, too. */
+/* Not about what some receivers have already: the others get it, too, and in the same words. */
 static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
+	struct record_rows all = pending->records;
 	struct change_record **records =
-		arena_array(pending->call.arena, pending->records.count, sizeof *records);
+		arena_array(pending->call.arena, all.count, sizeof *records);
 	size_t count = 0;
 
-	for (size_t i = 0; i < pending->records.count; i++)
-		if (pending->records.items[i].told.count == 0)
-			records[count++] = &pending->records.items[i];
-		else
-			silences_summarize(dispatcher->silences, &pending->records.items[i]);
+	for (size_t i = 0; i < all.count; i++)
+		if (all.items[i].told.count == 0)
+			records[count++] = &all.items[i];
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		count = ask_filter(&dispatcher->filters[i], records, count);
+	for (size_t i = 0; i < all.count; i++)
+		if (all.items[i].told.count > 0)
+			silences_summarize(dispatcher->silences, &all.items[i]);
 }
 
 /* The event as the store knows it. */

@@ -22,31 +22,6 @@
 #define HOUR INT64_C(3600000)
 enum { REMIND_PART = 4, COSTLY_MOST = 20 };
 
-/* Checks and times */
-
-bool silence_check(const struct config *config, const char *matchers, int64_t from, int64_t until,
-	struct arena *arena, const char **canonical, struct error *error)
-{
-	int64_t most = config->agent.max_silence;
-	struct matchers parsed;
-	struct buf text = {0};
-	char limit[WHEN_TEXT];
-
-	if (!matchers_parse(matchers, arena, &parsed, error))
-		return error_prefix(error, "matchers: ");
-	matchers_print(&parsed, &text);
-	matchers_free(&parsed);
-	*canonical = buf_keep(&text, arena);
-	if (until <= from)
-		return error_set(error, ERROR_USAGE, "the silence would end before it begins");
-	if (most != WHEN_NEVER && (until == WHEN_NEVER || until - from > most))
-		return error_set(error, ERROR_USAGE,
-			"the silence would last longer than agent.max_silence, %s; what recurs or "
-			"stays belongs into mute_times or known_changes",
-			when_format_duration(most, limit));
-	return true;
-}
-
 int64_t silence_end(const struct silence *silence)
 {
 	return silence->ended != 0 && silence->ended < silence->until ? silence->ended
@@ -291,6 +266,8 @@ struct silences {
 	struct arena *tests;      /* of the groups of tests, by the configuration in use */
 	struct dict groups;       /* test -> struct strings */
 	struct verdict *verdicts; /* by id: of the records of the last round */
+	struct verdict *spare;    /* memory for those of the next, ... */
+	size_t room, spare_room;  /* ... and how many there is memory for */
 	size_t verdict_count, at;
 	struct arena *texts; /* of the round's summaries */
 	struct alarm alarm;
@@ -497,11 +474,11 @@ static void take_fresh(struct silences *silences)
 /* New verdicts about the records, which are sorted by id, with what is known of them. */
 static void judge_all(struct silences *silences, struct change_record *const *records, size_t count)
 {
-	struct verdict *old = silences->verdicts, *verdicts = memory_new(count, sizeof *verdicts);
-	size_t at = 0, oldest = silences->verdict_count;
+	struct verdict *old = silences->verdicts, *verdicts;
+	size_t at = 0, oldest = silences->verdict_count, room = silences->room;
 
 	take_fresh(silences);
-
+	verdicts = memory_grow(silences->spare, &silences->spare_room, count, sizeof *verdicts);
 	for (size_t i = 0; i < count; i++) {
 		int64_t id = records[i]->item.id;
 
@@ -512,8 +489,10 @@ static void judge_all(struct silences *silences, struct change_record *const *re
 				      : (struct verdict){.id = id, .updated = INT64_MIN};
 		judge_record(silences, records[i], &verdicts[i]);
 	}
-	free(old);
 	silences->verdicts = verdicts;
+	silences->room = silences->spare_room;
+	silences->spare = old;
+	silences->spare_room = room;
 	silences->verdict_count = count;
 	silences->at = 0;
 }
@@ -915,6 +894,7 @@ void silences_free(struct silences *silences)
 		kept_free(silences->items[i]);
 	free(silences->items);
 	free(silences->verdicts);
+	free(silences->spare);
 	arena_free(silences->texts);
 	arena_free(silences->tests);
 	free(silences);

@@ -13,13 +13,6 @@
 #include "agent/notify/filter.h"
 #include "agent/runtime/agent.h"
 
-/*
- * Checks a silence that somebody wants to add: its matchers, its times, and agent.max_silence. The
- * canonical text of the matchers is in the arena. ERROR_USAGE: what to write instead.
- */
-bool silence_check(const struct config *config, const char *matchers, int64_t from, int64_t until,
-	struct arena *arena, const char **canonical, struct error *error) MUST_USE;
-
 /* When it is over: its end, or when somebody ended it. */
 int64_t silence_end(const struct silence *silence);
 
@@ -66,7 +59,8 @@ void silences_adopt(struct silences *silences);
  * are valid until the filter's next round begins. */
 struct filter silences_filter(struct silences *silences);
 
-/* The same for a record that the filter is not asked about, since some receivers have it. */
+/* Sets the `summary` of a record that the filter is not asked about, since some receivers have it;
+ * in a round, after the filter. */
 void silences_summarize(struct silences *silences, struct change_record *record);
 
 /* How many changes are pending, as the store says: fewer than are held means that a round is due.

@@ -485,6 +485,7 @@ struct store_list {
 	struct environment_rows environments; /* out: all */
 	struct checkpoint_rows checkpoints;   /* out: of the test that it is about, ... */
 	struct health_rows health;            /* ... and of all tests */
+	struct silence_rows silences; /* out: if it is about one: not over, or not summed yet */
 };
 struct store_list *store_list_new(void (*reply)(struct store_list *list), void *context);
 

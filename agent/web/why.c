@@ -73,7 +73,8 @@ static void begin(struct api *api, struct http_request *request, const struct te
 				arena_strdup(task->query.arena, http_parameter(request, "metric")),
 			.at = arena_strdup(task->query.arena, http_parameter(request, "at")),
 			.now = task->query.now,
-			.max_age = agent->config->agent.max_age}};
+			.max_age = agent->config->agent.max_age,
+			.config = agent->config}};
 	task->work = work;
 	task->done = done;
 	api_fetch_begin(&inquiry->fetch, task);

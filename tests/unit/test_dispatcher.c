@@ -445,6 +445,39 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	assert_told(f, 2, 1, 0);
 }
 
+/* What a silence has held: a receiver that could not be written to gets the same message later. */
+static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **state)
+{
+	static const char *const names[] = {"#perf"};
+	struct fixture *f = *state;
+	struct store_silence *silence = store_silence_new(NULL, NULL);
+
+	silence->silence = (struct silence){.matchers = "test=\"db.read\"",
+		.from = clock_at_rest(),
+		.until = an_hour_later(),
+		.owner = "ann",
+		.reason = "migration"};
+	silence->now = clock_at_rest();
+	ask(f, &silence->call);
+	dispatcher_silence(f->dispatcher, &silence->silence);
+	store_call_free(&silence->call);
+	add(f, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 0, 0, 1);
+	f->agent.now = an_hour_later;
+	set_channels(f, (struct strings){0});
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 0);
+	set_channels(f, (struct strings){names, 1});
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload LIKE '%1 of ann is over: migr%'"),
+		2);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
+}
+
 /* That is reported, and the others get to know. */
 static void test_a_recovery_that_cannot_be_told(void **state)
 {
@@ -755,6 +788,7 @@ int main(void)
 		CASE(test_retracted_after_a_restart),
 		CASE(test_returned_before_it_was_retracted),
 		CASE(test_one_receiver_that_cannot_be_told),
+		CASE(test_the_end_of_a_silence_for_whom_it_could_not_be_written),
 		CASE(test_a_recovery_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),

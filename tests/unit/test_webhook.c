@@ -34,6 +34,33 @@ static json_t *render(struct fixture *fixture, const struct message *message)
 	return document;
 }
 
+/* Of what a silence has held: which, of whom and why. */
+static void test_silence(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = {.test = "db.read",
+		.metric = "p99",
+		.direction = -1,
+		.time = START,
+		.change = {LEVELS(100, 120)}};
+	struct message message = {.key = "k",
+		.items = &item,
+		.count = 1,
+		.summary = "silence 7 of ann is over: \x1bmigration"};
+	json_t *document = render(fixture, &message);
+
+	assert_string_equal(json_string_value(json_object_get(document, "silence")),
+		"silence 7 of ann is over:  migration");
+	assert_string_equal(json_string_value(json_object_get(document, "summary")),
+		"silence 7 of ann is over:  migration; 1 change point in 1 test: 1 regression");
+	json_decref(document);
+	buf_clear(&fixture->out);
+	message.summary = NULL;
+	document = render(fixture, &message);
+	assert_true(json_is_null(json_object_get(document, "silence")));
+	json_decref(document);
+}
+
 static void test_document(void **state)
 {
 	struct fixture *fixture = *state;
@@ -306,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_document),
+		CASE(test_silence),
 		CASE(test_trend_and_outliers),
 		CASE(test_many),
 		CASE(test_notice),

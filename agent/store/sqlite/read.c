@@ -550,5 +550,6 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 	return load_environments(file, arena, &call->environments, error) &&
 	       (!call->about ||
 		       (load_checkpoints(file, arena, call->about, &call->checkpoints, error) &&
-			       load_health(file, arena, &call->health, error)));
+			       load_health(file, arena, &call->health, error) &&
+			       silences_load(file, arena, &call->silences, error)));
 }
