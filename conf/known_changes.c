@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -582,8 +583,7 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 
 static bool failed(const char *path, struct error *error)
 {
-	return error_set(
-		error, ERROR_USAGE, "%s: cannot write the file: %s", path, strerror(errno));
+	return error_set(error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
 }
 
 static bool write_all(int fd, const char *data, size_t length)
@@ -599,6 +599,17 @@ static bool write_all(int fd, const char *data, size_t length)
 	return true;
 }
 
+/* The first file of ".hunter" makes the folder. */
+static void make_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+
+	if (folder)
+		(void)mkdir(folder, 0777); /* or there is one; if it fails, so does the file */
+	free(folder);
+}
+
 /* An existing file keeps its permissions, and a link stays one. */
 static bool replace(const char *path, const struct buf *content, struct error *error)
 {
@@ -610,6 +621,7 @@ static bool replace(const char *path, const struct buf *content, struct error *e
 	bool good;
 
 	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
+	make_folder(target);
 	fd = open(beside.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	good = fd >= 0 && (stat(target, &info) != 0 || fchmod(fd, info.st_mode & 07777) == 0) &&
 	       write_all(fd, content->data, content->length) && fsync(fd) == 0;
@@ -626,21 +638,78 @@ static bool replace(const char *path, const struct buf *content, struct error *e
 	return good;
 }
 
-bool known_changes_write(
-	const char *path, const struct known_change *entries, size_t count, struct error *error)
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_entry(const struct known_change *a, const struct known_change *b)
+{
+	return same_text(a->test, b->test) && same_text(a->metric, b->metric) &&
+	       same_text(a->commit, b->commit) && same_text(a->reason, b->reason) &&
+	       a->from == b->from && a->to == b->to && a->direction == b->direction &&
+	       fabs(a->at_most - b->at_most) <= 1e-5 * a->at_most && a->until == b->until;
+}
+
+/* The entries of a file; false after a problem with them. */
+static bool read_entries(const char *path, const struct buf *content, struct config *config,
+	struct problems *problems)
+{
+	static const struct config_source source = {0};
+	struct arena *arena = problems->arena;
+	struct loader loader = {.arena = arena,
+		.source = &source,
+		.problems = problems,
+		.config = config,
+		.told = {.arena = arena},
+		.unexpanded = {.arena = arena}};
+	const struct yaml_node *root = yaml_parse(
+		arena, path, content->data ? content->data : "", content->length, problems);
+	const struct yaml_node *list = yaml_get(root, "known_changes");
+
+	if (list)
+		known_changes_read(&loader, list);
+	return problems->errors == 0;
+}
+
+/* The entries that the file does not have yet; returns their number. */
+static size_t leave_out(const struct config *config, const struct known_change *entries,
+	size_t count, struct known_change *out)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool there = false;
+
+		for (size_t j = 0; j < config->known_change_count && !there; j++)
+			there = same_entry(&entries[i], &config->known_changes[j]);
+		for (size_t j = 0; j < kept && !there; j++)
+			there = same_entry(&entries[i], &out[j]);
+		if (!there)
+			out[kept++] = entries[i];
+	}
+	return kept;
+}
+
+bool known_changes_write(const char *path, const struct known_change *entries, size_t count,
+	size_t *added, struct error *error)
 {
 	struct problems problems = {.arena = arena_new()};
+	struct known_change *fresh = arena_array(problems.arena, count, sizeof *fresh);
 	struct buf content = {0}, changed = {0};
-	bool good = true;
+	struct config config = {0};
+	bool there = access(path, F_OK) == 0 || errno != ENOENT;
+	bool read = !there || config_read_file(path, FILE_MOST, &content, &problems);
+	bool good = read && read_entries(path, &content, &config, &problems);
 
-	if (access(path, F_OK) == 0 || errno != ENOENT)
-		good = config_read_file(path, FILE_MOST, &content, &problems);
+	*added = good ? leave_out(&config, entries, count, fresh) : 0;
 	if (!good)
-		error_set(error, ERROR_USAGE, "%s", problems.items[0].text);
-	good = good &&
-	       known_changes_insert(path, content.data ? content.data : "", content.length, entries,
-		       count, &changed, error) &&
-	       replace(path, &changed, error);
+		error_set(error, read ? ERROR_USAGE : ERROR_DATA, "%s", problems.items[0].text);
+	else if (*added > 0 || count == 0)
+		good = known_changes_insert(path, content.data ? content.data : "", content.length,
+			fresh, *added, &changed, error);
+	if (good && *added > 0)
+		good = replace(path, &changed, error);
 	buf_free(&content);
 	buf_free(&changed);
 	arena_free(problems.arena);

@@ -39,8 +39,12 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 	const struct known_change *entries, size_t count, struct buf *out,
 	struct error *error) MUST_USE;
 
-/* The same with a file, which is created or replaced as a whole. */
+/*
+ * The same with a file, which is created or replaced as a whole; entries that it has already are
+ * left out. *added is the number of the others; with a `count` of 0 the file is only checked.
+ * ERROR_USAGE if it is not a file of known changes, ERROR_DATA if it cannot be read or written.
+ */
 bool known_changes_write(const char *path, const struct known_change *entries, size_t count,
-	struct error *error) MUST_USE;
+	size_t *added, struct error *error) MUST_USE;
 
 #endif

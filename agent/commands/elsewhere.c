@@ -200,30 +200,38 @@ static struct triage triage_of(struct arena *arena, const json_t *object)
 	return triage;
 }
 
-/* False if it is not what the API tells of a change. */
-static bool take_record(struct elsewhere *elsewhere, const json_t *object)
+static void set_change(const json_t *object, struct change *change)
 {
-	struct arena *arena = elsewhere->arena;
+	double followed = number_of(object, "count_after");
+
+	change->level_before = number_of(object, "level_before");
+	change->level_after = number_of(object, "level_after");
+	change->size = number_of(object, "size");
+	change->size_low = number_of(object, "size_low");
+	change->size_high = number_of(object, "size_high");
+	change->count_after = followed > 0 && followed < 1e9 ? (size_t)followed : 0;
+}
+
+bool elsewhere_record(struct arena *arena, const json_t *object, struct change_record *out)
+{
 	const json_t *id = json_object_get(object, "id");
 	const char *branch = text_of(arena, object, "branch");
-	double followed = number_of(object, "count_after");
-	struct change_record record = {.series = text_of(arena, object, "series"),
+
+	*out = (struct change_record){
+		.item = {.id = json_integer_value(id),
+			.test = text_of(arena, object, "test"),
+			.metric = text_of(arena, object, "metric"),
+			.time = time_of(object, "time", WHEN_NEVER),
+			.commit_after = text_of(arena, object, "commit_after"),
+			.place_commit_after = text_of(arena, object, "place_commit_after")},
+		.series = text_of(arena, object, "series"),
 		.branch = branch ? branch : "",
 		.state = state_of(object),
 		.triage = triage_of(arena, json_object_get(object, "triage"))};
-
-	record.item.id = json_integer_value(id);
-	record.item.test = text_of(arena, object, "test");
-	record.item.time = time_of(object, "time", WHEN_NEVER);
-	record.item.change.level_before = number_of(object, "level_before");
-	record.item.change.level_after = number_of(object, "level_after");
-	record.item.change.count_after = followed > 0 && followed < 1e9 ? (size_t)followed : 0;
-	record.sign = change_sign(&record.item.change);
-	if (!json_is_integer(id) || !record.series || !record.item.test ||
-		record.item.time == WHEN_NEVER)
-		return false;
-	add_record(elsewhere, &record);
-	return true;
+	set_change(object, &out->item.change);
+	out->sign = change_sign(&out->item.change);
+	return json_is_integer(id) && out->series && out->item.test && out->item.metric &&
+	       out->item.time != WHEN_NEVER;
 }
 
 /* A page of changes; *next: the id before which the next one begins, 0: there is none. */
@@ -241,7 +249,11 @@ static bool take_page(struct elsewhere *elsewhere, struct agent_api *api, const 
 	good = json_is_array(changes);
 	json_array_foreach(changes, index, object)
 	{
-		good = good && take_record(elsewhere, object);
+		struct change_record record;
+
+		good = good && elsewhere_record(elsewhere->arena, object, &record);
+		if (good)
+			add_record(elsewhere, &record);
 	}
 	*next = json_integer_value(json_object_get(answer.document, "next"));
 	json_decref(answer.document);

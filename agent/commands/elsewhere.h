@@ -18,6 +18,10 @@ struct elsewhere *elsewhere_of_agent(
 	struct agent_api *api, const struct strings *tests, struct error *error);
 void elsewhere_free(struct elsewhere *elsewhere); /* accepts NULL */
 
+/* A record from a change in the API's JSON; false if it is not one. Only what identifies the change
+ * and what is said of it is set, with its sizes and commits. Texts are copied to the arena. */
+bool elsewhere_record(struct arena *arena, const json_t *object, struct change_record *out);
+
 /* Those of a test; none without `elsewhere`. Only what the API tells of a record is set. */
 struct record_rows elsewhere_rows(const struct elsewhere *elsewhere, const char *test);
 struct record_rows elsewhere_all(const struct elsewhere *elsewhere);

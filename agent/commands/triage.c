@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/elsewhere.h"
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
+#include "agent/core/when.h"
+#include "agent/notify/accepted.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"
 
@@ -17,7 +20,7 @@ static const char *const outputs[] = {"text", "json", NULL};
 struct triage_options {
 	struct agent_api_options api;
 	const char *test, *commit, *message;
-	const char *owner, *note, *link, *until;
+	const char *owner, *note, *link, *until, *write;
 	int64_t seen;
 	bool dry_run;
 	int output;
@@ -45,6 +48,10 @@ static const struct field triage_fields[] = {
 	OPTION_INT(struct triage_options, seen, "-1", -1, 1e18,
 		"only if nobody has said anything since this version (of one change)",
 		.metavar = "VERSION"),
+	OPTION_STRING(struct triage_options, write, NULL,
+		"also add accepted changes to this file, as known_changes that can be reviewed; it "
+		"is created if need be",
+		.metavar = "FILE"),
 	OPTION_BOOL(struct triage_options, dry_run, "only show which changes it would be"),
 	OPTION_CHOICE(struct triage_options, output, "text", outputs, "how to print them"),
 	OPTION_STRING(struct triage_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
@@ -94,6 +101,72 @@ static bool check(
 	return error_set(error, ERROR_USAGE,
 		"triage needs changes: ids and ranges (812 815..830), --test, --commit or "
 		"--message; hunter-c changes --open lists the open ones");
+}
+
+/*
+ * --write: what is accepted goes into a file of known_changes. Whether that can be done is checked
+ * before anything is said.
+ */
+static bool check_write(
+	const struct triage_options *options, const struct asked *asked, struct error *error)
+{
+	enum triage_state state;
+	size_t added;
+
+	if (!options->write)
+		return true;
+	if (asked->state && triage_state_named(asked->state, &state) && !triage_is_accepted(state))
+		return error_set(error, ERROR_USAGE,
+			"--write: known changes are expected, ignored, infra or false, not %s",
+			asked->state);
+	if (asked->state && (!options->note || strcmp(options->note, "none") == 0))
+		return error_set(error, ERROR_USAGE,
+			"--write: an entry of known_changes needs a reason (--reason)");
+	return known_changes_write(options->write, NULL, 0, &added, error) ||
+	       error_prefix(error, "--write: ");
+}
+
+/* The entry of a change that was triaged. */
+static bool entry_of(
+	struct arena *arena, const json_t *change, struct known_change *out, struct error *error)
+{
+	struct change_record record;
+
+	if (!elsewhere_record(arena, change, &record))
+		return error_set(error, ERROR_STATE,
+			"--write: the agent's answer is not what this version expects");
+	if (!triage_is_accepted(record.triage.state))
+		return error_set(error, ERROR_USAGE,
+			"--write: change %" PRId64 " is %s: only expected, ignored, infra and "
+			"false ones are written",
+			record.item.id, triage_state_names[record.triage.state]);
+	if (!record.triage.note)
+		return error_set(error, ERROR_USAGE,
+			"--write: change %" PRId64 " has no reason: give --reason", record.item.id);
+	*out = accepted_entry(&record, record.triage.note,
+		record.triage.until == 0 ? WHEN_NEVER : record.triage.until);
+	return true;
+}
+
+static bool write_entries(struct cli *cli, const json_t *answer, struct error *error)
+{
+	const struct triage_options *options = cli->options;
+	const json_t *changes = json_object_get(answer, "changes");
+	size_t count = json_array_size(changes), added;
+	struct known_change *entries = arena_array(cli->arena, count, sizeof *entries);
+
+	if ((json_int_t)count < json_integer_value(json_object_get(answer, "count")))
+		return error_set(error, ERROR_USAGE,
+			"--write: more than %zu changes: select fewer at a time", count);
+	for (size_t i = 0; i < count; i++)
+		if (!entry_of(cli->arena, json_array_get(changes, i), &entries[i], error))
+			return false;
+	if (!known_changes_write(options->write, entries, count, &added, error))
+		return error_prefix(error, "--write: ");
+	if (options->output == OUTPUT_TEXT)
+		fprintf(cli->out, "%zu entr%s added to %s\n", added, added == 1 ? "y" : "ies",
+			options->write);
+	return true;
 }
 
 /* A text to be set; "none" removes it. */
@@ -178,6 +251,11 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}
+	if (!conflict && options->write && !options->dry_run &&
+		!write_entries(cli, answer, &error)) {
+		fflush(cli->out);
+		return cli_fail(&error);
+	}
 	if (!conflict)
 		return EXIT_NOTHING;
 	fflush(cli->out);
@@ -194,7 +272,8 @@ static int run(struct cli *cli)
 	json_t *answer;
 	int code;
 
-	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error))
+	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error) ||
+		!check_write(options, &asked, &error))
 		return cli_fail(&error);
 	says = asked.state || options->owner || options->note || options->link || options->until;
 	const struct pair form[] = {

@@ -5,6 +5,7 @@ import datetime
 import io
 import json
 import random
+import re
 import signal
 import sqlite3
 
@@ -412,3 +413,58 @@ def test_without_the_state_or_the_agent(hunter, folder):
             assert result.code == 4 and result.out == "" and result.err.startswith(f"hunter-c: {flags[0]}: "), result
     assert hunter("regressions", "one", env={"HUNTER_AGENT": "http://127.0.0.1:1/"}).code == 4
     assert gate(hunter, "one", "--strict", "--agent", "http://127.0.0.1:1/") == (1, 1)
+
+
+# From triage to a file that can be reviewed.
+
+def test_triage_writes_an_entry(hunter, folder):
+    assert hunter("run", "--once", "--config", configure(folder)).code == 0
+    path = folder / ".hunter" / "expected.yaml"
+    assert hunter("triage", "--config", configure(folder), "1", "expected", "--reason", "x", "--write", "made/new.yaml").code == 0
+    assert (folder / "made" / "new.yaml").exists()
+    path.write_text("# accepted in review\nknown_changes: # none yet\n\n# the end\n")
+    arguments = ("triage", "--config", configure(folder), "1", "expected", "--reason", "bigger cache, PR 4411", "--until", "2999-01-01",
+                 "--write", path)
+    result = hunter(*arguments)
+    assert result.code == 0 and last(result) == f"1 entry added to {path}", result
+    text = path.read_text()
+    change, = changes(hunter, folder / "state.db")
+    most = float(re.search(r"at_most: (\S+)", text)[1])
+    assert change["size_high"] <= most <= change["size_high"] + 0.11
+    assert text == ("# accepted in review\nknown_changes: # none yet\n"
+                    f'  - test: "one"\n    metric: "p99"\n    commit: "{change["commit_after"]}"\n    direction: "up"\n    at_most: {most:g}\n'
+                    '    reason: "bigger cache, PR 4411"\n    until: "2999-01-01T00:00:00Z"\n\n# the end\n')
+    assert change["triage"]["state"] == "expected"
+    assert gate(hunter, "one") == (0, 0)
+    again = hunter(*arguments)
+    assert again.code == 0 and last(again) == f"0 entries added to {path}" and path.read_text() == text
+
+
+def test_triage_writes_what_was_said_before(hunter, folder, accepted):
+    result = hunter("triage", "--config", configure(folder), "1", "--write", "new.yaml")
+    assert result.code == 0 and last(result) == "1 entry added to new.yaml"
+    assert "reason: \"bigger cache, PR 4411\"" in (folder / "new.yaml").read_text()
+    result = hunter("triage", "--config", configure(folder), "1", "false", "--reason", "x", "--write", "dry.yaml", "--dry-run")
+    assert result.code == 0 and not (folder / "dry.yaml").exists()
+    assert changes(hunter, accepted)[0]["triage"]["state"] == "expected"
+
+
+def test_what_triage_does_not_write(hunter, folder):
+    """Nothing is said either, where it can be known before."""
+    assert hunter("run", "--once", "--config", configure(folder)).code == 0
+    (folder / "broken.yaml").write_text("known_changes: [\n")
+    (folder / "wrong.yaml").write_text("known_changes: [{test: one}]\n")
+
+    def refused(code, words, *arguments):
+        result = hunter("triage", "--config", configure(folder), *arguments)
+        assert result.code == code and words in result.err, result
+
+    refused(2, "not acknowledged", "1", "acknowledged", "--reason", "x", "--write", "new.yaml")
+    refused(2, "needs a reason", "1", "expected", "--write", "new.yaml")
+    refused(2, "--write: broken.yaml:", "1", "expected", "--reason", "x", "--write", "broken.yaml")
+    refused(2, '--write: wrong.yaml:1:17: known_changes: "reason" is missing', "1", "expected", "--reason", "x", "--write", "wrong.yaml")
+    refused(3, "--write: .: cannot read", "1", "expected", "--reason", "x", "--write", ".")
+    assert changes(hunter, folder / "state.db")[0]["triage"]["version"] == 0
+    refused(2, "change 1 is open", "1", "--write", "new.yaml")
+    refused(3, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/such/folder.yaml")
+    assert not (folder / "new.yaml").exists()
