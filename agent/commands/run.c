@@ -165,12 +165,13 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
-/* What was accepted may be open again, and to be announced. */
+/* What was accepted may be open again, and to be announced; or there is an earlier expiry. */
 static void triaged(void *context)
 {
 	struct run *run = context;
 
-	dispatcher_look(run->parts.dispatcher);
+	reopening_look(run->parts.reopening);
+	dispatcher_again(run->parts.dispatcher);
 }
 
 static void silenced(void *context, const struct silence *silence)

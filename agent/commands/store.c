@@ -11,21 +11,35 @@
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
+#include "agent/store/forms.h"
 #include "agent/store/store.h"
 
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+
+static const char *const outputs[] = {"text", "json", NULL};
+
 struct store_options {
-	const char *state_file;
-	int64_t older_than;
+	const char *state_file, *since;
+	int64_t older_than, limit, change;
 	bool force, dry_run;
+	int output;
 };
 
 #define UNSET "never"
+#define ROWS 9007199254740992. /* the last id that there can be */
 
 static const struct field store_fields[] = {
 	OPTION_DURATION(struct store_options, older_than, UNSET, 0, 0,
 		"prune: delete what was settled longer ago than this"),
 	OPTION_BOOL(struct store_options, dry_run, "prune: only report what would be deleted"),
 	OPTION_BOOL(struct store_options, force, "backup: overwrite an existing file"),
+	OPTION_STRING(struct store_options, since, NULL,
+		"audit: only entries at or after that time, as '2 weeks' or 2026-01-02",
+		.metavar = "WHEN"),
+	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: at most so many entries"),
+	OPTION_INT(struct store_options, change, "0", 0, ROWS, "audit: only about that change",
+		.metavar = "ID"),
+	OPTION_CHOICE(struct store_options, output, "text", outputs, "audit: how to print them"),
 	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
@@ -78,9 +92,11 @@ static void print_pruned(const struct cli *cli, const struct pruned *pruned)
 
 	fprintf(cli->out,
 		"%s: %" PRId64 " changes, %" PRId64 " entries of history, %" PRId64
-		" messages, places of %" PRId64 " series\n",
+		" messages, places of %" PRId64 " series, %" PRId64 " silences, %" PRId64
+		" entries of the audit log\n",
 		options->dry_run ? "would be forgotten" : "forgotten", pruned->changes,
-		pruned->events, pruned->deliveries, pruned->checkpoints);
+		pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences,
+		pruned->audit);
 }
 
 static int prune_file(struct cli *cli, const char *path, const struct strings *tests)
@@ -129,11 +145,121 @@ static int prune(struct cli *cli)
 	return prune_file(cli, path, &tests);
 }
 
+struct entries {
+	const struct store_audit *list;
+	struct arena *arena;
+	size_t *at;
+};
+
+static bool next_entry(const void *context, bool first)
+{
+	const struct entries *entries = context;
+
+	*entries->at = first ? 0 : *entries->at + 1;
+	return *entries->at < entries->list->entry_count;
+}
+
+enum audit_column {
+	AUDIT_TIME,
+	AUDIT_PERSON,
+	AUDIT_ORIGIN,
+	AUDIT_ACTION,
+	AUDIT_CHANGE,
+	AUDIT_SUBJECT,
+	AUDIT_DETAIL,
+	AUDIT_COLUMNS,
+};
+
+static const char *entry_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
+{
+	const struct entries *entries = context;
+	const struct audit_entry *entry = &entries->list->entries[*entries->at];
+	char time[WHEN_TEXT];
+
+	switch ((enum audit_column)column) {
+	case AUDIT_TIME: return arena_strdup(entries->arena, when_format(entry->time, time));
+	case AUDIT_PERSON: return entry->actor.person;
+	case AUDIT_ORIGIN: return entry->actor.origin;
+	case AUDIT_ACTION: return entry->action;
+	case AUDIT_SUBJECT: return entry->subject;
+	case AUDIT_DETAIL: return entry->detail;
+	case AUDIT_CHANGE:
+	case AUDIT_COLUMNS: break;
+	}
+	if (entry->change == 0)
+		return NULL;
+	snprintf(scratch, TABLE_SCRATCH, "%" PRId64, entry->change);
+	return scratch;
+}
+
+static void print_entries(const struct cli *cli, const struct store_audit *list)
+{
+	static const char *const headers[AUDIT_COLUMNS] = {
+		"time", "person", "from", "action", "change", "subject", "detail"};
+	size_t at = 0;
+	const struct entries entries = {list, cli->arena, &at};
+	struct table_column columns[AUDIT_COLUMNS];
+	struct table table = {.columns = columns,
+		.column_count = AUDIT_COLUMNS,
+		.next = next_entry,
+		.cell = entry_cell,
+		.context = &entries};
+
+	for (size_t i = 0; i < AUDIT_COLUMNS; i++)
+		columns[i] =
+			(struct table_column){.header = headers[i], .number = i == AUDIT_CHANGE};
+	table_measure(&table);
+	table_print_header(&table, cli->out);
+	for (bool row = next_entry(&entries, true); row; row = next_entry(&entries, false))
+		table_print_row(&table, cli->out);
+}
+
+static void print_entries_json(const struct cli *cli, const struct store_audit *list)
+{
+	struct buf text = {0};
+
+	buf_text(&text, "{\"audit\": [");
+	for (size_t i = 0; i < list->entry_count; i++) {
+		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
+		audit_put_json(&text, &list->entries[i]);
+	}
+	buf_text(&text, "]}\n");
+	fputs(text.data, cli->out);
+	buf_free(&text);
+}
+
+static int audit(struct cli *cli)
+{
+	const struct store_options *options = cli->options;
+	const char *path = state_file(cli, options->state_file);
+	struct store_audit *list;
+	struct error error;
+	bool done;
+
+	if (!path)
+		return EXIT_USAGE;
+	list = store_audit_new(NULL, NULL);
+	list->limit = options->limit;
+	list->change = options->change;
+	done = !options->since || when_parse(options->since, cli->now, &list->since, &error) ||
+	       error_prefix(&error, "--since: ");
+	done = done && store_read(path, &list->call, &error);
+	if (done && options->output == OUTPUT_JSON)
+		print_entries_json(cli, list);
+	else if (done)
+		print_entries(cli, list);
+	if (done && list->more)
+		log_event(LEVEL_WARN, "there are more (--limit, --since)",
+			LOG_INT("shown", list->entry_count));
+	store_call_free(&list->call);
+	return done ? EXIT_NOTHING : cli_fail(&error);
+}
+
 static const struct verb {
 	const char *name;
 	size_t arguments;
 	int (*run)(struct cli *cli);
-} verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"prune", 0, prune}};
+} verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"prune", 0, prune}, {"audit", 0, audit}};
 
 static int run(struct cli *cli)
 {
@@ -143,7 +269,7 @@ static int run(struct cli *cli)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	error_set(&error, ERROR_USAGE, "store: one of check, backup FILE, prune is needed");
+	error_set(&error, ERROR_USAGE, "store: one of check, backup FILE, prune, audit is needed");
 	return cli_fail(&error);
 }
 
@@ -151,8 +277,8 @@ static const struct option_part parts[] = {{store_fields, 0}, {0}};
 
 const struct command store_command = {
 	.name = "store",
-	.arguments = "check|backup FILE|prune",
-	.summary = "Check, back up or prune the state file",
+	.arguments = "check|backup FILE|prune|audit",
+	.summary = "Check, back up or prune the state file; its audit log",
 	.details =
 		"check looks at everything in the state file and says what is wrong with it; "
 		"the exit code "
@@ -167,7 +293,10 @@ const struct command store_command = {
 		"that is "
 		"gone. The agent must not run meanwhile; it forgets messages and withdrawn "
 		"changes by itself, after 90 days. --dry-run tries it on a temporary copy, so the "
-		"file stays as it is, and the agent may run.",
+		"file stays as it is, and the agent may run.\n\n"
+		"audit lists, latest first, who has changed what, from where and when: what people "
+		"said about changes, and when that was open again, silences, runs and reloads that "
+		"were asked for. prune forgets it, except what is about changes that stand.",
 	.parts = parts,
 	.options_size = sizeof(struct store_options),
 	.run = run,

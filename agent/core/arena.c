@@ -4,6 +4,7 @@
  */
 #include "agent/core/arena.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -173,6 +174,18 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	char *text = arena_vprintf(arena, format, arguments);
 	va_end(arguments);
 	return text;
+}
+
+void arena_take(struct arena *arena, void *memory, size_t size)
+{
+	struct block *block = memory;
+
+	_Static_assert(sizeof *block <= ARENA_HEAD, "the head is large enough");
+	assert(size >= ARENA_HEAD);
+	block->next = arena->blocks;
+	block->size = size - sizeof *block;
+	arena->blocks = block;
+	arena->taken += size;
 }
 
 void arena_join(struct arena *arena, struct arena *other)

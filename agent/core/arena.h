@@ -35,6 +35,10 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 
+/* Takes over `size` bytes from malloc, of which it uses the first ARENA_HEAD itself. */
+enum { ARENA_HEAD = 32 };
+void arena_take(struct arena *arena, void *memory, size_t size);
+
 /* Moves everything in `other` into this arena; `other` is gone. */
 void arena_join(struct arena *arena, struct arena *other);
 

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define NORMAL_95 1.96
+
 const char *const triage_state_names[TRIAGE_STATES + 1] = {
 	[TRIAGE_OPEN] = "open",
 	[TRIAGE_ACKNOWLEDGED] = "acknowledged",
@@ -42,28 +44,35 @@ enum triage_state triage_at(const struct triage *triage, int64_t now)
 	return expired || triage->state == 0 ? TRIAGE_OPEN : triage->state;
 }
 
-/* The interval's end that lies farther from 0; the size itself if unknown. */
-static double far_end(double size, double low, double high)
+/* How far single values lie from their level, in percent: those before and after it together. */
+static double spread_of(const struct change *change)
 {
-	double end = size < 0 ? low : high;
+	double before = change->stddev_before / change->mean_before;
+	double after = change->stddev_after / change->mean_after;
+	double spread = 100 * NORMAL_95 * sqrt(before * before + after * after);
 
-	return isnan(end) ? size : end;
+	return isfinite(spread) ? spread : 0;
 }
 
-static double near_end(double size, double low, double high)
+void triage_measure(struct triage *triage, const struct change *change)
 {
-	return far_end(size, high, low);
+	double spread = spread_of(change);
+
+	triage->size = change->size;
+	triage->size_low = isnan(change->size_low) ? change->size - spread : change->size_low;
+	triage->size_high = isnan(change->size_high) ? change->size + spread : change->size_high;
 }
 
 bool triage_outgrown(const struct triage *accepted, const struct change *change)
 {
-	double was = accepted->size, is = change->size, least, most;
+	struct triage now;
 
-	if (isnan(was) || isnan(is))
-		return isnan(was) != isnan(is);
-	most = far_end(was, accepted->size_low, accepted->size_high);
-	least = near_end(is, change->size_low, change->size_high);
-	if (was < 0)
-		return is < most && least < was;
-	return is > most && least > was;
+	triage_measure(&now, change);
+	if (isnan(accepted->size) || isnan(now.size))
+		return isnan(accepted->size) != isnan(now.size);
+	if (accepted->size < 0)
+		return now.size < fmin(accepted->size, accepted->size_low) &&
+		       now.size_high < accepted->size;
+	return now.size > fmax(accepted->size, accepted->size_high) &&
+	       now.size_low > accepted->size;
 }

@@ -41,13 +41,17 @@ struct triage {
 	const char *person; /* who said it */
 	int64_t time;       /* ms, when */
 	int64_t until;      /* ms: open again from then on; 0: never */
-	/* The change's size with its interval when it was accepted, percent; NaN: unknown. */
+	/* The change's size with its interval when it was accepted, percent; NaN: unknown. Of a
+	 * change without an interval, that of single values. */
 	double size, size_low, size_high;
 	int64_t renewals; /* how often the change outgrew what was accepted, and was news again */
 };
 
 /* The state at a time: open if it has expired, even if the store has not noticed yet. */
 enum triage_state triage_at(const struct triage *triage, int64_t now);
+
+/* Sets the sizes to those of the change. */
+void triage_measure(struct triage *triage, const struct change *change);
 
 /* Whether a change of that size is larger than what was accepted, by more than the intervals of
  * both. A size that is unknown only now, or was only then, counts as larger. */

@@ -313,13 +313,20 @@ static bool has_grown(const struct subject *subject, const struct change_record 
 	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
 }
 
+/* The step is larger than what people have accepted. */
+static bool has_outgrown(const struct change_record *known, const struct change *change)
+{
+	return triage_is_accepted(known->triage.state) && triage_outgrown(&known->triage, change);
+}
+
 /* Updates a change that stays where it was announced: for a trend, how far it has gone. */
 static void keep_up(
 	struct subject *subject, const struct change_record *known, const struct change *change)
 {
-	if (known->state == CHANGE_WITHDRAWN || known->item.change.kind != CHANGE_TREND ||
-		change->kind != CHANGE_TREND || !subject->realignment->grown ||
-		!has_grown(subject, known, change))
+	bool trend = known->item.change.kind == CHANGE_TREND && change->kind == CHANGE_TREND;
+
+	if (known->state == CHANGE_WITHDRAWN || !subject->realignment->grown ||
+		!((trend && has_grown(subject, known, change)) || has_outgrown(known, change)))
 		return;
 	follow(subject, known, known->state, change);
 	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
@@ -394,7 +401,7 @@ static void judge_known(struct subject *subject, const struct change_record *kno
 	case FATE_SAME:
 		if (withdrawn)
 			follow(subject, known, CHANGE_CONFIRMED, change);
-		else if (has_grown(subject, known, change) ||
+		else if (has_grown(subject, known, change) || has_outgrown(known, change) ||
 			 has_other_suspects(subject, known, change))
 			follow(subject, known, known->state, change);
 		break;

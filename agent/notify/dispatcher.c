@@ -106,7 +106,8 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 {
 	const struct store_due *due = &recorded->counts.due;
 	const struct filter *filters = dispatcher->filters;
-	bool news = due->retractions > 0 || due->recoveries > dispatcher->kept;
+	bool news =
+		due->retractions > 0 || due->recoveries > dispatcher->kept || recorded->renewed > 0;
 
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		if (filters[i].note)
@@ -121,6 +122,11 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 	silences_pending(dispatcher->silences, due->changes);
 	if (news)
 		look_soon(dispatcher);
+}
+
+void dispatcher_again(struct dispatcher *dispatcher)
+{
+	look_soon(dispatcher);
 }
 
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)

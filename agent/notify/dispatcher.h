@@ -26,6 +26,9 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
  * environment events, and what is pending. */
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored);
 
+/* Changes that were told, or accepted, are pending again. */
+void dispatcher_again(struct dispatcher *dispatcher);
+
 /* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. Those of
  * environments and, before it, of silences are always there. */
 enum { DISPATCHER_FILTERS = 4 };

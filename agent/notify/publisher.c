@@ -128,7 +128,7 @@ static const struct environment_event *event_of(const struct publisher *publishe
 	return NULL;
 }
 
-/* The records of a group, with links. */
+/* What a group's message is about; its records are filled in by fill. */
 static struct content content_of(const struct publisher *publisher, const struct group_of *group)
 {
 	struct arena *arena = publisher->queue->call.arena;
@@ -139,14 +139,36 @@ static struct content content_of(const struct publisher *publisher, const struct
 
 	for (size_t i = 0; i < group->count; i++) {
 		const struct change_record *record = group->items[i];
+		int64_t renewals = record->triage.renewals;
 
-		content.records[i] = *record;
 		content.ids[i] = record->item.id;
 		content.hash = hash_add(content.hash, &record->item.id, sizeof record->item.id);
 		content.hash =
 			hash_add(content.hash, &record->first_seen, sizeof record->first_seen);
+		if (renewals > 0)
+			content.hash = hash_add(content.hash, &renewals, sizeof renewals);
 	}
 	return content;
+}
+
+/* Once the message is written, which takes as much memory again. */
+static void fill(struct content *content, const struct group_of *group)
+{
+	for (size_t i = 0; i < group->count; i++)
+		content->records[i] = *group->items[i];
+}
+
+/* How long the group's thread stays open. */
+static int64_t open_for(const struct publisher *publisher, const struct group_of *group)
+{
+	int64_t longest = 0;
+
+	for (size_t i = 0; i < group->count; i++) {
+		int64_t interval = publisher_open_for(publisher->config, group->items[i], 1);
+
+		longest = interval > longest ? interval : longest;
+	}
+	return longest;
 }
 
 /* Changes that an event says it has, and does not list as they were told before. */
@@ -175,11 +197,11 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 				       ? NULL
 				       : event_of(publisher, group->items[0]->environment_event),
 		.summary = group->items[0]->summary};
-	int64_t interval = publisher_open_for(publisher->config, content.records, content.count);
+	int64_t interval = open_for(publisher, group);
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
-		struct change_record told = content.records[i];
+		struct change_record told = *group->items[i];
 
 		announce_links(arena, publisher->config, &told);
 		items[i] = told.item;
@@ -198,6 +220,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
 	free(items);
+	fill(&content, group);
 	return written;
 }
 

@@ -21,6 +21,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 		return false;
 	parts->delivery_manager = delivery_manager_new(agent);
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
+	parts->reopening = reopening_new(agent, parts->dispatcher);
 	parts->scheduler = scheduler_new(agent, parts->dispatcher);
 	parts->expected = expected_new(agent, parts->dispatcher);
 	return true;
@@ -37,6 +38,7 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 	scheduler_start(parts->scheduler, restored);
 	expected_sweep(parts->expected);
 	dispatcher_restore(parts->dispatcher, restored);
+	reopening_look(parts->reopening);
 	store_call_free(&restored->call);
 }
 
@@ -50,6 +52,7 @@ void agent_close(struct agent_parts *parts)
 {
 	expected_free(parts->expected);
 	scheduler_free(parts->scheduler);
+	reopening_free(parts->reopening);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);
 	metrics_free(parts->agent.metrics);

@@ -5,6 +5,7 @@
 #ifndef AGENT_SERVICE_PARTS_H
 #define AGENT_SERVICE_PARTS_H
 
+#include "agent/monitor/reopening.h"
 #include "agent/monitor/scheduler.h"
 #include "agent/notify/expected.h"
 
@@ -13,6 +14,7 @@ struct agent_parts {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
+	struct reopening *reopening;
 	struct scheduler *scheduler;
 	struct expected *expected;
 };

@@ -45,8 +45,8 @@ static void put_event(struct buf *out, const struct event *event)
 		json_put_text(out, "destination", event->destination);
 	}
 	if (event->kind >= EVENT_STORED) {
-		json_put_text(out, "person", event->actor.person);
-		json_put_text(out, "origin", event->actor.origin);
+		json_put_text(out, "person", event->person);
+		json_put_text(out, "origin", event->origin);
 		json_put_text(out, "detail", event->detail);
 	}
 	buf_char(out, '}');

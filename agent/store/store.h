@@ -115,11 +115,17 @@ struct silence {
 
 struct event {
 	enum event_kind kind;
-	int64_t time;                       /* ms, when it happened */
-	int64_t point;                      /* ms, the change's time at that moment */
-	const char *receiver, *destination; /* EVENT_ANNOUNCED; else NULL */
-	struct actor actor;                 /* EVENT_TRIAGED, EVENT_REOPENED; else NULL */
-	const char *detail;                 /* the same */
+	int64_t time;  /* ms, when it happened */
+	int64_t point; /* ms, the change's time at that moment */
+	union {
+		const char *receiver; /* EVENT_ANNOUNCED; else NULL */
+		const char *person;   /* EVENT_TRIAGED, EVENT_REOPENED: who, ... */
+	};
+	union {
+		const char *destination; /* EVENT_ANNOUNCED; else NULL */
+		const char *origin;      /* ... from where, ... */
+	};
+	const char *detail; /* ... and what; else NULL */
 };
 
 /* One change of one series. */
@@ -400,6 +406,7 @@ struct store_record {
 	size_t update_count;
 	struct checkpoint_rows checkpoints; /* added or replaced */
 
+	size_t renewed;             /* out: known changes that are pending again */
 	struct store_counts counts; /* out */
 };
 struct store_record *store_record_new(void (*reply)(struct store_record *recorded), void *context);
@@ -546,6 +553,7 @@ struct store_triage {
 
 	struct record_rows records; /* out: as they are now, by id; without events */
 	size_t changed;             /* out: of them; with dry_run: that would be */
+	size_t pending;             /* out: changes that are to be announced again */
 	bool conflict; /* out: the version was not as seen, and what was said is something else */
 };
 struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
@@ -557,6 +565,7 @@ struct store_reopen_due {
 	int64_t now; /* ms */
 
 	struct record_rows records; /* out: those opened, by id */
+	size_t pending;             /* out: of them, to be announced again */
 	int64_t next;               /* out: ms, when the next expires; 0: none does */
 };
 struct store_reopen_due *store_reopen_due_new(

@@ -223,6 +223,26 @@ def test_without_an_agent(agents, hunter, tmp_path):
     assert change["triage"]["version"] == 9, change
 
 
+def test_audit_of_the_state(running, hunter):
+    number = running.ids["db.read"]
+    for state in ("acknowledged", "expected"):
+        assert post(running.port, f"/api/v1/changes/{number}/triage", state=state, note="PR 4411")[0] == 200
+    shown = hunter("store", "audit", "--config", running.path)
+    assert shown.code == 0 and shown.err == ""
+    assert [(row["person"], row["action"], row["change"], row["detail"]) for row in columns(shown.out)] == [
+        ("local", "triage", str(number), "expected, was acknowledged"), ("local", "triage", str(number), "acknowledged, was open; note: PR 4411")]
+    told = json.loads(hunter("store", "audit", "--config", running.path, "--output", "json").out)
+    assert told["audit"] == ask(running.port, "/api/v1/audit").json["audit"]
+    less = hunter("store", "audit", "--config", running.path, "--limit", "1", "--since", "1 hour ago", "--change", number)
+    assert len(columns(less.out)) == 1 and "there are more" in less.err
+    assert columns(hunter("store", "audit", "--config", running.path, "--change", number + 100).out) == []
+    history = json.loads(hunter("changes", "--config", running.path, "--output", "json").out)["changes"]
+    events = [event for change in history if change["id"] == number for event in change["history"]]
+    assert [(event["person"], event["detail"]) for event in events if event["event"] == "triaged"] == [
+        (entry["person"], entry["detail"]) for entry in reversed(told["audit"])]
+    assert hunter("store", "audit", "--config", running.path, "--since", "someday").code == 2
+
+
 def test_audit(running):
     assert ask(running.port, "/api/v1/run?test=db.*", "POST", timeout=60).status == 200
     assert ask(running.port, "/-/reload", "POST").status == 200

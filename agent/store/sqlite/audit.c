@@ -63,8 +63,8 @@ static void read_event(struct reader *reader, int64_t point, struct event *event
 		.kind = read_choice(reader, 0, 1) == 1 ? EVENT_REOPENED : EVENT_TRIAGED,
 		.point = point};
 	event->time = read_time(reader);
-	event->actor.person = read_text(reader);
-	event->actor.origin = read_text(reader);
+	event->person = read_text(reader);
+	event->origin = read_text(reader);
 	event->detail = read_text(reader);
 }
 

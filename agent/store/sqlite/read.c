@@ -344,41 +344,12 @@ bool store_restore(struct store_file *file, struct store_restore *call, struct e
 	       store_counts(file, &call->counts, error);
 }
 
-/* Series repeat from row to row; each name is copied once. */
-static void read_known(
-	struct reader *reader, const struct change_record *last, struct change_record *record)
-{
-	record->item.id = read_id(reader);
-	record->series = read_name_again(reader, last ? last->series : NULL);
-	record->branch = read_name_again(reader, last ? last->branch : NULL);
-	read_stage(reader, record);
-	record->item.change.count_after = (size_t)read_count(reader);
-	record->item.change.kind = read_kind(reader);
-	record->item.change.level_before = read_number(reader);
-	record->item.change.level_after = read_number(reader);
-	record->item.place_from = read_time_or(reader, record->item.time);
-	record->item.place_to = read_time_or(reader, record->item.time);
-	read_suspects(reader, &record->item.suspects);
-	record->item.over.time = read_time_or(reader, 0);
-	record->item.over.level = read_number(reader);
-	read_triage(reader, &record->triage);
-}
-
 bool store_known(struct store_file *file, struct store_known *call, struct error *error)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_KNOWN);
-	struct record_rows *out = &call->records;
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_KNOWN);
 
 	bind_text(&reader.binder, call->test);
-	out->count = 0;
-	while (reader_next(&reader, error)) {
-		size_t count = out->count;
-
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
-		read_known(&reader, count > 0 ? &out->items[count - 1] : NULL, &out->items[count]);
-	}
-	return !reader.failed;
+	return read_all_known(&reader, &call->records, error);
 }
 
 static bool load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
@@ -490,25 +461,9 @@ static struct reader list_reader(struct store_file *file, struct store_list *cal
 	return reader;
 }
 
-/* Of those that the statement finds, the ones that wait for somebody. */
-static bool read_open(
-	struct reader *reader, struct record_rows *out, size_t most, struct error *error)
+static bool is_regression(const struct change_record *record)
 {
-	struct change_record *records = NULL;
-	size_t room = 0;
-
-	out->count = 0;
-	while (out->count < most && reader_next(reader, error)) {
-		struct change_record record = {0};
-
-		read_record(reader, &record);
-		if (announcement_verdict(&record.item) < 0)
-			continue;
-		records = memory_grow(records, &room, out->count + 1, sizeof *records);
-		records[out->count++] = record;
-	}
-	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
-	return !reader->failed;
+	return announcement_verdict(&record->item) >= 0;
 }
 
 bool store_list(struct store_file *file, struct store_list *call, struct error *error)
@@ -520,7 +475,6 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 	int64_t limit =
 		filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
 	struct reader reader;
-	bool done;
 
 	if (filter->open) {
 		unsigned waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
@@ -537,9 +491,8 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 	bind_text(&reader.binder, filter->test);
 	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
 	bind_integer(&reader.binder, triage);
-	done = filter->open ? read_open(&reader, &call->records, (size_t)limit + 1, error)
-			    : read_records(&reader, &call->records, error);
-	if (!done)
+	if (!read_chosen(&reader, filter->open ? is_regression : NULL, (size_t)limit + 1,
+		    &call->records, error))
 		return false;
 	call->more = call->records.count > (size_t)limit;
 	if (call->more)

@@ -579,16 +579,82 @@ void read_record(struct reader *reader, struct change_record *record)
 
 bool read_records(struct reader *reader, struct record_rows *out, struct error *error)
 {
-	struct change_record *records = NULL;
-	size_t room = 0;
+	return read_chosen(reader, NULL, SIZE_MAX, out, error);
+}
 
-	out->count = 0;
-	while (reader_next(reader, error)) {
-		records = memory_grow(records, &room, out->count + 1, sizeof *records);
-		records[out->count] = (struct change_record){0};
-		read_record(reader, &records[out->count++]);
+/* An array that grows, with room for the arena's head before it. It is handed over to the arena, so
+ * that a long list is never there twice. */
+struct growing {
+	struct change_record *rows;
+	size_t room;
+};
+
+_Static_assert(sizeof(struct change_record) >= ARENA_HEAD, "a record has room for the head");
+
+static struct change_record *grow(struct growing *growing, size_t count)
+{
+	growing->rows =
+		memory_grow(growing->rows, &growing->room, count + 2, sizeof *growing->rows);
+	growing->rows[count + 1] = (struct change_record){0};
+	return &growing->rows[count + 1];
+}
+
+static void keep(struct growing *growing, struct arena *arena, struct record_rows *out)
+{
+	if (!growing->rows)
+		return;
+	growing->rows = memory_resize(growing->rows, out->count + 1, sizeof *growing->rows);
+	arena_take(arena, growing->rows, (out->count + 1) * sizeof *growing->rows);
+	out->items = growing->rows + 1;
+}
+
+bool read_chosen(struct reader *reader, bool (*is_chosen)(const struct change_record *record),
+	size_t most, struct record_rows *out, struct error *error)
+{
+	struct growing growing = {0};
+
+	*out = (struct record_rows){0};
+	while (out->count < most && reader_next(reader, error)) {
+		struct change_record *record = grow(&growing, out->count);
+
+		read_record(reader, record);
+		out->count += !is_chosen || is_chosen(record);
 	}
-	out->items = rows_keep(reader->arena, records, out->count, sizeof *records);
+	keep(&growing, reader->arena, out);
+	return !reader->failed;
+}
+
+/* Series repeat from row to row; each name is copied once. */
+static void read_known(
+	struct reader *reader, const struct change_record *last, struct change_record *record)
+{
+	record->item.id = read_id(reader);
+	record->series = read_name_again(reader, last ? last->series : NULL);
+	record->branch = read_name_again(reader, last ? last->branch : NULL);
+	read_stage(reader, record);
+	record->item.change.count_after = (size_t)read_count(reader);
+	record->item.change.kind = read_kind(reader);
+	record->item.change.level_before = read_number(reader);
+	record->item.change.level_after = read_number(reader);
+	record->item.place_from = read_time_or(reader, record->item.time);
+	record->item.place_to = read_time_or(reader, record->item.time);
+	read_suspects(reader, &record->item.suspects);
+	record->item.over.time = read_time_or(reader, 0);
+	record->item.over.level = read_number(reader);
+	read_triage(reader, &record->triage);
+}
+
+bool read_all_known(struct reader *reader, struct record_rows *out, struct error *error)
+{
+	struct growing growing = {0};
+
+	*out = (struct record_rows){0};
+	for (; reader_next(reader, error); out->count++) {
+		struct change_record *record = grow(&growing, out->count);
+
+		read_known(reader, out->count > 0 ? record - 1 : NULL, record);
+	}
+	keep(&growing, reader->arena, out);
 	return !reader->failed;
 }
 

@@ -63,6 +63,13 @@ void read_record(struct reader *reader, struct change_record *record);
 /* Reads full records until there are no more. */
 bool read_records(struct reader *reader, struct record_rows *out, struct error *error) MUST_USE;
 
+/* The columns of STATEMENT_KNOWN. */
+bool read_all_known(struct reader *reader, struct record_rows *out, struct error *error) MUST_USE;
+
+/* The same of those that are chosen, at most so many. */
+bool read_chosen(struct reader *reader, bool (*is_chosen)(const struct change_record *record),
+	size_t most, struct record_rows *out, struct error *error) MUST_USE;
+
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size);
 

@@ -30,10 +30,13 @@ static bool run_for(
 	return bind_finish(&binder, error);
 }
 
-bool triage_settle(struct store_file *file, struct error *error)
+bool triage_settle(struct store_file *file, size_t *pending, struct error *error)
 {
-	return run(file, STATEMENT_OWE, error) && run(file, STATEMENT_OWED_SETTLED, error) &&
-	       run(file, STATEMENT_PAY, error) && run(file, STATEMENT_PAID, error);
+	if (!run(file, STATEMENT_OWE, error) || !run(file, STATEMENT_OWED_SETTLED, error) ||
+		!run(file, STATEMENT_PAY, error))
+		return false;
+	*pending += (size_t)store_file_changed(file);
+	return run(file, STATEMENT_PAID, error);
 }
 
 static bool select_range(struct store_file *file, const struct store_triage *call,
@@ -92,7 +95,6 @@ static bool is_same_text(const char *a, const char *b)
 static struct triage result_of(const struct store_triage *call, const struct change_record *record)
 {
 	const struct triage *was = &record->triage, *says = &call->triage;
-	const struct change *change = &record->item.change;
 	struct triage out = *was;
 
 	out.state = says->state ? says->state : was->state;
@@ -105,11 +107,8 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 		out.until = 0;
 	if (out.state == TRIAGE_OPEN)
 		out.until = 0;
-	if (triage_is_accepted(out.state) && out.state != was->state) {
-		out.size = change->size;
-		out.size_low = change->size_low;
-		out.size_high = change->size_high;
-	}
+	if (triage_is_accepted(out.state) && out.state != was->state)
+		triage_measure(&out, &record->item.change);
 	out.person = call->actor.person;
 	out.time = call->now;
 	out.version = was->version + 1;
@@ -240,6 +239,7 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 
 	call->records = (struct record_rows){0};
 	call->changed = 0;
+	call->pending = 0;
 	call->conflict = false;
 	if (!select_all(file, call, error) || !read_selected(file, arena, &call->records, error))
 		return false;
@@ -250,7 +250,8 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 						      !write_reaction(file, call, error)))
 		return false;
 	return call->changed == 0 || call->dry_run ||
-	       (triage_settle(file, error) && read_selected(file, arena, &call->records, error));
+	       (triage_settle(file, &call->pending, error) &&
+		       read_selected(file, arena, &call->records, error));
 }
 
 /* Opens the change, with the reason for the audit log, which is taken over. */
@@ -298,6 +299,7 @@ bool triage_reopen_due(struct store_file *file, struct store_reopen_due *call, s
 	struct arena *arena = call->call.arena;
 	struct binder binder;
 
+	call->pending = 0;
 	if (!run(file, STATEMENT_SELECTED_CLEAR, error))
 		return false;
 	binder = bind_to(file, STATEMENT_EXPIRED);
@@ -305,7 +307,7 @@ bool triage_reopen_due(struct store_file *file, struct store_reopen_due *call, s
 	if (!bind_finish(&binder, error) || !read_selected(file, arena, &call->records, error))
 		return false;
 	if (call->records.count > 0 &&
-		(!open_expired(file, call, error) || !triage_settle(file, error) ||
+		(!open_expired(file, call, error) || !triage_settle(file, &call->pending, error) ||
 			!read_selected(file, arena, &call->records, error)))
 		return false;
 	return find_next(file, call, error);
@@ -338,7 +340,7 @@ static void put_size(struct buf *out, double size)
 }
 
 bool triage_compare(struct store_file *file, int64_t id, const struct change *change, int64_t now,
-	struct error *error)
+	size_t *pending, struct error *error)
 {
 	struct buf reason = {0};
 	struct triage accepted;
@@ -352,7 +354,10 @@ bool triage_compare(struct store_file *file, int64_t id, const struct change *ch
 	buf_text(&reason, ", and ");
 	put_size(&reason, accepted.size);
 	buf_text(&reason, " was accepted");
-	return open_again(file, id, now, &reason, error) &&
-	       run_for(file, STATEMENT_RENEW_TRIAGE, id, error) &&
-	       run_for(file, STATEMENT_RENEW_NEWS, id, error);
+	if (!open_again(file, id, now, &reason, error) ||
+		!run_for(file, STATEMENT_RENEW_TRIAGE, id, error) ||
+		!run_for(file, STATEMENT_RENEW_NEWS, id, error))
+		return false;
+	*pending += (size_t)store_file_changed(file);
+	return true;
 }

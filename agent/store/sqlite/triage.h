@@ -10,12 +10,13 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 bool triage_reopen_due(
 	struct store_file *file, struct store_reopen_due *call, struct error *error) MUST_USE;
 
-/* Opens an accepted change, and makes it news, if it has outgrown what was accepted. */
+/* Opens an accepted change, and makes it news, if it has outgrown what was accepted. Both add to
+ * `pending` how many changes are to be announced again. */
 bool triage_compare(struct store_file *file, int64_t id, const struct change *change, int64_t now,
-	struct error *error) MUST_USE;
+	size_t *pending, struct error *error) MUST_USE;
 
 /* Settles the news of accepted changes, and makes that of those pending that are so no longer.
  * After all that can change either. */
-bool triage_settle(struct store_file *file, struct error *error) MUST_USE;
+bool triage_settle(struct store_file *file, size_t *pending, struct error *error) MUST_USE;
 
 #endif

@@ -185,8 +185,8 @@ static bool renew_item(
 	return bind_finish(&binder, error);
 }
 
-static bool confirm_record(
-	struct store_file *file, const struct change_record *record, struct error *error)
+static bool confirm_record(struct store_file *file, const struct change_record *record,
+	size_t *pending, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_CONFIRM);
 
@@ -204,7 +204,8 @@ static bool confirm_record(
 		       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated,
 			       record->item.time, error)) &&
 	       note_end(file, record, record->updated, error) &&
-	       triage_compare(file, record->item.id, &record->item.change, record->updated, error);
+	       triage_compare(file, record->item.id, &record->item.change, record->updated, pending,
+		       error);
 }
 
 /* The event for an update of a change with that state and time; 0: none. */
@@ -252,8 +253,8 @@ static bool retract(struct store_file *file, int64_t change, bool withdrawn, str
 	return bind_finish(&binder, error);
 }
 
-static bool update_record(
-	struct store_file *file, const struct change_record_update *update, struct error *error)
+static bool update_record(struct store_file *file, const struct change_record_update *update,
+	size_t *pending, struct error *error)
 {
 	struct binder binder;
 	bool withdrawn;
@@ -271,7 +272,7 @@ static bool update_record(
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
 	       (!update->item || (renew_item(file, update->id, update->item, error) &&
 					 triage_compare(file, update->id, &update->item->change,
-						 update->now, error))) &&
+						 update->now, pending, error))) &&
 	       ((!update->corrected && !withdrawn) || retract(file, update->id, withdrawn, error));
 }
 
@@ -292,20 +293,22 @@ static bool write_checkpoint(struct store_file *file, const char *test,
 
 static bool record(struct store_file *file, struct store_record *call, struct error *error)
 {
+	call->renewed = 0;
 	for (size_t i = 0; i < call->records.count; i++) {
 		struct change_record *at = &call->records.items[i];
 
-		if (!(at->confirmed ? confirm_record(file, at, error)
+		if (!(at->confirmed ? confirm_record(file, at, &call->renewed, error)
 				    : insert_record(file, at, error)))
 			return false;
 	}
 	for (size_t i = 0; i < call->update_count; i++)
-		if (!update_record(file, &call->updates[i], error))
+		if (!update_record(file, &call->updates[i], &call->renewed, error))
 			return false;
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		if (!write_checkpoint(file, call->test, &call->checkpoints.items[i], error))
 			return false;
-	return triage_settle(file, error) && store_counts(file, &call->counts, error);
+	return triage_settle(file, &call->renewed, error) &&
+	       store_counts(file, &call->counts, error);
 }
 
 static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
@@ -566,12 +569,13 @@ static bool settle(struct store_file *file, struct store_settle *call, struct er
 static bool reopen(struct store_file *file, struct store_reopen *call, struct error *error)
 {
 	const struct delivery_rows *given_up = &call->deliveries;
+	size_t pending = 0;
 
 	for (size_t i = 0; i < given_up->count; i++)
 		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
 			!run_for(file, STATEMENT_REOPEN, &given_up->items[i], false, error))
 			return false;
-	return triage_settle(file, error);
+	return triage_settle(file, &pending, error);
 }
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,

@@ -1,0 +1,88 @@
+/*
+ * The store knows what expires when; here is only the alarm. The wall clock may be set, so it looks
+ * once an hour in any case while anything is to expire.
+ */
+#include "agent/monitor/reopening.h"
+
+#include <stdlib.h>
+
+enum { LOOK_ANYWAY = 3600000, LOOK_AGAIN = 30000 }; /* ms */
+
+struct reopening {
+	struct agent *agent;
+	struct dispatcher *dispatcher;
+	bool asking; /* waiting for the store ... */
+	bool again;  /* ... and then to ask again */
+	struct alarm alarm;
+};
+
+static void look(void *context)
+{
+	reopening_look(context);
+}
+
+struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher)
+{
+	struct reopening *reopening = memory_new(1, sizeof *reopening);
+
+	*reopening = (struct reopening){.agent = agent,
+		.dispatcher = dispatcher,
+		.alarm = {.call = look, .context = reopening}};
+	return reopening;
+}
+
+void reopening_free(struct reopening *reopening)
+{
+	free(reopening);
+}
+
+static void look_after(struct reopening *reopening, int64_t wait)
+{
+	struct engine *engine = reopening->agent->engine;
+
+	if (!reopening->agent->once && !reopening->agent->stopping)
+		engine_alarm(engine, &reopening->alarm, engine_now(engine) + wait);
+}
+
+static void wait_for(struct reopening *reopening, int64_t next)
+{
+	int64_t wait = next - agent_now(reopening->agent);
+
+	if (next != 0)
+		look_after(reopening, wait < LOOK_ANYWAY ? (wait > 0 ? wait : 0) : LOOK_ANYWAY);
+}
+
+static void opened(struct store_reopen_due *due)
+{
+	struct reopening *reopening = due->call.context;
+	bool again = reopening->again;
+
+	reopening->asking = reopening->again = false;
+	for (size_t i = 0; i < due->records.count && !due->call.failed; i++)
+		log_event(LEVEL_INFO, "open again: what was said about the change has expired",
+			LOG_INT("id", due->records.items[i].item.id),
+			LOG_TEXT("test", due->records.items[i].item.test),
+			LOG_TEXT("metric", due->records.items[i].item.metric));
+	if (due->call.failed)
+		look_after(reopening, LOOK_AGAIN);
+	else
+		wait_for(reopening, due->next);
+	if (!due->call.failed && due->pending > 0)
+		dispatcher_again(reopening->dispatcher);
+	store_call_free(&due->call);
+	if (again)
+		reopening_look(reopening);
+}
+
+void reopening_look(struct reopening *reopening)
+{
+	struct store_reopen_due *due;
+
+	reopening->again = reopening->asking;
+	if (reopening->asking || reopening->agent->stopping)
+		return;
+	reopening->asking = true;
+	due = store_reopen_due_new(opened, reopening);
+	due->now = agent_now(reopening->agent);
+	store_client_call(reopening->agent, &due->call);
+}
