@@ -15,7 +15,6 @@
 #include "agent/engine/timers.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
-#include "agent/notify/silence.h"
 #include "agent/runtime/store_backlog.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };

@@ -12,7 +12,7 @@
 
 #include "agent/notify/delivery_manager.h"
 #include "agent/notify/environments.h"
-#include "agent/notify/silence.h"
+#include "agent/notify/silences.h"
 
 struct dispatcher;
 

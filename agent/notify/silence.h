@@ -1,17 +1,17 @@
 /*
- * Silences and mute times: which changes and notices are held back, and until when.
+ * What a silence selects, among changes and notices.
  *
- * A filter of the dispatcher holds what a live silence selects, or what is found while a mute time
- * of its test holds. When the silence is over, what is still to be announced goes into one message,
- * which says so. The silences are rows of the store; those that are not over, or whose message has
- * not been queued, are kept here with their matchers compiled. A pending change is matched with
- * each silence once, not in each round.
+ * Its matchers (agent/core/matcher.h) are about named values: of the test, its groups, the metric,
+ * the branch, the direction, attributes of the points and labels of the series; of notices also the
+ * source.
  */
 #ifndef AGENT_NOTIFY_SILENCE_H
 #define AGENT_NOTIFY_SILENCE_H
 
-#include "agent/notify/filter.h"
-#include "agent/runtime/agent.h"
+#include "agent/core/buf.h"
+#include "agent/core/matcher.h"
+#include "agent/store/store.h"
+#include "conf/config.h"
 
 /* When it is over: its end, or when somebody ended it. */
 int64_t silence_end(const struct silence *silence);
@@ -30,48 +30,54 @@ struct silence_subject {
 
 struct silence_subject silence_subject_of(const struct change_record *record);
 
+enum { SILENCE_VALUES = 3 };
+
+/* A subject while matchers ask for its values. The caller sets the subject, and its groups or where
+ * they are looked up. */
+struct silence_asked {
+	const struct silence_subject *subject;
+	struct strings groups;
+	const struct config
+		*config; /* where `groups` are looked up when they are needed; or NULL */
+	struct arena *arena;
+	const char *label_name; /* whose value is in `label`, if there is one */
+	bool has_label;
+	struct buf bare, label;
+	const char *items[SILENCE_VALUES];
+};
+
+void silence_asked_free(struct silence_asked *asked);
+
+/* The groups that the test is in, in the arena; a cluster is its own. */
+struct strings silence_groups(const struct config *config, const char *test, struct arena *arena);
+
+/* The same as matchers_parse, with the matchers in the order of what they cost; the functions below
+ * take only these. */
+bool silence_compile(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
+
+/* See matchers_match. */
+bool silence_matches(const struct matchers *matchers, struct silence_asked *asked,
+	const struct matcher **costly);
+
+/* As far as the test and its groups say: of other names every value is possible. */
+bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked);
+
 /* Whether it is selected, whatever the time. */
 bool silence_selects(
 	const struct config *config, const char *matchers, const struct silence_subject *subject);
 
-struct silences;
-
-/* What the dispatcher does for them. */
-struct silences_events {
-	void (*look)(void *context); /* a round is due: a silence is over */
-	void (*remind)(void *context, const struct notice *notice, const struct strings *receivers);
-	void *context;
+/* What the matchers reach: the tests of the configuration that they can select, by test and group,
+ * and the open changes that they do select. `unknown` is the first name that no test, change or
+ * label is known by, with the known name that is near it; or NULL. */
+struct silence_reach {
+	size_t tests, changes;
+	const char *unknown, *suggestion;
 };
 
-struct silences *silences_new(struct agent *agent, const struct silences_events *events);
-void silences_free(struct silences *silences);
-
-/* Takes over those of the store. */
-void silences_restore(struct silences *silences, const struct silence_rows *rows);
-
-/* One that was added, or ended early; as it is in the store. */
-void silences_note(struct silences *silences, const struct silence *silence);
-
-/* To be called after a reload: tests have other groups and mute times. */
-void silences_adopt(struct silences *silences);
-
-/* Holds changes, and sets the `summary` of those that a silence which is over has held. Its texts
- * are valid until the filter's next round begins. */
-struct filter silences_filter(struct silences *silences);
-
-/* Sets the `summary` of a record that the filter is not asked about, since some receivers have it;
- * in a round, after the filter. */
-void silences_summarize(struct silences *silences, struct change_record *record);
-
-/* How many changes are pending, as the store says: fewer than are held means that a round is due.
+/* Matchers that cannot be read reach nothing. The texts are in the arena, or the configuration's.
  */
-void silences_pending(struct silences *silences, int64_t changes);
-
-/* Reports the end of a round, and whether what was to be announced in it is in the store. */
-void silences_written(struct silences *silences, bool stored);
-
-/* Whether a notice about it is held back now. *until is set to when that may end. */
-bool silences_hold(
-	struct silences *silences, const struct silence_subject *subject, int64_t *until);
+void silence_reach(const struct config *config, const char *matchers,
+	const struct record_rows *open, struct arena *arena, struct silence_reach *out);
 
 #endif

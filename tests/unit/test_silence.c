@@ -644,6 +644,47 @@ static void test_selects(void **state)
 			fail_msg("%s", others[i]);
 }
 
+static void test_reach(void **state)
+{
+	struct fixture *f = *state;
+	struct attribute machine = {"machine", "perf1", "perf7"};
+	struct change_record records[] = {change_of("db.read", "p99{region=\"eu\",az=\"a\"}"),
+		change_of("gone", "cpu;rack=7")};
+	const struct record_rows open = {records, 2};
+	struct silence_reach reach;
+
+	records[0].item.attributes = &machine;
+	records[0].item.attribute_count = 1;
+	static const struct {
+		const char *matchers;
+		size_t tests, changes;
+		const char *unknown, *suggestion;
+	} cases[] = {
+		{"test=~\"db.*\"", 2, 1, NULL, NULL},
+		{"group=storage, direction=regression", 2, 1, NULL, NULL},
+		{"region=eu", 3, 1, NULL, NULL},
+		{"region=us, az=a, machine=x, rack=1, path[2]=y, commit=z", 3, 0, NULL, NULL},
+		{"regoin=eu", 3, 0, "regoin", "region"},
+		{"tset=web", 3, 0, "tset", "test"},
+		{"test=nothing, zebra=\"\"", 0, 0, "zebra", NULL},
+		{"rack=7", 3, 1, NULL, NULL},
+		{"test=", 0, 0, NULL, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		silence_reach(f->config, cases[i].matchers, &open, f->arena, &reach);
+		if (reach.tests != cases[i].tests || reach.changes != cases[i].changes)
+			fail_msg("%s: %zu tests, %zu changes", cases[i].matchers, reach.tests,
+				reach.changes);
+		assert_int_equal(reach.unknown == NULL, cases[i].unknown == NULL);
+		if (reach.unknown)
+			assert_string_equal(reach.unknown, cases[i].unknown);
+		assert_int_equal(reach.suggestion == NULL, cases[i].suggestion == NULL);
+		if (reach.suggestion)
+			assert_string_equal(reach.suggestion, cases[i].suggestion);
+	}
+}
+
 static double elapsed(const struct timespec *from)
 {
 	struct timespec to;
@@ -722,6 +763,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mute_time_by_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_selects, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reach, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
 	};
 

@@ -1,0 +1,715 @@
+/*
+ * What was found about a pending change is kept by its id and dropped when it changes: silences
+ * that were added or have begun since are asked alone, all of them only when the one that covered
+ * the change is over.
+ *
+ * Whether a change was held by a silence that is over is not stored: it is what the silence
+ * selects and what was recorded before its end. So nothing is lost in a restart, and nothing told
+ * twice, as the messages about it settle the changes.
+ */
+#include "agent/notify/silences.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
+#include "conf/mute.h"
+
+#define HOUR INT64_C(3600000)
+enum { REMIND_PART = 4, COSTLY_MOST = 20 };
+
+struct kept {
+	struct arena *arena; /* owns the texts */
+	struct silence silence;
+	struct matchers matchers; /* see compile */
+	bool begun, fresh;        /* as seen at the last look; and no change was asked since */
+	bool summing;             /* it was over when the round began */
+	size_t costly;            /* how often an expression took too long */
+};
+
+/* What is known of a pending change. */
+struct verdict {
+	int64_t id, updated;
+	uint64_t generation;       /* of the silences that were asked, ... */
+	int64_t seen;              /* ... up to this id */
+	int64_t covered_by;        /* id; 0: none */
+	const struct mutes *mutes; /* of its test; NULL: none */
+	bool muted;
+	int64_t mute_from, mute_until; /* ms: `muted` is right from .. until */
+};
+
+struct silences {
+	struct agent *agent;
+	struct silences_events events;
+	struct kept **items; /* by id */
+	size_t count;
+	uint64_t generation; /* of the configuration: others make all verdicts void */
+	struct kept **fresh; /* that have begun since the last round; in `texts` */
+	size_t fresh_count;
+	struct arena *tests;      /* of the groups of tests, by the configuration in use */
+	struct dict groups;       /* test -> struct strings */
+	struct verdict *verdicts; /* by id: of the records of the last round */
+	struct verdict *spare;    /* memory for those of the next, ... */
+	size_t room, spare_room;  /* ... and how many there is memory for */
+	size_t verdict_count, at;
+	struct arena *texts; /* of the round's summaries */
+	struct alarm alarm;
+	int64_t now;            /* agent_now, of the round */
+	int64_t mute_end;       /* ms: the first of those that hold something; WHEN_NEVER */
+	size_t held, summing;   /* records; silences that are over */
+	int64_t oldest;         /* ms: the first regression among them; WHEN_NEVER */
+	const char **summaries; /* in `texts` */
+	size_t summary_count;
+};
+
+static bool is_live(const struct kept *kept, int64_t now)
+{
+	return kept->silence.from <= now && now < silence_end(&kept->silence);
+}
+
+static bool is_over(const struct kept *kept, int64_t now)
+{
+	return now >= silence_end(&kept->silence);
+}
+
+static void kept_free(struct kept *kept)
+{
+	matchers_free(&kept->matchers);
+	arena_free(kept->arena);
+}
+
+/* NULL, after a warning, if the matchers cannot be read: the state is from a later version. */
+static struct kept *kept_new(const struct silence *silence)
+{
+	struct arena *arena = arena_new();
+	struct kept *kept = arena_alloc(arena, sizeof *kept);
+	struct error error;
+
+	*kept = (struct kept){.arena = arena, .silence = *silence};
+	kept->silence.matchers = arena_strdup(arena, silence->matchers);
+	kept->silence.owner = arena_strdup(arena, silence->owner);
+	kept->silence.reason = arena_strdup(arena, silence->reason);
+	kept->silence.person = arena_strdup(arena, silence->person);
+	kept->silence.ended_by = arena_strdup(arena, silence->ended_by);
+	if (silence_compile(silence->matchers, arena, &kept->matchers, &error))
+		return kept;
+	log_event(LEVEL_ERROR, "silence ignored", LOG_INT("id", silence->id),
+		LOG_TEXT("problem", error.text));
+	arena_free(arena);
+	return NULL;
+}
+
+/* Where the silence of that id is, or would be. */
+static size_t place_of(const struct silences *silences, int64_t id)
+{
+	size_t low = 0, high = silences->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (silences->items[middle]->silence.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct kept *find(const struct silences *silences, int64_t id)
+{
+	size_t at = place_of(silences, id);
+
+	return at < silences->count && silences->items[at]->silence.id == id ? silences->items[at]
+									     : NULL;
+}
+
+static void drop(struct silences *silences, size_t at)
+{
+	kept_free(silences->items[at]);
+	silences->count--;
+	memmove(silences->items + at, silences->items + at + 1,
+		(silences->count - at) * sizeof *silences->items);
+}
+
+/* Adds it, or replaces the one of its id. */
+static void put(struct silences *silences, const struct silence *silence)
+{
+	struct kept *kept = silence->summed ? NULL : kept_new(silence);
+	size_t at = place_of(silences, silence->id);
+	bool known = at < silences->count && silences->items[at]->silence.id == silence->id;
+
+	if (known)
+		drop(silences, at);
+	if (!kept)
+		return;
+	silences->items =
+		memory_resize(silences->items, silences->count + 1, sizeof(*silences->items));
+	memmove(silences->items + at + 1, silences->items + at,
+		(silences->count - at) * sizeof *silences->items);
+	silences->items[at] = kept;
+	silences->count++;
+	kept->begun = is_live(kept, agent_now(silences->agent));
+}
+
+/* Groups of a test, remembered until the configuration changes. */
+static struct strings known_groups(struct silences *silences, const char *test)
+{
+	struct strings *groups =
+		test ? (struct strings *)(uintptr_t)dict_get(&silences->groups, test) : NULL;
+
+	if (!test)
+		return (struct strings){0};
+	if (!groups) {
+		groups = arena_alloc(silences->tests, sizeof *groups);
+		*groups = silence_groups(silences->agent->config, test, silences->tests);
+		*dict_place(&silences->groups, arena_strdup(silences->tests, test)) = groups;
+	}
+	return *groups;
+}
+
+static bool selects(struct kept *kept, struct silence_asked *asked)
+{
+	const struct matcher *costly = NULL;
+	bool found = kept->costly < COSTLY_MOST && silence_matches(&kept->matchers, asked, &costly);
+
+	if (costly) {
+		kept->costly++;
+		log_event(LEVEL_WARN, "expression of a silence takes too long: it does not match",
+			LOG_INT("id", kept->silence.id), LOG_TEXT("expression", costly->value));
+	}
+	return found;
+}
+
+/* Asks those from `first` on, and those that have begun. */
+static int64_t cover_of(struct silences *silences, struct silence_asked *asked, int64_t first)
+{
+	for (size_t i = 0; i < silences->fresh_count; i++)
+		if (is_live(silences->fresh[i], silences->now) &&
+			selects(silences->fresh[i], asked))
+			return silences->fresh[i]->silence.id;
+	for (size_t i = place_of(silences, first); i < silences->count; i++)
+		if (is_live(silences->items[i], silences->now) &&
+			selects(silences->items[i], asked))
+			return silences->items[i]->silence.id;
+	return 0;
+}
+
+static void judge_mute(const struct silences *silences, struct verdict *verdict)
+{
+	if (!verdict->mutes ||
+		(silences->now >= verdict->mute_from && silences->now < verdict->mute_until))
+		return;
+	verdict->mute_from = silences->now;
+	verdict->muted = mute_find(verdict->mutes, silences->now, &verdict->mute_until) != NULL;
+}
+
+static void ask_silences(struct silences *silences, const struct change_record *record,
+	struct verdict *verdict, int64_t first)
+{
+	struct silence_subject subject = silence_subject_of(record);
+	struct silence_asked asked = {
+		.subject = &subject, .groups = known_groups(silences, subject.test)};
+
+	verdict->covered_by = cover_of(silences, &asked, first);
+	silence_asked_free(&asked);
+}
+
+static void judge_record(
+	struct silences *silences, const struct change_record *record, struct verdict *verdict)
+{
+	int64_t newest = silences->count > 0 ? silences->items[silences->count - 1]->silence.id : 0;
+	const struct kept *cover = NULL;
+
+	if (verdict->generation != silences->generation || verdict->updated != record->updated) {
+		verdict->mutes = config_mutes(silences->agent->config, record->item.test);
+		if (verdict->mutes && verdict->mutes->count == 0)
+			verdict->mutes = NULL;
+		verdict->muted = false;
+		verdict->mute_from = verdict->mute_until = 0;
+		ask_silences(silences, record, verdict, 0);
+	} else if (verdict->covered_by != 0) {
+		cover = find(silences, verdict->covered_by);
+		if (!cover || !is_live(cover, silences->now))
+			ask_silences(silences, record, verdict, 0);
+	} else if (verdict->seen < newest || silences->fresh_count > 0) {
+		ask_silences(silences, record, verdict, verdict->seen + 1);
+	}
+	judge_mute(silences, verdict);
+	verdict->generation = silences->generation;
+	verdict->updated = record->updated;
+	verdict->seen = newest;
+}
+
+/* Those that have begun since the last round, in the arena of its texts. */
+static void take_fresh(struct silences *silences)
+{
+	silences->fresh = arena_array(silences->texts, silences->count, sizeof(struct kept *));
+	silences->fresh_count = 0;
+	for (size_t i = 0; i < silences->count; i++) {
+		if (silences->items[i]->fresh)
+			silences->fresh[silences->fresh_count++] = silences->items[i];
+		silences->items[i]->fresh = false;
+	}
+}
+
+/* New verdicts about the records, which are sorted by id, with what is known of them. */
+static void judge_all(struct silences *silences, struct change_record *const *records, size_t count)
+{
+	struct verdict *old = silences->verdicts, *verdicts;
+	size_t at = 0, oldest = silences->verdict_count, room = silences->room;
+
+	take_fresh(silences);
+	verdicts = memory_grow(silences->spare, &silences->spare_room, count, sizeof *verdicts);
+	for (size_t i = 0; i < count; i++) {
+		int64_t id = records[i]->item.id;
+
+		while (at < oldest && old[at].id < id)
+			at++;
+		verdicts[i] = at < oldest && old[at].id == id
+				      ? old[at]
+				      : (struct verdict){.id = id, .updated = INT64_MIN};
+		judge_record(silences, records[i], &verdicts[i]);
+	}
+	silences->verdicts = verdicts;
+	silences->room = silences->spare_room;
+	silences->spare = old;
+	silences->spare_room = room;
+	silences->verdict_count = count;
+	silences->at = 0;
+}
+
+static bool is_held(const struct verdict *verdict)
+{
+	return verdict->covered_by != 0 || verdict->muted;
+}
+
+static void put_summary(const struct kept *kept, struct buf *out)
+{
+	const struct silence *silence = &kept->silence;
+	bool early = silence->ended != 0;
+
+	buf_printf(out, "silence %lld", (long long)silence->id);
+	if (silence->owner || silence->person)
+		buf_printf(out, " of %s", silence->owner ? silence->owner : silence->person);
+	buf_text(out, early && silence->ended_by ? " was ended by " : " is over");
+	if (early && silence->ended_by)
+		buf_text(out, silence->ended_by);
+	if (silence->reason)
+		buf_printf(out, ": %s", silence->reason);
+}
+
+/* The last of those that are over and held the record. */
+static const struct kept *held_by(struct silences *silences, const struct change_record *record)
+{
+	struct silence_subject subject;
+	struct silence_asked asked = {.subject = &subject};
+	const struct kept *found = NULL;
+
+	if (silences->summing == 0)
+		return NULL;
+	subject = silence_subject_of(record);
+	for (size_t i = 0; i < silences->count; i++) {
+		struct kept *kept = silences->items[i];
+		int64_t end = silence_end(&kept->silence);
+
+		if (!kept->summing || record->updated > end ||
+			(found && end < silence_end(&found->silence)))
+			continue;
+		asked.groups = known_groups(silences, subject.test);
+		if (selects(kept, &asked))
+			found = kept;
+	}
+	silence_asked_free(&asked);
+	return found;
+}
+
+/* Texts of the same silence are the same pointer: they are one message. */
+static const char *keep_text(struct silences *silences, struct buf *text)
+{
+	const char *copy = NULL;
+
+	for (size_t i = 0; i < silences->summary_count && !copy; i++)
+		if (strcmp(silences->summaries[i], text->data) == 0)
+			copy = silences->summaries[i];
+	if (!copy) {
+		copy = arena_strdup(silences->texts, text->data);
+		silences->summaries = arena_grow(silences->texts, silences->summaries,
+			silences->summary_count, sizeof *silences->summaries);
+		silences->summaries[silences->summary_count++] = copy;
+	}
+	buf_free(text);
+	return copy;
+}
+
+static void summarize(
+	struct silences *silences, struct change_record *record, const struct mutes *mutes)
+{
+	const struct kept *kept = held_by(silences, record);
+	const struct mute_time *mute =
+		!kept && mutes ? mute_find(mutes, record->updated, NULL) : NULL;
+	struct buf text = {0};
+
+	if (kept)
+		put_summary(kept, &text);
+	else if (mute)
+		buf_printf(&text, "mute time %s is over", mute_name(mute));
+	else
+		return;
+	record->summary = keep_text(silences, &text);
+}
+
+void silences_summarize(struct silences *silences, struct change_record *record)
+{
+	summarize(silences, record, config_mutes(silences->agent->config, record->item.test));
+}
+
+static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+{
+	struct silences *silences = context;
+	const struct verdict *verdict = &silences->verdicts[silences->at++];
+
+	assert(verdict->id == record->item.id);
+	if (is_held(verdict)) {
+		*reason = verdict->covered_by != 0 ? "a silence covers it"
+						   : "a mute time of its test holds";
+		return FILTER_HOLD;
+	}
+	summarize(silences, record, verdict->mutes);
+	return FILTER_PASS;
+}
+
+static void set_metrics(struct silences *silences)
+{
+	struct metrics *metrics = silences->agent->metrics;
+	size_t live = 0, ahead = 0;
+
+	for (size_t i = 0; i < silences->count; i++) {
+		live += is_live(silences->items[i], silences->now);
+		ahead += silences->items[i]->silence.from > silences->now &&
+			 !is_over(silences->items[i], silences->now);
+	}
+	metrics_set(metrics, METRIC_SILENCES, (double)live, "active", NULL);
+	metrics_set(metrics, METRIC_SILENCES, (double)ahead, "pending", NULL);
+	metrics_set(metrics, METRIC_SILENCED, (double)silences->held, NULL, NULL);
+	metrics_set(metrics, METRIC_SILENCED_AGE,
+		silences->oldest == WHEN_NEVER ? 0
+					       : (double)(silences->now - silences->oldest) / 1000,
+		NULL, NULL);
+}
+
+static void count_held(struct silences *silences, struct change_record *const *records)
+{
+	silences->held = 0;
+	silences->oldest = silences->mute_end = WHEN_NEVER;
+	for (size_t i = 0; i < silences->verdict_count; i++) {
+		const struct verdict *verdict = &silences->verdicts[i];
+
+		if (!is_held(verdict))
+			continue;
+		silences->held++;
+		if (announcement_verdict(&records[i]->item) > 0 &&
+			records[i]->first_seen < silences->oldest)
+			silences->oldest = records[i]->first_seen;
+		if (verdict->muted && verdict->mute_until < silences->mute_end)
+			silences->mute_end = verdict->mute_until;
+	}
+}
+
+/* Notes which have begun, as of now. */
+static void look_at_times(struct silences *silences)
+{
+	silences->now = agent_now(silences->agent);
+	for (size_t i = 0; i < silences->count; i++) {
+		struct kept *kept = silences->items[i];
+		bool live = is_live(kept, silences->now);
+
+		if (live && !kept->begun)
+			kept->fresh = true;
+		kept->begun = live;
+	}
+}
+
+static int64_t remind_at(const struct silence *silence)
+{
+	int64_t before = (silence->until - silence->from) / REMIND_PART;
+
+	return silence->until - (before < HOUR ? before : HOUR);
+}
+
+static int64_t earliest(int64_t time, int64_t other, int64_t now)
+{
+	return other > now && other < time ? other : time;
+}
+
+/* The wall clock may be set, so the alarm comes at least once an hour. */
+static void set_alarm(struct silences *silences)
+{
+	struct engine *engine = silences->agent->engine;
+	int64_t now = silences->now, next = earliest(WHEN_NEVER, silences->mute_end, now);
+
+	for (size_t i = 0; i < silences->count; i++) {
+		const struct silence *silence = &silences->items[i]->silence;
+
+		next = earliest(next, silence->from, now);
+		next = earliest(next, silence_end(silence), now);
+		if (!silence->reminded && silence->ended == 0)
+			next = earliest(next, remind_at(silence), now);
+	}
+	if (silences->agent->once || (silences->count == 0 && silences->held == 0))
+		return;
+	engine_alarm(engine, &silences->alarm,
+		engine_now(engine) + (next - now < HOUR ? next - now : HOUR));
+}
+
+static void begin(void *context, struct change_record *const *records, size_t count)
+{
+	struct silences *silences = context;
+
+	arena_free(silences->texts);
+	silences->texts = arena_new();
+	silences->summaries = NULL;
+	silences->summary_count = 0;
+	look_at_times(silences);
+	silences->summing = 0;
+	for (size_t i = 0; i < silences->count; i++) {
+		silences->items[i]->summing = is_over(silences->items[i], silences->now);
+		silences->summing += silences->items[i]->summing;
+	}
+	judge_all(silences, records, count);
+	count_held(silences, records);
+	set_metrics(silences);
+	set_alarm(silences);
+}
+
+struct filter silences_filter(struct silences *silences)
+{
+	return (struct filter){
+		.name = "silence", .begin = begin, .judge = judge, .context = silences};
+}
+
+void silences_pending(struct silences *silences, int64_t changes)
+{
+	if (changes < (int64_t)silences->held)
+		silences->events.look(silences->events.context);
+}
+
+/* Losing the answer costs nothing: what the silence held is settled by its message. */
+static void store(struct silences *silences, const struct kept *kept, bool summed)
+{
+	struct store_silence *request = store_silence_new(NULL, NULL);
+
+	request->silence = (struct silence){
+		.id = kept->silence.id, .reminded = kept->silence.reminded, .summed = summed};
+	request->actor = (struct actor){"hunter-c", "agent"};
+	request->now = agent_now(silences->agent);
+	store_client_call(silences->agent, &request->call);
+}
+
+void silences_written(struct silences *silences, bool stored)
+{
+	for (size_t i = silences->count; i > 0 && stored; i--) {
+		if (!silences->items[i - 1]->summing)
+			continue;
+		store(silences, silences->items[i - 1], true);
+		drop(silences, i - 1);
+	}
+	for (size_t i = 0; i < silences->count; i++)
+		silences->items[i]->summing = false;
+}
+
+/* Reminders */
+
+/* The receivers of what it may select. */
+static struct strings receivers_of(
+	struct silences *silences, struct kept *kept, struct arena *arena)
+{
+	const struct config *config = silences->agent->config;
+	struct strings topics = config_topics(config, arena);
+	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	struct dict seen = {.arena = arena};
+	size_t count = 0;
+
+	for (size_t i = 0; i < topics.count; i++) {
+		const struct strings *notify = config_notify(config, topics.items[i]);
+		struct silence_subject subject = {.test = topics.items[i]};
+		struct silence_asked asked = {
+			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
+
+		if (!silence_may_select(&kept->matchers, &asked))
+			notify = NULL;
+		for (size_t j = 0; notify && j < notify->count && count < config->receiver_count;
+			j++) {
+			const void **place = dict_place(&seen, notify->items[j]);
+
+			if (!*place)
+				names[count++] = notify->items[j];
+			*place = kept;
+		}
+		silence_asked_free(&asked);
+	}
+	return (struct strings){names, count};
+}
+
+/* Says the same after a restart, so that its delivery is recognised. */
+static void remind(struct silences *silences, struct kept *kept)
+{
+	const struct silence *silence = &kept->silence;
+	struct arena *arena = arena_new();
+	struct strings receivers = receivers_of(silences, kept, arena);
+	struct buf text = {0};
+	char until[WHEN_TEXT];
+
+	buf_printf(&text, "silence %lld", (long long)silence->id);
+	if (silence->owner || silence->person)
+		buf_printf(&text, " of %s", silence->owner ? silence->owner : silence->person);
+	buf_printf(&text, " ends at %s", when_format(silence->until, until));
+	if (silence->reason)
+		buf_printf(&text, " (%s)", silence->reason);
+	buf_printf(&text, "; what it holds back is announced then: %s", silence->matchers);
+	silences->events.remind(silences->events.context,
+		&(struct notice){
+			.subject = arena_printf(arena, "silence %lld", (long long)silence->id),
+			.text = text.data,
+			.time = silence->until},
+		&receivers);
+	kept->silence.reminded = true;
+	store(silences, kept, false);
+	buf_free(&text);
+	arena_free(arena);
+}
+
+static void remind_all(struct silences *silences)
+{
+	for (size_t i = 0; i < silences->count; i++) {
+		struct kept *kept = silences->items[i];
+
+		if (!kept->silence.reminded && kept->silence.ended == 0 &&
+			is_live(kept, silences->now) && silences->now >= remind_at(&kept->silence))
+			remind(silences, kept);
+	}
+}
+
+/* Their life */
+
+static void tick(void *context)
+{
+	struct silences *silences = context;
+	bool due = silences->held > 0;
+
+	if (silences->agent->stopping)
+		return;
+	look_at_times(silences);
+	remind_all(silences);
+	for (size_t i = 0; i < silences->count; i++)
+		due = due || is_over(silences->items[i], silences->now);
+	set_metrics(silences);
+	set_alarm(silences);
+	if (due)
+		silences->events.look(silences->events.context);
+}
+
+void silences_note(struct silences *silences, const struct silence *silence)
+{
+	put(silences, silence);
+	tick(silences);
+}
+
+void silences_restore(struct silences *silences, const struct silence_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		put(silences, &rows->items[i]);
+	tick(silences);
+}
+
+static void forget_tests(struct silences *silences)
+{
+	arena_free(silences->tests);
+	silences->tests = arena_new();
+	silences->groups = (struct dict){.arena = silences->tests};
+	silences->generation++;
+}
+
+void silences_adopt(struct silences *silences)
+{
+	forget_tests(silences);
+	if (silences->held > 0)
+		silences->events.look(silences->events.context);
+}
+
+struct silences *silences_new(struct agent *agent, const struct silences_events *events)
+{
+	struct silences *silences = memory_new(1, sizeof *silences);
+
+	*silences = (struct silences){.agent = agent,
+		.events = *events,
+		.texts = arena_new(),
+		.mute_end = WHEN_NEVER,
+		.oldest = WHEN_NEVER,
+		.alarm = {.call = tick, .context = silences}};
+	forget_tests(silences);
+	silences->now = agent_now(agent);
+	set_metrics(silences);
+	return silences;
+}
+
+void silences_free(struct silences *silences)
+{
+	if (!silences)
+		return;
+	for (size_t i = 0; i < silences->count; i++)
+		kept_free(silences->items[i]);
+	free(silences->items);
+	free(silences->verdicts);
+	free(silences->spare);
+	arena_free(silences->texts);
+	arena_free(silences->tests);
+	free(silences);
+}
+
+/* Notices */
+
+static bool holds_one(struct silences *silences, const struct silence_subject *subject, int64_t now,
+	int64_t *until)
+{
+	const struct config *config = silences->agent->config;
+	const struct mutes *mutes = subject->test ? config_mutes(config, subject->test) : NULL;
+	struct silence_asked asked = {
+		.subject = subject, .groups = known_groups(silences, subject->test)};
+	bool found = mutes && mutes->count > 0 && mute_find(mutes, now, until) != NULL;
+
+	for (size_t i = 0; i < silences->count && !found; i++)
+		if (is_live(silences->items[i], now) && selects(silences->items[i], &asked)) {
+			*until = silence_end(&silences->items[i]->silence);
+			found = true;
+		}
+	silence_asked_free(&asked);
+	return found;
+}
+
+bool silences_hold(struct silences *silences, const struct silence_subject *subject, int64_t *until)
+{
+	const struct config *config = silences->agent->config;
+	int64_t now = agent_now(silences->agent), first = WHEN_NEVER;
+	bool any = false;
+
+	if (holds_one(silences, subject, now, until))
+		return true;
+	if (subject->test || !subject->source)
+		return false;
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+		struct silence_subject part = {.test = test->name, .source = subject->source};
+
+		if (!test->source || strcmp(test->server ? test->server->name : test->source->name,
+					     subject->source) != 0)
+			continue;
+		if (!holds_one(silences, &part, now, until))
+			return false;
+		first = *until < first ? *until : first;
+		any = true;
+	}
+	*until = first;
+	return any;
+}
