@@ -212,7 +212,8 @@ static const char *unreached_proxy(const struct problem *problem, struct arena *
 		return NULL;
 	const char *place = arena_printf(arena, "%s:%u", host, port);
 	const char *asked = strstr(problem->here, "://");
-	if (problem->endpoint->server_name || (asked && strcasecmp(asked + 3, place) == 0))
+	if (problem->endpoint->socket || problem->endpoint->server_name ||
+		(asked && strcasecmp(asked + 3, place) == 0))
 		return NULL;
 	return strchr(host, ':') ? NULL : place; /* an IPv6 address can be written in two ways */
 }

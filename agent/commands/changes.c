@@ -512,18 +512,13 @@ static int print_list(struct cli *cli, const struct store_list *list)
 	return EXIT_NOTHING;
 }
 
-static int list_file(struct cli *cli, const struct change_filter *filter)
+static int list_file(struct cli *cli, const struct change_filter *filter, const char *path,
+	const struct config *config)
 {
-	const struct changes_options *options = cli->options;
-	struct config *config = NULL;
 	struct store_list *request;
 	struct error error;
-	const char *path;
 	bool done;
 
-	if (!options->state_file && !(config = cli_config(cli)))
-		return EXIT_USAGE;
-	path = config ? config->agent.state : options->state_file;
 	request = store_list_new(NULL, NULL);
 	request->filter = *filter;
 	done = store_read(path, &request->call, &error);
@@ -534,7 +529,6 @@ static int list_file(struct cli *cli, const struct change_filter *filter)
 	if (done && request->records.count == 0 && filter->test)
 		note_unknown(config, path, filter->test);
 	store_call_free(&request->call);
-	config_free(config);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 
@@ -596,7 +590,8 @@ static bool fetch_pages(struct cli *cli, struct agent_api *api, json_t *changes,
 	return true;
 }
 
-static int list_agent(struct cli *cli)
+/* The agent of the options, otherwise that of the configuration. */
+static int list_agent(struct cli *cli, const struct config *config)
 {
 	const struct changes_options *options = cli->options;
 	struct agent_api *api = NULL;
@@ -610,7 +605,7 @@ static int list_agent(struct cli *cli)
 			"--output csv: of an agent there are text and json (--state-file reads a "
 			"state)");
 	else
-		api = agent_api_new(&options->api, NULL, &error);
+		api = agent_api_new(&options->api, config, &error);
 	if (!api)
 		return cli_fail(&error);
 	changes = json_array();
@@ -625,9 +620,12 @@ static int list_agent(struct cli *cli)
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
+	struct config *config = NULL;
 	struct change_filter filter;
 	struct error error;
+	const char *path;
 	bool agent;
+	int code;
 
 	if (cli->arguments.count > 0) {
 		error_set(&error, ERROR_USAGE, "changes takes no arguments (--test names a test)");
@@ -638,7 +636,15 @@ static int run(struct cli *cli)
 		return cli_fail(&error);
 	if (filter.open && options->output != CHANGES_CSV)
 		filter.limit = MOST_CHANGES;
-	return agent ? list_agent(cli) : list_file(cli, &filter);
+	if (!agent && !options->state_file && !(config = cli_config(cli)))
+		return EXIT_USAGE;
+	path = config ? config->agent.state : options->state_file;
+	if (agent || (config && state_is_hidden(path)))
+		code = list_agent(cli, config);
+	else
+		code = list_file(cli, &filter, path, config);
+	config_free(config);
+	return code;
 }
 
 static const struct option_part parts[] = {
@@ -650,7 +656,8 @@ const struct command changes_command = {
 	.details = "Lists what the agent has recorded, latest change first, whether it was "
 		   "announced or not: "
 		   "the state file is read beside a running agent, or without one, and nothing is "
-		   "written; with --agent, or $HUNTER_AGENT, that agent is asked. "
+		   "written; with --agent, or $HUNTER_AGENT, or where the file may not be read, "
+		   "the agent is asked. "
 		   "--open lists what waits for somebody, the worst first, with what people said "
 		   "about it (see triage). "
 		   "With --output json each change comes with its history: when it was found, "

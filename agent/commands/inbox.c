@@ -145,7 +145,7 @@ static struct row row_of(struct arena *arena, const json_t *change, int64_t now)
 	return (struct row){{
 		[COLUMN_ID] = arena_printf(arena, "%" PRId64,
 			(int64_t)json_integer_value(json_object_get(change, "id"))),
-		[COLUMN_AGE] = since(arena, text_of(change, "first_seen"), now),
+		[COLUMN_AGE] = since(arena, text_of(change, "time"), now),
 		[COLUMN_TEST] = text_of(change, "test"),
 		[COLUMN_METRIC] =
 			branch && metric ? arena_printf(arena, "%s (%s)", metric, branch) : metric,

@@ -130,14 +130,16 @@ static const char *cell(const void *context, size_t column, char scratch[TABLE_S
 	static const char *const keys[COLUMNS] = {
 		"id", "state", "matchers", "from", "until", "owner", "person", "reason"};
 	const struct rows *rows = context;
-	const json_t *value =
-		json_object_get(json_array_get(rows->silences, *rows->at), keys[column]);
+	const json_t *silence = json_array_get(rows->silences, *rows->at);
+	const json_t *value = json_object_get(silence, keys[column]);
 
 	if (column == COLUMN_ID) {
 		snprintf(
 			scratch, TABLE_SCRATCH, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 		return scratch;
 	}
+	if (column == COLUMN_UNTIL && json_is_string(json_object_get(silence, "ended")))
+		value = json_object_get(silence, "ended");
 	if (column == COLUMN_FROM || column == COLUMN_UNTIL)
 		return time_of(rows->arena, json_string_value(value));
 	return json_string_value(value);
@@ -245,9 +247,10 @@ static int end(struct cli *cli)
 		arena_printf(cli->arena, "/api/v1/silences/%" PRId64 "/end", direct.id));
 }
 
-static json_t *list_of_agent(const struct silence_options *options, struct error *error)
+static json_t *list_of_agent(
+	const struct silence_options *options, const struct config *config, struct error *error)
 {
-	struct agent_api *api = agent_api_new(&options->api, NULL, error);
+	struct agent_api *api = agent_api_new(&options->api, config, error);
 	struct agent_api_answer answer = {0};
 
 	if (api && !agent_api_call(api,
@@ -279,6 +282,7 @@ static json_t *list_of_file(struct cli *cli, const char *path, struct error *err
 static int list(struct cli *cli)
 {
 	const struct silence_options *options = cli->options;
+	struct config *config = NULL;
 	struct error error;
 	const char *path;
 	json_t *document;
@@ -286,14 +290,14 @@ static int list(struct cli *cli)
 
 	if (!state_of_agent(&options->api, options->state_file, &agent, &error))
 		return cli_fail(&error);
-	if (agent) {
-		document = list_of_agent(options, &error);
-	} else {
-		path = state_file(cli, options->state_file);
-		if (!path)
-			return EXIT_USAGE;
+	if (!agent && !options->state_file && !(config = cli_config(cli)))
+		return EXIT_USAGE;
+	path = config ? config->agent.state : options->state_file;
+	if (agent || (config && state_is_hidden(path)))
+		document = list_of_agent(options, config, &error);
+	else
 		document = list_of_file(cli, path, &error);
-	}
+	config_free(config);
 	return document ? print_answer(cli, document) : cli_fail(&error);
 }
 

@@ -42,6 +42,11 @@ bool state_of_agent(const struct agent_api_options *options, const char *state_f
 	return true;
 }
 
+bool state_is_hidden(const char *path)
+{
+	return access(path, R_OK) != 0 && errno == EACCES;
+}
+
 const char *state_person(struct arena *arena)
 {
 	const struct passwd *user = getpwuid(geteuid());

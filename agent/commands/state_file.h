@@ -20,6 +20,9 @@ const char *state_file(struct cli *cli, const char *path);
 bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
 	struct error *error) MUST_USE;
 
+/* Whether this user may not read the file: the agent may show what is in it. */
+bool state_is_hidden(const char *path);
+
 /* The user's name, as far as it is known: what a request says that nobody signs in for. */
 const char *state_person(struct arena *arena);
 

@@ -204,7 +204,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	done = triage_form_read(find, &direct->form, call, error) &&
 	       store_perform(state, &call->call, call->dry_run, error);
 	if (done && call->records.count == 0)
-		done = error_set(error, ERROR_USAGE, "there is no such change");
+		done = triage_form_nothing(call, error);
 	else if (done)
 		triage_form_answer(answer, call);
 	store_call_free(&call->call);
@@ -237,6 +237,16 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 	putc('\n', cli->out);
 }
 
+/* Of several ids some may be mistyped. */
+static void print_missing(const json_t *answer)
+{
+	const json_t *missing = json_object_get(answer, "missing");
+
+	for (size_t i = 0; i < json_array_size(missing); i++)
+		fprintf(stderr, "hunter-c: there is no change %" JSON_INTEGER_FORMAT "\n",
+			json_integer_value(json_array_get(missing, i)));
+}
+
 static int print_answer(struct cli *cli, json_t *answer, bool says)
 {
 	const struct triage_options *options = cli->options;
@@ -251,6 +261,7 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}
+	print_missing(answer);
 	if (!conflict && options->write && !options->dry_run &&
 		!write_entries(cli, answer, &error)) {
 		fflush(cli->out);

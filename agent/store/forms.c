@@ -235,11 +235,75 @@ static void put_conflict(struct buf *out, const struct change_record *record)
 	buf_free(&text);
 }
 
+/* Whether something else than ids selects. */
+static bool is_narrowed(const struct store_triage *call)
+{
+	return call->test || call->commit || call->message;
+}
+
+static void put_ids(struct buf *out, const struct store_triage *call)
+{
+	for (size_t i = 0; i < call->range_count; i++) {
+		const struct id_range *range = &call->ranges[i];
+
+		buf_printf(out, "%s%" PRId64, i ? "," : " the ids ", range->from);
+		if (range->to != range->from)
+			buf_printf(out, "..%" PRId64, range->to);
+	}
+}
+
+bool triage_form_nothing(const struct store_triage *call, struct error *error)
+{
+	const char *const values[] = {call->test, call->commit, call->message};
+	static const char *const names[] = {"the test", "the commit", "the message"};
+	const struct id_range *first = call->ranges;
+	struct buf text = {0};
+
+	if (call->range_count == 1 && first->from == first->to && !is_narrowed(call))
+		return error_set(error, ERROR_USAGE, "there is no change %" PRId64, first->from);
+	put_ids(&text, call);
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		if (values[i])
+			buf_printf(&text, "%s %s \"%s\"", text.length ? " and" : "", names[i],
+				values[i]);
+	(void)error_set(error, ERROR_USAGE, "no change is selected by%s", text.data);
+	buf_free(&text);
+	return false;
+}
+
+static int compare_id(const void *key, const void *element)
+{
+	int64_t id = *(const int64_t *)key;
+	const struct change_record *record = element;
+
+	return (id > record->item.id) - (id < record->item.id);
+}
+
+/* The single ids for which there is no change, if only ids select. */
+static void put_missing(struct buf *out, const struct store_triage *call)
+{
+	const struct record_rows *records = &call->records;
+	size_t count = 0;
+
+	buf_text(out, ", \"missing\": [");
+	for (size_t i = 0; !is_narrowed(call) && i < call->range_count && count < FORM_CHANGES;
+		i++) {
+		const struct id_range *range = &call->ranges[i];
+
+		if (range->from == range->to &&
+			!bsearch(&range->from, records->items, records->count,
+				sizeof *records->items, compare_id))
+			buf_printf(out, "%s%" PRId64, count++ ? ", " : "", range->from);
+	}
+	buf_char(out, ']');
+}
+
 void triage_form_answer(struct buf *out, const struct store_triage *call)
 {
 	size_t count = call->records.count;
 
 	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
+	put_missing(out, call);
 	if (call->conflict && count > 0)
 		put_conflict(out, &call->records.items[0]);
 	buf_text(out, ", \"changes\": [");

@@ -30,15 +30,13 @@ static void triaged(struct store_triage *call)
 {
 	struct judging *judging = call->call.context;
 	struct api *api = judging->api;
+	struct error error;
 
 	if (call->call.failed)
 		http_fail(judging->request, http_status_of(call->call.error), "%s",
 			call->call.error->text);
-	else if (call->records.count == 0 && http_id(judging->request) != 0)
-		http_fail(judging->request, 404, "there is no change %" PRId64,
-			http_id(judging->request));
-	else if (call->records.count == 0)
-		http_fail(judging->request, 404, "there is no such change");
+	else if (call->records.count == 0 && !triage_form_nothing(call, &error))
+		http_fail(judging->request, 404, "%s", error.text);
 	else
 		answer(judging, call);
 	if (!call->call.failed && !call->dry_run && call->changed > 0 && api->triaged)

@@ -60,7 +60,7 @@ def columns(table):
 def test_one(running):
     number = running.ids["db.read"]
     assert triage_of(running.port, number) == {"state": "open", "version": 0, "owner": None, "note": None, "link": None, "person": None,
-                                               "time": None, "until": None}
+                                               "time": None, "until": None, "size": None, "size_low": None, "size_high": None}
     status, answer = post(running.port, f"/api/v1/changes/{number}/triage", state="acknowledged", owner="ann", note="looking", until="3 days",
                           link="https://issues.example/1", person="ann", version=0)
     assert status == 200 and answer["changed"] == 1, answer
@@ -100,11 +100,13 @@ def test_wrong_requests(running):
             (one, {"state": "open", "version": "-1"}, 400, "version: "), (one, {"note": "a", "reason": "b"}, 400, "note and reason"),
             (one, {"state": "open", "person": ""}, 400, "person: "), (one, {"state": "open", "dry_run": "yes"}, 400, "dry_run: "),
             ("/api/v1/changes/999/triage", {"state": "open"}, 404, "there is no change 999"),
+            ("/api/v1/triage", {"state": "open", "ids": "998,999"}, 404, "no change is selected by the ids 998,999"),
+            ("/api/v1/triage", {"state": "open", "ids": str(number), "test": "x"}, 404, f'the ids {number} and the test "x"'),
             ("/api/v1/changes/0/triage", {"state": "open"}, 404, "no such page"),
             ("/api/v1/triage", {"state": "open"}, 400, "selected"), ("/api/v1/triage", {"state": "open", "ids": "1,,2"}, 400, "ids: "),
-            ("/api/v1/triage", {"state": "open", "ids": "5..2"}, 400, "ids: "), ("/api/v1/triage", {"state": "open", "ids": "99..199"}, 404, "no such"),
+            ("/api/v1/triage", {"state": "open", "ids": "5..2"}, 400, "ids: "), ("/api/v1/triage", {"state": "open", "ids": "99..199"}, 404, "the ids 99..199"),
             ("/api/v1/triage", {"state": "open", "test": ""}, 400, "test: it is empty"),
-            ("/api/v1/triage", {"state": "open", "test": "nothing.*"}, 404, "no such")):
+            ("/api/v1/triage", {"state": "open", "test": "nothing.*"}, 404, 'no change is selected by the test "nothing.*"')):
         status, answer = post(running.port, path, **form)
         assert status == code and told in answer["error"], (path, form, answer)
     assert ask(running.port, one).status == 405 and ask(running.port, "/api/v1/triage").status == 405
@@ -173,12 +175,14 @@ def test_the_command(running, hunter):
     assert done.code == 0 and "0 changes changed, 3 were so already" in done.out, done
     shown = triage(*numbers)
     assert shown.code == 0 and [row["triage"] for row in columns(shown.out)] == ["expected"] * 3 and "changed" not in shown.out, shown
+    done = triage(numbers[0], 998, "999", "expected")
+    assert done.code == 0 and "there is no change 998\n" in done.err and "there is no change 999\n" in done.err, done
     done = triage("--test", "db.write", "open", "--note", "none", "--dry-run")
     assert done.code == 0 and "1 change would be changed" in done.out, done
     done = triage("--test", "db.write", "open", "--note", "none")
     assert done.code == 0 and json.loads(triage("--test", "db.write", "--output", "json").out)["changes"][0]["triage"]["note"] is None
     for arguments, told in ((("expected",), "triage needs changes"), (("1", "expectd"), '"expectd" is neither'), (("expected", "1"), '"expected" is neither'),
-                            (("1", "open", "--until", "yesterday"), "in the past"), (("999", "open"), "there is no such change"),
+                            (("1", "open", "--until", "yesterday"), "in the past"), (("999", "open"), "there is no change 999"),
                             (("1..", "open"), "ids: "), (("1", "open", "--link", "nowhere"), "link: ")):
         refused = triage(*arguments)
         assert refused.code == 2 and told in refused.err, (arguments, refused)
