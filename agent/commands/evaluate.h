@@ -92,8 +92,9 @@ struct evaluation {
 	struct live_rule
 		rules[LIVES_MOST]; /* to evaluate by, point by point; the first is the agent's */
 	size_t rule_count;
-	bool live;  /* evaluated point by point, too */
-	bool timed; /* some of the series have times; for the output */
+	bool live;   /* evaluated point by point, too, ... */
+	bool sparse; /* ... at every tenth point where people judged nothing */
+	bool timed;  /* some of the series have times; for the output */
 	size_t jobs;
 	size_t unlabelled; /* series that were left out; for the output */
 	/* Prints a progress line on stderr: series done of `total`, which it adds up itself. */

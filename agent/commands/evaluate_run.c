@@ -12,7 +12,7 @@
 #include "agent/engine/parallel.h"
 #include "detectors/refit.h"
 
-enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
+enum { RERUNS_MOST = 200, SPARSE = 10, PROGRESS_EVERY = 250 }; /* the last: ms */
 
 const size_t evaluate_margins[MARGINS] = {0, 2, 5};
 
@@ -63,12 +63,29 @@ static void score_whole(const struct labelled_series *series, const struct chang
 	free(room);
 }
 
+/* Whether a look at so many points could tell when a judged change is announced. */
+static bool is_near_judged(const struct labelled_series *series, size_t seen)
+{
+	for (size_t i = 0; i < series->judgement_count; i++) {
+		const struct judgement *judgement = &series->judgements[i];
+		bool counts = judged_real(judgement->state) || judgement->state == TRIAGE_FALSE;
+		if (counts && seen + ONLINE_SAME >= judgement->at &&
+			seen <= judgement->at + ONLINE_SETTLED)
+			return true;
+	}
+	return false;
+}
+
 /* How many more points are added before the next look. Detectors without a stream start over
  * each time, so they look at most RERUNS_MOST times. */
-static size_t next_look(const struct detector *detector, size_t seen, size_t n)
+static size_t next_look(const struct evaluation *evaluation, const struct detector *detector,
+	const struct labelled_series *series, size_t seen)
 {
-	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST;
-	size_t more = seen > 0 ? step : ONLINE_FIRST;
+	size_t n = series->labels.n;
+	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST,
+	       more = seen > 0 ? step : ONLINE_FIRST;
+	while (evaluation->sparse && more < SPARSE && !is_near_judged(series, seen + more))
+		more++;
 	return more < n - seen ? more : n - seen;
 }
 
@@ -188,7 +205,7 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	renew_stream(&arrival);
 	for (size_t seen = 0; seen < n && good;) {
 		size_t before = seen;
-		seen += next_look(shift->contender->detector, seen, n);
+		seen += next_look(evaluation, shift->contender->detector, series, seen);
 		good = look(&arrival, before, seen, followers, evaluation->rule_count, error);
 		for (size_t i = 0; i < evaluation->rule_count && good; i++)
 			follower_take(followers[i], arrival.adjusted, seen, arrival.changes,

@@ -290,8 +290,10 @@ static bool search(struct work *work, struct search *out, struct error *error)
 	use_group(work, group);
 	evaluation->series = series;
 	evaluation->count = out->searched;
+	evaluation->sparse = true;
 	if (!tune_judged(evaluation, given, work->cli->arena, &out->tuned, error))
 		return false;
+	evaluation->sparse = false;
 	if (out->tuned.count == 0) {
 		out->why = "nothing that was tried is better";
 		return true;

@@ -258,7 +258,8 @@ static void prepare(void *context, struct task *task, size_t part)
 	struct topic *topic = find_topic(loading, task->test->name);
 	(void)part;
 	task->query.since = replay_since(task->test, topic->from);
-	task->query.until = loading->cli->now - task->test->evaluation_delay;
+	if (task->test->evaluation_delay > 0)
+		task->query.until = loading->cli->now - task->test->evaluation_delay;
 	task->result = topic;
 	task->work = work;
 }

@@ -2,18 +2,15 @@
 
 The agent finds the steps of series with known ones: small ones, which the people of these tests call false, and a large
 one, which is real."""
-import contextlib
 import datetime
 import json
 import random
 import re
-import sqlite3
 import subprocess
 
 import pytest
 
 POINTS, SMALL, LARGE = 150, 50, 100
-STATES = ("open", "acknowledged", "expected", "ignored", "infra", "false", "fixed")
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 COMMENTED = """# what we watch
 agent:
@@ -68,18 +65,15 @@ class World:
         raise AssertionError(f"{test}/{metric} at {index}: {sorted(self.changes)}")
 
     def say(self, state, *changes):
-        with contextlib.closing(sqlite3.connect(self.folder / "state.db")) as db, db:
-            for one in changes:
-                db.execute("INSERT OR REPLACE INTO triage (change, triage, version, triaged) VALUES (?, ?, 1, 0)",
-                           (one["id"], STATES.index(state) + 1))
+        result = self.hunter("triage", *(one["id"] for one in changes), state)
+        assert result.code == 0, result.err
 
     def judge(self, series, test="db"):
         """What is there: people call small steps false."""
-        for metric, (small, large) in series.items():
-            if small:
-                self.say("false", self.change(metric, SMALL, test))
-            if large:
-                self.say("expected", self.change(metric, LARGE, test))
+        small = [self.change(metric, SMALL, test) for metric, (step, _) in series.items() if step]
+        large = [self.change(metric, LARGE, test) for metric, (_, step) in series.items() if step]
+        self.say("false", *small)
+        self.say("expected", *large)
 
     def evaluate(self, *arguments, code=0):
         result = self.hunter("evaluate", "--from-triage", *arguments)
@@ -277,10 +271,9 @@ def test_a_dear_proposal_says_so(world):
     sizes = {f"m{k}": 0.09 if k < 6 else 0.085 if k < 16 else 0.07 for k in range(30)}
     world.watch({name: values(k, size, 0.25) for k, (name, size) in enumerate(sizes.items())},
                 more="detection: {magnitude: 0.08}\n")
-    for name, size in sizes.items():
-        world.say("expected", world.change(name, LARGE))
-        if size > 0.08:
-            world.say("false" if size == 0.09 else "expected", world.change(name, SMALL))
+    world.say("expected", *(world.change(name, LARGE) for name in sizes))
+    world.say("false", *(world.change(name, SMALL) for name, size in sizes.items() if size == 0.09))
+    world.say("expected", *(world.change(name, SMALL) for name, size in sizes.items() if size == 0.085))
     path = world.folder / "hunter.yaml"
     path.write_text(path.read_text().replace("detection: {magnitude: 0.08}\n", ""))
     text = world.evaluate("--tune").out

@@ -221,6 +221,8 @@ def observe(program):
                                "change_points": [21]}) + "\n"
         (folder / "truth.jsonl").write_text(labelled)
         run.json("evaluate", "--output", "json", "--truth", folder / "truth.jsonl")
+        run("triage", *config, "1..4", "expected")
+        run.json("evaluate", *config, "--output", "json", "--from-triage")
         for command in ("changes", "analyze"):
             header = run(command, *config, "--output", "csv").stdout.splitlines()[0]
             run.add(f"CSV column of {command}", next(csv.reader(io.StringIO(header))))
