@@ -19,6 +19,8 @@ struct expected {
 	struct record_rows elsewhere;
 	const char *origin;
 	size_t count;
+	void (*triaged)(void *context);
+	void *context;
 };
 
 /* What is to be said of a change, and by whom. */
@@ -93,6 +95,8 @@ static void triaged(struct store_triage *call)
 			LOG_TEXT("reason", record->triage.note ? record->triage.note : ""),
 			LOG_TEXT("entry", call->actor.origin));
 	}
+	if (!call->call.failed && call->changed > 0 && call->triage.until != 0)
+		expected->triaged(expected->context);
 	store_call_free(&call->call);
 }
 
@@ -142,11 +146,12 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 	return FILTER_HOLD;
 }
 
-struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher)
+struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
+	void (*said)(void *context), void *context)
 {
 	struct expected *expected = memory_new(1, sizeof *expected);
 
-	*expected = (struct expected){.agent = agent};
+	*expected = (struct expected){.agent = agent, .triaged = said, .context = context};
 	dispatcher_filter(dispatcher,
 		(struct filter){.name = person, .note = note, .judge = judge, .context = expected});
 	return expected;

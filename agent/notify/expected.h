@@ -9,8 +9,10 @@
 
 struct expected;
 
-/* Adds its filter to the dispatcher. */
-struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher);
+/* Adds its filter to the dispatcher. `triaged` is called when something was said about a
+ * change that will expire. */
+struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
+	void (*triaged)(void *context), void *context);
 void expected_free(struct expected *expected); /* accepts NULL */
 
 /* Changes that were accepted elsewhere are taken over: those with triage among the records, which

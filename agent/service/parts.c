@@ -7,6 +7,13 @@ static void post(
 	engine_post(engine, call, drop, argument);
 }
 
+static void triaged(void *context)
+{
+	struct agent_parts *parts = context;
+
+	reopening_look(parts->reopening);
+}
+
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
 	struct error *error)
 {
@@ -23,7 +30,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
 	parts->reopening = reopening_new(agent, parts->dispatcher);
 	parts->scheduler = scheduler_new(agent, parts->dispatcher);
-	parts->expected = expected_new(agent, parts->dispatcher);
+	parts->expected = expected_new(agent, parts->dispatcher, triaged, parts);
 	return true;
 }
 

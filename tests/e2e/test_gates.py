@@ -337,6 +337,17 @@ def test_an_agent_keeps_still(hunter, folder, agents):  # noqa: F811
     assert "+26%" in "".join(agent.out) and "+20%" not in "".join(agent.out)
 
 
+def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):  # noqa: F811
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=8)
+    agent = agents(configure(folder, known=KNOWN.replace("}", f", until: '{until.isoformat(timespec='milliseconds')}'}}")))
+    agent.wait_log('msg="accepted as a known change"')
+    assert not any("msg=sent" in line for line in agent.log)
+    agent.wait_log("msg=sent")
+    assert agent.end() == 0
+    assert "+20%" in "".join(agent.out)
+    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "open"
+
+
 @pytest.fixture(params=["state", "agent"])
 def source(request, accepted, folder, agents):  # noqa: F811
     """source(): the flags by which a gate knows of that state."""
