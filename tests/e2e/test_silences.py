@@ -3,6 +3,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
@@ -102,4 +103,31 @@ def test_notices_are_held(agents, cli, tmp_path, slack):  # noqa: F811
     cli(agent, "silence", "end", "1")
     slack.wait(lambda: len(slack.posts) == 1)
     assert "missing.csv" in text_of(slack.posts[0])
+    assert agent.end() == 0
+
+
+def test_killed_around_the_end(agents, cli, tmp_path, slack):  # noqa: F811
+    """kill -9 at another moment each time, from the end of the silence to behind its message: nothing is lost, and nothing is told
+    twice, as Slack can be asked what has arrived."""
+    rounds = 12
+    for i in range(rounds):
+        write_csv(tmp_path / f"{i}.csv", [])
+    path = config(tmp_path, "".join(csv_test(tmp_path / f"{i}.csv", f"round{i:02d}") for i in range(rounds)), bot(slack))
+    agent = agents(path)
+    for i in range(rounds):
+        agent.pass_by(rounds)
+        cli(agent, "silence", "add", f"test=round{i:02d}", "--for", "1h", "--owner", "ann", "--reason", f"reason {i:02d}")
+        write_csv(tmp_path / f"{i}.csv", [(30, 1.2)])
+        agent.wait(lambda: agent.metric("hunter_silenced_changes") == 1)
+        cli(agent, "silence", "end", str(i + 1))
+        threading.Event().wait(i * 0.008)
+        agent.end(signal.SIGKILL)
+        agent = agents(path)
+        slack.wait(lambda i=i: any(f"round{i:02d}" in text_of(post) for post in slack.posts), 60)
+    agent.pass_by(rounds)
+    told = [text_of(post) for post in slack.posts]
+    for i in range(rounds):
+        about = [text for text in told if f"round{i:02d}" in text]
+        assert len(about) == 1 and f"silence {i + 1} of ann was ended by" in about[0] and f"reason {i:02d}" in about[0], about
+    assert len(told) == rounds
     assert agent.end() == 0
