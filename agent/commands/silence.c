@@ -7,10 +7,12 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
+#include "agent/notify/silence.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
+enum { MOST_OPEN = 10000 };
 
 static const char *const outputs[] = {"text", "json", NULL};
 
@@ -71,6 +73,26 @@ static bool fill(struct direct *direct, const struct config *config, struct stor
 	return true;
 }
 
+/* Of a new one, what it reaches in this state. */
+static void put_reach(const char *state, const struct config *config,
+	const struct store_silence *call, struct buf *answer)
+{
+	struct store_list *list = store_list_new(NULL, NULL);
+	struct record_rows none = {0};
+	struct silence_reach reach;
+	struct error error;
+	bool read;
+
+	list->filter.open = true;
+	list->filter.limit = MOST_OPEN;
+	read = store_read(state, &list->call, &error);
+	silence_reach(config, call->silence.matchers, read ? &list->records : &none,
+		list->call.arena, &reach);
+	silence_put_added(answer, &call->silence, call->now, reach.tests, reach.changes,
+		reach.unknown, reach.suggestion);
+	store_call_free(&list->call);
+}
+
 static bool perform(void *context, const char *state, const struct config *config,
 	struct buf *answer, struct error *error)
 {
@@ -83,6 +105,8 @@ static bool perform(void *context, const char *state, const struct config *confi
 	done = fill(direct, config, call, error) && store_perform(state, &call->call, false, error);
 	if (done && !call->found)
 		done = error_set(error, ERROR_USAGE, "there is no silence %" PRId64, direct->id);
+	else if (done && direct->id == 0 && config)
+		put_reach(state, config, call, answer);
 	else if (done)
 		silence_put_json(answer, &call->silence, call->now);
 	store_call_free(&call->call);
@@ -177,6 +201,30 @@ static void print_table(struct cli *cli, const json_t *silences)
 		table_print_row(&table, cli->out);
 }
 
+static const char *plural(json_int_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* What a new silence reaches; nothing of one that was ended. */
+static void print_reach(struct cli *cli, const json_t *silence)
+{
+	const json_t *tests = json_object_get(silence, "tests");
+	const char *warning = json_string_value(json_object_get(silence, "warning"));
+	json_int_t count = json_integer_value(tests);
+	json_int_t changes = json_integer_value(json_object_get(silence, "open_changes"));
+
+	if (tests)
+		fprintf(cli->out,
+			"\nIt can select %" JSON_INTEGER_FORMAT
+			" test%s, and selects %" JSON_INTEGER_FORMAT " open change%s now.\n",
+			count, plural(count), changes, plural(changes));
+	if (warning)
+		log_event(LEVEL_WARN, warning,
+			LOG_TEXT("matchers",
+				json_string_value(json_object_get(silence, "matchers"))));
+}
+
 /* A list, or a single silence. */
 static int print_answer(struct cli *cli, json_t *answer)
 {
@@ -192,6 +240,7 @@ static int print_answer(struct cli *cli, json_t *answer)
 		silences = json_array();
 		json_array_append(silences, answer);
 		print_table(cli, silences);
+		print_reach(cli, answer);
 		json_decref(silences);
 	}
 	json_decref(answer);

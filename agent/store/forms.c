@@ -420,7 +420,8 @@ void silences_put_json(struct buf *out, const struct silence_rows *silences, int
 	buf_text(out, "]}\n");
 }
 
-void silence_put_json(struct buf *out, const struct silence *silence, int64_t now)
+/* Without its end. */
+static void put_silence(struct buf *out, const struct silence *silence, int64_t now)
 {
 	buf_printf(out, "{\"id\": %" PRId64 ", \"state\": \"%s\"", silence->id,
 		state_of(silence, now));
@@ -433,7 +434,28 @@ void silence_put_json(struct buf *out, const struct silence *silence, int64_t no
 	put_time(out, "created", silence->created);
 	put_time(out, "ended", silence->ended);
 	json_put_text(out, "ended_by", silence->ended_by);
+}
+
+void silence_put_json(struct buf *out, const struct silence *silence, int64_t now)
+{
+	put_silence(out, silence, now);
 	buf_char(out, '}');
+}
+
+void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
+	size_t changes, const char *unknown, const char *suggestion)
+{
+	struct buf warning = {0};
+
+	if (unknown)
+		buf_printf(&warning, "no test, change or series that is known has \"%s\"", unknown);
+	if (unknown && suggestion)
+		buf_printf(&warning, " (did you mean \"%s\"?)", suggestion);
+	put_silence(out, silence, now);
+	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", tests, changes);
+	json_put_text(out, "warning", unknown ? warning.data : NULL);
+	buf_char(out, '}');
+	buf_free(&warning);
 }
 
 void audit_put_json(struct buf *out, const struct audit_entry *entry)

@@ -51,6 +51,12 @@ bool actor_check(const char *person, struct error *error) MUST_USE;
  * "active", "over"), and an entry of the audit log. */
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now);
 void silence_put_json(struct buf *out, const struct silence *silence, int64_t now);
+
+/* The same of one that was added, with what it reaches now: tests and open changes, and a name in
+ * its matchers that nothing has, or NULL, with the known one near it, or NULL. */
+void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
+	size_t changes, const char *unknown, const char *suggestion);
+
 void audit_put_json(struct buf *out, const struct audit_entry *entry);
 
 #endif

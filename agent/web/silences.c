@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/notify/silence.h"
 #include "agent/store/forms.h"
 #include "agent/web/api.h"
 
@@ -9,7 +10,10 @@
 struct silencing {
 	struct api *api;
 	struct http_request *request;
+	struct store_silence *added;
 };
+
+enum { MOST_OPEN = 10000 };
 
 static void listed(struct store_silences *list)
 {
@@ -46,6 +50,36 @@ void api_get_silences(void *context, struct http_request *request)
 	store_client_call(agent, &list->call);
 }
 
+/* The open changes are there: answers with what the new silence reaches. */
+static void reached(struct store_list *list)
+{
+	struct silencing *silencing = list->call.context;
+	struct store_silence *call = silencing->added;
+	struct http_answer answer = {0};
+	struct silence_reach reach;
+
+	/* Without the list the silence is there all the same. */
+	silence_reach(silencing->api->agent->config, call->silence.matchers,
+		list->call.failed ? &(const struct record_rows){0} : &list->records,
+		list->call.arena, &reach);
+	silence_put_added(&answer.body, &call->silence, call->now, reach.tests, reach.changes,
+		reach.unknown, reach.suggestion);
+	buf_char(&answer.body, '\n');
+	http_answer(silencing->request, &answer);
+	store_call_free(&call->call);
+	store_call_free(&list->call);
+}
+
+static void ask_reach(struct silencing *silencing, struct store_silence *call)
+{
+	struct store_list *list = store_list_new(reached, silencing);
+
+	silencing->added = call;
+	list->filter.open = true;
+	list->filter.limit = MOST_OPEN;
+	store_client_call(silencing->api->agent, &list->call);
+}
+
 static void written(struct store_silence *call)
 {
 	struct silencing *silencing = call->call.context;
@@ -60,6 +94,10 @@ static void written(struct store_silence *call)
 	else {
 		if (api->silenced)
 			api->silenced(api->context, &call->silence);
+		if (http_id(request) == 0 && !api->agent->stopping) {
+			ask_reach(silencing, call);
+			return;
+		}
 		silence_put_json(&answer.body, &call->silence, call->now);
 		buf_char(&answer.body, '\n');
 		http_answer(request, &answer);
@@ -77,7 +115,7 @@ static void write_silence(void *context, struct http_request *request,
 	struct store_silence *call = store_silence_new(written, silencing);
 	struct error error;
 
-	*silencing = (struct silencing){api, request};
+	*silencing = (struct silencing){.api = api, .request = request};
 	call->now = agent_now(api->agent);
 	if (api->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");

@@ -177,7 +177,11 @@ def test_silences(agents, hunter, tmp_path):
     wait_for_change(hunter, path)
     done = silence("add", 'test=~"db.*",region = eu', "--for", "2h", "--owner", "ann", "--reason", "migration")
     assert done.code == 0 and 'test=~"db.*", region="eu"' in done.out and "active" in done.out, done
+    assert "It can select 1 test, and selects 0 open changes now." in done.out, done
     (one,) = listed()
+    typo = silence("add", 'tset=~"db.*"', "--for", "1h")
+    assert typo.code == 0 and 'has \\"tset\\" (did you mean \\"test\\"?)' in typo.err, typo
+    assert silence("end", "2").code == 0
     assert (one["id"], one["owner"], one["reason"], one["state"], one["ended"]) == (1, "ann", "migration", "active", None), one
     by_api = json.loads(hunter("silence", "list", "--output", "json", "--agent", f"unix:{tmp_path}/api.sock").out)
     assert by_api["silences"] == [one]
@@ -190,12 +194,15 @@ def test_silences(agents, hunter, tmp_path):
     done = silence("end", "1")
     assert done.code == 0 and "over" in done.out, done
     assert silence("end", "1").code == 0  # it is over already
-    assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["end silence", "silence"]
+    done = silence("add", 'test="db.read"', "--for", "1h", "--output", "json")
+    assert (json.loads(done.out)["open_changes"], json.loads(done.out)["tests"], json.loads(done.out)["warning"]) == (1, 1, None), done
+    assert silence("end", "3").code == 0
+    assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["end silence", "silence", "end silence", "end silence", "silence", "silence"]
     assert agent.end() == 0
     done = silence("add", 'test="db.read"', "--from", "tomorrow", "--for", "1 day")
-    assert done.code == 0 and "pending" in done.out, done
-    assert [(each["id"], each["state"]) for each in listed("--all")] == [(1, "over"), (2, "pending")]
-    assert silence("end", "2").code == 0
+    assert done.code == 0 and "pending" in done.out and "selects 1 open change now" in done.out, done
+    assert [(each["id"], each["state"]) for each in listed("--all")] == [(1, "over"), (2, "over"), (3, "over"), (4, "pending")]
+    assert silence("end", "4").code == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
