@@ -74,7 +74,7 @@ static void execute(const char *sql)
 }
 
 /* Small pages make a small file, so that a patch hits something. */
-static uint8_t *filled(size_t *size)
+static uint8_t *filled(const char *more, size_t *size)
 {
 	uint8_t *bytes = malloc(1 << 20);
 	FILE *file;
@@ -93,6 +93,7 @@ static uint8_t *filled(size_t *size)
 		"INSERT INTO series (test, series, branch, anchor, last_point) VALUES"
 		" ('test', 'series', '', 10, 3000);"
 		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down')");
+	execute(more);
 	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
 	file = fopen(path, "rb");
 	require(file != NULL && bytes != NULL);
@@ -115,7 +116,14 @@ static void make_files(void)
 	char sql[96];
 
 	store_file_close(open_file());
-	whole = filled(&whole_size);
+	whole = filled(
+		"INSERT INTO triage (change, triage, version, person, triaged, until,"
+		" accepted_size, accepted_low, accepted_high) VALUES (1, 3, 1, 'ann', 5, 9, 8, 7, "
+		"9);"
+		"INSERT INTO silences (matchers, begins, until, created) VALUES ('a', 1, 2, 1);"
+		"INSERT INTO audit (time, person, origin, action, change, detail) VALUES"
+		" (5, 'ann', 'command line', 'triage', 1, 'expected, was open')",
+		&whole_size);
 	store_file_close(open_file()); /* else the fuzzer would not get far */
 	remove_files();
 	for (int i = 0; i < UNCHECKED_VERSION; i++)
@@ -123,7 +131,7 @@ static void make_files(void)
 	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
 		STORE_APPLICATION, UNCHECKED_VERSION);
 	execute(sql);
-	earlier = filled(&earlier_size);
+	earlier = filled("", &earlier_size);
 	store_file_close(open_file());
 }
 
@@ -182,7 +190,12 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"deliveries SET attempt_started", "deliveries SET not_before", "announced SET change",
 	"announced SET delivery", "history SET change", "changes SET environment_event",
 	"changes SET recovered", "announced SET retraction", "series SET revision",
-	"series SET revised"};
+	"series SET revised", "triage SET change", "triage SET triage", "triage SET version",
+	"triage SET triaged", "triage SET until", "triage SET accepted_size", "triage SET owed",
+	"triage SET renewals", "triage SET told_after", "triage SET owner", "silences SET id",
+	"silences SET begins", "silences SET until", "silences SET ended", "silences SET matchers",
+	"silences SET summed", "audit SET id", "audit SET time", "audit SET change",
+	"audit SET action", "deliveries SET amend", "deliveries SET reaction"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */
 static void set_value(
@@ -244,6 +257,9 @@ static void check_record(const struct change_record *record)
 	check_time(record->item.time);
 	check_time(record->first_seen);
 	check_time(record->updated);
+	require(record->triage.state >= TRIAGE_OPEN && record->triage.state < TRIAGE_STATES);
+	require(record->triage.version >= 0 && record->triage.renewals >= 0);
+	check_time(record->triage.until);
 }
 
 static void check_delivery(const struct delivery *delivery)
@@ -333,6 +349,26 @@ static bool perform(struct store_file *file, struct store_call *call)
 	return done;
 }
 
+static void read_said(struct store_file *file)
+{
+	struct store_silences *silences = store_silences_new(NULL, NULL);
+	struct store_audit *audit = store_audit_new(NULL, NULL);
+
+	silences->all = true;
+	if (perform(file, &silences->call))
+		for (size_t i = 0; i < silences->silences.count; i++) {
+			require(silences->silences.items[i].matchers != NULL);
+			check_time(silences->silences.items[i].until);
+		}
+	if (perform(file, &audit->call))
+		for (size_t i = 0; i < audit->entry_count; i++) {
+			require(audit->entries[i].action != NULL);
+			check_time(audit->entries[i].time);
+		}
+	store_call_free(&silences->call);
+	store_call_free(&audit->call);
+}
+
 static void read_all(struct store_file *file)
 {
 	struct store_restore *restore = store_restore_new(NULL, NULL);
@@ -358,6 +394,33 @@ static void read_all(struct store_file *file)
 	store_call_free(&checkpoints->call);
 	store_call_free(&pending->call);
 	store_call_free(&list->call);
+	read_said(file);
+}
+
+/* What people say: of the changes that are there, and of what has expired. */
+static void speak(struct store_file *file)
+{
+	struct id_range range = {1, 9};
+	struct store_triage *said = store_triage_new(NULL, NULL);
+	struct store_reopen_due *due = store_reopen_due_new(NULL, NULL);
+	struct store_silence *silence = store_silence_new(NULL, NULL);
+
+	said->ranges = &range;
+	said->range_count = 1;
+	said->triage = (struct triage){.state = TRIAGE_IGNORED, .note = "n", .until = 6000};
+	said->version = -1;
+	said->now = 5000;
+	due->now = 5500;
+	silence->silence = (struct silence){.id = 1, .ended = 5, .summed = true};
+	silence->now = 5;
+	(void)perform(file, &due->call);
+	if (perform(file, &said->call))
+		check_records(said->records);
+	if (perform(file, &silence->call) && silence->found)
+		require(silence->silence.matchers != NULL);
+	store_call_free(&said->call);
+	store_call_free(&due->call);
+	store_call_free(&silence->call);
 }
 
 static void write_all(struct store_file *file)
@@ -396,6 +459,7 @@ static void write_all(struct store_file *file)
 static void use(struct store_file *file)
 {
 	read_all(file);
+	speak(file);
 	write_all(file);
 }
 

@@ -13,20 +13,32 @@ enum { TESTS = 4, COLUMNS = 12, POINTS = 72, STEP_AT = 30, LONE_AT = 40 };
 /* What happens in the data. */
 struct events {
 	bool crowd, lone, missing;
-	bool reloads; /* the configuration changes while it runs */
+	int64_t drifts; /* hour from which on others are in the crowd; 0: never */
+	int64_t grows;  /* hour from which on its step is larger; 0: never */
+	bool reloads;   /* the configuration changes while it runs */
 	struct config_ref *before[4];
 	size_t before_count;
 };
 
-static double value(const struct events *events, size_t test, size_t column, int64_t hour)
+/* Later the first test's series are not in it any more, and others are in their place. */
+static bool is_in_crowd(const struct events *events, size_t test, size_t column, int64_t now)
 {
+	if (events->drifts == 0 || now < events->drifts * HOUR)
+		return column % 2 == 0;
+	return test != 0 && (column % 2 == 0 || column == 1);
+}
+
+static double value(
+	const struct events *events, size_t test, size_t column, int64_t hour, int64_t now)
+{
+	bool grown = events->grows != 0 && now >= events->grows * HOUR;
 	uint64_t random = (uint64_t)(hour * 1000 + (int64_t)(test * 100 + column));
 	double noise = random_unit(&random) + random_unit(&random) + random_unit(&random) - 1.5;
 	double level = 100 + (double)column;
 
 	(void)random_next(&random);
-	if (events->crowd && column % 2 == 0 && hour >= STEP_AT)
-		level *= 1.2;
+	if (events->crowd && is_in_crowd(events, test, column, now) && hour >= STEP_AT)
+		level *= grown ? 1.5 : 1.2;
 	if (events->lone && test == 1 && column == 3 && hour >= LONE_AT)
 		level *= 1.5;
 	return level * (1 + 0.02 * noise);
@@ -41,7 +53,7 @@ static void write_rows(FILE *file, const struct events *events, size_t test, int
 	for (int64_t hour = now / HOUR - POINTS; hour <= now / HOUR; hour++) {
 		fprintf(file, "\n%lld", (long long)((START + hour * HOUR) / 1000));
 		for (size_t column = 0; column < COLUMNS; column++)
-			fprintf(file, ",%.6f", value(events, test, column, hour));
+			fprintf(file, ",%.6f", value(events, test, column, hour, now));
 	}
 	fprintf(file, "\n");
 }
@@ -266,6 +278,53 @@ static void test_reloads(void **state)
 	world_free(world);
 }
 
+static void say(const struct world *world, enum triage_state state)
+{
+	struct store_triage *call = store_triage_new(NULL, NULL);
+	struct error error;
+
+	call->test = "all";
+	call->triage = (struct triage){.state = state, .until = -1};
+	call->version = -1;
+	call->actor = (struct actor){"ann", "command line"};
+	call->now = START + world->passed;
+	if (!store_perform(world->state, &call->call, false, &error))
+		fail_msg("%s", error.text);
+	assert_int_equal(call->changed, 1);
+	store_call_free(&call->call);
+}
+
+#define TRIAGE "SELECT triage FROM triage JOIN changes ON id = change WHERE test = 'all'"
+#define MEMBERS "SELECT members FROM changes WHERE test = 'all'"
+#define TOLD_CLUSTERS                                                                              \
+	"SELECT count(*) FROM announced JOIN changes ON id = change WHERE test = 'all'"
+
+/* What was said of a cluster holds while its members come and go; if it grows it is told again. */
+static void test_triage(void **state)
+{
+	struct events events = {.crowd = true, .drifts = 40, .grows = 60};
+	struct world *world = world_of_clusters(&events);
+
+	(void)state;
+	live(world, 36 * HOUR);
+	assert_int_equal(count(world, TOLD_CLUSTERS), 1);
+	assert_in_range(count(world, MEMBERS), 24, 25);
+	say(world, TRIAGE_EXPECTED);
+	live(world, 10 * HOUR);
+	live(world, 10 * HOUR);
+	assert_int_equal(count(world, CLUSTERS), 1);
+	assert_int_equal(count(world, TRIAGE), TRIAGE_EXPECTED);
+	assert_int_equal(count(world, TOLD_CLUSTERS), 1);
+	live(world, 12 * HOUR);
+	assert_int_equal(count(world, CLUSTERS), 1);
+	assert_int_equal(count(world, TRIAGE), TRIAGE_OPEN);
+	assert_int_equal(count(world, TOLD_CLUSTERS), 2);
+	live(world, 5 * HOUR);
+	assert_int_equal(count(world, TOLD_CLUSTERS), 2);
+	assert_int_equal(count(world, MEMBERS), 21);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_one_is_missing),
 		cmocka_unit_test(test_waits_for_the_cluster),
 		cmocka_unit_test(test_reloads),
+		cmocka_unit_test(test_triage),
 	};
 
 	log_setup(LEVEL_ERROR, LOG_FORMAT_TEXT, stderr);
