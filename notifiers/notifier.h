@@ -178,7 +178,7 @@ struct follow_up {
 	/* Out, on STEP_DONE: what `person` says of all its changes; 0: nothing new. Or that what
 	 * was said at that time (ms) is taken back; else 0. Both are in the arena. */
 	enum triage_state state;
-	const char *person;
+	const char *person, *origin; /* origin: "Slack #perf" */
 	int64_t undone;
 	const char *overrides; /* out: what another answer said, which does not count any more */
 	/* Out, on STEP_FAILED: the message is gone, or can never be edited. */

@@ -16,6 +16,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/clock.h"
 #include "agent/engine/signals.h"
+#include "agent/notify/follow_ups.h"
 #include "agent/runtime/agent.h"
 #include "agent/service/file_trigger.h"
 #include "agent/service/heartbeat.h"
@@ -100,6 +101,7 @@ struct run {
 	struct file_trigger *files;
 	struct systemd *systemd;
 	struct web *web;
+	struct follow_ups *follow_ups;
 	bool insecure;
 	bool restored;
 };
@@ -148,6 +150,7 @@ static const char *adopt(void *context)
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
 	expected_sweep(run->parts.expected);
+	follow_ups_adopt(run->follow_ups);
 	return web_adopt(run->web);
 }
 
@@ -165,13 +168,15 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
-/* What was accepted may be open again, and to be announced; or there is an earlier expiry. */
+/* What was accepted may be open again, and to be announced; there may be an earlier expiry; and
+ * messages show what was said. */
 static void triaged(void *context)
 {
 	struct run *run = context;
 
 	reopening_look(run->parts.reopening);
 	dispatcher_again(run->parts.dispatcher);
+	follow_ups_look(run->follow_ups);
 }
 
 static void silenced(void *context, const struct silence *silence)
@@ -199,6 +204,7 @@ static bool open_service(struct run *run, struct error *error)
 	if (!run->web)
 		return false;
 	run->files = file_trigger_new(agent, run->parts.scheduler);
+	run->follow_ups = follow_ups_new(agent, triaged, run);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -251,6 +257,7 @@ static void close_parts(struct run *run, int code)
 	systemd_free(run->systemd);
 	web_free(run->web);
 	heartbeat_free(run->heartbeat);
+	follow_ups_free(run->follow_ups);
 	agent_close(&run->parts);
 }
 
@@ -291,6 +298,7 @@ static void restored(struct store_restore *request)
 		return;
 	heartbeat_look(run->heartbeat);
 	file_trigger_follow(run->files);
+	follow_ups_look(run->follow_ups);
 	reloader_start(run->parts.agent.reloader);
 	systemd_ready(run->systemd);
 }

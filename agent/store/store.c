@@ -129,6 +129,8 @@ CALL(silence, STORE_SILENCE)
 CALL(silences, STORE_SILENCES)
 CALL(audit, STORE_AUDIT)
 CALL(audit_add, STORE_AUDIT_ADD)
+CALL(follow_ups, STORE_FOLLOW_UPS)
+CALL(amended, STORE_AMENDED)
 
 struct store_call *store_probe_new(void)
 {
@@ -155,7 +157,8 @@ bool store_writes(enum store_kind kind)
 	case STORE_PENDING:
 	case STORE_LIST:
 	case STORE_SILENCES:
-	case STORE_AUDIT: return false;
+	case STORE_AUDIT:
+	case STORE_FOLLOW_UPS: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:
 	case STORE_SETTLE:
@@ -167,6 +170,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_REOPEN_DUE:
 	case STORE_SILENCE:
 	case STORE_AUDIT_ADD:
+	case STORE_AMENDED:
 	case STORE_PROBE: return true;
 	}
 	return true;

@@ -321,6 +321,8 @@ enum store_kind {
 	STORE_SILENCES,
 	STORE_AUDIT,
 	STORE_AUDIT_ADD,
+	STORE_FOLLOW_UPS,
+	STORE_AMENDED,
 	STORE_PROBE,
 };
 
@@ -557,6 +559,51 @@ struct store_triage {
 	bool conflict; /* out: the version was not as seen, and what was said is something else */
 };
 struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
+
+/* A sent message that is to be edited, or read for answers. */
+struct followed_message {
+	struct delivery
+		message; /* id, key, receiver, destination, receipt, now: when it was sent */
+	int64_t mark;    /* counts what was said since it was last edited; 0: nothing */
+	bool answers;    /* it is to be read for answers */
+	/* Of one message alone; with its payload. */
+	const char *reaction;         /* what was read there last, or NULL */
+	const struct triage *triages; /* of its changes */
+	size_t count;
+};
+
+enum {
+	STORE_AMENDMENTS = 200, /* messages in a list to be edited, the oldest, ... */
+	STORE_ANSWERS = 500,    /* ... and to be read, the latest */
+};
+
+/* Messages of these receivers that are to be edited, and those sent at or after `since` that are to
+ * be read: about changes that stand and are open or acknowledged, or where something was taken. Or
+ * one message with all that is needed for either, if it was sent. */
+struct store_follow_ups {
+	struct store_call call;
+	void (*reply)(struct store_follow_ups *found);
+	struct strings amending, listening; /* receivers */
+	int64_t since;                      /* ms */
+	int64_t delivery;                   /* id of the one message; 0: lists */
+
+	struct followed_message *messages; /* out */
+	size_t count;
+};
+struct store_follow_ups *store_follow_ups_new(
+	void (*reply)(struct store_follow_ups *found), void *context);
+
+/* A message was edited, or never will be: it is marked no more, unless something was said since. */
+struct store_amended {
+	struct store_call call;
+	void (*reply)(struct store_amended *amended);
+	int64_t delivery; /* id */
+	int64_t mark;     /* as it was read */
+
+	bool marked; /* out: something was said since */
+};
+struct store_amended *store_amended_new(
+	void (*reply)(struct store_amended *amended), void *context);
 
 /* Opens what has expired. */
 struct store_reopen_due {

@@ -322,9 +322,12 @@ static enum step taken(struct attempt *attempt, const struct reply *reply, struc
 		step = refused(attempt, answer, reply, next, error);
 	else if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message))
 		step = fail(attempt, true, ERROR_DATA, "the answer is not Slack's", error);
-	else if (attempt->follow_up->kind == FOLLOW_UP_READ)
+	else if (attempt->follow_up->kind == FOLLOW_UP_READ) {
+		attempt->follow_up->origin =
+			arena_printf(attempt->arena, "Slack %s", attempt->destination);
 		slack_reactions_take(attempt->options, message, attempt->now, attempt->arena,
 			attempt->follow_up);
+	}
 	json_decref(answer);
 	return step;
 }

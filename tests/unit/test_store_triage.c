@@ -733,6 +733,142 @@ static void test_reactions(void **state)
 	assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 5 AND reaction = ''"), 1);
 }
 
+/* What is to be edited, what is to be read, and of one message all that either needs; for receivers
+ * of these names, as a list of both: "edit", "read" or "edit read". */
+static struct store_follow_ups *follow_ups(
+	struct fixture *fixture, const char *receiver, int64_t since, int64_t delivery)
+{
+	static const char *name;
+	struct store_follow_ups *call = store_follow_ups_new(NULL, NULL);
+
+	name = receiver;
+	call->amending = call->listening = (struct strings){&name, 1};
+	call->since = since;
+	call->delivery = delivery;
+	ask(fixture, &call->call);
+	assert_false(call->call.failed);
+	return call;
+}
+
+static void assert_follow_ups(
+	struct fixture *fixture, const char *receiver, int64_t since, const char *expected)
+{
+	struct store_follow_ups *call = follow_ups(fixture, receiver, since, 0);
+	char is[40] = "";
+
+	for (size_t i = 0; i < call->count; i++) {
+		const struct followed_message *message = &call->messages[i];
+
+		assert_string_equal(message->message.key, "feed");
+		assert_string_equal(message->message.receipt, "1.2 1 1.2 C1");
+		assert_int_equal(message->message.now, 90);
+		strcat(is, i > 0 ? " " : "");
+		strcat(is, message->answers ? "read" : message->mark > 0 ? "edit" : "?");
+	}
+	assert_string_equal(is, expected);
+	store_call_free(&call->call);
+}
+
+static bool amended(struct fixture *fixture, int64_t delivery, int64_t mark)
+{
+	struct store_amended *call = store_amended_new(NULL, NULL);
+	bool marked;
+
+	call->delivery = delivery;
+	call->mark = mark;
+	ask(fixture, &call->call);
+	assert_false(call->call.failed);
+	marked = call->marked;
+	store_call_free(&call->call);
+	return marked;
+}
+
+static void test_follow_ups(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_follow_ups *one;
+	struct store_settle *settle = store_settle_new(NULL, NULL);
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct store_triage *call;
+	int64_t change;
+	struct delivery delivery = {.key = "feed",
+		.receiver = "slack \"a\"",
+		.destination = "#a",
+		.payload = "{}",
+		.now = 5,
+		.changes = &change,
+		.change_count = 1};
+	int64_t id;
+
+	open_fixture(fixture);
+	change = record_example(fixture, NULL);
+	queue->deliveries.items = &delivery;
+	queue->deliveries.count = 1;
+	ask(fixture, &queue->call);
+	id = delivery.id;
+	store_call_free(&queue->call);
+	assert_follow_ups(fixture, "slack \"a\"", 0, ""); /* not sent yet */
+	settle->delivery = (struct delivery){
+		.id = id, .state = DELIVERY_SENT, .receipt = "1.2 1 1.2 C1", .now = 90};
+	done(fixture, &settle->call);
+	assert_follow_ups(fixture, "slack \"a\"", 90, "read");
+	assert_follow_ups(fixture, "slack \"a\"", 91, "");
+	assert_follow_ups(fixture, "other", 0, "");
+	say(fixture, change, TRIAGE_ACKNOWLEDGED);
+	assert_follow_ups(fixture, "slack \"a\"", 0, "edit read");
+	assert_follow_ups(fixture, "other", 0, "");
+	one = follow_ups(fixture, "", 0, id);
+	assert_int_equal(one->count, 1);
+	assert_int_equal(one->messages[0].mark, 1);
+	assert_string_equal(one->messages[0].message.payload, "{}");
+	assert_null(one->messages[0].reaction);
+	assert_int_equal(one->messages[0].count, 1);
+	assert_int_equal(one->messages[0].triages[0].state, TRIAGE_ACKNOWLEDGED);
+	assert_int_equal(one->messages[0].triages[0].time, NOW);
+	store_call_free(&one->call);
+	say(fixture, change, TRIAGE_INFRA); /* while it was edited */
+	assert_true(amended(fixture, id, 1));
+	assert_follow_ups(fixture, "slack \"a\"", 0, "edit"); /* accepted: it is settled */
+	assert_false(amended(fixture, id, 2));
+	assert_follow_ups(fixture, "slack \"a\"", 0, "");
+	call = selecting(); /* what was taken there may be taken back */
+	call->dry_run = false;
+	call->message = "feed";
+	call->reaction = "construction:U1@5";
+	call->triage.state = 0;
+	said(fixture, call, 0);
+	assert_follow_ups(fixture, "slack \"a\"", 0, "read");
+	one = follow_ups(fixture, "", 0, id);
+	assert_string_equal(one->messages[0].reaction, "construction:U1@5");
+	store_call_free(&one->call);
+	one = follow_ups(fixture, "", 0, id + 1);
+	assert_int_equal(one->count, 0);
+	store_call_free(&one->call);
+}
+
+/* A message about a change that was acknowledged before shows that, too. */
+static void test_a_message_after_the_triage_is_marked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	int64_t change;
+	struct delivery delivery = {.key = "feed",
+		.receiver = "slack",
+		.destination = "#a",
+		.payload = "{}",
+		.now = 5,
+		.changes = &change,
+		.change_count = 1};
+
+	open_fixture(fixture);
+	change = record_example(fixture, NULL);
+	say(fixture, change, TRIAGE_ACKNOWLEDGED);
+	queue->deliveries.items = &delivery;
+	queue->deliveries.count = 1;
+	done(fixture, &queue->call);
+	assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 1"), 1);
+}
+
 /* It is news again, as if no receiver had it; and when that is said to be all right, no more. */
 static void test_growth_is_news_again(void **state)
 {
@@ -1119,6 +1255,8 @@ int main(void)
 		CASE(test_expiry),
 		cmocka_unit_test(test_outgrown),
 		CASE(test_reactions),
+		CASE(test_follow_ups),
+		CASE(test_a_message_after_the_triage_is_marked),
 		CASE(test_growth_is_news_again),
 		CASE(test_growth_of_what_was_not_told),
 		CASE(test_recoveries),

@@ -484,6 +484,9 @@ _Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
 /* The columns of the audit log, in the order of read_entry. */
 #define AUDIT_COLUMNS "id, time, person, origin, action, change, subject, detail"
 
+/* The columns of a message that is followed up, in the order of read_followed. */
+#define FOLLOWED_COLUMNS "id, key, receiver, destination, receipt, updated, coalesce(amend, 0)"
+
 /* The triage of a change is an accepted one. */
 #define ACCEPTED " (triage BETWEEN 3 AND 6)"
 
@@ -793,8 +796,34 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
 		" until = NULL WHERE change = ?1",
 	[STATEMENT_AMEND] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
-			    " WHERE state != 3 AND id IN"
+			    " WHERE (state = 1 OR (state = 2 AND receipt IS NOT NULL)) AND id IN"
 			    " (SELECT delivery FROM announced WHERE change = ?)",
+	/* A message about changes of which something was said before it was queued. */
+	[STATEMENT_AMEND_SAID] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
+				 " WHERE id = ?1 AND EXISTS (SELECT 1 FROM announced"
+				 "  JOIN triage ON triage.change = announced.change"
+				 "  WHERE delivery = ?1 AND triage != 1)",
+	[STATEMENT_AMENDED] = "UPDATE deliveries SET amend = NULL WHERE id = ?1 AND amend = ?2",
+	[STATEMENT_MARK] = "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?",
+	/* ?1 receivers, ?2 limit */
+	[STATEMENT_TO_AMEND] =
+		"SELECT " FOLLOWED_COLUMNS " FROM deliveries INDEXED BY deliveries_to_amend"
+		" WHERE amend IS NOT NULL AND state = 2 AND receipt IS NOT NULL"
+		" AND receiver IN (SELECT value FROM json_each(?1)) ORDER BY id LIMIT ?2",
+	/* ?1 receivers, ?2 limit, ?3 since */
+	[STATEMENT_TO_READ] =
+		"SELECT " FOLLOWED_COLUMNS " FROM deliveries INDEXED BY deliveries_settled"
+		" WHERE state != 1 AND updated >= ?3 AND state = 2 AND receipt IS NOT NULL"
+		" AND receiver IN (SELECT value FROM json_each(?1))"
+		" AND (coalesce(reaction, '') != '' OR EXISTS (SELECT 1 FROM announced"
+		"  JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+		"  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
+		"  AND coalesce(triage, 1) < 3)) ORDER BY updated DESC LIMIT ?2",
+	[STATEMENT_FOLLOWED] = "SELECT " FOLLOWED_COLUMNS ", payload, reaction FROM deliveries"
+			       " WHERE id = ? AND state = 2",
+	[STATEMENT_TRIAGES_OF] =
+		"SELECT " TRIAGE_COLUMNS " FROM announced LEFT JOIN triage"
+		" ON triage.change = announced.change WHERE delivery = ? ORDER BY announced.change",
 	[STATEMENT_REACTION] = "UPDATE deliveries INDEXED BY deliveries_of_key SET reaction = ?2"
 			       " WHERE key = ?1 AND state != 3",
 	/* The change is news again, as if no receiver had it. */

@@ -5,6 +5,7 @@
 
 #include "agent/store/sqlite/audit.h"
 #include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/follow_ups.h"
 #include "agent/store/sqlite/read.h"
 #include "agent/store/sqlite/rows.h"
 #include "agent/store/sqlite/silences.h"
@@ -340,6 +341,15 @@ static bool join_delivery(struct store_file *file, struct delivery *delivery, st
 	return !reader.failed;
 }
 
+/* Marks a message about changes of which people have said something already. */
+static bool mark_said(struct store_file *file, int64_t delivery, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_AMEND_SAID);
+
+	bind_integer(&binder, delivery);
+	return bind_finish(&binder, error);
+}
+
 static bool queue_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_QUEUE);
@@ -359,7 +369,7 @@ static bool queue_delivery(struct store_file *file, struct delivery *delivery, s
 	for (size_t i = 0; i < delivery->change_count; i++)
 		if (!announce(file, delivery->changes[i], delivery->id, error))
 			return false;
-	return true;
+	return delivery->change_count == 0 || mark_said(file, delivery->id, error);
 }
 
 static bool write_condition(
@@ -667,6 +677,8 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 	case STORE_AUDIT: return audit_list(file, (struct store_audit *)call, error);
 	case STORE_AUDIT_ADD:
 		return audit_add(file, &((struct store_audit_add *)call)->entry, error);
+	case STORE_FOLLOW_UPS: return follow_ups_read(file, (struct store_follow_ups *)call, error);
+	case STORE_AMENDED: return follow_ups_amended(file, (struct store_amended *)call, error);
 	case STORE_PROBE: return probe(file, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);

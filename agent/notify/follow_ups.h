@@ -1,0 +1,32 @@
+/*
+ * Follow-ups: what happens to messages after they were sent, where the notifier has a hook for it.
+ *
+ * A message is edited when the triage of its changes has changed, by whatever way: the store marks
+ * it in the transaction that writes the triage, and forgets the mark when it was edited, so that a
+ * crash in between loses nothing. Messages about changes that are open or acknowledged, and those
+ * from which something was taken, are read for what people answered where they were sent, for a
+ * week; what they say becomes triage. The older a message, the longer until it is read again.
+ *
+ * Each receiver has one request at a time and at most 20 a minute, apart from its deliveries, which
+ * are never delayed. A pause that the receiver asks for is kept.
+ */
+#ifndef AGENT_NOTIFY_FOLLOW_UPS_H
+#define AGENT_NOTIFY_FOLLOW_UPS_H
+
+#include "agent/runtime/agent.h"
+
+struct follow_ups;
+
+/* `triaged` is called when an answer has changed the triage of changes. */
+struct follow_ups *follow_ups_new(
+	struct agent *agent, void (*triaged)(void *context), void *context);
+void follow_ups_free(struct follow_ups *follow_ups); /* after the engine; accepts NULL */
+
+/* Looks into the store now for what is to be done: at the start, after a reload, and when somebody
+ * has said something. Accepts NULL. */
+void follow_ups_look(struct follow_ups *follow_ups);
+
+/* Call after a configuration reload: what failed by the configuration is tried again. */
+void follow_ups_adopt(struct follow_ups *follow_ups);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Sent messages that are to be edited or read; used by work.c.
+ */
+#ifndef AGENT_STORE_SQLITE_FOLLOW_UPS_H
+#define AGENT_STORE_SQLITE_FOLLOW_UPS_H
+
+#include "agent/store/sqlite/file.h"
+
+bool follow_ups_read(
+	struct store_file *file, struct store_follow_ups *call, struct error *error) MUST_USE;
+bool follow_ups_amended(
+	struct store_file *file, struct store_amended *call, struct error *error) MUST_USE;
+
+#endif
