@@ -396,8 +396,8 @@ static void fetch(struct follower *follower, const struct watch *watch, enum fol
 	store_client_call(follower->owner->agent, &request->call);
 }
 
-/* The message whose turn it is: to be edited, the one that waits for longest; else to be read.
- * NULL: none yet; `due` is when there is one. */
+/* The message whose turn it is, to be edited and to be read in turn, the one that waits for longest
+ * first. NULL: none yet; `due` is when there is one. */
 static struct watch *next_of(struct follower *follower, const struct receiver *receiver,
 	enum follow_up_kind *kind, int64_t *due)
 {
@@ -412,13 +412,20 @@ static struct watch *next_of(struct follower *follower, const struct receiver *r
 			(!read || watch->read_at < read->read_at))
 			read = watch;
 	}
-	*kind = amend && amend->amend_at <= now ? FOLLOW_UP_AMEND : FOLLOW_UP_READ;
 	*due = INT64_MAX;
 	if (amend)
 		*due = amend->amend_at;
 	if (read && read->read_at < *due)
 		*due = read->read_at;
-	return *due > now ? NULL : *kind == FOLLOW_UP_AMEND ? amend : read;
+	if (*due > now)
+		return NULL;
+	if (amend && amend->amend_at > now)
+		amend = NULL;
+	if (read && read->read_at > now)
+		read = NULL;
+	*kind = amend && (!read || follower->follow_up.kind == FOLLOW_UP_READ) ? FOLLOW_UP_AMEND
+									       : FOLLOW_UP_READ;
+	return *kind == FOLLOW_UP_AMEND ? amend : read;
 }
 
 /* Begins what is due, or sets the alarm for it. */

@@ -203,17 +203,25 @@ def test_a_webhook_is_neither_read_nor_edited(agents, tmp_path, slack):
     assert slack.looks == [] and slack.edits == []
 
 
-def test_many_messages_are_read_in_turn_at_most_20_a_minute(agents, tmp_path, slack):
+def test_many_messages_are_read_in_turn_at_most_20_a_minute(hunter, agents, tmp_path, slack):
+    """And many edits do not keep reactions waiting."""
     for k in range(6):
         write_csv(tmp_path / f"{k}.csv", [(20 + 5 * k, 1.2)])
     tests = "".join(csv_test(tmp_path / f"{k}.csv", name=f"db{k}").replace("c00", f"{k}") for k in range(6))
-    agents(config(tmp_path, tests, bot(slack)))
+    agent = agents(config(tmp_path, tests, bot(slack)))
     slack.wait(lambda: len(slack.posts) == 6)
     slack.wait(lambda: len(slack.reads) >= 8, timeout=60)
     times = [at for at, _ in slack.reads]
     assert min(b - a for a, b in zip(times, times[1:])) >= 2.9
     last = [stamp for _, stamp in slack.reads[-6:]]
     assert sorted(last) == sorted(slack.stamps)
+    done = hunter("triage", "--config", tmp_path / "hunter.yaml", "--agent", agent.address(), "1..6", "acknowledged")
+    assert done.code == 0, done.err
+    slack.wait(lambda: len(slack.edits) == 4, timeout=60)
+    first, last = slack.edits[0][0], slack.edits[-1][0]
+    assert len([at for at, _ in slack.reads if first < at < last]) >= 2
+    requests = sorted(at for at, _ in slack.reads + slack.edits)
+    assert min(b - a for a, b in zip(requests, requests[1:])) >= 2.9
 
 
 def test_configuration(hunter, tmp_path, slack):
