@@ -301,3 +301,12 @@ def test_what_is_said_without_an_agent_is_shown_by_the_next(hunter, agents, tmp_
     assert done.code == 0, done.err
     agent = agents(tmp_path / "hunter.yaml")
     wait_context(agent, slack, ts, "owner ann, until <!date^")
+
+
+def test_an_expired_acknowledgement_is_shown_as_open(hunter, agents, tmp_path, slack):
+    agent, ts = told(agents, tmp_path, slack)
+    number = str(state_of(tmp_path, "SELECT id FROM changes")[0][0])
+    done = hunter("triage", "--config", tmp_path / "hunter.yaml", "--agent", agent.address(), number, "acknowledged", "--until", "8 s")
+    assert done.code == 0, done.err
+    wait_context(agent, slack, ts, ":eyes: *acknowledged*")
+    wait_context(agent, slack, ts, "*open again* by hunter-c")
