@@ -206,8 +206,8 @@ def test_a_webhook_is_neither_read_nor_edited(agents, tmp_path, slack):
 def test_many_messages_are_read_in_turn_at_most_20_a_minute(hunter, agents, tmp_path, slack):
     """And many edits do not keep reactions waiting."""
     for k in range(6):
-        write_csv(tmp_path / f"{k}.csv", [(20 + 5 * k, 1.2)])
-    tests = "".join(csv_test(tmp_path / f"{k}.csv", name=f"db{k}").replace("c00", f"{k}") for k in range(6))
+        write_csv(tmp_path / f"{k}.csv", [(15 + 12 * k, 1.2)], points=100)
+    tests = "".join(csv_test(tmp_path / f"{k}.csv", name=f"db{k}") for k in range(6))
     agent = agents(config(tmp_path, tests, bot(slack)))
     slack.wait(lambda: len(slack.posts) == 6)
     slack.wait(lambda: len(slack.reads) >= 8, timeout=60)
