@@ -274,33 +274,23 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	return cli_fail(&error);
 }
 
-static int run(struct cli *cli)
+/* The answer, or NULL after an error. `look`: nothing is changed. */
+static json_t *ask(
+	struct cli *cli, const struct asked *asked, bool look, int64_t seen, struct error *error)
 {
 	const struct triage_options *options = cli->options;
-	struct asked asked = {0};
-	struct error error;
-	bool says;
-	json_t *answer;
-	int code;
-
-	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error) ||
-		!check_write(options, &asked, &error))
-		return cli_fail(&error);
-	says = asked.state || options->owner || options->note || options->link || options->until;
 	const struct pair form[] = {
-		{"ids", asked.ids},
+		{"ids", asked->ids},
 		{"test", options->test},
 		{"commit", options->commit},
 		{"message", options->message},
-		{"state", asked.state},
+		{"state", asked->state},
 		{"owner", said(options->owner)},
 		{"note", said(options->note)},
 		{"link", said(options->link)},
 		{"until", options->until},
-		{"version", options->seen < 0
-				    ? NULL
-				    : arena_printf(cli->arena, "%" PRId64, options->seen)},
-		{"dry_run", says && !options->dry_run ? NULL : "true"},
+		{"version", seen < 0 ? NULL : arena_printf(cli->arena, "%" PRId64, seen)},
+		{"dry_run", look ? "true" : NULL},
 		{"person", state_person(cli->arena)},
 	};
 	struct direct direct = {cli, {form, sizeof form / sizeof *form}};
@@ -311,10 +301,80 @@ static int run(struct cli *cli)
 		.perform = perform,
 		.context = &direct};
 
-	answer = state_request(cli, &request, &error);
+	return state_request(cli, &request, error);
+}
+
+/* What was said about a change before, by somebody else. */
+struct before {
+	int64_t version;
+	const char *state, *person, *time;
+};
+
+static const json_t *triage_of(const json_t *answer)
+{
+	return json_object_get(json_array_get(json_object_get(answer, "changes"), 0), "triage");
+}
+
+static const char *text_of(struct arena *arena, const json_t *object, const char *key)
+{
+	return arena_strdup(arena, json_string_value(json_object_get(object, key)));
+}
+
+static bool look_before(
+	struct cli *cli, const struct asked *asked, struct before *before, struct error *error)
+{
+	json_t *answer = ask(cli, asked, true, -1, error);
+	const json_t *triage = triage_of(answer);
+
+	*before = (struct before){.version = json_integer_value(json_object_get(triage, "version")),
+		.state = text_of(cli->arena, triage, "state"),
+		.person = text_of(cli->arena, triage, "person"),
+		.time = text_of(cli->arena, triage, "time")};
+	json_decref(answer);
+	return answer != NULL;
+}
+
+static void print_before(const struct before *before, const json_t *answer)
+{
+	const char *person = json_string_value(json_object_get(triage_of(answer), "person"));
+
+	if (before->version > 0 && before->person && before->time && person &&
+		strcmp(person, before->person) != 0 &&
+		json_integer_value(json_object_get(answer, "changed")) > 0)
+		fprintf(stderr, "hunter-c: it was %s before, as %s said at %s\n", before->state,
+			before->person, before->time);
+}
+
+/* A single change is looked at first: nobody is overruled unseen. */
+static bool is_single(const struct triage_options *options, const struct asked *asked)
+{
+	return asked->ids && asked->ids[strspn(asked->ids, "0123456789")] == '\0' &&
+	       !options->test && !options->commit && !options->message && options->seen < 0 &&
+	       !options->dry_run;
+}
+
+static int run(struct cli *cli)
+{
+	const struct triage_options *options = cli->options;
+	struct asked asked = {0};
+	struct before before = {.version = -1};
+	struct error error;
+	bool says;
+	json_t *answer;
+	int code;
+
+	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error) ||
+		!check_write(options, &asked, &error))
+		return cli_fail(&error);
+	says = asked.state || options->owner || options->note || options->link || options->until;
+	if (says && is_single(options, &asked) && !look_before(cli, &asked, &before, &error))
+		return state_fail(&error);
+	answer = ask(cli, &asked, !says || options->dry_run,
+		before.version >= 0 ? before.version : options->seen, &error);
 	if (!answer)
 		return state_fail(&error);
 	code = print_answer(cli, answer, says);
+	print_before(&before, answer);
 	json_decref(answer);
 	return code;
 }
@@ -338,8 +398,11 @@ const struct command triage_command = {
 		"--note none and --link none remove it.\n\n"
 		"A running agent is asked, through agent.listen or --agent; only where none has "
 		"the "
-		"state it is written directly. With --seen VERSION nothing is changed if somebody "
-		"has said something since then (exit code 2), and it says who and what.",
+		"state it is written directly. If somebody else says something about a single "
+		"change "
+		"at the same moment, or, with --seen VERSION, has said something since then, "
+		"nothing "
+		"is changed (exit code 2), and it says who and what.",
 	.parts = parts,
 	.options_size = sizeof(struct triage_options),
 	.run = run,

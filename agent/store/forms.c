@@ -120,6 +120,28 @@ static bool take_id(const char **at, int64_t *out)
 	return *out > 0;
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct id_range *left = a, *right = b;
+
+	return (left->from > right->from) - (left->from < right->from);
+}
+
+/* Sorts them and merges those that overlap, as each is a search; returns their number. */
+static size_t merge_ranges(struct id_range *ranges, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(ranges, count, sizeof *ranges, compare_ranges);
+	for (size_t i = 1; i < count; i++) {
+		if (ranges[i].from > ranges[kept].to)
+			ranges[++kept] = ranges[i];
+		else if (ranges[i].to > ranges[kept].to)
+			ranges[kept].to = ranges[i].to;
+	}
+	return kept + 1;
+}
+
 /* "812,815..830", with blanks around the commas. */
 static bool read_ids(const struct form *form, struct store_triage *call)
 {
@@ -153,7 +175,7 @@ static bool read_ids(const struct form *form, struct store_triage *call)
 		at += *at == ',';
 	}
 	call->ranges = ranges;
-	call->range_count = most;
+	call->range_count = merge_ranges(ranges, most);
 	return true;
 }
 
@@ -338,8 +360,10 @@ static bool read_from(const struct form *form, int64_t *out)
 	*out = form->now;
 	if (!text || strcmp(text, "now") == 0)
 		return true;
-	return when_parse_ahead(text, form->now, out, form->error) ||
-	       error_prefix(form->error, "from: ");
+	if (!when_parse_ahead(text, form->now, out, form->error))
+		return error_prefix(form->error, "from: ");
+	return *out != WHEN_NEVER ||
+	       error_set(form->error, ERROR_USAGE, "from: a silence has a beginning");
 }
 
 static bool read_end(const struct form *form, int64_t most, struct silence *silence)
@@ -369,7 +393,8 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 		return error_set(form->error, ERROR_USAGE,
 			"a silence has an end: what stays belongs into known_changes");
 	silence->until = silence->from + length;
-	return true;
+	return when_to_date(silence->until).year <= 9999 ||
+	       error_set(form->error, ERROR_USAGE, "it ends after the year 9999");
 }
 
 bool silence_form_read(form_get *getter, void *context, int64_t most, struct store_silence *call,

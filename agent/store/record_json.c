@@ -52,6 +52,21 @@ static void put_event(struct buf *out, const struct event *event)
 	buf_char(out, '}');
 }
 
+void record_hide_origins(struct arena *arena, struct record_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		struct change_record *record = &rows->items[i];
+		struct event *events = arena_array(arena, record->event_count, sizeof *events);
+
+		for (size_t j = 0; j < record->event_count; j++) {
+			events[j] = record->events[j];
+			if (events[j].kind >= EVENT_STORED)
+				events[j].origin = NULL;
+		}
+		record->events = events;
+	}
+}
+
 static void put_history(struct buf *out, const struct change_record *record)
 {
 	buf_text(out, ", \"history\": [");

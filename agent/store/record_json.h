@@ -10,6 +10,9 @@
 /* Appends an object on one line. Times are ISO 8601 in UTC; unknown values are null. */
 void record_put_json(struct buf *out, const struct change_record *record);
 
+/* Removes from the records' history from where people said something. */
+void record_hide_origins(struct arena *arena, struct record_rows *rows);
+
 /* Appends further members of an object: kind, levels, size and place. */
 void record_put_description(struct buf *out, const struct announcement *item);
 

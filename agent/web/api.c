@@ -7,6 +7,7 @@
 #include "agent/analysis/companions.h"
 #include "agent/core/when.h"
 #include "agent/store/forms.h"
+#include "agent/store/record_json.h"
 #include "agent/web/pages.h"
 
 enum { MOST_FETCHES = 4 };
@@ -69,6 +70,12 @@ bool api_actor(struct http_request *request, struct actor *out, struct error *er
 		return true;
 	out->person = said;
 	return actor_check(said, error) || error_prefix(error, "person: ");
+}
+
+void api_hide(const struct http_request *request, struct store_list *list)
+{
+	if (http_person(request)->role < ROLE_TRIAGER)
+		record_hide_origins(list->call.arena, &list->records);
 }
 
 const char *api_form(void *request, const char *name)

@@ -46,6 +46,9 @@ bool api_id(const struct http_request *request, const char *name, const char *of
 /* Who acts, from where. A request that does not prove who sends it may say so (`person`). */
 bool api_actor(struct http_request *request, struct actor *out, struct error *error) MUST_USE;
 
+/* Viewers are not told from where others acted. */
+void api_hide(const struct http_request *request, struct store_list *list);
+
 /* A request's parameters, for agent/store/forms.h. */
 const char *api_form(void *request, const char *name);
 

@@ -97,6 +97,7 @@ static void listed(struct store_list *list)
 		store_call_free(&list->call);
 		return;
 	}
+	api_hide(request, list);
 	buf_text(&answer.body, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
 		buf_text(&answer.body, i ? ",\n  " : "\n  ");

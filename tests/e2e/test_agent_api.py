@@ -2,10 +2,12 @@
 import http.server
 import json
 import os
+import pathlib
 import pwd
 import re
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -76,6 +78,11 @@ def test_tokens(agents, hunter, tmp_path):
     assert by_variable.code == 0 and "ci," in by_variable.out, by_variable
     # Who signs in is who says it, whatever the request claims.
     assert "ci" in hunter("triage", number, "--agent", url, "--token-file", token).out
+    # Viewers are not told from where.
+    for secret, seen in ((token, True), (viewer, False)):
+        change = json.loads(hunter("changes", "--agent", url, "--token-file", secret, "--output", "json").out)["changes"][0]
+        origins = {event["origin"] for event in change["history"] if event["event"] == "triaged"}
+        assert origins == ({"127.0.0.1"} if seen else {None}), change
     listed = hunter("changes", "--agent", url, "--token-file", viewer)
     assert listed.code == 0 and "fixed" in listed.out, listed
     refused = hunter("triage", number, "open", "--agent", url, "--token-file", viewer)
@@ -178,6 +185,9 @@ def test_silences(agents, hunter, tmp_path):
     done = silence("add", 'test=~"db.*",region = eu', "--for", "2h", "--owner", "ann", "--reason", "migration")
     assert done.code == 0 and 'test=~"db.*", region="eu"' in done.out and "active" in done.out, done
     assert "It can select 1 test, and selects 0 open changes now." in done.out, done
+    # The same again, as if the answer had been lost: no other silence.
+    again = silence("add", 'test=~"db.*", region="eu"', "--for", "2h", "--owner", "ann", "--reason", "migration")
+    assert again.code == 0
     (one,) = listed()
     typo = silence("add", 'tset=~"db.*"', "--for", "1h")
     assert typo.code == 0 and 'has \\"tset\\" (did you mean \\"test\\"?)' in typo.err, typo
@@ -188,6 +198,8 @@ def test_silences(agents, hunter, tmp_path):
     for arguments, told in ((("add", "test=~", "--for", "2h"), "matchers: "), (("add", 'test="x"'), 'one of "for"'),
                             (("add", 'test="x"', "--for", "31d"), "agent.max_silence"), (("add", 'test="x"', "--for", "never"), "at most"),
                             (("add", 'test="x"', "--until", "yesterday"), "in the past"), (("end", "7"), "there is no silence 7"),
+                            (("add", 'test="x"', "--from", "never", "--for", "2h"), "from: a silence has a beginning"),
+                            (("add", 'test="x"', "--from", "9999-12-31", "--for", "30d"), "after the year 9999"),
                             (("end", "x"), "the id of a silence"), (("stop", "7"), "one of add"), (("add", 'test="x"', "--from", "2h", "--until", "1h"), "before it begins")):
         refused = silence(*arguments)
         assert refused.code == 2 and told in refused.err, (arguments, refused)
@@ -206,13 +218,17 @@ def test_silences(agents, hunter, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_another_user(agents, program, hunter, tmp_path):
+def test_another_user(agents, program, hunter):
     """Who may not read the state asks the agent by its socket."""
+    with tempfile.TemporaryDirectory() as folder:  # those of pytest are closed to others
+        another_user(agents, program, hunter, pathlib.Path(folder))
+
+
+def another_user(agents, program, hunter, tmp_path):
     path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']", agent="  socket_owner: ':daemon'")
     agent = started(agents, path)
     number = wait_for_change(hunter, path)
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
+    tmp_path.chmod(0o755)
 
     def as_nobody(*arguments, group="daemon"):
         return subprocess.run(["setpriv", "--reuid=nobody", f"--regid={group}", "--clear-groups", program, *map(str, arguments), "--config", path],

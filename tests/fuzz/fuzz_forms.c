@@ -68,7 +68,8 @@ static void check_triage(struct store_triage *call)
 	check_text(triage->note, 4000);
 	check_text(triage->link, 2000);
 	for (size_t i = 0; i < call->range_count; i++)
-		check(call->ranges[i].from > 0 && call->ranges[i].from <= call->ranges[i].to);
+		check(call->ranges[i].from > (i > 0 ? call->ranges[i - 1].to : 0) &&
+			call->ranges[i].from <= call->ranges[i].to);
 	record.item.test = record.item.metric = "x";
 	record.state = CHANGE_CONFIRMED;
 	record.triage = *triage;

@@ -839,7 +839,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_NEXT_EXPIRY] = "SELECT coalesce(min(until), 0)"
 				  " FROM triage INDEXED BY triage_until WHERE until IS NOT NULL",
 	[STATEMENT_SILENCE_SAME] =
-		"SELECT id FROM silences WHERE matchers = ?1 AND begins = ?2 AND until = ?3"
+		"SELECT id FROM silences WHERE matchers = ?1"
+		" AND (begins = ?2 AND until = ?3"
+		/* one that begins at once, said again within two minutes */
+		"  OR ?2 = ?7 AND begins = created AND created > ?7 - 120000"
+		"   AND (until = ?3 OR until - begins = ?3 - ?2))"
 		" AND owner IS ?4 AND reason IS ?5 AND person IS ?6 AND ended IS NULL",
 	[STATEMENT_SILENCE_ADD] =
 		"INSERT INTO silences (matchers, begins, until, owner, reason, person, created)"

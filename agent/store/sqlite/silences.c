@@ -63,7 +63,8 @@ static void bind_silence(struct binder *binder, const struct silence *silence)
 	bind_text(binder, silence->person);
 }
 
-/* 0: there is none with the same words and times. */
+/* 0: there is none with the same words and times. A request that is repeated, as its answer was
+ * lost, begins and ends later. */
 static bool find_same(
 	struct store_file *file, const struct silence *silence, int64_t *id, struct error *error)
 {
@@ -71,6 +72,7 @@ static bool find_same(
 
 	*id = 0;
 	bind_silence(&reader.binder, silence);
+	bind_time(&reader.binder, silence->created);
 	while (reader_next(&reader, error))
 		*id = read_id(&reader);
 	return !reader.failed;
