@@ -303,12 +303,14 @@ const struct command analyze_command = {
 	.name = "analyze",
 	.arguments = "[TEST|GROUP...]",
 	.summary = "Show the results of tests and where they changed",
-	.details = "Prints each test's results with a line of dots, the change in percent, and "
-		   "dots before the "
-		   "point where something changed. Several tests are printed one after the other "
-		   "in the order "
-		   "asked; without arguments all are.\n\n"
-		   "--profile otava selects Apache Otava's detection and its output formats.",
+	.details =
+		"Prints each test's results with a line of dots, the change in percent, and "
+		"dots before the "
+		"point where something changed. Several tests are printed one after the other "
+		"in the order "
+		"asked; without arguments all are. Changes that people have accepted are marked, "
+		"and --fail-on-regression does not count them; see regressions --help.\n\n"
+		"--profile otava selects Apache Otava's detection and its output formats.",
 	.parts = analyze_parts,
 	.options_size = sizeof(struct analyze_options),
 	.run = run,

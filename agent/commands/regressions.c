@@ -630,7 +630,11 @@ const struct command regressions_command = {
 		"branch with "
 		"the main branch: with its end, or with the baseline that --since names. The main "
 		"branch itself is compared with what it was.\n\n"
-		"Exits with 1 if a regression was found, else with 3 if a test could not be read.",
+		"Changes that are accepted do not count: those of known_changes in the "
+		"configuration or of --known-changes, and those that were triaged, in the state "
+		"of --state or with the agent of --agent. The last line says how many they are.\n\n"
+		"Exits with 4 if that state or agent is not available, else with 1 if a regression "
+		"was found, else with 3 if a test could not be read.",
 	.parts = regressions_parts,
 	.options_size = sizeof(struct regressions_options),
 	.run = run,

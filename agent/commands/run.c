@@ -493,7 +493,8 @@ const struct command run_command = {
 		   "code is 0, 2 (a "
 		   "receiver or test is misconfigured), 3 (some data unavailable, or a "
 		   "message could not "
-		   "be sent and stays queued) or 4 (no state file).",
+		   "be sent and stays queued) or 4 (no state file, or that of --state or the agent "
+		   "of --agent is not available, whose accepted changes are not told).",
 	.parts = parts,
 	.options_size = sizeof(struct run_options),
 	.run = run_command_run,
