@@ -15,6 +15,7 @@
 #include "agent/monitor/reconcile.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
+#include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/store/record_json.h"
@@ -35,6 +36,7 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_SILENCE] = "silence",
 	[WHY_MUTE] = "mute_time",
 	[WHY_DELIVERY] = "delivery",
+	[WHY_ACCEPTED] = "accepted",
 	[WHY_MAX_AGE] = "max_age",
 	[WHY_SILENT] = "silent",
 	[WHY_CONFIRMATION] = "confirmation",
@@ -61,6 +63,7 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_MUTE] = "a mute time of the test holds it back: announced when that is over, if it "
 		     "still stands",
 	[WHY_DELIVERY] = "its message is in the outbox and not delivered yet",
+	[WHY_ACCEPTED] = "not announced",
 	[WHY_MAX_AGE] = "recorded, not announced: it was older than max_age when first seen",
 	[WHY_SILENT] = "recorded, not announced: it was over before its hold ended, or it appeared "
 		       "in points that the agent had already seen",
@@ -408,14 +411,20 @@ static int64_t apart(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
+static int64_t spacing_of(const struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+
+	if (why->record)
+		return why->record->spacing;
+	return axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
+			   : 0;
+}
+
 /* How far apart two times of the same change may be if both come from points. */
 static int64_t tolerance(const struct why *why, const struct change_record *other)
 {
-	const struct axis *axis = why->series->axis;
-	int64_t spacing =
-		why->record   ? why->record->spacing
-		: axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
-			      : 0;
+	int64_t spacing = spacing_of(why);
 
 	return CHANGE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
 }
@@ -513,12 +522,51 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 	return held;
 }
 
+/* What people have said of the change; of one that is not in the state, what known_changes says. */
+static void find_said(const struct why_request *request, struct why *why)
+{
+	const struct change_record *record = why->record, *cluster = why->cluster;
+	const struct known_change *expired;
+
+	if (!record && why->change && request->config) {
+		struct change_record found = {.item = *why->change,
+			.series = why->series->identity,
+			.sign = change_sign(&why->change->change),
+			.spacing = spacing_of(why)};
+
+		why->known = accepted_known(request->config, &found, request->now, &expired);
+	}
+	if (!record)
+		return;
+	if (record->triage.state > TRIAGE_OPEN)
+		why->said = &record->triage;
+	else if (cluster && record->news == NOTIFY_QUEUED && record_announced(cluster) == 0 &&
+		 triage_is_accepted(triage_at(&cluster->triage, request->now)))
+		why->said = &cluster->triage;
+	why->lapsed = why->said && triage_at(why->said, request->now) == TRIAGE_OPEN;
+}
+
+static bool is_accepted(const struct why *why)
+{
+	return why->said && !why->lapsed && triage_is_accepted(why->said->state);
+}
+
+/* To be announced: also if that was settled as it was accepted, and that has lapsed. */
+static bool is_pending(const struct why *why)
+{
+	const struct change_record *record = why->record;
+
+	return record->news == NOTIFY_PENDING ||
+	       (record->news == NOTIFY_QUEUED && why->lapsed &&
+		       triage_is_accepted(why->said->state) && record_announced(record) == 0);
+}
+
 /* What holds a pending change back now: of several silences the one that ends last. */
 static void find_silence(const struct why_request *request, struct why *why)
 {
 	struct silence_subject subject;
 
-	if (!why->record || why->record->news != NOTIFY_PENDING || !request->config)
+	if (!why->record || !is_pending(why) || !request->config)
 		return;
 	subject = silence_subject_of(why->record);
 	why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
@@ -538,7 +586,9 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 {
 	const struct change_record *record = why->record;
 
-	if (record_announced(record) != 0)
+	/* What outgrew what was accepted is to be announced anew. */
+	if (record_announced(record) != 0 &&
+		!(record->news == NOTIFY_PENDING && record->triage.renewals > 0))
 		return WHY_TOLD;
 	if (record->state == CHANGE_WITHDRAWN)
 		return WHY_WITHDRAWN;
@@ -552,13 +602,17 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 			return WHY_HOLD;
 		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
 	}
+	if (is_pending(why) && !is_accepted(why))
+		return why->silence ? WHY_SILENCE : why->mute ? WHY_MUTE : WHY_WAITS;
 	switch (record->news) {
-	case NOTIFY_PENDING: return why->silence ? WHY_SILENCE : why->mute ? WHY_MUTE : WHY_WAITS;
+	case NOTIFY_PENDING: return WHY_ACCEPTED;
 	case NOTIFY_QUEUED:
+		if (is_accepted(why) && (!why->cluster || record_announced(why->cluster) == 0))
+			return WHY_ACCEPTED;
 		return why->cluster       ? WHY_CLUSTER
 		       : why->environment ? WHY_ENVIRONMENT
 					  : WHY_DELIVERY;
-	case NOTIFY_RECOVERY: return WHY_DELIVERY;
+	case NOTIFY_RECOVERY: return is_accepted(why) ? WHY_ACCEPTED : WHY_DELIVERY;
 	case NOTIFY_HELD: return WHY_RECOVERED;
 	case NOTIFY_SILENT:
 	case NOTIFY_COUNT: break;
@@ -585,7 +639,7 @@ static enum why_end end_of_change(const struct why_request *request, const struc
 						  : WHY_CONFIRMATION;
 	if (request->max_age != WHEN_NEVER && why->change->time < request->now - request->max_age)
 		return WHY_TOO_OLD;
-	return WHY_WOULD_TELL;
+	return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
 }
 
 static enum why_end end_of(const struct why_request *request, const struct why *why)
@@ -652,6 +706,7 @@ static void judge(const struct why_request *request, const struct dataset *data,
 	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
 				  ? held_until(request, why)
 				  : why->arrival.held_until;
+	find_said(request, why);
 	find_silence(request, why);
 	why->end = end_of(request, why);
 	if (why->end == WHY_FDR)

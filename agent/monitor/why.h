@@ -20,6 +20,7 @@ enum why_end {
 	WHY_SILENCE,      /* a silence holds it */
 	WHY_MUTE,         /* a mute time of its test does */
 	WHY_DELIVERY,     /* in the outbox, not delivered yet */
+	WHY_ACCEPTED,     /* not announced, as a person or known_changes has accepted it */
 	WHY_MAX_AGE,      /* recorded; too old when first seen */
 	WHY_SILENT,       /* recorded; young enough, but no news when first seen */
 	WHY_CONFIRMATION, /* a candidate: the `confirm` rule does not hold */
@@ -86,6 +87,11 @@ struct why {
 	const struct silence *silence;       /* that holds the record; or NULL */
 	const struct mute_time *mute;        /* that holds it; or NULL */
 	int64_t quiet_until;                 /* ms, until when at least one of them does */
+	/* What was said of the record, or of its cluster's if that is why it is not announced; NULL
+	 * if nothing holds but that it is open. */
+	const struct triage *said;
+	bool lapsed;                      /* ... but only until a time that has passed */
+	const struct known_change *known; /* of a change without a record: what accepts it */
 	const struct environment_event *environment; /* that the record belongs to; or NULL */
 	const struct condition *condition; /* reported for the test, and not over; or NULL */
 	const struct vanished *vanished;   /* the end of the series was reported; or NULL */

@@ -10,6 +10,7 @@
 #include "agent/monitor/why.h"
 #include "agent/report/report.h"
 #include "agent/store/record_json.h"
+#include "conf/known_changes.h"
 #include "conf/mute.h"
 #include "notifiers/text.h"
 
@@ -273,6 +274,14 @@ static void put_history(struct buf *out, const struct change_record *record)
 			buf_char(out, ' ');
 			text_clean(out, event->destination ? event->destination : "", NAME_CHARS);
 		}
+		if (event->kind >= EVENT_STORED && event->person) {
+			buf_text(out, " by ");
+			text_clean(out, event->person, NAME_CHARS);
+		}
+		if (event->kind >= EVENT_STORED && event->detail) {
+			buf_text(out, ": ");
+			text_clean(out, event->detail, 4 * NAME_CHARS);
+		}
 		buf_char(out, '\n');
 	}
 }
@@ -340,6 +349,65 @@ static void put_quiet(struct buf *out, const struct why *why)
 	}
 }
 
+/* "accepted as expected by ann (bigger cache) until 2026-03-28 11:00:00 +0000" */
+static void put_said(struct buf *out, const struct why *why)
+{
+	const struct triage *said = why->said;
+	char until[WHEN_TEXT];
+
+	if (triage_is_accepted(said->state))
+		buf_printf(out, "accepted as %s", triage_state_names[said->state]);
+	else
+		buf_text(out, said->state == TRIAGE_FIXED ? "marked as fixed" : "acknowledged");
+	if (said->person) {
+		buf_text(out, " by ");
+		text_clean(out, said->person, NAME_CHARS);
+	}
+	if (said->note) {
+		buf_text(out, " (");
+		text_clean(out, said->note, NAME_CHARS);
+		buf_char(out, ')');
+	}
+	if (said->until != 0)
+		buf_printf(out, " until %s%s", when_format(said->until, until),
+			why->lapsed ? ", which has passed" : "");
+	if (said != &why->record->triage)
+		buf_text(out, ", with its cluster");
+}
+
+static void put_known(struct buf *out, const struct known_change *known)
+{
+	char until[WHEN_TEXT];
+
+	buf_text(out, "accepted as expected by known_changes, ");
+	text_clean(out, known->file, NAME_CHARS);
+	buf_printf(out, ":%d (", known->line);
+	text_clean(out, known->reason, NAME_CHARS);
+	buf_char(out, ')');
+	if (known->until != WHEN_NEVER)
+		buf_printf(out, " until %s", when_format(known->until, until));
+}
+
+static void put_sentence(struct buf *out, const struct why *why)
+{
+	if (why->end == WHY_ACCEPTED && why->said)
+		put_said(out, why);
+	else if (why->end == WHY_ACCEPTED)
+		put_known(out, why->known);
+	if (why->end == WHY_ACCEPTED)
+		buf_text(out, ": ");
+	buf_text(out, why_sentences[why->end]);
+}
+
+/* What people have said, where the sentence does not tell it. */
+static void put_also(struct buf *out, const struct why *why)
+{
+	if (why->end == WHY_ACCEPTED || !why->said)
+		return;
+	buf_text(out, "; ");
+	put_said(out, why);
+}
+
 static void put_end(struct buf *out, const struct why *why)
 {
 	const struct fdr_rank *rank = &why->rank;
@@ -351,7 +419,8 @@ static void put_end(struct buf *out, const struct why *why)
 		put_other(out, "\nits cluster", why->cluster);
 	if (why->undone)
 		put_other(out, "\nit is the end of", why->undone);
-	buf_printf(out, "\nverdict: %s", why_sentences[why->end]);
+	buf_text(out, "\nverdict: ");
+	put_sentence(out, why);
 	if (why->end == WHY_FDR)
 		buf_printf(out, ": rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
 			rank->rank, rank->hypotheses, rank->pvalue, rank->bound, rank->share,
@@ -364,6 +433,7 @@ static void put_end(struct buf *out, const struct why *why)
 		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
 		put_limit(out, why->culprit);
 	}
+	put_also(out, why);
 	buf_char(out, '\n');
 }
 
@@ -615,11 +685,16 @@ static void json_quiet(struct buf *out, const struct why *why)
 
 static void json_verdict(struct buf *out, const struct why *why)
 {
+	struct buf reason = {0};
+
 	buf_text(out, ",\n  \"verdict\": ");
 	buf_json_text(out, why_names[why->end]);
 	json_put_text(out, "dropped_by",
 		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
-	json_put_text(out, "reason", why_sentences[why->end]);
+	put_sentence(&reason, why);
+	put_also(&reason, why);
+	json_put_text(out, "reason", reason.data);
+	buf_free(&reason);
 }
 
 /* The same keys as for a series, where they apply. */

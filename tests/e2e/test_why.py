@@ -1,9 +1,11 @@
 """`hunter-c why`: each way in which a change is told, or is dropped, is explained as what it is."""
+import contextlib
 import csv
 import datetime
 import json
 import random
 import re
+import sqlite3
 
 import pytest
 from test_face import ask, on_demand, port_of
@@ -217,6 +219,72 @@ def test_what_is_too_old_and_what_is_told(hunter, tmp_path):
     assert found["record"]["history"][-1]["event"] == "announced"
 
 
+def state_of(tmp_path, statement, *values):
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as db, db:
+        db.execute(statement, values)
+
+
+def verdict_of(hunter, path, *at):
+    """As text and as JSON, which say the same."""
+    found = why(hunter, path, *at)
+    text = hunter("why", "--config", path, "db.read", "p99", *at).out
+    assert found["reason"].split("; ")[-1] in text.split("\nverdict: ")[1], text
+    return found["verdict"], found["reason"]
+
+
+def test_what_people_have_accepted(hunter, tmp_path):
+    """Told before, it was told; never told, no message of it is anywhere; in each case it is said who accepted it, until when and why."""
+    path = configured(tmp_path, step(200, 8, points=150), agent="")
+
+    def said(*arguments):
+        done = hunter("triage", "1", *arguments, "--config", path)
+        assert done.code == 0, done.err
+
+    assert hunter("run", "--once", "--config", path).code == 0
+    write(tmp_path / "data.csv", step(200, 8), DAY)
+    held = hunter("silence", "add", "test=db.read", "--for", "2h", "--owner", "ann", "--config", path)
+    assert held.code == 0, held.err
+    assert "db.read" not in hunter("run", "--once", "--config", path).out
+    assert verdict_of(hunter, path)[0] == "silence"
+    said("acknowledged", "--note", "looking at it")
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "silence" and re.search(r"; acknowledged by \S+ \(looking at it\)$", reason), reason
+    said("expected", "--note", "bigger cache", "--until", "2099-03-01")
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "accepted", reason
+    assert re.fullmatch(r"accepted as expected by \S+ \(bigger cache\) until 2099-03-01 00:00:00 \+0000: not announced", reason), reason
+    text = hunter("why", "--config", path, "db.read", "p99").out
+    assert "outbox" not in text and re.search(r"  triaged by \S+: expected, was acknowledged; note: ", text), text
+    # That ends, and nothing has opened it yet.
+    state_of(tmp_path, "UPDATE triage SET until = ?", 1000)
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "silence" and reason.endswith("until 1970-01-01 00:00:01 +0000, which has passed"), reason
+    # It is announced, and accepted after that.
+    assert hunter("silence", "end", "1", "--config", path).code == 0
+    assert "db.read" in hunter("run", "--once", "--config", path).out
+    assert verdict_of(hunter, path) == ("told", "it was announced")
+    said("infra", "--note", "new runner")
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "told" and re.fullmatch(r"it was announced; accepted as infra by \S+ \(new runner\)", reason), reason
+    # It outgrows that, and is to be told anew.
+    state_of(tmp_path, "UPDATE triage SET triage = 1, renewals = 1")
+    state_of(tmp_path, "UPDATE changes SET news = 1")
+    assert verdict_of(hunter, path)[0] == "group"
+
+
+def test_what_known_changes_accept(hunter, tmp_path):
+    path = configured(tmp_path, step(200, 8), agent="")
+    with path.open("a") as out:
+        out.write("known_changes:\n- {test: db.*, commit: c00200, reason: bigger cache, until: 2099-03-01}\n")
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "accepted", reason
+    assert re.fullmatch(r"accepted as expected by known_changes, \S*hunter.yaml:\d+ \(bigger cache\) until 2099-03-01 .*: not announced", reason), reason
+    assert "db.read" not in hunter("run", "--once", "--config", path).out
+    found = why(hunter, path)
+    assert found["verdict"] == "accepted" and found["record"]["triage"]["state"] == "expected"
+    assert found["reason"].startswith("accepted as expected by known_changes (bigger cache) until 2099-03-01"), found["reason"]
+
+
 def test_what_cannot_be_asked(hunter, tmp_path):
     path = configured(tmp_path, flat(40))
 
@@ -373,6 +441,13 @@ test_groups:
     assert "verdict: announced by its cluster" in text
     found = explained(hunter, path, "db", "alone")
     assert (found["verdict"], found["cluster"]) == ("told", None)
+    # Accepted before that: the cluster has announced nothing, neither have its members.
+    (tmp_path / "state.db").unlink()
+    path.write_text(path.read_text() + "known_changes:\n- {test: crowd, time: 2024-04-30, reason: bigger cache}\n")
+    assert "crowd" not in hunter("run", "--once", "--config", path).out
+    found = explained(hunter, path, "db", "m3")
+    assert found["verdict"] == "accepted", found["reason"]
+    assert found["reason"] == "accepted as expected by known_changes (bigger cache), with its cluster: not announced"
     done = hunter("why", "--config", path, "crowd", "m3")
     assert done.code == 2 and '"crowd" is a cluster; why takes one of its tests' in done.err
 
