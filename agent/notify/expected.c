@@ -2,6 +2,10 @@
  * The store settles what is accepted. The call for a change is submitted before the dispatcher asks
  * the store for what is pending, so the filter is only for what the store could not write: a change
  * that is covered stays pending until it is triaged.
+ *
+ * What it has said itself is its own to change: the person is known_changes, or the agent after an
+ * expiry. What has outgrown the size that was accepted is open by the agent, too, and needs an
+ * entry that says a size.
  */
 #include "agent/notify/expected.h"
 
@@ -13,6 +17,7 @@
 #include "agent/notify/accepted.h"
 
 static const char person[] = "known_changes";
+static const char itself[] = "hunter-c"; /* who opens what has expired, or has outgrown */
 
 struct expected {
 	struct agent *agent;
@@ -48,6 +53,29 @@ static const struct change_record *find_elsewhere(
 	return NULL;
 }
 
+static bool is_said_by(const struct change_record *record, const char *who)
+{
+	return record->triage.person && strcmp(record->triage.person, who) == 0;
+}
+
+/* Whether the change is open, and nobody says that it is to be. */
+static bool is_free(const struct change_record *record, const struct known_change *entry)
+{
+	const struct triage *triage = &record->triage;
+
+	if (triage->version == 0)
+		return true;
+	if (triage->state != TRIAGE_OPEN)
+		return false;
+	return is_said_by(record, person) ||
+	       (is_said_by(record, itself) && (triage->renewals == 0 || entry->at_most > 0));
+}
+
+static int64_t until_of(const struct known_change *entry)
+{
+	return entry->until == WHEN_NEVER ? 0 : entry->until;
+}
+
 /* False: the change is not covered, or somebody has said something about it. */
 static bool judge_record(const struct expected *expected, const struct change_record *record,
 	struct arena *arena, struct verdict *out)
@@ -56,21 +84,21 @@ static bool judge_record(const struct expected *expected, const struct change_re
 	const struct change_record *other;
 	const struct known_change *entry, *expired;
 
-	if (expected->agent->strict || record->triage.version > 0 ||
-		record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED)
+	if (expected->agent->strict || record->state == CHANGE_WITHDRAWN ||
+		record->state == CHANGE_RECOVERED)
 		return false;
 	entry = accepted_known(expected->agent->config, record, now, &expired);
-	if (entry) {
+	if (entry && is_free(record, entry)) {
 		*out = (struct verdict){
 			.triage = {.state = TRIAGE_EXPECTED,
 				.note = arena ? arena_strdup(arena, entry->reason) : NULL,
-				.until = entry->until == WHEN_NEVER ? 0 : entry->until},
+				.until = until_of(entry)},
 			.actor = {person,
 				arena ? arena_printf(arena, "%s:%d", entry->file, entry->line)
 				      : NULL}};
 		return true;
 	}
-	other = find_elsewhere(expected, record, now);
+	other = record->triage.version == 0 ? find_elsewhere(expected, record, now) : NULL;
 	if (!other)
 		return false;
 	*out = (struct verdict){.triage = {.state = other->triage.state,
@@ -100,27 +128,82 @@ static void triaged(struct store_triage *call)
 	store_call_free(&call->call);
 }
 
-/* Triages the record if it is covered. Nothing changes if a person was faster. */
+/* Says it about the record. Nothing changes if a person was faster. */
+static void say(const struct expected *expected, struct store_triage *call,
+	const struct change_record *record, const struct verdict *verdict)
+{
+	struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
+
+	*range = (struct id_range){record->item.id, record->item.id};
+	call->ranges = range;
+	call->range_count = 1;
+	call->triage = verdict->triage;
+	call->actor = verdict->actor;
+	call->version = record->triage.version;
+	call->now = agent_now(expected->agent);
+	store_client_call(expected->agent, &call->call);
+}
+
+/* Triages the record if it is covered. */
 static bool take(struct expected *expected, const struct change_record *record)
 {
 	struct store_triage *call;
-	struct id_range *range;
 	struct verdict verdict;
 
 	if (!judge_record(expected, record, NULL, &verdict))
 		return false;
 	call = store_triage_new(triaged, expected);
 	(void)judge_record(expected, record, call->call.arena, &verdict);
-	range = arena_alloc(call->call.arena, sizeof *range);
-	*range = (struct id_range){record->item.id, record->item.id};
-	call->ranges = range;
-	call->range_count = 1;
-	call->triage = verdict.triage;
-	call->actor = verdict.actor;
-	call->version = 0;
-	call->now = agent_now(expected->agent);
-	store_client_call(expected->agent, &call->call);
+	say(expected, call, record, &verdict);
 	return true;
+}
+
+static void revised(struct store_triage *call)
+{
+	struct expected *expected = call->call.context;
+	bool open = call->triage.state == TRIAGE_OPEN;
+
+	for (size_t i = 0; !call->call.failed && call->changed > 0 && i < call->records.count; i++)
+		log_event(LEVEL_INFO,
+			open ? "open again: no entry of known_changes covers it any more"
+			     : "its entry of known_changes has another reason or until",
+			LOG_INT("id", call->records.items[i].item.id),
+			LOG_TEXT("test", call->records.items[i].item.test),
+			LOG_TEXT("metric", call->records.items[i].item.metric));
+	if (!call->call.failed && call->changed > 0)
+		expected->triaged(expected->context);
+	store_call_free(&call->call);
+}
+
+/* Says of a change that it has accepted what its entry says now; opens it if there is none. Changes
+ * of tests that are not configured here may have their entries elsewhere. */
+static void revise(struct expected *expected, const struct change_record *record)
+{
+	const struct config *config = expected->agent->config;
+	int64_t now = agent_now(expected->agent);
+	const struct triage *triage = &record->triage;
+	const struct known_change *expired;
+	const struct known_change *entry = accepted_known(config, record, now, &expired);
+	struct verdict verdict = {
+		.triage = {.state = TRIAGE_OPEN, .note = ""}, .actor = {person, "configuration"}};
+	struct store_triage *call;
+
+	if (!is_said_by(record, person))
+		return;
+	if (entry ? triage->until == until_of(entry) && triage->note &&
+				strcmp(triage->note, entry->reason) == 0
+		  : !config_test(config, record->item.test) ||
+				find_elsewhere(expected, record, now))
+		return;
+	call = store_triage_new(revised, expected);
+	if (entry)
+		verdict = (struct verdict){
+			.triage = {.state = TRIAGE_EXPECTED,
+				.note = arena_strdup(call->call.arena, entry->reason),
+				.until = until_of(entry)},
+			.actor = {person,
+				arena_printf(call->call.arena, "%s:%d", entry->file, entry->line)}};
+	say(expected, call, record, &verdict);
 }
 
 static bool is_idle(const struct expected *expected)
@@ -173,7 +256,10 @@ static void swept(struct store_list *list)
 	struct expected *expected = list->call.context;
 
 	for (size_t i = 0; !list->call.failed && i < list->records.count; i++)
-		(void)take(expected, &list->records.items[i]);
+		if (list->records.items[i].triage.state == TRIAGE_EXPECTED)
+			revise(expected, &list->records.items[i]);
+		else
+			(void)take(expected, &list->records.items[i]);
 	store_call_free(&list->call);
 }
 
@@ -181,12 +267,12 @@ void expected_sweep(struct expected *expected)
 {
 	struct store_list *list;
 
-	if (is_idle(expected) || expected->agent->stopping)
+	if (expected->agent->strict || expected->agent->stopping)
 		return;
 	list = store_list_new(swept, expected);
 	list->filter = (struct change_filter){
 		.states = 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED | 1U << CHANGE_CANDIDATE,
-		.triage = 1U << TRIAGE_OPEN};
+		.triage = 1U << TRIAGE_EXPECTED | (is_idle(expected) ? 0 : 1U << TRIAGE_OPEN)};
 	store_client_call(expected->agent, &list->call);
 }
 

@@ -1,6 +1,7 @@
 /*
  * Changes that known_changes covers are expected: the agent triages them itself, as soon as a run
- * has recorded them, and nobody is told. What a person has said about a change before stands.
+ * has recorded them, and nobody is told. What a person has said about a change stands until it
+ * expires.
  */
 #ifndef AGENT_NOTIFY_EXPECTED_H
 #define AGENT_NOTIFY_EXPECTED_H
@@ -9,8 +10,8 @@
 
 struct expected;
 
-/* Adds its filter to the dispatcher. `triaged` is called when something was said about a
- * change that will expire. */
+/* Adds its filter to the dispatcher. `triaged` is called when something was said that will expire,
+ * or opens a change. */
 struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
 	void (*triaged)(void *context), void *context);
 void expected_free(struct expected *expected); /* accepts NULL */
@@ -19,7 +20,8 @@ void expected_free(struct expected *expected); /* accepts NULL */
  * are borrowed. `origin` names that place in the audit log. */
 void expected_elsewhere(struct expected *expected, struct record_rows records, const char *origin);
 
-/* Looks at the changes that are known and open: at the start, and with another configuration. */
+/* Looks at the changes that are known and open, and whether those that entries have accepted still
+ * are, as the entries say: at the start, and with another configuration. */
 void expected_sweep(struct expected *expected);
 
 /* How many changes it has triaged. */

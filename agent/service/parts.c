@@ -12,6 +12,7 @@ static void triaged(void *context)
 	struct agent_parts *parts = context;
 
 	reopening_look(parts->reopening);
+	dispatcher_again(parts->dispatcher);
 }
 
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,

@@ -348,6 +348,78 @@ def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):  # noqa:
     assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "open"
 
 
+def entry(**keys):
+    """KNOWN with other keys."""
+    return json.dumps({"test": "one", "time": FIRST, "reason": "bigger cache, PR 4411"} | keys)
+
+
+@pytest.mark.parametrize("before", ["2999-01-01", "2026-01-01"])
+def test_an_entry_gets_another_until(hunter, folder, before):
+    """Also after it has expired, and the change was open again and told."""
+    hunter("run", "--once", "--config", configure(folder, known=entry(until="2999-01-01")))
+    if before < "2999":
+        alter(folder / "state.db", "UPDATE triage SET until = 1767225600000")
+        known = configure(folder, known=entry(until=before))
+        assert "+20%" in hunter("run", "--once", "--config", known).out
+        assert changes(hunter, folder / "state.db")[0]["triage"]["person"] == "hunter-c"
+    longer = configure(folder, known=entry(until="3999-01-01", reason="another reason"))
+    assert "+20%" not in hunter("run", "--once", "--config", longer).out
+    triage = changes(hunter, folder / "state.db")[0]["triage"]
+    assert (triage["state"], triage["until"], triage["note"]) == ("expected", "3999-01-01T00:00:00Z", "another reason")
+    again = hunter("run", "--once", "--config", longer)
+    assert again.out == "" and changes(hunter, folder / "state.db")[0]["triage"] == triage
+    hunter("run", "--once", "--config", configure(folder, known=entry()))
+    assert changes(hunter, folder / "state.db")[0]["triage"]["until"] is None
+
+
+def test_an_entry_is_removed(hunter, folder, accepted):
+    """The change is open, and told; with the entry it is expected again, and without it told no more."""
+    gone = hunter("run", "--once", "--config", configure(folder))
+    assert "+20%" in gone.out and "accepted" not in gone.out
+    triage = changes(hunter, accepted)[0]["triage"]
+    assert (triage["state"], triage["note"], triage["person"]) == ("open", None, "known_changes")
+    assert hunter("run", "--once", "--config", configure(folder, known=KNOWN)).out == "1 accepted change not counted\n"
+    assert changes(hunter, accepted)[0]["triage"]["state"] == "expected"
+    assert hunter("run", "--once", "--config", configure(folder)).out == ""
+    assert changes(hunter, accepted)[0]["triage"]["state"] == "open"
+
+
+def test_what_others_said_needs_no_entry(hunter, folder, accepted):
+    alter(accepted, "UPDATE triage SET person = 'ann'")
+    assert hunter("run", "--once", "--config", configure(folder)).out == ""
+    assert changes(hunter, accepted)[0]["triage"]["state"] == "expected"
+
+
+def test_the_entries_of_other_tests_are_elsewhere(hunter, folder, accepted):
+    path = configure(folder)
+    path.write_text(path.read_text().replace("  one:", "  another:"))
+    hunter("run", "--once", "--config", path)
+    assert [change["triage"]["state"] for change in changes(hunter, accepted) if change["test"] == "one"] == ["expected"]
+
+
+def test_a_reload_removes_entries(hunter, folder, agents):  # noqa: F811
+    agent = agents(configure(folder, known=KNOWN))
+    agent.wait_log('msg="accepted as a known change"')
+    configure(folder)
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_log("msg=sent")
+    assert agent.end() == 0
+    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "open"
+
+
+@pytest.mark.parametrize("at_most, state", [(0, "open"), (30, "open"), (60, "expected")])
+def test_an_entry_takes_what_has_grown_by_its_size(hunter, folder, accepted, at_most, state):
+    """Of an entry without a size, what grew beyond the size when it was accepted is open."""
+    text = (folder / "one.csv").read_text().splitlines()
+    rows = [line.split(",") for line in text[1:]]
+    for row in rows[30:]:
+        row[3] = str(float(row[3]) * 1.2)
+    (folder / "one.csv").write_text("\n".join([text[0], *map(",".join, rows)]) + "\n")
+    result = hunter("run", "--once", "--config", configure(folder, known=entry(at_most=at_most)))
+    assert changes(hunter, accepted)[0]["triage"]["state"] == state
+    assert ("+4" in result.out) == (state == "open")
+
+
 @pytest.fixture(params=["state", "agent"])
 def source(request, accepted, folder, agents):  # noqa: F811
     """source(): the flags by which a gate knows of that state."""
@@ -355,7 +427,7 @@ def source(request, accepted, folder, agents):  # noqa: F811
         if request.param == "state":
             return "--state", accepted
         if not started:
-            started.append(agents(configure(folder)))
+            started.append(agents(configure(folder, known=KNOWN)))
         return "--agent", started[0].address()
 
     started = []
@@ -381,7 +453,7 @@ def test_triaged_changes_do_not_count(hunter, source):
                                          ("open", 1)])
 def test_which_states_pass(hunter, accepted, source, state, code):
     names = ["open", "acknowledged", "expected", "ignored", "infra", "false", "fixed"]
-    alter(accepted, f"UPDATE triage SET triage = {names.index(state) + 1}")
+    alter(accepted, f"UPDATE triage SET triage = {names.index(state) + 1}, person = 'ann'")
     assert gate(hunter, "one", *source()) == (code, code)
 
 
