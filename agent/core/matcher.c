@@ -1,6 +1,9 @@
 /*
  * Most expressions begin with plain text (db.*, eu-.*), and most values do not begin with it:
  * that is compared before PCRE2 is asked, which makes a mismatch cost nanoseconds.
+ *
+ * PCRE2 limits the effort of a match, but does not say what it was. Callouts before each part of an
+ * expression count it.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "agent/core/matcher.h"
@@ -13,7 +16,10 @@
 #include "agent/core/number.h"
 #include "agent/core/utf8.h"
 
-enum { STEPS_MOST = 100000, DEPTH_MOST = 1000, HEAP_KIB = 1024, NESTING_MOST = 50 };
+enum { STEPS_MOST = 2000, DEPTH_MOST = 1000, HEAP_KIB = 1024, NESTING_MOST = 50, STEP_BYTES = 256 };
+
+/* Steps of the match that this thread makes. */
+static _Thread_local size_t steps;
 
 struct matcher_regex {
 	pcre2_code *code;
@@ -193,6 +199,13 @@ static void find_prefix(struct matcher_regex *regex, const char *pattern)
 	regex->all = strcmp(pattern + length, ".*") == 0;
 }
 
+static int count_step(pcre2_callout_block *block, void *context)
+{
+	(void)block, (void)context;
+	steps++;
+	return 0;
+}
+
 /* Compiled once, anchored at both ends. Dots match line ends, too, as in Alertmanager. */
 static struct matcher_regex *compile(
 	const struct reader *reader, const char *at, const char *pattern)
@@ -207,7 +220,7 @@ static struct matcher_regex *compile(
 		pcre2_set_parens_nest_limit(context, NESTING_MOST);
 		regex->code = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern),
 			PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_UTF |
-				PCRE2_NEVER_BACKSLASH_C,
+				PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT,
 			&problem, &where, context);
 		pcre2_compile_context_free(context);
 	}
@@ -228,11 +241,14 @@ static struct matcher_regex *compile(
 	pcre2_set_match_limit(regex->limits, STEPS_MOST);
 	pcre2_set_depth_limit(regex->limits, DEPTH_MOST);
 	pcre2_set_heap_limit(regex->limits, HEAP_KIB);
+	pcre2_set_callout(regex->limits, count_step, NULL);
 	find_prefix(regex, pattern);
 	return regex;
 }
 
-static bool regex_matches(const struct matcher_regex *regex, const char *value, bool *exceeded)
+/* In a long value one step passes many bytes. */
+static bool regex_matches(
+	const struct matcher_regex *regex, const char *value, size_t *cost, bool *exceeded)
 {
 	pcre2_match_data *data;
 	size_t length;
@@ -246,26 +262,29 @@ static bool regex_matches(const struct matcher_regex *regex, const char *value, 
 	data = pcre2_match_data_create(1, NULL);
 	if (!data)
 		abort();
+	steps = 1;
 	result = pcre2_match(regex->code, (PCRE2_SPTR)value, length, 0, 0, data, regex->limits);
 	pcre2_match_data_free(data);
+	*cost = steps * (1 + length / STEP_BYTES);
 	if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT ||
 		result == PCRE2_ERROR_HEAPLIMIT)
 		*exceeded = true;
 	return result >= 0;
 }
 
-bool matcher_matches(const struct matcher *matcher, const char *value, bool *exceeded)
+bool matcher_matches(
+	const struct matcher *matcher, const char *value, struct matcher_effort *effort)
 {
 	bool over = false, found;
+	size_t cost = 0;
 
 	if (matcher->operator== MATCHER_EQUAL || matcher->operator== MATCHER_NOT_EQUAL)
 		return (strcmp(matcher->value, value) == 0) == (matcher->operator== MATCHER_EQUAL);
-	found = regex_matches(matcher->regex, value, &over);
-	if (over) {
-		*exceeded = true;
-		return false;
-	}
-	return found == (matcher->operator== MATCHER_REGEX);
+	found = regex_matches(matcher->regex, value, &cost, &over);
+	effort->steps += cost;
+	if (over)
+		effort->exceeded = matcher;
+	return !over && found == (matcher->operator== MATCHER_REGEX);
 }
 
 static bool is_negative(const struct matcher *matcher)
@@ -273,32 +292,35 @@ static bool is_negative(const struct matcher *matcher)
 	return matcher->operator== MATCHER_NOT_EQUAL || matcher->operator== MATCHER_NOT_REGEX;
 }
 
-static bool match_one(const struct matcher *matcher, struct strings values, bool *exceeded)
+static bool match_one(
+	const struct matcher *matcher, struct strings values, struct matcher_effort *effort)
 {
 	bool negative = is_negative(matcher);
 
 	if (values.count == 0)
-		return matcher_matches(matcher, "", exceeded);
+		return matcher_matches(matcher, "", effort);
 	for (size_t i = 0; i < values.count; i++)
-		if (matcher_matches(matcher, values.items[i], exceeded) != negative)
+		if (matcher_matches(matcher, values.items[i], effort) != negative)
 			return !negative;
 	return negative;
 }
 
 bool matchers_match(const struct matchers *matchers, matcher_values *values, void *context,
-	const struct matcher **exceeded)
+	struct matcher_effort *effort)
 {
-	for (size_t i = 0; i < matchers->count; i++) {
-		const struct matcher *matcher = &matchers->items[i];
-		bool over = false;
-		bool found = match_one(matcher, values(context, matcher->name), &over);
+	struct matcher_effort own = {0};
+	bool good = true;
 
-		if (over && exceeded)
-			*exceeded = matcher;
-		if (!found || over)
-			return false;
+	for (size_t i = 0; i < matchers->count && good; i++) {
+		const struct matcher *matcher = &matchers->items[i];
+
+		good = match_one(matcher, values(context, matcher->name), &own) && !own.exceeded;
 	}
-	return true;
+	if (effort) {
+		effort->steps += own.steps;
+		effort->exceeded = own.exceeded ? own.exceeded : effort->exceeded;
+	}
+	return good;
 }
 
 /* The list */

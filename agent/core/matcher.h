@@ -63,16 +63,23 @@ void matchers_print(const struct matchers *matchers, struct buf *out);
  * stay valid until its next call. */
 typedef struct strings matcher_values(void *context, const char *name);
 
+/* What matching cost. A step of an expression takes about 30 ns, with values of usual lengths. */
+struct matcher_effort {
+	size_t steps;
+	const struct matcher *exceeded; /* the last that exceeded its limit; or NULL */
+};
+
 /*
  * Whether all match. Of a name with several values (the groups of a test) = and =~ hold if they
  * hold for one of them, != and !~ if they hold for each. An expression that exceeds its limit of
- * effort does not match, whatever the operator; *exceeded, unless it is NULL, is then set to that
- * matcher.
+ * effort does not match, whatever the operator. What it costs is added to *effort, unless that is
+ * NULL.
  */
 bool matchers_match(const struct matchers *matchers, matcher_values *values, void *context,
-	const struct matcher **exceeded);
+	struct matcher_effort *effort);
 
 /* One matcher against one value. */
-bool matcher_matches(const struct matcher *matcher, const char *value, bool *exceeded);
+bool matcher_matches(
+	const struct matcher *matcher, const char *value, struct matcher_effort *effort);
 
 #endif

@@ -42,7 +42,9 @@ struct health {
 	size_t lost_count, lost_room;
 	struct held *held;
 	size_t held_count;
-	struct alarm alarm; /* when the first of them may be told */
+	struct alarm alarm;     /* when the first of them may be told, ... */
+	int64_t held_until;     /* ... ms, wall clock */
+	uint64_t held_silences; /* the version of the silences that hold them */
 };
 
 static void tell_held(void *context);
@@ -183,6 +185,7 @@ static void tell_at(struct health *health, int64_t time)
 	struct engine *engine = health->agent->engine;
 	int64_t wait = time - agent_now(health->agent);
 
+	health->held_until = time;
 	if (!health->agent->once)
 		engine_alarm(engine, &health->alarm,
 			engine_now(engine) + (wait < LOOK_AGAIN ? wait : LOOK_AGAIN));
@@ -192,6 +195,10 @@ static void hold(struct health *health, const struct condition *condition, int64
 {
 	struct held *held;
 
+	if (health->held_count == 0)
+		health->held_silences = dispatcher_silences_version(health->dispatcher);
+	else if (health->held_until < until)
+		until = health->held_until;
 	health->held = memory_resize(health->held, health->held_count + 1, sizeof *health->held);
 	held = &health->held[health->held_count++];
 	*held = (struct held){
@@ -222,6 +229,7 @@ static void tell_held(void *context)
 	struct health *health = context;
 	int64_t until, first = WHEN_NEVER;
 
+	health->held_silences = dispatcher_silences_version(health->dispatcher);
 	for (size_t i = health->held_count; i > 0 && !health->agent->stopping; i--) {
 		struct held *held = &health->held[i - 1];
 
@@ -234,6 +242,13 @@ static void tell_held(void *context)
 	}
 	if (health->held_count > 0)
 		tell_at(health, first);
+}
+
+static bool may_tell_held(const struct health *health)
+{
+	return health->held_count > 0 &&
+	       (health->held_silences != dispatcher_silences_version(health->dispatcher) ||
+		       agent_now(health->agent) >= health->held_until);
 }
 
 /* Of a subject that is no longer configured the receivers are unknown: all are notified. */
@@ -366,7 +381,7 @@ void health_note(struct health *health, const struct test *test, const struct ru
 
 	for (size_t i = 0; i < count; i++)
 		notify_unless_silenced(health, &turns[i]);
-	if (health->held_count > 0)
+	if (may_tell_held(health))
 		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_up(health->conditions, outcome.source), outcome.source, NULL);

@@ -661,6 +661,11 @@ bool dispatcher_silences(
 	return silences_hold(dispatcher->silences, subject, until);
 }
 
+uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher)
+{
+	return silences_version(dispatcher->silences);
+}
+
 /* With --once, the round at the end is the one. */
 static void silence_over(void *context)
 {

@@ -47,6 +47,9 @@ void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *sil
 bool dispatcher_silences(
 	const struct dispatcher *dispatcher, const struct silence_subject *subject, int64_t *until);
 
+/* See silences_version. */
+uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher);
+
 /* To be called after a reload. */
 void dispatcher_adopt(struct dispatcher *dispatcher);
 

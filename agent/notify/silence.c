@@ -181,9 +181,9 @@ void silence_asked_free(struct silence_asked *asked)
 }
 
 bool silence_matches(
-	const struct matchers *matchers, struct silence_asked *asked, const struct matcher **costly)
+	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
 {
-	return matchers_match(matchers, values_of, asked, costly);
+	return matchers_match(matchers, values_of, asked, effort);
 }
 
 struct silence_subject silence_subject_of(const struct change_record *record)

@@ -58,7 +58,7 @@ bool silence_compile(
 
 /* See matchers_match. */
 bool silence_matches(const struct matchers *matchers, struct silence_asked *asked,
-	const struct matcher **costly);
+	struct matcher_effort *effort);
 
 /* As far as the test and its groups say: of other names every value is possible. */
 bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked);

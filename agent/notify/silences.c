@@ -18,7 +18,12 @@
 #include "conf/mute.h"
 
 #define HOUR INT64_C(3600000)
-enum { REMIND_PART = 4, COSTLY_MOST = 20 };
+enum {
+	REMIND_PART = 4,
+	EFFORT_MOST =
+		4000000,   /* steps of a silence's expressions in an hour: a tenth of a second */
+	WARNINGS_MOST = 3, /* about them, in an hour */
+};
 
 struct kept {
 	struct arena *arena; /* owns the texts */
@@ -26,18 +31,28 @@ struct kept {
 	struct matchers matchers; /* see compile */
 	bool begun, fresh;        /* as seen at the last look; and no change was asked since */
 	bool summing;             /* it was over when the round began */
-	size_t costly;            /* how often an expression took too long */
+	size_t effort, warnings;  /* of its expressions, ... */
+	int64_t effort_since;     /* ... ms: since then */
+};
+
+/* Whether the mute times of some tests hold, as of when it was looked at last. */
+struct mute_state {
+	const struct mutes *mutes;
+	bool muted;
+	int64_t from, until; /* ms: `muted` is right from .. until */
 };
 
 /* What is known of a pending change. */
 struct verdict {
 	int64_t id, updated;
-	uint64_t generation;       /* of the silences that were asked, ... */
-	int64_t seen;              /* ... up to this id */
-	int64_t covered_by;        /* id; 0: none */
-	const struct mutes *mutes; /* of its test; NULL: none */
-	bool muted;
-	int64_t mute_from, mute_until; /* ms: `muted` is right from .. until */
+	uint64_t generation;     /* of the silences that were asked, ... */
+	int64_t seen;            /* ... up to this id */
+	int64_t covered_by;      /* id; 0: none */
+	struct mute_state *mute; /* of its test, in `tests`; NULL: none */
+	bool muted;              /* as of the last look, ... */
+	int64_t mute_until;      /* ... ms: until then */
+	bool first;              /* that was the first look at it */
+	bool was_muted;          /* at one of the looks */
 };
 
 struct silences {
@@ -46,10 +61,12 @@ struct silences {
 	struct kept **items; /* by id */
 	size_t count;
 	uint64_t generation; /* of the configuration: others make all verdicts void */
+	uint64_t version;    /* counts silences noted, too */
 	struct kept **fresh; /* that have begun since the last round; in `texts` */
 	size_t fresh_count;
 	struct arena *tests;      /* of the groups of tests, by the configuration in use */
 	struct dict groups;       /* test -> struct strings */
+	struct dict mutes;        /* names of mute times -> struct mute_state */
 	struct verdict *verdicts; /* by id: of the records of the last round */
 	struct verdict *spare;    /* memory for those of the next, ... */
 	size_t room, spare_room;  /* ... and how many there is memory for */
@@ -140,6 +157,7 @@ static void put(struct silences *silences, const struct silence *silence)
 	size_t at = place_of(silences, silence->id);
 	bool known = at < silences->count && silences->items[at]->silence.id == silence->id;
 
+	silences->version++;
 	if (known)
 		drop(silences, at);
 	if (!kept)
@@ -169,16 +187,30 @@ static struct strings known_groups(struct silences *silences, const char *test)
 	return *groups;
 }
 
+static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
+{
+	if (effort->exceeded && kept->warnings++ < WARNINGS_MOST)
+		log_event(LEVEL_WARN, "expression of a silence takes too long: it does not match",
+			LOG_INT("id", kept->silence.id),
+			LOG_TEXT("expression", effort->exceeded->value));
+	if (within && kept->effort >= EFFORT_MOST)
+		log_event(LEVEL_WARN,
+			"expressions of a silence take too long: it selects nothing more for an "
+			"hour",
+			LOG_INT("id", kept->silence.id),
+			LOG_TEXT("matchers", kept->silence.matchers));
+}
+
+/* Its expressions may cost so much in an hour; what they have selected until then stays so. */
 static bool selects(struct kept *kept, struct silence_asked *asked)
 {
-	const struct matcher *costly = NULL;
-	bool found = kept->costly < COSTLY_MOST && silence_matches(&kept->matchers, asked, &costly);
+	struct matcher_effort effort = {0};
+	bool within = kept->effort < EFFORT_MOST;
+	bool found = within && silence_matches(&kept->matchers, asked, &effort);
 
-	if (costly) {
-		kept->costly++;
-		log_event(LEVEL_WARN, "expression of a silence takes too long: it does not match",
-			LOG_INT("id", kept->silence.id), LOG_TEXT("expression", costly->value));
-	}
+	kept->effort += effort.steps;
+	if (effort.exceeded || (within && kept->effort >= EFFORT_MOST))
+		warn_of_effort(kept, &effort, within);
 	return found;
 }
 
@@ -196,13 +228,41 @@ static int64_t cover_of(struct silences *silences, struct silence_asked *asked, 
 	return 0;
 }
 
+/* One for all tests with the same mute times; NULL: the test has none. */
+static struct mute_state *mute_state_of(struct silences *silences, const char *test)
+{
+	const struct mutes *mutes = test ? config_mutes(silences->agent->config, test) : NULL;
+	struct mute_state *state;
+	struct buf names = {0};
+
+	if (!mutes || mutes->count == 0)
+		return NULL;
+	for (size_t i = 0; i < mutes->count; i++)
+		buf_printf(&names, "%s\n", mute_name(mutes->items[i]));
+	state = (struct mute_state *)(uintptr_t)dict_get(&silences->mutes, names.data);
+	if (!state) {
+		state = arena_alloc(silences->tests, sizeof *state);
+		*state = (struct mute_state){.mutes = mutes};
+		*dict_place(&silences->mutes, arena_strdup(silences->tests, names.data)) = state;
+	}
+	buf_free(&names);
+	return state;
+}
+
+static bool is_muted(struct mute_state *state, int64_t now)
+{
+	if (state && (now < state->from || now >= state->until)) {
+		state->from = now;
+		state->muted = mute_find(state->mutes, now, &state->until) != NULL;
+	}
+	return state && state->muted;
+}
+
 static void judge_mute(const struct silences *silences, struct verdict *verdict)
 {
-	if (!verdict->mutes ||
-		(silences->now >= verdict->mute_from && silences->now < verdict->mute_until))
-		return;
-	verdict->mute_from = silences->now;
-	verdict->muted = mute_find(verdict->mutes, silences->now, &verdict->mute_until) != NULL;
+	verdict->muted = is_muted(verdict->mute, silences->now);
+	verdict->mute_until = verdict->mute ? verdict->mute->until : 0;
+	verdict->was_muted = verdict->was_muted || verdict->muted;
 }
 
 static void ask_silences(struct silences *silences, const struct change_record *record,
@@ -222,12 +282,9 @@ static void judge_record(
 	int64_t newest = silences->count > 0 ? silences->items[silences->count - 1]->silence.id : 0;
 	const struct kept *cover = NULL;
 
+	verdict->first = verdict->generation == 0;
 	if (verdict->generation != silences->generation || verdict->updated != record->updated) {
-		verdict->mutes = config_mutes(silences->agent->config, record->item.test);
-		if (verdict->mutes && verdict->mutes->count == 0)
-			verdict->mutes = NULL;
-		verdict->muted = false;
-		verdict->mute_from = verdict->mute_until = 0;
+		verdict->mute = mute_state_of(silences, record->item.test);
 		ask_silences(silences, record, verdict, 0);
 	} else if (verdict->covered_by != 0) {
 		cover = find(silences, verdict->covered_by);
@@ -314,7 +371,7 @@ static const struct kept *held_by(struct silences *silences, const struct change
 		struct kept *kept = silences->items[i];
 		int64_t end = silence_end(&kept->silence);
 
-		if (!kept->summing || record->updated > end ||
+		if (!kept->summing || end <= kept->silence.from || record->updated > end ||
 			(found && end < silence_end(&found->silence)))
 			continue;
 		asked.groups = known_groups(silences, subject.test);
@@ -376,7 +433,9 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 						   : "a mute time of its test holds";
 		return FILTER_HOLD;
 	}
-	summarize(silences, record, verdict->mutes);
+	summarize(silences, record,
+		verdict->mute && (verdict->first || verdict->was_muted) ? verdict->mute->mutes
+									: NULL);
 	return FILTER_PASS;
 }
 
@@ -428,6 +487,11 @@ static void look_at_times(struct silences *silences)
 		if (live && !kept->begun)
 			kept->fresh = true;
 		kept->begun = live;
+		if (silences->now >= kept->effort_since + HOUR ||
+			silences->now < kept->effort_since) {
+			kept->effort = kept->warnings = 0;
+			kept->effort_since = silences->now;
+		}
 	}
 }
 
@@ -628,7 +692,9 @@ static void forget_tests(struct silences *silences)
 	arena_free(silences->tests);
 	silences->tests = arena_new();
 	silences->groups = (struct dict){.arena = silences->tests};
+	silences->mutes = (struct dict){.arena = silences->tests};
 	silences->generation++;
+	silences->version++;
 }
 
 void silences_adopt(struct silences *silences)
@@ -673,12 +739,13 @@ void silences_free(struct silences *silences)
 static bool holds_one(struct silences *silences, const struct silence_subject *subject, int64_t now,
 	int64_t *until)
 {
-	const struct config *config = silences->agent->config;
-	const struct mutes *mutes = subject->test ? config_mutes(config, subject->test) : NULL;
+	struct mute_state *mute = mute_state_of(silences, subject->test);
 	struct silence_asked asked = {
 		.subject = subject, .groups = known_groups(silences, subject->test)};
-	bool found = mutes && mutes->count > 0 && mute_find(mutes, now, until) != NULL;
+	bool found = is_muted(mute, now);
 
+	if (found)
+		*until = mute->until;
 	for (size_t i = 0; i < silences->count && !found; i++)
 		if (is_live(silences->items[i], now) && selects(silences->items[i], &asked)) {
 			*until = silence_end(&silences->items[i]->silence);
@@ -712,4 +779,9 @@ bool silences_hold(struct silences *silences, const struct silence_subject *subj
 	}
 	*until = first;
 	return any;
+}
+
+uint64_t silences_version(const struct silences *silences)
+{
+	return silences->version;
 }

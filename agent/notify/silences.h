@@ -54,4 +54,8 @@ void silences_written(struct silences *silences, bool stored);
 bool silences_hold(
 	struct silences *silences, const struct silence_subject *subject, int64_t *until);
 
+/* Differs when a silence was noted or the configuration has changed: until then, and until what
+ * silences_hold has said, the same is held. */
+uint64_t silences_version(const struct silences *silences);
+
 #endif

@@ -186,20 +186,24 @@ static void test_effort_is_limited(void **state)
 	struct arena *arena = arena_new();
 	struct matchers matchers;
 	struct error error = {0};
-	bool exceeded = false;
+	struct matcher_effort effort = {0};
 	struct timespec from, to;
 
 	(void)state;
 	assert_true(matchers_parse("test!~\"(x+x+)+[yz]\", a=b", arena, &matchers, &error));
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_false(matcher_matches(&matchers.items[0],
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", &exceeded));
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", &effort));
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	assert_true(exceeded);
-	assert_true(to.tv_sec - from.tv_sec < 5); /* it would be years */
-	exceeded = false;
-	assert_true(matcher_matches(&matchers.items[0], "ab", &exceeded));
-	assert_false(exceeded);
+	assert_ptr_equal(effort.exceeded, &matchers.items[0]);
+	assert_in_range(effort.steps, 1000, 10000); /* it would be years */
+	assert_true(to.tv_sec - from.tv_sec < 1);
+	effort = (struct matcher_effort){0};
+	assert_true(matcher_matches(&matchers.items[0], "ab", &effort));
+	assert_null(effort.exceeded);
+	assert_in_range(effort.steps, 1, 20);
+	assert_true(matcher_matches(&matchers.items[1], "b", &effort));
+	assert_in_range(effort.steps, 1, 20);
 	matchers_free(&matchers);
 	arena_free(arena);
 }

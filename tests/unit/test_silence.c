@@ -12,6 +12,8 @@
 #include "agent/cli/cli.h"
 #include "agent/core/when.h"
 #include "agent/notify/dispatcher.h"
+#include "agent/notify/silences.h"
+#include "conf/mute.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
 
@@ -25,7 +27,13 @@ static const char yaml[] =
 	"agent: {state: %s/state.db}\n"
 	"mute_times:\n"
 	"  nights: {times: [{start_time: '01:00', end_time: '03:30'}], location: Europe/Berlin}\n"
+	"  always:\n"
+	"  - years: ['2026:2036']\n"
+	"    times: [{start_time: '00:00', end_time: '12:00'}, {start_time: '12:00', end_time: "
+	"'24:00'}]\n"
+	"    location: Europe/Berlin\n"
 	"tests:\n"
+	"  slow: {type: csv, file: a.csv, metrics: [p99], mute: [always]}\n"
 	"  db.read: {type: csv, file: a.csv, metrics: [p99]}\n"
 	"  db.write: {type: csv, file: a.csv, metrics: [p99]}\n"
 	"  web: {type: csv, file: a.csv, metrics: [p99], mute: [nights]}\n"
@@ -102,10 +110,18 @@ static void end(struct fixture *f)
 	config_free(f->config);
 }
 
+static void write_config(const struct fixture *f)
+{
+	FILE *file = fopen(f->path, "w");
+
+	assert_non_null(file);
+	fprintf(file, yaml, f->folder);
+	fclose(file);
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
-	FILE *file;
 
 	now = NOW;
 	strcpy(f->folder, "/tmp/test_silence.XXXXXX");
@@ -113,9 +129,7 @@ static int setup(void **state)
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	f->arena = arena_new();
-	file = fopen(f->path, "w");
-	fprintf(file, yaml, f->folder);
-	fclose(file);
+	write_config(f);
 	begin(f, false);
 	*state = f;
 	return 0;
@@ -662,12 +676,12 @@ static void test_reach(void **state)
 	} cases[] = {
 		{"test=~\"db.*\"", 2, 1, NULL, NULL},
 		{"group=storage, direction=regression", 2, 1, NULL, NULL},
-		{"region=eu", 3, 1, NULL, NULL},
-		{"region=us, az=a, machine=x, rack=1, path[2]=y, commit=z", 3, 0, NULL, NULL},
-		{"regoin=eu", 3, 0, "regoin", "region"},
-		{"tset=web", 3, 0, "tset", "test"},
+		{"region=eu", 4, 1, NULL, NULL},
+		{"region=us, az=a, machine=x, rack=1, path[2]=y, commit=z", 4, 0, NULL, NULL},
+		{"regoin=eu", 4, 0, "regoin", "region"},
+		{"tset=web", 4, 0, "tset", "test"},
 		{"test=nothing, zebra=\"\"", 0, 0, "zebra", NULL},
-		{"rack=7", 3, 1, NULL, NULL},
+		{"rack=7", 4, 1, NULL, NULL},
 		{"test=", 0, 0, NULL, NULL},
 	};
 
@@ -746,6 +760,142 @@ static void test_cost(void **state)
 	silences_free(silences);
 }
 
+static struct change_record **records_of(struct fixture *f, size_t count, const char *test)
+{
+	struct change_record **records = arena_array(f->arena, count, sizeof *records);
+
+	for (size_t i = 0; i < count; i++) {
+		records[i] = arena_alloc(f->arena, sizeof *records[i]);
+		*records[i] = change_of(test, "response_time_p99");
+		records[i]->item.id = (int64_t)i + 1;
+	}
+	return records;
+}
+
+/* How many are held. */
+static size_t look(const struct filter *filter, struct change_record *const *records, size_t count)
+{
+	const char *reason;
+	size_t held = 0;
+
+	filter->begin(filter->context, records, count);
+	for (size_t i = 0; i < count; i++)
+		held += filter->judge(filter->context, records[i], &reason) == FILTER_HOLD;
+	return held;
+}
+
+/* Expressions just below their limit: those of one silence may take a tenth of a second in an hour,
+ * and others do not suffer. */
+static void test_effort_of_a_silence(void **state)
+{
+	enum { CHANGES = 2000 };
+	struct fixture *f = *state;
+	struct silences *silences =
+		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct filter filter = silences_filter(silences);
+	struct change_record **records = records_of(f, CHANGES, "db.read");
+	struct buf text = {0};
+	struct timespec from;
+	size_t held;
+
+	for (int i = 0; i < 31; i++)
+		buf_printf(&text, "%smetric!~\"(?=(.*)(.*)(.*)%c).*\"", i > 0 ? ", " : "",
+			'A' + i % 26);
+	buf_text(&text, ", test!=\"\"");
+	for (int64_t i = 1; i <= 2; i++)
+		silences_note(
+			silences, &(struct silence){.id = i,
+					  .matchers = i == 1 ? text.data : "test=~\".*\\\\.write\"",
+					  .from = now,
+					  .until = now + DAY});
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	held = look(&filter, records, CHANGES);
+	print_message("%zu of %d changes: %.1f ms\n", held, CHANGES, elapsed(&from));
+	assert_in_range(held, 20, CHANGES / 4);
+	assert_true(elapsed(&from) < 2000);
+	for (size_t i = 0; i < 50; i++)
+		records[CHANGES - 1 - i]->item.test = "db.write",
+				      records[CHANGES - 1 - i]->updated++;
+	assert_int_equal(look(&filter, records, CHANGES), held + 50);
+	now += HOUR;
+	records[CHANGES / 2]->updated++;
+	assert_int_equal(look(&filter, records, CHANGES), held + 51);
+	silences_free(silences);
+	buf_free(&text);
+}
+
+/* The end of a mute time is searched once, not for each change. */
+static void test_cost_of_mute_times(void **state)
+{
+	enum { CHANGES = 10000 };
+	struct fixture *f = *state;
+	struct silences *silences =
+		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct filter filter = silences_filter(silences);
+	struct change_record **records = records_of(f, CHANGES, "slow");
+	struct timespec from;
+	double once, all;
+	int64_t until;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	assert_non_null(mute_find(config_mutes(f->config, "slow"), now, &until));
+	once = elapsed(&from);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	for (int64_t i = 0; i < 100; i++) {
+		now++;
+		assert_int_equal(look(&filter, records, CHANGES / 100), CHANGES / 100);
+	}
+	now = until;
+	assert_int_equal(look(&filter, records, CHANGES), CHANGES);
+	all = elapsed(&from);
+	print_message("mute time: once %.2f ms, for all %.2f ms\n", once, all);
+	assert_true(all < CHANGES * once / 20);
+	silences_free(silences);
+}
+
+/* One that was ended before it began has held nothing. */
+static void test_ended_before_it_began(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f, "test=db.read", now + HOUR, now + 2 * HOUR);
+	record(f, "db.read", "p99");
+	now += MINUTE;
+	end_silence(f, f->silence);
+	flush(f);
+	assert_int_equal(messages(f), 1);
+	assert_int_equal(with(f, "was ended by") + with(f, "is over"), 0);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
+}
+
+/* A mute time that a reload adds has not held what was waiting for something else. */
+static void test_mute_time_of_a_reload(void **state)
+{
+	struct fixture *f = *state;
+	struct silences *silences =
+		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct filter filter = silences_filter(silences);
+	struct config muted = *f->config;
+	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
+	const struct mutes none = test->mute;
+	struct change_record **records;
+
+	now = INT64_C(1774742400000); /* 2026-03-29 00:00 UTC, in the nights */
+	records = records_of(f, 2, "db.read");
+	assert_int_equal(look(&filter, records, 1), 0);
+	assert_null(records[0]->summary);
+	test->mute = config_test(f->config, "web")->mute;
+	f->agent.config = &muted;
+	silences_adopt(silences);
+	now += 2 * HOUR;
+	assert_int_equal(look(&filter, records, 2), 0);
+	assert_null(records[0]->summary);
+	assert_string_equal(records[1]->summary, "mute time nights is over"); /* as after a start */
+	test->mute = none;
+	f->agent.config = f->config;
+	silences_free(silences);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -765,6 +915,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_selects, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reach, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_effort_of_a_silence, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cost_of_mute_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ended_before_it_began, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mute_time_of_a_reload, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
