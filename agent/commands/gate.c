@@ -184,10 +184,7 @@ static const char *words_of(struct arena *arena, const struct triage *triage)
 static const char *judge_triage(const struct gate *gate, struct arena *arena,
 	const struct triage *triage, const struct change *change)
 {
-	enum triage_state state = triage_at(triage, gate->now);
-
-	if (!triage_passes_gates(state) ||
-		(triage_is_accepted(state) && triage_outgrown(triage, change)))
+	if (!triage_passes_gates(triage_at(triage, gate->now)) || triage_outgrown(triage, change))
 		return NULL;
 	return words_of(arena, triage);
 }

@@ -41,10 +41,10 @@ struct triage {
 	const char *person; /* who said it */
 	int64_t time;       /* ms, when */
 	int64_t until;      /* ms: open again from then on; 0: never */
-	/* The change's size with its interval when it was accepted, percent; NaN: unknown. Of a
-	 * change without an interval, that of single values. */
+	/* The change's size with its interval when that was said, percent; of an open one, what it
+	 * was before. NaN: unknown. Of a change without an interval, that of single values. */
 	double size, size_low, size_high;
-	int64_t renewals; /* how often the change outgrew what was accepted, and was news again */
+	int64_t renewals; /* how often the change outgrew its size, and was news again */
 };
 
 /* The state at a time: open if it has expired, even if the store has not noticed yet. */
@@ -53,7 +53,7 @@ enum triage_state triage_at(const struct triage *triage, int64_t now);
 /* Sets the sizes to those of the change. */
 void triage_measure(struct triage *triage, const struct change *change);
 
-/* Whether a change of that size is larger than what was accepted, by more than the intervals of
+/* Whether a change is larger than when it was triaged, by more than the intervals of
  * both. A size that is unknown only now, or was only then, counts as larger. */
 bool triage_outgrown(const struct triage *accepted, const struct change *change);
 

@@ -313,10 +313,10 @@ static bool has_grown(const struct subject *subject, const struct change_record 
 	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
 }
 
-/* The step is larger than what people have accepted. */
+/* The step is larger than what people have spoken of. */
 static bool has_outgrown(const struct change_record *known, const struct change *change)
 {
-	return triage_is_accepted(known->triage.state) && triage_outgrown(&known->triage, change);
+	return triage_passes_gates(known->triage.state) && triage_outgrown(&known->triage, change);
 }
 
 /* Updates a change that stays where it was announced: for a trend, how far it has gone. */

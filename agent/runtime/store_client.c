@@ -30,10 +30,11 @@ static void probe_soon(struct agent *agent)
 		engine_alarm(agent->engine, &agent->probe, engine_now(agent->engine) + PROBE_AGAIN);
 }
 
-/* A successful read does not prove that the store can be written. */
+/* A successful read does not prove that the store can be written, nor does a client's mistake that
+ * it cannot. */
 static void note_state(struct agent *agent, const struct store_call *call)
 {
-	if (!call->failed && !store_writes(call->kind))
+	if (call->failed ? call->error->kind == ERROR_USAGE : !store_writes(call->kind))
 		return;
 	if (call->failed && agent->store_error.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",

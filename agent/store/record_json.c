@@ -79,7 +79,7 @@ static void put_history(struct buf *out, const struct change_record *record)
 
 static void put_triage(struct buf *out, const struct triage *triage)
 {
-	bool accepted = triage_is_accepted(triage->state);
+	bool measured = triage_passes_gates(triage->state);
 
 	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
 		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->version);
@@ -89,9 +89,9 @@ static void put_triage(struct buf *out, const struct triage *triage)
 	json_put_text(out, "person", triage->person);
 	json_put_time(out, "time", triage->time != 0 ? triage->time : WHEN_NEVER);
 	json_put_time(out, "until", triage->until != 0 ? triage->until : WHEN_NEVER);
-	json_put_number(out, "size", accepted ? triage->size : (double)NAN);
-	json_put_number(out, "size_low", accepted ? triage->size_low : (double)NAN);
-	json_put_number(out, "size_high", accepted ? triage->size_high : (double)NAN);
+	json_put_number(out, "size", measured ? triage->size : (double)NAN);
+	json_put_number(out, "size_low", measured ? triage->size_low : (double)NAN);
+	json_put_number(out, "size_high", measured ? triage->size_high : (double)NAN);
 	buf_char(out, '}');
 }
 

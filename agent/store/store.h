@@ -396,8 +396,8 @@ struct store_checkpoints *store_checkpoints_new(
  * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
  * withdraws or corrects is to be retracted in the threads of the sent messages about it.
  *
- * A change that has outgrown what was accepted is open again, and becomes pending as if no receiver
- * had it. The recovery of one that is ignored, infra or false is not announced.
+ * A triaged change that has outgrown its size then is open again, and becomes pending as if no
+ * receiver had it. The recovery of one that is ignored, infra or false is not announced.
  */
 struct store_record {
 	struct store_call call;

@@ -462,8 +462,10 @@ def test_an_expired_triage_counts(hunter, accepted, folder):
     assert gate(hunter, "one", "--state", accepted) == (1, 1)
 
 
-def test_a_larger_change_counts_again(hunter, folder, source):
+@pytest.mark.parametrize("state", [2, 3, 7], ids=["acknowledged", "expected", "fixed"])
+def test_a_larger_change_counts_again(hunter, folder, accepted, source, state):
     """The same change as before, but now by 40 instead of 20%; a slightly larger one is the same."""
+    alter(accepted, f"UPDATE triage SET triage = {state}")
     text = (folder / "one.csv").read_text().splitlines()
     flags = source()
     for factor, codes in ((1.003, (0, 0)), (1.2, (1, 1))):

@@ -163,7 +163,7 @@ def test_completion_of_tests_and_groups(prefix):
 
 def test_completion_of_known_values(prefix):
     program = prefix / "bin/hunter-c"
-    assert complete(prefix, program, "store", "") == ["check", "backup", "prune"]
+    assert complete(prefix, program, "store", "") == ["check", "backup", "prune", "audit"]
     assert complete(prefix, program, "store", "check", "--state-file", "x", "") == []
     for command in ("changes", "list-groups", "detect", "validate"):
         assert complete(prefix, program, "--config", "conf/example.yaml", command, "") == []

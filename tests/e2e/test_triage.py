@@ -110,6 +110,11 @@ def test_wrong_requests(running):
         status, answer = post(running.port, path, **form)
         assert status == code and told in answer["error"], (path, form, answer)
     assert ask(running.port, one).status == 405 and ask(running.port, "/api/v1/triage").status == 405
+    # What only the store can refuse: that is no failure of the store.
+    for _ in range(2):
+        status, answer = post(running.port, "/api/v1/triage", ids="1..999999", state="expected", person="ann", version=0)
+        assert status == 400 and "a version is of one change" in answer["error"], answer
+    assert ask(running.port, "/-/ready").status == 200
     assert ask(running.port, "/api/v1/changes?triage=nonsense").status == 400 and ask(running.port, "/api/v1/changes?open=1").status == 400
     assert triage_of(running.port, number)["version"] == 0 and ask(running.port, "/api/v1/audit").json["audit"] == []
 

@@ -214,6 +214,31 @@ static void test_what_is_lost_is_lost_whole(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void refused(struct store_triage *call)
+{
+	bool *failed = call->call.context;
+
+	*failed = call->call.failed && call->call.error->kind == ERROR_USAGE;
+	store_call_free(&call->call);
+}
+
+/* What a client should not have asked says nothing about the store; nor is a failure over by it. */
+static void test_a_mistake_is_no_failure(void **state)
+{
+	struct parts *parts = *state;
+	struct agent *agent = &parts->agent;
+
+	for (int kind = ERROR_NONE; kind <= ERROR_STATE; kind += ERROR_STATE) {
+		bool failed = false;
+
+		agent->store_error.kind = (enum error_kind)kind;
+		store_client_call(agent, &store_triage_new(refused, &failed)->call);
+		pass_time(parts, 1);
+		assert_true(failed);
+		assert_int_equal(agent->store_error.kind, kind);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +247,7 @@ int main(void)
 		CASE(test_what_waits_is_bounded),
 		CASE(test_a_store_that_refuses),
 		CASE(test_what_is_lost_is_lost_whole),
+		cmocka_unit_test_setup_teardown(test_a_mistake_is_no_failure, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

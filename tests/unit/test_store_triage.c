@@ -182,7 +182,7 @@ static void test_said(void **state)
 		" \"note\": \"looking \\\"at\\\" it\", \"link\": \"https://bugs/1\","
 		" \"person\": \"ann\", \"time\": \"2023-11-14T22:30:00Z\","
 		" \"until\": \"2023-11-17T22:30:00Z\","
-		" \"size\": null, \"size_low\": null, \"size_high\": null}");
+		" \"size\": 140, \"size_low\": 1e-09, \"size_high\": 200}");
 	expect_json(&list->records.items[0],
 		"{\"event\": \"triaged\", \"at\": \"2023-11-14T22:30:00Z\","
 		" \"time\": \"2023-11-14T22:13:20Z\", \"person\": \"ann\","
@@ -920,6 +920,39 @@ static void test_growth_is_news_again(void **state)
 	assert_int_equal(triage_of(fixture, id).state, TRIAGE_EXPECTED);
 }
 
+/* So it is of what was only acknowledged, or said to be fixed: the size is that of when it was. */
+static void test_growth_of_what_is_not_accepted(void **state)
+{
+	static const enum triage_state states[] = {TRIAGE_ACKNOWLEDGED, TRIAGE_FIXED};
+	struct fixture *fixture = *state;
+	struct triage triage;
+
+	open_fixture(fixture);
+	for (size_t i = 0; i < 2; i++) {
+		int64_t id = record_example(fixture, NULL);
+		char detail[120];
+
+		grow(fixture, id, 10, 8, 12);
+		queue_one(fixture, id);
+		settle(fixture, (int64_t)i + 1, DELIVERY_SENT, 1);
+		say(fixture, id, states[i]);
+		grow(fixture, id, 12, 10, 14);
+		assert_int_equal(triage_of(fixture, id).state, states[i]);
+		assert_int_equal(count_pending(fixture), i);
+		grow(fixture, id, 20, 17, 23);
+		triage = triage_of(fixture, id);
+		assert_int_equal(triage.state, TRIAGE_OPEN);
+		assert_int_equal(triage.renewals, 1);
+		assert_int_equal(count_pending(fixture), i + 1);
+		snprintf(detail, sizeof detail,
+			"audit WHERE detail = 'open, was %s: +20.0%%, and +10.0%% was known'",
+			triage_state_names[states[i]]);
+		assert_int_equal(count_rows(fixture, detail), 1);
+		say(fixture, id, states[i]);
+		assert_true(triage_of(fixture, id).size == 20);
+	}
+}
+
 /* One that nobody was told of is told once, not twice. */
 static void test_growth_of_what_was_not_told(void **state)
 {
@@ -1258,6 +1291,7 @@ int main(void)
 		CASE(test_follow_ups),
 		CASE(test_a_message_after_the_triage_is_marked),
 		CASE(test_growth_is_news_again),
+		CASE(test_growth_of_what_is_not_accepted),
 		CASE(test_growth_of_what_was_not_told),
 		CASE(test_recoveries),
 		CASE(test_survives),

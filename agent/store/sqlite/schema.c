@@ -774,9 +774,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" link = ?6, person = ?7, triaged = ?8, until = nullif(?9, 0), accepted_size = ?10,"
 		" accepted_low = ?11, accepted_high = ?12",
 	/* Whether it stands, too: what is withdrawn or over cannot have grown. */
-	[STATEMENT_ACCEPTED] =
+	[STATEMENT_MEASURED] =
 		"SELECT triage, accepted_size, accepted_low, accepted_high FROM triage"
-		" JOIN changes ON id = change WHERE change = ? AND state IN (1, 2) AND" ACCEPTED,
+		" JOIN changes ON id = change WHERE change = ? AND state IN (1, 2) AND triage != 1",
 	/* The recovery of a change that was none of the program's is not told. */
 	[STATEMENT_DROP_RECOVERY] = "UPDATE changes SET news = 2 WHERE id = ? AND news = 4",
 	/* All that is pending and accepted is settled, and owed; what is owed and no longer

@@ -107,7 +107,7 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 		out.until = 0;
 	if (out.state == TRIAGE_OPEN)
 		out.until = 0;
-	if (triage_is_accepted(out.state) && out.state != was->state)
+	if (triage_passes_gates(out.state) && out.state != was->state)
 		triage_measure(&out, &record->item.change);
 	out.person = call->actor.person;
 	out.time = call->now;
@@ -313,11 +313,11 @@ bool triage_reopen_due(struct store_file *file, struct store_reopen_due *call, s
 	return find_next(file, call, error);
 }
 
-/* The accepted triage of a change; false with an error, or with `state` 0 if it has none. */
-static bool read_accepted(
+/* The triage of a change that has a size; false with an error, or with `state` 0 if it has none. */
+static bool read_measured(
 	struct store_file *file, int64_t id, struct triage *accepted, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_ACCEPTED)};
+	struct reader reader = {.binder = bind_to(file, STATEMENT_MEASURED)};
 
 	accepted->state = 0;
 	bind_integer(&reader.binder, id);
@@ -345,7 +345,7 @@ bool triage_compare(struct store_file *file, int64_t id, const struct change *ch
 	struct buf reason = {0};
 	struct triage accepted;
 
-	if (!read_accepted(file, id, &accepted, error))
+	if (!read_measured(file, id, &accepted, error))
 		return false;
 	if (accepted.state == 0 || !triage_outgrown(&accepted, change))
 		return true;
@@ -353,7 +353,7 @@ bool triage_compare(struct store_file *file, int64_t id, const struct change *ch
 	put_size(&reason, change->size);
 	buf_text(&reason, ", and ");
 	put_size(&reason, accepted.size);
-	buf_text(&reason, " was accepted");
+	buf_text(&reason, triage_is_accepted(accepted.state) ? " was accepted" : " was known");
 	if (!open_again(file, id, now, &reason, error) ||
 		!run_for(file, STATEMENT_RENEW_TRIAGE, id, error) ||
 		!run_for(file, STATEMENT_RENEW_NEWS, id, error))

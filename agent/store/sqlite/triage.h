@@ -10,7 +10,7 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 bool triage_reopen_due(
 	struct store_file *file, struct store_reopen_due *call, struct error *error) MUST_USE;
 
-/* Opens an accepted change, and makes it news, if it has outgrown what was accepted. Both add to
+/* Opens a triaged change, and makes it news, if it has outgrown its size then. Both add to
  * `pending` how many changes are to be announced again. */
 bool triage_compare(struct store_file *file, int64_t id, const struct change *change, int64_t now,
 	size_t *pending, struct error *error) MUST_USE;
