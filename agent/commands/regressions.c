@@ -26,6 +26,7 @@
 #include "agent/core/when.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
+#include "detectors/recovery.h"
 #include "notifiers/text.h"
 
 /*
@@ -44,6 +45,7 @@ struct regression {
 	const struct change *trend; /* the trend that made it worse, or NULL */
 	struct announcement basis;  /* the other series that it was judged by */
 	const char *accepted;       /* why it does not count, or NULL */
+	const char *blocking; /* the changes for which it counts, although others are accepted */
 };
 
 struct regression_report {
@@ -89,6 +91,9 @@ static void print_text(const struct regression_report *report, const char *test,
 		if (worse[i].accepted) {
 			fputs(" accepted: ", report->out);
 			text_print(worse[i].accepted, report->out);
+		} else if (worse[i].blocking) {
+			fputs(" not accepted: ", report->out);
+			text_print(worse[i].blocking, report->out);
 		}
 		putc('\n', report->out);
 	}
@@ -434,27 +439,64 @@ static struct regression regression_of(struct arena *arena, const struct finding
 {
 	const struct change *change = change_to(other, comparison->after.span);
 	struct regression out = {base->series, other->series, *comparison,
-		change && change->kind == CHANGE_TREND ? change : NULL, {0}, NULL};
+		change && change->kind == CHANGE_TREND ? change : NULL, {0}, NULL, NULL};
 	findings_basis(arena, other, change, &out.basis);
 	return out;
 }
 
-/* The reason why the last of the changes that made it worse is accepted, if all of them are; they
- * lie between the two levels. */
-static const char *accepted_changes(
-	const struct findings *found, const struct comparison *comparison)
+/* Whether a change made the difference of the two levels worse: it lies between them, and what it
+ * did lasts. */
+static bool is_cause(struct arena *arena, struct findings *found,
+	const struct comparison *comparison, size_t which)
+{
+	const struct change *change = &found->changes[which];
+	struct recovery recovery;
+
+	if (change->index < comparison->before.span.to ||
+		change_sign(change) * comparison->size < 0)
+		return false;
+	recovery = recovery_by_changes(findings_values(arena, found), found->series->axis->n,
+		found->changes, found->count, which);
+	return recovery.verdict != RECOVERY_OVER;
+}
+
+/* "2026-02-18 00:00 0abc0030 +26.1%" */
+static void put_change(struct buf *out, const struct series *series, const struct change *change)
+{
+	const char *commit = change_attribute(series, change, "commit");
+	char time[WHEN_TEXT];
+
+	buf_printf(out, "%s%.16s", out->length > 0 ? ", " : "",
+		when_format(series->axis->times[change->index], time));
+	if (commit)
+		buf_printf(out, " %s", commit);
+	if (isfinite(change->size))
+		buf_printf(out, " %+.1f%%", change->size);
+}
+
+/* Whether the changes that made it worse are accepted, all of them: the reason of the last one. If
+ * only some are, the others are named. */
+static void judge_changes(struct arena *arena, struct findings *found, struct regression *worse)
 {
 	const char *accepted = NULL;
-	for (size_t i = 0; i < found->count; i++) {
+	struct buf blocking = {0};
+
+	for (size_t i = 0; found->accepted && i < found->count; i++) {
 		const struct change *change = &found->changes[i];
-		if (change->index < comparison->before.span.to ||
-			change_sign(change) * comparison->size < 0)
+		const char *reason = change_accepted(found, change);
+
+		if (!is_cause(arena, found, &worse->comparison, i))
 			continue;
-		accepted = change_accepted(found, change);
-		if (!accepted)
-			return NULL;
+		if (reason)
+			accepted = reason;
+		else
+			put_change(&blocking, found->series, change);
 	}
-	return accepted;
+	if (accepted && blocking.length > 0)
+		worse->blocking = arena_strdup(arena, blocking.data);
+	else
+		worse->accepted = accepted;
+	buf_free(&blocking);
 }
 
 /* A difference of two branches as a change: anywhere in the level of the other branch. */
@@ -474,15 +516,17 @@ static const char *accepted_branch(const struct regressions *regressions, const 
 }
 
 static void add_regression(const struct regressions *regressions, const struct task *task,
-	const struct findings *base, const struct findings *other,
-	const struct comparison *comparison, struct comparisons *out)
+	struct findings *base, const struct findings *other, const struct comparison *comparison,
+	struct comparisons *out)
 {
 	const struct half *half = task->result;
 	struct regression *worse = &out->worse[out->count++];
 
 	*worse = regression_of(task->query.arena, base, other, comparison);
-	worse->accepted = half->compared ? accepted_branch(regressions, task, other, comparison)
-					 : accepted_changes(base, comparison);
+	if (half->compared)
+		worse->accepted = accepted_branch(regressions, task, other, comparison);
+	else
+		judge_changes(task->query.arena, base, worse);
 }
 
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,
