@@ -80,6 +80,13 @@ static bool is_day(const char *text)
 	return strlen(text) == 10 && strspn(text, "0123456789-") == 10;
 }
 
+bool known_commit_is_short(const char *commit)
+{
+	size_t digits = strspn(commit, "0123456789abcdefABCDEF");
+
+	return digits > 0 && digits < KNOWN_COMMIT_LEAST && commit[digits] == '\0';
+}
+
 static void check_text(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *key, const char *text)
 {
@@ -149,6 +156,10 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 	check_text(loader, map, &reading.subject, "test", options.test);
 	check_text(loader, map, &reading.subject, "metric", options.metric);
 	check_text(loader, map, &reading.subject, "commit", options.commit);
+	if (options.commit && known_commit_is_short(options.commit))
+		loader_report(loader, false, yaml_get(map, "commit"), &reading.subject,
+			"commit: \"%s\" is too short: expected at least %d digits, or use time",
+			options.commit, KNOWN_COMMIT_LEAST);
 	check_text(loader, map, &reading.subject, "reason", options.reason);
 	if (!options.commit && !options.time && loader->problems->errors == errors)
 		loader_report(loader, false, map, &reading.subject,
@@ -599,15 +610,31 @@ static bool write_all(int fd, const char *data, size_t length)
 	return true;
 }
 
-/* The first file of ".hunter" makes the folder. */
-static void make_folder(const char *path)
+static bool is_hunter_folder(const char *folder)
+{
+	const char *slash = strrchr(folder, '/');
+
+	return strcmp(slash ? slash + 1 : folder, ".hunter") == 0;
+}
+
+/* The folder of a file must exist, or be named .hunter: the first file of that makes the folder. */
+static bool check_folder(const char *path, bool make, struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+	bool good = !folder || access(folder, F_OK) == 0 || errno != ENOENT;
 
-	if (folder)
-		(void)mkdir(folder, 0777); /* or there is one; if it fails, so does the file */
+	if (!good && !is_hunter_folder(folder))
+		error_set(error, ERROR_DATA,
+			"%s: cannot write the file: there is no folder %s, and only one named "
+			".hunter is made",
+			path, folder);
+	else if (!good && make && mkdir(folder, 0777) != 0)
+		(void)failed(path, error);
+	else
+		good = true;
 	free(folder);
+	return good;
 }
 
 /* An existing file keeps its permissions, and a link stays one. */
@@ -621,7 +648,6 @@ static bool replace(const char *path, const struct buf *content, struct error *e
 	bool good;
 
 	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
-	make_folder(target);
 	fd = open(beside.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	good = fd >= 0 && (stat(target, &info) != 0 || fchmod(fd, info.st_mode & 07777) == 0) &&
 	       write_all(fd, content->data, content->length) && fsync(fd) == 0;
@@ -651,6 +677,21 @@ static bool same_entry(const struct known_change *a, const struct known_change *
 	       fabs(a->at_most - b->at_most) <= 1e-5 * a->at_most && a->until == b->until;
 }
 
+/* A file that has keys is one of known changes, or a configuration. */
+static void check_kind(struct loader *loader, const struct yaml_node *root)
+{
+	static const char *const keys[] = {"known_changes", "known_changes_files", "tests",
+		"test_groups", "templates", "detection"};
+	bool good = !root || root->kind != YAML_MAP || root->count == 0;
+
+	for (size_t i = 0; !good && i < sizeof keys / sizeof *keys; i++)
+		good = yaml_get(root, keys[i]) != NULL;
+	if (!good)
+		loader_report(loader, false, root->entries[0].key, NULL,
+			"nothing is added to this file: it is neither one of known_changes nor a "
+			"configuration");
+}
+
 /* The entries of a file; false after a problem with them. */
 static bool read_entries(const char *path, const struct buf *content, struct config *config,
 	struct problems *problems)
@@ -667,6 +708,7 @@ static bool read_entries(const char *path, const struct buf *content, struct con
 		arena, path, content->data ? content->data : "", content->length, problems);
 	const struct yaml_node *list = yaml_get(root, "known_changes");
 
+	check_kind(&loader, root);
 	if (list)
 		known_changes_read(&loader, list);
 	return problems->errors == 0;
@@ -700,12 +742,13 @@ bool known_changes_write(const char *path, const struct known_change *entries, s
 	struct config config = {0};
 	bool there = access(path, F_OK) == 0 || errno != ENOENT;
 	bool read = !there || config_read_file(path, FILE_MOST, &content, &problems);
-	bool good = read && read_entries(path, &content, &config, &problems);
+	bool fine = read && read_entries(path, &content, &config, &problems);
+	bool good = fine && check_folder(path, count > 0, error);
 
 	*added = good ? leave_out(&config, entries, count, fresh) : 0;
-	if (!good)
+	if (!fine)
 		error_set(error, read ? ERROR_USAGE : ERROR_DATA, "%s", problems.items[0].text);
-	else if (*added > 0 || count == 0)
+	else if (good && (*added > 0 || count == 0))
 		good = known_changes_insert(path, content.data ? content.data : "", content.length,
 			fresh, *added, &changed, error);
 	if (good && *added > 0)

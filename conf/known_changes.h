@@ -15,6 +15,8 @@
 
 #include "agent/core/field.h"
 
+enum { KNOWN_COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
+
 struct known_change {
 	const char *test, *metric; /* names or shell patterns; metric NULL: any */
 	const char *commit;        /* or the beginning of it; NULL: any */
@@ -26,6 +28,9 @@ struct known_change {
 	const char *file; /* where it stands */
 	int line, column;
 };
+
+/* Whether it is fewer hexadecimal digits than an entry may have. */
+bool known_commit_is_short(const char *commit);
 
 /* The keys of an entry. */
 extern const struct field known_change_fields[];
@@ -41,8 +46,9 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 
 /*
  * The same with a file, which is created or replaced as a whole; entries that it has already are
- * left out. *added is the number of the others; with a `count` of 0 the file is only checked.
- * ERROR_USAGE if it is not a file of known changes, ERROR_DATA if it cannot be read or written.
+ * left out. *added is the number of the others; with a `count` of 0 the file is only checked. A
+ * folder is made only if it is named .hunter. ERROR_USAGE if it is neither a file of known changes
+ * nor a configuration, ERROR_DATA if it cannot be read or written.
  */
 bool known_changes_write(const char *path, const struct known_change *entries, size_t count,
 	size_t *added, struct error *error) MUST_USE;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/commands/commands.h"
 #include "agent/commands/elsewhere.h"
@@ -148,12 +149,47 @@ static bool entry_of(
 	return true;
 }
 
+/* Whether the configuration, if there is a good one, reads entries of the file. */
+static bool is_read(const struct cli *cli, const char *path, const char **configuration)
+{
+	struct config_source source = cli_config_source();
+	struct problems problems = {.arena = cli->arena};
+	char *real = realpath(path, NULL);
+	struct config *config = NULL;
+	struct error ignored;
+	bool read = true;
+
+	if (real && config_find(cli->common.config, &source, cli->arena, configuration, &ignored))
+		config = config_load(*configuration, &source, &problems);
+	if (config)
+		read = false;
+	for (size_t i = 0; config && !read && i < config->known_change_count; i++) {
+		char *other = realpath(config->known_changes[i].file, NULL);
+
+		read = other && strcmp(other, real) == 0;
+		free(other);
+	}
+	config_free(config);
+	free(real);
+	return read;
+}
+
+static bool lacks_folder(struct arena *arena, const char *path, const char **folder)
+{
+	const char *slash = strrchr(path, '/');
+
+	*folder = slash && slash > path ? arena_printf(arena, "%.*s", (int)(slash - path), path)
+					: "/";
+	return access(*folder, F_OK) != 0;
+}
+
 static bool write_entries(struct cli *cli, const json_t *answer, struct error *error)
 {
 	const struct triage_options *options = cli->options;
 	const json_t *changes = json_object_get(answer, "changes");
 	size_t count = json_array_size(changes), added;
 	struct known_change *entries = arena_array(cli->arena, count, sizeof *entries);
+	const char *folder, *configuration = NULL;
 
 	if ((json_int_t)count < json_integer_value(json_object_get(answer, "count")))
 		return error_set(error, ERROR_USAGE,
@@ -161,8 +197,16 @@ static bool write_entries(struct cli *cli, const json_t *answer, struct error *e
 	for (size_t i = 0; i < count; i++)
 		if (!entry_of(cli->arena, json_array_get(changes, i), &entries[i], error))
 			return false;
+	bool made = lacks_folder(cli->arena, options->write, &folder);
 	if (!known_changes_write(options->write, entries, count, &added, error))
 		return error_prefix(error, "--write: ");
+	if (made)
+		fprintf(stderr, "hunter-c: made the folder %s\n", folder);
+	if (count > 0 && !is_read(cli, options->write, &configuration))
+		fprintf(stderr,
+			"hunter-c: warning: %s is not read: no known_changes_files of %s covers "
+			"it\n",
+			options->write, configuration);
 	if (options->output == OUTPUT_TEXT)
 		fprintf(cli->out, "%zu entr%s added to %s\n", added, added == 1 ? "y" : "ies",
 			options->write);

@@ -6,11 +6,10 @@
 
 #include "agent/core/when.h"
 
-enum { COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
-
 static bool name_matches(const char *pattern, const char *name)
 {
-	return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
+	return strcmp(pattern, name) == 0 ||
+	       (strpbrk(pattern, "*?[\\") && fnmatch(pattern, name, 0) == 0);
 }
 
 static size_t digits(const char *text)
@@ -25,7 +24,7 @@ static bool same_commit(const char *a, const char *b)
 
 	if (!b)
 		return false;
-	if (n == m || shorter < COMMIT_LEAST || digits(a) < n || digits(b) < m)
+	if (n == m || shorter < KNOWN_COMMIT_LEAST || digits(a) < n || digits(b) < m)
 		return strcmp(a, b) == 0;
 	return strncmp(a, b, shorter) == 0;
 }
@@ -122,6 +121,8 @@ struct known_change accepted_entry(
 	const struct announcement *item = &record->item;
 	const char *commit = item->commit_after ? item->commit_after : item->place_commit_after;
 
+	if (commit && known_commit_is_short(commit))
+		commit = NULL;
 	return (struct known_change){.test = item->test,
 		.metric = item->metric,
 		.commit = commit,

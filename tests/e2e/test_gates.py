@@ -200,6 +200,16 @@ def test_an_expired_entry_counts_again_and_is_named(hunter, expect):
     assert result.code == 0 and result.err == ""
 
 
+def test_a_commit_of_few_digits_is_an_error(hunter, expect):
+    """Too many commits begin with them; names that are no digits are whole."""
+    expect(test="one", commit="r12")
+    assert hunter("regressions", "one").code == 1
+    expect(test="one", commit="abc")
+    result = hunter("regressions", "one")
+    assert result.code == 2
+    assert '.hunter/expected.yaml:3:31: known_changes: commit: "abc" is too short: expected at least 4 digits, or use time' in result.err
+
+
 def test_files_by_flag(hunter, folder):
     (folder / "more.yaml").write_text(f"known_changes: [{{test: one, time: {FIRST}, reason: of a flag}}]\n")
     assert gate(hunter, "one", "--known-changes", "more.yaml") == (0, 0)
@@ -522,8 +532,15 @@ def test_without_the_state_or_the_agent(hunter, folder):
 def test_triage_writes_an_entry(hunter, folder):
     assert hunter("run", "--once", "--config", configure(folder)).code == 0
     path = folder / ".hunter" / "expected.yaml"
-    assert hunter("triage", "--config", configure(folder), "1", "expected", "--reason", "x", "--write", "made/new.yaml").code == 0
-    assert (folder / "made" / "new.yaml").exists()
+    (folder / "made").mkdir()
+    said = ("triage", "--config", configure(folder), "1", "expected", "--reason", "x", "--write", "made/.hunter/new.yaml")
+    result = hunter(*said)
+    assert result.code == 0 and (folder / "made" / ".hunter" / "new.yaml").exists()
+    assert result.err.splitlines() == [
+        "hunter-c: made the folder made/.hunter",
+        f"hunter-c: warning: made/.hunter/new.yaml is not read: no known_changes_files of {configure(folder)} covers it"]
+    configure(folder).write_text(configure(folder).read_text() + "known_changes_files: made/.hunter/*.yaml\n")
+    assert hunter(*said).err == ""
     path.write_text("# accepted in review\nknown_changes: # none yet\n\n# the end\n")
     arguments = ("triage", "--config", configure(folder), "1", "expected", "--reason", "bigger cache, PR 4411", "--until", "2999-01-01",
                  "--write", path)
@@ -556,6 +573,7 @@ def test_what_triage_does_not_write(hunter, folder):
     assert hunter("run", "--once", "--config", configure(folder)).code == 0
     (folder / "broken.yaml").write_text("known_changes: [\n")
     (folder / "wrong.yaml").write_text("known_changes: [{test: one}]\n")
+    (folder / "web.yaml").write_text("# who may read\nusers: {}\n")
 
     def refused(code, words, *arguments):
         result = hunter("triage", "--config", configure(folder), *arguments)
@@ -565,8 +583,12 @@ def test_what_triage_does_not_write(hunter, folder):
     refused(2, "needs a reason", "1", "expected", "--write", "new.yaml")
     refused(2, "--write: broken.yaml:", "1", "expected", "--reason", "x", "--write", "broken.yaml")
     refused(2, '--write: wrong.yaml:1:17: known_changes: "reason" is missing', "1", "expected", "--reason", "x", "--write", "wrong.yaml")
+    refused(2, "--write: web.yaml:2:1: nothing is added to this file: it is neither one of known_changes nor a configuration",
+            "1", "expected", "--reason", "x", "--write", "web.yaml")
+    refused(3, "there is no folder new, and only one named .hunter is made", "1", "expected", "--reason", "x", "--write", "new/x.yaml")
+    refused(3, "there is no folder no/.hunter/such, and only", "1", "expected", "--reason", "x", "--write", "no/.hunter/such/x.yaml")
     refused(3, "--write: .: cannot read", "1", "expected", "--reason", "x", "--write", ".")
     assert changes(hunter, folder / "state.db")[0]["triage"]["version"] == 0
     refused(2, "change 1 is open", "1", "--write", "new.yaml")
-    refused(3, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/such/folder.yaml")
+    refused(3, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/.hunter/folder.yaml")
     assert not (folder / "new.yaml").exists()

@@ -197,6 +197,11 @@ static void test_entries(void **state)
 	assert_null(known.commit);
 	assert_int_equal(known.from, NOON);
 	assert_true(covers(&known, &record));
+
+	record.item.commit_after = "87"; /* would be an error */
+	known = accepted_entry(&record, "why", WHEN_NEVER);
+	assert_null(known.commit);
+	assert_int_equal(known.from, NOON);
 }
 
 int main(void)
