@@ -45,6 +45,7 @@ struct announcement;
 /* Input and output of a digest (digest.h); separate, as few changes have it. */
 struct extras {
 	int64_t spacing; /* ms between points of the series; 0: unknown */
+	double accepted; /* percent: accepted at that size, which it has outgrown; else 0 */
 	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
 	const struct url_templates *templates;
 	const struct url_values *values;

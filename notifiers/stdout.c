@@ -135,6 +135,7 @@ static void render_single(const struct announcement *item, const char *color, st
 	buf_printf(out, ": %s", color);
 	text_size(out, &item->change);
 	text_basis(out, item);
+	text_accepted(out, item);
 	buf_text(out, PLAIN "  ");
 	text_levels(out, &item->change, "-->");
 	if (item->unit) {

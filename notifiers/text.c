@@ -579,6 +579,16 @@ void text_basis(struct buf *out, const struct announcement *item)
 	buf_text(out, " at the same time)");
 }
 
+void text_accepted(struct buf *out, const struct announcement *item)
+{
+	const struct change was = {.size = announcement_extras(item)->accepted};
+
+	if (was.size == 0 || !isfinite(was.size))
+		return;
+	buf_text(out, ", accepted at ");
+	text_percent(out, &was);
+}
+
 void announcement_put_basis(struct buf *out, const struct announcement *item)
 {
 	buf_text(out, ", \"explained_by\": ");

@@ -64,6 +64,9 @@ void text_percent(struct buf *out, const struct change *change);
  * one that is judged by itself. */
 void text_basis(struct buf *out, const struct announcement *item);
 
+/* ", accepted at +20%" of one that has outgrown that. */
+void text_accepted(struct buf *out, const struct announcement *item);
+
 /* ,"explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:
  * null where there is no such series, or where it did not change. */
 void announcement_put_basis(struct buf *out, const struct announcement *item);

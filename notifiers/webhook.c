@@ -112,6 +112,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
 	const struct change *change = &item->change;
+	double accepted = announcement_extras(item)->accepted;
 
 	buf_printf(out, "{\"id\":%lld", (long long)item->id);
 	text_member(out, "test", item->test);
@@ -151,6 +152,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_basis(out, item);
+	number_member(out, "accepted_size", accepted != 0 ? accepted : (double)NAN);
 	render_end(out, &item->over);
 	buf_char(out, '}');
 }

@@ -76,12 +76,16 @@ static struct outgoing *take(struct delivery_queue *queue, struct outgoing **lin
 	return outgoing;
 }
 
-/* Its changes were withdrawn; the store has already recorded that it is not sent. */
-static void drop_withdrawn(struct delivery_queue *queue)
+/* Its changes were withdrawn or accepted; the store has already recorded that it is not sent. */
+static void drop_pointless(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = take(queue, &queue->first);
 
-	log_event(LEVEL_INFO, "delivery cancelled: its changes were withdrawn",
+	log_event(LEVEL_INFO,
+		!outgoing->accepted ? "delivery cancelled: its changes were withdrawn"
+		: !outgoing->withdrawn
+			? "delivery cancelled: its changes were accepted"
+			: "delivery cancelled: its changes were withdrawn or accepted",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("key", outgoing->delivery.key),
 		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
@@ -309,7 +313,7 @@ static void ready(void *context, bool written)
 		return;
 	}
 	if (queue->first->delivery.state == DELIVERY_ABANDONED)
-		drop_withdrawn(queue);
+		drop_pointless(queue);
 	else if (!queue->first->begun)
 		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
 	queue_advance(queue);

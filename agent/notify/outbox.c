@@ -181,10 +181,23 @@ struct start {
 	void *context;
 };
 
+/* Why the store has given it up. */
+static void take_reasons(struct outgoing *outgoing, const struct delivery *delivery)
+{
+	for (size_t i = 0; i < delivery->record_count; i++) {
+		bool withdrawn = delivery->records[i].state == CHANGE_WITHDRAWN;
+
+		outgoing->withdrawn = outgoing->withdrawn || withdrawn;
+		outgoing->accepted = outgoing->accepted || !withdrawn;
+	}
+}
+
 static void take_over(struct outgoing *outgoing, const struct delivery *delivery)
 {
 	outgoing->begun = delivery->payload && delivery->state == DELIVERY_QUEUED;
 	outgoing->delivery.state = delivery->state;
+	if (delivery->state == DELIVERY_ABANDONED)
+		take_reasons(outgoing, delivery);
 	if (!outgoing->delivery.payload)
 		outgoing->delivery.payload = arena_strdup(outgoing->arena, delivery->payload);
 	if (!outgoing->delivery.thread_receipt)

@@ -19,11 +19,12 @@ struct outgoing {
 	struct error *failure;    /* of the last failed attempt: delivery.problem; NULL before */
 	const char *what;         /* its changes, for the log; NULL until they are known */
 	enum maybe_delivered maybe_delivered;
-	int64_t made;       /* ms */
-	int64_t not_before; /* engine_now, of the next attempt */
-	int64_t since;      /* engine_now of the first attempt, for failed_attempt.trying */
-	int64_t tries;      /* by this process */
-	bool begun;         /* the store has recorded the attempt */
+	int64_t made;             /* ms */
+	int64_t not_before;       /* engine_now, of the next attempt */
+	int64_t since;            /* engine_now of the first attempt, for failed_attempt.trying */
+	int64_t tries;            /* by this process */
+	bool begun;               /* the store has recorded the attempt */
+	bool withdrawn, accepted; /* of one that the store gave up: some of its changes were */
 	struct outgoing *next;
 };
 

@@ -4,6 +4,7 @@
 #include "agent/notify/publisher.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,22 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 	return count < most ? count : most;
 }
 
+/* The size at which a change was accepted that is announced as it has outgrown that. */
+static void set_accepted(struct arena *arena, struct change_record *record)
+{
+	const struct triage *triage = &record->triage;
+	struct extras *extras;
+
+	if (triage->renewals == 0 || isnan(triage->size) ||
+		!triage_outgrown(triage, &record->item.change))
+		return;
+	extras = arena_alloc(arena, sizeof *extras);
+	*extras = *announcement_extras(&record->item);
+	extras->spacing = record->spacing;
+	extras->accepted = triage->size;
+	record->item.extras = extras;
+}
+
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
 static bool add_group(const struct publisher *publisher, const struct receiver *receiver,
@@ -204,6 +221,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		struct change_record told = *group->items[i];
 
 		announce_links(arena, publisher->config, &told);
+		set_accepted(arena, &told);
 		items[i] = told.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {

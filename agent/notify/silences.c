@@ -625,9 +625,11 @@ static void remind(struct silences *silences, struct kept *kept)
 	struct buf text = {0};
 	char until[WHEN_TEXT];
 
-	buf_printf(&text, "silence %lld", (long long)silence->id);
 	if (silence->owner || silence->person)
-		buf_printf(&text, " of %s", silence->owner ? silence->owner : silence->person);
+		buf_printf(&text, "the silence of %s",
+			silence->owner ? silence->owner : silence->person);
+	else
+		buf_text(&text, "it");
 	buf_printf(&text, " ends at %s", when_format(silence->until, until));
 	if (silence->reason)
 		buf_printf(&text, " (%s)", silence->reason);

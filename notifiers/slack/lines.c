@@ -221,6 +221,7 @@ static void single(struct buf *out, const struct announcement *item, size_t most
 	buf_text(out, ": ");
 	text_size(out, &item->change);
 	basis(out, item);
+	text_accepted(out, item);
 	buf_text(out, "  ");
 	text_levels(out, &item->change, "→");
 	if (item->unit) {

@@ -22,6 +22,7 @@ import time
 import pytest
 import servers
 from fake_slack import FakeSlack
+from test_face import port_of
 from test_run import CANARY, START, Agent, bot, config, csv_test, noise, write_csv
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/webhook.schema.json").read_text())
@@ -273,6 +274,37 @@ def test_nothing_is_told_of_what_was_withdrawn(agents, tmp_path, slack):
     assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     wait_posts(slack, 1)
+
+
+def test_nothing_is_told_of_what_was_accepted(agents, hunter, tmp_path, slack):
+    """The same if people have accepted all of it meanwhile."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    slack.stop()
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    agent = agents(path)
+    agent.wait_log("delivery failed, will retry")
+    done = hunter("triage", "1", "expected", "--agent", f"http://127.0.0.1:{port_of(agent)}", "--config", path)
+    assert done.code == 0, done.err
+    slack.start()
+    agent.wait_log("delivery cancelled: its changes were accepted")
+    assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
+
+
+def test_what_outgrows_what_was_accepted_says_so(hunter, tmp_path, slack, hook):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout, webhook]"),
+                  bot(slack) + f'\nwebhook: {{url: "{hook.url}"}}')
+    assert "accepted" not in hunter("run", "--once", "--config", path).out
+    assert hunter("triage", "1", "expected", "--config", path).code == 0
+    write_csv(tmp_path / "a.csv", [(30, 1.5)], points=70)
+    out = hunter("run", "--once", "--config", path).out
+    assert re.search(r"p99: \S*\+50.*, accepted at \+20", out), out
+    assert "accepted at +20" in str(slack.posts[-1]["blocks"]) and "accepted" not in str(slack.posts[0])
+    documents = [json.loads(body) for _, body, _ in hook.taken]
+    for document in documents:
+        valid(SCHEMA, document)
+    sizes = [document["changes"][0]["accepted_size"] for document in documents]
+    assert sizes[0] is None and 19 < sizes[1] < 21, sizes
 
 
 def test_links(hunter, tmp_path, slack):

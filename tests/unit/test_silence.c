@@ -554,7 +554,8 @@ static void test_by_itself(void **state)
 	live(f, 2 * MINUTE);
 	assert_int_equal(messages(f), 1);
 	assert_int_equal(
-		with(f, "silence 1 of ann ends at 2026-03-28 14:00:00 +0000 (migration)"), 1);
+		with(f, "the silence of ann ends at 2026-03-28 14:00:00 +0000 (migration)"), 1);
+	assert_int_equal(with(f, "silence 1%silence 1"), 0);
 	end(f);
 	now += 4 * HOUR + MINUTE;
 	start(f); /* does not remind again */
@@ -582,7 +583,7 @@ static void test_short_reminders(void **state)
 	assert_int_equal(messages(f), 0);
 	live(f, 2 * MINUTE);
 	assert_int_equal(messages(f), 1);
-	assert_int_equal(with(f, "silence 1 of ann ends"), 1);
+	assert_int_equal(with(f, "silence 1%the silence of ann ends"), 1);
 	live(f, 6 * DAY);
 	assert_int_equal(messages(f), 1);
 }
