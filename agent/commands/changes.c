@@ -406,8 +406,10 @@ static bool make_filter(const struct cli *cli, struct change_filter *filter, str
 {
 	const struct changes_options *options = cli->options;
 
-	*filter = (struct change_filter){
-		.test = options->test, .limit = options->limit, .open = options->open};
+	*filter = (struct change_filter){.test = options->test,
+		.limit = options->limit,
+		.open = options->open,
+		.now = cli->now};
 	for (size_t i = 0; i < options->triage.count; i++)
 		if (!add_triage(options->triage.items[i], &filter->triage, error))
 			return false;

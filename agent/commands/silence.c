@@ -84,6 +84,7 @@ static void put_reach(const char *state, const struct config *config,
 	bool read;
 
 	list->filter.open = true;
+	list->filter.now = call->now;
 	list->filter.limit = MOST_OPEN;
 	read = store_read(state, &list->call, &error);
 	silence_reach(config, call->silence.matchers, read ? &list->records : &none,

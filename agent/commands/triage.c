@@ -247,7 +247,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
 	done = triage_form_read(find, &direct->form, call, error) &&
 	       store_perform(state, &call->call, call->dry_run, error);
-	if (done && call->records.count == 0)
+	if (done && (call->records.count == 0 || call->missing))
 		done = triage_form_nothing(call, error);
 	else if (done)
 		triage_form_answer(answer, call);
@@ -281,16 +281,6 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 	putc('\n', cli->out);
 }
 
-/* Of several ids some may be mistyped. */
-static void print_missing(const json_t *answer)
-{
-	const json_t *missing = json_object_get(answer, "missing");
-
-	for (size_t i = 0; i < json_array_size(missing); i++)
-		fprintf(stderr, "hunter-c: there is no change %" JSON_INTEGER_FORMAT "\n",
-			json_integer_value(json_array_get(missing, i)));
-}
-
 static int print_answer(struct cli *cli, json_t *answer, bool says)
 {
 	const struct triage_options *options = cli->options;
@@ -305,7 +295,6 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}
-	print_missing(answer);
 	if (!conflict && options->write && !options->dry_run &&
 		!write_entries(cli, answer, &error)) {
 		fflush(cli->out);

@@ -176,6 +176,7 @@ static bool read_ids(const struct form *form, struct store_triage *call)
 	}
 	call->ranges = ranges;
 	call->range_count = merge_ranges(ranges, most);
+	call->each = !get(form, "test") && !get(form, "commit") && !get(form, "message");
 	return true;
 }
 
@@ -210,6 +211,12 @@ static bool read_selector(const struct form *form, const char *name, const char 
 	       (!*out || **out || error_set(form->error, ERROR_USAGE, "%s: it is empty", name));
 }
 
+static bool check_until(const struct triage *triage, struct error *error)
+{
+	return triage->state != TRIAGE_OPEN || triage->until <= 0 ||
+	       error_set(error, ERROR_USAGE, "until: an open change is open already, and stays so");
+}
+
 bool triage_form_read(
 	form_get *getter, void *context, struct store_triage *call, struct error *error)
 {
@@ -228,7 +235,7 @@ bool triage_form_read(
 	       read_version(&form, &call->version) && read_ids(&form, call) &&
 	       read_selector(&form, "test", &call->test) &&
 	       read_selector(&form, "commit", &call->commit) &&
-	       read_selector(&form, "message", &call->message) &&
+	       read_selector(&form, "message", &call->message) && check_until(triage, error) &&
 	       read_switch(&form, "dry_run", &call->dry_run);
 }
 
@@ -274,6 +281,38 @@ static void put_ids(struct buf *out, const struct store_triage *call)
 	}
 }
 
+static int compare_id(const void *key, const void *element)
+{
+	int64_t id = *(const int64_t *)key;
+	const struct change_record *record = element;
+
+	return (id > record->item.id) - (id < record->item.id);
+}
+
+enum { NAMED = 10 };
+
+static bool name_missing(const struct store_triage *call, struct error *error)
+{
+	const struct record_rows *records = &call->records;
+	struct buf text = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < call->range_count; i++) {
+		const struct id_range *range = &call->ranges[i];
+
+		if (range->from != range->to ||
+			bsearch(&range->from, records->items, records->count,
+				sizeof *records->items, compare_id))
+			continue;
+		if (count++ < NAMED)
+			buf_printf(&text, "%s%" PRId64, count > 1 ? ", " : "", range->from);
+	}
+	(void)error_set(error, ERROR_USAGE, "there is no change %s%s: nothing was changed",
+		text.data, count > NAMED ? ", ..." : "");
+	buf_free(&text);
+	return false;
+}
+
 bool triage_form_nothing(const struct store_triage *call, struct error *error)
 {
 	const char *const values[] = {call->test, call->commit, call->message};
@@ -283,6 +322,8 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 
 	if (call->range_count == 1 && first->from == first->to && !is_narrowed(call))
 		return error_set(error, ERROR_USAGE, "there is no change %" PRId64, first->from);
+	if (call->missing && call->records.count > 0)
+		return name_missing(call, error);
 	put_ids(&text, call);
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		if (values[i])
@@ -293,39 +334,11 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 	return false;
 }
 
-static int compare_id(const void *key, const void *element)
-{
-	int64_t id = *(const int64_t *)key;
-	const struct change_record *record = element;
-
-	return (id > record->item.id) - (id < record->item.id);
-}
-
-/* The single ids for which there is no change, if only ids select. */
-static void put_missing(struct buf *out, const struct store_triage *call)
-{
-	const struct record_rows *records = &call->records;
-	size_t count = 0;
-
-	buf_text(out, ", \"missing\": [");
-	for (size_t i = 0; !is_narrowed(call) && i < call->range_count && count < FORM_CHANGES;
-		i++) {
-		const struct id_range *range = &call->ranges[i];
-
-		if (range->from == range->to &&
-			!bsearch(&range->from, records->items, records->count,
-				sizeof *records->items, compare_id))
-			buf_printf(out, "%s%" PRId64, count++ ? ", " : "", range->from);
-	}
-	buf_char(out, ']');
-}
-
 void triage_form_answer(struct buf *out, const struct store_triage *call)
 {
 	size_t count = call->records.count;
 
 	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
-	put_missing(out, call);
 	if (call->conflict && count > 0)
 		put_conflict(out, &call->records.items[0]);
 	buf_text(out, ", \"changes\": [");
@@ -372,7 +385,10 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 	char text[WHEN_TEXT];
 	int64_t length;
 
-	if (!duration == !get(form, "until"))
+	if (duration && get(form, "until"))
+		return error_set(form->error, ERROR_USAGE,
+			"only one of \"for\" and \"until\" says when it ends");
+	if (!duration && !get(form, "until"))
 		return error_set(form->error, ERROR_USAGE,
 			"one of \"for\" (a duration, like 2h) and \"until\" is needed");
 	silence->until = WHEN_NEVER;

@@ -29,10 +29,10 @@ bool triage_form_read(
 /* Whether it says anything; otherwise it only asks. */
 bool triage_form_says(const struct store_triage *call);
 
-/* Sets the error that says what has selected no change. */
+/* Sets the error that says what has selected no change, or which ids are missing. */
 bool triage_form_nothing(const struct store_triage *call, struct error *error) MUST_USE;
 
-/* Appends {"changes": [...], "changed": 3, "count": 5, "missing": [ids]}; of a conflict {"error":
+/* Appends {"changes": [...], "changed": 3, "count": 5}; of a conflict {"error":
  * ..., "changes":
  * [...], ...}. */
 void triage_form_answer(struct buf *out, const struct store_triage *call);

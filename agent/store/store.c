@@ -67,6 +67,16 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_REOPENED] = "reopened",
 };
 
+void record_by_clock(struct change_record *record, int64_t now)
+{
+	struct triage *triage = &record->triage;
+
+	if (triage->until == 0 || triage->until > now)
+		return;
+	triage->state = TRIAGE_OPEN;
+	triage->until = 0;
+}
+
 static void reply(void *argument)
 {
 	struct store_call *call = argument;

@@ -228,6 +228,7 @@ struct change_filter {
 	int64_t before_id;    /* only those with a smaller id */
 	int64_t limit;
 	unsigned triage; /* bits 1 << enum triage_state */
+	int64_t now;     /* ms: what has expired by then is open; 0: as stored */
 	bool open;       /* what waits for somebody: regressions that are confirmed (or moved), and
 			    whose triage is open or acknowledged */
 };
@@ -551,11 +552,14 @@ struct store_triage {
 	int64_t version;      /* as seen; -1: any. Only with one change */
 	struct actor actor;
 	int64_t now; /* ms */
+	bool each;   /* nothing is changed unless there is a change for each range of a single id */
 	bool dry_run;
 
 	struct record_rows records; /* out: as they are now, by id; without events */
 	size_t changed;             /* out: of them; with dry_run: that would be */
 	size_t pending;             /* out: changes that are to be announced again */
+	bool missing;  /* out: with `each`: there is none for one of them; `records` has the others
+			*/
 	bool conflict; /* out: the version was not as seen, and what was said is something else */
 };
 struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
@@ -694,6 +698,9 @@ int64_t store_size(const struct store *store);
 
 /* Adds a receiver to those that have the record. */
 void record_told(struct arena *arena, struct change_record *record, const char *receiver);
+
+/* What has expired by `now` is open, even if the store has not noticed yet. */
+void record_by_clock(struct change_record *record, int64_t now);
 
 /* Submits the call; it belongs to the store until its reply. */
 void store_submit(struct store *store, struct store_call *call);

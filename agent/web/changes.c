@@ -69,6 +69,7 @@ static bool parse_open(const char *text, bool *out, struct error *error)
 static bool parse(const struct http_request *request, int64_t now, struct arena *arena,
 	struct change_filter *filter, struct error *error)
 {
+	filter->now = now;
 	filter->test = arena_strdup(arena, http_parameter(request, "test"));
 	return parse_states(http_parameter(request, "state"), &filter->states, error) &&
 	       api_date(request, "since", now, 0, &filter->since, error) &&

@@ -76,6 +76,7 @@ static void ask_reach(struct silencing *silencing, struct store_silence *call)
 
 	silencing->added = call;
 	list->filter.open = true;
+	list->filter.now = call->now;
 	list->filter.limit = MOST_OPEN;
 	store_client_call(silencing->api->agent, &list->call);
 }

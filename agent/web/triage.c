@@ -35,7 +35,7 @@ static void triaged(struct store_triage *call)
 	if (call->call.failed)
 		http_fail(judging->request, http_status_of(call->call.error), "%s",
 			call->call.error->text);
-	else if (call->records.count == 0 && !triage_form_nothing(call, &error))
+	else if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
 		http_fail(judging->request, 404, "%s", error.text);
 	else
 		answer(judging, call);

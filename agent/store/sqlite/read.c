@@ -481,6 +481,8 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 
 		states &= 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED;
 		triage = triage ? triage & waiting : waiting;
+		if (triage == 0)
+			triage = 1U << TRIAGE_STATES; /* none */
 	}
 	reader = list_reader(file, call, states);
 	bind_integer(&reader.binder, filter->since != 0 ? filter->since : INT64_MIN);
@@ -491,15 +493,18 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 	bind_text(&reader.binder, filter->test);
 	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
 	bind_integer(&reader.binder, triage);
+	bind_integer(&reader.binder, filter->now);
 	if (!read_chosen(&reader, filter->open ? is_regression : NULL, (size_t)limit + 1,
 		    &call->records, error))
 		return false;
 	call->more = call->records.count > (size_t)limit;
 	if (call->more)
 		call->records.count = (size_t)limit;
-	for (size_t i = 0; i < call->records.count; i++)
+	for (size_t i = 0; i < call->records.count; i++) {
+		record_by_clock(&call->records.items[i], filter->now);
 		if (!load_events(file, arena, &call->records.items[i], error))
 			return false;
+	}
 	return load_environments(file, arena, &call->environments, error) &&
 	       (!call->about ||
 		       (load_checkpoints(file, arena, call->about, &call->checkpoints, error) &&

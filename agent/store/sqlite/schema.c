@@ -518,13 +518,14 @@ _Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
 	"  AND NOT coalesce(" ACCEPTED ", 0))"
 
 /* ?1 value for the index, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern, ?8
- * updated, ?9 triage */
+ * updated, ?9 triage, ?10 now */
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index WITH_TRIAGE " WHERE " condition            \
 	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
 	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
 	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8"                                 \
-	" AND (?9 = 0 OR (?9 >> coalesce(triage, 1)) & 1) ORDER BY id DESC LIMIT ?6"
+	" AND (?9 = 0 OR (?9 >> CASE WHEN triage.until <= ?10 THEN 1 ELSE coalesce(triage, 1)"     \
+	" END) & 1) ORDER BY id DESC LIMIT ?6"
 
 /* ?1 test, ?2 metric: the series of the metric, by identity. */
 #define OF_METRIC " test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"

@@ -5,6 +5,7 @@
 #include "agent/store/sqlite/triage.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/when.h"
@@ -233,6 +234,27 @@ static bool write_reaction(
 	return bind_finish(&binder, error);
 }
 
+static int compare_id(const void *key, const void *element)
+{
+	int64_t id = *(const int64_t *)key;
+	const struct change_record *record = element;
+
+	return (id > record->item.id) - (id < record->item.id);
+}
+
+/* Whether there is a single id without a change. */
+static bool lacks_one(const struct store_triage *call)
+{
+	const struct record_rows *records = &call->records;
+
+	for (size_t i = 0; i < call->range_count; i++)
+		if (call->ranges[i].from == call->ranges[i].to &&
+			!bsearch(&call->ranges[i].from, records->items, records->count,
+				sizeof *records->items, compare_id))
+			return true;
+	return false;
+}
+
 bool triage_say(struct store_file *file, struct store_triage *call, struct error *error)
 {
 	struct arena *arena = call->call.arena;
@@ -243,6 +265,11 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 	call->conflict = false;
 	if (!select_all(file, call, error) || !read_selected(file, arena, &call->records, error))
 		return false;
+	for (size_t i = 0; i < call->records.count; i++)
+		record_by_clock(&call->records.items[i], call->now);
+	call->missing = call->each && lacks_one(call);
+	if (call->missing)
+		return true;
 	if (call->version >= 0 && call->records.count > 1)
 		return error_set(error, ERROR_USAGE, "a version is of one change, not of %zu",
 			call->records.count);
