@@ -208,7 +208,8 @@ static void say(const struct slack_options *options, struct reactions *seen,
 	follow_up->person = latest->user;
 }
 
-/* The reaction that counted is gone: another one that says the same takes its place. */
+/* The reaction that counted is gone: another one that says the same takes its place. One that the
+ * configuration has stopped to count is not taken back by that, and is kept in mind. */
 static void take_back(
 	const struct slack_options *options, struct reactions *seen, struct follow_up *follow_up)
 {
@@ -216,6 +217,10 @@ static void take_back(
 
 	if (!before || before->there)
 		return;
+	if (!slack_triager(options, before->user) || state_of(options, before) == 0) {
+		mark(seen, before);
+		return;
+	}
 	for (size_t i = 0; i < seen->count; i++)
 		if (seen->items[i].there &&
 			state_of(options, &seen->items[i]) == state_of(options, before)) {

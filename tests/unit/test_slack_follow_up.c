@@ -234,6 +234,30 @@ static void test_own_emoji(void **state)
 	assert_int_equal(follow_up.state, TRIAGE_EXPECTED);
 }
 
+/* Another configuration is no word of the person who reacted. */
+static void test_a_configuration_takes_nothing_back(void **state)
+{
+	static const struct pair own[] = {{"tada", "expected"}};
+	struct fixture *fixture = *state;
+	struct slack_options *options = fixture->options;
+	const struct slack_options before = *options;
+
+	look(fixture, X_BY_2);
+	obey(fixture, "U2");
+	options->triagers.count = 1;
+	look(fixture, X_BY_2);
+	assert_nothing_said();
+	*options = before;
+	options->reactions = (struct pairs){own, 1};
+	look(fixture, X_BY_2);
+	assert_nothing_said();
+	*options = before;
+	look(fixture, X_BY_2);
+	assert_nothing_said();
+	look(fixture, "");
+	assert_int_equal(follow_up.undone, START);
+}
+
 /* Notes that nobody wrote: no step fails, and what they say is bounded. */
 static void test_odd_notes(void **state)
 {
@@ -533,6 +557,7 @@ int main(void)
 		CASE(test_who_and_what_does_not_count),
 		CASE(test_a_list_that_is_cut_takes_nothing_back),
 		CASE(test_own_emoji),
+		CASE(test_a_configuration_takes_nothing_back),
 		CASE(test_odd_notes),
 		CASE(test_the_message_shows_the_triage),
 		CASE(test_changes_of_different_triage),
