@@ -534,8 +534,8 @@ struct store_renames *store_renames_new(
  * candidates. Fails with ERROR_USAGE if nothing is given.
  *
  * An accepted change counts as settled: if it was to be announced, that is done when it is open
- * again. An expiry goes with the state that it was given with. Saying the same again changes
- * nothing.
+ * again. An expiry and a note go with the state that they were given with. Saying the same again
+ * changes nothing.
  */
 struct store_triage {
 	struct store_call call;

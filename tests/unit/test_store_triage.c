@@ -591,6 +591,80 @@ static void test_accepted_before_it_was_sent(void **state)
 	assert_int_equal(count_pending(fixture), 1);
 }
 
+/* Nor if all have outgrown it: then that is told, and nothing else. */
+static void test_outgrown_before_it_was_sent(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_example(fixture, NULL);
+	grow(fixture, id, 10, 8, 12);
+	assert_int_equal(queue_one(fixture, id), 1);
+	say(fixture, id, TRIAGE_ACKNOWLEDGED);
+	grow(fixture, id, 20, 17, 23);
+	assert_int_equal(count_pending(fixture), 1);
+	assert_int_equal(attempt(fixture, 1), DELIVERY_ABANDONED);
+	assert_int_equal(count_pending(fixture), 1);
+	assert_int_equal(queue_one(fixture, id), 2);
+	assert_int_equal(attempt(fixture, 2), DELIVERY_QUEUED);
+	assert_int_equal(count_pending(fixture), 0);
+}
+
+/* A note is about a state: the next one has its own, or none; the owner stays. */
+static void test_a_note_goes_with_its_state(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_triage *call;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_example(fixture, NULL);
+	call = say_as(id, TRIAGE_ACKNOWLEDGED, &ann, -1);
+	call->triage.owner = "ann";
+	call->triage.link = "https://bugs/1";
+	call->triage.note = "a; owner: bob\n\"x\"";
+	said(fixture, call, 1);
+	assert_int_equal(count_rows(fixture, "audit WHERE detail = 'acknowledged, was open; owner:"
+					     " ann; note: \"a; owner: bob\\n\\\"x\\\"\";"
+					     " link: https://bugs/1'"),
+		1);
+	say(fixture, id, TRIAGE_EXPECTED);
+	assert_int_equal(count_rows(fixture, "triage WHERE note IS NULL AND owner = 'ann'"
+					     " AND link = 'https://bugs/1'"),
+		1);
+	assert_int_equal(
+		count_rows(fixture, "audit WHERE detail = 'expected, was acknowledged; no note'"),
+		1);
+	call = say_as(id, 0, &ann, -1);
+	call->triage.note = "PR 4411";
+	said(fixture, call, 1);
+	grow(fixture, id, 900, 880, 920);
+	assert_int_equal(triage_of(fixture, id).state, TRIAGE_OPEN);
+	assert_int_equal(count_rows(fixture, "triage WHERE note IS NULL AND owner = 'ann'"), 1);
+}
+
+/* The last 50 of what was said are the change's history; the audit log has all. */
+static void test_history_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_list *list;
+	const struct change_record *record;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_example(fixture, NULL);
+	for (int i = 0; i < 60; i++)
+		say(fixture, id, i % 2 ? TRIAGE_EXPECTED : TRIAGE_INFRA);
+	list = list_of(fixture, &(struct change_filter){0});
+	record = &list->records.items[0];
+	assert_int_equal(record->event_count, 51);
+	assert_int_equal(record->events[50].kind, EVENT_TRIAGED);
+	assert_string_equal(record->events[50].detail, "expected, was infra");
+	store_call_free(&list->call);
+	assert_int_equal(count_rows(fixture, "audit"), 60);
+}
+
 static struct store_reopen_due *due_at(struct fixture *fixture, int64_t now)
 {
 	struct store_reopen_due *call = store_reopen_due_new(NULL, NULL);
@@ -1285,6 +1359,9 @@ int main(void)
 		CASE(test_accepted_is_not_pending),
 		CASE(test_accepted_stays_settled),
 		CASE(test_accepted_before_it_was_sent),
+		CASE(test_outgrown_before_it_was_sent),
+		CASE(test_a_note_goes_with_its_state),
+		CASE(test_history_is_bounded),
 		CASE(test_expiry),
 		cmocka_unit_test(test_outgrown),
 		CASE(test_reactions),

@@ -7,6 +7,26 @@
 
 #include "agent/store/sqlite/rows.h"
 
+/* It cannot be taken for more than one text. */
+static bool is_plain(const char *text)
+{
+	if (*text == '"')
+		return false;
+	for (const char *at = text; *at; at++)
+		if (*at == ';' || (unsigned char)*at < ' ' || *at == 0x7f)
+			return false;
+	return true;
+}
+
+void audit_put_text(struct buf *detail, const char *name, const char *text)
+{
+	buf_printf(detail, "; %s: ", name);
+	if (is_plain(text))
+		buf_text(detail, text);
+	else
+		buf_json_string(detail, text, strlen(text));
+}
+
 bool audit_add(struct store_file *file, const struct audit_entry *entry, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_AUDIT_ADD);

@@ -10,9 +10,12 @@
 bool audit_add(
 	struct store_file *file, const struct audit_entry *entry, struct error *error) MUST_USE;
 
+/* "; owner: ann": part of a detail; quoted if it could be taken for several. */
+void audit_put_text(struct buf *detail, const char *name, const char *text);
+
 bool audit_list(struct store_file *file, struct store_audit *call, struct error *error) MUST_USE;
 
-/* Merges what was said about the record into its events, in the order of time. */
+/* Merges the last of what was said about the record into its events, in the order of time. */
 bool audit_load_events(struct store_file *file, struct arena *arena, struct change_record *record,
 	struct error *error) MUST_USE;
 

@@ -509,13 +509,14 @@ _Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
 	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
 	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
 
-/* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted. */
+/* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
+ * what it says. */
 #define POINTLESS                                                                                  \
 	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
 	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
 	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                   \
 	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state != 3"               \
-	"  AND NOT coalesce(" ACCEPTED ", 0))"
+	"  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, 0))"
 
 /* ?1 value for the index, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern, ?8
  * updated, ?9 triage, ?10 now */
@@ -552,7 +553,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"created") " FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_POINTLESS] =
 		"UPDATE deliveries SET state = 3, updated = ?2,"
-		" problem = 'its changes were withdrawn or accepted before it was sent'"
+		" problem = 'its changes were withdrawn, accepted or outgrown before it was sent'"
 		" WHERE" POINTLESS,
 	[STATEMENT_UNTELL] =
 		"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2"
@@ -795,7 +796,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   " (SELECT 1 FROM changes WHERE id = change AND news = 1)",
 	[STATEMENT_OPEN] =
 		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
-		" until = NULL WHERE change = ?1",
+		" until = NULL, note = NULL WHERE change = ?1",
 	[STATEMENT_AMEND] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
 			    " WHERE (state = 1 OR (state = 2 AND receipt IS NOT NULL)) AND id IN"
 			    " (SELECT delivery FROM announced WHERE change = ?)",
@@ -870,9 +871,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			       " WHERE change = ?4 AND time >= ?1 AND id < ?2 ORDER BY id DESC"
 			       " LIMIT ?3",
 	[STATEMENT_AUDIT_EVENTS] =
-		"SELECT action = 'reopen', time, person, origin, detail FROM audit"
+		"SELECT action = 'reopen', time, person, origin, detail FROM (SELECT * FROM audit"
 		" INDEXED BY audit_of_change WHERE change = ? AND action IN ('triage', 'reopen')"
-		" ORDER BY id",
+		" ORDER BY id DESC LIMIT 50) ORDER BY id",
 	[STATEMENT_PROBE] =
 		"PRAGMA user_version = 14" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",

@@ -82,20 +82,21 @@ static bool audit(struct store_file *file, const struct store_silence *call, con
 	struct error *error)
 {
 	const struct silence *silence = &call->silence;
-	struct arena *arena = call->call.arena;
 	char from[WHEN_TEXT], until[WHEN_TEXT];
-	const char *detail;
+	struct buf detail = {0};
 
-	detail = arena_printf(arena, "silence %lld, %s to %s%s%s%s%s", (long long)silence->id,
-		when_format_iso(silence->from, from), when_format_iso(silence->until, until),
-		silence->owner ? "; owner: " : "", silence->owner ? silence->owner : "",
-		silence->reason ? "; reason: " : "", silence->reason ? silence->reason : "");
+	buf_printf(&detail, "silence %lld, %s to %s", (long long)silence->id,
+		when_format_iso(silence->from, from), when_format_iso(silence->until, until));
+	if (silence->owner)
+		audit_put_text(&detail, "owner", silence->owner);
+	if (silence->reason)
+		audit_put_text(&detail, "reason", silence->reason);
 	return audit_add(file,
 		&(struct audit_entry){.time = call->now,
 			.actor = call->actor,
 			.action = action,
 			.subject = silence->matchers,
-			.detail = detail},
+			.detail = buf_keep(&detail, call->call.arena)},
 		error);
 }
 

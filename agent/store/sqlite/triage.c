@@ -100,7 +100,7 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 
 	out.state = says->state ? says->state : was->state;
 	out.owner = said(was->owner, says->owner);
-	out.note = said(was->note, says->note);
+	out.note = said(out.state == was->state ? was->note : NULL, says->note);
 	out.link = said(was->link, says->link);
 	if (says->until >= 0)
 		out.until = says->until;
@@ -147,7 +147,7 @@ static void put_text(struct buf *out, const char *name, const char *before, cons
 	if (is_same_text(before, now))
 		return;
 	if (now)
-		buf_printf(out, "; %s: %s", name, now);
+		audit_put_text(out, name, now);
 	else
 		buf_printf(out, "; no %s", name);
 }
