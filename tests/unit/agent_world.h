@@ -171,7 +171,8 @@ static inline void begin(struct store_restore *restored)
 {
 	struct world *world = restored->call.context;
 
-	assert_false(restored->call.failed);
+	if (restored->call.failed)
+		fail_msg("%s", restored->call.error->text);
 	engine_after(world->parts.agent.engine, world->length, stop, world->parts.agent.engine);
 	agent_start(&world->parts, restored);
 }
@@ -180,7 +181,8 @@ static inline void count_told(struct store_list *list)
 {
 	struct world *world = list->call.context;
 
-	assert_false(list->call.failed);
+	if (list->call.failed)
+		fail_msg("%s", list->call.error->text);
 	world->changes = list->records.count;
 	world->told = 0;
 	for (size_t i = 0; i < list->records.count; i++)
