@@ -11,7 +11,7 @@
 #include "agent/store/store.h"
 
 /* Another command may have the state for a moment. */
-enum { TRIES = 20, PAUSE = 100000000 /* ns */ };
+enum { TRIES = 20, LEFT = 3, PAUSE = 100000000 /* ns */ };
 
 const char *state_file(struct cli *cli, const char *path)
 {
@@ -119,11 +119,18 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	const struct timespec pause = {.tv_nsec = PAUSE};
 	json_t *document;
 
-	for (int tries = 0;; tries++) {
+	/* Who had the state a moment ago may have left it since: another command. */
+	for (int tries = 0, left = 0;; tries++) {
+		bool held;
+
 		document = perform(request, state, config, error);
-		if (document || error->kind != ERROR_STATE || !store_is_held(state))
+		if (document || error->kind != ERROR_STATE)
 			return document;
-		document = ask_holder(request, state, config, error);
+		held = store_is_held(state);
+		if (!held && left++ == LEFT)
+			return NULL;
+		if (held)
+			document = ask_holder(request, state, config, error);
 		if (document || error->kind != ERROR_STATE || tries == TRIES)
 			return document;
 		nanosleep(&pause, NULL);
