@@ -249,8 +249,9 @@ static bool lacks_one(const struct store_triage *call)
 
 	for (size_t i = 0; i < call->range_count; i++)
 		if (call->ranges[i].from == call->ranges[i].to &&
-			!bsearch(&call->ranges[i].from, records->items, records->count,
-				sizeof *records->items, compare_id))
+			(records->count == 0 ||
+				!bsearch(&call->ranges[i].from, records->items, records->count,
+					sizeof *records->items, compare_id)))
 			return true;
 	return false;
 }
