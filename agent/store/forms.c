@@ -301,9 +301,8 @@ static bool name_missing(const struct store_triage *call, struct error *error)
 		const struct id_range *range = &call->ranges[i];
 
 		if (range->from != range->to ||
-			(records->count > 0 &&
-				bsearch(&range->from, records->items, records->count,
-					sizeof *records->items, compare_id)))
+			(records->count > 0 && bsearch(&range->from, records->items, records->count,
+						       sizeof *records->items, compare_id)))
 			continue;
 		if (count++ < NAMED)
 			buf_printf(&text, "%s%" PRId64, count > 1 ? ", " : "", range->from);
