@@ -4,6 +4,7 @@
  */
 #include "agent/monitor/series_cache.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@ enum {
 	REMEMBERED =
 		1000, /* runs for which its checkpoint is kept then, if the source has no range */
 };
+
+/* Sizes that differ by less are alike. */
+#define SIZE_STEP 1.5
 
 struct series_cache {
 	bool restored;
@@ -130,8 +134,17 @@ int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t rang
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
+/* The size in steps of SIZE_STEP. */
+static int64_t size_step(const struct change *change)
+{
+	double size = fabs(change->size);
+
+	return isfinite(size) && size > 0 ? (int64_t)floor(log(size) / log(SIZE_STEP) + 0.5)
+					  : INT64_MIN;
+}
+
 /* Hashes what was found and what it is attributed to, since a deployment may be recorded without a
- * new point. */
+ * new point; and roughly how large it is, since that may be more than people have accepted. */
 static void hash_findings(
 	struct series_cache *cache, struct arena *arena, const struct findings *findings)
 {
@@ -144,9 +157,11 @@ static void hash_findings(
 			.sign = change_sign(&findings->changes[i])};
 		struct attribution suspects =
 			attribution_of(arena, findings->series, &findings->changes[i]);
+		int64_t size = size_step(&findings->changes[i]);
 
 		cache->found = hash_add(cache->found, &key.time, sizeof key.time);
 		cache->found = hash_add(cache->found, &key.sign, sizeof key.sign);
+		cache->found = hash_add(cache->found, &size, sizeof size);
 		cache->found = attribution_hash(&suspects, cache->found);
 	}
 }

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import socket
 import subprocess
@@ -19,9 +20,12 @@ WEB = "tokens: [{name: ci, file: ci.token, role: triager}, {name: robot, file: r
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One below those that the system gives to connections, which could take it before it is used."""
+    for port in random.sample(range(20000, 32000), 100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise AssertionError("no free port")
 
 
 def with_change(tmp_path, web=None, listen="127.0.0.1:0", agent=""):
