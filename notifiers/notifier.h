@@ -44,8 +44,9 @@ struct announcement;
 
 /* Input and output of a digest (digest.h); separate, as few changes have it. */
 struct extras {
-	int64_t spacing; /* ms between points of the series; 0: unknown */
-	double accepted; /* percent: accepted at that size, which it has outgrown; else 0 */
+	int64_t spacing;    /* ms between points of the series; 0: unknown */
+	double accepted;    /* percent: accepted at that size, which it has outgrown; else 0 */
+	const char *status; /* what has become of it since: "expected by ann"; or NULL */
 	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
 	const struct url_templates *templates;
 	const struct url_values *values;
@@ -124,12 +125,35 @@ struct notice {
 	bool recovered;      /* the problem is over */
 };
 
+/* What a message is about: the events that a receiver chooses from (`events:`). */
 enum message_kind {
-	MESSAGE_NEW,        /* changes */
-	MESSAGE_UPDATED,    /* more changes of what an earlier message is about */
-	MESSAGE_RETRACTION, /* an earlier message no longer holds, or not as it was written */
-	MESSAGE_RECOVERED,  /* recoveries of announced changes, see their `over` */
-	MESSAGE_NOTICE,     /* something other than a change */
+	MESSAGE_NEW,       /* changes */
+	MESSAGE_UPDATED,   /* more changes of what an earlier message is about */
+	MESSAGE_RECOVERED, /* recoveries of announced changes, see their `over` */
+	MESSAGE_WITHDRAWN, /* an earlier message no longer holds, or not as it was written */
+	MESSAGE_TRIAGED,   /* what somebody has said about announced changes */
+	MESSAGE_REMINDER,  /* regressions that nobody has said anything about */
+	MESSAGE_DIGEST,    /* what is open, and what has happened in the meantime */
+	MESSAGE_NOTICE,    /* something other than a change */
+	MESSAGE_HEARTBEAT, /* a sign of life */
+	MESSAGE_TEST,      /* shows that messages arrive; not chosen, sent on request only */
+	MESSAGE_KINDS,
+};
+
+/* "new", "updated" ... */
+extern const char *const message_kind_names[MESSAGE_KINDS];
+
+/* Sets of kinds, bits 1 << kind. */
+enum {
+	MESSAGES_OF_CHANGES = 1u << MESSAGE_NEW | 1u << MESSAGE_UPDATED,
+	MESSAGES_ALL = (1u << MESSAGE_TEST) - 1,
+};
+
+/* A part of a digest: "open, team-pay", and a line for each thing. */
+struct digest_section {
+	const char *title;
+	struct strings lines;
+	size_t more; /* things that have no line */
 };
 
 /* The item's extras, never NULL. */
@@ -138,7 +162,10 @@ const struct extras *announcement_extras(const struct announcement *item);
 struct message {
 	const char *key; /* idempotency key of the delivery, stable across restarts */
 	enum message_kind kind;
-	/* A group of changes, sorted by time, test, worst first; none of retractions and notices.
+	/*
+	 * A group of changes, sorted by time, test, worst first. None of notices, heartbeats,
+	 * digests and tests; of MESSAGE_WITHDRAWN and MESSAGE_TRIAGED the notice says it all where
+	 * there are none.
 	 */
 	const struct announcement *items;
 	size_t count;
@@ -150,7 +177,9 @@ struct message {
 	/* Of changes that a silence has held back, which is over: which, by whom and why; else
 	 * NULL. */
 	const char *summary;
-	const struct notice *notice; /* what a retraction or a notice says */
+	const struct notice *notice;           /* what is said in a sentence, or NULL */
+	const struct digest_section *sections; /* of MESSAGE_DIGEST */
+	size_t section_count;
 };
 
 /* Whether an unconfirmed delivery may have arrived. */
@@ -162,14 +191,31 @@ enum maybe_delivered {
 
 enum follow_up_kind {
 	FOLLOW_UP_READ,  /* reads what people have answered to a message where it was sent */
-	FOLLOW_UP_AMEND, /* edits the message, so that it shows the triage of its changes */
+	FOLLOW_UP_AMEND, /* makes what stands there agree with what is known now; may be repeated */
+	FOLLOW_UP_REFRESH, /* says again what still stands; see `refresh` of struct notifier */
+	FOLLOW_UP_KINDS,
 };
+
+/* How an announced change stands. */
+enum told_state { TOLD_STANDS, TOLD_RECOVERED, TOLD_WITHDRAWN };
+
+/* A change of a sent message as it is known now. */
+struct told_change {
+	struct announcement item; /* with links */
+	enum told_state state;
+	struct triage triage;
+};
+
+/* Whether nobody need look at it any more: it has recovered, was withdrawn, or is expected,
+ * ignored, infra, false or fixed. */
+bool told_is_over(const struct told_change *change);
 
 /* What a notifier does with a message that it has sent. */
 struct follow_up {
 	enum follow_up_kind kind;
-	const struct triage *triages; /* of its changes */
+	const struct told_change *changes; /* of the message, in the order of their ids */
 	size_t count;
+	int64_t sent; /* ms, when the message was sent */
 	/*
 	 * Of FOLLOW_UP_READ. The notifier's notes on what it has read of the message: in: as they
 	 * were stored, or NULL; out: as they are to be stored together with what was said, in the
@@ -217,6 +263,9 @@ struct attempt {
 struct notifier {
 	struct plugin plugin;
 	int64_t spacing; /* minimum ms between two deliveries to a destination */
+	/* The kinds of messages that it can be told, and those it is told unless the configuration
+	 * says which; bits 1 << enum message_kind. */
+	unsigned events, defaults;
 	/* The destinations with these options, e.g. Slack channels; at least one, or none with an
 	 * error. */
 	bool (*destinations)(
@@ -229,10 +278,13 @@ struct notifier {
 		struct error *error);
 	/*
 	 * Optional: whether it can edit its messages with these options, and whether it reads
-	 * answers to them; and a step of attempt->follow_up, whose receipt is that of the message.
+	 * answers to them; after how many ms it has to say again what still stands, 0: never; and a
+	 * step of attempt->follow_up, whose receipt is that of the message.
 	 */
 	bool (*amends)(const void *options);
 	bool (*listens)(const void *options);
+	int64_t (*refresh)(const void *options);
+	int64_t pace; /* minimum ms between two follow-ups of a receiver; 0: the default, 3 s */
 	enum step (*follow_up)(struct attempt *attempt, const struct reply *last,
 		struct transfer *next, struct error *error);
 };

@@ -16,6 +16,7 @@
 #include "agent/core/secret.h"
 #include "agent/core/sha256.h"
 #include "agent/core/when.h"
+#include "notifiers/http_json.h"
 #include "notifiers/text.h"
 
 enum { VERSION = 1, ITEMS_MAX = 1000, NAME_MOST = 1000 };
@@ -36,23 +37,9 @@ static const struct field webhook_fields[] = {
 static bool check(const void *context, struct error *error)
 {
 	const struct webhook_options *options = context;
-	const char *url = options->endpoint.url;
 
-	if (!url || !*url)
-		return error_set(error, ERROR_USAGE, "\"url\" is missing");
-	if (transfer_url_problem(url))
-		return error_set(error, ERROR_USAGE, "url: %s", transfer_url_problem(url));
-	return !options->secret || secret_check("secret", options->secret, error);
-}
-
-static bool destinations(
-	const void *options, struct arena *arena, struct strings *out, struct error *error)
-{
-	static const char *const one[] = {""};
-
-	(void)options, (void)arena, (void)error;
-	*out = (struct strings){.items = one, .count = 1};
-	return true;
+	return http_json_check_url(&options->endpoint, error) &&
+	       (!options->secret || secret_check("secret", options->secret, error));
 }
 
 static void text_member(struct buf *out, const char *name, const char *text)
@@ -213,11 +200,16 @@ static void render_notice(struct buf *out, const struct notice *notice)
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
-	static const char *const kinds[] = {[MESSAGE_NEW] = "changes",
+	static const char *const kinds[MESSAGE_KINDS] = {[MESSAGE_NEW] = "changes",
 		[MESSAGE_UPDATED] = "changes",
-		[MESSAGE_RETRACTION] = "notice",
 		[MESSAGE_RECOVERED] = "recovered",
-		[MESSAGE_NOTICE] = "notice"};
+		[MESSAGE_WITHDRAWN] = "withdrawn",
+		[MESSAGE_TRIAGED] = "triaged",
+		[MESSAGE_REMINDER] = "reminder",
+		[MESSAGE_DIGEST] = "digest",
+		[MESSAGE_NOTICE] = "notice",
+		[MESSAGE_HEARTBEAT] = "notice",
+		[MESSAGE_TEST] = "test"};
 
 	(void)options, (void)destination, (void)error;
 	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION, kinds[message->kind]);
@@ -246,7 +238,7 @@ static const char *sign(
 	return arena_printf(arena, "sha256=%s", hex);
 }
 
-static enum step post(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool post(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	enum { HEADERS = 4 };
 	const struct webhook_options *options = attempt->options;
@@ -256,11 +248,8 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 	size_t count = 0;
 
 	if (options->secret_file &&
-		!secret_read(attempt->arena, "secret_file", options->secret_file, &secret, error)) {
-		error->kind = ERROR_USAGE;
-		(void)error_prefix(error, "webhook: ");
-		return STEP_FAILED;
-	}
+		!secret_read(attempt->arena, "secret_file", options->secret_file, &secret, error))
+		return false;
 	headers[count++] = (struct pair){"Content-Type", "application/json"};
 	headers[count++] = (struct pair){"Idempotency-Key", attempt->key};
 	if (secret) {
@@ -275,42 +264,15 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 		.headers = {headers, count},
 		.body = attempt->payload,
 		.body_length = strlen(attempt->payload)};
-	return STEP_TRANSFER;
+	return true;
 }
 
-/* Statuses about the body are permanent; those about the address or credentials are configuration
- * errors. */
-static enum step refused(struct attempt *attempt, int status, struct error *error)
-{
-	bool passes = status == 408 || status == 425 || status == 429 || status >= 500;
-	bool body = status == 400 || status == 413 || status == 415 || status == 422;
-
-	attempt->retry = passes;
-	error_set(error, passes || body ? ERROR_DATA : ERROR_USAGE, "webhook: HTTP status %d",
-		status);
-	return STEP_FAILED;
-}
-
-/* The status decides, whatever happens to the body. */
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	int status;
+	static const struct http_json shape = {.name = "webhook", .request = post};
 
-	attempt->retry = false;
-	attempt->retry_after = -1;
-	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-	if (!last)
-		return post(attempt, next, error);
-	attempt->retry_after = last->retry_after;
-	status = last->kind == REPLY_ANSWER ? last->status : last->cut_status;
-	if (status >= 200 && status < 300)
-		return STEP_DONE;
-	if (status >= 300)
-		return refused(attempt, status, error);
-	attempt->retry = true;
-	error_set(error, ERROR_DATA, "webhook: %s", last->problem ? last->problem : "no answer");
-	return STEP_FAILED;
+	return http_json_step(&shape, attempt, last, next, error);
 }
 
 const struct notifier webhook_notifier = {
@@ -320,7 +282,10 @@ const struct notifier webhook_notifier = {
 		.options_size = sizeof(struct webhook_options),
 		.endpoint = true,
 		.check = check},
-	.destinations = destinations,
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_NOTICE |
+		    1u << MESSAGE_HEARTBEAT,
+	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
 };

@@ -43,9 +43,9 @@ struct follower {
 	struct watch *watches;
 	struct alarm alarm;
 	bool busy;
-	int64_t not_before; /* engine_now */
-	unsigned failures;  /* in a row, that may pass */
-	bool warned[2];     /* by kind: a failure that somebody has to fix was logged */
+	int64_t not_before;           /* engine_now */
+	unsigned failures;            /* in a row, that may pass */
+	bool warned[FOLLOW_UP_KINDS]; /* by kind: a failure that somebody has to fix was logged */
 	/* Of what it does. */
 	int64_t id; /* of the message; its watch may be gone meanwhile */
 	int64_t mark;
@@ -229,7 +229,8 @@ static void done(struct follower *follower)
 }
 
 static const char *const failures[] = {[FOLLOW_UP_READ] = "cannot read answers to messages",
-	[FOLLOW_UP_AMEND] = "cannot show the triage in messages"};
+	[FOLLOW_UP_AMEND] = "cannot show the triage in messages",
+	[FOLLOW_UP_REFRESH] = "cannot say again what still stands"};
 
 static void warn(const struct follower *follower, const char *what, const struct error *error)
 {
@@ -329,21 +330,22 @@ static void begin(struct follower *follower, const struct receiver *receiver,
 {
 	struct agent *agent = follower->owner->agent;
 	struct arena *arena = arena_new();
-	struct triage *triages = arena_array(arena, followed->count, sizeof *triages);
+	struct told_change *changes = arena_array(arena, followed->count, sizeof *changes);
 
 	for (size_t i = 0; i < followed->count; i++) {
 		const struct triage *from = &followed->triages[i];
 
-		triages[i] = *from;
-		triages[i].owner = arena_strdup(arena, from->owner);
-		triages[i].note = arena_strdup(arena, from->note);
-		triages[i].link = arena_strdup(arena, from->link);
-		triages[i].person = arena_strdup(arena, from->person);
+		changes[i].triage = *from;
+		changes[i].triage.owner = arena_strdup(arena, from->owner);
+		changes[i].triage.note = arena_strdup(arena, from->note);
+		changes[i].triage.link = arena_strdup(arena, from->link);
+		changes[i].triage.person = arena_strdup(arena, from->person);
 	}
 	follower->mark = followed->mark;
 	follower->key = arena_strdup(arena, followed->message.key);
 	follower->taken = arena_strdup(arena, followed->reaction);
-	follower->follow_up.triages = triages;
+	follower->follow_up.changes = changes;
+	follower->follow_up.sent = followed->message.now;
 	follower->follow_up.count = followed->count;
 	follower->follow_up.taken = follower->taken;
 	follower->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;

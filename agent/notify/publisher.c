@@ -541,7 +541,7 @@ static void add_retraction(
 		.text = text.data,
 		.time = publisher->now,
 		.recovered = true};
-	struct message message = {.kind = MESSAGE_RETRACTION, .notice = &notice, .thread = thread};
+	struct message message = {.kind = MESSAGE_WITHDRAWN, .notice = &notice, .thread = thread};
 	hash = hash_add(HASH_START, text.data, text.length);
 	hash = hash_add(hash, thread, strlen(thread));
 	hash = hash_add(hash, &publisher->now, sizeof publisher->now);

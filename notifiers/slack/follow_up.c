@@ -120,21 +120,21 @@ static bool same(const struct triage *a, const struct triage *b)
 static void triage_lines(
 	struct buf *out, const struct slack_options *options, const struct follow_up *follow_up)
 {
-	const struct triage *triages = follow_up->triages;
+	const struct told_change *changes = follow_up->changes;
 	size_t groups = 0, shown = 0;
 	struct buf line = {0};
 
 	for (size_t i = 0; i < follow_up->count; i++) {
 		size_t count = 0, first = 0;
 
-		while (!same(&triages[first], &triages[i]))
+		while (!same(&changes[first].triage, &changes[i].triage))
 			first++;
 		if (first < i)
 			continue;
 		for (size_t k = i; k < follow_up->count; k++)
-			count += same(&triages[k], &triages[i]);
+			count += same(&changes[k].triage, &changes[i].triage);
 		buf_clear(&line);
-		triage_line(&line, options, &triages[i], count, follow_up->count);
+		triage_line(&line, options, &changes[i].triage, count, follow_up->count);
 		if (groups == GROUPS_MOST || out->length + line.length + 50 > SLACK_TRIAGE)
 			break;
 		if (groups++ > 0)

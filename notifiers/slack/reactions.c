@@ -172,7 +172,7 @@ static struct reaction *counting(struct reactions *seen)
 static bool holds(const struct reaction *reaction, const struct follow_up *follow_up)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
-		if (follow_up->triages[i].time != reaction->time)
+		if (follow_up->changes[i].triage.time != reaction->time)
 			return false;
 	return true;
 }

@@ -452,15 +452,14 @@ static size_t put_ids(struct buf *out, const struct announcement *item, size_t r
  * again. */
 static void metadata(struct buf *out, const struct message *message, const struct post *post)
 {
-	static const char *const types[] = {[MESSAGE_NEW] = "changes",
+	static const char *const types[MESSAGE_KINDS] = {[MESSAGE_NEW] = "changes",
 		[MESSAGE_UPDATED] = "changes",
-		[MESSAGE_RETRACTION] = "notice",
-		[MESSAGE_RECOVERED] = "recovered",
-		[MESSAGE_NOTICE] = "notice"};
+		[MESSAGE_RECOVERED] = "recovered"};
+	const char *type = types[message->kind] ? types[message->kind] : "notice";
 	size_t named = 0;
 
-	buf_printf(out, ",\"metadata\":{\"event_type\":\"hunter_c_%s\",\"event_payload\":{\"key\":",
-		types[message->kind]);
+	buf_printf(out,
+		",\"metadata\":{\"event_type\":\"hunter_c_%s\",\"event_payload\":{\"key\":", type);
 	buf_json_text(out, message->key);
 	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
 	for (size_t i = 0; i < post->count && named < METADATA_CHANGES; i++)
@@ -584,13 +583,12 @@ void slack_render(const struct message *message, const char *channel, struct buf
 {
 	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
 
-	switch (message->kind) {
-	case MESSAGE_NEW:
-	case MESSAGE_UPDATED: render_changes(&rendering); break;
-	case MESSAGE_RECOVERED: render_recovered(&rendering); break;
-	case MESSAGE_RETRACTION:
-	case MESSAGE_NOTICE: render_notice(&rendering); break;
-	}
+	if (message->kind == MESSAGE_RECOVERED)
+		render_recovered(&rendering);
+	else if (message->notice)
+		render_notice(&rendering);
+	else
+		render_changes(&rendering);
 	slack_blocks_free(&rendering.blocks);
 }
 

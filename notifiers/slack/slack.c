@@ -409,6 +409,9 @@ const struct notifier slack_notifier = {
 		.endpoint = true,
 		.check = slack_options_check},
 	.spacing = SPACING_MS,
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_WITHDRAWN |
+		    1u << MESSAGE_NOTICE | 1u << MESSAGE_HEARTBEAT,
 	.destinations = destinations,
 	.accepts_destination = accepts_destination,
 	.render = render,

@@ -42,10 +42,10 @@ static enum step play(struct attempt *attempt, const struct reply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct triage triage = {.state = TRIAGE_OPEN};
+	const struct told_change change = {.triage = {.state = TRIAGE_OPEN}};
 	struct arena *arena = arena_new();
 	void *options = arena_alloc(arena, slack_notifier.plugin.options_size);
-	struct follow_up follow_up = {.triages = &triage, .count = 1};
+	struct follow_up follow_up = {.changes = &change, .count = 1};
 	struct attempt attempt = {.arena = arena,
 		.options = options,
 		.destination = "#perf",

@@ -25,7 +25,7 @@ static const char post[] =
 	"\"event_payload\":{\"key\":\"k-1\"}}}";
 
 static struct follow_up follow_up;
-static struct triage triages[200];
+static struct told_change changes[200];
 
 static int setup(void **state)
 {
@@ -34,8 +34,8 @@ static int setup(void **state)
 	set_option(fixture, "token", "xoxb-canary-1234");
 	set_option(fixture, "channels", "#perf");
 	set_option(fixture, "triagers", "U1,U2");
-	follow_up = (struct follow_up){.kind = FOLLOW_UP_READ, .triages = triages, .count = 1};
-	triages[0] = (struct triage){.state = TRIAGE_OPEN};
+	follow_up = (struct follow_up){.kind = FOLLOW_UP_READ, .changes = changes, .count = 1};
+	changes[0].triage = (struct triage){.state = TRIAGE_OPEN};
 	fixture->attempt.receipt = "1503.02 1 1504.03 C77";
 	fixture->attempt.follow_up = &follow_up;
 	fixture->attempt.now = START;
@@ -88,9 +88,9 @@ static void assert_nothing_said(void)
 /* What was said is what the change is, from now on. */
 static void obey(struct fixture *fixture, const char *person)
 {
-	triages[0].state = follow_up.state;
-	triages[0].time = fixture->attempt.now;
-	triages[0].version++;
+	changes[0].triage.state = follow_up.state;
+	changes[0].triage.time = fixture->attempt.now;
+	changes[0].triage.version++;
 	assert_string_equal(follow_up.person, person);
 	fixture->attempt.now += 1000;
 }
@@ -120,7 +120,8 @@ static void test_a_reaction_is_taken_once(void **state)
 	look(fixture, EYES);
 	assert_nothing_said();
 	/* Somebody opens it again: the same reaction is not taken again. */
-	triages[0] = (struct triage){.state = TRIAGE_OPEN, .time = START + 500, .version = 2};
+	changes[0].triage =
+		(struct triage){.state = TRIAGE_OPEN, .time = START + 500, .version = 2};
 	look(fixture, EYES);
 	assert_nothing_said();
 	assert_string_equal(follow_up.taken, "eyes:U1@1625184000000");
@@ -186,7 +187,7 @@ static void test_a_second_one_after_it_was_opened(void **state)
 
 	look(fixture, EYES);
 	obey(fixture, "U1");
-	triages[0] = (struct triage){.state = TRIAGE_OPEN, .time = START + 7, .version = 2};
+	changes[0].triage = (struct triage){.state = TRIAGE_OPEN, .time = START + 7, .version = 2};
 	look(fixture, "{\"name\":\"eyes\",\"users\":[\"U1\",\"U2\"],\"count\":2}");
 	assert_int_equal(follow_up.state, TRIAGE_ACKNOWLEDGED);
 	assert_string_equal(follow_up.person, "U2");
@@ -302,7 +303,7 @@ static void test_the_message_shows_the_triage(void **state)
 	struct fixture *fixture = *state;
 	json_t *body;
 
-	triages[0] = (struct triage){.state = TRIAGE_EXPECTED,
+	changes[0].triage = (struct triage){.state = TRIAGE_EXPECTED,
 		.version = 1,
 		.person = "U012AB3CD",
 		.owner = "ann <!channel>",
@@ -331,10 +332,11 @@ static void test_changes_of_different_triage(void **state)
 	json_t *body;
 
 	for (size_t i = 0; i < 5; i++)
-		triages[i] = (struct triage){.state = TRIAGE_OPEN};
-	triages[1] = triages[3] = (struct triage){
+		changes[i].triage = (struct triage){.state = TRIAGE_OPEN};
+	changes[1].triage = changes[3].triage = (struct triage){
 		.state = TRIAGE_ACKNOWLEDGED, .version = 2, .person = "bob", .link = "a|b"};
-	triages[4] = (struct triage){.state = TRIAGE_OPEN, .version = 3, .person = "hunter-c"};
+	changes[4].triage =
+		(struct triage){.state = TRIAGE_OPEN, .version = 3, .person = "hunter-c"};
 	follow_up.count = 5;
 	body = amended(fixture);
 	assert_string_equal(context_of(body), "*open* (2 of 5)\n:eyes: *acknowledged* (2 of 5) by "
@@ -342,7 +344,7 @@ static void test_changes_of_different_triage(void **state)
 	json_decref(body);
 	follow_up.count = 200;
 	for (size_t i = 0; i < 200; i++)
-		triages[i] = (struct triage){.state = TRIAGE_FALSE,
+		changes[i].triage = (struct triage){.state = TRIAGE_FALSE,
 			.version = 1,
 			.person = arena_printf(fixture->arena, "%zu", i)};
 	body = amended(fixture);
@@ -362,7 +364,7 @@ static void test_property_room_is_left(void **state)
 
 	memset(note, '<', sizeof note - 1);
 	note[sizeof note - 1] = '\0';
-	triages[0] = (struct triage){
+	changes[0].triage = (struct triage){
 		.state = TRIAGE_IGNORED, .version = 1, .person = note, .owner = note, .note = note};
 	for (size_t round = 0; round < 60; round++) {
 		size_t count = 1 + round * 6;
@@ -459,7 +461,7 @@ static void test_answers_are_classified(void **state)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		follow_up =
-			(struct follow_up){.kind = FOLLOW_UP_READ, .triages = triages, .count = 1};
+			(struct follow_up){.kind = FOLLOW_UP_READ, .changes = changes, .count = 1};
 		assert_int_equal(follow(fixture, NULL), STEP_TRANSFER);
 		if (reply_with(fixture, cases[i].status, cases[i].body) != STEP_FAILED ||
 			fixture->attempt.retry != cases[i].retry ||

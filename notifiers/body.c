@@ -1,0 +1,688 @@
+/*
+ * Every piece of text is composed plainly, then escaped by the style.
+ */
+#include "notifiers/body.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+#include "notifiers/digest.h"
+
+enum { NAME_CHARS = 200, TEXT_CHARS = 1000, TITLE_CHARS = 300, LINES_MOST = 1000 };
+
+enum { LEVEL_MESSAGE, LEVEL_TEST, LEVEL_CHANGE, LEVEL_DETAIL };
+
+struct writer {
+	struct buf *out;
+	const struct body_style *style;
+	struct buf text; /* composed, to be escaped */
+	size_t most;
+};
+
+/* Writes what was composed. */
+static void flush(struct writer *writer)
+{
+	if (writer->text.length > 0)
+		writer->style->escape(writer->out, writer->text.data, writer->text.length);
+	buf_clear(&writer->text);
+}
+
+static void begin(struct writer *writer, enum body_mark mark)
+{
+	flush(writer);
+	buf_text(writer->out, writer->style->begin[mark]);
+}
+
+static void end(struct writer *writer, enum body_mark mark)
+{
+	flush(writer);
+	buf_text(writer->out, writer->style->end[mark]);
+}
+
+static void open_line(struct writer *writer, size_t level)
+{
+	buf_text(writer->out, writer->style->open[level]);
+}
+
+static void close_line(struct writer *writer)
+{
+	flush(writer);
+	buf_text(writer->out, writer->style->close);
+}
+
+static void gap(struct writer *writer)
+{
+	buf_text(writer->out, writer->style->gap);
+}
+
+static void name(struct writer *writer, const char *text)
+{
+	text_clean(&writer->text, text, NAME_CHARS);
+}
+
+static void link(struct writer *writer, const char *url, const char *text)
+{
+	flush(writer);
+	writer->style->link(writer->out, url, text);
+}
+
+static void line_of_text(struct writer *writer, size_t level, const char *text)
+{
+	open_line(writer, level);
+	buf_text(&writer->text, text);
+	close_line(writer);
+}
+
+static void write_page(
+	struct writer *writer, enum page which, const char *text, const struct announcement *of)
+{
+	if (!text)
+		return;
+	open_line(writer, LEVEL_DETAIL);
+	buf_text(&writer->text, page_names[which]);
+	if (of) {
+		buf_text(&writer->text, " of ");
+		name(writer, of->metric);
+	}
+	buf_text(&writer->text, ": ");
+	if (which == PAGE_OWNER)
+		name(writer, text);
+	else
+		link(writer, text, NULL);
+	close_line(writer);
+}
+
+/* "      dashboard: https://grafana.example/d/shop", "      owner of p99: team-pay" */
+static void write_help(struct writer *writer, const struct announcement *const *items, size_t count)
+{
+	struct digest_pages pages = digest_pages(items, count);
+
+	for (enum page which = 0; which < PAGES; which++) {
+		write_page(writer, which, pages.common[which], NULL);
+		write_page(writer, which, pages.own[which], pages.worst);
+	}
+}
+
+/* "a1 .. b2, 3 suspects, most likely b2" */
+static void write_suspects(struct writer *writer, const struct announcement *item)
+{
+	const char *before, *after, *likely = announcement_likely(item);
+	struct buf suspects = {0};
+
+	announcement_range(item, &before, &after);
+	text_suspects(&suspects, item, writer->style->text);
+	if (before || after) {
+		open_line(writer, LEVEL_DETAIL);
+		if (before || !item->suspects.known) {
+			name(writer, before ? before : "?");
+			buf_text(&writer->text, " .. ");
+		}
+		name(writer, after ? after : "?");
+		if (suspects.length > 0)
+			buf_printf(&writer->text, ", %s", suspects.data);
+		if (likely) {
+			buf_text(&writer->text, ", most likely ");
+			name(writer, likely);
+		}
+		close_line(writer);
+	} else if (suspects.length > 0) {
+		line_of_text(writer, LEVEL_DETAIL, suspects.data);
+	}
+	buf_free(&suspects);
+}
+
+static void write_range(struct writer *writer, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_place(&text, item, writer->style->text);
+	if (text.length > 0)
+		line_of_text(writer, LEVEL_DETAIL, text.data);
+	write_suspects(writer, item);
+	buf_clear(&text);
+	text_attributes(&text, item);
+	if (text.length > 0)
+		line_of_text(writer, LEVEL_DETAIL, text.data);
+	buf_free(&text);
+	if (!item->compare_url && !item->commit_url)
+		return;
+	open_line(writer, LEVEL_DETAIL);
+	link(writer, item->compare_url ? item->compare_url : item->commit_url, NULL);
+	close_line(writer);
+}
+
+/* Crowds have no levels. */
+static void write_crowd(struct writer *writer, const struct announcement *item, enum body_mark mark)
+{
+	text_crowd(&writer->text, item, writer->style->text);
+	begin(writer, mark);
+	if (announcement_extras(item)->folded)
+		text_spread(&writer->text, &item->change);
+	else
+		text_percent(&writer->text, &item->change);
+	text_basis(&writer->text, item);
+	end(writer, mark);
+	text_crowd_shared(&writer->text, item, writer->style->text);
+}
+
+/* "p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns" */
+static void write_single(
+	struct writer *writer, const struct announcement *item, enum body_mark mark)
+{
+	name(writer, item->metric);
+	buf_text(&writer->text, ": ");
+	begin(writer, mark);
+	text_size(&writer->text, &item->change);
+	text_basis(&writer->text, item);
+	text_accepted(&writer->text, item);
+	end(writer, mark);
+	buf_text(&writer->text, "  ");
+	text_levels(&writer->text, &item->change, writer->style->arrow);
+	if (item->unit) {
+		buf_char(&writer->text, ' ');
+		name(writer, item->unit);
+	}
+	text_course(&writer->text, item, writer->style->text);
+}
+
+/* The worst changes of a crowd, and how to list the others. */
+static void write_members(
+	struct writer *writer, const struct announcement *item, enum body_mark mark)
+{
+	size_t shown = item->members < CROWD_WORST ? item->members : CROWD_WORST;
+
+	for (size_t i = 0; i < shown; i++) {
+		open_line(writer, LEVEL_DETAIL);
+		write_single(writer, announcement_extras(item)->folded[i], mark);
+		close_line(writer);
+	}
+	open_line(writer, LEVEL_DETAIL);
+	text_crowd_rest(&writer->text, item, shown, writer->style->text);
+	buf_text(&writer->text, ": ");
+	text_command(&writer->text, item);
+	buf_text(&writer->text, " lists all");
+	close_line(writer);
+}
+
+/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
+static void write_item(struct writer *writer, const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+	enum body_mark mark = verdict > 0 ? BODY_WORSE : verdict < 0 ? BODY_BETTER : BODY_STRONG;
+
+	open_line(writer, LEVEL_CHANGE);
+	if (item->members > 0)
+		write_crowd(writer, item, mark);
+	else
+		write_single(writer, item, mark);
+	if (item->over.time != 0) {
+		buf_text(&writer->text, ", ");
+		text_recovery(&writer->text, item);
+	}
+	if (announcement_extras(item)->status)
+		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
+	buf_text(&writer->text, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
+	close_line(writer);
+	if (announcement_extras(item)->folded)
+		write_members(writer, item, mark);
+}
+
+static void write_test(struct writer *writer, const struct announcement *item)
+{
+	open_line(writer, LEVEL_TEST);
+	begin(writer, BODY_STRONG);
+	name(writer, item->test);
+	end(writer, BODY_STRONG);
+	if (announcement_extras(item)->common) {
+		buf_char(&writer->text, ' ');
+		name(writer, announcement_extras(item)->common);
+	}
+	close_line(writer);
+}
+
+static void write_time(struct writer *writer, int64_t time)
+{
+	gap(writer);
+	open_line(writer, LEVEL_MESSAGE);
+	writer->style->time(&writer->text, time);
+	close_line(writer);
+}
+
+static void add_since(struct writer *writer, int64_t time)
+{
+	buf_text(&writer->text, " since ");
+	writer->style->time(&writer->text, time);
+}
+
+/* "15 regressions in checkout, pay since 2021-07-02 00:00:00 +0000" */
+static void write_head(struct writer *writer, const struct message *message)
+{
+	const struct environment_event *event = message->environment;
+
+	if (message->summary) {
+		open_line(writer, LEVEL_MESSAGE);
+		text_summary(&writer->text, message, writer->style->text);
+		close_line(writer);
+	}
+	open_line(writer, LEVEL_MESSAGE);
+	begin(writer, BODY_STRONG);
+	if (event) {
+		text_environment(&writer->text, event, writer->style->text);
+		add_since(writer, event->time);
+		buf_text(&writer->text, ", ");
+		text_elsewhere(&writer->text, event);
+		text_early(&writer->text, message);
+	} else {
+		text_what(&writer->text, message, writer->style->text);
+		add_since(writer, message_since(message));
+	}
+	end(writer, BODY_STRONG);
+	close_line(writer);
+	if (event || message->kind != MESSAGE_UPDATED || !message->more_of)
+		return;
+	open_line(writer, LEVEL_MESSAGE);
+	buf_text(&writer->text, "more change points of ");
+	writer->style->time(&writer->text, message->more_of->time);
+	close_line(writer);
+}
+
+/* "prometheus 2021-07-02 00:00:00 +0000", when it began or ended; below it the problem. */
+static void write_notice(struct writer *writer, const struct notice *notice)
+{
+	enum body_mark mark = notice->recovered ? BODY_GOOD : BODY_BAD;
+
+	open_line(writer, LEVEL_MESSAGE);
+	begin(writer, mark);
+	name(writer, notice->subject);
+	end(writer, mark);
+	buf_text(&writer->text, "  ");
+	writer->style->time(&writer->text, notice->ended ? notice->ended : notice->time);
+	close_line(writer);
+	open_line(writer, LEVEL_CHANGE);
+	text_clean(&writer->text, notice->text, TEXT_CHARS);
+	close_line(writer);
+	gap(writer);
+}
+
+/* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
+static void write_end(struct writer *writer, const struct announcement *item)
+{
+	bool folded = announcement_extras(item)->folded;
+	enum body_mark mark = announcement_verdict(item) > 0 ? BODY_BETTER : BODY_STRONG;
+
+	open_line(writer, LEVEL_CHANGE);
+	if (folded)
+		text_crowd(&writer->text, item, writer->style->text);
+	else {
+		name(writer, item->metric);
+		buf_text(&writer->text, ": ");
+	}
+	begin(writer, mark);
+	text_recovery(&writer->text, item);
+	end(writer, mark);
+	buf_text(&writer->text, "  (");
+	if (folded) {
+		text_spread(&writer->text, &item->change);
+		text_crowd_shared(&writer->text, item, writer->style->text);
+	} else {
+		text_percent(&writer->text, &item->change);
+		buf_text(&writer->text, "  ");
+		text_levels(&writer->text, &item->change, writer->style->arrow);
+	}
+	buf_char(&writer->text, ')');
+	close_line(writer);
+}
+
+static void write_left_out(struct writer *writer, size_t left)
+{
+	if (left == 0)
+		return;
+	gap(writer);
+	open_line(writer, LEVEL_MESSAGE);
+	buf_printf(&writer->text,
+		"%zu more change points are left out; hunter-c changes lists them", left);
+	close_line(writer);
+}
+
+static void write_recovered(struct writer *writer, const struct message *message)
+{
+	struct digest digest = digest_of(message);
+	const struct announcement *last = NULL;
+	size_t lines = digest.message.count, shown = lines < writer->most ? lines : writer->most;
+	const struct announcement **items = memory_new(lines, sizeof *items);
+
+	open_line(writer, LEVEL_MESSAGE);
+	begin(writer, BODY_STRONG);
+	if (message->environment)
+		text_recoveries(&writer->text, message);
+	else
+		buf_text(&writer->text, "recovered");
+	end(writer, BODY_STRONG);
+	close_line(writer);
+	for (size_t i = 0; i < shown; i++) {
+		const struct announcement *item = items[i] = &digest.message.items[i];
+		bool new_time = !last || last->over.time != item->over.time;
+
+		if (new_time)
+			write_time(writer, item->over.time);
+		if (new_time || strcmp(last->test, item->test) != 0)
+			write_test(writer, item);
+		write_end(writer, item);
+		last = item;
+	}
+	write_left_out(writer, message->count - digest_changes(items, shown));
+	gap(writer);
+	free(items);
+	digest_free(&digest);
+}
+
+/* The changes in blocks of the same time, in them blocks of the same test. */
+static void write_items(struct writer *writer, const struct message *message)
+{
+	struct digest digest = digest_of(message);
+	size_t lines = digest.message.count, count = lines < writer->most ? lines : writer->most;
+	const struct announcement **items = memory_new(lines, sizeof *items);
+	const struct announcement *last = NULL;
+	size_t first = 0;
+
+	message_by_weight(&digest.message, items);
+	message_arrange(items, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct announcement *item = items[i];
+		bool new_time = !last || last->time != item->time;
+		bool new_test = new_time || strcmp(last->test, item->test) != 0;
+
+		if (last && (new_test || !announcement_same_range(last, item))) {
+			write_range(writer, last);
+			write_help(writer, items + first, i - first);
+			first = i;
+		}
+		if (new_time)
+			write_time(writer, item->time);
+		if (new_test)
+			write_test(writer, item);
+		write_item(writer, item);
+		last = item;
+	}
+	if (last) {
+		write_range(writer, last);
+		write_help(writer, items + first, count - first);
+	}
+	write_left_out(writer, message->count - digest_changes(items, count));
+	gap(writer);
+	free(items);
+	digest_free(&digest);
+}
+
+static void write_section(struct writer *writer, const struct digest_section *section)
+{
+	size_t count = section->lines.count, shown = count < writer->most ? count : writer->most;
+	size_t left = section->more + count - shown;
+
+	open_line(writer, LEVEL_TEST);
+	begin(writer, BODY_STRONG);
+	text_clean(&writer->text, section->title, TEXT_CHARS);
+	end(writer, BODY_STRONG);
+	close_line(writer);
+	for (size_t i = 0; i < shown; i++) {
+		open_line(writer, LEVEL_CHANGE);
+		text_clean(&writer->text, section->lines.items[i], TEXT_CHARS);
+		close_line(writer);
+	}
+	if (left > 0) {
+		open_line(writer, LEVEL_CHANGE);
+		buf_printf(&writer->text, "and %zu more", left);
+		close_line(writer);
+	}
+	gap(writer);
+}
+
+void body_write(
+	struct buf *out, const struct message *message, const struct body_style *style, size_t most)
+{
+	struct writer writer = {
+		.out = out, .style = style, .most = most < LINES_MOST ? most : LINES_MOST};
+
+	if (message->kind == MESSAGE_RECOVERED) {
+		write_recovered(&writer, message);
+	} else {
+		if (message->notice)
+			write_notice(&writer, message->notice);
+		if (!message->notice && message->count > 0)
+			write_head(&writer, message);
+		if (message->count > 0)
+			write_items(&writer, message);
+		for (size_t i = 0; i < message->section_count; i++)
+			write_section(&writer, &message->sections[i]);
+	}
+	buf_free(&writer.text);
+}
+
+void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
+	size_t bytes)
+{
+	size_t start = out->length;
+	struct buf title = {0};
+
+	for (size_t most = LINES_MOST; most > 0; most /= 2) {
+		body_write(out, message, style, most);
+		if (out->length - start <= bytes)
+			return;
+		out->length = start;
+	}
+	body_title(&title, message);
+	for (size_t length = title.length; length > 0; length--) {
+		length = utf8_cut(title.data, length);
+		style->escape(out, title.data, length);
+		if (out->length - start <= bytes)
+			break;
+		out->length = start;
+	}
+	buf_char(out, '\0');
+	out->length--;
+	buf_free(&title);
+}
+
+void body_title(struct buf *out, const struct message *message)
+{
+	if (message->kind == MESSAGE_REMINDER)
+		buf_text(out, "reminder: ");
+	if (message->kind == MESSAGE_RECOVERED) {
+		text_recoveries(out, message);
+	} else if (message->notice) {
+		text_clean(out, message->notice->subject, NAME_CHARS);
+		buf_text(out, ": ");
+		text_clean(out, message->notice->text, TITLE_CHARS);
+	} else if (message->environment) {
+		text_environment(out, message->environment, &text_plain);
+	} else if (message->count > 0) {
+		if (message->kind == MESSAGE_UPDATED)
+			buf_text(out, "more: ");
+		text_what(out, message, &text_plain);
+	}
+}
+
+void text_triage(struct buf *out, const struct triage *triage)
+{
+	buf_text(out, triage->state == TRIAGE_OPEN && triage->version > 0
+			      ? "open again"
+			      : triage_state_names[triage->state]);
+	if (triage->person && *triage->person) {
+		buf_text(out, " by ");
+		text_clean(out, triage->person, NAME_CHARS);
+	}
+	if (triage->owner && *triage->owner) {
+		buf_text(out, ", owner ");
+		text_clean(out, triage->owner, NAME_CHARS);
+	}
+	if (triage->until > 0) {
+		buf_text(out, ", until ");
+		text_utc.time(out, triage->until, false);
+	}
+	if (triage->note && *triage->note) {
+		buf_text(out, ": ");
+		text_clean(out, triage->note, NAME_CHARS);
+	}
+}
+
+/* What has become of a change besides its recovery; NULL: nothing. */
+static const char *status_of(struct arena *arena, const struct told_change *change)
+{
+	struct buf out = {0};
+
+	if (change->state == TOLD_WITHDRAWN)
+		buf_text(&out, "no longer found");
+	if (change->triage.version > 0) {
+		buf_text(&out, out.length > 0 ? "; " : "");
+		text_triage(&out, &change->triage);
+	}
+	if (out.length > 0)
+		return buf_keep(&out, arena);
+	buf_free(&out);
+	return NULL;
+}
+
+struct message body_of_told(struct arena *arena, const struct told_change *changes, size_t count)
+{
+	struct announcement *items = arena_array(arena, count, sizeof *items);
+
+	for (size_t i = 0; i < count; i++) {
+		struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+		items[i] = changes[i].item;
+		*extras = *announcement_extras(&items[i]);
+		extras->status = status_of(arena, &changes[i]);
+		items[i].extras = extras;
+	}
+	return (struct message){.kind = MESSAGE_NEW, .items = items, .count = count};
+}
+
+static void as_is(struct buf *out, const char *text, size_t length)
+{
+	buf_append(out, text, length);
+}
+
+static void bare_link(struct buf *out, const char *url, const char *text)
+{
+	if (text)
+		buf_printf(out, "%s: ", text);
+	buf_text(out, url);
+}
+
+static void time_to_the_second(struct buf *out, int64_t time)
+{
+	char when[WHEN_TEXT];
+
+	buf_text(out, when_format(time, when));
+}
+
+static void time_to_the_minute(struct buf *out, int64_t time)
+{
+	text_utc.time(out, time, false);
+}
+
+/* Punctuation with a meaning anywhere in GitHub's, GitLab's, Mattermost's and Discord's Markdown;
+ * an @ or # would mention people or issues, which a zero-width space after it prevents. */
+static void escape_markdown(struct buf *out, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (strchr("\\`*_{}[]<>()#!|~&", text[i]) && text[i])
+			buf_char(out, '\\');
+		buf_char(out, text[i]);
+		if (text[i] == '@' || text[i] == '#')
+			buf_text(out, "\xe2\x80\x8b");
+	}
+}
+
+/* In angle brackets nothing but these has a meaning. */
+static void markdown_link(struct buf *out, const char *url, const char *text)
+{
+	if (text) {
+		buf_char(out, '[');
+		escape_markdown(out, text, strlen(text));
+		buf_text(out, "](");
+	}
+	buf_printf(out, "<%s>", url);
+	buf_text(out, text ? ")" : "");
+}
+
+static void escape_html(struct buf *out, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		switch (text[i]) {
+		case '&': buf_text(out, "&amp;"); break;
+		case '<': buf_text(out, "&lt;"); break;
+		case '>': buf_text(out, "&gt;"); break;
+		case '"': buf_text(out, "&quot;"); break;
+		case '\'': buf_text(out, "&#39;"); break;
+		default: buf_char(out, text[i]);
+		}
+}
+
+static void html_link(struct buf *out, const char *url, const char *text)
+{
+	text = text ? text : url;
+	buf_text(out, "<a href=\"");
+	escape_html(out, url, strlen(url));
+	buf_text(out, "\">");
+	escape_html(out, text, strlen(text));
+	buf_text(out, "</a>");
+}
+
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+const struct body_style body_terminal = {.text = &text_plain,
+	.arrow = "-->",
+	.time = time_to_the_second,
+	.escape = as_is,
+	.link = bare_link,
+	.begin = {BOLD, RED, GREEN, BOLD RED, BOLD GREEN},
+	.end = {PLAIN, PLAIN, PLAIN, PLAIN, PLAIN},
+	.open = {"", "  ", "    ", "      "},
+	.close = "\n",
+	.gap = "\n"};
+
+const struct body_style body_plain = {.text = &text_utc,
+	.arrow = "→",
+	.time = time_to_the_minute,
+	.escape = as_is,
+	.link = bare_link,
+	.begin = {"", "", "", "", ""},
+	.end = {"", "", "", "", ""},
+	.open = {"", "  ", "    ", "      "},
+	.close = "\n",
+	.gap = "\n"};
+
+const struct body_style body_markdown = {.text = &text_utc,
+	.arrow = "→",
+	.time = time_to_the_minute,
+	.escape = escape_markdown,
+	.link = markdown_link,
+	.begin = {"**", "**", "**", "**", "**"},
+	.end = {"**", "**", "**", "**", "**"},
+	.open = {"", "\n", "- ", "  - "}, /* a test is no continuation of the list before it */
+	.close = "\n",
+	.gap = "\n"};
+
+/* Colours that can be read on white and on black. */
+#define DIV(indent) "<div style=\"margin-left:" indent "em\">"
+#define COLOR(color) "<strong style=\"color:" color "\">"
+
+const struct body_style body_html = {.text = &text_utc,
+	.arrow = "→",
+	.time = time_to_the_minute,
+	.escape = escape_html,
+	.link = html_link,
+	.begin = {"<strong>", COLOR("#d1242f"), COLOR("#1a7f37"), COLOR("#d1242f"),
+		COLOR("#1a7f37")},
+	.end = {"</strong>", "</strong>", "</strong>", "</strong>", "</strong>"},
+	.open = {DIV("0"), DIV("0"), DIV("1"), DIV("2")},
+	.close = "</div>\n",
+	.gap = "<br>\n"};

@@ -1,0 +1,49 @@
+/*
+ * A whole message as lines of text: for a terminal, as plain text, Markdown or HTML.
+ *
+ * Text from outside is cleaned, then escaped as a whole, so no name can become markup.
+ */
+#ifndef NOTIFIERS_BODY_H
+#define NOTIFIERS_BODY_H
+
+#include "notifiers/text.h"
+
+enum body_mark { BODY_STRONG, BODY_WORSE, BODY_BETTER, BODY_BAD, BODY_GOOD, BODY_MARKS };
+
+enum { BODY_LEVELS = 4 }; /* of indentation: message, test, change, detail */
+
+struct body_style {
+	const struct text_style *text;
+	const char *arrow;
+	void (*time)(struct buf *out, int64_t time);
+	/* Writes cleaned text; and a link, with a name or, NULL, by its address, which has been
+	 * checked to be http(s) and escaped. */
+	void (*escape)(struct buf *out, const char *text, size_t length);
+	void (*link)(struct buf *out, const char *url, const char *name);
+	const char *begin[BODY_MARKS], *end[BODY_MARKS];
+	const char *open[BODY_LEVELS], *close; /* around a line */
+	const char *gap;                       /* between parts of a message */
+};
+
+extern const struct body_style body_terminal, body_plain, body_markdown, body_html;
+
+/* What the message says in one line of plain text, without markup: "2 regressions in checkout". */
+void body_title(struct buf *out, const struct message *message);
+
+/* The message with at most `most` lines for changes (or of a digest's sections); what is left out
+ * is counted. */
+void body_write(struct buf *out, const struct message *message, const struct body_style *style,
+	size_t most);
+
+/* The same with as many lines as fit into `bytes`; if not even one does, the title, cut. */
+void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
+	size_t bytes);
+
+/* A message about the changes of an earlier one as they stand now: those that are over, or of which
+ * something was said, say so. In the arena; borrows the changes. */
+struct message body_of_told(struct arena *arena, const struct told_change *changes, size_t count);
+
+/* "expected by ann, owner bob, until 2026-03-01 06:00 UTC: known" */
+void text_triage(struct buf *out, const struct triage *triage);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * What receivers that take JSON over HTTP have in common: how a request is sent, and what the
+ * status of an answer means.
+ *
+ * 2xx is success. 408, 425, 429 and 5xx may pass: they are retried, no sooner than Retry-After
+ * says. 400, 413, 415 and 422 are about this message and permanent. All others (a redirect, 401,
+ * 404, 410 ...) are about address or credentials: somebody has to change the configuration first.
+ */
+#ifndef NOTIFIERS_HTTP_JSON_H
+#define NOTIFIERS_HTTP_JSON_H
+
+#include "notifiers/notifier.h"
+
+struct http_json {
+	const char *name; /* of the notifier, for errors */
+	/*
+	 * Sets `next` to the first request of the attempt, or of the follow-up; false with an error
+	 * of the configuration. Its headers are those of http_json_post, or its own.
+	 */
+	bool (*request)(struct attempt *attempt, struct transfer *next, struct error *error);
+	/*
+	 * Optional: takes a 2xx answer. STEP_DONE (having set the receipt, if the notifier needs
+	 * one), STEP_TRANSFER with the next request, or STEP_FAILED, by http_json_fail.
+	 */
+	enum step (*answer)(struct attempt *attempt, const struct reply *reply,
+		struct transfer *next, struct error *error);
+	/*
+	 * Optional: takes any other answer first. STEP_FAILED by http_json_refused for the usual
+	 * meaning of its status.
+	 */
+	enum step (*refusal)(struct attempt *attempt, const struct reply *reply,
+		struct transfer *next, struct error *error);
+	/* Whether a request without an answer may have had its effect, and how that is found out;
+	 * MAYBE_DELIVERED_NO where repeating it does no harm. */
+	enum maybe_delivered doubt;
+};
+
+/* The notifier's step and its follow_up, for messages and for follow-ups. */
+enum step http_json_step(const struct http_json *shape, struct attempt *attempt,
+	const struct reply *last, struct transfer *next, struct error *error);
+
+/* A request with a JSON body to that address, with Content-Type; `headers` are added, and borrowed
+ * like the others. */
+struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
+	const char *method, const char *url, const char *body, struct pairs headers);
+
+/* STEP_FAILED: what the status means; or an answer that is no answer: may pass. */
+enum step http_json_refused(const struct http_json *shape, struct attempt *attempt,
+	const struct reply *reply, struct error *error);
+enum step http_json_fail(const struct http_json *shape, struct attempt *attempt, bool retry,
+	enum error_kind kind, const char *what, struct error *error);
+
+/* Whether the status means that the same request may succeed later. */
+bool http_json_passes(int status);
+
+/* For `destinations`: one, "". */
+bool http_json_destination(
+	const void *options, struct arena *arena, struct strings *out, struct error *error);
+
+/* Checks that `url` is there and is one. */
+bool http_json_check_url(const struct endpoint *endpoint, struct error *error) MUST_USE;
+
+#endif
