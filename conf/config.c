@@ -2,8 +2,9 @@
  * Loads the configuration: files to trees, trees to sections, sections to settings, servers,
  * receivers, templates, tests and groups.
  *
- * The files of a folder are merged by section. `tests`, `templates`, `test_groups`, `sources` and
- * `mute_times` are maps to which each file may add; any other section may be in one file only.
+ * The files of a folder are merged by section. `tests`, `templates`, `test_groups`, `sources`,
+ * `receivers` and `mute_times` are maps to which each file may add; any other section may be in one
+ * file only.
  */
 #include "conf/config.h"
 
@@ -84,7 +85,7 @@ const struct field agent_fields[] = {
 };
 
 static const char *const merged_sections[] = {
-	"tests", "templates", "test_groups", "sources", "mute_times"};
+	"tests", "templates", "test_groups", "sources", "receivers", "mute_times"};
 enum { MERGED = sizeof merged_sections / sizeof *merged_sections };
 
 /* A map that is built from the entries of several files; each name may occur once. */
@@ -436,6 +437,7 @@ static void read_all(struct loader *loader)
 	uint64_t settings = HASH_START;
 	fingerprint_fields(loader, &settings, agent_fields, &loader->config->agent);
 	services_sources(loader, merged_map(&sections, "sources"));
+	services_receivers(loader, merged_map(&sections, "receivers"));
 	services_finish(loader);
 	templates_read(loader, merged_map(&sections, "templates"));
 	mute_times_read(loader, merged_map(&sections, "mute_times"));

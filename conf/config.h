@@ -26,6 +26,11 @@
 struct schema {
 	const struct plugin *const *sources, *const *notifiers, *const *detectors;
 	const struct field *endpoint_fields;
+	/* What messages are about, from which a receiver chooses; and, as bits 1 << index, what a
+	 * notifier can be told and what it is told unless the configuration says which. */
+	const char *const *events;
+	size_t event_count;
+	void (*notifier_events)(const struct plugin *notifier, unsigned *able, unsigned *defaults);
 	const struct plugin *cluster; /* options of groups of type cluster; NULL: not supported */
 };
 
@@ -62,12 +67,23 @@ struct server {
 	const void *options;
 };
 
+/* When a digest is sent: at that time on these days. */
+struct digest_times {
+	int64_t at;    /* minutes after midnight */
+	unsigned days; /* bits 1 << day, Sunday is 0 */
+	const struct zone *zone;
+};
+
 struct receiver {
-	const char *name; /* as in a test's `notify:` */
+	const char *name; /* as in a test's `notify:`; of a section the notifier's */
 	const struct plugin *notifier;
 	const void *options;
-	bool heartbeat;       /* sends a sign of life once a week */
-	uint64_t fingerprint; /* of everything but the heartbeat; see struct test */
+	bool heartbeat;                    /* sends a sign of life once a week */
+	unsigned events;                   /* what it is told: bits 1 << index of schema->events */
+	int64_t remind_after;              /* ms until it is reminded of what nobody triaged, and
+					      between two reminders; 0: never */
+	const struct digest_times *digest; /* or NULL */
+	uint64_t fingerprint;              /* of its own options; see struct test */
 };
 
 /* Times that recur and in which nothing is announced; see mute.h. */
@@ -166,6 +182,7 @@ struct agent_settings {
 
 extern const struct field agent_fields[];
 extern const struct field receiver_fields[]; /* fields of every receiver's section */
+extern const struct field digest_fields[];   /* keys of its `digest` */
 
 /* Keys of a test, of a metric and of a group of type cluster, besides those of the plugin. */
 extern const struct field test_fields[], metric_fields[], group_fields[];
@@ -188,7 +205,7 @@ struct config {
 	size_t known_change_count;
 	const struct server *servers;
 	size_t server_count;
-	const struct receiver *receivers; /* those of sections, and stdout */
+	const struct receiver *receivers; /* those of sections and of `receivers`, and stdout */
 	size_t receiver_count;
 	const struct receiver *idle; /* valid, but without a destination of their own */
 	size_t idle_count;

@@ -162,11 +162,32 @@ struct unset options_read(struct loader *loader, const struct yaml_node *map,
 const char *loader_hint(
 	struct loader *loader, const char *word, const char *const *names, size_t count);
 
-/* services.c: reads agent, server (`prometheus`, `sources`) and receiver (`slack`) sections. True
- * if the section is known. */
+/* services.c: reads agent, server (`prometheus`, `sources`) and receiver (`slack`, `receivers`)
+ * sections. True if the section is known. */
 bool services_section(struct loader *loader, const struct yaml_entry *section);
 void services_sources(struct loader *loader, const struct yaml_node *map);
+void services_receivers(struct loader *loader, const struct yaml_node *map);
 void services_finish(struct loader *loader);
+
+/* receivers.c: the options of all receivers, and what they mean for this one; `digest` is the key
+ * of `map` that is read there. */
+struct receiver_options {
+	int heartbeat;
+	struct strings events;
+	int64_t remind_after;
+};
+
+void receiver_settle(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct receiver_options *options,
+	struct receiver *receiver);
+
+/* The events in `events` of `map`, which must be among `able`, as bits. */
+unsigned events_read(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct strings *given, unsigned able);
+
+/* Reports that no receiver has the name. */
+void receiver_report_unknown(struct loader *loader, const struct yaml_node *where,
+	const struct error_context *subject, const char *key, const char *name);
 
 /* caution.c: warns of careless options of a section, given its options and tables; `endpoint` is
  * the section's, or NULL. services_caution does so for all sections. */
@@ -266,6 +287,7 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
  * those of a test with those of a group of it. When all have been read, mute_times_check warns of
  * what is not used.
  */
+bool mute_clock(const char *text, int64_t *out); /* "22:00" in minutes; at most "24:00" */
 void mute_times_read(struct loader *loader, const struct yaml_node *map);
 struct mutes mutes_read(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct strings *given);

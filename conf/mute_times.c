@@ -334,7 +334,7 @@ static struct mute_ranges read_part(struct loader *loader, const struct yaml_nod
 }
 
 /* "22:00" in minutes; "24:00" is the end of the day. */
-static bool read_clock(const char *text, int64_t *out)
+bool mute_clock(const char *text, int64_t *out)
 {
 	size_t hours = strspn(text, "0123456789"), minutes;
 
@@ -366,10 +366,10 @@ static struct mute_range read_time(
 	}
 	if (options_read(loader, map, map, &reading).variable || errors != loader->problems->errors)
 		return range;
-	if (!read_clock(options.start_time, &range.from))
+	if (!mute_clock(options.start_time, &range.from))
 		loader_report(loader, false, yaml_get(map, "start_time"), &subject,
 			"start_time: \"%.80s\": expected a time such as 22:00", options.start_time);
-	else if (!read_clock(options.end_time, &range.to))
+	else if (!mute_clock(options.end_time, &range.to))
 		loader_report(loader, false, yaml_get(map, "end_time"), &subject,
 			"end_time: \"%.80s\": expected a time such as 06:00 or 24:00",
 			options.end_time);

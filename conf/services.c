@@ -13,7 +13,7 @@
 #include "agent/core/transfer.h"
 #include "conf/load.h"
 
-enum { SERVERS_MAX = 1000 };
+enum { SERVERS_MAX = 1000, RECEIVERS_MAX = 1000 };
 
 static const char *string_at(const struct field *field, const void *options)
 {
@@ -112,19 +112,6 @@ static void set_variables(struct loader *loader, const struct yaml_node *map,
 			*(const char **)(void *)((char *)options + field->offset) = NULL;
 	}
 }
-
-/* Options of all receivers. */
-struct receiver_options {
-	int heartbeat;
-};
-
-static const char *const heartbeats[] = {"off", "weekly", NULL};
-
-const struct field receiver_fields[] = {
-	OPTION_CHOICE(struct receiver_options, heartbeat, "off", heartbeats,
-		"send a sign of life once a week: what was read and found, and what has no data"),
-	{0},
-};
 
 /* Reads the options of a server or receiver; `more` are fields of another struct. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
@@ -236,19 +223,24 @@ static void check_unheeded(
 }
 
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
-	const struct plugin *plugin, const struct reading *reading)
+	const struct plugin *plugin, const struct reading *reading, const char *name)
 {
-	struct declared_section *declared = arena_alloc(loader->arena, sizeof *declared);
-	struct receiver_options common;
+	struct declared_section *declared;
+	struct receiver_options common = {0};
 	size_t errors = loader->problems->errors;
 	struct error error;
+	if (loader->receivers.count == RECEIVERS_MAX) {
+		loader_report(loader, false, map, NULL, "more than 1,000 receivers");
+		return;
+	}
+	declared = arena_alloc(loader->arena, sizeof *declared);
 	declared->node = map;
-	declared->receiver.name = plugin->name;
+	declared->receiver.name = name;
 	declared->receiver.notifier = plugin;
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint,
 		&(struct option_table){receiver_fields, &common}, &declared->unset);
-	declared->receiver.heartbeat = common.heartbeat != 0;
+	receiver_settle(loader, map, &reading->subject, &common, &declared->receiver);
 	if (plugin->endpoint) {
 		check_address(loader, declared, reading);
 		check_unheeded(loader, map, &reading->subject);
@@ -259,7 +251,7 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		loader_complain(loader, map, &reading->subject, &error);
 		loader_note_blocker(loader, map, &reading->subject, error.text);
 	}
-	*dict_place(&loader->receivers, plugin->name) = declared;
+	*dict_place(&loader->receivers, name) = declared;
 	*loader->last_receiver = declared;
 	loader->last_receiver = &declared->next;
 }
@@ -282,6 +274,19 @@ static void check_keys(
 			loader, true, url, &reading.subject, "url: %s", transfer_url_problem(text));
 }
 
+/* The keys and that of the digest, which is no option: its value is a map of its own. */
+static const char *const *with_digest(struct loader *loader, const char *const *keys)
+{
+	size_t count = 0;
+	while (keys && keys[count])
+		count++;
+	const char **all = arena_array(loader->arena, count + 2, sizeof *all);
+	for (size_t i = 0; i < count; i++)
+		all[i] = keys[i];
+	all[count] = "digest";
+	return all;
+}
+
 bool services_section(struct loader *loader, const struct yaml_entry *section)
 {
 	const char *name = section->key->text;
@@ -300,8 +305,10 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 		return true;
 	if (server)
 		add_server(loader, section->value, source, &reading, name);
-	if (notifier)
-		add_receiver(loader, section->value, notifier, &reading);
+	if (notifier) {
+		reading.other_keys = with_digest(loader, reading.other_keys);
+		add_receiver(loader, section->value, notifier, &reading, name);
+	}
 	if (strcmp(name, "csv") == 0)
 		loader->csv = section->value;
 	if (!server && !notifier)
@@ -354,6 +361,85 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 		read_source(loader, &map->entries[i]);
 }
 
+static void report_kind(
+	struct loader *loader, const struct yaml_node *key, const struct error_context *subject)
+{
+	const char *names[PLUGIN_NAMES];
+	size_t count = plugin_names(loader->source->schema->notifiers, false, names);
+	loader_report(loader, false, key, subject, "unknown kind of receiver \"%.80s\"%s",
+		key->text, loader_hint(loader, key->text, names, count));
+}
+
+/* The entry with the kind; NULL after a report. A section's name is taken by its kind. */
+static const struct yaml_entry *find_kind(struct loader *loader, const struct yaml_entry *entry,
+	const struct error_context *subject, const char *name)
+{
+	const struct schema *schema = loader->source->schema;
+	const struct yaml_node *map = entry->value;
+	const struct declared_section *before = dict_get(&loader->receivers, name);
+	if (map->kind != YAML_MAP || map->count != 1) {
+		loader_report(loader, false, entry->key, subject,
+			"expected one kind with its options, like {slack: {channels: "
+			"[\"#perf\"]}}");
+		return NULL;
+	}
+	if (!plugin_find(schema->notifiers, map->entries[0].key->text)) {
+		report_kind(loader, map->entries[0].key, subject);
+		return NULL;
+	}
+	if (before) {
+		loader_report(loader, false, entry->key, subject,
+			"the section at %s:%d defines a receiver of the same name",
+			before->node->file, before->node->line);
+		return NULL;
+	}
+	if (plugin_find(schema->notifiers, name) && strcmp(name, map->entries[0].key->text) != 0) {
+		loader_report(loader, false, entry->key, subject,
+			"this name is that of another kind of receiver");
+		return NULL;
+	}
+	return &map->entries[0];
+}
+
+static void read_receiver(struct loader *loader, const struct yaml_entry *entry)
+{
+	const char *missing = NULL;
+	const char *name = loader_expand(loader, entry->key, false, &missing);
+	struct reading reading = {.subject = {.kind = "receiver", .name = name},
+		.other_keys = with_digest(loader, NULL)};
+	loader_check_name(loader, entry->key, &reading.subject, name);
+	const struct yaml_entry *kind = find_kind(loader, entry, &reading.subject, name);
+	if (!kind)
+		return;
+	struct yaml_node empty = *kind->key;
+	const struct yaml_node *map = kind->value;
+	if (yaml_is_null(map)) {
+		empty.kind = YAML_MAP;
+		empty.count = 0;
+		struct yaml_node *copy = arena_alloc(loader->arena, sizeof *copy);
+		*copy = empty;
+		map = copy;
+	}
+	if (need_map(loader, map, &reading.subject))
+		add_receiver(loader, map,
+			plugin_find(loader->source->schema->notifiers, kind->key->text), &reading,
+			name);
+}
+
+void services_receivers(struct loader *loader, const struct yaml_node *map)
+{
+	for (size_t i = 0; map && i < map->count; i++)
+		read_receiver(loader, &map->entries[i]);
+}
+
+/* How problems of a receiver are introduced. */
+static struct error_context receiver_subject(const struct receiver *receiver)
+{
+	bool section = strcmp(receiver->name, receiver->notifier->name) == 0;
+	return (struct error_context){.kind = section ? receiver->name : "receiver",
+		.name = section ? NULL : receiver->name};
+}
+
 static void caution(struct loader *loader, const struct declared_section *declared,
 	const struct error_context *subject, const struct field *fields, const void *options,
 	bool endpoint)
@@ -378,8 +464,8 @@ void services_caution(struct loader *loader)
 	}
 	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
 		const struct receiver *receiver = &d->receiver;
-		caution(loader, d, &(struct error_context){.kind = receiver->name},
-			receiver->notifier->fields, receiver->options,
+		struct error_context subject = receiver_subject(receiver);
+		caution(loader, d, &subject, receiver->notifier->fields, receiver->options,
 			receiver->notifier->endpoint);
 	}
 }
@@ -396,11 +482,11 @@ void services_finish(struct loader *loader)
 	for (const struct declared_section *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
 	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
-		if (loader->source->stdout_only && d->receiver.notifier != out)
+		struct error_context subject = receiver_subject(&d->receiver);
+		if (loader->source->stdout_only && strcmp(d->receiver.name, "stdout") != 0)
 			continue;
 		if (d->unset.variable)
-			loader_missing(loader, &(struct error_context){.kind = d->receiver.name},
-				&d->unset);
+			loader_missing(loader, &subject, &d->unset);
 		else if (!d->useless)
 			receivers[config->receiver_count++] = d->receiver;
 		else
@@ -410,8 +496,10 @@ void services_finish(struct loader *loader)
 	if (implicit) {
 		void *options = arena_alloc(loader->arena, out->options_size);
 		field_defaults(out->fields, options);
-		receivers[config->receiver_count++] =
-			(struct receiver){.name = "stdout", .notifier = out, .options = options};
+		struct receiver receiver = {.name = "stdout", .notifier = out, .options = options};
+		receiver_settle(loader, NULL, &(struct error_context){.kind = "stdout"},
+			&(struct receiver_options){0}, &receiver);
+		receivers[config->receiver_count++] = receiver;
 	}
 	for (size_t i = 0; i < config->receiver_count; i++)
 		fingerprint_receiver(loader, &receivers[i]);

@@ -222,7 +222,7 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 	return !unset.variable;
 }
 
-/* Receivers are named by their section; the default is all of them, or stdout if there are none. */
+/* The default is all receivers, or stdout if there are none. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct strings *given)
 {
@@ -233,8 +233,7 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 		const char *missing = NULL;
 		const char *name = loader_expand(loader, item, false, &missing);
 		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			loader_report(loader, false, item, subject, "notify: no section \"%.80s\"",
-				item->text);
+			receiver_report_unknown(loader, item, subject, "notify", item->text);
 	}
 	if (list && node->count == 0)
 		loader_report(loader, false, node, subject,

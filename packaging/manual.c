@@ -176,6 +176,8 @@ static void put_servers(void)
 static void put_notifiers(void)
 {
 	put_fields(receiver_fields, put_key);
+	put_heading("digest", NULL, "keys of a receiver's digest");
+	put_fields(digest_fields, put_key);
 	for (size_t i = 0; notifiers[i]; i++)
 		put_plugin(notifiers[i]->name, notifiers[i]->summary, notifiers[i]->fields);
 }

@@ -238,11 +238,24 @@ static const struct plugin *const test_notifier_list[] = {
 static const struct plugin *const test_detector_list[] = {
 	&test_detectors[0], &test_detectors[1], &test_detectors[2], NULL};
 
+static const char *const test_events[] = {"new", "updated", "recovered", "withdrawn", "triaged",
+	"reminder", "digest", "notice", "heartbeat"};
+
+/* Slack can be told everything but digests, and stdout everything. */
+static void test_notifier_events(const struct plugin *notifier, unsigned *able, unsigned *defaults)
+{
+	*able = strcmp(notifier->name, "slack") == 0 ? 0x1ff & ~(1u << 6) : 0x1ff;
+	*defaults = 1 | 2 | 4 | 8 | 128;
+}
+
 static const struct schema test_schema = {
 	.sources = test_source_list,
 	.notifiers = test_notifier_list,
 	.detectors = test_detector_list,
 	.endpoint_fields = endpoint_fields,
+	.events = test_events,
+	.event_count = sizeof test_events / sizeof *test_events,
+	.notifier_events = test_notifier_events,
 	.cluster = &test_cluster,
 };
 

@@ -14,6 +14,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
+#include "agent/core/zone.h"
 #include "conf/known_changes.h"
 #include "conf/mute.h"
 #include "tests/unit/close.h"
@@ -173,6 +174,24 @@ static void print_known(struct buf *out, const struct known_change *known)
 	buf_printf(out, " %+d at_most=%g: %s\n", known->direction, known->at_most, known->reason);
 }
 
+/* What the receiver is told, unless that is what its kind is told by default. */
+static void print_told(struct buf *out, const struct receiver *receiver)
+{
+	const struct digest_times *digest = receiver->digest;
+	unsigned able, defaults;
+	if (receiver->heartbeat)
+		buf_text(out, " heartbeat=weekly");
+	test_notifier_events(receiver->notifier, &able, &defaults);
+	for (size_t i = 0, n = 0; i < test_schema.event_count && receiver->events != defaults; i++)
+		if (receiver->events & 1u << i)
+			buf_printf(out, "%s%s", n++ == 0 ? " events=" : ",", test_events[i]);
+	if (receiver->remind_after > 0)
+		buf_printf(out, " remind_after=%lld", (long long)receiver->remind_after);
+	if (digest)
+		buf_printf(out, " digest=%lld/%x/%s", (long long)digest->at, digest->days,
+			zone_name(digest->zone));
+}
+
 static void print_config(struct buf *out, const struct config *config)
 {
 	buf_text(out, "agent");
@@ -189,8 +208,9 @@ static void print_config(struct buf *out, const struct config *config)
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		const struct receiver *receiver = &config->receivers[i];
 		buf_printf(out, "receiver %s:", receiver->name);
-		if (receiver->heartbeat)
-			buf_text(out, " heartbeat=weekly");
+		if (strcmp(receiver->name, receiver->notifier->name) != 0)
+			buf_printf(out, " %s", receiver->notifier->name);
+		print_told(out, receiver);
 		print_options(out, receiver->notifier->fields, receiver->options,
 			receiver->notifier->options_size);
 		buf_char(out, '\n');

@@ -1,0 +1,212 @@
+/*
+ * What all receivers have beside their notifier's options: which events they are told, reminders,
+ * the digest and the sign of life. A setting that only one event uses asks for that event, too.
+ */
+#include <string.h>
+
+#include "agent/core/zone.h"
+#include "conf/load.h"
+
+enum { ALL_DAYS = 127, MONDAY = 2, DAY_LETTERS = 3 };
+
+static const char *const heartbeats[] = {"off", "weekly", NULL};
+
+const struct field receiver_fields[] = {
+	OPTION_LIST(struct receiver_options, events,
+		"what it is told: new, updated, recovered, withdrawn, triaged, reminder, digest, "
+		"notice, heartbeat; by default what its kind is usually told"),
+	OPTION_DURATION(struct receiver_options, remind_after, NULL, 60000, (double)INT64_MAX,
+		"tell it again of regressions that nobody has triaged for this long; by default "
+		"never, or 3 days if events names reminder"),
+	OPTION_CHOICE(struct receiver_options, heartbeat, "off", heartbeats,
+		"send a sign of life once a week: what was read and found, and what has no data"),
+	{0},
+};
+
+#define REMIND_AFTER INT64_C(259200000) /* ms, 3 days */
+
+struct digest_options {
+	const char *at, *zone;
+	struct strings days;
+};
+
+const struct field digest_fields[] = {
+	OPTION_STRING(struct digest_options, at, "09:00", "when it is sent"),
+	OPTION_LIST(struct digest_options, days,
+		"on which days: [mon, wed:fri]; by default on every day", .initial = NULL),
+	OPTION_STRING(struct digest_options, zone, "UTC", "time zone: Europe/Helsinki"),
+	{0},
+};
+
+static const char *const day_names[] = {
+	"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"};
+
+/* The bit of the event, or 0. */
+static unsigned event_bit(const struct schema *schema, const char *name)
+{
+	for (size_t i = 0; i < schema->event_count; i++)
+		if (strcmp(schema->events[i], name) == 0)
+			return 1u << i;
+	return 0;
+}
+
+/* The item of a list, for messages; or the list. */
+static const struct yaml_node *find_item(const struct yaml_node *list, const char *text)
+{
+	for (size_t i = 0; list->kind == YAML_LIST && i < list->count; i++)
+		if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, text) == 0)
+			return list->items[i];
+	return list;
+}
+
+unsigned events_read(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct strings *given, unsigned able)
+{
+	const struct schema *schema = loader->source->schema;
+	const struct yaml_node *list = yaml_get(map, "events");
+	unsigned events = 0;
+
+	for (size_t i = 0; list && i < given->count; i++) {
+		unsigned bit = event_bit(schema, given->items[i]);
+		const struct yaml_node *where = find_item(list, given->items[i]);
+
+		if (bit == 0)
+			loader_report(loader, false, where, subject,
+				"events: unknown event \"%.80s\"%s",
+				where->kind == YAML_SCALAR ? where->text : "",
+				loader_hint(loader, given->items[i], schema->events,
+					schema->event_count));
+		else if ((bit & able) == 0)
+			loader_report(loader, false, where, subject,
+				"events: receivers of this kind cannot be told \"%.80s\"",
+				given->items[i]);
+		events |= bit;
+	}
+	if (list && given->count == 0 && list->kind == YAML_LIST)
+		loader_report(loader, false, list, subject,
+			"events: the list is empty; leave it out for the default");
+	return events;
+}
+
+/* The number of the day of that name, or of its first three letters; -1: none. */
+static int day_of(const char *text, size_t length)
+{
+	for (int day = 0; day < 7; day++)
+		if (strncmp(day_names[day], text, length) == 0 &&
+			(length == DAY_LETTERS || length == strlen(day_names[day])))
+			return day;
+	return -1;
+}
+
+static bool read_days(const char *text, unsigned *days)
+{
+	size_t length = strcspn(text, ":");
+	const char *end = text[length] ? text + length + 1 : text;
+	int from = day_of(text, length), to = day_of(end, strlen(end));
+
+	if (from < 0 || to < 0)
+		return false;
+	for (int day = from;; day = (day + 1) % 7) {
+		*days |= 1u << day;
+		if (day == to)
+			return true;
+	}
+}
+
+static const struct digest_times *read_digest(
+	struct loader *loader, const struct yaml_node *map, const struct error_context *context)
+{
+	struct error_context subject = *context;
+	struct digest_options options = {0};
+	struct digest_times *times = arena_alloc(loader->arena, sizeof *times);
+	struct reading reading = {.tables = {{digest_fields, &options}}};
+	const struct yaml_node *days;
+	uint64_t ignored = 0;
+	struct error error;
+
+	subject.part = "digest";
+	reading.subject = subject;
+	field_defaults(digest_fields, &options);
+	if (map && map->kind != YAML_MAP) {
+		loader_report(loader, false, map, &subject,
+			"expected a map such as {at: \"09:00\", days: [mon]}");
+		return NULL;
+	}
+	if (options_read(loader, map, map, &reading).variable)
+		return NULL;
+	fingerprint_fields(loader, &ignored, digest_fields, &options);
+	if (!mute_clock(options.at, &times->at) || times->at == INT64_C(1440))
+		loader_report(loader, false, yaml_get(map, "at"), &subject,
+			"at: \"%.80s\": expected a time such as 09:00", options.at);
+	if (!zone_read(loader->arena, NULL, options.zone, &times->zone, &error))
+		loader_report(
+			loader, false, yaml_get(map, "zone"), &subject, "zone: %s", error.text);
+	days = map ? yaml_get(map, "days") : NULL;
+	for (size_t i = 0; days && i < options.days.count; i++)
+		if (!read_days(options.days.items[i], &times->days))
+			loader_report(loader, false, find_item(days, options.days.items[i]),
+				&subject, "days: expected days such as mon, or mon:fri");
+	if (times->days == 0)
+		times->days = ALL_DAYS;
+	return times;
+}
+
+static void need_event(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *key, unsigned bit, unsigned able)
+{
+	if ((bit & able) == 0)
+		loader_report(loader, false, map ? yaml_get(map, key) : map, subject,
+			"%s: receivers of this kind cannot be told that", key);
+}
+
+void receiver_settle(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct receiver_options *options,
+	struct receiver *receiver)
+{
+	const struct schema *schema = loader->source->schema;
+	const struct yaml_node *digest = map ? yaml_get(map, "digest") : NULL;
+	unsigned able, reminder = event_bit(schema, "reminder");
+	unsigned digests = event_bit(schema, "digest"), beats = event_bit(schema, "heartbeat");
+	uint64_t ignored = 0;
+
+	schema->notifier_events(receiver->notifier, &able, &receiver->events);
+	receiver->events &= ~(reminder | digests | beats);
+	if (map && yaml_get(map, "events"))
+		receiver->events = events_read(loader, map, subject, &options->events, able);
+	if (options->remind_after > 0 && options->remind_after != INT64_MAX) {
+		need_event(loader, map, subject, "remind_after", reminder, able);
+		receiver->events |= reminder;
+		receiver->remind_after = options->remind_after;
+	} else if (options->remind_after == INT64_MAX) {
+		receiver->events &= ~reminder;
+	} else if (receiver->events & reminder) {
+		receiver->remind_after = REMIND_AFTER;
+	}
+	if (digest && !yaml_is_null(digest)) {
+		need_event(loader, map, subject, "digest", digests, able);
+		receiver->events |= digests;
+	}
+	if (receiver->events & digests)
+		receiver->digest = read_digest(
+			loader, digest && yaml_is_null(digest) ? NULL : digest, subject);
+	if (options->heartbeat != 0) {
+		need_event(loader, map, subject, "heartbeat", beats, able);
+		receiver->events |= beats;
+	}
+	receiver->heartbeat = (receiver->events & beats) != 0;
+	fingerprint_fields(loader, &ignored, receiver_fields, options);
+}
+
+void receiver_report_unknown(struct loader *loader, const struct yaml_node *where,
+	const struct error_context *subject, const char *key, const char *name)
+{
+	const char **names = arena_array(loader->arena, loader->receivers.count + 1, sizeof *names);
+	size_t count = 0;
+
+	for (const struct declared_section *d = loader->first_receiver; d; d = d->next)
+		names[count++] = d->receiver.name;
+	if (!dict_get(&loader->receivers, "stdout"))
+		names[count++] = "stdout";
+	loader_report(loader, false, where, subject, "%s: no receiver \"%.80s\"%s", key, name,
+		loader_hint(loader, name, names, count));
+}
