@@ -670,6 +670,8 @@ static void find_in_series(struct subject *subject, const struct change_record *
 		const struct closure *closure = &subject->closing.closures[i];
 		bool found = partner != RECONCILE_NONE;
 
+		if (subject->realignment)
+			subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
 		bool gone = result.fates[i] == FATE_GONE;
@@ -768,7 +770,7 @@ struct news_tally news_find(const struct analysis *analysis,
 		if (subject.realignment) {
 			subject.realignment->candidates = 0;
 			subject.realignment->hold_ends = WHEN_NEVER;
-			subject.realignment->waiting = false;
+			subject.realignment->waiting = subject.realignment->triaged = false;
 		}
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);

@@ -56,6 +56,7 @@ struct realignment {
 			  otherwise; WHEN_NEVER: none; set by news_find */
 	int64_t range;     /* ms that are queried; 0: everything */
 	bool waiting; /* a change may be over, and the next points will decide; set by news_find */
+	bool triaged; /* people have spoken of a change, which may outgrow that; set by news_find */
 };
 
 /* The clock by which ages are judged; ms. */

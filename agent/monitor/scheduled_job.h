@@ -97,6 +97,7 @@ struct monitored_test {
 	 * its time, ms; 0: there may be more to read. */
 	int64_t read_to;
 	int64_t usual;              /* struct run_outcome's */
+	uint64_t triages;           /* agent_triages when it last looked for news */
 	struct series_cache *cache; /* NULL: nothing is kept; the run's while one is in progress */
 	struct test_run *run;       /* in progress, or NULL */
 };

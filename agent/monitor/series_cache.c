@@ -4,7 +4,6 @@
  */
 #include "agent/monitor/series_cache.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +18,6 @@ enum {
 	REMEMBERED =
 		1000, /* runs for which its checkpoint is kept then, if the source has no range */
 };
-
-/* Sizes that differ by less are alike. */
-#define SIZE_STEP 1.5
 
 struct series_cache {
 	bool restored;
@@ -134,17 +130,8 @@ int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t rang
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
-/* The size in steps of SIZE_STEP. */
-static int64_t size_step(const struct change *change)
-{
-	double size = fabs(change->size);
-
-	return isfinite(size) && size > 0 ? (int64_t)floor(log(size) / log(SIZE_STEP) + 0.5)
-					  : INT64_MIN;
-}
-
 /* Hashes what was found and what it is attributed to, since a deployment may be recorded without a
- * new point; and roughly how large it is, since that may be more than people have accepted. */
+ * new point. */
 static void hash_findings(
 	struct series_cache *cache, struct arena *arena, const struct findings *findings)
 {
@@ -157,11 +144,9 @@ static void hash_findings(
 			.sign = change_sign(&findings->changes[i])};
 		struct attribution suspects =
 			attribution_of(arena, findings->series, &findings->changes[i]);
-		int64_t size = size_step(&findings->changes[i]);
 
 		cache->found = hash_add(cache->found, &key.time, sizeof key.time);
 		cache->found = hash_add(cache->found, &key.sign, sizeof key.sign);
-		cache->found = hash_add(cache->found, &size, sizeof size);
 		cache->found = attribution_hash(&suspects, cache->found);
 	}
 }
@@ -191,7 +176,8 @@ static bool look_at(struct series_cache *cache, struct look *look, struct findin
 		return false;
 	cache->restless |= state->realignment.restarted ||
 			   (state->realignment.grown && (state->realignment.candidates > 0 ||
-								state->realignment.waiting));
+								state->realignment.waiting ||
+								state->realignment.triaged));
 	if (state->realignment.hold_ends < cache->hold_ends)
 		cache->hold_ends = state->realignment.hold_ends;
 	*realignment = &state->realignment;

@@ -52,8 +52,8 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 	struct analysis *out, struct realignment ***realignments, struct error *error) MUST_USE;
 
 /* True if there can be no news: the findings equal those last recorded, no series with a candidate
- * or with a change that may be over has anything new, and no hold is over by `now` (ms, wall
- * clock). */
+ * or with a change that may be over, or was triaged, has anything new, and no hold is over by `now`
+ * (ms, wall clock). */
 bool series_cache_settled(const struct series_cache *cache, int64_t now);
 
 /* True if all findings have been recorded, so that without new points there is nothing to do. */

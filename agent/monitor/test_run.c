@@ -52,6 +52,7 @@ struct test_run {
 	size_t measured;
 	int64_t max_age;
 	double detection; /* seconds */
+	uint64_t triages; /* agent_triages when it asked the store */
 	struct news_tally tally;
 };
 
@@ -429,6 +430,7 @@ static void note_success(struct test_run *run, struct store_record *request)
 	monitored->points = report.points;
 	note_measured(run);
 	series_cache_recorded(monitored->cache, run->tally.beyond == 0);
+	monitored->triages = run->triages;
 	if (request)
 		note_news(run, request);
 	note_revision(run);
@@ -537,7 +539,9 @@ static void fetched(struct task *task)
 		fail_run(run, &task->error);
 		return;
 	}
-	if (series_cache_settled(run->monitored->cache, agent_now(run->agent))) {
+	run->triages = agent_triages(run->agent, task->test->name);
+	if (run->triages == run->monitored->triages &&
+		series_cache_settled(run->monitored->cache, agent_now(run->agent))) {
 		record(run, store_record_new(recorded, run));
 		return;
 	}

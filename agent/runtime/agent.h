@@ -73,6 +73,8 @@ struct reload_report {
 /* Called on the loop's thread, once, but not if the agent stops first. */
 typedef void reload_done(void *context, const struct reload_report *report);
 
+enum { AGENT_TRIAGES = 256 };
+
 struct agent {
 	const struct simulation *simulation; /* NULL: real time and data */
 	struct config_ref *config_ref;       /* the current one, ... */
@@ -92,10 +94,11 @@ struct agent {
 	bool clock_wrong;    /* it differs from a server's by over an hour ... */
 	int64_t clock_ahead; /* ... by so many ms, positive if ours is ahead; else 0 */
 
-	size_t asked;             /* pending calls of the store */
-	size_t under_way;         /* deliveries in progress */
-	struct error store_error; /* the last failure of the store; ERROR_NONE: it works */
-	struct alarm probe;       /* the next check whether it works again */
+	size_t asked;                    /* pending calls of the store */
+	size_t under_way;                /* deliveries in progress */
+	struct error store_error;        /* the last failure of the store; ERROR_NONE: it works */
+	struct alarm probe;              /* the next check whether it works again */
+	uint64_t triages[AGENT_TRIAGES]; /* see agent_triages */
 };
 
 /* The wall clock, ms: for display and ages. Timers use engine_now. */
@@ -111,6 +114,10 @@ void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead);
  * works.
  */
 void store_client_call(struct agent *agent, struct store_call *call);
+
+/* A number that is another one once something was said of a change of the test (or, rarely, of
+ * another test). */
+uint64_t agent_triages(const struct agent *agent, const char *test);
 
 /* To be called when something has finished: ends the loop of an agent that is stopping. */
 void agent_ended(struct agent *agent);

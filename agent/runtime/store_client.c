@@ -4,6 +4,10 @@
  */
 #include "agent/runtime/agent.h"
 
+#include <string.h>
+
+#include "agent/core/hash.h"
+
 enum { PROBE_AGAIN = 5000 };
 
 /* The call's original reply and context. */
@@ -60,6 +64,26 @@ static void note_counts(struct agent *agent, const struct store_call *call)
 			change_state_names[state], NULL);
 }
 
+static size_t triages_at(const char *test)
+{
+	return hash_slot(test, strlen(test)) % AGENT_TRIAGES;
+}
+
+uint64_t agent_triages(const struct agent *agent, const char *test)
+{
+	return agent->triages[triages_at(test)];
+}
+
+static void note_triage(struct agent *agent, const struct store_call *call)
+{
+	const struct store_triage *triage = (const struct store_triage *)call;
+
+	if (call->failed || call->kind != STORE_TRIAGE || triage->changed == 0)
+		return;
+	for (size_t i = 0; i < triage->records.count; i++)
+		agent->triages[triages_at(triage->records.items[i].item.test)]++;
+}
+
 static void answered(struct store_call *call)
 {
 	struct ticket *ticket = call->context;
@@ -69,6 +93,7 @@ static void answered(struct store_call *call)
 	agent->asked--;
 	note_state(agent, call);
 	note_counts(agent, call);
+	note_triage(agent, call);
 	call->context = ticket->context;
 	call->reply = ticket->reply;
 	call->reply(call);

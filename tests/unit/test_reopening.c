@@ -170,7 +170,8 @@ static void test_growth(void **state)
 	} cases[] = {{TRIAGE_EXPECTED, 1300, 1}, {TRIAGE_IGNORED, 1300, 1}, {TRIAGE_INFRA, 1300, 1},
 		{TRIAGE_FALSE, 1300, 1}, {TRIAGE_ACKNOWLEDGED, 1300, 1}, {TRIAGE_FIXED, 1300, 1},
 		{TRIAGE_ACKNOWLEDGED, 1100, 0}, {TRIAGE_FIXED, 1060, 0}, {TRIAGE_OPEN, 1300, 0},
-		{TRIAGE_EXPECTED, 1100, 0}, {TRIAGE_EXPECTED, 1060, 0}};
+		{TRIAGE_EXPECTED, 1100, 0}, {TRIAGE_EXPECTED, 1060, 0},
+		{TRIAGE_EXPECTED, 1130, 1} /* by a third of its size */};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
