@@ -171,6 +171,7 @@ void receiver_settle(struct loader *loader, const struct yaml_node *map,
 
 	schema->notifier_events(receiver->notifier, &able, &receiver->events);
 	receiver->events &= ~(reminder | digests | beats);
+	receiver->chose_events = options->events.count > 0;
 	if (map && yaml_get(map, "events"))
 		receiver->events = events_read(loader, map, subject, &options->events, able);
 	if (options->remind_after > 0 && options->remind_after != INT64_MAX) {
