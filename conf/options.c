@@ -73,7 +73,7 @@ static void read_list(struct loader *loader, const struct field *field,
 			continue;
 		}
 		const void **place = dict_place(&seen, text);
-		if (!*place)
+		if (!*place || field->flags & FIELD_REPEAT)
 			texts[kept++] = text;
 		*place = text;
 	}

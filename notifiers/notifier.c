@@ -3,8 +3,8 @@
  */
 #include "notifiers/notifier.h"
 
-const struct plugin *const notifiers[] = {
-	&slack_notifier.plugin, &webhook_notifier.plugin, &stdout_notifier.plugin, NULL};
+const struct plugin *const notifiers[] = {&slack_notifier.plugin, &webhook_notifier.plugin,
+	&stdout_notifier.plugin, &exec_notifier.plugin, NULL};
 
 const char *const message_kind_names[MESSAGE_KINDS] = {[MESSAGE_NEW] = "new",
 	[MESSAGE_UPDATED] = "updated",

@@ -289,7 +289,7 @@ struct notifier {
 		struct transfer *next, struct error *error);
 };
 
-extern const struct notifier slack_notifier, stdout_notifier, webhook_notifier;
+extern const struct notifier exec_notifier, slack_notifier, stdout_notifier, webhook_notifier;
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);

@@ -52,11 +52,16 @@ struct transfer {
 	const char *method;              /* "GET", "POST" */
 	const char *url;                 /* complete, without credentials */
 	struct pairs headers;            /* in addition to the endpoint's */
-	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
+	const char *body; /* POST body, the text for stdout, or a command's input; borrowed from the
+			     job's arena */
 	size_t body_length;
-	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
-	bool once;          /* the engine's: it may have an effect, so it must not be sent twice */
-	int64_t timeout;    /* ms, the engine's: a retry has less time; 0: the endpoint's */
+	const char *const *command; /* of TRANSFER_EXEC: a program and its arguments, then NULL */
+	struct pairs environment;   /* its variables besides PATH, HOME and the like; their values
+				       are masked in what it prints */
+	const char *bearer;         /* a secret for this transfer only (Slack's token), or NULL */
+	bool once;       /* the engine's: it may have an effect, so it must not be sent twice */
+	int64_t timeout; /* ms, a command's; else the engine's: a retry has less time; 0: the
+			    endpoint's */
 };
 
 enum reply_kind {
@@ -68,7 +73,7 @@ enum reply_kind {
 
 struct reply {
 	enum reply_kind kind;
-	int status;               /* HTTP status of an answer */
+	int status;               /* HTTP status of an answer; a command's, see execution.h */
 	int cut_status;           /* of an incomplete or oversized answer; 0: none received */
 	int64_t retry_after;      /* ms from Retry-After, -1 if missing or malformed */
 	bool dated;               /* the answer has a Date: */
@@ -83,7 +88,8 @@ struct reply {
 	 * makes sure that its words are not shown. */
 	const char *redirected;
 	const char *barred;  /* the host of a forbidden redirect (endpoint.redirects), or NULL */
-	const char *problem; /* what failed, for the user, if there is no answer; no secrets */
+	const char *problem; /* what failed, for the user, if there is no answer; what a command
+				complains of; no secrets */
 };
 
 /* Whether the text before an @ may be a password with an unencoded /, ? or #; such an @ may as

@@ -95,10 +95,13 @@ struct driver {
 	void *context;
 
 	struct transfer transfer;
-	const char *strayed;      /* the unconfigured host that answered a request, or NULL */
-	struct printing printing; /* a transfer to standard output */
-	bool replied;             /* call.reply is input of the next step */
-	bool uncounted;           /* it reads no test: started by drivers_work, or a delivery */
+	const char *strayed; /* the unconfigured host that answered a request, or NULL */
+	union {
+		struct printing printing;   /* a transfer to standard output */
+		struct execution execution; /* one to a command */
+	};
+	bool replied;   /* call.reply is input of the next step */
+	bool uncounted; /* it reads no test: started by drivers_work, or a delivery */
 	unsigned retries;
 	size_t requests;
 	int64_t spent;       /* microseconds, in the task's requests without waits between them */
@@ -437,6 +440,15 @@ static void print_done(struct printing *printing)
 	submit_step(driver);
 }
 
+static void execute_done(struct execution *execution)
+{
+	struct driver *driver =
+		(struct driver *)((char *)execution - offsetof(struct driver, execution));
+	driver->call.reply = execution->reply;
+	driver->replied = true;
+	submit_step(driver);
+}
+
 static void start_call(void *context)
 {
 	struct driver *driver = context;
@@ -445,6 +457,11 @@ static void start_call(void *context)
 		return;
 	if (driver->transfer.kind == TRANSFER_STDOUT) {
 		printing_begin(&driver->printing, &owner->printer, &driver->transfer, print_done);
+		return;
+	}
+	if (driver->transfer.kind == TRANSFER_EXEC) {
+		execution_begin(
+			&driver->execution, &owner->executor, &driver->transfer, execute_done);
 		return;
 	}
 	driver->call = (struct client_request){.transfer = &driver->transfer, .done = call_done};
@@ -501,6 +518,11 @@ void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
 	driver->done = done;
 	driver->context = context;
 	submit_step(driver);
+}
+
+void drivers_stop_commands(struct drivers *drivers)
+{
+	executor_stop(&drivers->executor);
 }
 
 void drivers_free(struct drivers *drivers)

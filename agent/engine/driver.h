@@ -10,6 +10,7 @@
 #include "agent/client/limiter.h"
 #include "agent/engine/blocking_read.h"
 #include "agent/engine/engine.h"
+#include "agent/engine/execution.h"
 #include "agent/engine/printing.h"
 
 struct driver;
@@ -21,6 +22,7 @@ struct drivers {
 	int64_t retry_delay; /* ms */
 	struct blocking_reads blocking_reads;
 	struct printer printer;
+	struct executor executor;
 	uint64_t seed; /* for the jitter */
 	/* Called with each answer that has a Date, unless NULL; see struct engine_options. */
 	void (*dated)(void *context, const char *url, int64_t ahead);
@@ -43,6 +45,9 @@ void drivers_work(struct drivers *drivers, struct task *task);
 
 void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
 	struct attempt *attempt, attempt_done *done, void *context);
+
+/* Ends the commands that are being run; before the pool is stopped. */
+void drivers_stop_commands(struct drivers *drivers);
 
 /* Cancels all: frees the tasks in progress, drops the deliveries. The pool must have stopped. */
 void drivers_free(struct drivers *drivers);

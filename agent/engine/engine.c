@@ -203,6 +203,7 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		.transfers = engine->transfers,
 		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
 		.printer = {.pool = engine->pool},
+		.executor = {.pool = engine->pool},
 		.blocking_reads = {.pool = engine->pool, .timeout = options->read_timeout},
 		.dated = options->dated,
 		.context = options->context,
@@ -237,6 +238,8 @@ bool engine_free(struct engine *engine)
 {
 	if (!engine)
 		return true;
+	if (engine->pool)
+		drivers_stop_commands(&engine->drivers);
 	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
 		return false;
 	if (engine->pool) {
