@@ -268,6 +268,7 @@ static const char *problem_explain(const struct problem *problem, struct arena *
 enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, MOST_AGE = 1 << 30 /* s */ };
 
 #define LONGEST_WAIT INT64_C(1000000000000) /* ms; longer waits are cut to this */
+#define FIRST_DATE   1000000000             /* s since 1970; less is a wait */
 
 struct exchange {
 	CURL *easy;
@@ -659,14 +660,40 @@ static void compare_clocks(CURL *easy, struct reply *reply)
 		reply->ahead = ((int64_t)time(NULL) - when - (int64_t)kept) * 1000;
 }
 
+/* A date is in s since 1970, which no wait is as long as. */
+int64_t exchange_reset_after(const char *remaining, const char *reset, int64_t now)
+{
+	char *end;
+	long long when = strtoll(reset, &end, 10);
+
+	if (end == reset || when < 0 || remaining[strspn(remaining, " \t")] != '0' ||
+		strtoll(remaining, NULL, 10) != 0)
+		return -1;
+	if (when > LONGEST_WAIT / 1000 + now)
+		return LONGEST_WAIT;
+	if (when >= FIRST_DATE)
+		when = when > now ? when - now : 0;
+	return 1000 * ((int64_t)when + (*end == '.'));
+}
+
 static int64_t retry_after(CURL *easy)
 {
+	static const char *const limits[][2] = {{"X-RateLimit-Remaining", "X-RateLimit-Reset"},
+		{"RateLimit-Remaining", "RateLimit-Reset"}};
 	const char *date = header_value(easy, "Date"), *later;
-	int64_t now = date ? (int64_t)curl_getdate(date, NULL) : -1;
+	int64_t now = date ? (int64_t)curl_getdate(date, NULL) : -1, wait = -1;
 	if (now < 0)
 		now = (int64_t)time(NULL);
 	later = header_value(easy, "Retry-After");
-	return later ? exchange_retry_after(later, now) : -1;
+	if (later)
+		wait = exchange_retry_after(later, now);
+	for (size_t i = 0; i < sizeof limits / sizeof *limits && wait < 0; i++) {
+		const char *remaining = header_value(easy, limits[i][0]);
+		const char *reset = header_value(easy, limits[i][1]);
+		if (remaining && reset)
+			wait = exchange_reset_after(remaining, reset, now);
+	}
+	return wait;
 }
 
 /* Blanks secrets in a failed answer. */

@@ -37,4 +37,8 @@ const char *exchange_origin(struct arena *arena, const char *url);
 /* The value of a Retry-After header in ms; `now` is the server's time in s. -1: malformed. */
 int64_t exchange_retry_after(const char *value, int64_t now);
 
+/* The same of a limit that is used up, of GitHub's X-RateLimit-Reset (a date) or GitLab's
+ * RateLimit-Reset (a date, or s to wait). -1: malformed, or something is left of it. */
+int64_t exchange_reset_after(const char *remaining, const char *reset, int64_t now);
+
 #endif

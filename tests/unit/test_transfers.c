@@ -784,6 +784,52 @@ static void test_retry_after(void **state)
 				(long long)exchange_retry_after(cases[i].value, now));
 }
 
+static void test_reset_after(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *remaining, *reset;
+		int64_t wait;
+	} cases[] = {
+		{"0", "1795176060", 60000},
+		{" 0", "1795176060.5", 61000},
+		{"0", "1795175000", 0},
+		{"0", "30", 30000},
+		{"0", "0", 0},
+		{"0", "99999999999999999999", 1000000000000},
+		{"1", "1795176060", -1},
+		{"", "1795176060", -1},
+		{"none", "1795176060", -1},
+		{"0", "", -1},
+		{"0", "-5", -1},
+		{"0", "soon", -1},
+	};
+	const int64_t now = 1795176000; /* 2026-11-20 12:00:00 */
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t wait = exchange_reset_after(cases[i].remaining, cases[i].reset, now);
+		if (wait != cases[i].wait)
+			fail_msg("\"%s\": %lld", cases[i].reset, (long long)wait);
+	}
+}
+
+static bool answer_used_up(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 403,
+		"Date: Fri, 20 Nov 2026 12:00:00 GMT\r\nx-ratelimit-remaining: 0\r\n"
+		"x-ratelimit-reset: 1795176090\r\n",
+		"{}");
+	return true;
+}
+
+static void test_limit_used_up(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_used_up, NULL);
+	assert_int_equal(get(peer->url)->retry_after, 90000);
+	peer_free(peer);
+}
+
 static bool answer_later(struct peer *peer, int fd, const char *request)
 {
 	(void)peer, (void)request;
@@ -1147,6 +1193,8 @@ int main(void)
 		WORLD_TEST(test_too_big),
 		WORLD_TEST(test_retry_after),
 		WORLD_TEST(test_retry_after_a_date_of_the_server),
+		WORLD_TEST(test_reset_after),
+		WORLD_TEST(test_limit_used_up),
 		WORLD_TEST(test_the_clock_of_a_server),
 		WORLD_TEST(test_limit_of_a_server),
 		WORLD_TEST(test_servers_take_turns),
