@@ -144,11 +144,19 @@ static bool is_plain(const char *url)
 	return url && strncasecmp(url, "http://", 7) == 0 && !transfer_url_is_local(url);
 }
 
+/* Of a webhook whose address is all that it takes to use it. */
+static bool is_secret_url(const struct caution *caution)
+{
+	return field_find(caution->fields, "url_file") != NULL;
+}
+
 static void check_plain(const struct caution *caution, const struct endpoint *endpoint)
 {
 	static const char *const addresses[] = {"url", "api_url"};
 	if (is_plain(text_at(caution, "webhook_url")))
 		warn(caution, "webhook_url: it is a secret and is sent without TLS: use https://");
+	if (is_secret_url(caution) && is_plain(text_at(caution, "url")))
+		warn(caution, "url: it is a secret and is sent without TLS: use https://");
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
 		if (is_plain(text_at(caution, addresses[i])) && sends_secret(caution, endpoint))
 			warn(caution,
@@ -193,6 +201,8 @@ void caution_options(struct loader *loader, const struct yaml_node *map,
 		else if (field->type == FIELD_STRING)
 			check_file(&caution, field);
 	}
+	if (is_secret_url(&caution) && stands_in_file(map, &(struct field){.name = "url"}))
+		warn(&caution, "url: it is a secret, and in a file that every user can read");
 	check_plain(&caution, endpoint);
 	check_ssl(&caution);
 	if (endpoint && endpoint->insecure_skip_verify &&

@@ -61,7 +61,7 @@ static void gap(struct writer *writer)
 
 static void name(struct writer *writer, const char *text)
 {
-	text_clean(&writer->text, text, NAME_CHARS);
+	writer->style->text->name(&writer->text, text, NAME_CHARS);
 }
 
 static void link(struct writer *writer, const char *url, const char *text)
@@ -462,29 +462,45 @@ void body_write(
 	buf_free(&writer.text);
 }
 
-void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
-	size_t bytes)
+/* The title, cut so that its line fits. */
+static void fit_title(struct buf *out, const struct message *message,
+	const struct body_style *style, size_t bytes)
 {
 	size_t start = out->length;
 	struct buf title = {0};
 
-	for (size_t most = LINES_MOST; most > 0; most /= 2) {
-		body_write(out, message, style, most);
-		if (out->length - start <= bytes)
-			return;
-		out->length = start;
-	}
 	body_title(&title, message);
-	for (size_t length = title.length; length > 0; length--) {
-		length = utf8_cut(title.data, length);
+	for (size_t length = title.length; length > 0; length = utf8_cut(title.data, length - 1)) {
+		out->length = start;
+		buf_text(out, style->open[LEVEL_MESSAGE]);
 		style->escape(out, title.data, length);
+		buf_text(out, style->close);
 		if (out->length - start <= bytes)
 			break;
-		out->length = start;
 	}
-	buf_char(out, '\0');
-	out->length--;
 	buf_free(&title);
+}
+
+void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
+	size_t bytes)
+{
+	size_t start = out->length, fits = 0, not = LINES_MOST, most = LINES_MOST;
+
+	for (;;) {
+		out->length = start;
+		body_write(out, message, style, most);
+		if (out->length - start > bytes)
+			not = most;
+		else if (most == LINES_MOST || not -most <= 1)
+			return;
+		else
+			fits = most;
+		if (not <= 1)
+			break;
+		most = not -fits <= 1 ? fits : fits + (not -fits) / 2;
+	}
+	out->length = start;
+	fit_title(out, message, style, bytes);
 }
 
 void body_title(struct buf *out, const struct message *message)
@@ -504,6 +520,21 @@ void body_title(struct buf *out, const struct message *message)
 			buf_text(out, "more: ");
 		text_what(out, message, &text_plain);
 	}
+}
+
+enum body_mark body_mood(const struct message *message)
+{
+	struct tally tally = message_tally(message);
+
+	if (message->kind == MESSAGE_RECOVERED)
+		return BODY_GOOD;
+	if (message->notice)
+		return message->notice->recovered        ? BODY_GOOD
+		       : message->kind == MESSAGE_NOTICE ? BODY_BAD
+							 : BODY_STRONG;
+	return tally.regressions > 0    ? BODY_WORSE
+	       : tally.improvements > 0 ? BODY_BETTER
+					: BODY_STRONG;
 }
 
 void text_triage(struct buf *out, const struct triage *triage)
@@ -585,16 +616,80 @@ static void time_to_the_minute(struct buf *out, int64_t time)
 	text_utc.time(out, time, false);
 }
 
-/* Punctuation with a meaning anywhere in GitHub's, GitLab's, Mattermost's and Discord's Markdown;
- * an @ or # would mention people or issues, which a zero-width space after it prevents. */
-static void escape_markdown(struct buf *out, const char *text, size_t length)
+/* Around a name, until it is escaped; text_clean lets no such character through. */
+#define NAME_BEGIN '\001'
+#define NAME_END '\002'
+
+static void mark_name(struct buf *out, const char *text, size_t limit)
+{
+	buf_char(out, NAME_BEGIN);
+	text_clean(out, text, limit);
+	buf_char(out, NAME_END);
+}
+
+static void utc_time(struct buf *out, int64_t time, bool day)
+{
+	text_utc.time(out, time, day);
+}
+
+/* Names as code, in which nothing has a meaning but its end. */
+static const struct text_style text_marked = {mark_name, utc_time};
+
+/* In a fence that is longer than any run of backticks within. */
+static void put_code(struct buf *out, const char *text, size_t length)
+{
+	size_t run = 0, longest = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		run = text[i] == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	for (size_t i = 0; i <= longest; i++)
+		buf_char(out, '`');
+	buf_text(out, longest > 0 ? " " : "");
+	buf_append(out, text, length);
+	buf_text(out, longest > 0 ? " " : "");
+	for (size_t i = 0; i <= longest; i++)
+		buf_char(out, '`');
+}
+
+/*
+ * Punctuation with a meaning anywhere in GitHub's, GitLab's, Mattermost's and Discord's Markdown.
+ * An
+ * @ or # would mention people or issues, and "://" or "www." would make a link, which a zero-width
+ * space after it prevents.
+ */
+static void put_escaped(struct buf *out, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
-		if (strchr("\\`*_{}[]<>()#!|~&", text[i]) && text[i])
+		bool link = (text[i] == ':' && length - i > 2 && text[i + 1] == '/') ||
+			    (text[i] == '.' && i > 2 && strncmp(text + i - 3, "www", 3) == 0);
+
+		if (strchr("\\`*_{}[]<>()#!|~&$", text[i]) && text[i])
 			buf_char(out, '\\');
 		buf_char(out, text[i]);
-		if (text[i] == '@' || text[i] == '#')
+		if (text[i] == '@' || text[i] == '#' || link)
 			buf_text(out, "\xe2\x80\x8b");
+	}
+}
+
+static void escape_markdown(struct buf *out, const char *text, size_t length)
+{
+	while (length > 0) {
+		const char *name = memchr(text, NAME_BEGIN, length);
+		size_t before = name ? (size_t)(name - text) : length, code = 0;
+
+		put_escaped(out, text, before);
+		if (!name)
+			return;
+		text += before + 1;
+		length -= before + 1;
+		while (code < length && text[code] != NAME_END)
+			code++;
+		if (code > 0)
+			put_code(out, text, code);
+		text += code < length ? code + 1 : code;
+		length -= code < length ? code + 1 : code;
 	}
 }
 
@@ -660,7 +755,7 @@ const struct body_style body_plain = {.text = &text_utc,
 	.close = "\n",
 	.gap = "\n"};
 
-const struct body_style body_markdown = {.text = &text_utc,
+const struct body_style body_markdown = {.text = &text_marked,
 	.arrow = "→",
 	.time = time_to_the_minute,
 	.escape = escape_markdown,

@@ -1,7 +1,8 @@
 /*
  * A whole message as lines of text: for a terminal, as plain text, Markdown or HTML.
  *
- * Text from outside is cleaned, then escaped as a whole, so no name can become markup.
+ * Text from outside is cleaned, then escaped as a whole, so no name can become markup, a mention of
+ * somebody or a link; in Markdown names are code.
  */
 #ifndef NOTIFIERS_BODY_H
 #define NOTIFIERS_BODY_H
@@ -38,6 +39,9 @@ void body_write(struct buf *out, const struct message *message, const struct bod
 /* The same with as many lines as fit into `bytes`; if not even one does, the title, cut. */
 void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
 	size_t bytes);
+
+/* What a message is as a whole, such as for a colour; BODY_STRONG: neither good nor bad. */
+enum body_mark body_mood(const struct message *message);
 
 /* A message about the changes of an earlier one as they stand now: those that are over, or of which
  * something was said, say so. In the arena; borrows the changes. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "agent/core/secret.h"
+
 enum step http_json_fail(const struct http_json *shape, struct attempt *attempt, bool retry,
 	enum error_kind kind, const char *what, struct error *error)
 {
@@ -106,4 +108,24 @@ bool http_json_check_url(const struct endpoint *endpoint, struct error *error)
 		return error_set(
 			error, ERROR_USAGE, "url: %s", transfer_url_problem(endpoint->url));
 	return true;
+}
+
+bool http_json_check_webhook(
+	const struct endpoint *endpoint, const char *url_file, struct error *error)
+{
+	if (endpoint->url && url_file)
+		return error_set(error, ERROR_USAGE, "url and url_file exclude each other");
+	return url_file || http_json_check_url(endpoint, error);
+}
+
+bool http_json_webhook(struct attempt *attempt, const struct endpoint *endpoint,
+	const char *url_file, const char **url, struct error *error)
+{
+	*url = endpoint->url;
+	if (!url_file)
+		return true;
+	if (!secret_read(attempt->arena, "url_file", url_file, url, error))
+		return false;
+	return !transfer_url_problem(*url) || error_set(error, ERROR_USAGE, "url_file \"%s\": %s",
+						      url_file, transfer_url_problem(*url));
 }

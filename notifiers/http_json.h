@@ -60,4 +60,11 @@ bool http_json_destination(
 /* Checks that `url` is there and is one. */
 bool http_json_check_url(const struct endpoint *endpoint, struct error *error) MUST_USE;
 
+/* The same of an address that is a secret, and may be kept in a file (`url_file`, or NULL) that is
+ * read at each use; the address, in the arena. */
+bool http_json_check_webhook(
+	const struct endpoint *endpoint, const char *url_file, struct error *error) MUST_USE;
+bool http_json_webhook(struct attempt *attempt, const struct endpoint *endpoint,
+	const char *url_file, const char **url, struct error *error) MUST_USE;
+
 #endif

@@ -147,6 +147,8 @@ extern const char *const message_kind_names[MESSAGE_KINDS];
 enum {
 	MESSAGES_OF_CHANGES = 1u << MESSAGE_NEW | 1u << MESSAGE_UPDATED,
 	MESSAGES_ALL = (1u << MESSAGE_TEST) - 1,
+	/* Of a receiver for people, unless the configuration says otherwise. */
+	MESSAGES_USUAL = MESSAGES_ALL & ~(1u << MESSAGE_TRIAGED | 1u << MESSAGE_HEARTBEAT),
 };
 
 /* A part of a digest: "open, team-pay", and a line for each thing. */
@@ -289,7 +291,8 @@ struct notifier {
 		struct transfer *next, struct error *error);
 };
 
-extern const struct notifier exec_notifier, slack_notifier, stdout_notifier, webhook_notifier;
+extern const struct notifier discord_notifier, exec_notifier, mattermost_notifier, msteams_notifier,
+	slack_notifier, stdout_notifier, webhook_notifier;
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);

@@ -1,0 +1,110 @@
+/*
+ * Discord, by a channel's webhook: an embed with the message in Markdown.
+ *
+ * The address holds the secret, so error messages do not show it. With ?wait=true Discord answers
+ * when the message is saved. It has no idempotency key and cannot be asked, so after a lost answer
+ * the message is sent again.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+/* Documented: 4,096 characters of a description. Discord allows a webhook 5 messages in 2 s. */
+enum { DESCRIPTION = 4000, SPACING_MS = 1000, LONGEST_WAIT_S = 86400 };
+
+struct discord_options {
+	struct endpoint endpoint;
+	const char *url_file;
+};
+
+static const struct field discord_fields[] = {
+	OPTION_STRING(struct discord_options, url_file, NULL,
+		"file that holds the webhook's address instead of url, read at each use"),
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	const struct discord_options *options = context;
+
+	return http_json_check_webhook(&options->endpoint, options->url_file, error);
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	static const int colors[BODY_MARKS] = {[BODY_STRONG] = 0x57606a,
+		[BODY_WORSE] = 0xd1242f,
+		[BODY_BETTER] = 0x1a7f37,
+		[BODY_BAD] = 0xd1242f,
+		[BODY_GOOD] = 0x1a7f37};
+	struct buf body = {0};
+
+	(void)options, (void)destination, (void)error;
+	body_fit(&body, message, &body_markdown, DESCRIPTION);
+	buf_printf(payload,
+		"{\"allowed_mentions\":{\"parse\":[]},\"embeds\":[{\"color\":%d,"
+		"\"description\":",
+		colors[body_mood(message)]);
+	buf_json_string(payload, body.data, body.length);
+	buf_text(payload, "}]}");
+	buf_free(&body);
+	return true;
+}
+
+static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	const struct discord_options *options = attempt->options;
+	const char *url;
+
+	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
+		return false;
+	url = arena_printf(attempt->arena, "%s%cwait=true", url, strchr(url, '?') ? '&' : '?');
+	*next = http_json_request(
+		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
+	return true;
+}
+
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
+static const struct http_json discord = {
+	.name = "discord", .request = request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
+
+/* {"message": "You are being rate limited.", "retry_after": 64.57}: s, also without a header. */
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	double wait = json_number_value(json_object_get(answer, "retry_after"));
+
+	(void)next;
+	if (reply->status == 429 && reply->retry_after < 0 && wait > 0)
+		attempt->retry_after = (int64_t)(1000 * ceil(fmin(wait, LONGEST_WAIT_S)));
+	json_decref(answer);
+	return http_json_refused(&discord, attempt, reply, error);
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return http_json_step(&discord, attempt, last, next, error);
+}
+
+const struct notifier discord_notifier = {
+	.plugin = {.name = "discord",
+		.summary = "post to a channel of Discord, by its webhook",
+		.fields = discord_fields,
+		.options_size = sizeof(struct discord_options),
+		.endpoint = true,
+		.check = check},
+	.spacing = SPACING_MS,
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_USUAL,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+};

@@ -1,0 +1,132 @@
+/*
+ * Mattermost, by an incoming webhook: an attachment with the message in Markdown.
+ *
+ * The address holds the secret, so error messages do not show it. There is no idempotency key and
+ * nobody to ask, so after a lost answer the message is posted again.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+/* Servers before 7.0 take 7,600 characters of attachments as JSON; a post has 16,383. */
+enum { TEXT = 6000, SPACING_MS = 200 };
+
+struct mattermost_options {
+	struct endpoint endpoint;
+	const char *url_file, *channel, *username, *icon_url;
+};
+
+static const struct field mattermost_fields[] = {
+	OPTION_STRING(struct mattermost_options, url_file, NULL,
+		"file that holds the webhook's address instead of url, read at each use"),
+	OPTION_STRING(struct mattermost_options, channel, NULL,
+		"the name of another channel than the webhook's, or @user; its members see it"),
+	OPTION_STRING(struct mattermost_options, username, NULL,
+		"name that the posts carry, if the server lets webhooks choose one"),
+	OPTION_STRING(struct mattermost_options, icon_url, NULL,
+		"picture that the posts carry, if the server lets webhooks choose one"),
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	const struct mattermost_options *options = context;
+
+	return http_json_check_webhook(&options->endpoint, options->url_file, error);
+}
+
+static void member(struct buf *out, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	buf_printf(out, ",\"%s\":", name);
+	buf_json_text(out, text);
+}
+
+static bool render(const struct message *message, const void *context, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	static const char *const colors[BODY_MARKS] = {
+		"#57606a", "#d1242f", "#1a7f37", "#d1242f", "#1a7f37"};
+	const struct mattermost_options *options = context;
+	struct buf text = {0};
+
+	(void)destination, (void)error;
+	buf_printf(payload,
+		"{\"attachments\":[{\"color\":\"%s\",\"fallback\":", colors[body_mood(message)]);
+	body_title(&text, message);
+	buf_json_string(payload, text.data, text.length);
+	buf_clear(&text);
+	body_fit(&text, message, &body_markdown, TEXT);
+	buf_text(payload, ",\"text\":");
+	buf_json_string(payload, text.data, text.length);
+	buf_text(payload, "}]");
+	member(payload, "channel", options->channel);
+	member(payload, "username", options->username);
+	member(payload, "icon_url", options->icon_url);
+	buf_char(payload, '}');
+	buf_free(&text);
+	return true;
+}
+
+static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	const struct mattermost_options *options = attempt->options;
+	const char *url;
+
+	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
+		return false;
+	*next = http_json_request(
+		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
+	return true;
+}
+
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
+static const struct http_json mattermost = {.name = "mattermost",
+	.request = request,
+	.refusal = refusal,
+	.doubt = MAYBE_DELIVERED_BLIND};
+
+/* A webhook that does not exist is a 400, and where webhooks are switched off it is a 501: {"id":
+ * "web.incoming_webhook.invalid.app_error", ...}. */
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	const char *id = json_string_value(json_object_get(answer, "id"));
+	const char *what = !id || (reply->status != 400 && reply->status != 501) ? NULL
+			   : strstr(id, ".invalid.")  ? "there is no such webhook"
+			   : strstr(id, ".disabled.") ? "the server allows no incoming webhooks"
+						      : NULL;
+
+	(void)next;
+	json_decref(answer);
+	if (what)
+		return http_json_fail(&mattermost, attempt, false, ERROR_USAGE, what, error);
+	return http_json_refused(&mattermost, attempt, reply, error);
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return http_json_step(&mattermost, attempt, last, next, error);
+}
+
+const struct notifier mattermost_notifier = {
+	.plugin = {.name = "mattermost",
+		.summary = "post to a channel of Mattermost, by an incoming webhook",
+		.fields = mattermost_fields,
+		.options_size = sizeof(struct mattermost_options),
+		.endpoint = true,
+		.check = check},
+	.spacing = SPACING_MS,
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_USUAL,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+};

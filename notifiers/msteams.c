@@ -1,0 +1,142 @@
+/*
+ * Microsoft Teams, by the webhook of a workflow ("post to a channel when a webhook request is
+ * received"): an adaptive card.
+ *
+ * The card consists of text runs, which know no Markdown, so that no name can become any. The
+ * address holds the secret, so error messages do not show it. After a lost answer the card is sent
+ * again, as nobody can be asked for it.
+ */
+#include <string.h>
+
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+/* Documented: 28 KB of a message, and 4 requests a second. */
+enum { CARD = 26000, SPACING_MS = 1000 };
+
+struct msteams_options {
+	struct endpoint endpoint;
+	const char *url_file;
+};
+
+static const struct field msteams_fields[] = {
+	OPTION_STRING(struct msteams_options, url_file, NULL,
+		"file that holds the webhook's address instead of url, read at each use"),
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	const struct msteams_options *options = context;
+
+	return http_json_check_webhook(&options->endpoint, options->url_file, error);
+}
+
+#define RUN(attributes) "{\"type\":\"TextRun\"," attributes "\"text\":\""
+#define STRONG "\"weight\":\"Bolder\","
+#define COLOR(color) STRONG "\"color\":\"" color "\","
+#define LINE(indent) "{\"type\":\"RichTextBlock\",\"inlines\":[" RUN("") indent
+#define STEP "\\u00a0\\u00a0\\u00a0"
+
+/* All text is within a run: a mark or a link ends it, and begins another. */
+static void run(struct buf *out, const char *text, size_t length)
+{
+	struct buf quoted = {0};
+
+	buf_json_string(&quoted, text, length);
+	buf_append(out, quoted.data + 1, quoted.length - 2);
+	buf_free(&quoted);
+}
+
+static void link(struct buf *out, const char *url, const char *name)
+{
+	buf_text(out,
+		"\"},{\"type\":\"TextRun\",\"selectAction\":{\"type\":\"Action.OpenUrl\",\"url\":");
+	buf_json_text(out, url);
+	buf_text(out, "},\"text\":\"");
+	run(out, name ? name : url, strlen(name ? name : url));
+	buf_text(out, "\"}," RUN(""));
+}
+
+static void time_to_the_minute(struct buf *out, int64_t time)
+{
+	text_utc.time(out, time, false);
+}
+
+static const struct body_style card = {.text = &text_utc,
+	.arrow = "→",
+	.time = time_to_the_minute,
+	.escape = run,
+	.link = link,
+	.begin = {"\"}," RUN(STRONG), "\"}," RUN(COLOR("Attention")), "\"}," RUN(COLOR("Good")),
+		"\"}," RUN(COLOR("Attention")), "\"}," RUN(COLOR("Good"))},
+	.end = {"\"}," RUN(""), "\"}," RUN(""), "\"}," RUN(""), "\"}," RUN(""), "\"}," RUN("")},
+	.open = {LINE(""), LINE(STEP), LINE(STEP STEP), LINE(STEP STEP STEP)},
+	.close = " \"}]},",
+	.gap = ""};
+
+/* Appends the blocks without runs that have no text, as where a line begins with a mark. */
+static void put_blocks(struct buf *out, const struct buf *body)
+{
+	static const char empty[] = RUN("") "\"},";
+	const char *at = body->data, *end = body->data + body->length - 1, *next;
+
+	while ((next = strstr(at, empty)) != NULL) {
+		buf_append(out, at, (size_t)(next - at));
+		at = next + sizeof empty - 1;
+	}
+	buf_append(out, at, (size_t)(end - at));
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	struct buf body = {0};
+
+	(void)options, (void)destination, (void)error;
+	body_fit(&body, message, &card, CARD);
+	buf_text(payload, "{\"type\":\"message\",\"attachments\":[{\"contentType\":"
+			  "\"application/vnd.microsoft.card.adaptive\",\"content\":{\"type\":"
+			  "\"AdaptiveCard\",\"version\":\"1.4\",\"body\":[");
+	if (body.length > 0)
+		put_blocks(payload, &body);
+	buf_text(payload, "]}}]}");
+	buf_free(&body);
+	return true;
+}
+
+static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	const struct msteams_options *options = attempt->options;
+	const char *url;
+
+	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
+		return false;
+	*next = http_json_request(
+		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
+	return true;
+}
+
+static const struct http_json msteams = {
+	.name = "msteams", .request = request, .doubt = MAYBE_DELIVERED_BLIND};
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return http_json_step(&msteams, attempt, last, next, error);
+}
+
+const struct notifier msteams_notifier = {
+	.plugin = {.name = "msteams",
+		.summary = "post to a channel of Microsoft Teams, by a workflow's webhook",
+		.fields = msteams_fields,
+		.options_size = sizeof(struct msteams_options),
+		.endpoint = true,
+		.check = check},
+	.spacing = SPACING_MS,
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_USUAL,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+};

@@ -1,0 +1,87 @@
+"""Microsoft Teams, Mattermost and Discord: each message once, within the limits, with nothing from outside as markup."""
+import json
+import re
+
+import pytest
+from fake_chats import Discord, Mattermost, Teams
+from test_run import Agent, agents, config, csv_test, write_csv  # noqa: F401 (a fixture)
+
+KINDS = {"msteams": Teams, "mattermost": Mattermost, "discord": Discord}
+HOSTILE = "p99 @everyone @here <@1> [x](https://evil.example) **b** www.evil.example #12"
+
+
+@pytest.fixture(params=KINDS)
+def chat(request):
+    chat = KINDS[request.param]()
+    chat.kind = request.param
+    yield chat
+    chat.stop()
+    assert chat.violations == []
+
+
+def section(chat, **options):
+    return f"{chat.kind}: {json.dumps({'url': chat.webhook, 'timeout': '1s'} | options)}"
+
+
+def words(post):
+    """All text of a post."""
+    if isinstance(post, str):
+        return post
+    return "".join(words(v) for v in (post.values() if isinstance(post, dict) else post if isinstance(post, list) else []))
+
+
+def test_a_change_is_told_once(agents, tmp_path, chat):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(chat)))
+    agent.wait_log("msg=sent")
+    agent.pass_by()
+    assert len(chat.posts) == 1
+    text = words(chat.posts[0])
+    assert "db.read" in text and "p99" in text and re.search(r"\+20%", text) and "c0029" in text
+    agent.end()
+    assert chat.SECRET not in "".join(agent.log + agent.out)
+
+
+def test_names_are_no_markup(agents, tmp_path, chat):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)], name=HOSTILE)
+    metrics = csv_test(tmp_path / "a.csv").replace("{p99:", f'{{{json.dumps(HOSTILE)}:')
+    agents(config(tmp_path, metrics, section(chat))).wait_log("msg=sent")
+    assert "everyone" in words(chat.posts[0])
+
+
+def test_many_changes_are_counted(agents, tmp_path, chat):
+    """300 tests at once: those that fit, and how many there are besides."""
+    tests = ""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    for i in range(300):
+        tests += csv_test(tmp_path / "a.csv", f"test.{i:03d}.of.quite.a.long.name")
+    path = config(tmp_path, tests, section(chat))
+    path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 5s"))
+    agents(path).wait_log("msg=sent", 60)
+    text = words(chat.posts[0])
+    left = re.search(r"(\d+) more change points are left out", text)
+    assert left and int(left[1]) + len(re.findall(r"\+20%", text)) == 300
+
+
+def test_what_passes_is_tried_again(agents, tmp_path, chat):
+    chat.answers = [(503, {}, "busy"), (429, {"Retry-After": "1"}, {"retry_after": 0.4})]
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(chat))).wait_log("msg=sent", 60)
+    assert len(chat.posts) == 1
+
+
+def test_a_lost_answer(agents, tmp_path, chat):
+    """Nobody can be asked: it is sent again, after a while."""
+    chat.answers = ["close"]
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(chat)))
+    assert "wait_ms=60000" in agent.wait_log("delivery failed, will retry")
+    assert len(chat.posts) == 1
+
+
+def test_a_wrong_address_waits_for_the_configuration(agents, tmp_path, chat):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    wrong = section(chat).replace(chat.SECRET, "wr-ong0123456789")
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), wrong))
+    line = agent.wait_log("level=error|error msg|configuration")
+    assert "wr-ong" not in line and chat.posts == []
