@@ -268,7 +268,7 @@ static const char *problem_explain(const struct problem *problem, struct arena *
 enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, MOST_AGE = 1 << 30 /* s */ };
 
 #define LONGEST_WAIT INT64_C(1000000000000) /* ms; longer waits are cut to this */
-#define FIRST_DATE   1000000000             /* s since 1970; less is a wait */
+#define FIRST_DATE 1000000000               /* s since 1970; less is a wait */
 
 struct exchange {
 	CURL *easy;
