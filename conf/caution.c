@@ -129,7 +129,8 @@ static bool is_sent(const struct pair *header)
 static bool sends_secret(const struct caution *caution, const struct endpoint *endpoint)
 {
 	static const char *const names[] = {"password", "password_file", "bearer_token",
-		"bearer_token_file", "bot_token", "bot_token_file"};
+		"bearer_token_file", "bot_token", "bot_token_file", "routing_key",
+		"routing_key_file"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (text_at(caution, names[i]))
 			return true;

@@ -81,6 +81,7 @@ unpack_prometheus() {
 	export PATH=$tools/usr/bin:$PATH
 	command -v prometheus >/dev/null && command -v promtool >/dev/null || unpack prometheus || return 0
 	command -v victoria-metrics >/dev/null || unpack victoria-metrics || return 0
+	command -v prometheus-alertmanager >/dev/null && command -v amtool >/dev/null || unpack prometheus-alertmanager || return 0
 }
 
 # An installed PostgreSQL is used where it is; of an unpacked one the libraries must be there.

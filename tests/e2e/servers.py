@@ -5,15 +5,18 @@
 """
 import contextlib
 import glob
+import http.server
 import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -148,6 +151,116 @@ def victoria(tmp_path, history):
         yield server
     finally:
         server.stop()
+
+
+class Alertmanager(Server):
+    """Its alerts, and `told`: the notifications that it has sent, as JSON documents."""
+
+    def alerts(self, **state):
+        """Those of some state only: active=True, silenced=False, ..."""
+        query = urllib.parse.urlencode({k: str(v).lower() for k, v in state.items()})
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=20) as answer:
+            return json.load(answer)
+
+    def post(self, *alerts):
+        request = urllib.request.Request(f"{self.url}/api/v2/alerts", json.dumps(alerts).encode(), {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=20).read()
+
+    def tool(self, *arguments):
+        done = subprocess.run(["amtool", f"--alertmanager.url={self.url}", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def wait(self, condition, timeout=30):
+        """Until condition() holds; looked at with each notification, and in between."""
+        deadline = time.monotonic() + timeout
+        with self.changed:
+            while not condition():
+                assert time.monotonic() < deadline, json.dumps(self.told, indent=1)
+                self.changed.wait(0.1)
+
+    def statuses(self, **labels):
+        """(test, status) of all alerts of all notifications, in order, of those with these labels."""
+        return [(a["labels"].get("test"), a["status"]) for told in self.told for a in told["alerts"] if labels.items() <= a["labels"].items()]
+
+
+def _alertmanager_program(folder):
+    """The program; one that was unpacked and not installed is copied, as it looks for its templates in /usr/share only."""
+    found = pathlib.Path(shutil.which("prometheus-alertmanager")).resolve()
+    share = "usr/share/prometheus/alertmanager"
+    if pathlib.Path("/", share, "default.tmpl").exists():
+        return found
+    templates = found.parents[2] / share
+    if not (templates / "default.tmpl").exists():
+        pytest.skip("Alertmanager's templates are not where its package has them")
+    for template in templates.glob("*.tmpl"):
+        shutil.copy(template, folder)
+    here = found.read_bytes()
+    here = re.sub(rb"/usr/share/prometheus/alertmanager(?!/)", lambda m: b"." + b"/" * (len(m[0]) - 1), here)
+    (folder / "alertmanager").write_bytes(here)
+    (folder / "alertmanager").chmod(0o755)
+    return folder / "alertmanager"
+
+
+def _start_alertmanager(folder, program, arguments):
+    """A running server, or None if its port was taken meanwhile."""
+    port = free_port()
+    with open(folder / "alertmanager.log", "w") as log:
+        process = subprocess.Popen(
+            [program, "--config.file=alertmanager.yml", "--storage.path=data", f"--web.listen-address=127.0.0.1:{port}",
+             "--cluster.listen-address=", *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder)
+    server = Alertmanager(process, port, folder)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if _answers(f"{server.url}/-/ready"):
+            return server
+        time.sleep(0.05)
+    if process.poll() is None:
+        server.stop()
+    return None
+
+
+@contextlib.contextmanager
+def alertmanager(tmp_path, route="group_by: [alertname], group_wait: 500ms", more="", arguments=(), name="alertmanager"):
+    """An Alertmanager whose only receiver is `told`. `route` and `more` go into its configuration."""
+    if not shutil.which("prometheus-alertmanager") or not shutil.which("amtool"):
+        pytest.skip("Alertmanager is not installed (Debian: apt install prometheus-alertmanager)")
+    folder = tmp_path / name
+    folder.mkdir()
+    told, changed = [], threading.Condition()
+
+    class Sink(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+            with changed:
+                told.append(document)
+                changed.notify_all()
+
+        def log_message(self, *_):
+            pass
+
+    sink = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    threading.Thread(target=sink.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    (folder / "alertmanager.yml").write_text(f"""
+route: {{receiver: sink, group_interval: 1s, repeat_interval: 1h, {route}}}
+receivers: [{{name: sink, webhook_configs: [{{url: "http://127.0.0.1:{sink.server_address[1]}/", send_resolved: true}}]}}]
+{more}
+""")
+    server = None
+    try:
+        program = _alertmanager_program(folder)
+        for _ in range(3):
+            server = server or _start_alertmanager(folder, program, arguments)
+        assert server, (folder / "alertmanager.log").read_text()
+        server.told, server.changed = told, changed
+        yield server
+    finally:
+        if server:
+            server.stop()
+        sink.shutdown()
+        sink.server_close()
 
 
 class Postgres:

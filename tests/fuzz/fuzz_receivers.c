@@ -22,6 +22,8 @@ static const struct {
 	{&discord_notifier, {{"url", "https://discord.example/api/webhooks/1/x"}}},
 	{&mattermost_notifier, {{"url", "https://chat.example/hooks/x"}}},
 	{&msteams_notifier, {{"url", "https://flow.example/invoke?sig=x"}}},
+	{&alertmanager_notifier, {{"urls", "http://am1.example:9093,http://am2.example:9093"}}},
+	{&pagerduty_notifier, {{"routing_key", "0123456789abcdef0123456789abcdef"}}},
 };
 
 static void check(bool condition)

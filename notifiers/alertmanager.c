@@ -1,0 +1,620 @@
+/*
+ * Prometheus' Alertmanager: an alert for each change, by its API v2, to each of its instances.
+ *
+ * An alert is identified by its labels, so they stay as they were first sent; annotations follow
+ * what is known. It ends by itself unless it is sent again: hence `resend`, and an agent that is
+ * gone leaves nothing firing. The receipt is the time from which on it fires.
+ *
+ * The payload has a line for each alert, an object whose last member is its annotations.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/label.h"
+#include "agent/core/secret.h"
+#include "agent/core/when.h"
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+enum { ALERTS_MAX = 1000, NAME_MOST = 200, LABEL_MOST = 1000, TEXT_MOST = 2000, REASON_MOST = 200 };
+enum { MISSED = 4 }; /* alerts end when that many repetitions are missing, as Prometheus' do */
+
+struct alertmanager_options {
+	struct endpoint endpoint;
+	struct strings urls;
+	struct pairs labels;
+	int severity;
+	int64_t resend, firing_for;
+};
+
+static const char *const severities[] = {"critical", "warning", "info", NULL};
+
+static const struct field alertmanager_fields[] = {
+	OPTION_LIST(struct alertmanager_options, urls,
+		"addresses of all instances, instead of url: each of them is told"),
+	OPTION_CHOICE(struct alertmanager_options, severity, "warning", severities,
+		"label severity of regressions; all else is info"),
+	OPTION_MAP(struct alertmanager_options, labels,
+		"labels that all alerts get, like external_labels of Prometheus"),
+	OPTION_DURATION(struct alertmanager_options, resend, "5m", 1e3, 3600e3,
+		"how often an alert is sent again while its change stands; it ends when four "
+		"repetitions are missing"),
+	OPTION_DURATION(struct alertmanager_options, firing_for, "7d", 1e3, (double)WHEN_NEVER,
+		"how long an alert fires at most; never: until its change is over"),
+	{0},
+};
+
+/* Labels that are ours, besides those of the series. */
+static const char *const own_labels[] = {
+	"alertname", "test", "metric", "verdict", "severity", "change", "environment", "owner"};
+
+static bool is_own_label(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof own_labels / sizeof *own_labels; i++)
+		if (strlen(own_labels[i]) == length && memcmp(own_labels[i], name, length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_label_char(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (!first && c >= '0' && c <= '9');
+}
+
+static bool check_labels(const struct pairs *labels, struct error *error)
+{
+	for (size_t i = 0; i < labels->count; i++) {
+		const char *name = labels->items[i].key;
+		size_t length = 0;
+
+		while (is_label_char(name[length], length == 0))
+			length++;
+		if (length == 0 || name[length])
+			return error_set(error, ERROR_USAGE,
+				"labels: \"%.80s\" is not a valid name of a label", name);
+		if (is_own_label(name, length))
+			return error_set(error, ERROR_USAGE,
+				"labels: \"%.80s\" is set for each alert", name);
+	}
+	return true;
+}
+
+static bool check(const void *context, struct error *error)
+{
+	const struct alertmanager_options *options = context;
+	bool url = options->endpoint.url && *options->endpoint.url;
+
+	if (url && options->urls.count > 0)
+		return error_set(error, ERROR_USAGE, "urls: only one of url and urls can be given");
+	if (!url && options->urls.count == 0)
+		return error_set(error, ERROR_USAGE, "\"urls\" is missing");
+	if (url && !http_json_check_url(&options->endpoint, error))
+		return false;
+	for (size_t i = 0; i < options->urls.count; i++) {
+		const char *problem = transfer_url_problem(options->urls.items[i]);
+
+		if (transfer_url_has_user(options->urls.items[i]))
+			return error_set(error, ERROR_USAGE,
+				"urls: user and password are options of their own: username and "
+				"password");
+		if (problem)
+			return error_set(error, ERROR_USAGE, "urls: %s", problem);
+	}
+	return check_labels(&options->labels, error);
+}
+
+/* Its addresses; "" stands for `url`, which may hold a password. */
+static bool destinations(
+	const void *context, struct arena *arena, struct strings *out, struct error *error)
+{
+	const struct alertmanager_options *options = context;
+
+	if (options->urls.count == 0)
+		return http_json_destination(options, arena, out, error);
+	*out = options->urls;
+	return true;
+}
+
+static void put_text(struct buf *out, const char *name, const char *text, size_t most)
+{
+	struct buf clean = {0};
+
+	if (!text || !*text)
+		return;
+	text_clean(&clean, text, most);
+	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+	buf_json_text(out, clean.data);
+	buf_free(&clean);
+}
+
+/* Text of our own, which may have several lines. */
+static void put_lines(struct buf *out, const char *name, struct buf *text)
+{
+	while (text->length > 0 && text->data[text->length - 1] == '\n')
+		text->data[--text->length] = '\0';
+	if (text->length > 0) {
+		buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+		buf_json_string(out, text->data, text->length);
+	}
+	buf_free(text);
+}
+
+static void put_time(struct buf *out, const char *name, int64_t time)
+{
+	char when[WHEN_TEXT];
+
+	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
+}
+
+/* The valid name that is nearest to it; a name of our own is "exported_...", as when Prometheus
+ * scrapes it. */
+static void label_name(struct buf *out, const char *name, size_t length)
+{
+	if (is_own_label(name, length))
+		buf_text(out, "exported_");
+	else if (!is_label_char(name[0], true) && is_label_char(name[0], false))
+		buf_char(out, '_');
+	for (size_t i = 0; i < length; i++)
+		buf_char(out, is_label_char(name[i], false) ? name[i] : '_');
+}
+
+/* `taken` holds ",name," of each. */
+static bool is_taken(struct buf *taken, const char *name)
+{
+	struct buf word = {0};
+	bool found;
+
+	buf_printf(&word, ",%s,", name);
+	found = taken->length > 0 && strstr(taken->data, word.data);
+	if (!found)
+		buf_append(taken, word.data, word.length);
+	buf_free(&word);
+	return found;
+}
+
+/* The labels in the name of a series. */
+static void put_series_labels(
+	struct buf *out, const struct announcement *item, const struct pairs *more)
+{
+	const char *at = item->members > 0 ? NULL : label_set(item->metric);
+	struct buf taken = {0};
+	struct label_text label;
+
+	for (size_t i = 0; i < more->count; i++)
+		(void)is_taken(&taken, more->items[i].key);
+	while (at && label_next(&at, &label)) {
+		struct buf name = {0}, value = {0};
+
+		label_name(&name, label.key, label.key_length);
+		if (label_value(item->metric, label.key, label.key_length, &value) &&
+			!is_taken(&taken, name.data))
+			put_text(out, name.data, value.data, LABEL_MOST);
+		buf_free(&name);
+		buf_free(&value);
+	}
+	buf_free(&taken);
+}
+
+static void put_labels(struct buf *out, const struct announcement *item,
+	const struct alertmanager_options *options)
+{
+	int verdict = announcement_verdict(item);
+	const char *brace = strchr(item->metric, '{');
+	struct label_text label;
+	const char *at = label_set(item->metric);
+	/* What stands in braces is a part of the name unless it is labels of its own. */
+	bool labelled = at && item->members == 0 && label_next(&at, &label);
+	struct buf metric = {0};
+	char id[24];
+
+	(void)snprintf(id, sizeof id, "%lld", (long long)item->id);
+	if (labelled && brace > item->metric)
+		buf_append(&metric, item->metric, (size_t)(brace - item->metric));
+	else
+		buf_text(&metric, item->metric);
+	buf_text(out, "{\"labels\":{");
+	put_text(out, "alertname",
+		verdict > 0   ? "PerformanceRegression"
+		: verdict < 0 ? "PerformanceImprovement"
+			      : "PerformanceChange",
+		NAME_MOST);
+	put_text(out, "test", item->test, LABEL_MOST);
+	put_text(out, "metric", metric.data, LABEL_MOST);
+	put_text(out, "verdict",
+		verdict > 0   ? "regression"
+		: verdict < 0 ? "improvement"
+			      : "change",
+		NAME_MOST);
+	put_text(out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
+	put_text(out, "change", id, NAME_MOST);
+	put_text(out, "environment", item->environment, LABEL_MOST);
+	put_text(out, "owner", item->owner, LABEL_MOST);
+	put_series_labels(out, item, &options->labels);
+	for (size_t i = 0; i < options->labels.count; i++)
+		put_text(out, options->labels.items[i].key, options->labels.items[i].value,
+			LABEL_MOST);
+	buf_char(out, '}');
+	buf_free(&metric);
+}
+
+static void put_level(
+	struct buf *out, const char *name, const struct announcement *item, double level)
+{
+	struct buf text = {0};
+
+	text_level(&text, level);
+	if (item->unit) {
+		buf_char(&text, ' ');
+		text_clean(&text, item->unit, NAME_MOST);
+	}
+	put_lines(out, name, &text);
+}
+
+/* "p99 of checkout: +24% [21, 27], regression" */
+static void put_summary(struct buf *out, const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+	struct buf text = {0};
+
+	if (item->members > 0)
+		text_crowd(&text, item, &text_utc);
+	else
+		text_clean(&text, item->metric, NAME_MOST);
+	buf_text(&text, item->members > 0 ? "in " : " of ");
+	text_clean(&text, item->test, NAME_MOST);
+	buf_text(&text, ": ");
+	if (item->members > 0)
+		text_percent(&text, &item->change);
+	else
+		text_size(&text, &item->change);
+	text_basis(&text, item);
+	buf_text(&text, verdict > 0 ? ", regression" : verdict < 0 ? ", improvement" : "");
+	put_lines(out, "summary", &text);
+}
+
+/* "a1 .. b2, 3 suspects, most likely b2" */
+static void put_suspects(struct buf *out, const struct announcement *item)
+{
+	const char *before, *after, *likely = announcement_likely(item);
+	struct buf text = {0}, more = {0};
+
+	announcement_range(item, &before, &after);
+	text_suspects(&more, item, &text_utc);
+	if (before || after) {
+		text_clean(&text, before ? before : "?", NAME_MOST);
+		buf_text(&text, " .. ");
+		text_clean(&text, after ? after : "?", NAME_MOST);
+	}
+	if (more.length > 0)
+		buf_printf(&text, "%s%s", text.length > 0 ? ", " : "", more.data);
+	if (likely && text.length > 0) {
+		buf_text(&text, ", most likely ");
+		text_clean(&text, likely, NAME_MOST);
+	}
+	buf_free(&more);
+	put_lines(out, "suspects", &text);
+}
+
+/* What is known of the change; the object is left open, for `finish`. */
+static void put_rest(struct buf *out, const struct message *alone, size_t left_out)
+{
+	const struct announcement *item = alone->items;
+	const char *status = announcement_extras(item)->status;
+	const char *page = item->compare_url ? item->compare_url : item->commit_url;
+	struct buf text = {0};
+	double levels[CHANGE_LEVELS];
+
+	change_levels(&item->change, levels);
+	/* The API refuses an address that is none. */
+	if (item->dashboard || page)
+		put_text(out, "generatorURL", item->dashboard ? item->dashboard : page,
+			LINK_LONGEST);
+	buf_text(out, ",\"annotations\":{");
+	put_summary(out, item);
+	body_write(&text, alone, &body_plain, 1);
+	put_lines(out, "description", &text);
+	if (item->members == 0) {
+		put_level(out, "before", item, item->change.level_before);
+		put_level(out, "after", item, item->change.level_after);
+		text_size(&text, &item->change);
+		put_lines(out, "size", &text);
+	}
+	put_time(out, "since", item->time);
+	put_suspects(out, item);
+	put_text(out, "suspects_url", page, LINK_LONGEST);
+	put_text(out, "runbook_url", item->runbook, LINK_LONGEST);
+	put_text(out, "dashboard", item->dashboard, LINK_LONGEST);
+	put_text(out, "status", status, TEXT_MOST);
+	if (left_out > 0) {
+		buf_printf(&text,
+			"%zu more change points were found at the same time; hunter-c changes "
+			"lists them",
+			left_out);
+		put_lines(out, "left_out", &text);
+	}
+}
+
+/* Of MESSAGE_TEST: it ends by itself. */
+static void render_test(
+	struct buf *out, const struct message *message, const struct alertmanager_options *options)
+{
+	struct buf text = {0};
+
+	buf_text(out, "{\"labels\":{\"alertname\":\"HunterTest\",\"severity\":\"info\"");
+	for (size_t i = 0; i < options->labels.count; i++)
+		put_text(out, options->labels.items[i].key, options->labels.items[i].value,
+			LABEL_MOST);
+	buf_text(out, "},\"annotations\":{");
+	body_title(&text, message);
+	put_lines(out, "summary", &text);
+	buf_text(out, "}}\n");
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+	size_t count = message->count < ALERTS_MAX ? message->count : ALERTS_MAX;
+
+	(void)destination, (void)error;
+	if (message->kind == MESSAGE_TEST)
+		render_test(payload, message, options);
+	message_select(message, count, items);
+	for (size_t i = 0; i < count; i++) {
+		struct message alone = {.kind = MESSAGE_NEW, .items = items[i], .count = 1};
+
+		put_labels(payload, items[i], options);
+		put_rest(payload, &alone, message->count - count);
+		buf_text(payload, "}}\n");
+	}
+	free(items);
+	return true;
+}
+
+/* When the alerts of a message began to fire. */
+static int64_t began(const struct attempt *attempt)
+{
+	long long time = attempt->follow_up && attempt->receipt
+				 ? strtoll(attempt->receipt, NULL, 10)
+				 : attempt->now;
+
+	return time > 0 && time < attempt->now ? time : attempt->now;
+}
+
+/* When they end whatever happens. */
+static int64_t last_end(const struct attempt *attempt)
+{
+	const struct alertmanager_options *options = attempt->options;
+	int64_t from = began(attempt);
+
+	return options->firing_for < WHEN_NEVER - from ? from + options->firing_for : WHEN_NEVER;
+}
+
+/* Completes an alert whose annotations are still open. */
+static void finish(struct buf *out, const struct attempt *attempt, bool over)
+{
+	const struct alertmanager_options *options = attempt->options;
+	int64_t end = attempt->now + MISSED * options->resend, last = last_end(attempt);
+	char when[WHEN_TEXT];
+
+	if (over)
+		end = attempt->now;
+	else if (last != WHEN_NEVER)
+		buf_printf(out,
+			",\"firing_until\":\"%s: then it is resolved even if the change still "
+			"stands\"",
+			when_format_iso(last, when));
+	end = end < last ? end : last;
+	buf_char(out, '}');
+	put_time(out, "startsAt", began(attempt));
+	put_time(out, "endsAt", end > began(attempt) ? end : began(attempt));
+	buf_char(out, '}');
+}
+
+static const struct told_change *told_of(const struct follow_up *follow_up, const char *id)
+{
+	long long number = id ? strtoll(id, NULL, 10) : 0;
+
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (follow_up->changes[i].item.id == number)
+			return &follow_up->changes[i];
+	return NULL;
+}
+
+/* An alert as things stand now, with the labels by which it is known. One whose change is not in
+ * the state any more is over. */
+static void amend(struct buf *out, const struct attempt *attempt, const char *line, size_t length)
+{
+	json_t *alert = json_loadb(line, length, 0, NULL);
+	const json_t *labels = json_object_get(alert, "labels");
+	char *text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
+	const struct told_change *told =
+		told_of(attempt->follow_up, json_string_value(json_object_get(labels, "change")));
+
+	if (text) {
+		buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", text);
+		if (told) {
+			struct message alone = body_of_told(attempt->arena, told, 1);
+
+			put_rest(out, &alone, 0);
+		} else {
+			buf_text(out, ",\"annotations\":{");
+		}
+		finish(out, attempt, !told || told_is_over(told));
+	}
+	free(text);
+	json_decref(alert);
+}
+
+/* The body of a request: all alerts of the message. */
+static const char *alerts(const struct attempt *attempt)
+{
+	struct buf out = {0};
+
+	buf_char(&out, '[');
+	for (const char *line = attempt->payload; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		if (attempt->follow_up) {
+			amend(&out, attempt, line, length);
+		} else if (length > 2) { /* without the braces that `render` wrote last */
+			if (out.length > 1)
+				buf_char(&out, ',');
+			buf_append(&out, line, length - 2);
+			finish(&out, attempt, false);
+		}
+		line += length + (line[length] == '\n');
+	}
+	buf_char(&out, ']');
+	return buf_keep(&out, attempt->arena);
+}
+
+struct state {
+	struct strings urls; /* of this attempt */
+	size_t at;
+	const char *body;
+};
+
+/* The address of the destination; where the configuration has it no more, all that it has. */
+static struct strings addresses(const struct attempt *attempt)
+{
+	const struct alertmanager_options *options = attempt->options;
+
+	for (size_t i = 0; i < options->urls.count; i++)
+		if (strcmp(options->urls.items[i], attempt->destination) == 0)
+			return (struct strings){&options->urls.items[i], 1};
+	if (options->urls.count > 0)
+		return options->urls;
+	return (struct strings){&options->endpoint.url, 1};
+}
+
+static struct transfer post(struct attempt *attempt)
+{
+	const struct alertmanager_options *options = attempt->options;
+	const struct state *state = attempt->state;
+	const char *url =
+		transfer_join_url(attempt->arena, state->urls.items[state->at], "api/v2/alerts");
+
+	return http_json_request(
+		attempt, &options->endpoint, "POST", url, state->body, (struct pairs){0});
+}
+
+static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	struct state *state = arena_alloc(attempt->arena, sizeof *state);
+
+	if (!check(attempt->options, error))
+		return false;
+	*state = (struct state){.urls = addresses(attempt), .body = alerts(attempt)};
+	attempt->state = state;
+	*next = post(attempt);
+	return true;
+}
+
+static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	struct state *state = attempt->state;
+
+	(void)reply, (void)error;
+	if (++state->at < state->urls.count) {
+		*next = post(attempt);
+		return STEP_TRANSFER;
+	}
+	if (!attempt->follow_up)
+		attempt->receipt = arena_printf(attempt->arena, "%lld", (long long)attempt->now);
+	return STEP_DONE;
+}
+
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
+static const struct http_json shape = {
+	.name = "alertmanager", .request = request, .answer = answer, .refusal = refusal};
+
+/* A JSON string, or {"code": 601, "message": "..."} */
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	json_t *document = json_loadb(reply->body, reply->length, JSON_DECODE_ANY, NULL);
+	const json_t *message = json_object_get(document, "message");
+	const char *words = json_string_value(message ? message : document);
+	enum step step;
+
+	(void)next;
+	if (words && !http_json_passes(reply->status)) {
+		struct buf clean = {0};
+
+		text_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &reply->secrets),
+			REASON_MOST);
+		step = http_json_fail(&shape, attempt, false,
+			reply->status == 400 || reply->status == 422 ? ERROR_DATA : ERROR_USAGE,
+			arena_printf(attempt->arena, "HTTP status %d: %s", reply->status,
+				clean.data ? clean.data : ""),
+			error);
+		buf_free(&clean);
+	} else {
+		step = http_json_refused(&shape, attempt, reply, error);
+	}
+	json_decref(document);
+	return step;
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return http_json_step(&shape, attempt, last, next, error);
+}
+
+/* An alert past `firing_for` has ended; Alertmanager knows since it was sent last. */
+static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	const struct alertmanager_options *options = attempt->options;
+	char duration[WHEN_TEXT];
+
+	if (!last && attempt->follow_up->kind == FOLLOW_UP_REFRESH &&
+		attempt->now >= last_end(attempt)) {
+		attempt->retry = false;
+		attempt->follow_up->gone = true;
+		error_set(error, ERROR_DATA,
+			"alertmanager: the alert has fired for %s and is resolved, although the "
+			"change still stands (firing_for)",
+			when_format_duration(options->firing_for, duration));
+		return STEP_FAILED;
+	}
+	return http_json_step(&shape, attempt, last, next, error);
+}
+
+static bool amends(const void *options)
+{
+	(void)options;
+	return true;
+}
+
+static int64_t refresh(const void *context)
+{
+	const struct alertmanager_options *options = context;
+
+	return options->resend;
+}
+
+const struct notifier alertmanager_notifier = {
+	.plugin = {.name = "alertmanager",
+		.summary = "fire an alert in Prometheus' Alertmanager while a change stands",
+		.fields = alertmanager_fields,
+		.options_size = sizeof(struct alertmanager_options),
+		.endpoint = true,
+		.check = check},
+	.events = MESSAGES_OF_CHANGES,
+	.defaults = MESSAGES_OF_CHANGES,
+	.pace = 20,
+	.destinations = destinations,
+	.render = render,
+	.step = step,
+	.amends = amends,
+	.refresh = refresh,
+	.follow_up = follow_up,
+};

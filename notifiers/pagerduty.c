@@ -1,0 +1,403 @@
+/*
+ * PagerDuty, by its Events API v2: a message is an incident, known by the dedup_key that is made of
+ * its first change. Triggered again, resolved or acknowledged twice, it stays one incident, so a
+ * request whose answer is missing is simply repeated.
+ *
+ * The payload is the event without its routing key, which is a secret.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/secret.h"
+#include "agent/core/when.h"
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+/* SUMMARY_MOST characters are taken by PagerDuty, which refuses events of more than 512 KB. A byte
+ * of text is six at most as JSON. */
+enum {
+	SUMMARY_MOST = 1024,
+	NAME_MOST = 200,
+	BODY_MOST = 60000,
+	LINKS_MOST = 20,
+	REASON_MOST = 200
+};
+
+/* Of a test message, which is resolved at once. */
+static const char test_key[] = "hunter-c test";
+
+static const char events_api[] = "https://events.pagerduty.com/v2/enqueue";
+
+struct pagerduty_options {
+	struct endpoint endpoint;
+	const char *routing_key, *routing_key_file;
+	int severity;
+};
+
+static const char *const severities[] = {"critical", "error", "warning", "info", NULL};
+
+static const struct field pagerduty_fields[] = {
+	OPTION_SECRET(struct pagerduty_options, routing_key,
+		"integration key of a service's Events API v2"),
+	OPTION_STRING(struct pagerduty_options, routing_key_file, NULL,
+		"file that holds the key, read at each use"),
+	OPTION_CHOICE(struct pagerduty_options, severity, "error", severities,
+		"severity of regressions; all else is info"),
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	const struct pagerduty_options *options = context;
+
+	if (!options->routing_key && !options->routing_key_file)
+		return error_set(error, ERROR_USAGE, "\"routing_key\" is missing");
+	if (options->routing_key && options->routing_key_file)
+		return error_set(error, ERROR_USAGE,
+			"routing_key_file: only one of routing_key and routing_key_file can be "
+			"given");
+	if (options->routing_key && !secret_check("routing_key", options->routing_key, error))
+		return false;
+	return !options->endpoint.url || http_json_check_url(&options->endpoint, error);
+}
+
+static void put_text(struct buf *out, const char *name, const char *text, size_t most)
+{
+	struct buf clean = {0};
+
+	text_clean(&clean, text ? text : "", most);
+	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+	buf_json_text(out, clean.data ? clean.data : "");
+	buf_free(&clean);
+}
+
+/* Text of our own, which may have several lines. */
+static void put_lines(struct buf *out, const char *name, struct buf *text)
+{
+	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+	buf_json_string(out, text->data ? text->data : "", text->length);
+	buf_free(text);
+}
+
+/* "hunter-c 17 3f1a...": two programs that report to one service count their changes from 1. */
+static void put_key(struct buf *out, const struct message *message)
+{
+	const struct announcement *first = &message->items[0];
+	uint64_t hash;
+
+	for (size_t i = 1; i < message->count; i++)
+		if (message->items[i].id < first->id)
+			first = &message->items[i];
+	hash = hash_add(HASH_START, first->test, strlen(first->test) + 1);
+	hash = hash_add(hash, first->metric, strlen(first->metric));
+	buf_printf(out, ",\"dedup_key\":\"hunter-c %lld %016llx\"", (long long)first->id,
+		(unsigned long long)hash);
+}
+
+static void put_link(struct buf *out, size_t *count, const char *url, const char *name,
+	const struct announcement *item)
+{
+	struct buf text = {0};
+
+	if (!url || *count == LINKS_MOST || (*count > 0 && strstr(out->data, url)))
+		return;
+	buf_printf(&text, "%s of ", name);
+	text_clean(&text, item->test, NAME_MOST);
+	buf_printf(out, "%s{\"href\":", (*count)++ > 0 ? "," : "");
+	buf_json_text(out, url);
+	put_lines(out, "text", &text);
+	buf_char(out, '}');
+}
+
+static void put_links(struct buf *out, const struct announcement *const *items, size_t count)
+{
+	struct buf links = {0};
+	size_t links_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct announcement *item = items[i];
+
+		put_link(&links, &links_count, item->runbook, "runbook", item);
+		put_link(&links, &links_count, item->dashboard, "dashboard", item);
+		put_link(&links, &links_count, item->compare_url, "suspects", item);
+		put_link(&links, &links_count, item->commit_url, "commit", item);
+	}
+	if (links_count > 0)
+		buf_printf(out, ",\"links\":[%s]", links.data);
+	buf_free(&links);
+}
+
+static void put_change(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	put_text(out, "test", item->test, NAME_MOST);
+	put_text(out, "metric", item->metric, NAME_MOST);
+	if (item->members == 0) {
+		text_levels(&text, &item->change, "→");
+		if (item->unit) {
+			buf_char(&text, ' ');
+			text_clean(&text, item->unit, NAME_MOST);
+		}
+		put_lines(out, "levels", &text);
+		text_size(&text, &item->change);
+	} else {
+		text_percent(&text, &item->change);
+	}
+	put_lines(out, "size", &text);
+	if (item->environment)
+		put_text(out, "environment", item->environment, NAME_MOST);
+	if (item->owner)
+		put_text(out, "owner", item->owner, NAME_MOST);
+}
+
+/* The worst change stands for all of them, which `changes` lists. */
+static void put_payload(struct buf *out, const struct message *message,
+	const struct announcement *worst, const struct pagerduty_options *options)
+{
+	bool regression = worst && announcement_verdict(worst) > 0;
+	struct buf text = {0}, body = {0};
+	char when[WHEN_TEXT];
+
+	body_title(&text, message);
+	buf_text(out, ",\"payload\":{");
+	put_text(out, "summary", text.data, SUMMARY_MOST - 1);
+	buf_free(&text);
+	put_text(out, "source",
+		!worst               ? "hunter-c"
+		: worst->environment ? worst->environment
+				     : worst->test,
+		NAME_MOST);
+	put_text(out, "severity", regression ? severities[options->severity] : "info", NAME_MOST);
+	if (worst) {
+		put_text(out, "timestamp", when_format_iso(worst->time, when), NAME_MOST);
+		put_text(out, "component", worst->test, NAME_MOST);
+		put_text(out, "class",
+			regression                        ? "performance regression"
+			: announcement_verdict(worst) < 0 ? "performance improvement"
+							  : "performance change",
+			NAME_MOST);
+	}
+	buf_text(out, ",\"custom_details\":{");
+	if (worst)
+		put_change(out, worst);
+	body_fit(&body, message, &body_plain, BODY_MOST);
+	put_lines(out, "changes", &body);
+	buf_text(out, "}}");
+}
+
+/* The event but for its routing key; `key`: as it was sent first, or NULL. */
+static void put_event(struct buf *out, const struct message *message, const char *key,
+	const struct pagerduty_options *options)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+
+	message_by_weight(message, items);
+	buf_text(out, "{\"event_action\":\"trigger\",\"client\":\"hunter-c\"");
+	if (!key && message->count > 0)
+		put_key(out, message);
+	else
+		put_text(out, "dedup_key", key ? key : test_key, NAME_MOST);
+	put_payload(out, message, message->count > 0 ? items[0] : NULL, options);
+	put_links(out, items, message->count);
+	buf_char(out, '}');
+	free(items);
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)destination, (void)error;
+	put_event(payload, message, NULL, options);
+	return true;
+}
+
+/* The events of an attempt, one request each. */
+struct state {
+	const char *key; /* dedup_key */
+	const char *routing_key;
+	const char *events[2]; /* without routing key */
+	size_t count, at;
+};
+
+static const char *action(struct attempt *attempt, const char *name)
+{
+	const struct state *state = attempt->state;
+	struct buf out = {0};
+
+	buf_printf(&out, "{\"event_action\":\"%s\"", name);
+	put_text(&out, "dedup_key", state->key, NAME_MOST);
+	buf_char(&out, '}');
+	return buf_keep(&out, attempt->arena);
+}
+
+/* Whether somebody looks after all that is not over. */
+static bool is_acknowledged(const struct follow_up *follow_up)
+{
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (!told_is_over(&follow_up->changes[i]) &&
+			follow_up->changes[i].triage.state != TRIAGE_ACKNOWLEDGED)
+			return false;
+	return true;
+}
+
+static bool is_over(const struct follow_up *follow_up)
+{
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (!told_is_over(&follow_up->changes[i]))
+			return false;
+	return true;
+}
+
+/* What is open again is triggered again; where it is open still, that changes nothing. */
+static void set_follow_up(struct attempt *attempt, struct state *state)
+{
+	const struct follow_up *follow_up = attempt->follow_up;
+	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
+	struct buf event = {0};
+
+	if (is_over(follow_up)) {
+		state->events[state->count++] = action(attempt, "resolve");
+		return;
+	}
+	put_event(&event, &message, state->key, attempt->options);
+	state->events[state->count++] = buf_keep(&event, attempt->arena);
+	if (is_acknowledged(follow_up))
+		state->events[state->count++] = action(attempt, "acknowledge");
+}
+
+static const char *key_of(struct attempt *attempt)
+{
+	json_t *event = json_loads(attempt->payload, 0, NULL);
+	const char *key = arena_strdup(
+		attempt->arena, json_string_value(json_object_get(event, "dedup_key")));
+
+	json_decref(event);
+	return key ? key : "";
+}
+
+static struct transfer post(struct attempt *attempt)
+{
+	const struct pagerduty_options *options = attempt->options;
+	const struct state *state = attempt->state;
+	const char *url = options->endpoint.url ? options->endpoint.url : events_api;
+	struct buf body = {0};
+
+	buf_text(&body, "{\"routing_key\":");
+	buf_json_string(&body, state->routing_key, secret_length(state->routing_key));
+	buf_printf(&body, ",%s", state->events[state->at] + 1);
+	return http_json_request(attempt, &options->endpoint, "POST", url,
+		buf_keep(&body, attempt->arena), (struct pairs){0});
+}
+
+static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	const struct pagerduty_options *options = attempt->options;
+	struct state *state = arena_alloc(attempt->arena, sizeof *state);
+
+	if (!check(options, error))
+		return false;
+	attempt->state = state;
+	state->routing_key = options->routing_key;
+	if (options->routing_key_file &&
+		!secret_read(attempt->arena, "routing_key_file", options->routing_key_file,
+			&state->routing_key, error))
+		return false;
+	state->key = key_of(attempt);
+	if (attempt->follow_up) {
+		set_follow_up(attempt, state);
+	} else {
+		state->events[state->count++] = attempt->payload;
+		if (strcmp(state->key, test_key) == 0)
+			state->events[state->count++] = action(attempt, "resolve");
+	}
+	*next = post(attempt);
+	return true;
+}
+
+static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	struct state *state = attempt->state;
+
+	(void)reply, (void)error;
+	if (++state->at < state->count) {
+		*next = post(attempt);
+		return STEP_TRANSFER;
+	}
+	attempt->receipt = "1";
+	return STEP_DONE;
+}
+
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
+static const struct http_json shape = {
+	.name = "pagerduty", .request = request, .answer = answer, .refusal = refusal};
+
+/* {"status": "invalid event", "message": "Event object is invalid", "errors": ["..."]} */
+static const char *reason(struct attempt *attempt, const struct reply *reply)
+{
+	const struct state *state = attempt->state;
+	const struct strings secrets = {&state->routing_key, 1};
+	json_t *document = json_loadb(reply->body, reply->length, 0, NULL);
+	const json_t *errors = json_object_get(document, "errors");
+	const char *words = json_string_value(json_array_get(errors, 0));
+	const char *kept = NULL;
+	struct buf clean = {0};
+
+	if (!words)
+		words = json_string_value(json_object_get(document, "message"));
+	if (words) {
+		text_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &secrets),
+			REASON_MOST);
+		kept = buf_keep(&clean, attempt->arena);
+	}
+	json_decref(document);
+	return kept;
+}
+
+/* A 400 is about the event, or about the routing key. */
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	const char *words = reason(attempt, reply);
+
+	(void)next;
+	if (reply->status != 400 || !words)
+		return http_json_refused(&shape, attempt, reply, error);
+	return http_json_fail(&shape, attempt, false,
+		strcasestr(words, "routing") ? ERROR_USAGE : ERROR_DATA,
+		arena_printf(attempt->arena, "HTTP status 400: %s", words), error);
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return http_json_step(&shape, attempt, last, next, error);
+}
+
+static bool amends(const void *options)
+{
+	(void)options;
+	return true;
+}
+
+const struct notifier pagerduty_notifier = {
+	.plugin = {.name = "pagerduty",
+		.summary = "trigger and resolve incidents of PagerDuty",
+		.fields = pagerduty_fields,
+		.options_size = sizeof(struct pagerduty_options),
+		.endpoint = true,
+		.check = check},
+	.events = MESSAGES_OF_CHANGES,
+	.defaults = MESSAGES_OF_CHANGES,
+	.pace = 500, /* 120 events a minute are allowed */
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+	.amends = amends,
+	.follow_up = step,
+};
