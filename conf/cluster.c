@@ -63,9 +63,9 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 	*tests = find_tests(loader, map, subject);
 	*settings = (struct cluster_settings){.options = options,
 		.interval = loader->source->interval ? loader->source->interval : common.interval,
-		.notify = notify_read(loader, map, subject, &common.notify),
 		.mute = mutes_read(loader, map, subject, &common.mute),
 		.fingerprint = HASH_START};
+	settings->notify = notify_read(loader, map, subject, &common.notify, &settings->routed);
 	fingerprint_fields(loader, &settings->fingerprint, group_fields, &common);
 	fingerprint_list(loader, &settings->fingerprint, &settings->notify);
 	if (plugin)

@@ -340,7 +340,7 @@ static bool one_slip(const char *a, const char *b)
 }
 
 static const char *const settings_sections[] = {
-	"agent", "detection", "known_changes", "known_changes_files"};
+	"agent", "detection", "routes", "known_changes", "known_changes_files"};
 enum { SETTINGS = sizeof settings_sections / sizeof *settings_sections };
 
 /* Names of sections. Those that Hunter has are its own, the others are ours. */
@@ -400,6 +400,8 @@ static void read_sections(struct loader *loader, const struct sections *sections
 		else if (strcmp(section->key->text, "detection") == 0)
 			loader->config->detection = detection_read(
 				loader, section->value, &file, &loader->config->detection, &unset);
+		else if (strcmp(section->key->text, "routes") == 0)
+			loader->routes = section->value;
 		else if (strcmp(section->key->text, "known_changes") == 0)
 			known_changes_read(loader, section->value);
 		else if (strcmp(section->key->text, "known_changes_files") == 0)
@@ -439,6 +441,7 @@ static void read_all(struct loader *loader)
 	services_sources(loader, merged_map(&sections, "sources"));
 	services_receivers(loader, merged_map(&sections, "receivers"));
 	services_finish(loader);
+	routes_read(loader);
 	templates_read(loader, merged_map(&sections, "templates"));
 	mute_times_read(loader, merged_map(&sections, "mute_times"));
 	tests_read(loader, merged_map(&sections, "tests"));
@@ -487,6 +490,8 @@ struct config *config_load(
 
 void config_free(struct config *config)
 {
-	if (config)
-		arena_free(config->arena);
+	if (!config)
+		return;
+	routes_free(config);
+	arena_free(config->arena);
 }

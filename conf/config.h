@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "agent/core/matcher.h"
 #include "agent/core/plugin.h"
 #include "agent/core/series.h"
 #include "agent/core/url_template.h"
@@ -87,6 +88,31 @@ struct receiver {
 	uint64_t fingerprint;              /* of its own options; see struct test */
 };
 
+/*
+ * A node of the tree of routes: what passes its conditions is told by the first of its routes that
+ * takes it, and the next ones as long as these say `continue`; or, if none takes it, to its
+ * receivers.
+ */
+struct notify_route {
+	const char *file; /* where it is defined */
+	int line;
+	struct matchers match; /* all must hold */
+	double at_least;       /* percent, the change's size; 0: any */
+	int verdict;           /* 1: regressions only, -1: improvements only, 0: both */
+	unsigned events;       /* bits 1 << index of schema->events; 0: all */
+	bool go_on;            /* `continue` */
+	bool nobody;           /* `receivers: []`, its own or that of the route that it is in */
+	/* Its own, or those of the route that it is in: indices into config->receivers, and the
+	 * names of values by which changes are grouped; none: by time and commit. */
+	const size_t *receivers;
+	size_t receiver_count;
+	struct strings group_by;
+	const struct notify_route *routes;
+	size_t count;
+};
+
+enum { ROUTES_MOST = 10000, ROUTE_DEPTH_MOST = 20, ROUTE_NAMES_MOST = 10 };
+
 /* Times that recur and in which nothing is announced; see mute.h. */
 struct mute_time;
 struct mutes {
@@ -107,7 +133,8 @@ struct test {
 	struct detection detection; /* for metrics that the configuration does not name */
 	int64_t interval;           /* ms */
 	struct strings
-		notify; /* receivers, at least one; by default those of all sections, else stdout */
+		notify; /* receivers, at least one; by default all, else stdout; see `routed` */
+	bool routed; /* `notify` is not given: routes decide, and notify has all that they name */
 	struct strings tags, annotate;
 	struct mutes mute;        /* its own, and those of its groups */
 	int64_t evaluation_delay; /* ms: younger points are left to later runs */
@@ -137,6 +164,7 @@ struct cluster_settings {
 	const void *options; /* of schema->cluster */
 	int64_t interval;    /* ms */
 	struct strings notify;
+	bool routed; /* see struct test */
 	struct mutes mute;
 	uint64_t fingerprint; /* of the group and its tests; see struct test */
 };
@@ -188,6 +216,9 @@ extern const struct field digest_fields[];   /* keys of its `digest` */
 /* Keys of a test, of a metric and of a group of type cluster, besides those of the plugin. */
 extern const struct field test_fields[], metric_fields[], group_fields[];
 
+/* Keys of a route. */
+extern const struct field route_fields[];
+
 /* Keys of an interval of a mute time, besides `times`, and of an entry of that. */
 extern const struct field mute_fields[], mute_clock_fields[];
 
@@ -208,7 +239,9 @@ struct config {
 	size_t server_count;
 	const struct receiver *receivers; /* those of sections and of `receivers`, and stdout */
 	size_t receiver_count;
-	const struct receiver *idle; /* valid, but without a destination of their own */
+	const struct notify_route *routes; /* the root; NULL: all receivers are told everything */
+	size_t route_count;                /* without the root */
+	const struct receiver *idle;       /* valid, but without a destination of their own */
 	size_t idle_count;
 	/*
 	 * "hunter.yaml:9:10: slack: ${SLACK_BOT_TOKEN} is not set": the first variable that a test,
@@ -273,6 +306,9 @@ struct strings config_topics(const struct config *config, struct arena *arena);
 /* The receivers and the interval of a topic; NULL and 0 if it is not configured. */
 const struct strings *config_notify(const struct config *config, const char *topic);
 int64_t config_interval(const struct config *config, const char *topic);
+
+/* Whether routes decide who is told of a topic. */
+bool config_routed(const struct config *config, const char *topic);
 
 /* The mute times of a topic; NULL if it is not configured. */
 const struct mutes *config_mutes(const struct config *config, const char *topic);

@@ -51,9 +51,10 @@ struct loader {
 	struct dict *tests; /* -> struct test */
 	struct noted_control *first_control, **last_control;
 	struct noted_rename *first_rename, **last_rename;
-	struct strings all_receivers; /* default of a test's `notify` */
-	struct dict told;             /* problems reported so far: many tests can share a value */
-	struct dict unexpanded;       /* variables whose `$X` has been reported as not expanded */
+	struct strings all_receivers;   /* default of a test's `notify` */
+	const struct yaml_node *routes; /* the section, or NULL */
+	struct dict told;               /* problems reported so far: many tests can share a value */
+	struct dict unexpanded;         /* variables whose `$X` has been reported as not expanded */
 	struct known_change *known_changes; /* config->known_changes, while it grows */
 	const struct yaml_node *csv;        /* Otava's csv options for all tests */
 	size_t spent;                       /* of LOADER_BUDGET */
@@ -185,6 +186,11 @@ void receiver_settle(struct loader *loader, const struct yaml_node *map,
 unsigned events_read(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct strings *given, unsigned able);
 
+/* routes.c: reads the section, once the receivers are known; all_receivers are then those that
+ * routes name. Frees what they were compiled to. */
+void routes_read(struct loader *loader);
+void routes_free(const struct config *config);
+
 /* Reports that no receiver has the name. */
 void receiver_report_unknown(struct loader *loader, const struct yaml_node *where,
 	const struct error_context *subject, const char *key, const char *name);
@@ -278,9 +284,9 @@ struct unset metrics_read(
 	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test);
 void groups_read(struct loader *loader, const struct yaml_node *map);
 
-/* The receivers in `notify` of `map`, by default all receivers. */
+/* The receivers in `notify` of `map`, by default all receivers, or those of routes: *routed. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given);
+	const struct error_context *subject, const struct strings *given, bool *routed);
 
 /*
  * mute_times.c: reads the section; the mute times in `mute` of `map`, whose names are `given`;

@@ -46,6 +46,14 @@ const struct strings *config_notify(const struct config *config, const char *top
 	return test ? &test->notify : cluster ? &cluster->notify : NULL;
 }
 
+bool config_routed(const struct config *config, const char *topic)
+{
+	const struct test *test = config_test(config, topic);
+	const struct cluster_settings *cluster = cluster_of(config, topic);
+
+	return config->routes && (test ? test->routed : !cluster || cluster->routed);
+}
+
 const struct mutes *config_mutes(const struct config *config, const char *topic)
 {
 	const struct test *test = config_test(config, topic);

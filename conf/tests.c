@@ -224,10 +224,11 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 
 /* The default is all receivers, or stdout if there are none. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given)
+	const struct error_context *subject, const struct strings *given, bool *routed)
 {
 	const struct yaml_node *node = yaml_get(map, "notify");
 	bool list = node && node->kind == YAML_LIST;
+	*routed = loader->config->routes != NULL && given->count == 0;
 	for (size_t i = 0; given->count > 0 && i < (list ? node->count : 1); i++) {
 		const struct yaml_node *item = list ? node->items[i] : node;
 		const char *missing = NULL;
@@ -307,7 +308,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->detection.confirm.least = test->environment ? ENVIRONMENT_BELIEF : 0;
 	note_unset(loader, &subject, &unset, test);
 	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
-	test->notify = notify_read(loader, map, &subject, &common.notify);
+	test->notify = notify_read(loader, map, &subject, &common.notify, &test->routed);
 	test->mute = mutes_read(loader, map, &subject, &common.mute);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);

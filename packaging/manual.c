@@ -178,6 +178,8 @@ static void put_notifiers(void)
 	put_fields(receiver_fields, put_key);
 	put_heading("digest", NULL, "keys of a receiver's digest");
 	put_fields(digest_fields, put_key);
+	put_heading("routes", NULL, "keys of a route");
+	put_fields(route_fields, put_key);
 	for (size_t i = 0; notifiers[i]; i++)
 		put_plugin(notifiers[i]->name, notifiers[i]->summary, notifiers[i]->fields);
 }

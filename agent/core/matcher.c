@@ -397,14 +397,14 @@ static struct strings no_values(void *context, const char *name)
 	return (struct strings){0};
 }
 
-static bool check(const struct reader *reader, const struct matchers *matchers)
+static bool check(const struct reader *reader, const struct matchers *matchers, bool selects)
 {
 	struct buf text = {0};
 	bool fits;
 
 	if (matchers->count == 0)
 		return fail(reader, reader->text, "a matcher, such as test=\"checkout\"");
-	if (matchers_match(matchers, no_values, NULL, NULL))
+	if (selects && matchers_match(matchers, no_values, NULL, NULL))
 		return error_set(reader->error, ERROR_USAGE,
 			"it matches everything that has none of these values; add a matcher that "
 			"needs one, such as test=~\".+\"");
@@ -415,8 +415,8 @@ static bool check(const struct reader *reader, const struct matchers *matchers)
 	       error_set(reader->error, ERROR_USAGE, "longer than %d bytes", MATCHERS_TEXT_MOST);
 }
 
-bool matchers_parse(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+static bool parse(const char *text, struct arena *arena, bool selects, struct matchers *out,
+	struct error *error)
 {
 	struct reader reader = {.text = text, .at = text, .arena = arena, .error = error};
 	struct matcher *items = arena_array(arena, MATCHERS_MOST, sizeof *items);
@@ -430,11 +430,23 @@ bool matchers_parse(
 		if (step == 0)
 			return refuse(&reader, text + i, "not UTF-8");
 	}
-	if (read_list(&reader, items, &out->count) && check(&reader, out))
+	if (read_list(&reader, items, &out->count) && check(&reader, out, selects))
 		return true;
 	matchers_free(out);
 	*out = (struct matchers){0};
 	return false;
+}
+
+bool matchers_parse(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+{
+	return parse(text, arena, true, out, error);
+}
+
+bool matchers_parse_any(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+{
+	return parse(text, arena, false, out, error);
 }
 
 void matchers_free(struct matchers *matchers)

@@ -52,6 +52,11 @@ struct matchers {
 bool matchers_parse(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
+/* The same for a list that may match what has no values: it only narrows what something else has
+ * selected. */
+bool matchers_parse_any(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
+
 /* Frees the expressions; matchers without any need no call. */
 void matchers_free(struct matchers *matchers);
 

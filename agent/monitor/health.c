@@ -10,6 +10,7 @@
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/monitor/condition.h"
+#include "agent/notify/router.h"
 
 #define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
 
@@ -98,16 +99,16 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* Adds the test's receivers to the list, which has room for them, without duplicates. */
+/* Adds receivers to the list, which has room for all that there are, without duplicates. */
 static void add_receivers(
-	const char **names, size_t *count, struct dict *seen, const struct test *test)
+	const char **names, size_t *count, struct dict *seen, const struct strings *receivers)
 {
-	for (size_t i = 0; i < test->notify.count; i++) {
-		const void **place = dict_place(seen, test->notify.items[i]);
+	for (size_t i = 0; i < receivers->count; i++) {
+		const void **place = dict_place(seen, receivers->items[i]);
 
 		if (!*place)
-			names[(*count)++] = test->notify.items[i];
-		*place = test;
+			names[(*count)++] = receivers->items[i];
+		*place = seen;
 	}
 }
 
@@ -131,20 +132,23 @@ static void notify_about(const struct health *health, const struct condition *co
 	const struct config *config = health->agent->config;
 	struct arena *arena = arena_new();
 	struct dict seen = {.arena = arena};
-	const char **names;
-	size_t room = 0, count = 0;
+	struct router *router = router_new(config);
+	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	struct strings receivers;
+	size_t count = 0;
 
-	for (size_t i = 0; i < config->test_count; i++)
-		room += config->tests[i].notify.count;
-	names = arena_array(arena, room, sizeof *names);
 	for (size_t i = 0; i < config->test_count; i++) {
 		const struct test *test = &config->tests[i];
 
 		if (test->source &&
 			strcmp(about_test(condition->kind) ? test->name : source_of(test),
-				condition_name(condition)) == 0)
-			add_receivers(names, &count, &seen, test);
+				condition_name(condition)) == 0) {
+			receivers =
+				router_tell_notice(router, test->name, 1u << MESSAGE_NOTICE, arena);
+			add_receivers(names, &count, &seen, &receivers);
+		}
 	}
+	router_free(router);
 	notify_receivers(health, condition, &(struct strings){names, count});
 	arena_free(arena);
 }

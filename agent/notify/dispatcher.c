@@ -46,6 +46,7 @@ struct round {
 	struct store_queue *queue; /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
+	struct told_receivers *told; /* of each of the pending records */
 	struct unwritten *unwritten;
 	size_t unwritten_count;
 };
@@ -317,25 +318,12 @@ static void hold_recoveries(struct dispatcher *dispatcher, struct store_pending 
 	}
 }
 
-/* The changes of a test that is no longer configured go to all receivers. */
-static bool concerns(const struct config *config, const struct change_record *record,
-	const struct receiver *receiver)
-{
-	const struct strings *notify = config_notify(config, record->item.test);
-
-	if (!notify)
-		return true;
-	for (size_t i = 0; i < notify->count; i++)
-		if (strcmp(notify->items[i], receiver->name) == 0)
-			return true;
-	return false;
-}
-
 /* Whether the receiver should get the record and has not yet. */
-static bool lacks(const struct config *config, const struct change_record *record,
-	const struct receiver *receiver)
+static bool lacks(const struct round *round, size_t index, const struct receiver *receiver)
 {
-	if (record->held || record->covered || !concerns(config, record, receiver))
+	const struct change_record *record = &round->pending->records.items[index];
+
+	if (record->held || record->covered || !router_find(&round->told[index], receiver))
 		return false;
 	for (size_t i = 0; i < record->told.count; i++)
 		if (strcmp(record->told.items[i], receiver->name) == 0)
@@ -344,39 +332,57 @@ static bool lacks(const struct config *config, const struct change_record *recor
 }
 
 /* On a worker, as what follows. */
+static void route(struct round *round)
+{
+	struct arena *arena = round->pending->call.arena;
+	struct record_rows rows = round->pending->records;
+
+	round->told = arena_array(arena, rows.count, sizeof *round->told);
+	for (size_t i = 0; i < rows.count; i++)
+		if (!rows.items[i].held && !rows.items[i].covered)
+			round->told[i] = router_tell(round->publisher.router, &rows.items[i],
+				MESSAGES_OF_CHANGES, arena);
+}
+
 static void tell(struct round *round, const struct receiver *receiver)
 {
 	const struct publisher *publisher = &round->publisher;
 	struct arena *arena = round->pending->call.arena;
 	struct record_rows rows = round->pending->records;
 	const struct change_record **records = arena_array(arena, rows.count, sizeof *records);
+	struct strings *group_by = arena_array(arena, rows.count, sizeof *group_by);
 	struct unwritten *unwritten = &round->unwritten[round->unwritten_count];
 	size_t count = 0;
 
-	for (size_t i = 0; i < rows.count; i++)
-		if (lacks(publisher->config, &rows.items[i], receiver))
-			records[count++] = &rows.items[i];
+	for (size_t i = 0; i < rows.count; i++) {
+		if (!lacks(round, i, receiver))
+			continue;
+		group_by[count] = router_find(&round->told[i], receiver)->group_by;
+		records[count++] = &rows.items[i];
+	}
 	if (count == 0)
 		return;
 	unwritten->receiver = receiver;
-	if (!publisher_changes(publisher, receiver, records, count, &unwritten->error)) {
+	if (!publisher_changes(publisher, receiver, records, group_by, count, &unwritten->error)) {
 		round->unwritten_count++;
 		return;
 	}
 	for (size_t i = 0; i < rows.count; i++)
-		if (lacks(publisher->config, &rows.items[i], receiver))
+		if (lacks(round, i, receiver))
 			record_told(arena, &rows.items[i], receiver->name);
 }
 
-/* True if all receivers of the record have it. */
-static bool is_complete(const struct config *config, const struct change_record *record)
+/* True if all receivers of the record have it, or it has none. */
+static bool is_complete(const struct round *round, size_t index)
 {
+	const struct change_record *record = &round->pending->records.items[index];
+
 	if (record->held || record->covered)
 		return record->covered;
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (lacks(config, record, &config->receivers[i]))
+	for (size_t i = 0; i < round->told[index].count; i++)
+		if (lacks(round, index, round->told[index].items[i].receiver))
 			return false;
-	return record->told.count > 0;
+	return true;
 }
 
 static void list_told(struct round *round)
@@ -387,7 +393,7 @@ static void list_told(struct round *round)
 		pending->records.count + pending->recoveries.count, sizeof *told);
 
 	for (size_t i = 0; i < pending->records.count; i++)
-		if (is_complete(round->publisher.config, &pending->records.items[i]))
+		if (is_complete(round, i))
 			told[queue->told_count++] = pending->records.items[i].item.id;
 	for (size_t i = 0; i < pending->recoveries.count; i++)
 		if (!pending->recoveries.items[i].held)
@@ -401,11 +407,15 @@ static void render(void *context)
 	struct round *round = context;
 	const struct config *config = round->publisher.config;
 
+	round->publisher.router = router_new(config);
+	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
 	publisher_recoveries(&round->publisher, &round->pending->messages);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(round, &config->receivers[i]);
 	list_told(round);
+	router_free(round->publisher.router);
+	round->publisher.router = NULL;
 }
 
 static void round_end(struct dispatcher *dispatcher)
@@ -437,8 +447,7 @@ static bool has_unwritten(const struct round *round)
 	struct record_rows records = round->pending->records;
 
 	for (size_t i = 0; i < records.count; i++)
-		if (!records.items[i].held &&
-			!is_complete(round->dispatcher->agent->config, &records.items[i]))
+		if (!records.items[i].held && !is_complete(round, i))
 			return true;
 	return false;
 }
@@ -493,6 +502,19 @@ static void publish_followed(const struct round *round)
 		publisher_followed(&round->publisher, event, value);
 }
 
+static void log_untold(const struct round *round)
+{
+	struct record_rows records = round->pending->records;
+
+	for (size_t i = 0; i < records.count; i++)
+		if (!records.items[i].held && !records.items[i].covered &&
+			round->told[i].count == 0)
+			log_event(LEVEL_INFO, "change told to nobody",
+				LOG_INT("id", records.items[i].item.id),
+				LOG_TEXT("test", records.items[i].item.test),
+				LOG_TEXT("metric", records.items[i].item.metric));
+}
+
 static void rendered(void *context)
 {
 	struct round *round = context;
@@ -500,6 +522,7 @@ static void rendered(void *context)
 	struct store_queue *queue = round->queue;
 
 	dispatcher->agent->under_way--;
+	log_untold(round);
 	for (size_t i = 0; i < round->unwritten_count; i++)
 		delivery_manager_unwritten(dispatcher->delivery_manager,
 			round->unwritten[i].receiver, &round->unwritten[i].error, true);

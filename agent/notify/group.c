@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
 #include "notifiers/text.h"
 
 static int compare_text(const char *a, const char *b)
@@ -152,4 +153,117 @@ size_t group_records(struct arena *arena, const struct change_record *const *rec
 	*groups = arena_alloc(arena, sizeof **groups);
 	**groups = (struct group_of){.items = items, .count = count};
 	return 1;
+}
+
+void group_key(struct router *router, const struct change_record *record,
+	const struct strings *names, struct buf *out)
+{
+	for (size_t i = 0; i < names->count; i++)
+		buf_printf(out, "%s,", names->items[i]);
+	router_group(router, record, names, out);
+}
+
+/* The groups whose messages are not found by time and commit. */
+struct special {
+	struct arena *arena;
+	struct group_of *items;
+	size_t count, room;
+	struct dict keys; /* -> number of the group, plus 1 */
+};
+
+static struct group_of *add_special(struct special *special, const char *key)
+{
+	const void **place = dict_place(&special->keys, key);
+	size_t number = (size_t)(uintptr_t)*place;
+
+	if (number == 0) {
+		special->items[special->count] = (struct group_of){0};
+		number = ++special->count;
+		*place = (const void *)(uintptr_t)number;
+	}
+	return &special->items[number - 1];
+}
+
+/* NULL: it is grouped by time and commit. */
+static struct group_of *special_of(struct special *special, struct router *router,
+	const struct change_record *record, const struct strings *names)
+{
+	struct group_of *group;
+	struct buf key = {0};
+
+	if (record->summary)
+		return add_special(special,
+			arena_printf(special->arena, "summary %p", (const void *)record->summary));
+	if (record->environment_event != 0)
+		return add_special(special, arena_printf(special->arena, "environment %lld",
+						    (long long)record->environment_event));
+	if (names->count == 0)
+		return NULL;
+	group_key(router, record, names, &key);
+	group = add_special(special, arena_strdup(special->arena, key.data));
+	if (!group->key) {
+		group->key = arena_strdup(special->arena, key.data);
+		group->names = *names;
+	}
+	buf_free(&key);
+	return group;
+}
+
+static void add_record(
+	struct arena *arena, struct group_of *group, const struct change_record *record)
+{
+	group->items = arena_grow(arena, group->items, group->count, sizeof *group->items);
+	group->items[group->count++] = record;
+}
+
+/* Makes one of all groups by names, if there are too many. */
+static void join_named(struct special *special)
+{
+	struct group_of all = {0};
+	size_t named = 0, count = 0;
+
+	for (size_t i = 0; i < special->count; i++)
+		named += special->items[i].key != NULL;
+	if (named <= GROUPS_BY_NAMES_MOST)
+		return;
+	for (size_t i = 0; i < special->count; i++) {
+		const struct group_of *group = &special->items[i];
+
+		if (group->key)
+			for (size_t j = 0; j < group->count; j++)
+				add_record(special->arena, &all, group->items[j]);
+		else
+			special->items[count++] = *group;
+	}
+	special->items[count++] = all;
+	special->count = count;
+}
+
+size_t group_changes(struct arena *arena, struct router *router,
+	const struct change_record **records, const struct strings *group_by, size_t count,
+	struct group_of **groups)
+{
+	const struct change_record **others = arena_array(arena, count, sizeof *others);
+	struct special special = {.arena = arena,
+		.items = arena_array(arena, count, sizeof *special.items),
+		.keys = {.arena = arena}};
+	struct group_of *rest = NULL, *group;
+	size_t other_count = 0, rest_count;
+
+	for (size_t i = 0; i < count; i++) {
+		group = special_of(&special, router, records[i], &group_by[i]);
+		if (group)
+			add_record(arena, group, records[i]);
+		else
+			others[other_count++] = records[i];
+	}
+	join_named(&special);
+	for (size_t i = 0; i < special.count; i++)
+		group_sort(special.items[i].items, special.items[i].count);
+	rest_count = other_count > 0 ? group_records(arena, others, other_count, &rest) : 0;
+	*groups = arena_array(arena, special.count + rest_count, sizeof **groups);
+	memcpy(*groups, special.items, special.count * sizeof **groups);
+	if (rest_count > 0)
+		memcpy(*groups + special.count, rest, rest_count * sizeof **groups);
+	return special.count + rest_count;
 }

@@ -9,13 +9,18 @@
 #ifndef AGENT_NOTIFY_GROUP_H
 #define AGENT_NOTIFY_GROUP_H
 
+#include "agent/notify/router.h"
 #include "agent/store/store.h"
 
-enum { GROUPS_MOST = 3 }; /* messages at once; beyond that, all become one */
+/* Messages at once for a receiver; beyond that, all become one. The second is for groups by names.
+ */
+enum { GROUPS_MOST = 3, GROUPS_BY_NAMES_MOST = 20 };
 
 struct group_of {
 	const struct change_record **items; /* by time, test, worst first, metric */
 	size_t count;
+	struct strings names; /* what it is grouped by, or none: time and commit; ... */
+	const char *key;      /* ... and the values, see group_key; or NULL */
 };
 
 /* Sorts by time, test, worst first, metric. */
@@ -25,5 +30,18 @@ void group_sort(const struct change_record **records, size_t count);
  * records. Returns their number. */
 size_t group_records(struct arena *arena, const struct change_record *const *records, size_t count,
 	struct group_of **groups);
+
+/*
+ * The messages for a receiver: the changes of one summary, those of one environment event, those
+ * with the same values of the names by which they are grouped (group_by, for each record), and the
+ * others as group_records has them.
+ */
+size_t group_changes(struct arena *arena, struct router *router,
+	const struct change_record **records, const struct strings *group_by, size_t count,
+	struct group_of **groups);
+
+/* Appends what is equal for all changes of a group: the names and their values. */
+void group_key(struct router *router, const struct change_record *record,
+	const struct strings *names, struct buf *out);
 
 #endif

@@ -200,6 +200,25 @@ static void set_accepted(struct arena *arena, struct change_record *record)
 	record->item.extras = extras;
 }
 
+/* A group, and who can tell what belongs to it. */
+struct group_search {
+	struct router *router;
+	const struct group_of *group;
+};
+
+/* Whether a change that began a thread would be in the group. */
+static bool is_of_group(void *context, const struct change_record *record)
+{
+	const struct group_search *search = context;
+	struct buf key = {0};
+	bool is;
+
+	group_key(search->router, record, &search->group->names, &key);
+	is = strcmp(key.data, search->group->key) == 0;
+	buf_free(&key);
+	return is;
+}
+
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
 static bool add_group(const struct publisher *publisher, const struct receiver *receiver,
@@ -214,6 +233,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 				       ? NULL
 				       : event_of(publisher, group->items[0]->environment_event),
 		.summary = group->items[0]->summary};
+	struct group_search search = {publisher->router, group};
 	int64_t interval = open_for(publisher, group);
 	bool written = true;
 
@@ -227,9 +247,12 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
 		struct thread thread;
-		bool found = !message.summary &&
-			     threads_find(publisher->threads, arena, receiver->name, to.destination,
-				     group->items, group->count, interval, publisher->now, &thread);
+		bool found =
+			!message.summary &&
+			threads_find(publisher->threads, arena, receiver->name, to.destination,
+				group->items, group->count, interval, publisher->now,
+				group->key ? &(struct thread_filter){is_of_group, &search} : NULL,
+				&thread);
 
 		message.kind = found ? MESSAGE_UPDATED : MESSAGE_NEW;
 		message.thread = found ? thread.key : NULL;
@@ -242,49 +265,9 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	return written;
 }
 
-/* Whether two records are in one message: of the same summary, or of the same environment event. */
-static bool same_message(const struct change_record *a, const struct change_record *b)
-{
-	if (a->summary || b->summary)
-		return a->summary == b->summary;
-	return a->environment_event == b->environment_event;
-}
-
-/* The changes of one summary, and those of one environment event, are a group; all others are
- * grouped as usual. */
-static size_t group_all(struct arena *arena, const struct change_record **records, size_t count,
-	struct group_of **groups)
-{
-	const struct change_record **others = arena_array(arena, count, sizeof *others);
-	struct group_of *events = arena_array(arena, count, sizeof *events), *rest;
-	size_t event_count = 0, other_count = 0, rest_count;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t at = 0;
-
-		if (records[i]->environment_event == 0 && !records[i]->summary) {
-			others[other_count++] = records[i];
-			continue;
-		}
-		while (at < event_count && !same_message(events[at].items[0], records[i]))
-			at++;
-		event_count += at == event_count;
-		events[at].items = arena_grow(
-			arena, events[at].items, events[at].count, sizeof *events[at].items);
-		events[at].items[events[at].count++] = records[i];
-	}
-	for (size_t i = 0; i < event_count; i++)
-		group_sort(events[i].items, events[i].count);
-	rest_count = other_count > 0 ? group_records(arena, others, other_count, &rest) : 0;
-	*groups = arena_array(arena, event_count + rest_count, sizeof **groups);
-	memcpy(*groups, events, event_count * sizeof *events);
-	if (rest_count > 0)
-		memcpy(*groups + event_count, rest, rest_count * sizeof *rest);
-	return event_count + rest_count;
-}
-
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
-	const struct change_record **records, size_t count, struct error *error)
+	const struct change_record **records, const struct strings *group_by, size_t count,
+	struct error *error)
 {
 	size_t before = publisher->queue->deliveries.count, group_count;
 	struct group_of *groups;
@@ -292,7 +275,8 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 
 	if (!destinations_of(publisher, receiver, &destinations, error))
 		return false;
-	group_count = group_all(publisher->queue->call.arena, records, count, &groups);
+	group_count = group_changes(
+		publisher->queue->call.arena, publisher->router, records, group_by, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(publisher, receiver, &destinations, &groups[i], error)) {
 			publisher->queue->deliveries.count = before;

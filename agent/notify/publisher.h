@@ -13,13 +13,15 @@
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
 
+#include "agent/notify/router.h"
 #include "agent/notify/threads.h"
 #include "conf/config.h"
 
 struct publisher {
 	const struct config *config;
 	struct threads *threads;
-	int64_t now; /* ms, wall clock */
+	struct router *router; /* of the configuration; needed for changes */
+	int64_t now;           /* ms, wall clock */
 	/* The environment events that changes are part of, with the number of its changes that have
 	 * not recovered. */
 	const struct environment_event *const *events;
@@ -30,9 +32,10 @@ struct publisher {
 };
 
 /* Adds all messages for the receiver; or none, with an error, if its configuration has no
- * destinations or they cannot be rendered. */
+ * destinations or they cannot be rendered. `group_by`: by which names each record is grouped. */
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
-	const struct change_record **records, size_t count, struct error *error) MUST_USE;
+	const struct change_record **records, const struct strings *group_by, size_t count,
+	struct error *error) MUST_USE;
 bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
 	const struct notice *notice, struct error *error) MUST_USE;
 

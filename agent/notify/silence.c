@@ -122,7 +122,7 @@ static struct strings asked_groups(struct silence_asked *asked)
 	return asked->groups;
 }
 
-static struct strings values_of(void *context, const char *name)
+struct strings silence_values(void *context, const char *name)
 {
 	struct silence_asked *asked = context;
 	const struct silence_subject *subject = asked->subject;
@@ -149,6 +149,13 @@ static size_t number_of(const char *name)
 	while (at < NAMES && strcmp(own_names[at], name) != 0)
 		at++;
 	return at;
+}
+
+const char *silence_name(const char *name)
+{
+	size_t number = number_of(name);
+
+	return number < NAMES ? own_names[number] : name;
 }
 
 /* Matchers whose values cost little come first. */
@@ -183,7 +190,7 @@ void silence_asked_free(struct silence_asked *asked)
 bool silence_matches(
 	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
 {
-	return matchers_match(matchers, values_of, asked, effort);
+	return matchers_match(matchers, silence_values, asked, effort);
 }
 
 struct silence_subject silence_subject_of(const struct change_record *record)
@@ -230,7 +237,7 @@ bool silence_may_select(const struct matchers *matchers, struct silence_asked *a
 
 		if ((matcher->name == own_names[NAME_TEST] ||
 			    matcher->name == own_names[NAME_GROUP]) &&
-			!matchers_match(&alone, values_of, asked, NULL))
+			!matchers_match(&alone, silence_values, asked, NULL))
 			return false;
 	}
 	return true;

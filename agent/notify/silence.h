@@ -48,6 +48,12 @@ struct silence_asked {
 
 void silence_asked_free(struct silence_asked *asked);
 
+/* A name as silence_values takes it: those that every subject has are compared as pointers. */
+const char *silence_name(const char *name);
+
+/* The values of that name, of a struct silence_asked: a matcher_values. */
+struct strings silence_values(void *asked, const char *name);
+
 /* The groups that the test is in, in the arena; a cluster is its own. */
 struct strings silence_groups(const struct config *config, const char *test, struct arena *arena);
 

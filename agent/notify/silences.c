@@ -15,6 +15,7 @@
 
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
+#include "agent/notify/router.h"
 #include "conf/mute.h"
 
 #define HOUR INT64_C(3600000)
@@ -593,26 +594,28 @@ static struct strings receivers_of(
 	struct strings topics = config_topics(config, arena);
 	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
 	struct dict seen = {.arena = arena};
+	struct router *router = router_new(config);
 	size_t count = 0;
 
 	for (size_t i = 0; i < topics.count; i++) {
-		const struct strings *notify = config_notify(config, topics.items[i]);
+		struct strings notify = {0};
 		struct silence_subject subject = {.test = topics.items[i]};
 		struct silence_asked asked = {
 			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
 
-		if (!silence_may_select(&kept->matchers, &asked))
-			notify = NULL;
-		for (size_t j = 0; notify && j < notify->count && count < config->receiver_count;
-			j++) {
-			const void **place = dict_place(&seen, notify->items[j]);
+		if (silence_may_select(&kept->matchers, &asked))
+			notify = router_tell_notice(
+				router, topics.items[i], 1u << MESSAGE_NOTICE, arena);
+		for (size_t j = 0; j < notify.count; j++) {
+			const void **place = dict_place(&seen, notify.items[j]);
 
 			if (!*place)
-				names[count++] = notify->items[j];
+				names[count++] = notify.items[j];
 			*place = kept;
 		}
 		silence_asked_free(&asked);
 	}
+	router_free(router);
 	return (struct strings){names, count};
 }
 

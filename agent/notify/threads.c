@@ -34,6 +34,7 @@ struct marks {
 
 struct entry {
 	struct thread thread;
+	struct change_record first; /* its own: of which the thread's is a part */
 	struct arena *arena;
 	const char *receiver, *destination, *receipt;
 	int64_t updated, interval;
@@ -231,14 +232,13 @@ void threads_forget(struct threads *threads, const char *key)
 	pthread_mutex_unlock(&threads->mutex);
 }
 
-/* Copies only what messages need to refer to the change by its range. */
+/* Copies what messages need to refer to the change by its range, and what it is grouped by. */
 static struct announcement copy_bare(struct arena *arena, const struct announcement *item)
 {
 	struct announcement bare = *item;
 
 	bare.commit_url = bare.compare_url = NULL;
 	bare.dashboard = bare.runbook = bare.owner = NULL;
-	bare.attribute_count = 0;
 	return announce_copy(arena, &bare);
 }
 
@@ -252,12 +252,17 @@ static struct entry *begin(struct threads *threads, const struct delivery *deliv
 		if (delivery->records[i].item.time < first->item.time)
 			first = &delivery->records[i];
 	*entry = (struct entry){.arena = arena,
-		.thread = {.key = arena_strdup(arena, delivery->key),
-			.first = copy_bare(arena, &first->item)},
+		.thread = {.key = arena_strdup(arena, delivery->key)},
+		.first = {.item = copy_bare(arena, &first->item),
+			.series = arena_strdup(arena, first->series ? first->series : ""),
+			.branch = arena_strdup(arena, first->branch ? first->branch : ""),
+			.sign = first->sign},
 		.receiver = arena_strdup(arena, delivery->receiver),
 		.destination = arena_strdup(arena, delivery->destination),
 		.environment = first->environment_event,
 		.next = threads->first};
+	entry->thread.first = entry->first.item;
+	entry->thread.first.attribute_count = 0;
 	threads->first = entry;
 	if (++threads->count > THREADS_MOST)
 		forget_oldest(threads);
@@ -325,7 +330,7 @@ size_t threads_early(struct threads *threads, const char *receiver, const char *
 
 static const struct entry *find_open(const struct threads *threads, const char *receiver,
 	const char *destination, const struct marks *marks, int64_t environment, int64_t interval,
-	int64_t now)
+	int64_t now, const struct thread_filter *filter)
 {
 	const struct entry *best = NULL;
 
@@ -337,6 +342,8 @@ static const struct entry *find_open(const struct threads *threads, const char *
 		if (environment == 0 &&
 			(now - entry->updated > open || !marks_meet(&entry->marks, marks)))
 			continue;
+		if (filter && !filter->accepts(filter->context, &entry->first))
+			continue;
 		if (!best || entry->updated > best->updated)
 			best = entry;
 	}
@@ -345,7 +352,7 @@ static const struct entry *find_open(const struct threads *threads, const char *
 
 bool threads_find(struct threads *threads, struct arena *arena, const char *receiver,
 	const char *destination, const struct change_record *const *records, size_t count,
-	int64_t interval, int64_t now, struct thread *out)
+	int64_t interval, int64_t now, const struct thread_filter *filter, struct thread *out)
 {
 	int64_t environment = count > 0 ? records[0]->environment_event : 0;
 	const struct entry *found;
@@ -354,7 +361,8 @@ bool threads_find(struct threads *threads, struct arena *arena, const char *rece
 	for (size_t i = 0; i < count; i++)
 		marks_add(&marks, NULL, records[i]);
 	pthread_mutex_lock(&threads->mutex);
-	found = find_open(threads, receiver, destination, &marks, environment, interval, now);
+	found = find_open(
+		threads, receiver, destination, &marks, environment, interval, now, filter);
 	if (found)
 		*out = (struct thread){arena_strdup(arena, found->thread.key),
 			announce_copy(arena, &found->thread.first)};

@@ -24,6 +24,12 @@ struct thread {
 	struct announcement first; /* the first change that it announced */
 };
 
+/* Whether a thread that began with this change may be continued. */
+struct thread_filter {
+	bool (*accepts)(void *context, const struct change_record *first);
+	void *context;
+};
+
 struct threads *threads_new(void);
 void threads_free(struct threads *threads);
 
@@ -36,12 +42,13 @@ void threads_add(struct threads *threads, const struct delivery *delivery, int64
 
 /*
  * Finds the thread of this receiver and destination that the records belong to, if it is still open
- * by its own interval or by `interval`, whichever is longer; the latest of several. Copies it to
- * the arena. For any thread.
+ * by its own interval or by `interval`, whichever is longer; the latest of several. `filter`,
+ * unless it is NULL, is asked about the first change of a thread. Copies it to the arena. For any
+ * thread.
  */
 bool threads_find(struct threads *threads, struct arena *arena, const char *receiver,
 	const char *destination, const struct change_record *const *records, size_t count,
-	int64_t interval, int64_t now, struct thread *out);
+	int64_t interval, int64_t now, const struct thread_filter *filter, struct thread *out);
 
 /* How many changes near those of an event, in its environment, were reported at the destination
  * before the event was. For any thread. */

@@ -192,6 +192,26 @@ static void print_told(struct buf *out, const struct receiver *receiver)
 			zone_name(digest->zone));
 }
 
+static void print_route(
+	struct buf *out, const struct config *config, const struct notify_route *route, int depth)
+{
+	buf_printf(out, "%*sroute :%d", 4 * depth, "", route->line);
+	if (route->match.count > 0)
+		buf_char(out, ' ');
+	matchers_print(&route->match, out);
+	if (route->at_least > 0)
+		buf_printf(out, " at_least=%g", route->at_least);
+	if (route->verdict != 0 || route->events != 0)
+		buf_printf(out, " verdict=%d events=%x", route->verdict, route->events);
+	buf_text(out, " ->");
+	for (size_t i = 0; i < route->receiver_count; i++)
+		buf_printf(out, " %s", config->receivers[route->receivers[i]].name);
+	print_strings(out, " group_by=", &route->group_by);
+	buf_text(out, route->go_on ? " continue\n" : "\n");
+	for (size_t i = 0; i < route->count; i++)
+		print_route(out, config, &route->routes[i], depth + 1);
+}
+
 static void print_config(struct buf *out, const struct config *config)
 {
 	buf_text(out, "agent");
@@ -215,6 +235,8 @@ static void print_config(struct buf *out, const struct config *config)
 			receiver->notifier->options_size);
 		buf_char(out, '\n');
 	}
+	if (config->routes)
+		print_route(out, config, config->routes, 0);
 	for (size_t i = 0; i < config->test_count; i++)
 		print_test(out, &config->tests[i]);
 	for (size_t i = 0; i < config->rename_count; i++)

@@ -44,8 +44,8 @@ static const char *find_at(struct threads *threads, const char *receiver, const 
 	const struct change_record *records[] = {&record};
 	struct arena *arena = arena_new();
 	struct thread thread;
-	bool found =
-		threads_find(threads, arena, receiver, destination, records, 1, HOUR, now, &thread);
+	bool found = threads_find(
+		threads, arena, receiver, destination, records, 1, HOUR, now, NULL, &thread);
 
 	if (found)
 		snprintf(key, sizeof key, "%s", thread.key);

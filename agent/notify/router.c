@@ -1,0 +1,568 @@
+/*
+ * The matchers of all routes are sorted by the name that they are about. When a change is asked
+ * about, each name's value is looked up once; which of its matchers hold are bits that are
+ * remembered for the value. An expression is tried on a value when no other condition of a route
+ * has failed.
+ */
+#include "agent/notify/router.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+#include "agent/notify/silence.h"
+
+enum { VALUES_MOST = 20000, BITS = 64 }; /* values remembered for each name */
+
+#define TAG "tag" /* the name for the tags of a test */
+
+/* Bits for each matcher of a name: whether it was tried on a value, and whether it holds. */
+struct outcome {
+	uint64_t *tried, *holds;
+};
+
+/* What matchers of this name are about. */
+struct named {
+	const char *name; /* by silence_name */
+	bool by_test;     /* all changes of a test have the same values */
+	const struct matcher **matchers;
+	size_t count;
+	struct dict known;     /* values -> struct outcome */
+	struct outcome *spare; /* when `known` is full */
+	uint64_t round;        /* in which `outcome` was looked up */
+	const struct outcome *outcome;
+};
+
+struct route_condition {
+	struct named *named;
+	size_t bit;
+};
+
+struct node {
+	const struct notify_route *route;
+	const struct route_condition *conditions; /* one for each matcher */
+	const struct node *nodes;                 /* one for each route of it */
+};
+
+/* What is asked about. */
+struct question {
+	const struct change_record *record; /* NULL: a notice */
+	double size;                        /* percent; infinite: it has none */
+	int verdict;
+	unsigned kinds;
+	bool possible; /* what a notice does not say may hold */
+};
+
+struct router {
+	const struct config *config;
+	struct arena *arena;
+	const struct node *root; /* NULL: without routes */
+	struct dict names;       /* -> struct named */
+	struct dict by_notify;   /* test -> struct told_receivers, without routes */
+	struct told_receivers all;
+	uint64_t round;
+	uint64_t *rounds; /* for each receiver: the round in which it was last told */
+	struct question question;
+	struct silence_subject subject;
+	struct silence_asked asked;
+	const struct strings *tags; /* of the test */
+	const struct named *looked_at;
+	struct strings values;      /* of that */
+	struct told_receiver *told; /* room for all receivers */
+	size_t told_count;
+	bool nobody; /* a route says so */
+};
+
+/* Making it */
+
+static struct named *named_of(struct router *router, const char *name)
+{
+	const void **place = dict_place(&router->names, name);
+	struct named *named;
+
+	if (*place)
+		return (struct named *)(uintptr_t)*place;
+	named = arena_alloc(router->arena, sizeof *named);
+	named->name = silence_name(name);
+	named->by_test =
+		strcmp(name, "test") == 0 || strcmp(name, "group") == 0 || strcmp(name, TAG) == 0;
+	named->known.arena = router->arena;
+	*place = named;
+	return named;
+}
+
+static size_t words_of(const struct named *named)
+{
+	return (named->count + BITS - 1) / BITS;
+}
+
+static struct route_condition add_matcher(struct router *router, const struct matcher *matcher)
+{
+	struct named *named = named_of(router, matcher->name);
+
+	named->matchers =
+		arena_grow(router->arena, named->matchers, named->count, sizeof *named->matchers);
+	named->matchers[named->count] = matcher;
+	return (struct route_condition){named, named->count++};
+}
+
+static void prepare(struct router *router, const struct notify_route *route, struct node *node)
+{
+	struct route_condition *conditions =
+		arena_array(router->arena, route->match.count, sizeof *conditions);
+	struct node *nodes = arena_array(router->arena, route->count, sizeof *nodes);
+
+	*node = (struct node){.route = route, .conditions = conditions, .nodes = nodes};
+	for (size_t i = 0; i < route->match.count; i++)
+		conditions[i] = add_matcher(router, &route->match.items[i]);
+	for (size_t i = 0; i < route->count; i++)
+		prepare(router, &route->routes[i], &nodes[i]);
+}
+
+static struct told_receivers list_all(struct router *router)
+{
+	const struct config *config = router->config;
+	struct told_receiver *all = arena_array(router->arena, config->receiver_count, sizeof *all);
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		all[i].receiver = &config->receivers[i];
+	return (struct told_receivers){all, config->receiver_count};
+}
+
+struct router *router_new(const struct config *config)
+{
+	struct arena *arena = arena_new();
+	struct router *router = arena_alloc(arena, sizeof *router);
+	struct node *root = NULL;
+
+	*router = (struct router){.config = config,
+		.arena = arena,
+		.names = {.arena = arena},
+		.by_notify = {.arena = arena},
+		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
+		.told = arena_array(arena, config->receiver_count, sizeof *router->told)};
+	router->all = list_all(router);
+	if (config->routes) {
+		root = arena_alloc(arena, sizeof *root);
+		prepare(router, config->routes, root);
+		router->root = root;
+	}
+	return router;
+}
+
+void router_free(struct router *router)
+{
+	if (!router)
+		return;
+	silence_asked_free(&router->asked);
+	arena_free(router->arena);
+}
+
+/* Asking */
+
+static void begin(struct router *router, const struct silence_subject *subject)
+{
+	const struct test *test = config_test(router->config, subject->test);
+
+	silence_asked_free(&router->asked);
+	router->subject = *subject;
+	router->asked = (struct silence_asked){
+		.subject = &router->subject, .config = router->config, .arena = router->arena};
+	router->tags = test ? &test->tags : NULL;
+	router->looked_at = NULL;
+	router->round++;
+	router->told_count = 0;
+	router->nobody = false;
+}
+
+static struct strings values_of(struct router *router, const struct named *named)
+{
+	if (router->tags && strcmp(named->name, TAG) == 0)
+		return *router->tags;
+	return silence_values(&router->asked, named->name);
+}
+
+static struct strings given(void *context, const char *name)
+{
+	(void)name;
+	return *(const struct strings *)context;
+}
+
+static struct outcome *new_outcome(struct router *router, const struct named *named)
+{
+	struct outcome *outcome = arena_alloc(router->arena, sizeof *outcome);
+
+	outcome->tried = arena_array(router->arena, 2 * words_of(named), sizeof(uint64_t));
+	outcome->holds = outcome->tried + words_of(named);
+	return outcome;
+}
+
+/* The values are those of the name that was asked for last. */
+static struct strings look_at_values(struct router *router, const struct named *named)
+{
+	if (router->looked_at != named)
+		router->values = values_of(router, named);
+	router->looked_at = named;
+	return router->values;
+}
+
+/* The values as one text; that of a test stands for what it determines. */
+static const char *key_of(struct router *router, const struct named *named, struct buf *joined)
+{
+	struct strings values;
+
+	if (named->by_test)
+		return router->subject.test;
+	values = look_at_values(router, named);
+	if (values.count <= 1)
+		return values.count == 1 ? values.items[0] : "";
+	for (size_t i = 0; i < values.count; i++)
+		buf_printf(joined, "%s%c", values.items[i], '\x1f');
+	return joined->data;
+}
+
+static const struct outcome *spare_outcome(struct router *router, struct named *named)
+{
+	if (!named->spare)
+		named->spare = new_outcome(router, named);
+	memset(named->spare->tried, 0, words_of(named) * sizeof(uint64_t));
+	return named->spare;
+}
+
+/* Finds what is known of the change's values for the name. */
+static void look_up(struct router *router, struct named *named)
+{
+	struct buf joined = {0};
+	struct outcome *outcome;
+	const char *key;
+
+	named->round = router->round;
+	key = key_of(router, named, &joined);
+	named->outcome = dict_get(&named->known, key);
+	if (!named->outcome && named->known.count < VALUES_MOST) {
+		outcome = new_outcome(router, named);
+		*dict_place(&named->known, arena_strdup(router->arena, key)) = outcome;
+		named->outcome = outcome;
+	} else if (!named->outcome) {
+		named->outcome = spare_outcome(router, named);
+	}
+	buf_free(&joined);
+}
+
+/* Whether the matcher was tried on the value already. */
+static bool is_known(struct router *router, const struct route_condition *condition)
+{
+	struct named *named = condition->named;
+
+	if (named->round != router->round)
+		look_up(router, named);
+	return named->outcome->tried[condition->bit / BITS] >> condition->bit % BITS & 1;
+}
+
+static void try_it(struct router *router, const struct route_condition *condition)
+{
+	struct named *named = condition->named;
+	const struct matchers alone = {named->matchers[condition->bit], 1};
+	uint64_t bit = UINT64_C(1) << condition->bit % BITS;
+	size_t word = condition->bit / BITS;
+	struct strings values = look_at_values(router, named);
+
+	named->outcome->tried[word] |= bit;
+	named->outcome->holds[word] &= ~bit;
+	if (matchers_match(&alone, given, &values, NULL))
+		named->outcome->holds[word] |= bit;
+}
+
+static bool holds(struct router *router, const struct route_condition *condition)
+{
+	if (router->question.possible && !condition->named->by_test)
+		return true;
+	if (!is_known(router, condition))
+		try_it(router, condition);
+	return condition->named->outcome->holds[condition->bit / BITS] >> condition->bit % BITS & 1;
+}
+
+/* Those that are known come first: others need not be tried then. */
+static bool hold_all(struct router *router, const struct node *node)
+{
+	size_t count = node->route->match.count;
+
+	for (size_t i = 0; i < count && !router->question.possible; i++)
+		if (is_known(router, &node->conditions[i]) && !holds(router, &node->conditions[i]))
+			return false;
+	for (size_t i = 0; i < count; i++)
+		if (!holds(router, &node->conditions[i]))
+			return false;
+	return true;
+}
+
+static bool is_large(const struct question *question, const struct notify_route *route)
+{
+	return route->at_least <= 0 || question->possible ||
+	       (question->record && question->size >= route->at_least);
+}
+
+static bool has_verdict(const struct question *question, const struct notify_route *route)
+{
+	return route->verdict == 0 || question->possible ||
+	       (question->record && question->verdict == route->verdict);
+}
+
+static bool takes(struct router *router, const struct node *node)
+{
+	const struct notify_route *route = node->route;
+	const struct question *question = &router->question;
+
+	if ((route->events != 0 && (route->events & question->kinds) == 0) ||
+		!is_large(question, route) || !has_verdict(question, route))
+		return false;
+	return hold_all(router, node);
+}
+
+static void add_receivers(struct router *router, const struct notify_route *route)
+{
+	router->nobody = router->nobody || route->nobody;
+	for (size_t i = 0; i < route->receiver_count; i++) {
+		size_t number = route->receivers[i];
+
+		if (router->rounds[number] == router->round)
+			continue;
+		router->rounds[number] = router->round;
+		router->told[router->told_count++] =
+			(struct told_receiver){&router->config->receivers[number], route->group_by};
+	}
+}
+
+/* False: the node does not take it. */
+static bool pass(struct router *router, const struct node *node)
+{
+	bool taken = false;
+
+	if (!takes(router, node))
+		return false;
+	for (size_t i = 0; i < node->route->count; i++) {
+		const struct node *next = &node->nodes[i];
+
+		if (!pass(router, next))
+			continue;
+		taken = true;
+		if (!next->route->go_on && !router->question.possible)
+			break;
+	}
+	if (!taken || router->question.possible)
+		add_receivers(router, node->route);
+	return true;
+}
+
+/* Infinite: it has none. */
+static double size_of(const struct change *change)
+{
+	if (!isnan(change->size))
+		return fabs(change->size);
+	return change->mean_before != 0 ? fabs(change_percent(change)) : HUGE_VAL;
+}
+
+static void ask(struct router *router, const struct change_record *record, unsigned kinds)
+{
+	struct silence_subject subject = silence_subject_of(record);
+
+	router->question = (struct question){.record = record,
+		.size = size_of(&record->item.change),
+		.verdict = subject.verdict,
+		.kinds = kinds};
+	begin(router, &subject);
+}
+
+/* Those in the test's `notify`; of a test that is no longer configured, all. */
+static struct told_receivers named_receivers(struct router *router, const char *test)
+{
+	const struct strings *notify = config_notify(router->config, test);
+	struct told_receivers *told =
+		(struct told_receivers *)(uintptr_t)dict_get(&router->by_notify, test);
+	struct told_receiver *items;
+
+	if (!notify)
+		return router->all;
+	if (told)
+		return *told;
+	told = arena_alloc(router->arena, sizeof *told);
+	items = arena_array(router->arena, notify->count, sizeof *items);
+	for (size_t i = 0; i < router->all.count; i++)
+		for (size_t j = 0; j < notify->count; j++)
+			if (strcmp(notify->items[j], router->all.items[i].receiver->name) == 0)
+				items[told->count++] = router->all.items[i];
+	told->items = items;
+	*dict_place(&router->by_notify, arena_strdup(router->arena, test)) = told;
+	return *told;
+}
+
+/* A copy of those that are told messages of these kinds. */
+static struct told_receivers choose(struct told_receivers told, unsigned kinds, struct arena *arena)
+{
+	struct told_receiver *items = arena_array(arena, told.count, sizeof *items);
+	size_t count = 0;
+
+	for (size_t i = 0; i < told.count; i++)
+		if (told.items[i].receiver->events & kinds)
+			items[count++] = told.items[i];
+	return (struct told_receivers){items, count};
+}
+
+struct told_receivers router_tell(struct router *router, const struct change_record *record,
+	unsigned kinds, struct arena *arena)
+{
+	if (!config_routed(router->config, record->item.test))
+		return choose(named_receivers(router, record->item.test), kinds, arena);
+	ask(router, record, kinds);
+	(void)pass(router, router->root);
+	return choose((struct told_receivers){router->told, router->told_count}, kinds, arena);
+}
+
+const struct told_receiver *router_find(
+	const struct told_receivers *told, const struct receiver *receiver)
+{
+	for (size_t i = 0; i < told->count; i++)
+		if (told->items[i].receiver == receiver)
+			return &told->items[i];
+	return NULL;
+}
+
+bool router_withholds(struct router *router, const struct change_record *record, unsigned kinds,
+	const struct receiver *receiver)
+{
+	struct arena *arena;
+	struct told_receivers told;
+	bool withheld;
+
+	if (!config_routed(router->config, record->item.test))
+		return false;
+	arena = arena_new();
+	told = router_tell(router, record, kinds, arena);
+	withheld = !router_find(&told, receiver) && (receiver->events & kinds);
+	if (withheld) {
+		told = router_tell(router, record, MESSAGES_ALL, arena);
+		withheld = router_find(&told, receiver) != NULL;
+	}
+	arena_free(arena);
+	return withheld;
+}
+
+/* Notices */
+
+static void ask_notice(struct router *router, const char *test, unsigned kinds, bool possible)
+{
+	router->question = (struct question){.kinds = kinds, .possible = possible};
+	begin(router, &(struct silence_subject){.test = test});
+	(void)pass(router, router->root);
+}
+
+struct strings router_tell_notice(
+	struct router *router, const char *test, unsigned kinds, struct arena *arena)
+{
+	struct told_receivers told;
+	const char **names;
+
+	if (config_routed(router->config, test)) {
+		ask_notice(router, test, kinds, false);
+		if (router->told_count == 0 && !router->nobody)
+			ask_notice(router, test, kinds, true);
+		told = (struct told_receivers){router->told, router->told_count};
+	} else {
+		told = named_receivers(router, test);
+	}
+	told = choose(told, kinds, arena);
+	names = arena_array(arena, told.count, sizeof *names);
+	for (size_t i = 0; i < told.count; i++)
+		names[i] = told.items[i].receiver->name;
+	return (struct strings){names, told.count};
+}
+
+/* Explaining */
+
+static void explain_condition(struct router *router, const struct node *node, struct buf *out)
+{
+	const struct notify_route *route = node->route;
+	const struct question *question = &router->question;
+
+	for (size_t i = 0; i < route->match.count; i++)
+		if (!holds(router, &node->conditions[i])) {
+			matchers_print(&(struct matchers){&route->match.items[i], 1}, out);
+			buf_text(out, " does not hold");
+			return;
+		}
+	if (!is_large(question, route))
+		buf_printf(out, "it is smaller than at_least: %g%%", route->at_least);
+	else if (!has_verdict(question, route))
+		buf_printf(out, "it is no %s", route->verdict > 0 ? "regression" : "improvement");
+	else
+		buf_text(out, "its events are others");
+}
+
+static void put_receivers(
+	const struct router *router, const struct notify_route *route, struct buf *out)
+{
+	if (route->receiver_count == 0)
+		buf_text(out, "nobody");
+	for (size_t i = 0; i < route->receiver_count; i++)
+		buf_printf(out, "%s%s", i > 0 ? ", " : "",
+			router->config->receivers[route->receivers[i]].name);
+}
+
+static bool explain(struct router *router, const struct node *node, size_t depth, struct buf *out)
+{
+	const struct notify_route *route = node->route;
+	bool taken = false, takes_it = takes(router, node);
+
+	buf_printf(out, "%s:%d: %*s", route->file, route->line, (int)(2 * depth), "");
+	if (!takes_it) {
+		buf_text(out, "not taken: ");
+		explain_condition(router, node, out);
+		buf_char(out, '\n');
+		return false;
+	}
+	buf_text(out, depth == 0 ? "the first route" : "taken");
+	if (route->match.count > 0)
+		buf_text(out, ": ");
+	matchers_print(&route->match, out);
+	buf_text(out, route->go_on ? ", and continues\n" : "\n");
+	for (size_t i = 0; i < route->count; i++) {
+		if (!explain(router, &node->nodes[i], depth + 1, out))
+			continue;
+		taken = true;
+		if (!route->routes[i].go_on)
+			break;
+	}
+	if (taken)
+		return true;
+	buf_printf(out, "%s:%d: %*stells ", route->file, route->line, (int)(2 * depth + 2), "");
+	put_receivers(router, route, out);
+	buf_char(out, '\n');
+	return true;
+}
+
+void router_explain(
+	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out)
+{
+	if (!router->root)
+		return;
+	ask(router, record, kinds);
+	(void)explain(router, router->root, 0, out);
+}
+
+/* Groups */
+
+void router_group(struct router *router, const struct change_record *record,
+	const struct strings *names, struct buf *out)
+{
+	struct silence_subject subject = silence_subject_of(record);
+
+	begin(router, &subject);
+	for (size_t i = 0; i < names->count; i++) {
+		struct named named = {.name = silence_name(names->items[i])};
+		struct strings values = values_of(router, &named);
+
+		for (size_t j = 0; j < values.count; j++)
+			buf_printf(out, "%s%c", values.items[j], '\x1f');
+		buf_char(out, '\x1e');
+	}
+}

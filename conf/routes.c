@@ -1,0 +1,369 @@
+/*
+ * The section `routes`: a tree that says who is told of which changes. It is a route without
+ * conditions, or the list of that one's routes.
+ *
+ * Aliases can make a short file a large tree, so the number of routes and their depth are limited.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/label.h"
+#include "conf/load.h"
+
+struct route_options {
+	struct strings match, events, receivers, group_by;
+	const char *at_least;
+	int verdict;
+	bool go_on;
+};
+
+static const char *const verdicts[] = {"any", "regression", "improvement", NULL};
+
+const struct field route_fields[] = {
+	OPTION_LIST(struct route_options, match,
+		"conditions, as those of silences, all of which must hold: ['test=~\"db.*\"', "
+		"'region=\"eu\"']"),
+	OPTION_STRING(struct route_options, at_least, NULL,
+		"only changes of this size or more, up or down: 10%"),
+	OPTION_CHOICE(struct route_options, verdict, "any", verdicts,
+		"only regressions, or only improvements"),
+	OPTION_LIST(struct route_options, events, "only these events, see receivers"),
+	OPTION_LIST(struct route_options, receivers,
+		"who is told what none of its routes takes; []: nobody; by default as in the route "
+		"that it is in"),
+	OPTION_LIST(struct route_options, group_by,
+		"changes with the same values of these are one message: commit, test, environment, "
+		"metric, an attribute or a label; by default those of one time or commit"),
+	OPTION_ROW(BOOL, bool, "continue", struct route_options, go_on, "try the next route, too"),
+	{0},
+};
+
+static const char *const other_keys[] = {"routes", NULL};
+
+static const struct error_context subject = {.kind = "routes"};
+
+/* What is needed while the tree is read. */
+struct reader {
+	struct loader *loader;
+	struct dict numbers; /* of receivers, by name: places in `named` */
+	size_t errors;       /* before */
+	bool *named;         /* for each receiver: whether a route names it */
+	bool exhausted;
+};
+
+static void read_routes(struct reader *reader, const struct yaml_node *list,
+	struct notify_route *parent, size_t depth);
+
+/* The item of the list, or its only value. */
+static const struct yaml_node *item_of(const struct yaml_node *node, size_t index)
+{
+	return node->kind == YAML_LIST ? node->items[index] : node;
+}
+
+static size_t items_of(const struct yaml_node *node)
+{
+	return node->kind == YAML_LIST ? node->count : 1;
+}
+
+static void add_matchers(struct reader *reader, const struct yaml_node *where, const char *text,
+	struct notify_route *route)
+{
+	struct loader *loader = reader->loader;
+	struct matcher *all;
+	struct matchers matchers;
+	struct error error;
+
+	if (!matchers_parse_any(text, loader->arena, &matchers, &error)) {
+		loader_report(loader, false, where, &subject, "match: %s", error.text);
+		return;
+	}
+	if (route->match.count + matchers.count > MATCHERS_MOST) {
+		loader_report(loader, false, where, &subject, "match: more than %d matchers",
+			MATCHERS_MOST);
+		matchers_free(&matchers);
+		return;
+	}
+	all = arena_array(loader->arena, route->match.count + matchers.count, sizeof *all);
+	if (route->match.count > 0)
+		memcpy(all, route->match.items, route->match.count * sizeof *all);
+	memcpy(all + route->match.count, matchers.items, matchers.count * sizeof *all);
+	route->match =
+		(struct matchers){.items = all, .count = route->match.count + matchers.count};
+}
+
+/* Item by item, so that an error is reported at its own. */
+static void read_match(
+	struct reader *reader, const struct yaml_node *map, struct notify_route *route)
+{
+	const struct yaml_node *node = yaml_get(map, "match");
+
+	for (size_t i = 0; node && !yaml_is_null(node) && i < items_of(node); i++) {
+		const struct yaml_node *item = item_of(node, i);
+		const char *missing = NULL;
+
+		if (item->kind == YAML_SCALAR)
+			add_matchers(reader, item,
+				loader_expand(reader->loader, item, false, &missing), route);
+	}
+}
+
+/* "10%" or "10" */
+static void read_size(
+	struct reader *reader, const struct yaml_node *map, const char *text, double *size)
+{
+	char *end = NULL;
+	double value = text ? strtod(text, &end) : 0;
+
+	if (text && (end == text || (*end && strcmp(end, "%") != 0) || !(value > 0) || value > 1e9))
+		loader_report(reader->loader, false, yaml_get(map, "at_least"), &subject,
+			"at_least: expected a size such as 10%%");
+	else
+		*size = value;
+}
+
+static void read_receivers(struct reader *reader, const struct yaml_node *map,
+	const struct strings *given, struct notify_route *route)
+{
+	struct loader *loader = reader->loader;
+	const struct yaml_node *node = yaml_get(map, "receivers");
+	size_t *numbers;
+
+	if (!node || yaml_is_null(node))
+		return;
+	for (size_t i = 0; i < items_of(node); i++) {
+		const struct yaml_node *item = item_of(node, i);
+		const char *missing = NULL;
+		const char *name = item->kind == YAML_SCALAR
+					   ? loader_expand(loader, item, false, &missing)
+					   : NULL;
+
+		if (name && !missing && !dict_get(&reader->numbers, name) &&
+			!dict_get(&loader->receivers, name))
+			receiver_report_unknown(loader, item, &subject, "receivers", item->text);
+	}
+	numbers = arena_array(loader->arena, given->count, sizeof *numbers);
+	route->receiver_count = 0;
+	for (size_t i = 0; i < given->count; i++) {
+		const bool *place = dict_get(&reader->numbers, given->items[i]);
+
+		if (place)
+			numbers[route->receiver_count++] = (size_t)(place - reader->named);
+	}
+	for (size_t i = 0; i < route->receiver_count; i++)
+		reader->named[numbers[i]] = true;
+	route->receivers = numbers;
+	route->nobody = given->count == 0;
+}
+
+static void read_names(struct reader *reader, const struct yaml_node *map,
+	const struct strings *given, struct notify_route *route)
+{
+	const struct yaml_node *node = yaml_get(map, "group_by");
+
+	if (!node || yaml_is_null(node))
+		return;
+	if (given->count > ROUTE_NAMES_MOST)
+		loader_report(reader->loader, false, node, &subject, "group_by: more than %d names",
+			ROUTE_NAMES_MOST);
+	for (size_t i = 0; i < given->count; i++)
+		if (!label_is_name(given->items[i], strlen(given->items[i])))
+			loader_report(reader->loader, false, node, &subject,
+				"group_by: expected names such as commit, test, environment or "
+				"region");
+	route->group_by = *given;
+}
+
+/* Adds it to the configuration's hash. */
+static void add_to_hash(struct loader *loader, const struct notify_route *route,
+	const struct route_options *options, size_t depth)
+{
+	struct config *config = loader->config;
+	struct buf text = {0};
+	uint64_t ignored = 0;
+
+	matchers_print(&route->match, &text);
+	fingerprint_fields(loader, &ignored, route_fields, options);
+	fingerprint_text(loader, &ignored, text.data);
+	config->hash = hash_add(config->hash, &depth, sizeof depth);
+	buf_free(&text);
+}
+
+static void read_options(struct reader *reader, const struct yaml_node *map,
+	struct notify_route *route, size_t depth)
+{
+	static const int signs[] = {0, 1, -1};
+	struct loader *loader = reader->loader;
+	struct route_options options = {0};
+	struct reading reading = {
+		.subject = subject, .tables = {{route_fields, &options}}, .other_keys = other_keys};
+	struct unset unset = options_read(loader, map, map, &reading);
+
+	if (unset.variable) {
+		loader_report(
+			loader, false, unset.where, &subject, "${%s} is not set", unset.variable);
+		return;
+	}
+	read_match(reader, map, route);
+	read_size(reader, map, options.at_least, &route->at_least);
+	route->verdict = signs[options.verdict];
+	route->events = events_read(loader, map, &subject, &options.events, UINT_MAX);
+	route->go_on = options.go_on;
+	read_receivers(reader, map, &options.receivers, route);
+	read_names(reader, map, &options.group_by, route);
+	add_to_hash(loader, route, &options, depth);
+}
+
+static bool has_conditions(const struct notify_route *route)
+{
+	return route->match.count > 0 || route->at_least > 0 || route->verdict != 0 ||
+	       route->events != 0;
+}
+
+/* `route` has what it inherits. */
+static void read_route(struct reader *reader, const struct yaml_node *map,
+	struct notify_route *route, size_t depth)
+{
+	struct loader *loader = reader->loader;
+
+	route->file = map->file;
+	route->line = map->line;
+	if (map->kind != YAML_MAP) {
+		loader_report(loader, false, map, &subject,
+			"expected a route such as {match: ['test=~\"db.*\"'], receivers: [db]}");
+		return;
+	}
+	read_options(reader, map, route, depth);
+	if (yaml_get(map, "routes"))
+		read_routes(reader, yaml_get(map, "routes"), route, depth + 1);
+}
+
+static void report_limit(struct reader *reader, const struct yaml_node *where, const char *limit)
+{
+	if (!reader->exhausted)
+		loader_report(reader->loader, false, where, &subject, "%s", limit);
+	reader->exhausted = true;
+}
+
+static void read_routes(struct reader *reader, const struct yaml_node *list,
+	struct notify_route *parent, size_t depth)
+{
+	struct loader *loader = reader->loader;
+	const struct notify_route *last = NULL; /* takes everything */
+	struct notify_route *routes;
+
+	if (yaml_is_null(list))
+		return;
+	if (list->kind != YAML_LIST) {
+		loader_report(loader, false, list, &subject, "routes: expected a list of routes");
+		return;
+	}
+	if (depth > ROUTE_DEPTH_MOST)
+		report_limit(reader, list, "more than 20 levels of routes");
+	else if (loader->config->route_count + list->count > ROUTES_MOST)
+		report_limit(reader, list, "more than 10,000 routes");
+	if (reader->exhausted)
+		return;
+	loader->config->route_count += list->count;
+	routes = arena_array(loader->arena, list->count, sizeof *routes);
+	parent->routes = routes;
+	for (size_t i = 0; i < list->count; i++) {
+		routes[i].receivers = parent->receivers;
+		routes[i].receiver_count = parent->receiver_count;
+		routes[i].group_by = parent->group_by;
+		routes[i].nobody = parent->nobody;
+		parent->count++;
+		read_route(reader, list->items[i], &routes[i], depth);
+		if (last && loader->problems->errors == reader->errors)
+			loader_report(loader, true, list->items[i], &subject,
+				"it is never reached: the route at %s:%d takes everything",
+				last->file, last->line);
+		else if (!last && !has_conditions(&routes[i]) && !routes[i].go_on)
+			last = &routes[i];
+	}
+}
+
+/* Whether anything falls through to a node without receivers. */
+static bool loses(const struct notify_route *route)
+{
+	const struct notify_route *last =
+		route->count > 0 ? &route->routes[route->count - 1] : NULL;
+
+	if (last && !has_conditions(last))
+		return false;
+	return route->receiver_count == 0 && !route->nobody;
+}
+
+static void check_root(
+	struct reader *reader, const struct yaml_node *node, const struct notify_route *root)
+{
+	struct loader *loader = reader->loader;
+
+	if (has_conditions(root) || root->go_on)
+		loader_report(loader, false, node, &subject,
+			"the first route takes everything: put its conditions into one of its "
+			"`routes`");
+	else if (loader->source->cautious && loses(root))
+		loader_report(loader, true, node, &subject,
+			"what no route takes is told to nobody: add a last route without "
+			"conditions, or write {receivers: [...], routes: [...]}");
+}
+
+/* The names of the receivers that routes name. */
+static struct strings list_named(const struct reader *reader)
+{
+	const struct config *config = reader->loader->config;
+	const char **names =
+		arena_array(reader->loader->arena, config->receiver_count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (reader->named[i])
+			names[count++] = config->receivers[i].name;
+	return (struct strings){names, count};
+}
+
+void routes_read(struct loader *loader)
+{
+	struct config *config = loader->config;
+	const struct yaml_node *node = loader->routes;
+	struct reader reader = {.loader = loader,
+		.errors = loader->problems->errors,
+		.numbers = {.arena = loader->arena},
+		.named = arena_array(loader->arena, config->receiver_count, sizeof(bool))};
+	struct notify_route *root;
+	struct strings named;
+
+	if (!node || yaml_is_null(node) || loader->source->stdout_only)
+		return;
+	for (size_t i = 0; i < config->receiver_count; i++)
+		*dict_place(&reader.numbers, config->receivers[i].name) = &reader.named[i];
+	root = arena_alloc(loader->arena, sizeof *root);
+	config->routes = root;
+	root->file = node->file;
+	root->line = node->line;
+	if (node->kind == YAML_LIST)
+		read_routes(&reader, node, root, 1);
+	else
+		read_route(&reader, node, root, 0);
+	check_root(&reader, node, root);
+	named = list_named(&reader);
+	if (named.count > 0)
+		loader->all_receivers = named;
+	else if (!config->missing)
+		loader_report(loader, false, node, &subject, "no route names a receiver");
+}
+
+static void free_routes(const struct notify_route *routes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		matchers_free((struct matchers *)(uintptr_t)&routes[i].match);
+		free_routes(routes[i].routes, routes[i].count);
+	}
+}
+
+void routes_free(const struct config *config)
+{
+	free_routes(config->routes, config->routes ? 1 : 0);
+}
