@@ -204,6 +204,7 @@ enum told_state { TOLD_STANDS, TOLD_RECOVERED, TOLD_WITHDRAWN };
 /* A change of a sent message as it is known now. */
 struct told_change {
 	struct announcement item; /* with links */
+	int64_t told;             /* ms: its time, as the message says it */
 	enum told_state state;
 	struct triage triage;
 };
@@ -218,6 +219,7 @@ struct follow_up {
 	const struct told_change *changes; /* of the message, in the order of their ids */
 	size_t count;
 	int64_t sent; /* ms, when the message was sent */
+	bool amended; /* it was amended before */
 	/*
 	 * Of FOLLOW_UP_READ. The notifier's notes on what it has read of the message: in: as they
 	 * were stored, or NULL; out: as they are to be stored together with what was said, in the
@@ -230,8 +232,9 @@ struct follow_up {
 	const char *person, *origin; /* origin: "Slack #perf" */
 	int64_t undone;
 	const char *overrides; /* out: what another answer said, which does not count any more */
-	/* Out, on STEP_FAILED: the message is gone, or can never be edited. */
-	bool gone;
+	/* Out, on STEP_FAILED: the message is gone, or can never be edited; and that somebody has
+	 * deleted it: it is sent again while one of its changes stands. */
+	bool gone, deleted;
 };
 
 struct attempt {
@@ -260,6 +263,8 @@ struct attempt {
 	 */
 	bool retry;
 	int64_t retry_after; /* out: minimum ms to wait, -1: the caller's backoff */
+	bool answered; /* the driver's: the server has answered the last request, and neither with
+			  an error of its own nor that it is too busy */
 };
 
 struct notifier {

@@ -204,7 +204,7 @@ static bool open_service(struct run *run, struct error *error)
 	if (!run->web)
 		return false;
 	run->files = file_trigger_new(agent, run->parts.scheduler);
-	run->follow_ups = follow_ups_new(agent, triaged, run);
+	run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, triaged, run);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,

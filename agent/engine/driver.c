@@ -195,6 +195,8 @@ static void run_step(struct job *job, struct scratch *scratch)
 	const char *asked = next->url;
 	*next = (struct transfer){0};
 	if (!driver->task) {
+		driver->attempt->answered = last && last->kind == REPLY_ANSWER &&
+					    last->status < 500 && last->status != 429;
 		driver->step = (driver->attempt->follow_up ? driver->notifier->follow_up
 							   : driver->notifier->step)(
 			driver->attempt, last, next, driver->error);

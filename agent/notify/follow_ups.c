@@ -1,18 +1,23 @@
 /*
  * A follower per receiver, which does one thing after the other: reads the message from the store,
- * has the notifier ask or edit, writes the outcome to the store.
+ * has the notifier ask, edit or say again, writes the outcome to the store.
  */
 #include "agent/notify/follow_ups.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/notify/announce.h"
 #include "agent/notify/retry_policy.h"
 
-/* ms. LOOK: between two looks into the store. SPACING: between two requests of a receiver, 20 a
- * minute. FIX: after a failure that somebody has to fix. */
+/*
+ * ms. LOOK: between two looks into the store; LOOK_STANDING: the same for what has to be said
+ * again. SPACING: between two requests of a receiver that names no pace, 20 a minute. FIX: after a
+ * failure that somebody has to fix.
+ */
 enum {
 	LOOK = 5000,
+	LOOK_STANDING = 60000,
 	SPACING = 3000,
 	READ_FIRST = 5000,
 	READ_LAST = 120000,
@@ -24,32 +29,38 @@ enum {
 
 #define READ_FOR (7 * INT64_C(86400000))
 
-/* A sent message. */
+/* A follow-up that the receiver has answered so often with an error that may pass, for so long
+ * (ms), is given up. One without an answer never is. */
+enum { REFUSALS_MOST = 20 };
+#define REFUSED_FOR (3 * INT64_C(86400000))
+
+/* A sent message; arrays are by enum follow_up_kind. */
 struct watch {
-	int64_t id;              /* the delivery's */
-	const char *destination; /* the follower's */
-	int64_t sent;            /* ms */
-	int64_t read_at;         /* engine_now: not read before */
-	int64_t amend_at;        /* engine_now: not edited before */
-	bool reads, amends;      /* what is to be done */
-	bool gone;               /* it cannot be read any more */
-	bool listed;             /* in the store's last list */
-	struct watch *next;
+	int64_t id;                          /* the delivery's */
+	const char *destination;             /* the watch's own */
+	int64_t sent;                        /* ms */
+	int64_t at[FOLLOW_UP_KINDS];         /* engine_now: not before */
+	bool due[FOLLOW_UP_KINDS];           /* what is to be done */
+	bool gone[FOLLOW_UP_KINDS];          /* that cannot be done any more */
+	unsigned refusals[FOLLOW_UP_KINDS];  /* in a row, ... */
+	int64_t refused_at[FOLLOW_UP_KINDS]; /* ... engine_now, the first */
 };
 
 struct follower {
 	struct follow_ups *owner;
 	char *receiver;
-	struct watch *watches;
+	struct watch *watches; /* the first `sorted` of them by id */
+	size_t count, sorted, room;
 	struct alarm alarm;
 	bool busy;
 	int64_t not_before;           /* engine_now */
+	int64_t pace;                 /* ms */
+	uint64_t fingerprint;         /* of the receiver, when its messages were said again */
 	unsigned failures;            /* in a row, that may pass */
 	bool warned[FOLLOW_UP_KINDS]; /* by kind: a failure that somebody has to fix was logged */
 	/* Of what it does. */
-	int64_t id; /* of the message; its watch may be gone meanwhile */
-	int64_t mark;
-	const char *key, *taken; /* in the attempt's arena */
+	int64_t id;                       /* of the message; its watch may be gone meanwhile */
+	struct store_follow_ups *request; /* has the message; the attempt's arena is its own */
 	struct config_ref *config_ref;
 	struct attempt attempt;
 	struct follow_up follow_up;
@@ -58,12 +69,15 @@ struct follower {
 
 struct follow_ups {
 	struct agent *agent;
+	struct delivery_manager *delivery_manager;
 	void (*triaged)(void *context);
 	void *context;
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
-	int64_t look_at; /* engine_now */
+	int64_t look_at;     /* engine_now */
+	int64_t standing_at; /* engine_now: the next look at what has to be said again */
+	int64_t started;     /* ms */
 };
 
 static const struct notifier *notifier_of(const struct receiver *receiver)
@@ -71,27 +85,44 @@ static const struct notifier *notifier_of(const struct receiver *receiver)
 	return receiver ? notifier_find(receiver->notifier->name) : NULL;
 }
 
-static bool amends(const struct receiver *receiver)
+/* After how long (ms) the receiver's messages have to be said again; 0: never. */
+static int64_t refresh_of(const struct receiver *receiver)
 {
 	const struct notifier *notifier = notifier_of(receiver);
 
-	return notifier && notifier->amends && notifier->amends(receiver->options);
+	return notifier && notifier->refresh ? notifier->refresh(receiver->options) : 0;
 }
 
-static bool listens(const struct receiver *receiver)
+/* Whether there is such a follow-up of the receiver's messages. */
+static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 {
 	const struct notifier *notifier = notifier_of(receiver);
 
-	return notifier && notifier->listens && notifier->listens(receiver->options);
+	switch (kind) {
+	case FOLLOW_UP_READ:
+		return notifier && notifier->listens && notifier->listens(receiver->options);
+	case FOLLOW_UP_AMEND:
+		return notifier && notifier->amends && notifier->amends(receiver->options);
+	case FOLLOW_UP_REFRESH: return refresh_of(receiver) > 0;
+	case FOLLOW_UP_KINDS: break;
+	}
+	return false;
 }
 
-static struct watch *watch_of(struct follower *follower, int64_t id)
+static int compare_watch(const void *a, const void *b)
 {
-	struct watch *watch = follower->watches;
+	const struct watch *left = a, *right = b;
 
-	while (watch && watch->id != id)
-		watch = watch->next;
-	return watch;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static struct watch *watch_of(const struct follower *follower, int64_t id)
+{
+	struct watch key = {.id = id};
+
+	return follower->sorted == 0 ? NULL
+				     : bsearch(&key, follower->watches, follower->sorted,
+					       sizeof *follower->watches, compare_watch);
 }
 
 static void look(void *context);
@@ -112,18 +143,46 @@ static int64_t read_again(const struct agent *agent, const struct watch *watch)
 	return engine_now(agent->engine) + wait;
 }
 
+/* Notes that it was done. */
+static void did(const struct follower *follower, enum follow_up_kind kind)
+{
+	struct agent *agent = follower->owner->agent;
+	struct watch *watch = watch_of(follower, follower->id);
+
+	if (!watch)
+		return;
+	watch->refusals[kind] = 0;
+	if (kind == FOLLOW_UP_READ)
+		watch->at[kind] = read_again(agent, watch);
+	else /* an edit says again what stands */
+		watch->at[FOLLOW_UP_REFRESH] =
+			engine_now(agent->engine) +
+			refresh_of(agent_receiver(agent, follower->receiver));
+}
+
+static void release(struct follower *follower)
+{
+	if (follower->request)
+		store_call_free(&follower->request->call);
+	follower->request = NULL;
+	config_ref_release(follower->config_ref);
+	follower->config_ref = NULL;
+}
+
 /* Ends what the follower does; it goes on after a while. */
 static void rest(struct follower *follower, int64_t wait)
 {
 	struct agent *agent = follower->owner->agent;
 
-	arena_free(follower->attempt.arena);
-	follower->attempt.arena = NULL;
-	config_ref_release(follower->config_ref);
-	follower->config_ref = NULL;
+	release(follower);
 	follower->busy = false;
 	follower->not_before = engine_now(agent->engine) + wait;
 	advance(follower);
+}
+
+static const struct followed_message *followed_by(const struct follower *follower)
+{
+	return &follower->request->messages[0];
 }
 
 static void amended(struct store_amended *request)
@@ -133,11 +192,11 @@ static void amended(struct store_amended *request)
 
 	/* Said meanwhile, or not written: the next look finds the mark again. */
 	if (watch && !request->call.failed)
-		watch->amends = false;
+		watch->due[FOLLOW_UP_AMEND] = false;
 	if (watch && request->marked)
 		look_soon(follower->owner);
 	store_call_free(&request->call);
-	rest(follower, SPACING);
+	rest(follower, follower->pace);
 }
 
 /* The message is edited, or never will be. */
@@ -146,7 +205,8 @@ static void settle_amendment(struct follower *follower)
 	struct store_amended *request = store_amended_new(amended, follower);
 
 	request->delivery = follower->id;
-	request->mark = follower->mark;
+	request->mark = followed_by(follower)->mark;
+	request->receipt = arena_strdup(request->call.arena, follower->attempt.receipt);
 	store_client_call(follower->owner->agent, &request->call);
 }
 
@@ -161,7 +221,7 @@ static void log_said(const struct follower *follower, const struct store_triage 
 				  : "an answer to a message was taken",
 		LOG_TEXT("receiver", follower->receiver),
 		LOG_TEXT("destination", follower->attempt.destination),
-		LOG_TEXT("key", follower->key),
+		LOG_TEXT("key", follower->attempt.key),
 		LOG_TEXT("person", follow_up->person ? follow_up->person : ""),
 		LOG_TEXT("triage", triage_state_names[request->triage.state]),
 		LOG_TEXT("instead_of", follow_up->overrides ? follow_up->overrides : ""),
@@ -181,7 +241,7 @@ static void said(struct store_triage *request)
 		look_soon(follow_ups);
 		follow_ups->triaged(follow_ups->context);
 	}
-	rest(follower, SPACING);
+	rest(follower, follower->pace);
 }
 
 /* One transaction has what was said and the notes by which it is not taken again. */
@@ -191,7 +251,7 @@ static void say(struct follower *follower)
 	struct store_triage *request = store_triage_new(said, follower);
 	struct arena *arena = request->call.arena;
 
-	request->message = arena_strdup(arena, follower->key);
+	request->message = arena_strdup(arena, follower->attempt.key);
 	request->reaction = arena_strdup(arena, follow_up->taken);
 	request->triage = (struct triage){
 		.state = follow_up->undone ? TRIAGE_OPEN : follow_up->state, .until = -1};
@@ -210,50 +270,91 @@ static bool same_text(const char *a, const char *b)
 
 static void done(struct follower *follower)
 {
-	struct watch *watch = watch_of(follower, follower->id);
 	const struct follow_up *follow_up = &follower->follow_up;
 
 	follower->failures = 0;
 	follower->warned[follow_up->kind] = false;
-	if (follow_up->kind == FOLLOW_UP_AMEND) {
+	did(follower, follow_up->kind);
+	if (follow_up->kind == FOLLOW_UP_AMEND)
 		settle_amendment(follower);
-		return;
-	}
-	if (watch)
-		watch->read_at = read_again(follower->owner->agent, watch);
-	if (follow_up->state != 0 || follow_up->undone != 0 ||
-		!same_text(follow_up->taken, follower->taken))
+	else if (follow_up->kind == FOLLOW_UP_READ &&
+		 (follow_up->state != 0 || follow_up->undone != 0 ||
+			 !same_text(follow_up->taken, followed_by(follower)->reaction)))
 		say(follower);
 	else
-		rest(follower, SPACING);
+		rest(follower, follower->pace);
 }
 
 static const char *const failures[] = {[FOLLOW_UP_READ] = "cannot read answers to messages",
-	[FOLLOW_UP_AMEND] = "cannot show the triage in messages",
+	[FOLLOW_UP_AMEND] = "cannot bring messages up to date",
 	[FOLLOW_UP_REFRESH] = "cannot say again what still stands"};
 
 static void warn(const struct follower *follower, const char *what, const struct error *error)
 {
 	log_event(LEVEL_WARN, what, LOG_TEXT("receiver", follower->receiver),
-		LOG_TEXT("key", follower->key), LOG_TEXT("problem", error->text));
+		LOG_TEXT("key", follower->attempt.key), LOG_TEXT("problem", error->text));
+}
+
+static void sent_anew(struct store_send_anew *request)
+{
+	struct follower *follower = request->call.context;
+	struct delivery_manager *delivery_manager = follower->owner->delivery_manager;
+	struct delivery delivery = followed_by(follower)->message;
+
+	if (!request->call.failed && request->queued && delivery_manager) {
+		delivery.receipt = NULL;
+		threads_lose(delivery_manager_threads(delivery_manager), delivery.key);
+		delivery_manager_add(delivery_manager, &delivery);
+	}
+	store_call_free(&request->call);
+	rest(follower, follower->pace);
+}
+
+/* Somebody has deleted the message, and what it says is still to be known. */
+static void send_anew(struct follower *follower, const struct error *error)
+{
+	struct store_send_anew *request = store_send_anew_new(sent_anew, follower);
+
+	warn(follower, "a message was deleted: it is sent again, as its changes stand", error);
+	request->delivery = follower->id;
+	store_client_call(follower->owner->agent, &request->call);
+}
+
+static bool stands(const struct follow_up *follow_up)
+{
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (!told_is_over(&follow_up->changes[i]))
+			return true;
+	return false;
 }
 
 /* The message is gone, or the receiver never lets it be edited. */
 static void give_up(struct follower *follower, const struct error *error)
 {
+	enum follow_up_kind kind = follower->follow_up.kind;
 	struct watch *watch = watch_of(follower, follower->id);
 
-	if (follower->follow_up.kind == FOLLOW_UP_AMEND) {
-		warn(follower, "the triage is not shown in a message", error);
-		settle_amendment(follower);
+	if (watch)
+		watch->gone[kind] = kind != FOLLOW_UP_AMEND;
+	if (kind == FOLLOW_UP_READ) {
+		log_event(LEVEL_DEBUG, "answers to a message are not read any more",
+			LOG_TEXT("receiver", follower->receiver),
+			LOG_TEXT("key", follower->attempt.key), LOG_TEXT("problem", error->text));
+		rest(follower, follower->pace);
 		return;
 	}
-	log_event(LEVEL_DEBUG, "answers to a message are not read any more",
-		LOG_TEXT("receiver", follower->receiver), LOG_TEXT("key", follower->key),
-		LOG_TEXT("problem", error->text));
-	if (watch)
-		watch->gone = true;
-	rest(follower, SPACING);
+	if (follower->follow_up.deleted && stands(&follower->follow_up)) {
+		send_anew(follower, error);
+		return;
+	}
+	warn(follower,
+		kind == FOLLOW_UP_AMEND ? "a message is not brought up to date"
+					: "what still stands is not said again",
+		error);
+	if (kind == FOLLOW_UP_AMEND)
+		settle_amendment(follower);
+	else
+		rest(follower, follower->pace);
 }
 
 /* Token, scope or channel: the messages of the destination wait, as others may be well. */
@@ -265,15 +366,10 @@ static void wait_for_fix(struct follower *follower, const struct error *error)
 	if (!follower->warned[kind])
 		warn(follower, failures[kind], error);
 	follower->warned[kind] = true;
-	for (struct watch *watch = follower->watches; watch; watch = watch->next) {
-		if (strcmp(watch->destination, follower->attempt.destination) != 0)
-			continue;
-		if (kind == FOLLOW_UP_READ)
-			watch->read_at = then;
-		else
-			watch->amend_at = then;
-	}
-	rest(follower, SPACING);
+	for (size_t i = 0; i < follower->count; i++)
+		if (strcmp(follower->watches[i].destination, follower->attempt.destination) == 0)
+			follower->watches[i].at[kind] = then;
+	rest(follower, follower->pace);
 }
 
 static int64_t backoff(const struct follower *follower)
@@ -285,19 +381,24 @@ static int64_t backoff(const struct follower *follower)
 	return wait > BACKOFF_LAST ? BACKOFF_LAST : wait;
 }
 
-/* The failure may be the message's own, so another one has the next turn. */
-static void put_off(struct follower *follower, int64_t until)
+/* Whether the message has been refused for so long that it will not be taken. */
+static bool is_hopeless(const struct follower *follower)
 {
+	enum follow_up_kind kind = follower->follow_up.kind;
 	struct watch *watch = watch_of(follower, follower->id);
+	int64_t now = engine_now(follower->owner->agent->engine);
 
-	if (watch && follower->follow_up.kind == FOLLOW_UP_AMEND)
-		watch->amend_at = until;
-	else if (watch)
-		watch->read_at = until;
+	if (!watch || !follower->attempt.answered)
+		return false;
+	if (watch->refusals[kind]++ == 0)
+		watch->refused_at[kind] = now;
+	return watch->refusals[kind] >= REFUSALS_MOST &&
+	       now - watch->refused_at[kind] >= REFUSED_FOR;
 }
 
 static void try_again(struct follower *follower, int64_t asked, const struct error *error)
 {
+	struct watch *watch = watch_of(follower, follower->id);
 	int64_t wait;
 
 	if (follower->failures++ == 0)
@@ -305,8 +406,10 @@ static void try_again(struct follower *follower, int64_t asked, const struct err
 	wait = asked >= 0 ? asked : backoff(follower);
 	if (wait > RETRY_POLICY_WISH)
 		wait = RETRY_POLICY_WISH;
-	wait = wait > SPACING ? wait : SPACING;
-	put_off(follower, engine_now(follower->owner->agent->engine) + wait + SPACING);
+	wait = wait > follower->pace ? wait : follower->pace;
+	if (watch) /* the failure may be the message's own, so another one has the next turn */
+		watch->at[follower->follow_up.kind] =
+			engine_now(follower->owner->agent->engine) + wait + follower->pace;
 	rest(follower, wait);
 }
 
@@ -317,49 +420,67 @@ static void attempt_ended(
 
 	if (carried_out)
 		done(follower);
-	else if (attempt->retry)
+	else if (attempt->retry && !is_hopeless(follower))
 		try_again(follower, attempt->retry_after, error);
-	else if (follower->follow_up.gone)
+	else if (attempt->retry || follower->follow_up.gone)
 		give_up(follower, error);
 	else
 		wait_for_fix(follower, error);
 }
 
-static void begin(struct follower *follower, const struct receiver *receiver,
-	const struct followed_message *followed)
+static struct told_change told_of(
+	struct agent *agent, struct arena *arena, struct told_record *told)
+{
+	struct change_record *record = &told->record;
+
+	record_by_clock(record, agent_now(agent));
+	announce_links(arena, agent->config, record);
+	return (struct told_change){.item = record->item,
+		.told = told->time,
+		.state = record->state == CHANGE_WITHDRAWN   ? TOLD_WITHDRAWN
+			 : record->state == CHANGE_RECOVERED ? TOLD_RECOVERED
+							     : TOLD_STANDS,
+		.triage = record->triage};
+}
+
+/* Takes the message over into the attempt. */
+static void prepare(struct follower *follower, const struct receiver *receiver)
 {
 	struct agent *agent = follower->owner->agent;
-	struct arena *arena = arena_new();
+	struct arena *arena = follower->request->call.arena;
+	const struct followed_message *followed = followed_by(follower);
 	struct told_change *changes = arena_array(arena, followed->count, sizeof *changes);
 
-	for (size_t i = 0; i < followed->count; i++) {
-		const struct triage *from = &followed->triages[i];
-
-		changes[i].triage = *from;
-		changes[i].triage.owner = arena_strdup(arena, from->owner);
-		changes[i].triage.note = arena_strdup(arena, from->note);
-		changes[i].triage.link = arena_strdup(arena, from->link);
-		changes[i].triage.person = arena_strdup(arena, from->person);
-	}
-	follower->mark = followed->mark;
-	follower->key = arena_strdup(arena, followed->message.key);
-	follower->taken = arena_strdup(arena, followed->reaction);
+	for (size_t i = 0; i < followed->count; i++)
+		changes[i] = told_of(agent, arena, &followed->told[i]);
 	follower->follow_up.changes = changes;
-	follower->follow_up.sent = followed->message.now;
 	follower->follow_up.count = followed->count;
-	follower->follow_up.taken = follower->taken;
+	follower->follow_up.sent = followed->message.now;
+	follower->follow_up.amended = followed->amended > 0;
+	follower->follow_up.taken = followed->reaction;
 	follower->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	follower->attempt = (struct attempt){.arena = arena,
 		.follow_up = &follower->follow_up,
 		.options = receiver->options,
-		.destination = arena_strdup(arena, followed->message.destination),
-		.key = follower->key,
-		.payload = arena_strdup(arena, followed->message.payload),
+		.destination = followed->message.destination,
+		.key = followed->message.key,
+		.payload = followed->message.payload,
+		.made = followed->message.now,
 		.now = agent_now(agent),
-		.receipt = arena_strdup(arena, followed->message.receipt),
+		.receipt = followed->message.receipt,
 		.retry_after = -1};
-	engine_deliver(
-		agent->engine, notifier_of(receiver), &follower->attempt, attempt_ended, follower);
+}
+
+/* Whether what was due still is, by the message as it is in the store now. */
+static bool is_due(struct follower *follower)
+{
+	switch (follower->follow_up.kind) {
+	case FOLLOW_UP_AMEND: return followed_by(follower)->mark > 0;
+	case FOLLOW_UP_REFRESH: return stands(&follower->follow_up);
+	case FOLLOW_UP_READ:
+	case FOLLOW_UP_KINDS: break;
+	}
+	return true;
 }
 
 /* The message as it is in the store, if it is there still. */
@@ -368,23 +489,28 @@ static void fetched(struct store_follow_ups *request)
 	struct follower *follower = request->call.context;
 	struct agent *agent = follower->owner->agent;
 	const struct receiver *receiver = agent_receiver(agent, follower->receiver);
-	bool amend = follower->follow_up.kind == FOLLOW_UP_AMEND;
+	enum follow_up_kind kind = follower->follow_up.kind;
 	struct watch *watch = watch_of(follower, follower->id);
-	const struct followed_message *followed = request->count > 0 ? &request->messages[0] : NULL;
+	bool usable = !agent->stopping && receiver && follows(receiver, kind);
 
+	follower->request = request;
 	if (request->call.failed) {
 		rest(follower, BACKOFF_FIRST);
-	} else if (!agent->stopping && receiver && followed && followed->message.receipt &&
-		   (amend ? amends(receiver) && followed->mark > 0 : listens(receiver))) {
-		begin(follower, receiver, followed);
-	} else {
-		if (watch && amend)
-			watch->amends = false;
-		else if (watch)
-			watch->gone = true;
-		rest(follower, 0);
+		return;
 	}
-	store_call_free(&request->call);
+	usable = usable && request->count > 0 && request->messages[0].message.receipt;
+	if (usable)
+		prepare(follower, receiver);
+	if (usable && is_due(follower)) {
+		engine_deliver(agent->engine, notifier_of(receiver), &follower->attempt,
+			attempt_ended, follower);
+		return;
+	}
+	if (watch && kind == FOLLOW_UP_READ)
+		watch->gone[kind] = true;
+	else if (watch)
+		watch->due[kind] = false;
+	rest(follower, 0);
 }
 
 static void fetch(struct follower *follower, const struct watch *watch, enum follow_up_kind kind)
@@ -398,36 +524,34 @@ static void fetch(struct follower *follower, const struct watch *watch, enum fol
 	store_client_call(follower->owner->agent, &request->call);
 }
 
-/* The message whose turn it is, to be edited and to be read in turn, the one that waits for longest
- * first. NULL: none yet; `due` is when there is one. */
+/* The message whose turn it is: the kinds in turn, of each the message that waits for longest.
+ * NULL: none yet; `due` is when there is one. */
 static struct watch *next_of(struct follower *follower, const struct receiver *receiver,
 	enum follow_up_kind *kind, int64_t *due)
 {
-	bool amending = amends(receiver), listening = listens(receiver);
-	struct watch *amend = NULL, *read = NULL;
 	int64_t now = engine_now(follower->owner->agent->engine);
+	struct watch *first[FOLLOW_UP_KINDS] = {0};
 
-	for (struct watch *watch = follower->watches; watch; watch = watch->next) {
-		if (amending && watch->amends && (!amend || watch->amend_at < amend->amend_at))
-			amend = watch;
-		if (listening && watch->reads && !watch->gone &&
-			(!read || watch->read_at < read->read_at))
-			read = watch;
-	}
 	*due = INT64_MAX;
-	if (amend)
-		*due = amend->amend_at;
-	if (read && read->read_at < *due)
-		*due = read->read_at;
-	if (*due > now)
-		return NULL;
-	if (amend && amend->amend_at > now)
-		amend = NULL;
-	if (read && read->read_at > now)
-		read = NULL;
-	*kind = amend && (!read || follower->follow_up.kind == FOLLOW_UP_READ) ? FOLLOW_UP_AMEND
-									       : FOLLOW_UP_READ;
-	return *kind == FOLLOW_UP_AMEND ? amend : read;
+	for (enum follow_up_kind at = 0; at < FOLLOW_UP_KINDS; at++) {
+		if (!follows(receiver, at))
+			continue;
+		for (size_t i = 0; i < follower->count; i++) {
+			struct watch *watch = &follower->watches[i];
+
+			if (watch->due[at] && !watch->gone[at] &&
+				(!first[at] || watch->at[at] < first[at]->at[at]))
+				first[at] = watch;
+		}
+		if (first[at] && first[at]->at[at] < *due)
+			*due = first[at]->at[at];
+	}
+	for (unsigned step = 1; step <= FOLLOW_UP_KINDS; step++) {
+		*kind = (follower->follow_up.kind + step) % FOLLOW_UP_KINDS;
+		if (first[*kind] && first[*kind]->at[*kind] <= now)
+			return first[*kind];
+	}
+	return NULL;
 }
 
 /* Begins what is due, or sets the alarm for it. */
@@ -442,6 +566,9 @@ static void advance(void *context)
 
 	if (follower->busy || agent->stopping || !receiver)
 		return;
+	follower->pace = notifier_of(receiver)->pace;
+	if (follower->pace == 0)
+		follower->pace = SPACING;
 	watch = next_of(follower, receiver, &kind, &due);
 	if (due < follower->not_before)
 		due = follower->not_before;
@@ -467,45 +594,105 @@ static struct follower *follower_of(struct follow_ups *follow_ups, const char *r
 	return follow_ups->followers = follower;
 }
 
-static void free_watch(struct watch *watch)
+/* The row's watch, which may be added: after the sorted ones. Rows come by id. */
+static struct watch *find_or_add(struct follower *follower, const struct delivery *message)
 {
-	free((void *)(uintptr_t)watch->destination);
-	free(watch);
+	struct watch *watch = watch_of(follower, message->id);
+	struct watch *last =
+		follower->count > follower->sorted ? &follower->watches[follower->count - 1] : NULL;
+
+	if (watch)
+		return watch;
+	if (last && last->id == message->id)
+		return last;
+	follower->watches = memory_grow(
+		follower->watches, &follower->room, follower->count + 1, sizeof *follower->watches);
+	watch = &follower->watches[follower->count++];
+	*watch = (struct watch){.id = message->id,
+		.destination = memory_strdup(message->destination),
+		.sent = message->now};
+	return watch;
 }
 
-/* Takes over a row of the store's list. */
+/* When a message is to be said again that was sent then (ms); at once if that was before this
+ * process began: for how long it was not said is unknown. */
+static int64_t first_refresh(
+	const struct follow_ups *follow_ups, const char *receiver, int64_t sent)
+{
+	struct agent *agent = follow_ups->agent;
+	int64_t refresh = refresh_of(agent_receiver(agent, receiver));
+	int64_t left = sent + refresh - agent_now(agent);
+
+	if (sent < follow_ups->started || left < 0)
+		left = 0;
+	return engine_now(agent->engine) + (left < refresh ? left : refresh);
+}
+
+/* Takes over a row of the store's lists. */
 static void take(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
 	struct follower *follower = follower_of(follow_ups, followed->message.receiver);
-	struct watch *watch = watch_of(follower, followed->message.id);
+	struct watch *watch = find_or_add(follower, &followed->message);
 
-	if (!watch) {
-		watch = memory_new(1, sizeof *watch);
-		*watch = (struct watch){.id = followed->message.id,
-			.destination = memory_strdup(followed->message.destination),
-			.sent = followed->message.now,
-			.next = follower->watches};
-		follower->watches = watch;
-	}
-	if (!watch->listed)
-		watch->amends = watch->reads = false;
-	watch->listed = true;
-	watch->amends |= followed->mark > 0;
-	watch->reads |= followed->answers;
+	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0)
+		watch->at[FOLLOW_UP_REFRESH] =
+			first_refresh(follow_ups, follower->receiver, followed->message.now);
+	watch->due[FOLLOW_UP_READ] |= followed->answers;
+	watch->due[FOLLOW_UP_REFRESH] |= followed->stands;
+	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
 }
 
-static void forget_unlisted(struct follower *follower)
+/* Before the rows of a look are taken over, which tell what is due. */
+static void clear_due(struct follower *follower, bool standing)
 {
-	struct watch **link = &follower->watches;
+	for (size_t i = 0; i < follower->count; i++) {
+		struct watch *watch = &follower->watches[i];
 
-	for (struct watch *watch; (watch = *link);) {
-		if (watch->listed) {
-			watch->listed = false;
-			link = &watch->next;
-		} else {
-			*link = watch->next;
-			free_watch(watch);
-		}
+		watch->due[FOLLOW_UP_READ] = watch->due[FOLLOW_UP_AMEND] = false;
+		if (standing)
+			watch->due[FOLLOW_UP_REFRESH] = false;
+	}
+}
+
+/* Forgets messages of which nothing is due; `all`: whatever is. */
+static void settle_watches(struct follower *follower, bool all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < follower->count; i++) {
+		struct watch *watch = &follower->watches[i];
+
+		if (!all && (watch->due[FOLLOW_UP_READ] || watch->due[FOLLOW_UP_AMEND] ||
+				    watch->due[FOLLOW_UP_REFRESH]))
+			follower->watches[kept++] = *watch;
+		else
+			free((void *)(uintptr_t)watch->destination);
+	}
+	follower->count = follower->sorted = kept;
+	if (kept > 0)
+		qsort(follower->watches, kept, sizeof *follower->watches, compare_watch);
+}
+
+static int compare_followed(const void *a, const void *b)
+{
+	const struct followed_message *left = a, *right = b;
+
+	return (left->message.id > right->message.id) - (left->message.id < right->message.id);
+}
+
+static void take_all(struct follow_ups *follow_ups, const struct store_follow_ups *request)
+{
+	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
+		clear_due(follower, request->refreshing.count > 0);
+	if (request->count > 0)
+		qsort(request->messages, request->count, sizeof *request->messages,
+			compare_followed);
+	for (size_t i = 0; i < request->count; i++)
+		take(follow_ups, &request->messages[i]);
+	for (struct follower *follower = follow_ups->followers; follower;
+		follower = follower->next) {
+		settle_watches(follower, false);
+		advance(follower);
 	}
 }
 
@@ -515,13 +702,8 @@ static void looked(struct store_follow_ups *request)
 	struct agent *agent = follow_ups->agent;
 
 	follow_ups->looking = false;
-	for (size_t i = 0; !request->call.failed && i < request->count; i++)
-		take(follow_ups, &request->messages[i]);
-	for (struct follower *follower = follow_ups->followers; !request->call.failed && follower;
-		follower = follower->next) {
-		forget_unlisted(follower);
-		advance(follower);
-	}
+	if (!request->call.failed)
+		take_all(follow_ups, request);
 	store_call_free(&request->call);
 	if (agent->stopping)
 		return;
@@ -532,42 +714,61 @@ static void looked(struct store_follow_ups *request)
 	follow_ups->again = false;
 }
 
+/* The receivers with such follow-ups. */
+static struct strings receivers_with(
+	const struct config *config, struct arena *arena, enum follow_up_kind kind)
+{
+	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (follows(&config->receivers[i], kind))
+			names[count++] = arena_strdup(arena, config->receivers[i].name);
+	return (struct strings){names, count};
+}
+
+/* How long until the next look at what has to be said again, ms: well before it has to be. */
+static int64_t standing_wait(const struct config *config)
+{
+	int64_t wait = LOOK_STANDING;
+
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		int64_t refresh = refresh_of(&config->receivers[i]);
+
+		if (refresh > 0 && refresh / 4 < wait)
+			wait = refresh / 4;
+	}
+	return wait;
+}
+
 static void look(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
 	const struct config *config = agent->config;
 	struct store_follow_ups *request;
-	struct arena *arena;
-	const char **amending, **listening;
-	size_t amending_count = 0, listening_count = 0;
+	int64_t now = engine_now(agent->engine);
 
 	if (agent->stopping)
 		return;
 	follow_ups->again |= follow_ups->looking;
 	if (follow_ups->looking)
 		return;
-	if (engine_now(agent->engine) < follow_ups->look_at) { /* the alarm of an earlier time */
+	if (now < follow_ups->look_at) { /* the alarm of an earlier time */
 		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
 		return;
 	}
-	follow_ups->look_at = engine_now(agent->engine) + LOOK;
+	follow_ups->look_at = now + LOOK;
 	request = store_follow_ups_new(looked, follow_ups);
-	arena = request->call.arena;
-	amending = arena_array(arena, config->receiver_count, sizeof *amending);
-	listening = arena_array(arena, config->receiver_count, sizeof *listening);
-	for (size_t i = 0; i < config->receiver_count; i++) {
-		const struct receiver *receiver = &config->receivers[i];
-
-		if (amends(receiver))
-			amending[amending_count++] = arena_strdup(arena, receiver->name);
-		if (listens(receiver))
-			listening[listening_count++] = arena_strdup(arena, receiver->name);
+	request->amending = receivers_with(config, request->call.arena, FOLLOW_UP_AMEND);
+	request->listening = receivers_with(config, request->call.arena, FOLLOW_UP_READ);
+	if (now >= follow_ups->standing_at) {
+		request->refreshing =
+			receivers_with(config, request->call.arena, FOLLOW_UP_REFRESH);
+		follow_ups->standing_at = now + standing_wait(config);
 	}
-	request->amending = (struct strings){amending, amending_count};
-	request->listening = (struct strings){listening, listening_count};
 	request->since = agent_now(agent) - READ_FOR;
-	if (amending_count + listening_count == 0) {
+	if (request->amending.count + request->listening.count + request->refreshing.count == 0) {
 		store_call_free(&request->call);
 		return;
 	}
@@ -575,12 +776,16 @@ static void look(void *context)
 	store_client_call(agent, &request->call);
 }
 
-struct follow_ups *follow_ups_new(
-	struct agent *agent, void (*triaged)(void *context), void *context)
+struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *delivery_manager,
+	void (*triaged)(void *context), void *context)
 {
 	struct follow_ups *follow_ups = memory_new(1, sizeof *follow_ups);
 
-	*follow_ups = (struct follow_ups){.agent = agent, .triaged = triaged, .context = context};
+	*follow_ups = (struct follow_ups){.agent = agent,
+		.delivery_manager = delivery_manager,
+		.triaged = triaged,
+		.context = context,
+		.started = agent_now(agent)};
 	follow_ups->alarm = (struct alarm){.call = look, .context = follow_ups};
 	return follow_ups;
 }
@@ -591,9 +796,9 @@ void follow_ups_free(struct follow_ups *follow_ups)
 		return;
 	for (struct follower *follower = follow_ups->followers, *next; follower; follower = next) {
 		next = follower->next;
-		forget_unlisted(follower);
-		arena_free(follower->attempt.arena);
-		config_ref_release(follower->config_ref);
+		settle_watches(follower, true);
+		free(follower->watches);
+		release(follower);
 		free(follower->receiver);
 		free(follower);
 	}
@@ -606,22 +811,36 @@ void follow_ups_look(struct follow_ups *follow_ups)
 		look_soon(follow_ups);
 }
 
-void follow_ups_adopt(struct follow_ups *follow_ups)
+/* What failed is tried again; and what stands is said again if the receiver is another now. */
+static void retry(struct follower *follower)
 {
-	int64_t now;
+	const struct agent *agent = follower->owner->agent;
+	const struct receiver *receiver = agent_receiver(agent, follower->receiver);
+	int64_t now = engine_now(agent->engine);
+	bool other = receiver && receiver->fingerprint != follower->fingerprint;
 
-	if (!follow_ups)
-		return;
-	now = engine_now(follow_ups->agent->engine);
-	for (struct follower *follower = follow_ups->followers; follower;
-		follower = follower->next) {
-		follower->warned[FOLLOW_UP_READ] = follower->warned[FOLLOW_UP_AMEND] = false;
-		for (struct watch *watch = follower->watches; watch; watch = watch->next) {
-			watch->gone = false;
-			watch->amend_at = now;
-			if (watch->read_at > now)
-				watch->read_at = now;
+	if (receiver)
+		follower->fingerprint = receiver->fingerprint;
+	for (enum follow_up_kind kind = 0; kind < FOLLOW_UP_KINDS; kind++) {
+		follower->warned[kind] = false;
+		for (size_t i = 0; i < follower->count; i++) {
+			struct watch *watch = &follower->watches[i];
+
+			if (watch->at[kind] > now &&
+				(kind != FOLLOW_UP_REFRESH || other || watch->gone[kind]))
+				watch->at[kind] = now;
+			watch->gone[kind] = false;
+			watch->refusals[kind] = 0;
 		}
 	}
+}
+
+void follow_ups_adopt(struct follow_ups *follow_ups)
+{
+	if (!follow_ups)
+		return;
+	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
+		retry(follower);
+	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	look_soon(follow_ups);
 }

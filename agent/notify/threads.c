@@ -390,6 +390,17 @@ void threads_sent(struct threads *threads, const char *key, const char *receipt)
 	pthread_mutex_unlock(&threads->mutex);
 }
 
+void threads_lose(struct threads *threads, const char *key)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&threads->mutex);
+	entry = find(threads, key);
+	if (entry)
+		entry->receipt = NULL;
+	pthread_mutex_unlock(&threads->mutex);
+}
+
 const char *threads_receipt(const struct threads *threads, const char *key)
 {
 	const struct entry *entry = find(threads, key);

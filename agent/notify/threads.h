@@ -62,6 +62,9 @@ const char *threads_of_environment(const struct threads *threads, const char *re
 /* Sets the receipt of the thread with that key. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);
 
+/* The message with that key is gone where it was sent: its thread has no receipt. */
+void threads_lose(struct threads *threads, const char *key);
+
 /* The delivery with that key is not sent after all; drops the thread that it would have begun. */
 void threads_forget(struct threads *threads, const char *key);
 

@@ -141,6 +141,7 @@ CALL(audit, STORE_AUDIT)
 CALL(audit_add, STORE_AUDIT_ADD)
 CALL(follow_ups, STORE_FOLLOW_UPS)
 CALL(amended, STORE_AMENDED)
+CALL(send_anew, STORE_SEND_ANEW)
 
 struct store_call *store_probe_new(void)
 {
@@ -181,6 +182,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_SILENCE:
 	case STORE_AUDIT_ADD:
 	case STORE_AMENDED:
+	case STORE_SEND_ANEW:
 	case STORE_PROBE: return true;
 	}
 	return true;

@@ -324,6 +324,7 @@ enum store_kind {
 	STORE_AUDIT_ADD,
 	STORE_FOLLOW_UPS,
 	STORE_AMENDED,
+	STORE_SEND_ANEW,
 	STORE_PROBE,
 };
 
@@ -564,32 +565,45 @@ struct store_triage {
 };
 struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
 
-/* A sent message that is to be edited, or read for answers. */
+/* A change of a message as it is known now, and when it was by the message (ms). */
+struct told_record {
+	struct change_record record;
+	int64_t time;
+};
+
+/* A sent message that is to be edited, read for answers, or said again. */
 struct followed_message {
 	struct delivery
 		message; /* id, key, receiver, destination, receipt, now: when it was sent */
-	int64_t mark;    /* counts what was said since it was last edited; 0: nothing */
+	int64_t mark;    /* counts what has become known of its changes since it was last edited; 0:
+			    nothing */
 	bool answers;    /* it is to be read for answers */
+	bool stands;     /* it is to be said again */
 	/* Of one message alone; with its payload. */
-	const char *reaction;         /* what was read there last, or NULL */
-	const struct triage *triages; /* of its changes */
+	const char *reaction; /* what was read there last, or NULL */
+	int64_t amended;      /* how often it was edited */
+	struct told_record *told;
 	size_t count;
 };
 
 enum {
-	STORE_AMENDMENTS = 200, /* messages in a list to be edited, the oldest, ... */
-	STORE_ANSWERS = 500,    /* ... and to be read, the latest */
+	STORE_AMENDMENTS = 200,  /* messages in a list to be edited, the oldest, ... */
+	STORE_ANSWERS = 500,     /* ... to be read, the latest, ... */
+	STORE_STANDING = 100000, /* ... and to be said again */
 };
 
-/* Messages of these receivers that are to be edited, and those sent at or after `since` that are to
- * be read: about changes that stand and are open or acknowledged, or where something was taken. Or
- * one message with all that is needed for either, if it was sent. */
+/*
+ * Messages of these receivers that are to be edited: what they say of changes is no longer all that
+ * is known. Those sent at or after `since` that are to be read: about changes that stand and are
+ * open or acknowledged, or where something was taken. And all about such changes, to be said again.
+ * Or one message with all that is needed for either, if it was sent.
+ */
 struct store_follow_ups {
 	struct store_call call;
 	void (*reply)(struct store_follow_ups *found);
-	struct strings amending, listening; /* receivers */
-	int64_t since;                      /* ms */
-	int64_t delivery;                   /* id of the one message; 0: lists */
+	struct strings amending, listening, refreshing; /* receivers */
+	int64_t since;                                  /* ms */
+	int64_t delivery;                               /* id of the one message; 0: lists */
 
 	struct followed_message *messages; /* out */
 	size_t count;
@@ -597,17 +611,29 @@ struct store_follow_ups {
 struct store_follow_ups *store_follow_ups_new(
 	void (*reply)(struct store_follow_ups *found), void *context);
 
-/* A message was edited, or never will be: it is marked no more, unless something was said since. */
+/* A message was edited, or never will be: it is marked no more, unless more has become known. */
 struct store_amended {
 	struct store_call call;
 	void (*reply)(struct store_amended *amended);
-	int64_t delivery; /* id */
-	int64_t mark;     /* as it was read */
+	int64_t delivery;    /* id */
+	int64_t mark;        /* as it was read */
+	const char *receipt; /* its new one, or NULL */
 
-	bool marked; /* out: something was said since */
+	bool marked; /* out: more has become known */
 };
 struct store_amended *store_amended_new(
 	void (*reply)(struct store_amended *amended), void *context);
+
+/* A message that was sent is gone: it is queued again, as it is, and marked to be edited. */
+struct store_send_anew {
+	struct store_call call;
+	void (*reply)(struct store_send_anew *anew);
+	int64_t delivery; /* id */
+
+	bool queued; /* out: it was there */
+};
+struct store_send_anew *store_send_anew_new(
+	void (*reply)(struct store_send_anew *anew), void *context);
 
 /* Opens what has expired. */
 struct store_reopen_due {

@@ -23,6 +23,7 @@ enum {
 	REASON_MOST = 60,
 	TEXT_MOST = 4000, /* of a message without blocks */
 	GROUPS_MOST = 4,
+	NAMED_MOST = 3, /* changes of which the same is said */
 	PERSON_MOST = 80,
 	NOTE_MOST = 300,
 	LINK_MOST = 300,
@@ -103,6 +104,69 @@ static void triage_line(struct buf *out, const struct slack_options *options,
 		buf_printf(out, " <%s|link>", triage->link);
 }
 
+static bool has_moved(const struct told_change *change)
+{
+	return change->state == TOLD_STANDS && change->told != change->item.time;
+}
+
+static bool was_withdrawn(const struct told_change *change)
+{
+	return change->state == TOLD_WITHDRAWN;
+}
+
+static bool has_recovered(const struct told_change *change)
+{
+	return change->state == TOLD_RECOVERED;
+}
+
+static void name_some(struct buf *out, const struct follow_up *follow_up,
+	bool (*is)(const struct told_change *change), bool times)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < follow_up->count; i++) {
+		const struct told_change *change = &follow_up->changes[i];
+
+		if (!is(change) || count++ >= NAMED_MOST)
+			continue;
+		buf_text(out, count == 1 ? ": " : ", ");
+		slack_short_line(out, &change->item);
+		if (times) {
+			buf_text(out, " to ");
+			slack_date(out, change->item.time, false);
+		}
+	}
+	if (count > NAMED_MOST)
+		buf_printf(out, " and %zu more", count - NAMED_MOST);
+}
+
+/* "*recovered* (1 of 3): db.read p99 +24%"; names them only if it is not all of them, or if they
+ * have moved, with the time. */
+static void standing_line(struct buf *out, const struct follow_up *follow_up, const char *head,
+	bool (*is)(const struct told_change *change))
+{
+	size_t count = 0, before = out->length;
+
+	for (size_t i = 0; i < follow_up->count; i++)
+		count += is(&follow_up->changes[i]);
+	if (count == 0)
+		return;
+	buf_printf(out, "%s%s", before > 0 ? "\n" : "", head);
+	if (count < follow_up->count)
+		buf_printf(out, " (%zu of %zu)", count, follow_up->count);
+	if (count < follow_up->count || is == has_moved)
+		name_some(out, follow_up, is, is == has_moved);
+}
+
+/* What became of the changes, other than what people say. Shorter than a third of SLACK_TRIAGE but
+ * for long names. */
+static void standing_lines(struct buf *out, const struct follow_up *follow_up)
+{
+	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
+	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
+	standing_line(out, follow_up, "*moved*", has_moved);
+}
+
 static bool same_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "") == 0;
@@ -114,6 +178,14 @@ static bool same(const struct triage *a, const struct triage *b)
 	       a->until == b->until && same_text(a->person, b->person) &&
 	       same_text(a->owner, b->owner) && same_text(a->note, b->note) &&
 	       same_text(a->link, b->link);
+}
+
+static bool is_spoken_of(const struct follow_up *follow_up)
+{
+	for (size_t i = 0; i < follow_up->count; i++)
+		if (follow_up->changes[i].triage.version > 0)
+			return true;
+	return false;
 }
 
 /* A line for all changes of which the same was said. */
@@ -196,32 +268,49 @@ static void add_text(json_t *message, const struct buf *line)
 	buf_free(&whole);
 }
 
-/* The first post as it was stored, with the line; in the arena. NULL: it is not a post of ours, or
- * has no room for it. */
-static const char *amended(struct attempt *attempt)
+/* What is to be added to the message. */
+static void write_lines(struct buf *out, const struct attempt *attempt)
+{
+	const struct follow_up *follow_up = attempt->follow_up;
+	struct buf part = {0};
+
+	standing_lines(out, follow_up);
+	if (out->length > SLACK_TRIAGE) {
+		buf_clear(out);
+		buf_text(out, "*the changes are not as they were*");
+	}
+	if (is_spoken_of(follow_up))
+		triage_lines(&part, attempt->options, follow_up);
+	if (out->length > 0 && part.length > 0 && out->length + part.length < SLACK_TRIAGE)
+		buf_char(out, '\n');
+	if (out->length + part.length <= SLACK_TRIAGE)
+		buf_append(out, part.data, part.length);
+	buf_free(&part);
+}
+
+/* The first post as it was stored, with the lines; in the arena. NULL: it is not a post of ours, or
+ * has no room for them. */
+static const char *amended(struct attempt *attempt, const struct buf *line)
 {
 	const struct state *state = attempt->state;
 	json_t *message = json_loads(slack_body(attempt->arena, attempt->payload, 0), 0, NULL);
 	json_t *blocks = json_object_get(message, "blocks");
 	const char *body = NULL;
-	struct buf line = {0};
 	char *text;
 
-	triage_lines(&line, attempt->options, attempt->follow_up);
 	json_object_del(message, "unfurl_links");
 	json_object_del(message, "unfurl_media");
-	if (message && (state->plain || has_room(blocks, line.length))) {
+	if (message && (state->plain || has_room(blocks, line->length))) {
 		if (state->plain)
-			add_text(message, &line);
-		else
-			add_block(message, &line);
+			add_text(message, line);
+		else if (line->length > 0)
+			add_block(message, line);
 		json_object_set_new(message, "channel", json_string(state->receipt.channel));
 		json_object_set_new(message, "ts", json_string(state->receipt.stamp));
 		text = json_dumps(message, JSON_COMPACT);
 		body = arena_strdup(attempt->arena, text);
 		free(text);
 	}
-	buf_free(&line);
 	json_decref(message);
 	return body;
 }
@@ -244,16 +333,23 @@ static enum step ask(struct attempt *attempt, struct transfer *next, struct erro
 		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
 	const struct slack_options *options = attempt->options;
 	bool amends = attempt->follow_up->kind == FOLLOW_UP_AMEND;
+	struct buf line = {0};
 	struct error problem;
 
 	*next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = &options->endpoint,
 		.method = amends ? "POST" : "GET"};
 	if (amends) {
-		next->body = amended(attempt);
+		write_lines(&line, attempt);
+		if (line.length == 0 && !attempt->follow_up->amended) {
+			buf_free(&line);
+			return STEP_DONE; /* it says what it should */
+		}
+		next->body = amended(attempt, &line);
+		buf_free(&line);
 		if (!next->body)
 			return fail_for_good(
-				attempt, "no room for the triage in the message", error);
+				attempt, "no room in the message for what is new", error);
 		next->body_length = strlen(next->body);
 		next->headers = (struct pairs){.items = json, .count = 1};
 	}
@@ -307,6 +403,7 @@ static enum step refused(struct attempt *attempt, const json_t *answer, const st
 	case SLACK_THREAD:
 	case SLACK_PERMANENT: break;
 	}
+	attempt->follow_up->deleted = strcmp(reason, "message_not_found") == 0;
 	return fail_for_good(attempt, words, error);
 }
 

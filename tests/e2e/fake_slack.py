@@ -108,6 +108,7 @@ class FakeSlack:
         self.update_error = None  # chat.update is refused so
         self.read_error = None  # reactions.get is refused so
         self.kicked = set()  # channels that the bot is not in any more
+        self.deleted = set()  # ts of posts that somebody has deleted
         self.looks = []  # what was asked about channels
         self.page = 2  # channels or messages of a page, at most
         self.delay = 0  # seconds before a good answer
@@ -259,7 +260,7 @@ class FakeSlack:
         if ids[channel] in self.kicked:
             return None, "not_in_channel"
         for post, stamp, since in zip(self.posts, self.stamps, self.shown):
-            if stamp == ts and since <= time.monotonic() and post.get("channel") in (channel, ids[channel]):
+            if stamp == ts and ts not in self.deleted and since <= time.monotonic() and post.get("channel") in (channel, ids[channel]):
                 return post, None
         return None, "message_not_found"
 

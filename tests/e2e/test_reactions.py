@@ -149,12 +149,12 @@ def test_missing_scope_is_one_warning_and_mended_by_a_reload(agents, tmp_path, s
     assert len([line for line in agent.log if "cannot read answers" in line]) == 1
 
 
-@pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long"])
+@pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "msg_too_long"])
 def test_an_edit_that_is_refused_for_good_is_given_up(agents, tmp_path, slack, error):
     agent, ts = told(agents, tmp_path, slack)
     slack.update_error = error
     slack.react(ts, "eyes", ANN)
-    assert error in agent.wait_log("the triage is not shown in a message")
+    assert error in agent.wait_log("a message is not brought up to date")
     slack.update_error = None
     before = len(slack.reads)
     slack.wait(lambda: len(slack.reads) >= before + 2)
@@ -169,7 +169,7 @@ def test_an_edit_that_fails_is_tried_again(agents, tmp_path, slack, error):
     agent, ts = told(agents, tmp_path, slack)
     slack.update_error = error
     slack.react(ts, "eyes", ANN)
-    assert error in agent.wait_log("cannot show the triage in messages")
+    assert error in agent.wait_log("cannot bring messages up to date")
     slack.update_error = None
     if error in ("invalid_auth", "not_in_channel"):
         agent.process.send_signal(signal.SIGHUP)
@@ -186,6 +186,28 @@ def test_a_message_that_was_deleted_is_not_read_again(agents, tmp_path, slack):
     write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1.4)], points=100)
     slack.wait(lambda: len(slack.reads) >= reads + 2)
     assert {stamp for _, stamp in slack.reads[reads:]} == {slack.stamps[1]}
+
+
+def test_a_message_that_was_deleted_is_posted_anew(hunter, agents, tmp_path, slack):
+    """Once, when there is something new of a change that stands; not when there is nothing left to tell."""
+    agent, ts = told(agents, tmp_path, slack)
+    number = str(state_of(tmp_path, "SELECT id FROM changes")[0][0])
+
+    def say(state):
+        done = hunter("triage", "--config", tmp_path / "hunter.yaml", "--agent", agent.address(), number, state)
+        assert done.code == 0, done.err
+
+    slack.deleted.add(ts)
+    say("acknowledged")
+    slack.wait(lambda: len(slack.posts) == 2)
+    wait_context(agent, slack, slack.stamps[1], ":eyes: *acknowledged*")
+    agent.end()
+    agent = agents(tmp_path / "hunter.yaml")
+    slack.deleted.add(slack.stamps[1])
+    say("expected")
+    assert "message_not_found" in agent.wait_log("a message is not brought up to date")
+    agent.pass_by(2)
+    assert len(slack.posts) == 2
 
 
 def test_without_triagers_nothing_is_read(agents, tmp_path, slack):

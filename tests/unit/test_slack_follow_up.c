@@ -388,6 +388,56 @@ static void test_property_room_is_left(void **state)
 	}
 }
 
+/* What became of the changes, and what people say of them; nothing is sent where the message says
+ * all, and it is edited back when it was edited before. */
+static void test_the_message_shows_what_became_of_its_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	for (size_t i = 0; i < 3; i++)
+		changes[i] = (struct told_change){.item = {.test = "db",
+							  .metric = i == 1 ? "p<9" : "p99",
+							  .change = {.size = 10,
+								  .level_before = 10,
+								  .level_after = 11,
+								  .mean_before = 10,
+								  .mean_after = 11}},
+			.triage = {.state = TRIAGE_OPEN}};
+	follow_up.count = 3;
+	follow_up.kind = FOLLOW_UP_AMEND;
+	assert_int_equal(follow(fixture, NULL), STEP_DONE);
+	changes[0].state = TOLD_RECOVERED;
+	changes[1].state = TOLD_WITHDRAWN;
+	changes[2].item.time = START;
+	body = amended(fixture);
+	json_decref(slack_check(fixture->transfer.body, "C77"));
+	assert_string_equal(context_of(body),
+		":large_green_circle: *recovered* (1 of 3): db p99 +10%\n"
+		"*no longer found* (1 of 3): db p&lt;9 +10%\n*moved* (1 of 3): db p99 +10% to "
+		"<!date^1625184000^{date_short_pretty} {time}|2021-07-02 00:00:00 +0000>");
+	json_decref(body);
+	for (size_t i = 0; i < 3; i++)
+		changes[i].state = TOLD_RECOVERED;
+	changes[2].triage = (struct triage){.state = TRIAGE_FIXED, .version = 1, .person = "ann"};
+	body = amended(fixture);
+	assert_string_equal(context_of(body), ":large_green_circle: *recovered*\n*open* (2 of 3)\n"
+					      "*fixed* (1 of 3) by ann");
+	json_decref(body);
+	for (size_t i = 0; i < 3; i++) {
+		changes[i].state = TOLD_STANDS;
+		changes[i].triage = (struct triage){.state = TRIAGE_OPEN};
+		changes[i].item.time = 0;
+	}
+	follow_up.amended = true;
+	body = amended(fixture);
+	assert_int_equal(json_array_size(json_object_get(body, "blocks")), 1);
+	json_decref(body);
+	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"message_not_found\"}"),
+		STEP_FAILED);
+	assert_true(follow_up.gone && follow_up.deleted);
+}
+
 /* A full post of an earlier version. */
 static void test_a_post_without_room_stays(void **state)
 {
@@ -399,6 +449,7 @@ static void test_a_post_without_room_stays(void **state)
 		buf_text(&full, ",{\"type\":\"divider\"}");
 	buf_text(&full, "]}");
 	fixture->attempt.payload = full.data;
+	changes[0].triage.version = 1;
 	follow_up.kind = FOLLOW_UP_AMEND;
 	assert_int_equal(follow(fixture, NULL), STEP_FAILED);
 	assert_true(follow_up.gone);
@@ -409,15 +460,17 @@ static void test_a_post_without_room_stays(void **state)
 static void test_refused_blocks_become_text(void **state)
 {
 	struct fixture *fixture = *state;
-	json_t *body = amended(fixture);
+	json_t *body;
 
+	changes[0].triage.version = 1;
+	body = amended(fixture);
 	json_decref(body);
 	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"),
 		STEP_TRANSFER);
 	body = json_loads(fixture->transfer.body, 0, NULL);
 	assert_null(json_object_get(body, "blocks"));
 	assert_string_equal(
-		json_string_value(json_object_get(body, "text")), "1 regression\n*open*");
+		json_string_value(json_object_get(body, "text")), "1 regression\n*open again*");
 	json_decref(body);
 	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"),
 		STEP_FAILED);
@@ -564,6 +617,7 @@ int main(void)
 		CASE(test_the_message_shows_the_triage),
 		CASE(test_changes_of_different_triage),
 		CASE(test_property_room_is_left),
+		CASE(test_the_message_shows_what_became_of_its_changes),
 		CASE(test_a_post_without_room_stays),
 		CASE(test_refused_blocks_become_text),
 		CASE(test_answers_are_classified),

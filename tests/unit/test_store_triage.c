@@ -897,8 +897,8 @@ static void test_follow_ups(void **state)
 	assert_string_equal(one->messages[0].message.payload, "{}");
 	assert_null(one->messages[0].reaction);
 	assert_int_equal(one->messages[0].count, 1);
-	assert_int_equal(one->messages[0].triages[0].state, TRIAGE_ACKNOWLEDGED);
-	assert_int_equal(one->messages[0].triages[0].time, NOW);
+	assert_int_equal(one->messages[0].told[0].record.triage.state, TRIAGE_ACKNOWLEDGED);
+	assert_int_equal(one->messages[0].told[0].record.triage.time, NOW);
 	store_call_free(&one->call);
 	say(fixture, change, TRIAGE_INFRA); /* while it was edited */
 	assert_true(amended(fixture, id, 1));

@@ -30,17 +30,18 @@ static const char *names_json(struct arena *arena, const struct strings *names)
 	return buf_keep(&out, arena);
 }
 
-/* Binds receivers and limit, and `since` unless it is 0; adds the rows. */
+/* Adds the messages of these receivers. */
 static bool list(struct store_file *file, struct store_follow_ups *call, enum statement statement,
-	int64_t limit, struct error *error)
+	const struct strings *receivers, int64_t limit, struct error *error)
 {
-	bool answers = statement == STATEMENT_TO_READ;
 	struct arena *arena = call->call.arena;
 	struct reader reader = {.binder = bind_to(file, statement), .arena = arena};
 
-	bind_text(&reader.binder, names_json(arena, answers ? &call->listening : &call->amending));
+	if (receivers->count == 0)
+		return true;
+	bind_text(&reader.binder, names_json(arena, receivers));
 	bind_integer(&reader.binder, limit);
-	if (answers)
+	if (statement == STATEMENT_TO_READ)
 		bind_time(&reader.binder, call->since);
 	while (reader_next(&reader, error)) {
 		struct followed_message *followed;
@@ -49,23 +50,27 @@ static bool list(struct store_file *file, struct store_follow_ups *call, enum st
 			rows_grow(arena, call->messages, &call->count, sizeof *call->messages);
 		followed = &call->messages[call->count - 1];
 		read_followed(&reader, followed);
-		followed->answers = answers;
+		followed->answers = statement == STATEMENT_TO_READ;
+		followed->stands = statement == STATEMENT_TO_REFRESH;
 	}
 	return !reader.failed;
 }
 
-static bool read_triages(struct store_file *file, struct arena *arena,
+static bool read_told(struct store_file *file, struct arena *arena,
 	struct followed_message *followed, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_TRIAGES_OF), .arena = arena};
-	struct triage *triages = NULL;
+	struct reader reader = {.binder = bind_to(file, STATEMENT_TOLD_RECORDS), .arena = arena};
 
 	bind_integer(&reader.binder, followed->message.id);
 	while (reader_next(&reader, error)) {
-		triages = rows_grow(arena, triages, &followed->count, sizeof *triages);
-		read_triage(&reader, &triages[followed->count - 1]);
+		struct told_record *told;
+
+		followed->told = rows_grow(arena, followed->told, &followed->count, sizeof *told);
+		told = &followed->told[followed->count - 1];
+		*told = (struct told_record){0};
+		read_record(&reader, &told->record);
+		told->time = read_time(&reader);
 	}
-	followed->triages = triages;
 	return !reader.failed;
 }
 
@@ -81,9 +86,11 @@ static bool read_one(struct store_file *file, struct store_follow_ups *call, str
 		read_followed(&reader, &call->messages[0]);
 		call->messages[0].message.payload = read_text(&reader);
 		call->messages[0].reaction = read_text(&reader);
+		call->messages[0].amended = read_count(&reader);
+		call->messages[0].message.thread = read_text(&reader);
 	}
 	return !reader.failed &&
-	       (call->count == 0 || read_triages(file, arena, &call->messages[0], error));
+	       (call->count == 0 || read_told(file, arena, &call->messages[0], error));
 }
 
 bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, struct error *error)
@@ -92,8 +99,9 @@ bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, str
 	call->count = 0;
 	if (call->delivery != 0)
 		return read_one(file, call, error);
-	return list(file, call, STATEMENT_TO_AMEND, STORE_AMENDMENTS, error) &&
-	       list(file, call, STATEMENT_TO_READ, STORE_ANSWERS, error);
+	return list(file, call, STATEMENT_TO_AMEND, &call->amending, STORE_AMENDMENTS, error) &&
+	       list(file, call, STATEMENT_TO_READ, &call->listening, STORE_ANSWERS, error) &&
+	       list(file, call, STATEMENT_TO_REFRESH, &call->refreshing, STORE_STANDING, error);
 }
 
 bool follow_ups_amended(struct store_file *file, struct store_amended *call, struct error *error)
@@ -103,6 +111,7 @@ bool follow_ups_amended(struct store_file *file, struct store_amended *call, str
 
 	bind_integer(&binder, call->delivery);
 	bind_count(&binder, call->mark);
+	bind_text(&binder, call->receipt);
 	if (!bind_finish(&binder, error))
 		return false;
 	reader =
@@ -112,4 +121,16 @@ bool follow_ups_amended(struct store_file *file, struct store_amended *call, str
 	while (reader_next(&reader, error))
 		call->marked = read_count(&reader) > 0;
 	return !reader.failed;
+}
+
+bool follow_ups_send_anew(
+	struct store_file *file, struct store_send_anew *call, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_SEND_ANEW);
+
+	bind_integer(&binder, call->delivery);
+	if (!bind_finish(&binder, error))
+		return false;
+	call->queued = store_file_changed(file) > 0;
+	return true;
 }

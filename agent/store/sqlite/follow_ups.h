@@ -10,5 +10,7 @@ bool follow_ups_read(
 	struct store_file *file, struct store_follow_ups *call, struct error *error) MUST_USE;
 bool follow_ups_amended(
 	struct store_file *file, struct store_amended *call, struct error *error) MUST_USE;
+bool follow_ups_send_anew(
+	struct store_file *file, struct store_send_anew *call, struct error *error) MUST_USE;
 
 #endif

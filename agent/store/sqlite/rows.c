@@ -273,6 +273,11 @@ void bind_number(struct binder *binder, double value)
 	sqlite3_bind_double(binder->statement, ++binder->column, value);
 }
 
+void bind_null(struct binder *binder)
+{
+	sqlite3_bind_null(binder->statement, ++binder->column);
+}
+
 void bind_text(struct binder *binder, const char *text)
 {
 	sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC);

@@ -22,7 +22,8 @@ struct binder bind_to(struct store_file *file, enum statement statement);
 void bind_integer(struct binder *binder, int64_t value);
 void bind_time(struct binder *binder, int64_t time);
 void bind_count(struct binder *binder, int64_t count);
-void bind_number(struct binder *binder, double value);   /* NaN becomes NULL */
+void bind_number(struct binder *binder, double value); /* NaN becomes NULL */
+void bind_null(struct binder *binder);
 void bind_text(struct binder *binder, const char *text); /* borrowed until the statement has run */
 void bind_item(struct binder *binder, const struct announcement *item);
 

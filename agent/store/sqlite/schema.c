@@ -449,15 +449,31 @@ static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEX
 	"CREATE INDEX audit_of_change ON audit (change, id) WHERE change IS NOT NULL;"             \
 	"CREATE INDEX audit_of_time ON audit (time);"
 
+/*
+ * Of what a message announced: when the change was and how large, as the message says it; NULL in
+ * rows of earlier versions. `said`: what receivers are to be told of it, bits of enum said_kind. Of
+ * a delivery, `amended`: how often it was; `reminded`: when people were last reminded of it, ms.
+ */
+#define VERSION_15                                                                                 \
+	"ALTER TABLE announced ADD COLUMN told_time INTEGER"                                       \
+	" CHECK (told_time BETWEEN -9007199254740992 AND 9007199254740992);"                       \
+	"ALTER TABLE announced ADD COLUMN told_size REAL;"                                         \
+	"ALTER TABLE announced ADD COLUMN said INTEGER CHECK (said BETWEEN 1 AND 3);"              \
+	"CREATE INDEX announced_said ON announced (delivery, change) WHERE said IS NOT NULL;"      \
+	"ALTER TABLE deliveries ADD COLUMN amended INTEGER"                                        \
+	" CHECK (amended BETWEEN 0 AND 9007199254740992);"                                         \
+	"ALTER TABLE deliveries ADD COLUMN reminded INTEGER"                                       \
+	" CHECK (reminded BETWEEN -9007199254740992 AND 9007199254740992);"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
 	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12,
-	VERSION_13, VERSION_14};
+	VERSION_13, VERSION_14, VERSION_15};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);"
 			       "CREATE TEMP TABLE selected (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 15, "STATEMENT_PROBE writes the version");
 
 /* The columns of an announcement, in the order of bind_item and read_item. */
 #define ITEM_COLUMNS                                                                               \
@@ -486,6 +502,12 @@ _Static_assert(STORE_VERSION == 14, "STATEMENT_PROBE writes the version");
 
 /* The columns of a message that is followed up, in the order of read_followed. */
 #define FOLLOWED_COLUMNS "id, key, receiver, destination, receipt, updated, coalesce(amend, 0)"
+
+/* What an edit can still reach. */
+#define AMENDABLE " (state = 1 OR (state = 2 AND receipt IS NOT NULL))"
+
+/* Of `announced`; ?2: the size as it is now. */
+#define OTHER_SIZE " AND abs(?2 - told_size) > 0.1 * abs(told_size)"
 
 /* The triage of a change is an accepted one. */
 #define ACCEPTED " (triage BETWEEN 3 AND 6)"
@@ -626,7 +648,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONFIRM] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
-	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
+	[STATEMENT_STATE_OF] = "SELECT state, time, members FROM changes WHERE id = ?",
 	/* A change that is withdrawn before it was announced is announced if it returns; not if
 	 * some receivers have it already. ?6: do not announce the recovery; neither is a second
 	 * recovery announced of a change that was found again. */
@@ -688,8 +710,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ON CONFLICT (key) WHERE state != 3 DO NOTHING",
 	[STATEMENT_QUEUED_BEFORE] = "SELECT id FROM deliveries INDEXED BY deliveries_once"
 				    " WHERE key = ? AND state != 3",
-	[STATEMENT_ANNOUNCE] = "INSERT OR IGNORE INTO announced (change, delivery)"
-			       " SELECT id, ?2 FROM changes WHERE id = ?1",
+	[STATEMENT_ANNOUNCE] =
+		"INSERT OR IGNORE INTO announced (change, delivery, told_time, told_size)"
+		" SELECT id, ?2, coalesce(?3, time), coalesce(?4, size) FROM changes WHERE id = ?1",
 	/* A change that recovered while its message was being queued counts as announced. */
 	[STATEMENT_TELL] =
 		"UPDATE changes SET news = iif(state = 5 AND news = 3, 4, 2) WHERE id = ?",
@@ -725,8 +748,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			     " (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
 	/* By the first message to each destination about the other changes. */
 	[STATEMENT_MEMBER_TOLD] =
-		"INSERT OR IGNORE INTO announced (change, delivery) SELECT ?1, min(deliveries.id) "
-		"FROM changes"
+		"INSERT OR IGNORE INTO announced (change, delivery, told_time, told_size)"
+		" SELECT ?1, min(deliveries.id), (SELECT time FROM changes WHERE id = ?1),"
+		" (SELECT size FROM changes WHERE id = ?1) FROM changes"
 		" INDEXED BY changes_of_environment JOIN announced ON change = changes.id"
 		" JOIN deliveries ON deliveries.id = delivery"
 		" WHERE environment_event = ?2 AND deliveries.state != 3"
@@ -797,15 +821,25 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_OPEN] =
 		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
 		" until = NULL, note = NULL WHERE change = ?1",
-	[STATEMENT_AMEND] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
-			    " WHERE (state = 1 OR (state = 2 AND receipt IS NOT NULL)) AND id IN"
-			    " (SELECT delivery FROM announced WHERE change = ?)",
-	/* A message about changes of which something was said before it was queued. */
-	[STATEMENT_AMEND_SAID] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
-				 " WHERE id = ?1 AND EXISTS (SELECT 1 FROM announced"
-				 "  JOIN triage ON triage.change = announced.change"
-				 "  WHERE delivery = ?1 AND triage != 1)",
-	[STATEMENT_AMENDED] = "UPDATE deliveries SET amend = NULL WHERE id = ?1 AND amend = ?2",
+	[STATEMENT_AMEND] = "UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE
+			    " AND id IN (SELECT delivery FROM announced WHERE change = ?)",
+	/* Where the change is said to have another size, by more than a tenth of it; ?2 the size */
+	[STATEMENT_AMEND_GROWN] =
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE
+		" AND id IN (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
+	[STATEMENT_GROWN] = "UPDATE announced SET told_size = ?2 WHERE change = ?1"
+			    " AND (told_size IS NULL OR (true" OTHER_SIZE "))",
+	/* Delivery ?1 is queued about changes of which something has been said, or that are not
+	 * what they were when it was written. */
+	[STATEMENT_AMEND_LATE] =
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1"
+		" WHERE id = ?1 AND EXISTS (SELECT 1 FROM announced"
+		"  JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+		"  WHERE delivery = ?1 AND (coalesce(triage, 1) != 1 OR changes.state IN (3, 5)"
+		"   OR changes.time != told_time))",
+	[STATEMENT_AMENDED] = "UPDATE deliveries SET amend = iif(amend = ?2, NULL, amend),"
+			      " amended = coalesce(amended, 0) + 1,"
+			      " receipt = coalesce(?3, receipt) WHERE id = ?1 AND state = 2",
 	[STATEMENT_MARK] = "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?",
 	/* ?1 receivers, ?2 limit */
 	[STATEMENT_TO_AMEND] =
@@ -821,11 +855,26 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"  JOIN changes ON changes.id = announced.change" WITH_TRIAGE
 		"  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
 		"  AND coalesce(triage, 1) < 3)) ORDER BY updated DESC LIMIT ?2",
-	[STATEMENT_FOLLOWED] = "SELECT " FOLLOWED_COLUMNS ", payload, reaction FROM deliveries"
-			       " WHERE id = ? AND state = 2",
-	[STATEMENT_TRIAGES_OF] =
-		"SELECT " TRIAGE_COLUMNS " FROM announced LEFT JOIN triage"
-		" ON triage.change = announced.change WHERE delivery = ? ORDER BY announced.change",
+	/* Messages about changes that stand and nobody has settled; ?1 receivers */
+	[STATEMENT_TO_REFRESH] = "SELECT " FOLLOWED_COLUMNS
+				 " FROM deliveries WHERE state = 2 AND receipt IS NOT NULL"
+				 " AND receiver IN (SELECT value FROM json_each(?1)) AND EXISTS"
+				 " (SELECT 1 FROM announced JOIN changes ON changes.id = "
+				 "announced.change" WITH_TRIAGE
+				 "  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
+				 "  AND coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2",
+	[STATEMENT_FOLLOWED] =
+		"SELECT " FOLLOWED_COLUMNS ", payload, reaction,"
+		" coalesce(amended, 0), thread FROM deliveries WHERE id = ? AND state = 2",
+	[STATEMENT_TOLD_RECORDS] = "SELECT " RECORD_COLUMNS ", coalesce(told_time, changes.time)"
+				   " FROM announced JOIN changes"
+				   " ON announced.change = changes.id" WITH_TRIAGE
+				   " WHERE delivery = ? ORDER BY announced.change",
+	/* As if it had never been sent. */
+	[STATEMENT_SEND_ANEW] = "UPDATE deliveries SET state = 1, receipt = NULL, problem = NULL,"
+				" attempts = 0, attempt_started = NULL, not_before = NULL,"
+				" reaction = NULL, amend = coalesce(amend, 0) + 1"
+				" WHERE id = ? AND state = 2",
 	[STATEMENT_REACTION] = "UPDATE deliveries INDEXED BY deliveries_of_key SET reaction = ?2"
 			       " WHERE key = ?1 AND state != 3",
 	/* The change is news again, as if no receiver had it. */
@@ -875,7 +924,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" INDEXED BY audit_of_change WHERE change = ? AND action IN ('triage', 'reopen')"
 		" ORDER BY id DESC LIMIT 50) ORDER BY id",
 	[STATEMENT_PROBE] =
-		"PRAGMA user_version = 14" /* SQLite performs this write even if nothing changes */,
+		"PRAGMA user_version = 15" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -142,6 +142,31 @@ static bool write_end(
 	return bind_finish(&binder, error);
 }
 
+/* What messages say of the change may differ from what is known now: they are to be edited. */
+static bool amend(struct store_file *file, int64_t change, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_AMEND);
+
+	bind_integer(&binder, change);
+	return bind_finish(&binder, error);
+}
+
+/* The same if it is much larger or smaller than they say. */
+static bool amend_size(struct store_file *file, int64_t change, double size, struct error *error)
+{
+	static const enum statement statements[] = {STATEMENT_AMEND_GROWN, STATEMENT_GROWN};
+
+	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+		struct binder binder = bind_to(file, statements[i]);
+
+		bind_integer(&binder, change);
+		bind_number(&binder, size);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
 /* Stores the recovery of a change that is confirmed only now, with its event. */
 static bool note_end(struct store_file *file, const struct change_record *record, int64_t now,
 	struct error *error)
@@ -205,6 +230,7 @@ static bool confirm_record(struct store_file *file, const struct change_record *
 		       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated,
 			       record->item.time, error)) &&
 	       note_end(file, record, record->updated, error) &&
+	       amend(file, record->item.id, error) &&
 	       triage_compare(file, record->item.id, &record->item.change, record->updated, pending,
 		       error);
 }
@@ -229,6 +255,7 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 	bool *withdrawn, struct error *error)
 {
 	struct reader before = {.binder = bind_to(file, STATEMENT_STATE_OF)};
+	bool stretched = false;
 	enum event_kind kind = 0;
 
 	bind_integer(&before.binder, update->id);
@@ -237,10 +264,13 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 			(enum change_state)read_choice(&before, 1, CHANGE_STATES - 1);
 
 		kind = event_of(state, read_time(&before), update);
+		stretched = update->item && (size_t)read_count(&before) != update->item->members;
 	}
 	if (before.failed)
 		return false;
 	*withdrawn = kind == EVENT_WITHDRAWN;
+	if ((kind != 0 || stretched || update->corrected) && !amend(file, update->id, error))
+		return false;
 	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
@@ -271,9 +301,11 @@ static bool update_record(struct store_file *file, const struct change_record_up
 	bind_integer(&binder, update->silent);
 	return bind_finish(&binder, error) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
-	       (!update->item || (renew_item(file, update->id, update->item, error) &&
-					 triage_compare(file, update->id, &update->item->change,
-						 update->now, pending, error))) &&
+	       (!update->item ||
+		       (renew_item(file, update->id, update->item, error) &&
+			       amend_size(file, update->id, update->item->change.size, error) &&
+			       triage_compare(file, update->id, &update->item->change, update->now,
+				       pending, error))) &&
 	       ((!update->corrected && !withdrawn) || retract(file, update->id, withdrawn, error));
 }
 
@@ -312,12 +344,21 @@ static bool record(struct store_file *file, struct store_record *call, struct er
 	       store_counts(file, &call->counts, error);
 }
 
-static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
+/* The change of that number is in the delivery, as its record was when the message was written. */
+static bool announce(struct store_file *file, const struct delivery *delivery, size_t number,
+	struct error *error)
 {
+	const struct change_record *as =
+		number < delivery->record_count ? &delivery->records[number] : NULL;
 	struct binder binder = bind_to(file, STATEMENT_ANNOUNCE);
 
-	bind_integer(&binder, change);
-	bind_integer(&binder, delivery);
+	bind_integer(&binder, delivery->changes[number]);
+	bind_integer(&binder, delivery->id);
+	if (as)
+		bind_time(&binder, as->item.time);
+	else
+		bind_null(&binder);
+	bind_number(&binder, as ? as->item.change.size : (double)NAN);
 	return bind_finish(&binder, error);
 }
 
@@ -341,10 +382,11 @@ static bool join_delivery(struct store_file *file, struct delivery *delivery, st
 	return !reader.failed;
 }
 
-/* Marks a message about changes of which people have said something already. */
-static bool mark_said(struct store_file *file, int64_t delivery, struct error *error)
+/* Marks a message about changes of which people have said something already, or that have moved or
+ * ended since it was written. */
+static bool mark_late(struct store_file *file, int64_t delivery, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_AMEND_SAID);
+	struct binder binder = bind_to(file, STATEMENT_AMEND_LATE);
 
 	bind_integer(&binder, delivery);
 	return bind_finish(&binder, error);
@@ -367,9 +409,9 @@ static bool queue_delivery(struct store_file *file, struct delivery *delivery, s
 	if (store_file_changed(file) == 0 && !join_delivery(file, delivery, error))
 		return false;
 	for (size_t i = 0; i < delivery->change_count; i++)
-		if (!announce(file, delivery->changes[i], delivery->id, error))
+		if (!announce(file, delivery, i, error))
 			return false;
-	return delivery->change_count == 0 || mark_said(file, delivery->id, error);
+	return delivery->change_count == 0 || mark_late(file, delivery->id, error);
 }
 
 static bool write_condition(
@@ -448,7 +490,7 @@ static bool write_member(
 		if (!bind_finish(&binder, error))
 			return false;
 	}
-	return true;
+	return !member->silent || amend(file, member->change, error);
 }
 
 static bool write_health(
@@ -679,6 +721,8 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 		return audit_add(file, &((struct store_audit_add *)call)->entry, error);
 	case STORE_FOLLOW_UPS: return follow_ups_read(file, (struct store_follow_ups *)call, error);
 	case STORE_AMENDED: return follow_ups_amended(file, (struct store_amended *)call, error);
+	case STORE_SEND_ANEW:
+		return follow_ups_send_anew(file, (struct store_send_anew *)call, error);
 	case STORE_PROBE: return probe(file, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);
