@@ -80,6 +80,7 @@ struct receiver {
 	const struct plugin *notifier;
 	const void *options;
 	bool chose_events;                 /* `events` is given */
+	bool implicit;                     /* it is not in the file: the terminal */
 	bool heartbeat;                    /* sends a sign of life once a week */
 	unsigned events;                   /* what it is told: bits 1 << index of schema->events */
 	int64_t remind_after;              /* ms until it is reminded of what nobody triaged, and

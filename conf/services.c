@@ -496,7 +496,8 @@ void services_finish(struct loader *loader)
 	if (implicit) {
 		void *options = arena_alloc(loader->arena, out->options_size);
 		field_defaults(out->fields, options);
-		struct receiver receiver = {.name = "stdout", .notifier = out, .options = options};
+		struct receiver receiver = {
+			.name = "stdout", .notifier = out, .options = options, .implicit = true};
 		receiver_settle(loader, NULL, &(struct error_context){.kind = "stdout"},
 			&(struct receiver_options){0}, &receiver);
 		receivers[config->receiver_count++] = receiver;

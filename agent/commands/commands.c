@@ -15,6 +15,7 @@ const struct command *const commands[] = {
 	&changes_command,
 	&triage_command,
 	&silence_command,
+	&route_command,
 	&why_command,
 	&store_command,
 	NULL,

@@ -19,6 +19,7 @@ extern const struct command list_metrics_command;
 extern const struct command list_tests_command;
 extern const struct command regressions_command;
 extern const struct command replay_command;
+extern const struct command route_command;
 extern const struct command run_command;
 extern const struct command silence_command;
 extern const struct command store_command;

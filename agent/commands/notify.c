@@ -1,19 +1,14 @@
-/*
- * Each channel gets the message separately, in as many posts as it takes, with up to three
- * attempts; failed posts are not queued, as there is no agent to send them later.
- */
+/* Each channel gets the message separately. */
 #include "agent/commands/notify.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/commands/gather.h"
-#include "agent/core/hash.h"
+#include "agent/commands/post.h"
 #include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
-#include "agent/notify/retry_policy.h"
 
 const struct field notify_fields[] = {
 	OPTION_LIST(struct notify_flags, notify_slack, "post the changes to these Slack channels",
@@ -33,15 +28,6 @@ struct notify {
 	size_t count, room, tests;
 	struct engine *engine; /* while sending */
 	enum exit_code code;
-};
-
-/* The message for one channel. */
-struct post {
-	struct notify *notify;
-	const char *channel, *key, *payload, *receipt;
-	struct attempt attempt;
-	enum maybe_delivered maybe_delivered;
-	int64_t tries;
 };
 
 static const struct receiver *find_slack(const struct config *config)
@@ -165,84 +151,11 @@ static struct message message_of(const struct notify *notify)
 	return (struct message){.kind = MESSAGE_NOTICE, .notice = notice};
 }
 
-static void carry(void *context);
-
-static void give_up(struct post *post, const struct error *error)
+static void failed(struct post *post, const struct error *error)
 {
-	post->notify->code = exit_stronger(post->notify->code, (enum exit_code)cli_fail(error));
-}
+	struct notify *notify = post->context;
 
-static void failed(struct post *post, const struct attempt *attempt, const struct error *error)
-{
-	struct failed_attempt setback = {.kind = error->kind,
-		.retry = attempt->retry,
-		.maybe_delivered = attempt->maybe_delivered,
-		.retry_after = attempt->retry_after,
-		.tries = ++post->tries,
-		.once = true};
-	int64_t wait;
-
-	if (retry_policy_for(&setback, &wait) == RETRY_POLICY_TRY_AGAIN)
-		engine_after(post->notify->engine, wait, carry, post);
-	else
-		give_up(post, error);
-}
-
-static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
-{
-	struct post *post = context;
-
-	if (attempt->notice)
-		log_message(LEVEL_WARN, attempt->notice);
-	if (attempt->receipt)
-		post->receipt = arena_strdup(post->notify->arena, attempt->receipt);
-	post->maybe_delivered = attempt->maybe_delivered;
-	if (!done) {
-		failed(post, attempt, error);
-	} else if (attempt->more) {
-		post->tries = 0;
-		engine_after(post->notify->engine, slack_notifier.spacing, carry, post);
-	}
-	arena_free(attempt->arena);
-}
-
-static void carry(void *context)
-{
-	struct post *post = context;
-	struct notify *notify = post->notify;
-
-	post->attempt = (struct attempt){.arena = arena_new(),
-		.options = notify->receiver->options,
-		.destination = post->channel,
-		.key = post->key,
-		.payload = post->payload,
-		.made = notify->now,
-		.now = notify->now,
-		.maybe_delivered = post->maybe_delivered,
-		.receipt = post->receipt,
-		.retry_after = -1};
-	engine_deliver(notify->engine, &slack_notifier, &post->attempt, carried, post);
-}
-
-/* The key identifies this run and this channel. */
-static void begin(struct post *post, const struct message *message)
-{
-	struct notify *notify = post->notify;
-	uint64_t sum = hash_add(HASH_START, post->channel, strlen(post->channel) + 1);
-	struct message keyed = *message;
-	struct buf payload = {0};
-	struct error error;
-
-	sum = hash_add(sum, &notify->now, sizeof notify->now);
-	post->key = keyed.key = arena_printf(notify->arena, "%016" PRIx64, sum);
-	if (slack_notifier.render(
-		    &keyed, notify->receiver->options, post->channel, &payload, &error)) {
-		post->payload = arena_strndup(notify->arena, payload.data, payload.length);
-		carry(post);
-	} else {
-		give_up(post, &error);
-	}
-	buf_free(&payload);
+	notify->code = exit_stronger(notify->code, (enum exit_code)cli_fail(error));
 }
 
 enum exit_code notify_send(struct notify *notify)
@@ -255,8 +168,14 @@ enum exit_code notify_send(struct notify *notify)
 	if (!notify->engine)
 		return (enum exit_code)cli_fail(&error);
 	for (size_t i = 0; i < notify->channels.count; i++) {
-		posts[i] = (struct post){.notify = notify, .channel = notify->channels.items[i]};
-		begin(&posts[i], &message);
+		posts[i] = (struct post){.engine = notify->engine,
+			.arena = notify->arena,
+			.receiver = notify->receiver,
+			.destination = notify->channels.items[i],
+			.now = notify->now,
+			.failed = failed,
+			.context = notify};
+		post_send(&posts[i], &message);
 	}
 	(void)engine_run(notify->engine);
 	(void)engine_free(notify->engine);

@@ -9,6 +9,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
+#include "agent/commands/try_receivers.h"
 #include "agent/core/buf.h"
 #include "agent/core/dict.h"
 #include "agent/core/json_put.h"
@@ -25,7 +26,7 @@ enum { SERIES_MOST = 200 }; /* series measured per test */
 
 struct validate_options {
 	int output;
-	bool power;
+	bool power, receivers;
 };
 
 static const char *const outputs[] = {"text", "json", NULL};
@@ -36,6 +37,8 @@ static const struct field validate_fields[] = {
 	OPTION_BOOL(struct validate_options, power,
 		"read the tests' data, and say how small a change of each series would be told "
 		"within 24 points"),
+	OPTION_BOOL(struct validate_options, receivers,
+		"send each receiver a message that is marked as a test, and say which failed"),
 	{0},
 };
 
@@ -47,7 +50,8 @@ struct verdict {
 	const struct config *config; /* NULL: there are errors */
 	const struct problems *problems;
 	size_t warnings, unsupported;
-	const struct buf *power; /* a JSON list, or NULL */
+	const struct buf *power;             /* a JSON list, or NULL */
+	const struct tried_receivers *tried; /* or NULL */
 };
 
 /* The smallest changes measured for a test. */
@@ -211,6 +215,32 @@ static void print_unsupported(const struct config *config, struct buf *json)
 	}
 }
 
+static void print_tried(const struct tried_receivers *tried, FILE *out)
+{
+	for (size_t i = 0; i < tried->count; i++) {
+		const struct tried_receiver *one = &tried->items[i];
+
+		fprintf(out, "receiver %s (%s%s%s): %s%s\n", one->receiver, one->kind,
+			*one->destination ? ", " : "", one->destination,
+			one->problem ? "failed: " : "sent", one->problem ? one->problem : "");
+	}
+}
+
+static void put_tried(const struct tried_receivers *tried, struct buf *json)
+{
+	for (size_t i = 0; i < tried->count; i++) {
+		const struct tried_receiver *one = &tried->items[i];
+
+		buf_text(json, i > 0 ? ",\n    {\"receiver\": " : "\n    {\"receiver\": ");
+		buf_json_text(json, one->receiver);
+		json_put_text(json, "kind", one->kind);
+		json_put_text(json, "destination", one->destination);
+		buf_printf(json, ", \"sent\": %s", one->problem ? "false" : "true");
+		json_put_text(json, "problem", one->problem);
+		buf_char(json, '}');
+	}
+}
+
 static void print_json(const struct verdict *verdict, FILE *out)
 {
 	const struct problems *problems = verdict->problems;
@@ -240,6 +270,11 @@ static void print_json(const struct verdict *verdict, FILE *out)
 		buf_text(&json, ",\n  \"power\": [");
 		buf_append(&json, verdict->power->data ? verdict->power->data : "",
 			verdict->power->length);
+		buf_char(&json, ']');
+	}
+	if (verdict->tried) {
+		buf_text(&json, ",\n  \"receivers\": [");
+		put_tried(verdict->tried, &json);
 		buf_char(&json, ']');
 	}
 	buf_text(&json, "\n}\n");
@@ -362,6 +397,20 @@ static int measure_all(struct measuring *measuring, struct error *error)
 	return (int)gather.code;
 }
 
+/* Receivers that cannot be used at all are reported as problems of the configuration. */
+static int try_all(struct cli *cli, const struct config *config, struct tried_receivers *tried)
+{
+	const struct validate_options *options = cli->options;
+	int code = config->missing ? EXIT_USAGE : EXIT_NOTHING;
+	struct error error;
+
+	if (!try_receivers(cli, config, options->output == OUTPUT_JSON, tried, &error))
+		return cli_fail(&error);
+	for (size_t i = 0; i < tried->count; i++)
+		code = (int)exit_stronger((enum exit_code)code, tried->items[i].code);
+	return code;
+}
+
 static int validate(struct cli *cli)
 {
 	const struct validate_options *options = cli->options;
@@ -388,11 +437,17 @@ static int validate(struct cli *cli)
 		verdict.warnings += problems.items[i].warning;
 	for (size_t i = 0; config && i < config->test_count; i++)
 		verdict.unsupported += config->tests[i].unsupported != NULL;
+	struct tried_receivers tried;
 	struct measuring measuring = {.cli = cli, .config = config};
 	int code = config ? EXIT_NOTHING : EXIT_USAGE;
 	if (config && options->power) {
 		code = measure_all(&measuring, &error);
 		verdict.power = &measuring.json;
+	}
+	if (config && options->receivers) {
+		code = (int)exit_stronger(
+			(enum exit_code)code, (enum exit_code)try_all(cli, config, &tried));
+		verdict.tried = &tried;
 	}
 	if (options->output == OUTPUT_JSON)
 		print_json(&verdict, cli->out);
@@ -405,6 +460,8 @@ static int validate(struct cli *cli)
 			POWER_POINTS);
 		fwrite(measuring.text.data, 1, measuring.text.length, cli->out);
 	}
+	if (options->output == OUTPUT_TEXT && verdict.tried)
+		print_tried(verdict.tried, cli->out);
 	buf_free(&measuring.text);
 	buf_free(&measuring.json);
 	if (!cli->abandoned)
@@ -417,13 +474,18 @@ const struct command validate_command = {
 	.summary = "Check the configuration",
 	.details =
 		"Reads the configuration, prints every problem with file, line and column, and a "
-		"summary. Nothing is fetched and no server is asked. It also warns of what works "
+		"summary. Without flags nothing is fetched and no server is asked. It also warns "
+		"of what works "
 		"and is careless: secrets that are short, that others can read or that are sent "
 		"without TLS, and servers whose certificate is not checked. The exit code is 2 if "
 		"there is an error; warnings alone give 0.\n\n"
 		"--power reads the tests' data and says for each series how small a change would "
 		"have been told within 24 points, up and down, as `why` does. The exit code is 3 "
-		"if some data was unavailable.",
+		"if some data was unavailable.\n\n"
+		"--receivers sends each receiver one message that is marked as a test, whatever "
+		"its events, to each of its destinations, and prints for each whether it was "
+		"sent or why not. The exit code is 3 if one was not reached, and 2 if one has to "
+		"be configured otherwise.",
 	.parts = parts,
 	.options_size = sizeof(struct validate_options),
 	.run = validate,

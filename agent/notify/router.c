@@ -408,14 +408,31 @@ static struct told_receivers choose(struct told_receivers told, unsigned kinds, 
 	return (struct told_receivers){items, count};
 }
 
+static struct told_receivers lead(
+	struct router *router, const struct change_record *record, unsigned kinds)
+{
+	if (!config_routed(router->config, record->item.test))
+		return named_receivers(router, record->item.test);
+	ask(router, record, kinds);
+	(void)pass(router, router->root);
+	return (struct told_receivers){router->told, router->told_count};
+}
+
 struct told_receivers router_tell(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena)
 {
-	if (!config_routed(router->config, record->item.test))
-		return choose(named_receivers(router, record->item.test), kinds, arena);
-	ask(router, record, kinds);
-	(void)pass(router, router->root);
-	return choose((struct told_receivers){router->told, router->told_count}, kinds, arena);
+	return choose(lead(router, record, kinds), kinds, arena);
+}
+
+struct told_receivers router_lead(struct router *router, const struct change_record *record,
+	unsigned kinds, struct arena *arena)
+{
+	struct told_receivers told = lead(router, record, kinds);
+	struct told_receiver *items = arena_array(arena, told.count, sizeof *items);
+
+	if (told.count > 0)
+		memcpy(items, told.items, told.count * sizeof *items);
+	return (struct told_receivers){items, told.count};
 }
 
 const struct told_receiver *router_find(
@@ -520,7 +537,7 @@ static bool explain(struct router *router, const struct node *node, size_t depth
 		buf_char(out, '\n');
 		return false;
 	}
-	buf_text(out, depth == 0 ? "the first route" : "taken");
+	buf_text(out, depth == 0 ? "the root" : "taken");
 	if (route->match.count > 0)
 		buf_text(out, ": ");
 	matchers_print(&route->match, out);

@@ -35,6 +35,10 @@ struct told_receivers {
 struct told_receivers router_tell(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena);
 
+/* The same, whatever events the receivers have chosen. */
+struct told_receivers router_lead(struct router *router, const struct change_record *record,
+	unsigned kinds, struct arena *arena);
+
 const struct told_receiver *router_find(
 	const struct told_receivers *told, const struct receiver *receiver);
 

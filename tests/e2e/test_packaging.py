@@ -272,7 +272,7 @@ def test_the_examples_look_at_all_data():
 
 # The page of what has options of its own; those of all others are in configuration.md.
 PAGES = {"graphite": "graphite", "prometheus": "prometheus", "postgres": "postgresql", "slack": "slack", "webhook": "webhook",
-         "stdout": "agent", "group": "cluster", "change": "triage"}
+         "stdout": "agent", "group": "cluster", "change": "triage", "route": "routing"}
 
 
 def test_the_manual_names_every_option():
@@ -286,7 +286,7 @@ def test_the_manual_names_every_option():
     missing = []
     for kind, owner, name, words in options:
         own = "detectors" if kind != "key of" else PAGES.get(owner.split()[-1], "configuration")
-        pages = code(own) + code("configuration")
+        pages = code(own) + code("configuration") + (code("receivers") if owner.startswith("receiver ") else "")
         missing += [f"{own}.md: {name}: {word}" for word in (name, *words.split("|")) if word and not re.search(rf"(?<![\w-]){word}(?![\w-])", pages)]
     assert missing == []
 

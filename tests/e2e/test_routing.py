@@ -1,5 +1,7 @@
 """Receivers by name and routes: who is told of what, by `run`."""
 import json
+import pathlib
+import socket
 
 import pytest
 from test_run import Agent, config, csv_test, write_csv
@@ -125,3 +127,93 @@ def test_notices_follow_their_tests(hunter, agents, tmp_path, hook):
     (tmp_path / "a.csv").unlink()
     agent.wait(lambda: len(hook.taken) >= 3)
     assert [(h["X-Receiver"], json.loads(b)["kind"]) for h, b, _ in hook.taken][2:] == [("a", "notice")]
+
+
+CONF = pathlib.Path(__file__).parents[2] / "conf"
+
+
+def route(hunter, path, *arguments):
+    result = hunter("route", *arguments, "--config", path, "--output", "json")
+    assert result.code == 0, result.err
+    return json.loads(result.out)
+
+
+# Of the shipped examples: what is asked, and who is told.
+ASKED = {
+    "small, production": ("small-team", ["checkout.latency", "p99", "--size", "25%"], ["oncall", "slack"]),
+    "small, a little": ("small-team", ["checkout.latency", "p99", "--size", "15%"], ["slack"]),
+    "small, better": ("small-team", ["checkout.latency", "p99", "--size", "-25%"], ["slack"]),
+    "small, a benchmark": ("small-team", ["storage.read", "throughput", "--size", "-50%"], ["slack"]),
+    "company, a label": ("company", ["payments.latency", 'p99{team="payments",region="eu"}', "--size", "12%"], ["payments", "payments-oncall"]),
+    "company, no label": ("company", ["payments.latency", "p99", "--size", "12%"], ["perf"]),
+    "company, its test": ("company", ["search.latency", "p99", "--size", "12%"], ["search"]),
+    "company, large": ("company", ["search.latency", "p99"], ["search", "operations"]),
+    "company, notify": ("company", ["search.index", "bytes"], ["search"]),
+    "company, laboratory": ("company", ["search.latency", "p99", "--label", "host=lab-3"], []),
+    "company, a build": ("company", ["storage.read", "throughput", "--size", "-7%"], ["bisect", "perf"]),
+    "company, a good build": ("company", ["storage.read", "throughput", "--size", "7%"], ["release-notes", "perf"]),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_who_the_examples_tell(hunter, case):
+    name, arguments, expected = ASKED[case]
+    answer = route(hunter, CONF / f"{name}.yaml", *arguments)
+    assert [r["receiver"] for r in answer["told"]] == expected and answer["not_told"] == []
+
+
+def test_route_says_why(hunter, tmp_path, hook):
+    path = config(tmp_path, make_tests(tmp_path, db1=[], own=[]).replace("own.csv", "own.csv\n    notify: [oncall]"),
+                  receivers(hook, "perf", "db", "oncall", "web", "archive", oncall="events: [new]") + ROUTES)
+    lines = path.read_text().splitlines()
+    line = {key: f"{path}:{1 + next(i for i, text in enumerate(lines) if key in text)}" for key in ("db.*", "at_least", "nobody", "own:")}
+    result = hunter("route", "db1", "p99", "--size", "12%", "--config", path)
+    assert result.code == 0
+    assert f'{line["db.*"]}:   taken: test=~"db.*"\n' in result.out
+    assert f'{line["at_least"]}:     not taken: it is smaller than at_least: 30%\n' in result.out
+    assert result.out.endswith("-> db (webhook)\n")
+    assert "-> oncall (webhook)\n" in hunter("route", "db1", "p99", "--size", "30%", "--config", path).out
+    result = hunter("route", "db1", "p99", "--event", "recovered", "--config", path)
+    assert "-> oncall (webhook) is not told: its events are new\n" in result.out
+    result = hunter("route", "own", "p99", "--config", path)
+    assert f'{line["own:"]}: notify decides, not routes\n' in result.out and result.out.endswith("-> oncall (webhook)\n")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["db2", "p99"], 'there is no test "db2" (did you mean "db1"?)'),
+    (["db1"], "route needs a test and a metric"),
+    (["db1", "p99", "--size", "much"], "--size: expected a size such as 12% or -12%"),
+    (["db1", "p99", "--label", "region"], '--label: "region": expected NAME=VALUE'),
+    (["db1", 'p99{a="b"}', "--label", "c=d"], "--label: the metric has labels already"),
+    (["db1", "p99", "--event", "old"], '"old" is not one of new, updated'),
+])
+def test_route_is_asked_wrongly(hunter, tmp_path, hook, arguments, words):
+    result = hunter("route", *arguments, "--config", config(tmp_path, make_tests(tmp_path, db1=[]), receivers(hook, "perf")))
+    assert result.code == 2 and words in result.err
+
+
+def test_receivers_are_tried(hunter, tmp_path, hook):
+    """Each gets one message that is marked as a test; the exit code says whether all were reached."""
+    path = config(tmp_path, make_tests(tmp_path, a=[]), receivers(hook, "one", "two", two="events: [digest]"))
+    result = hunter("validate", "--receivers", "--config", path)
+    assert result.code == 0
+    assert result.out.endswith("receiver one (webhook): sent\nreceiver two (webhook): sent\n")
+    documents = {h["X-Receiver"]: json.loads(b) for h, b, _ in hook.taken}
+    assert sorted(documents) == ["one", "two"] and len(hook.taken) == 2
+    assert all(d["kind"] == "test" and f"receiver {name}" in json.dumps(d) for name, d in documents.items())
+    assert not (tmp_path / "state.db").exists()
+
+
+def test_receivers_that_are_not_reached(hunter, tmp_path, hook):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        text = receivers(hook, "one") + f'  gone: {{webhook: {{url: "http://127.0.0.1:{taken.getsockname()[1]}/secret-path"}}}}\n'
+        path = config(tmp_path, make_tests(tmp_path, a=[]), text)
+        result = hunter("validate", "--receivers", "--output", "json", "--config", path)
+    tried = {r["receiver"]: r for r in json.loads(result.out)["receivers"]}
+    assert result.code == 3
+    assert tried["one"]["sent"] and not tried["gone"]["sent"]
+    assert "Connection refused" in tried["gone"]["problem"] and "secret-path" not in result.out + result.err
+    hook.statuses = [401]
+    result = hunter("validate", "--receivers", "--config", config(tmp_path, make_tests(tmp_path, a=[]), receivers(hook, "one")))
+    assert result.code in (2, 3) and "receiver one (webhook): failed: " in result.out and "401" in result.out

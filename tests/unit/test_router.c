@@ -268,7 +268,7 @@ static void test_explanation(void **state)
 			at = strchr(at, ':') + 1;
 		buf_char(&bare, *at);
 	}
-	assert_string_equal(bare.data, "8: the first route\n"
+	assert_string_equal(bare.data, "8: the root\n"
 				       "10:   not taken: region=\"us\" does not hold\n"
 				       "11:   not taken: it is smaller than at_least: 10%\n"
 				       "12:   not taken: it is no improvement\n"

@@ -1,0 +1,86 @@
+/* The key of a message identifies this run, the receiver and the destination. */
+#include "agent/commands/post.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/log.h"
+#include "agent/notify/retry_policy.h"
+
+static void carry(void *context);
+
+static void failed(struct post *post, const struct attempt *attempt, const struct error *error)
+{
+	struct failed_attempt setback = {.kind = error->kind,
+		.retry = attempt->retry,
+		.maybe_delivered = attempt->maybe_delivered,
+		.retry_after = attempt->retry_after,
+		.tries = ++post->tries,
+		.once = true};
+	int64_t wait;
+
+	if (retry_policy_for(&setback, &wait) == RETRY_POLICY_TRY_AGAIN)
+		engine_after(post->engine, wait, carry, post);
+	else
+		post->failed(post, error);
+}
+
+static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
+{
+	struct post *post = context;
+
+	if (attempt->notice)
+		log_message(LEVEL_WARN, attempt->notice);
+	if (attempt->receipt)
+		post->receipt = arena_strdup(post->arena, attempt->receipt);
+	post->maybe_delivered = attempt->maybe_delivered;
+	if (!done) {
+		failed(post, attempt, error);
+	} else if (attempt->more) {
+		post->tries = 0;
+		engine_after(post->engine, notifier_find(post->receiver->notifier->name)->spacing,
+			carry, post);
+	}
+	arena_free(attempt->arena);
+}
+
+static void carry(void *context)
+{
+	struct post *post = context;
+
+	post->attempt = (struct attempt){.arena = arena_new(),
+		.options = post->receiver->options,
+		.destination = post->destination,
+		.key = post->key,
+		.payload = post->payload,
+		.made = post->now,
+		.now = post->now,
+		.maybe_delivered = post->maybe_delivered,
+		.receipt = post->receipt,
+		.retry_after = -1};
+	engine_deliver(post->engine, notifier_find(post->receiver->notifier->name), &post->attempt,
+		carried, post);
+}
+
+void post_send(struct post *post, const struct message *message)
+{
+	const char *name = post->receiver->name;
+	uint64_t sum = hash_add(HASH_START, name, strlen(name) + 1);
+	struct message keyed = *message;
+	struct buf payload = {0};
+	struct error error;
+
+	sum = hash_add(sum, post->destination, strlen(post->destination) + 1);
+	sum = hash_add(sum, &post->now, sizeof post->now);
+	post->key = keyed.key = arena_printf(post->arena, "%016" PRIx64, sum);
+	if (notifier_find(post->receiver->notifier->name)
+			->render(&keyed, post->receiver->options, post->destination, &payload,
+				&error)) {
+		post->payload = arena_strndup(post->arena, payload.data, payload.length);
+		carry(post);
+	} else {
+		post->failed(post, &error);
+	}
+	buf_free(&payload);
+}

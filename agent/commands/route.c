@@ -1,0 +1,322 @@
+/*
+ * `route`: who would be told of a change, and why. It reads the configuration alone: nothing is
+ * fetched and nothing is sent.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/core/buf.h"
+#include "agent/core/json_put.h"
+#include "agent/core/label.h"
+#include "agent/notify/router.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+
+struct route_flags {
+	const char *size;
+	struct strings label;
+	int event, output;
+};
+
+static const char *const outputs[] = {"text", "json", NULL};
+
+/* Those that are about changes, in the order of enum message_kind. */
+static const char *const events[] = {
+	"new", "updated", "recovered", "withdrawn", "triaged", "reminder", NULL};
+
+static const struct field flags[] = {
+	OPTION_STRING(struct route_flags, size, NULL,
+		"the change's size, up or down: 12%, -12%; by default any size, for the worse",
+		.metavar = "PERCENT"),
+	OPTION_LIST(struct route_flags, label, "labels and attributes of the series: region=eu",
+		.metavar = "NAME=VALUE"),
+	OPTION_CHOICE(struct route_flags, event, "new", events, "what the message is about"),
+	OPTION_CHOICE(struct route_flags, output, "text", outputs, "how to print it"),
+	{0},
+};
+
+static const struct option_part parts[] = {{flags, 0}, {0}};
+
+/* What is asked, and the answer. */
+struct asked {
+	struct cli *cli;
+	const struct config *config;
+	const struct test *test; /* NULL: a cluster */
+	struct change_record record;
+	double size; /* percent, as given; NaN: any */
+	unsigned kinds;
+	struct told_receivers named, told; /* by routes or `notify`; of these, who wants to know */
+	struct buf steps;
+};
+
+static bool unknown_test(const struct config *config, const char *name, struct error *error)
+{
+	struct arena *arena = arena_new();
+	struct strings topics = config_topics(config, arena);
+
+	error_set(error, ERROR_USAGE, "there is no test \"%.200s\"", name);
+	(void)field_hint(error, name, topics.items, topics.count);
+	arena_free(arena);
+	return false;
+}
+
+/* "12%", "+12" or "-12%" */
+static bool read_size(const char *text, double *size, struct error *error)
+{
+	char *end = NULL;
+
+	*size = (double)NAN;
+	if (!text)
+		return true;
+	*size = strtod(text, &end);
+	return (end != text && (!*end || strcmp(end, "%") == 0) && isfinite(*size) && *size != 0 &&
+		       *size > -1e9 && *size < 1e9) ||
+	       error_set(error, ERROR_USAGE, "--size: expected a size such as 12%% or -12%%");
+}
+
+/* The name of the series: the metric with the labels, p99{region="eu"}. */
+static bool name_series(struct asked *asked, const char *metric, struct error *error)
+{
+	const struct route_flags *options = asked->cli->options;
+	size_t length = strlen(metric);
+	struct buf series = {0};
+
+	if (options->label.count > 0 && strchr(metric, '{'))
+		return error_set(error, ERROR_USAGE,
+			"--label: the metric has labels already: \"%.80s\"", metric);
+	buf_append(&series, metric, length);
+	for (size_t i = 0; i < options->label.count; i++) {
+		const char *label = options->label.items[i], *equals = strchr(label, '=');
+
+		if (!equals || equals == label) {
+			buf_free(&series);
+			return error_set(error, ERROR_USAGE,
+				"--label: \"%.80s\": expected NAME=VALUE", label);
+		}
+		buf_printf(&series, "%s%.*s=\"", i > 0 ? "," : "{", (int)(equals - label), label);
+		for (const char *at = equals + 1; *at; at++)
+			buf_printf(&series, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+		buf_text(&series, "\"");
+	}
+	buf_text(&series, options->label.count > 0 ? "}" : "");
+	asked->record.series = asked->record.item.metric = buf_keep(&series, asked->cli->arena);
+	return true;
+}
+
+static int direction_of(const struct test *test, const char *metric)
+{
+	size_t length = strcspn(metric, "{");
+
+	for (size_t i = 0; test && i < test->metric_count; i++)
+		if (strlen(test->metrics[i].name) == length &&
+			strncmp(test->metrics[i].name, metric, length) == 0)
+			return test->metrics[i].direction;
+	return 0;
+}
+
+/* Levels that have that size, or one up from 0, which has none. */
+static void set_change(struct asked *asked)
+{
+	struct announcement *item = &asked->record.item;
+	double size = asked->size, before = isnan(size) ? 0 : 100;
+	double after = isnan(size) ? (item->direction > 0 ? -1 : 1) : 100 + size;
+
+	item->change = (struct change){.size = size,
+		.mean_before = before,
+		.level_before = before,
+		.mean_after = after,
+		.level_after = after};
+	asked->record.sign = after < before ? -1 : 1;
+}
+
+/* Where the series is measured, if its name says so. */
+static void set_environment(struct asked *asked)
+{
+	const char *name = asked->test ? asked->test->environment : NULL;
+	struct buf value = {0};
+
+	if (name && label_value(asked->record.series, name, strlen(name), &value))
+		asked->record.item.environment = buf_keep(&value, asked->cli->arena);
+	else
+		buf_free(&value);
+}
+
+static bool ask(struct asked *asked, struct error *error)
+{
+	struct cli *cli = asked->cli;
+	const struct route_flags *options = cli->options;
+	const char *test = cli->arguments.items[0], *metric = cli->arguments.items[1];
+	struct router *router;
+
+	asked->test = config_test(asked->config, test);
+	asked->record.item.test = test;
+	asked->record.branch = "";
+	asked->kinds = 1u << options->event;
+	if (!config_notify(asked->config, test))
+		return unknown_test(asked->config, test, error);
+	if (!read_size(options->size, &asked->size, error) || !name_series(asked, metric, error))
+		return false;
+	asked->record.item.direction = direction_of(asked->test, metric);
+	set_change(asked);
+	set_environment(asked);
+	router = router_new(asked->config);
+	asked->named = router_lead(router, &asked->record, asked->kinds, cli->arena);
+	asked->told = router_tell(router, &asked->record, asked->kinds, cli->arena);
+	if (config_routed(asked->config, test))
+		router_explain(router, &asked->record, asked->kinds, &asked->steps);
+	router_free(router);
+	return true;
+}
+
+static const char *verdict_of(const struct asked *asked)
+{
+	int verdict = announcement_verdict(&asked->record.item);
+
+	return verdict > 0 ? "regression" : verdict < 0 ? "improvement" : "change";
+}
+
+static void put_events(const struct receiver *receiver, struct buf *out)
+{
+	for (size_t i = 0, n = 0; i < MESSAGE_TEST; i++)
+		if (receiver->events & 1u << i)
+			buf_printf(out, "%s%s", n++ > 0 ? ", " : "", message_kind_names[i]);
+}
+
+static void print_receiver(const struct asked *asked, const struct told_receiver *to, FILE *out)
+{
+	struct buf chosen = {0};
+
+	fprintf(out, "%s (%s)", to->receiver->name, to->receiver->notifier->name);
+	if (router_find(&asked->told, to->receiver)) {
+		for (size_t i = 0; i < to->group_by.count; i++)
+			fprintf(out, "%s%s", i > 0 ? ", " : ", grouped by ", to->group_by.items[i]);
+		fputs("\n", out);
+		return;
+	}
+	put_events(to->receiver, &chosen);
+	fprintf(out, " is not told: its events are %s\n", chosen.data ? chosen.data : "none");
+	buf_free(&chosen);
+}
+
+static void print_text(const struct asked *asked, FILE *out)
+{
+	const struct announcement *item = &asked->record.item;
+	const char *how =
+		asked->config->routes ? "notify decides, not routes" : "there are no routes";
+
+	fprintf(out, "%s %s", item->test, item->metric);
+	if (isnan(asked->size))
+		fprintf(out, ": a %s of any size\n", verdict_of(asked));
+	else
+		fprintf(out, " %+g%%: %s %s\n", asked->size, *verdict_of(asked) == 'i' ? "an" : "a",
+			verdict_of(asked));
+	if (asked->steps.length > 0)
+		fwrite(asked->steps.data, 1, asked->steps.length, out);
+	else if (asked->test)
+		fprintf(out, "%s:%d: %s\n", asked->test->file, asked->test->line, how);
+	else
+		fprintf(out, "%s\n", how);
+	if (asked->named.count == 0)
+		fputs("nobody is told\n", out);
+	for (size_t i = 0; i < asked->named.count; i++) {
+		fputs("-> ", out);
+		print_receiver(asked, &asked->named.items[i], out);
+	}
+}
+
+static void put_receivers(const struct asked *asked, bool told, struct buf *json)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < asked->named.count; i++) {
+		const struct told_receiver *to = &asked->named.items[i];
+
+		if ((router_find(&asked->told, to->receiver) != NULL) != told)
+			continue;
+		buf_text(json, count++ > 0 ? ",\n    {\"receiver\": " : "\n    {\"receiver\": ");
+		buf_json_text(json, to->receiver->name);
+		json_put_text(json, "kind", to->receiver->notifier->name);
+		buf_text(json, ", \"group_by\": [");
+		for (size_t j = 0; j < to->group_by.count; j++) {
+			buf_text(json, j > 0 ? ", " : "");
+			buf_json_text(json, to->group_by.items[j]);
+		}
+		buf_text(json, "]}");
+	}
+}
+
+static void print_json(const struct asked *asked, FILE *out)
+{
+	const struct route_flags *options = asked->cli->options;
+	struct buf json = {0};
+	size_t count = 0;
+
+	buf_text(&json, "{\n  \"test\": ");
+	buf_json_text(&json, asked->record.item.test);
+	json_put_text(&json, "series", asked->record.series);
+	json_put_number(&json, "size", asked->size);
+	json_put_text(&json, "verdict", verdict_of(asked));
+	json_put_text(&json, "event", events[options->event]);
+	buf_text(&json, ",\n  \"told\": [");
+	put_receivers(asked, true, &json);
+	buf_text(&json, "],\n  \"not_told\": [");
+	put_receivers(asked, false, &json);
+	buf_text(&json, "],\n  \"steps\": [");
+	for (const char *at = asked->steps.data; at && *at; at += strcspn(at, "\n") + 1) {
+		char *line = arena_strndup(asked->cli->arena, at, strcspn(at, "\n"));
+
+		buf_text(&json, count++ > 0 ? ",\n    " : "\n    ");
+		buf_json_text(&json, line);
+	}
+	buf_text(&json, "]\n}\n");
+	fwrite(json.data, 1, json.length, out);
+	buf_free(&json);
+}
+
+static int run(struct cli *cli)
+{
+	const struct route_flags *options = cli->options;
+	struct asked asked = {.cli = cli};
+	struct config *config;
+	struct error error;
+	int code = EXIT_NOTHING;
+
+	if (cli->arguments.count != 2) {
+		error_set(&error, ERROR_USAGE, "route needs a test and a metric");
+		return cli_fail(&error);
+	}
+	config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	asked.config = config;
+	if (!ask(&asked, &error))
+		code = cli_fail(&error);
+	else if (options->output == OUTPUT_JSON)
+		print_json(&asked, cli->out);
+	else
+		print_text(&asked, cli->out);
+	buf_free(&asked.steps);
+	config_free(config);
+	return code;
+}
+
+const struct command route_command = {
+	.name = "route",
+	.arguments = "TEST METRIC",
+	.summary = "Show who would be told of a change, and why",
+	.details =
+		"Lets a change of that metric pass `routes` and prints each route that is tried, "
+		"with file and line: whether it takes the change, and if not, which condition "
+		"does "
+		"not hold; then the receivers that are told, and those that have not chosen such "
+		"events. Of a test with `notify` it says so.\n\n"
+		"    hunter-c route checkout 'p99{region=\"eu\"}' --size 12%\n"
+		"    hunter-c route checkout p99 --label region=eu --event recovered\n\n"
+		"Only the configuration is read. Silences, mute times, clusters and environments "
+		"may still hold a change back: `hunter-c why` knows about changes that there are.",
+	.parts = parts,
+	.options_size = sizeof(struct route_flags),
+	.run = run,
+};
