@@ -166,6 +166,24 @@ static void check_plain(const struct caution *caution, const struct endpoint *en
 				addresses[i]);
 }
 
+/* The word chosen for the option, or NULL if there is none of that name. */
+static const char *choice_at(const struct caution *caution, const char *name)
+{
+	const struct field *field = field_find(caution->fields, name);
+	if (!field || field->type != FIELD_CHOICE)
+		return NULL;
+	return field->choices[*(
+		const int *)(const void *)((const char *)caution->options + field->offset)];
+}
+
+static void check_mail(const struct caution *caution, const struct endpoint *endpoint)
+{
+	const char *url = text_at(caution, "url"), *tls = choice_at(caution, "tls");
+	if (url && transfer_url_is_mail(url) && !transfer_url_is_local(url) && tls &&
+		strcmp(tls, "none") == 0 && sends_secret(caution, endpoint))
+		warn(caution, "tls: with none the password is sent to another host without TLS");
+}
+
 static const char *environment(const struct loader *loader, const char *name)
 {
 	return loader->source->env ? loader->source->env(loader->source->env_context, name) : NULL;
@@ -205,6 +223,7 @@ void caution_options(struct loader *loader, const struct yaml_node *map,
 	if (is_secret_url(&caution) && stands_in_file(map, &(struct field){.name = "url"}))
 		warn(&caution, "url: it is a secret, and in a file that every user can read");
 	check_plain(&caution, endpoint);
+	check_mail(&caution, endpoint);
 	check_ssl(&caution);
 	if (endpoint && endpoint->insecure_skip_verify &&
 		field_find(fields, "insecure_skip_verify"))

@@ -154,16 +154,16 @@ static bool need_map(
 	return false;
 }
 
-/* An address, if given, must be valid for libcurl. */
+/* An address, if given, must be valid for libcurl; `mail`: it may be one of a mail server. */
 static void check_url(struct loader *loader, const struct yaml_node *map, const char *url,
-	const struct reading *reading)
+	bool mail, const struct reading *reading)
 {
 	const struct yaml_node *where = yaml_get(map, "url");
 	if (transfer_url_ambiguous(url))
 		loader_report(loader, false, where, &reading->subject,
 			"url: in a password write \"/\", \"?\" and \"#\" as %%2F, %%3F and %%23, "
 			"and after the host \"@\" as %%40; or use username and password");
-	else if (transfer_url_problem(url))
+	else if (!(mail && transfer_url_is_mail(url)) && transfer_url_problem(url))
 		loader_report(loader, reading->lenient, where, &reading->subject, "url: %s",
 			transfer_url_problem(url));
 }
@@ -176,7 +176,7 @@ static void check_server(struct loader *loader, const struct declared_section *d
 	if (declared->unset.variable)
 		return;
 	if (endpoint->url && *endpoint->url)
-		check_url(loader, declared->node, endpoint->url, reading);
+		check_url(loader, declared->node, endpoint->url, false, reading);
 	else
 		loader_report(loader, reading->lenient, declared->node, &reading->subject,
 			"\"url\" is missing");
@@ -188,7 +188,7 @@ static void check_address(struct loader *loader, const struct declared_section *
 {
 	const struct endpoint *endpoint = declared->receiver.options;
 	if (!declared->unset.variable && endpoint->url && *endpoint->url)
-		check_url(loader, declared->node, endpoint->url, reading);
+		check_url(loader, declared->node, endpoint->url, true, reading);
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,

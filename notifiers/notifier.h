@@ -296,7 +296,7 @@ struct notifier {
 		struct transfer *next, struct error *error);
 };
 
-extern const struct notifier alertmanager_notifier, discord_notifier, exec_notifier,
+extern const struct notifier alertmanager_notifier, discord_notifier, email_notifier, exec_notifier,
 	mattermost_notifier, msteams_notifier, pagerduty_notifier, slack_notifier, stdout_notifier,
 	webhook_notifier;
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */

@@ -111,7 +111,7 @@ void transfers_free(struct transfers *transfers)
 	free(transfers);
 }
 
-static void multi_start(struct transfers *transfers)
+void transfers_prepare(struct transfers *transfers)
 {
 	if (transfers->multi)
 		return;
@@ -191,7 +191,7 @@ static void start_next(struct transfers *transfers, struct host *host)
 		host_drop_if_idle(transfers, host);
 		return;
 	}
-	multi_start(transfers);
+	transfers_prepare(transfers);
 	host->active++;
 	transfers->running++;
 	list_add(&transfers->flying, request);

@@ -55,6 +55,9 @@ struct transfers_memory {
 };
 struct transfers_memory transfers_memory(const struct transfers *transfers);
 
+/* Makes libcurl ready for use by other threads, too, until transfers_free. */
+void transfers_prepare(struct transfers *transfers);
+
 /* Queues the request; `done` is called from a later transfers_run. The transfer must live until
  * the release. */
 void transfers_start(struct transfers *transfers, struct client_request *request);

@@ -126,6 +126,11 @@ bool transfer_url_is_http(const char *url)
 	return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
 
+bool transfer_url_is_mail(const char *url)
+{
+	return strncasecmp(url, "smtp://", 7) == 0 || strncasecmp(url, "smtps://", 8) == 0;
+}
+
 const char *transfer_url_problem(const char *url)
 {
 	if (!transfer_url_is_http(url))

@@ -2,7 +2,7 @@
  * A request to a server, described as data.
  *
  * Sources and notifiers do no I/O: they yield a struct transfer and are called again with its
- * struct reply. The engine carries transfers out (HTTP by libcurl) with the limits and
+ * struct reply. The engine carries transfers out (HTTP and SMTP by libcurl) with the limits and
  * credentials of the endpoint. Tests and fuzzers play the server with the same structs.
  */
 #ifndef AGENT_CORE_TRANSFER_H
@@ -46,6 +46,15 @@ extern const struct field endpoint_fields[];
  * URLs. The text names the option and contains no secret. */
 bool endpoint_check(const struct endpoint *endpoint, struct error *error) MUST_USE;
 
+/* A message for TRANSFER_SMTP. Addresses are bare: "ann@example.com". */
+struct mail {
+	const char *from;
+	struct strings to;
+	struct pairs headers;    /* ASCII without line breaks; long ones are folded at blanks */
+	const char *text, *html; /* UTF-8, alternatives */
+	bool starttls;           /* required on smtp://, otherwise not used there */
+};
+
 struct transfer {
 	enum transfer_kind kind;
 	const struct endpoint *endpoint; /* borrowed from the configuration */
@@ -58,10 +67,29 @@ struct transfer {
 	const char *const *command; /* of TRANSFER_EXEC: a program and its arguments, then NULL */
 	struct pairs environment;   /* its variables besides PATH, HOME and the like; their values
 				       are masked in what it prints */
+	const struct mail *mail;    /* of TRANSFER_SMTP, with endpoint and url */
 	const char *bearer;         /* a secret for this transfer only (Slack's token), or NULL */
 	bool once;       /* the engine's: it may have an effect, so it must not be sent twice */
 	int64_t timeout; /* ms, a command's; else the engine's: a retry has less time; 0: the
 			    endpoint's */
+};
+
+/* What a mail server has answered. */
+enum mail_stage {
+	MAIL_GREETING,
+	MAIL_HELLO,
+	MAIL_TLS,
+	MAIL_LOGIN,
+	MAIL_SENDER,
+	MAIL_RECIPIENTS,
+	MAIL_CONTENT,
+};
+
+/* A recipient that the server has refused; index into mail.to. */
+struct mail_refusal {
+	size_t recipient;
+	int status;
+	const char *words;
 };
 
 enum reply_kind {
@@ -73,7 +101,7 @@ enum reply_kind {
 
 struct reply {
 	enum reply_kind kind;
-	int status;               /* HTTP status of an answer; a command's, see execution.h */
+	int status; /* HTTP status of an answer; a command's, see execution.h; of mail, the code */
 	int cut_status;           /* of an incomplete or oversized answer; 0: none received */
 	int64_t retry_after;      /* ms from Retry-After, -1 if missing or malformed */
 	bool dated;               /* the answer has a Date: */
@@ -90,6 +118,14 @@ struct reply {
 	const char *barred;  /* the host of a forbidden redirect (endpoint.redirects), or NULL */
 	const char *problem; /* what failed, for the user, if there is no answer; what a command
 				complains of; no secrets */
+	/*
+	 * Of TRANSFER_SMTP: what the answer is to. Without one, MAIL_TLS or MAIL_LOGIN if the
+	 * server does not offer that, else MAIL_GREETING. If the mail was taken (status 250), some
+	 * recipients may have been refused.
+	 */
+	enum mail_stage stage;
+	const struct mail_refusal *refusals;
+	size_t refusal_count;
 };
 
 /* Whether the text before an @ may be a password with an unencoded /, ? or #; such an @ may as
@@ -98,6 +134,9 @@ bool transfer_url_ambiguous(const char *url);
 
 /* Whether it begins with http:// or https://, in any case. */
 bool transfer_url_is_http(const char *url);
+
+/* The same of smtp:// and smtps://. */
+bool transfer_url_is_mail(const char *url);
 
 /* Why a text is not a valid http or https URL, or NULL: "it must begin with ..." */
 const char *transfer_url_problem(const char *url);

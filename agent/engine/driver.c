@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "agent/client/limiter.h"
+#include "agent/client/mail.h"
 #include "agent/client/transfers.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
@@ -451,6 +452,28 @@ static void execute_done(struct execution *execution)
 	submit_step(driver);
 }
 
+static void run_mail(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct driver *driver = errand_of_job(job);
+	mail_send(&driver->transfer, errand_arena(driver), &driver->call.reply);
+}
+
+static void mail_done(struct job *job)
+{
+	struct driver *driver = errand_of_job(job);
+	driver->replied = true;
+	submit_step(driver);
+}
+
+/* Mail blocks, for as long as its server takes. */
+static void submit_mail(struct driver *driver)
+{
+	transfers_prepare(driver->owner->transfers);
+	driver->job = (struct job){.run = run_mail, .done = mail_done};
+	pool_submit(driver->owner->pool, LANE_READ, &driver->job);
+}
+
 static void start_call(void *context)
 {
 	struct driver *driver = context;
@@ -464,6 +487,10 @@ static void start_call(void *context)
 	if (driver->transfer.kind == TRANSFER_EXEC) {
 		execution_begin(
 			&driver->execution, &owner->executor, &driver->transfer, execute_done);
+		return;
+	}
+	if (driver->transfer.kind == TRANSFER_SMTP) {
+		submit_mail(driver);
 		return;
 	}
 	driver->call = (struct client_request){.transfer = &driver->transfer, .done = call_done};

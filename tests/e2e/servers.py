@@ -4,6 +4,8 @@
         server.url      # http://127.0.0.1:PORT
 """
 import contextlib
+import email
+import email.policy
 import glob
 import http.server
 import json
@@ -13,6 +15,7 @@ import pwd
 import re
 import shutil
 import signal
+import smtplib
 import socket
 import subprocess
 import tempfile
@@ -298,16 +301,16 @@ def _postgres_tools():
 
 
 def _unprivileged():
-    """PostgreSQL does not run as root: the user it runs as instead, or None."""
+    """PostgreSQL and Exim do not run as root: the user they run as instead, or None."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    return pytest.skip("root, and no other user to run PostgreSQL as")
+    return pytest.skip("root, and no other user to run the server as")
 
 
-def _certificate(folder):
+def certificate(folder):
     """server.crt and server.key for localhost, signed by itself."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "server.key", "-out", folder / "server.crt"],
@@ -356,7 +359,7 @@ def postgres():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hunter-postgres-"))
     server = None
     try:
-        _certificate(folder)
+        certificate(folder)
         (folder / "password").write_text("secret")
         for path in (folder, *folder.iterdir()):
             os.chown(path, account.pw_uid, account.pw_gid) if account else None
@@ -366,6 +369,156 @@ def postgres():
         (folder / "data" / "pg_hba.conf").write_text(HBA)
         for _ in range(3):
             server = server or _start_postgres(folder, tools, user)
+        assert server, (folder / "server.log").read_text()
+        yield server
+    finally:
+        if server:
+            server.stop()
+        shutil.rmtree(folder)
+
+
+EXIM = """
+spool_directory = {folder}/spool
+log_file_path = {folder}/%slog
+pid_file_path = {folder}/exim.pid
+primary_hostname = localhost
+exim_path = {folder}/exim4
+local_interfaces = <; [127.0.0.1]:{smtp} ; [127.0.0.1]:{smtps}
+tls_on_connect_ports = {smtps}
+tls_advertise_hosts = *
+tls_certificate = {folder}/server.crt
+tls_privatekey = {folder}/server.key
+host_lookup =
+rfc1413_query_timeout = 0s
+never_users =
+keep_environment =
+deliver_drop_privilege = true
+acl_smtp_mail = accept
+acl_smtp_rcpt = recipients
+acl_smtp_data = accept
+begin acl
+recipients:
+  deny message = no such user
+    local_parts = nobody
+  deny message = login first
+    !authenticated = *
+  accept
+begin routers
+all:
+  driver = accept
+  transport = maildir
+begin transports
+maildir:
+  driver = appendfile
+  directory = {folder}/mail
+  create_directory
+  maildir_format
+  return_path_add
+  envelope_to_add
+begin authenticators
+plain:
+  driver = plaintext
+  public_name = PLAIN
+  server_prompts = :
+  server_advertise_condition = ${{if def:tls_in_cipher}}
+  server_condition = ${{if and {{{{eq{{$auth2}}{{hunter}}}}{{eq{{$auth3}}{{{password}}}}}}}}}
+  server_set_id = $auth2
+"""
+
+
+class Exim:
+    """A running mail server that takes mail of user "hunter" for everybody but nobody@...; its certificate is for localhost."""
+
+    user, password = "hunter", "s3cret-canary word"
+
+    def __init__(self, process, folder, smtp, smtps):
+        self.process, self.folder, self.certificate = process, folder, folder / "server.crt"
+        self.smtp, self.smtps = f"smtp://localhost:{smtp}", f"smtps://localhost:{smtps}"
+
+    def raw(self, person):
+        """The mails to person@..., in the order of their arrival."""
+        files = sorted((self.folder / "mail" / "new").glob("*"), key=lambda f: f.stat().st_mtime_ns)
+        mark = f"Envelope-to: {person}@".encode()
+        return [data for data in (f.read_bytes() for f in files) if mark in data]
+
+    def mails(self, person, count, timeout=30):
+        """The same, parsed, when there are so many."""
+        deadline = time.monotonic() + timeout
+        while len(found := self.raw(person)) < count:
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.05)
+        return [email.message_from_bytes(f, policy=email.policy.default) for f in found]
+
+    def log(self):
+        return "".join(f.read_text(errors="replace") for f in self.folder.glob("*log"))
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def _exim_tools():
+    """The program, and the library that tells it another user's name; None where one is missing."""
+    path = os.environ["PATH"] + ":/usr/sbin"
+    program = shutil.which("exim4", path=path)
+    if not program:
+        return None, None
+    roots = [pathlib.Path(program).parents[1], pathlib.Path("/usr")]
+    return program, next((f for root in roots for f in root.glob("lib/*/libnss_wrapper.so")), None)
+
+
+def _copy_exim(folder, program, wrapper, account):
+    """A copy that is not set-uid, with the libraries that lie beside it, as it runs as another user; the environment to run it in."""
+    own = pathlib.Path(program).parents[1]
+    shutil.copy(program, folder / "exim4")
+    (folder / "exim4").chmod(0o755)
+    beside = ":".join(str(f) for f in own.glob("lib/*-linux-*"))
+    listed = subprocess.run(["ldd", folder / "exim4"], capture_output=True, text=True, env=os.environ | {"LD_LIBRARY_PATH": beside})
+    for library in [wrapper, *re.findall(r"=> (\S+) \(", listed.stdout)]:
+        if own != pathlib.Path("/usr") and pathlib.Path(library).is_relative_to(own) or library == wrapper:
+            shutil.copy(library, folder)
+    uid, gid = (account.pw_uid, account.pw_gid) if account else (os.getuid(), os.getgid())
+    (folder / "passwd").write_text(f"root:x:0:0::/:/bin/sh\nDebian-exim:x:{uid}:{gid}::/:/bin/false\n")
+    (folder / "group").write_text(f"root:x:0:\nmail:x:8:\nDebian-exim:x:{gid}:\n")
+    return os.environ | {"LD_LIBRARY_PATH": str(folder), "LD_PRELOAD": str(folder / "libnss_wrapper.so"),
+                         "NSS_WRAPPER_PASSWD": str(folder / "passwd"), "NSS_WRAPPER_GROUP": str(folder / "group")}
+
+
+def _start_exim(folder, environment, user):
+    """A running server, or None if one of its ports was taken meanwhile."""
+    smtp, smtps = free_port(), free_port()
+    (folder / "exim.conf").write_text(EXIM.format(folder=folder, smtp=smtp, smtps=smtps, password=Exim.password))
+    with open(folder / "server.log", "w") as log:
+        process = subprocess.Popen([folder / "exim4", "-C", folder / "exim.conf", "-bdf", "-q30m"], stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL, cwd=folder, env=environment, **user)
+    server = Exim(process, folder, smtp, smtps)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", smtp, timeout=2):
+            return server
+        time.sleep(0.05)
+    if process.poll() is None:
+        server.stop()
+    return None
+
+
+@contextlib.contextmanager
+def exim():
+    """Debian's mail server with STARTTLS, TLS and a login, which keeps all mail it takes in a folder of its own."""
+    program, wrapper = _exim_tools()
+    if not program or not wrapper or not shutil.which("openssl"):
+        pytest.skip("exim4, libnss-wrapper or openssl is missing (Debian: apt install exim4-daemon-light libnss-wrapper openssl)")
+    account = _unprivileged()
+    user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hunter-exim-"))
+    server = None
+    try:
+        certificate(folder)
+        environment = _copy_exim(folder, program, wrapper, account)
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, account.pw_uid, account.pw_gid) if account else None
+        for _ in range(3):
+            server = server or _start_exim(folder, environment, user)
         assert server, (folder / "server.log").read_text()
         yield server
     finally:

@@ -1,0 +1,541 @@
+/*
+ * Mail, by SMTP: each message is one mail to all addresses of `to`, as text and HTML.
+ *
+ * The Message-ID follows from the delivery's key, so an attempt that is repeated sends the same
+ * mail, which most servers and readers show once; and it is the receipt, to which later messages
+ * of the thread refer. While a server has put off some of several recipients, the receipt lists
+ * them after the Message-ID, and the next attempts are for them alone.
+ *
+ * What is written into headers is ASCII without control characters: texts from outside are cleaned
+ * and, where they are not plain, encoded (RFC 2047).
+ */
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "agent/core/sha256.h"
+#include "agent/core/utf8.h"
+#include "notifiers/body.h"
+#include "notifiers/http_json.h"
+
+/* SUBJECT: characters, with the prefix. BODY: bytes of each of both; from 102 KB on Gmail cuts. */
+enum { SUBJECT = 98, PREFIX = 40, BODY = 100000, LINES = 1000, ADDRESS = 254, NAME = 200 };
+
+/* ENCODED: of an encoded word, so that one fits into a line with the header's name. ID: hexadecimal
+ * digits. */
+enum { ENCODED = 60, ID = 32 };
+
+enum tls { TLS_AUTO, TLS_REQUIRED, TLS_NONE };
+
+struct email_options {
+	struct endpoint endpoint;
+	const char *from, *subject_prefix, *reply_to;
+	struct strings to;
+	int tls;
+};
+
+static const char *const tls_choices[] = {"auto", "required", "none", NULL};
+
+static const struct field email_fields[] = {
+	OPTION_STRING(struct email_options, from, NULL,
+		"sender, like perf@example.com or Perf <perf@example.com>"),
+	OPTION_LIST(struct email_options, to, "recipients; each message is one mail to all"),
+	OPTION_STRING(
+		struct email_options, reply_to, NULL, "where replies go, if not to the sender"),
+	OPTION_STRING(struct email_options, subject_prefix, NULL,
+		"what subjects begin with, like [perf]"),
+	OPTION_CHOICE(struct email_options, tls, "auto", tls_choices,
+		"TLS on smtp:// by STARTTLS: auto requires it unless the server is this machine"),
+	{0},
+};
+
+/* "Perf <perf@example.com>": the name may be empty. */
+struct address {
+	const char *name, *bare;
+};
+
+static const char *trimmed(struct arena *arena, const char *text, size_t length)
+{
+	while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+		length--;
+	while (length > 0 && (*text == ' ' || *text == '\t'))
+		text++, length--;
+	if (length > 1 && *text == '"' && text[length - 1] == '"')
+		text++, length -= 2;
+	return arena_strndup(arena, text, length);
+}
+
+static struct address address_read(struct arena *arena, const char *text)
+{
+	const char *open = strrchr(text, '<');
+	size_t length = strlen(text);
+	bool named = open && text[length - 1] == '>';
+
+	if (!named)
+		return (struct address){"", trimmed(arena, text, length)};
+	return (struct address){trimmed(arena, text, (size_t)(open - text)),
+		arena_strndup(arena, open + 1, length - (size_t)(open - text) - 2)};
+}
+
+static bool is_domain(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr(".-[]:", *at))
+			return false;
+	return *text != '\0';
+}
+
+/* An unquoted local part and a domain, in ASCII. */
+static bool is_address(const char *text)
+{
+	const char *at = strrchr(text, '@');
+
+	if (!at || at == text || strlen(text) > ADDRESS || !is_domain(at + 1))
+		return false;
+	for (; text < at; text++)
+		if (!isalnum((unsigned char)*text) && !strchr(".!#$%&'*+-/=?^_`{|}~", *text))
+			return false;
+	return true;
+}
+
+static bool check_address(const char *option, const char *text, struct error *error)
+{
+	struct arena *arena = arena_new();
+	bool good = is_address(address_read(arena, text).bare);
+
+	arena_free(arena);
+	return good || error_set(error, ERROR_USAGE,
+			       "%s: \"%s\" is not an address like perf@example.com or Perf "
+			       "<perf@example.com>",
+			       option, text);
+}
+
+static bool is_smtps(const char *url)
+{
+	return strncasecmp(url, "smtps://", 8) == 0;
+}
+
+static bool check_url(const struct email_options *options, struct error *error)
+{
+	const char *url = options->endpoint.url;
+
+	if (!url || !*url)
+		return error_set(error, ERROR_USAGE, "\"url\" is missing");
+	if (!transfer_url_is_mail(url))
+		return error_set(error, ERROR_USAGE, "url: it must begin with smtp:// or smtps://");
+	for (const char *at = url; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return error_set(
+				error, ERROR_USAGE, "url: it has a blank or a line break in it");
+	if (is_smtps(url) && options->tls == TLS_NONE)
+		return error_set(error, ERROR_USAGE, "tls: none contradicts smtps:// in url");
+	return true;
+}
+
+static bool check(const void *context, struct error *error)
+{
+	const struct email_options *options = context;
+
+	if (!check_url(options, error))
+		return false;
+	if (!options->from)
+		return error_set(error, ERROR_USAGE, "\"from\" is missing");
+	if (options->to.count == 0)
+		return error_set(error, ERROR_USAGE, "\"to\" is missing");
+	if (options->subject_prefix && strlen(options->subject_prefix) > PREFIX)
+		return error_set(error, ERROR_USAGE,
+			"subject_prefix: it is longer than %d characters", PREFIX);
+	for (size_t i = 0; i < options->to.count; i++)
+		if (!check_address("to", options->to.items[i], error))
+			return false;
+	return check_address("from", options->from, error) &&
+	       (!options->reply_to || check_address("reply_to", options->reply_to, error));
+}
+
+/* The title after the prefix, in at most SUBJECT characters. */
+static void write_subject(
+	struct buf *out, const struct message *message, const struct email_options *options)
+{
+	struct buf title = {0};
+
+	if (options->subject_prefix && *options->subject_prefix)
+		buf_printf(&title, "%s ", options->subject_prefix);
+	body_title(&title, message);
+	text_clean(out, title.data ? title.data : "", SUBJECT);
+	buf_free(&title);
+}
+
+static void write_html(struct buf *out, const struct message *message, const char *subject)
+{
+	buf_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+		      "<meta name=\"supported-color-schemes\" content=\"light dark\">\n"
+		      "<style>:root { color-scheme: light dark }</style>\n<title>");
+	body_html.escape(out, subject, strlen(subject));
+	buf_text(out, "</title>\n</head>\n"
+		      "<body style=\"font-family: sans-serif; line-height: 1.4\">\n");
+	body_fit(out, message, &body_html, BODY);
+	buf_text(out, "</body>\n</html>\n");
+}
+
+/* What lies in the outbox: {"event": "new", "subject": ..., "text": ..., "html": ...}. */
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	struct buf subject = {0}, text = {0}, html = {0};
+
+	(void)destination, (void)error;
+	write_subject(&subject, message, options);
+	body_fit(&text, message, &body_plain, BODY);
+	write_html(&html, message, subject.data ? subject.data : "");
+	buf_printf(payload, "{\"event\":\"%s\",\"subject\":", message_kind_names[message->kind]);
+	buf_json_string(payload, subject.data ? subject.data : "", subject.length);
+	buf_text(payload, ",\"text\":");
+	buf_json_string(payload, text.data ? text.data : "", text.length);
+	buf_text(payload, ",\"html\":");
+	buf_json_string(payload, html.data, html.length);
+	buf_char(payload, '}');
+	buf_free(&subject);
+	buf_free(&text);
+	buf_free(&html);
+	return true;
+}
+
+/* Whether a header can hold it as it is; "=?" would be taken for an encoded word. */
+static bool is_plain(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (*at < ' ' || *at == 0x7f)
+			return false;
+	return !strstr(text, "=?");
+}
+
+/* Encoded words, each of whole characters. */
+static const char *encoded(struct arena *arena, const char *text)
+{
+	static const char head[] = "=?UTF-8?Q?", tail[] = "?=";
+	size_t left = strlen(text), used = 0;
+	struct buf out = {0};
+
+	while (left > 0) {
+		size_t length = utf8_length(text, left);
+		bool good = length == 1 && isalnum((unsigned char)*text);
+
+		length = length == 0 ? 1 : length;
+		if (used == 0 || used + (good || *text == ' ' ? 1 : 3 * length) + sizeof tail - 1 >
+					 ENCODED) {
+			buf_printf(&out, "%s%s", used == 0 ? "" : "?= ", head);
+			used = sizeof head - 1;
+		}
+		used += good || *text == ' ' ? 1 : 3 * length;
+		for (size_t i = 0; i < length; i++)
+			if (good || *text == ' ')
+				buf_char(&out, *text == ' ' ? '_' : *text);
+			else
+				buf_printf(&out, "=%02X", (unsigned)(unsigned char)text[i]);
+		text += length;
+		left -= length;
+	}
+	if (used > 0)
+		buf_text(&out, tail);
+	return buf_keep(&out, arena);
+}
+
+/* A text from outside as a header's value. */
+static const char *unstructured(struct arena *arena, const char *text)
+{
+	return is_plain(text) ? text : encoded(arena, text);
+}
+
+/* "Perf <perf@example.com>", the name quoted or encoded where it needs to be. */
+static const char *mailbox(struct arena *arena, const char *text)
+{
+	struct address address = address_read(arena, text);
+	struct buf out = {0}, name = {0};
+	bool plain;
+
+	if (!*address.name)
+		return address.bare;
+	text_clean(&name, address.name, NAME);
+	plain = is_plain(name.data);
+	for (const char *at = name.data; *at && plain; at++)
+		plain = isalnum((unsigned char)*at) || strchr(" -_", *at);
+	if (plain)
+		buf_text(&out, name.data);
+	else if (is_plain(name.data) && !strpbrk(name.data, "\"\\"))
+		buf_printf(&out, "\"%s\"", name.data);
+	else
+		buf_text(&out, encoded(arena, name.data));
+	buf_printf(&out, " <%s>", address.bare);
+	buf_free(&name);
+	return buf_keep(&out, arena);
+}
+
+static const char *mailboxes(struct arena *arena, const struct strings *list)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < list->count; i++)
+		buf_printf(&out, "%s%s", i > 0 ? ", " : "", mailbox(arena, list->items[i]));
+	return buf_keep(&out, arena);
+}
+
+/* "Mon, 23 Nov 2026 05:58:18 +0000" */
+static const char *date(struct arena *arena, int64_t time)
+{
+	static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+	static const char *const months[] = {
+		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	time_t seconds = (time_t)(time / 1000);
+	struct tm tm = {0};
+
+	gmtime_r(&seconds, &tm);
+	return arena_printf(arena, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[tm.tm_wday],
+		tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+static const char *domain_of(struct arena *arena, const char *address)
+{
+	return strrchr(address_read(arena, address).bare, '@') + 1;
+}
+
+static const char *message_id(
+	struct arena *arena, const struct email_options *options, const char *key)
+{
+	unsigned char sum[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+	struct sha256 hash;
+
+	sha256_begin(&hash);
+	sha256_add(&hash, key, strlen(key));
+	sha256_end(&hash, sum);
+	sha256_hex(sum, hex);
+	return arena_printf(arena, "<%.*s@%s>", ID, hex, domain_of(arena, options->from));
+}
+
+/* The Message-ID of a receipt; whatever else it holds cannot be one. */
+static const char *id_of(struct arena *arena, const char *receipt)
+{
+	const char *end = receipt && *receipt == '<' ? strchr(receipt, '>') : NULL;
+	const char *id = end ? arena_strndup(arena, receipt, (size_t)(end + 1 - receipt)) : NULL;
+
+	return id && is_plain(id) && !strchr(id, ' ') ? id : NULL;
+}
+
+static struct pairs headers_of(
+	const struct attempt *attempt, const char *event, const char *subject)
+{
+	enum { HEADERS = 14 };
+	const struct email_options *options = attempt->options;
+	struct arena *arena = attempt->arena;
+	struct pair *headers = arena_array(arena, HEADERS, sizeof *headers);
+	const char *domain = domain_of(arena, options->from);
+	const char *thread = id_of(arena, attempt->thread), *id = id_of(arena, attempt->receipt);
+	size_t count = 0;
+
+	headers[count++] = (struct pair){"Date", date(arena, attempt->made)};
+	headers[count++] = (struct pair){"From", mailbox(arena, options->from)};
+	headers[count++] = (struct pair){"To", mailboxes(arena, &options->to)};
+	if (options->reply_to)
+		headers[count++] = (struct pair){"Reply-To", mailbox(arena, options->reply_to)};
+	headers[count++] = (struct pair){"Subject", unstructured(arena, subject)};
+	headers[count++] =
+		(struct pair){"Message-ID", id ? id : message_id(arena, options, attempt->key)};
+	if (thread) {
+		headers[count++] = (struct pair){"In-Reply-To", thread};
+		headers[count++] = (struct pair){"References", thread};
+	}
+	headers[count++] = (struct pair){"Auto-Submitted", "auto-generated"};
+	headers[count++] = (struct pair){"X-Auto-Response-Suppress", "All"};
+	headers[count++] =
+		(struct pair){"List-Id", arena_printf(arena, "hunter-c <hunter-c.%s>", domain)};
+	headers[count++] = (struct pair){"X-Hunter-Event", event};
+	return (struct pairs){headers, count};
+}
+
+/* Whether the receipt lists the address as put off; one without a list is for all. */
+static bool is_due(const char *receipt, const char *bare)
+{
+	size_t length = strlen(bare);
+	const char *at = receipt ? strchr(receipt, ' ') : NULL;
+
+	if (!at)
+		return true;
+	while ((at = strstr(at, bare))) {
+		if (at[-1] == ' ' && (at[length] == ' ' || at[length] == '\0'))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static struct strings recipients(const struct attempt *attempt)
+{
+	const struct email_options *options = attempt->options;
+	const char **items = arena_array(attempt->arena, options->to.count, sizeof *items);
+	size_t count = 0;
+
+	for (size_t i = 0; i < options->to.count; i++) {
+		const char *bare = address_read(attempt->arena, options->to.items[i]).bare;
+
+		if (is_due(attempt->receipt, bare))
+			items[count++] = bare;
+	}
+	return (struct strings){items, count};
+}
+
+static bool wants_tls(const struct email_options *options)
+{
+	if (options->tls == TLS_AUTO)
+		return !transfer_url_is_local(options->endpoint.url);
+	return options->tls == TLS_REQUIRED;
+}
+
+static const char *text_at(struct arena *arena, const json_t *payload, const char *name)
+{
+	const char *text = json_string_value(json_object_get(payload, name));
+
+	return arena_strdup(arena, text ? text : "");
+}
+
+static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
+	struct error *error)
+{
+	attempt->retry = retry;
+	error_set(error, kind, "email: %s", what);
+	return STEP_FAILED;
+}
+
+static enum step finished(struct attempt *attempt)
+{
+	const struct email_options *options = attempt->options;
+	const char *id = id_of(attempt->arena, attempt->receipt);
+
+	attempt->receipt = id ? id : message_id(attempt->arena, options, attempt->key);
+	return STEP_DONE;
+}
+
+static enum step send(struct attempt *attempt, struct transfer *next, struct error *error)
+{
+	const struct email_options *options = attempt->options;
+	struct arena *arena = attempt->arena;
+	json_t *payload = json_loads(attempt->payload, 0, NULL);
+	struct mail *mail = arena_alloc(arena, sizeof *mail);
+
+	if (!payload)
+		return fail(attempt, false, ERROR_DATA, "the stored message is damaged", error);
+	*mail = (struct mail){.from = address_read(arena, options->from).bare,
+		.to = recipients(attempt),
+		.headers = headers_of(attempt, text_at(arena, payload, "event"),
+			text_at(arena, payload, "subject")),
+		.text = text_at(arena, payload, "text"),
+		.html = text_at(arena, payload, "html"),
+		.starttls = wants_tls(options)};
+	json_decref(payload);
+	attempt->state = mail;
+	if (mail->to.count == 0) /* those put off are no longer in `to` */
+		return finished(attempt);
+	*next = (struct transfer){.kind = TRANSFER_SMTP,
+		.endpoint = &options->endpoint,
+		.url = options->endpoint.url,
+		.mail = mail};
+	return STEP_TRANSFER;
+}
+
+/* "ann@example.com was refused (550 no such user)" of those refused for good. */
+static void note_refused(struct attempt *attempt, const struct reply *reply)
+{
+	const struct mail *mail = attempt->state;
+	struct buf text = {0};
+
+	for (size_t i = 0; i < reply->refusal_count; i++) {
+		const struct mail_refusal *refusal = &reply->refusals[i];
+
+		if (refusal->status >= 500)
+			buf_printf(&text, "%s%s was refused (%d %s)",
+				text.length > 0 ? ", " : "email: ",
+				mail->to.items[refusal->recipient], refusal->status,
+				refusal->words);
+	}
+	if (text.length > 0)
+		attempt->notice = buf_keep(&text, attempt->arena);
+}
+
+/* The mail was taken for all that were not refused. */
+static enum step taken(struct attempt *attempt, const struct reply *reply)
+{
+	const struct mail *mail = attempt->state;
+	struct buf receipt = {0};
+	enum step step = finished(attempt);
+
+	note_refused(attempt, reply);
+	buf_text(&receipt, attempt->receipt);
+	for (size_t i = 0; i < reply->refusal_count; i++)
+		if (reply->refusals[i].status < 500) {
+			attempt->more = true;
+			buf_printf(&receipt, " %s", mail->to.items[reply->refusals[i].recipient]);
+		}
+	attempt->receipt = buf_keep(&receipt, attempt->arena);
+	return step;
+}
+
+/* 4xx may pass. Of what is permanent, the content is a matter of this mail, the rest one of the
+ * configuration, except for recipients where others have got the mail. */
+static enum step refused(struct attempt *attempt, const struct reply *reply, struct error *error)
+{
+	static const char *const stages[] = {[MAIL_GREETING] = "connection",
+		[MAIL_HELLO] = "connection",
+		[MAIL_TLS] = "TLS",
+		[MAIL_LOGIN] = "login",
+		[MAIL_SENDER] = "sender",
+		[MAIL_RECIPIENTS] = "recipients",
+		[MAIL_CONTENT] = "message"};
+	bool passes = reply->status < 500, content = reply->stage == MAIL_CONTENT;
+
+	if (!passes && reply->stage == MAIL_RECIPIENTS && id_of(attempt->arena, attempt->receipt)) {
+		note_refused(attempt, reply);
+		return finished(attempt);
+	}
+	return fail(attempt, passes, passes || content ? ERROR_DATA : ERROR_USAGE,
+		arena_printf(attempt->arena, "%s refused: %d %s", stages[reply->stage],
+			reply->status, reply->body),
+		error);
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	bool config_error;
+
+	attempt->retry = false;
+	attempt->retry_after = -1;
+	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
+	attempt->more = false;
+	if (!last)
+		return send(attempt, next, error);
+	if (last->kind == REPLY_ANSWER)
+		return last->status < 400 ? taken(attempt, last) : refused(attempt, last, error);
+	if (last->kind == REPLY_AMBIGUOUS)
+		attempt->maybe_delivered = MAYBE_DELIVERED_BLIND;
+	config_error = last->kind == REPLY_UNREACHABLE &&
+		       (last->stage == MAIL_TLS || last->stage == MAIL_LOGIN);
+	return fail(attempt, !config_error, config_error ? ERROR_USAGE : ERROR_DATA,
+		last->problem ? last->problem : "no answer", error);
+}
+
+const struct notifier email_notifier = {
+	.plugin = {.name = "email",
+		.summary = "send mail by SMTP",
+		.fields = email_fields,
+		.options_size = sizeof(struct email_options),
+		.endpoint = true,
+		.check = check},
+	.events = MESSAGES_ALL,
+	.defaults = MESSAGES_USUAL,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+};
