@@ -178,9 +178,12 @@ static const char *choice_at(const struct caution *caution, const char *name)
 
 static void check_mail(const struct caution *caution, const struct endpoint *endpoint)
 {
-	const char *url = text_at(caution, "url"), *tls = choice_at(caution, "tls");
-	if (url && transfer_url_is_mail(url) && !transfer_url_is_local(url) && tls &&
-		strcmp(tls, "none") == 0 && sends_secret(caution, endpoint))
+	const char *url = endpoint ? endpoint->url : NULL, *tls = choice_at(caution, "tls");
+	if (!url || !transfer_url_is_mail(url) || transfer_url_is_local(url) || !tls ||
+		strcmp(tls, "none") != 0)
+		return;
+	if (endpoint->username || endpoint->bearer_token || endpoint->bearer_token_file ||
+		transfer_url_has_user(url))
 		warn(caution, "tls: with none the password is sent to another host without TLS");
 }
 

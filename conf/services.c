@@ -154,18 +154,19 @@ static bool need_map(
 	return false;
 }
 
-/* An address, if given, must be valid for libcurl; `mail`: it may be one of a mail server. */
+/* An address, if given, must be valid for libcurl; `mail`: one of a mail server. */
 static void check_url(struct loader *loader, const struct yaml_node *map, const char *url,
 	bool mail, const struct reading *reading)
 {
 	const struct yaml_node *where = yaml_get(map, "url");
+	const char *problem = mail ? transfer_mail_url_problem(url) : transfer_url_problem(url);
 	if (transfer_url_ambiguous(url))
 		loader_report(loader, false, where, &reading->subject,
 			"url: in a password write \"/\", \"?\" and \"#\" as %%2F, %%3F and %%23, "
 			"and after the host \"@\" as %%40; or use username and password");
-	else if (!(mail && transfer_url_is_mail(url)) && transfer_url_problem(url))
-		loader_report(loader, reading->lenient, where, &reading->subject, "url: %s",
-			transfer_url_problem(url));
+	else if (problem)
+		loader_report(
+			loader, reading->lenient, where, &reading->subject, "url: %s", problem);
 }
 
 /* A server needs an address, except in Hunter's files. */
@@ -188,7 +189,8 @@ static void check_address(struct loader *loader, const struct declared_section *
 {
 	const struct endpoint *endpoint = declared->receiver.options;
 	if (!declared->unset.variable && endpoint->url && *endpoint->url)
-		check_url(loader, declared->node, endpoint->url, true, reading);
+		check_url(loader, declared->node, endpoint->url, declared->receiver.notifier->mail,
+			reading);
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,

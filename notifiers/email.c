@@ -124,12 +124,8 @@ static bool check_url(const struct email_options *options, struct error *error)
 
 	if (!url || !*url)
 		return error_set(error, ERROR_USAGE, "\"url\" is missing");
-	if (!transfer_url_is_mail(url))
-		return error_set(error, ERROR_USAGE, "url: it must begin with smtp:// or smtps://");
-	for (const char *at = url; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return error_set(
-				error, ERROR_USAGE, "url: it has a blank or a line break in it");
+	if (transfer_mail_url_problem(url))
+		return error_set(error, ERROR_USAGE, "url: %s", transfer_mail_url_problem(url));
 	if (is_smtps(url) && options->tls == TLS_NONE)
 		return error_set(error, ERROR_USAGE, "tls: none contradicts smtps:// in url");
 	return true;
@@ -532,6 +528,7 @@ const struct notifier email_notifier = {
 		.fields = email_fields,
 		.options_size = sizeof(struct email_options),
 		.endpoint = true,
+		.mail = true,
 		.check = check},
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,

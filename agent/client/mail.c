@@ -336,12 +336,14 @@ static const char *explain(struct mailing *mailing, CURLcode code)
 	const struct transfer *transfer = mailing->transfer;
 	struct arena *arena = mailing->arena;
 	const char *server = server_of(arena, transfer->url);
+	curl_off_t connected = 0;
+	curl_easy_getinfo(mailing->easy, CURLINFO_CONNECT_TIME_T, &connected);
 	const struct problem problem = {.easy = mailing->easy,
 		.code = code,
 		.message = mailing->message,
 		.endpoint = transfer->endpoint,
 		.here = server,
-		.sent = mailing->status != 0 || mailing->stage > MAIL_GREETING};
+		.sent = connected > 0};
 
 	if (code == CURLE_USE_SSL_FAILED)
 		return arena_printf(arena,
@@ -351,6 +353,10 @@ static const char *explain(struct mailing *mailing, CURLcode code)
 	if (code == CURLE_LOGIN_DENIED)
 		return arena_printf(
 			arena, "%s: the server offers no login that is known here", server);
+	if (code == CURLE_OPERATION_TIMEDOUT && connected > 0 && mailing->stage == MAIL_GREETING &&
+		mailing->status == 0 && strncmp(server, "smtp:", 5) == 0)
+		return arena_printf(
+			arena, "%s (is it smtps:// ?)", problem_explain(&problem, arena));
 	return problem_explain(&problem, arena);
 }
 

@@ -23,6 +23,7 @@ struct plugin {
 	/* The server (of a source) or section (of a notifier) takes endpoint_fields as well; its
 	 * struct begins with a struct endpoint. */
 	bool endpoint;
+	bool mail; /* whose URL is that of a mail server */
 	/*
 	 * Checks beyond those of the fields, or NULL: of the options of a test, receiver or
 	 * detector, and of a test together with its metrics. A text that begins with "OPTION: " is

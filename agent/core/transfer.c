@@ -131,14 +131,24 @@ bool transfer_url_is_mail(const char *url)
 	return strncasecmp(url, "smtp://", 7) == 0 || strncasecmp(url, "smtps://", 8) == 0;
 }
 
-const char *transfer_url_problem(const char *url)
+static const char *blank_problem(const char *url)
 {
-	if (!transfer_url_is_http(url))
-		return "it must begin with http:// or https://";
 	for (const char *at = url; *at; at++)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
 			return "it has a blank or a line break in it";
 	return NULL;
+}
+
+const char *transfer_url_problem(const char *url)
+{
+	return transfer_url_is_http(url) ? blank_problem(url)
+					 : "it must begin with http:// or https://";
+}
+
+const char *transfer_mail_url_problem(const char *url)
+{
+	return transfer_url_is_mail(url) ? blank_problem(url)
+					 : "it must begin with smtp:// or smtps://";
 }
 
 bool transfer_host_is_local(const char *host, size_t length)

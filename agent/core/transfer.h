@@ -135,11 +135,12 @@ bool transfer_url_ambiguous(const char *url);
 /* Whether it begins with http:// or https://, in any case. */
 bool transfer_url_is_http(const char *url);
 
-/* The same of smtp:// and smtps://. */
-bool transfer_url_is_mail(const char *url);
-
 /* Why a text is not a valid http or https URL, or NULL: "it must begin with ..." */
 const char *transfer_url_problem(const char *url);
+
+/* The same of smtp:// and smtps://. */
+bool transfer_url_is_mail(const char *url);
+const char *transfer_mail_url_problem(const char *url);
 
 /* Whether a host, or that of a URL, is this machine by name or address; whether a URL contains a
  * user. */
