@@ -273,6 +273,9 @@ struct notifier {
 	/* The kinds of messages that it can be told, and those it is told unless the configuration
 	 * says which; bits 1 << enum message_kind. */
 	unsigned events, defaults;
+	/* Unless the configuration chooses its events, it is told retractions in threads only, and
+	 * nothing of changes that have moved or grown. */
+	bool brief;
 	/* The destinations with these options, e.g. Slack channels; at least one, or none with an
 	 * error. */
 	bool (*destinations)(

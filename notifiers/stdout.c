@@ -103,6 +103,7 @@ const struct notifier stdout_notifier = {
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_NOTICE |
 		    1u << MESSAGE_HEARTBEAT,
+	.brief = true,
 	.destinations = destinations,
 	.render = render,
 	.step = step,

@@ -135,6 +135,8 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
 	text_member(out, "environment", item->environment);
+	if (announcement_extras(item)->status)
+		text_member(out, "status", announcement_extras(item)->status);
 	render_description(out, item);
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
@@ -144,14 +146,28 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_char(out, '}');
 }
 
-static void render_changes(struct buf *out, const struct message *message)
+/* The worst of the message's changes. */
+static void render_list(struct buf *out, const struct message *message)
 {
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
+
+	message_select(message, count, items);
+	buf_printf(out, ",\"left_out\":%zu,\"changes\":[", message->count - count);
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_char(out, ',');
+		render_item(out, items[i]);
+	}
+	buf_char(out, ']');
+	free(items);
+}
+
+static void render_changes(struct buf *out, const struct message *message)
+{
 	struct tally tally = message_tally(message);
 	struct buf summary = {0};
 
-	message_select(message, count, items);
 	if (message->summary) {
 		text_summary(&summary, message, &text_plain);
 		buf_text(&summary, "; ");
@@ -172,17 +188,10 @@ static void render_changes(struct buf *out, const struct message *message)
 	environment_put_json(out, message->environment);
 	buf_printf(out,
 		",\"counts\":{\"changes\":%zu,\"tests\":%zu,\"regressions\":%zu,"
-		"\"improvements\":%zu},\"left_out\":%zu,\"changes\":[",
-		tally.changes, tally.tests, tally.regressions, tally.improvements,
-		message->count - count);
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_char(out, ',');
-		render_item(out, items[i]);
-	}
-	buf_char(out, ']');
+		"\"improvements\":%zu}",
+		tally.changes, tally.tests, tally.regressions, tally.improvements);
+	render_list(out, message);
 	buf_free(&summary);
-	free(items);
 }
 
 static void render_notice(struct buf *out, const struct notice *notice)
@@ -212,11 +221,17 @@ static bool render(const struct message *message, const void *options, const cha
 		[MESSAGE_TEST] = "test"};
 
 	(void)options, (void)destination, (void)error;
-	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION, kinds[message->kind]);
+	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION,
+		message->notice && message->kind == MESSAGE_UPDATED ? "updated"
+								    : kinds[message->kind]);
 	text_member(payload, "key", message->key);
 	if (message->notice)
 		render_notice(payload, message->notice);
-	else
+	if (message->notice && message->count > 0) {
+		text_member(payload, "continues", message->thread);
+		render_list(payload, message);
+	}
+	if (!message->notice)
 		render_changes(payload, message);
 	buf_char(payload, '}');
 	return true;
@@ -285,6 +300,7 @@ const struct notifier webhook_notifier = {
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_NOTICE |
 		    1u << MESSAGE_HEARTBEAT,
+	.brief = true,
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,

@@ -17,6 +17,7 @@
 #include "agent/core/clock.h"
 #include "agent/engine/signals.h"
 #include "agent/notify/follow_ups.h"
+#include "agent/notify/reminders.h"
 #include "agent/runtime/agent.h"
 #include "agent/service/file_trigger.h"
 #include "agent/service/heartbeat.h"
@@ -102,6 +103,7 @@ struct run {
 	struct systemd *systemd;
 	struct web *web;
 	struct follow_ups *follow_ups;
+	struct reminders *reminders;
 	bool insecure;
 	bool restored;
 };
@@ -151,6 +153,7 @@ static const char *adopt(void *context)
 	heartbeat_look(run->heartbeat);
 	expected_sweep(run->parts.expected);
 	follow_ups_adopt(run->follow_ups);
+	reminders_look(run->reminders);
 	return web_adopt(run->web);
 }
 
@@ -205,6 +208,7 @@ static bool open_service(struct run *run, struct error *error)
 		return false;
 	run->files = file_trigger_new(agent, run->parts.scheduler);
 	run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, triaged, run);
+	run->reminders = reminders_new(agent, run->parts.delivery_manager, run->parts.dispatcher);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -258,6 +262,7 @@ static void close_parts(struct run *run, int code)
 	web_free(run->web);
 	heartbeat_free(run->heartbeat);
 	follow_ups_free(run->follow_ups);
+	reminders_free(run->reminders);
 	agent_close(&run->parts);
 }
 
@@ -299,6 +304,7 @@ static void restored(struct store_restore *request)
 	heartbeat_look(run->heartbeat);
 	file_trigger_follow(run->files);
 	follow_ups_look(run->follow_ups);
+	reminders_look(run->reminders);
 	reloader_start(run->parts.agent.reloader);
 	systemd_ready(run->systemd);
 }

@@ -106,8 +106,8 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 {
 	const struct store_due *due = &recorded->counts.due;
 	const struct filter *filters = dispatcher->filters;
-	bool news =
-		due->retractions > 0 || due->recoveries > dispatcher->kept || recorded->renewed > 0;
+	bool news = due->retractions + due->said > 0 || due->recoveries > dispatcher->kept ||
+		    recorded->renewed > 0;
 
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		if (filters[i].note)
@@ -142,7 +142,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
-	if (due->changes + due->recoveries + due->retractions > 0)
+	if (due->changes + due->recoveries + due->retractions + due->said > 0)
 		look_soon(dispatcher);
 }
 
@@ -400,6 +400,7 @@ static void list_told(struct round *round)
 			told[queue->told_count++] = pending->recoveries.items[i].item.id;
 	queue->told = told;
 	queue->retracted = pending->retractions;
+	queue->said = pending->said;
 }
 
 static void render(void *context)
@@ -410,6 +411,7 @@ static void render(void *context)
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
+	publisher_said(&round->publisher, &round->pending->said);
 	publisher_recoveries(&round->publisher, &round->pending->messages);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(round, &config->receivers[i]);
@@ -468,7 +470,8 @@ static void queued(struct store_queue *queue)
 		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
 		if (has_unwritten(round))
 			look_after(dispatcher, RENDER_AGAIN);
-		more = queue->due.recoveries > dispatcher->kept || queue->due.retractions > 0;
+		more = queue->due.recoveries > dispatcher->kept ||
+		       queue->due.retractions + queue->due.said > 0;
 	}
 	round_free(round);
 	store_call_free(&queue->call);
@@ -531,7 +534,9 @@ static void rendered(void *context)
 			delivery_manager_unwritten(dispatcher->delivery_manager,
 				&round->publisher.config->receivers[i], &round->publisher.lost[i],
 				false);
-	if (queue->deliveries.count + queue->told_count + queue->retracted.count > 0) {
+	if (queue->deliveries.count + queue->told_count + queue->retracted.count +
+			queue->said.count >
+		0) {
 		list_members(round);
 		publish_followed(round);
 		round->queue = NULL;
@@ -590,7 +595,7 @@ static bool has_work(const struct round *round)
 	for (size_t i = 0; i < pending->recoveries.count; i++)
 		if (!pending->recoveries.items[i].held)
 			return true;
-	return pending->retractions.count > 0;
+	return pending->retractions.count + pending->said.count > 0;
 }
 
 static void round_render(struct round *round)
@@ -613,6 +618,9 @@ static void round_render(struct round *round)
 	for (size_t i = 0; i < round->pending->retractions.count; i++)
 		delivery_manager_remember(dispatcher->delivery_manager,
 			&round->pending->retractions.items[i].message);
+	for (size_t i = 0; i < round->pending->said.count; i++)
+		delivery_manager_remember(
+			dispatcher->delivery_manager, &round->pending->said.items[i].message);
 	dispatcher->round = round;
 	agent->under_way++;
 	engine_compute(agent->engine, render, rendered, round);

@@ -56,6 +56,7 @@ struct follower {
 	int64_t not_before;           /* engine_now */
 	int64_t pace;                 /* ms */
 	uint64_t fingerprint;         /* of the receiver, when its messages were said again */
+	bool missed;                  /* the log has that it is not configured any more */
 	unsigned failures;            /* in a row, that may pass */
 	bool warned[FOLLOW_UP_KINDS]; /* by kind: a failure that somebody has to fix was logged */
 	/* Of what it does. */
@@ -75,6 +76,7 @@ struct follow_ups {
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
+	bool counts;         /* the next look asks for what removed receivers leave */
 	int64_t look_at;     /* engine_now */
 	int64_t standing_at; /* engine_now: the next look at what has to be said again */
 	int64_t started;     /* ms */
@@ -696,14 +698,34 @@ static void take_all(struct follow_ups *follow_ups, const struct store_follow_up
 	}
 }
 
+/* What a receiver holds for true that is not configured any more stays as it is until it is back:
+ * its messages, and what is to be edited in them, are kept as long as others. */
+static void warn_of_removed(struct follow_ups *follow_ups, const struct store_follow_ups *request)
+{
+	for (size_t i = 0; i < request->standing_count; i++) {
+		const struct standing_messages *at = &request->standing[i];
+		struct follower *follower = follower_of(follow_ups, at->receiver);
+		bool missing = !agent_receiver(follow_ups->agent, at->receiver);
+
+		if (missing && !follower->missed)
+			log_event(LEVEL_WARN,
+				"a receiver is not configured any more: messages about changes"
+				" that stand are left with it as they are",
+				LOG_TEXT("receiver", at->receiver), LOG_INT("messages", at->count));
+		follower->missed = missing;
+	}
+}
+
 static void looked(struct store_follow_ups *request)
 {
 	struct follow_ups *follow_ups = request->call.context;
 	struct agent *agent = follow_ups->agent;
 
 	follow_ups->looking = false;
-	if (!request->call.failed)
+	if (!request->call.failed) {
+		warn_of_removed(follow_ups, request);
 		take_all(follow_ups, request);
+	}
 	store_call_free(&request->call);
 	if (agent->stopping)
 		return;
@@ -768,10 +790,13 @@ static void look(void *context)
 		follow_ups->standing_at = now + standing_wait(config);
 	}
 	request->since = agent_now(agent) - READ_FOR;
-	if (request->amending.count + request->listening.count + request->refreshing.count == 0) {
+	request->count_standing = follow_ups->counts;
+	if (request->amending.count + request->listening.count + request->refreshing.count == 0 &&
+		!follow_ups->counts) {
 		store_call_free(&request->call);
 		return;
 	}
+	follow_ups->counts = false;
 	follow_ups->looking = true;
 	store_client_call(agent, &request->call);
 }
@@ -785,6 +810,7 @@ struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *
 		.delivery_manager = delivery_manager,
 		.triaged = triaged,
 		.context = context,
+		.counts = true,
 		.started = agent_now(agent)};
 	follow_ups->alarm = (struct alarm){.call = look, .context = follow_ups};
 	return follow_ups;
@@ -842,5 +868,6 @@ void follow_ups_adopt(struct follow_ups *follow_ups)
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
 		retry(follower);
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
+	follow_ups->counts = true;
 	look_soon(follow_ups);
 }

@@ -10,8 +10,10 @@
 
 #include "agent/core/hash.h"
 #include "agent/core/log.h"
+#include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
+#include "notifiers/body.h"
 #include "notifiers/text.h"
 
 /* By default a thread stays open for three points, as the changes of one deployment need not show
@@ -102,6 +104,27 @@ static void add_reply(const struct publisher *publisher, const struct recipient 
 	if (!add_delivery(publisher, to, message, &(struct content){.hash = hash}, &error))
 		log_event(LEVEL_WARN, "cannot render message",
 			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
+}
+
+/* Whether the receiver is told such messages. */
+static bool is_told(const struct receiver *receiver, enum message_kind kind)
+{
+	return receiver && (receiver->events >> kind & 1) != 0;
+}
+
+/* Whether it is told them beyond threads and further changes, too; see `brief`. */
+static bool is_told_all(const struct receiver *receiver, enum message_kind kind)
+{
+	return is_told(receiver, kind) &&
+	       (receiver->chose_events || !notifier_find(receiver->notifier->name)->brief);
+}
+
+/* Whether routes tell it of the change, but not such messages. */
+static bool is_withheld(const struct publisher *publisher, const struct change_record *record,
+	enum message_kind kind, const struct receiver *receiver)
+{
+	return publisher->router && receiver &&
+	       router_withholds(publisher->router, record, 1U << kind, receiver);
 }
 
 static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
@@ -258,6 +281,8 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		message.thread = found ? thread.key : NULL;
 		message.more_of = found ? &thread.first : NULL;
 		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
+		if (!is_told(receiver, message.kind))
+			continue; /* it counts as told */
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
 	free(items);
@@ -388,7 +413,8 @@ static void add_recoveries(
 	for (size_t i = 0; i < count; i++) {
 		const struct change_record *record = &told[i].records[0];
 
-		if (record->held || !belong_together(&told[i], told))
+		if (record->held || !belong_together(&told[i], told) ||
+			is_withheld(publisher, record, MESSAGE_RECOVERED, to.receiver))
 			continue;
 		if (record->environment_event != event)
 			event = 0;
@@ -399,7 +425,7 @@ static void add_recoveries(
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
 	message.environment = event_of(publisher, event);
-	if (to.receiver)
+	if (message.count > 0 && is_told(to.receiver, MESSAGE_RECOVERED))
 		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
 			&publisher->lost[to.receiver - publisher->config->receivers]);
 	free(items);
@@ -434,6 +460,41 @@ static const char *thread_of(struct threads *threads, const struct delivery *tol
 	if (told->thread && threads_has_receipt(threads, told->thread))
 		return told->thread;
 	return threads_has_receipt(threads, told->key) ? told->key : NULL;
+}
+
+/* A change of a sent message as it is known now, with links. */
+static struct told_change told_of(
+	const struct publisher *publisher, const struct change_record *record)
+{
+	struct change_record copy = *record;
+
+	record_by_clock(&copy, publisher->now);
+	announce_links(publisher->queue->call.arena, publisher->config, &copy);
+	return (struct told_change){.item = copy.item,
+		.told = copy.item.time,
+		.state = copy.state == CHANGE_WITHDRAWN   ? TOLD_WITHDRAWN
+			 : copy.state == CHANGE_RECOVERED ? TOLD_RECOVERED
+							  : TOLD_STANDS,
+		.triage = copy.triage};
+}
+
+/* A message that says a sentence about changes of earlier ones, and lists them. */
+static void add_sentence(const struct publisher *publisher, const struct recipient *to,
+	enum message_kind kind, const char *thread, const struct told_change *changes, size_t count,
+	const struct buf *text, uint64_t hash)
+{
+	struct notice notice = {.subject = changes[0].item.test,
+		.text = text->data,
+		.time = publisher->now,
+		.recovered = kind == MESSAGE_WITHDRAWN};
+	struct message message = body_of_told(publisher->queue->call.arena, changes, count);
+
+	message.kind = kind;
+	message.notice = &notice;
+	message.thread = thread;
+	hash = hash_add(hash, text->data, text->length);
+	hash = hash_add(hash, thread ? thread : "", strlen(thread ? thread : ""));
+	add_reply(publisher, to, &message, hash);
 }
 
 static bool same_thread(const struct retracted *retracted, size_t a, size_t b)
@@ -514,23 +575,34 @@ static void add_retraction(
 	const struct delivery *told = &retracted->items[index].message;
 	const char *thread = retracted->threads[index];
 	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct told_change *changes = memory_new(retracted->count - index, sizeof *changes);
 	struct buf text = {0};
-	uint64_t hash;
+	size_t count = 0;
 
-	if (!to.receiver)
-		return;
 	write_some(retracted, index, true, &text);
 	write_some(retracted, index, false, &text);
-	struct notice notice = {.subject = told->records[0].item.test,
-		.text = text.data,
-		.time = publisher->now,
-		.recovered = true};
-	struct message message = {.kind = MESSAGE_WITHDRAWN, .notice = &notice, .thread = thread};
-	hash = hash_add(HASH_START, text.data, text.length);
-	hash = hash_add(hash, thread, strlen(thread));
-	hash = hash_add(hash, &publisher->now, sizeof publisher->now);
-	add_reply(publisher, &to, &message, hash);
+	for (size_t i = index; i < retracted->count; i++)
+		if (same_thread(retracted, index, i))
+			changes[count++] =
+				told_of(publisher, &retracted->items[i].message.records[0]);
+	add_sentence(publisher, &to, MESSAGE_WITHDRAWN, thread, changes, count, &text,
+		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
 	buf_free(&text);
+	free(changes);
+}
+
+/* The key of the thread that gets to know of a retraction; NULL: none does. */
+static const char *retracted_in(const struct publisher *publisher, const struct retraction *at)
+{
+	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
+	const char *thread = thread_of(publisher->threads, &at->message);
+
+	if ((!publisher->config->agent.announce_withdrawn && is_withdrawn(at)) ||
+		is_withheld(publisher, &at->message.records[0], MESSAGE_WITHDRAWN, receiver))
+		return NULL;
+	if (is_told_all(receiver, MESSAGE_WITHDRAWN))
+		return thread ? thread : announced_by(&at->message);
+	return is_told(receiver, MESSAGE_WITHDRAWN) ? thread : NULL;
 }
 
 void publisher_retractions(
@@ -542,11 +614,123 @@ void publisher_retractions(
 		.count = retractions->count};
 
 	for (size_t i = 0; i < retracted.count; i++)
-		if (publisher->config->agent.announce_withdrawn ||
-			!is_withdrawn(&retracted.items[i]))
-			retracted.threads[i] =
-				thread_of(publisher->threads, &retracted.items[i].message);
+		retracted.threads[i] = retracted_in(publisher, &retracted.items[i]);
 	for (size_t i = 0; i < retracted.count; i++)
 		if (is_first(&retracted, i))
 			add_retraction(publisher, &retracted, i);
+}
+
+/* Whether it is said of this change; what is to be announced anew, is over or accepted says enough
+ * of itself. */
+static bool is_worth_saying(
+	const struct publisher *publisher, const struct said *at, enum said_kind what)
+{
+	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
+	const struct change_record *record = &at->message.records[0];
+	enum triage_state triage = triage_at(&record->triage, publisher->now);
+	bool stands = record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
+
+	if ((at->what & what) == 0 ||
+		is_withheld(publisher, record,
+			what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED, receiver))
+		return false;
+	if (what == SAID_TRIAGED)
+		return is_told(receiver, MESSAGE_TRIAGED);
+	return stands && record->news != NOTIFY_PENDING && !triage_is_accepted(triage) &&
+	       is_told_all(receiver, MESSAGE_UPDATED);
+}
+
+static void write_said(const struct told_change *change, enum said_kind what, struct buf *out)
+{
+	if (what == SAID_TRIAGED) {
+		text_triage(out, &change->triage);
+		buf_text(out, ": ");
+	}
+	name_change(&change->item, out);
+}
+
+/* One message about all changes of the thread of the first of which this is to be said. */
+static void add_said(const struct publisher *publisher, const struct said *said, size_t count,
+	enum said_kind what)
+{
+	const struct delivery *told = &said->message;
+	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct told_change *changes = memory_new(count, sizeof *changes);
+	uint64_t hash = hash_add(HASH_START, &what, sizeof what);
+	struct buf text = {0};
+	size_t named = 0;
+
+	buf_text(&text, what == SAID_UPDATED ? "as it is now: " : "");
+	for (size_t i = 0; i < count; i++) {
+		const struct change_record *record = &said[i].message.records[0];
+
+		if (!is_worth_saying(publisher, &said[i], what) ||
+			!belong_together(&said[i].message, told))
+			continue;
+		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
+		hash = hash_add(hash, &record->updated, sizeof record->updated);
+		hash = hash_add(hash, &record->triage.version, sizeof record->triage.version);
+		changes[named] = told_of(publisher, record);
+		if (named < NAMED_MOST) {
+			buf_text(&text, named > 0 ? "; " : "");
+			write_said(&changes[named], what, &text);
+		}
+		named++;
+	}
+	if (named > NAMED_MOST)
+		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
+	add_sentence(publisher, &to, what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED,
+		announced_by(told), changes, named, &text, hash);
+	buf_free(&text);
+	free(changes);
+}
+
+static bool is_first_said(const struct publisher *publisher, const struct said_rows *rows,
+	size_t index, enum said_kind what)
+{
+	for (size_t i = 0; i < index; i++)
+		if (is_worth_saying(publisher, &rows->items[i], what) &&
+			belong_together(&rows->items[i].message, &rows->items[index].message))
+			return false;
+	return is_worth_saying(publisher, &rows->items[index], what);
+}
+
+void publisher_said(const struct publisher *publisher, const struct said_rows *rows)
+{
+	static const enum said_kind kinds[] = {SAID_UPDATED, SAID_TRIAGED};
+
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (size_t i = 0; i < rows->count; i++)
+			if (is_first_said(publisher, rows, i, kinds[k]))
+				add_said(publisher, &rows->items[i], rows->count - i, kinds[k]);
+}
+
+void publisher_reminder(const struct publisher *publisher, const struct delivery *told,
+	const struct change_record *const *records, size_t count)
+{
+	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct told_change *changes = memory_new(count, sizeof *changes);
+	char since[WHEN_TEXT];
+	struct buf text = {0};
+	size_t named = 0;
+
+	buf_printf(&text, "nobody has said anything for %s about ",
+		when_format_rough(publisher->now - told->now, since));
+	for (size_t i = 0; i < count; i++) {
+		if (is_withheld(publisher, records[i], MESSAGE_REMINDER, to.receiver))
+			continue;
+		changes[named] = told_of(publisher, records[i]);
+		if (named < NAMED_MOST) {
+			buf_text(&text, named > 0 ? "; " : "");
+			name_change(&changes[named].item, &text);
+		}
+		named++;
+	}
+	if (named > NAMED_MOST)
+		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
+	if (named > 0 && is_told(to.receiver, MESSAGE_REMINDER))
+		add_sentence(publisher, &to, MESSAGE_REMINDER, announced_by(told), changes, named,
+			&text, hash_add(HASH_START, &publisher->now, sizeof publisher->now));
+	buf_free(&text);
+	free(changes);
 }

@@ -4,8 +4,9 @@
  *
  * A group that belongs to a recent message continues its thread. A recovery is a reply to the
  * message that announced the change, where there is a thread, else a message of its own. A
- * retraction is a reply, where the receiver has threads and keeps receipts; other receivers get
- * none. Receivers that are no longer configured get nothing.
+ * retraction is a reply, where the receiver has threads and keeps receipts; other receivers get one
+ * if they chose so. Each receiver gets the kinds of messages that are among its events. Receivers
+ * that are no longer configured get nothing.
  *
  * Runs on any thread: it reads nothing but what it was given, and `threads`. Two publishers may run
  * at a time, so `render` and `destinations` of notifiers have no state.
@@ -43,6 +44,13 @@ bool publisher_notice(const struct publisher *publisher, const struct receiver *
 void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages);
 void publisher_retractions(
 	const struct publisher *publisher, const struct retraction_rows *retractions);
+
+/* What became of announced changes, to those that are told such things. */
+void publisher_said(const struct publisher *publisher, const struct said_rows *rows);
+
+/* Reminds of these changes of a sent message. */
+void publisher_reminder(const struct publisher *publisher, const struct delivery *told,
+	const struct change_record *const *records, size_t count);
 
 /* Replies in the event's threads that `value`, another environment, followed. */
 void publisher_followed(const struct publisher *publisher, const struct environment_event *event,

@@ -127,6 +127,7 @@ CALL(checkpoints, STORE_CHECKPOINTS)
 CALL(record, STORE_RECORD)
 CALL(queue, STORE_QUEUE)
 CALL(pending, STORE_PENDING)
+CALL(reminders, STORE_REMINDERS)
 CALL(settle, STORE_SETTLE)
 CALL(attempt, STORE_ATTEMPT)
 CALL(reopen, STORE_REOPEN)
@@ -166,6 +167,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_KNOWN:
 	case STORE_CHECKPOINTS:
 	case STORE_PENDING:
+	case STORE_REMINDERS:
 	case STORE_LIST:
 	case STORE_SILENCES:
 	case STORE_AUDIT:

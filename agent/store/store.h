@@ -290,11 +290,29 @@ struct retraction_rows {
 	size_t count;
 };
 
+/* What is to be said of a change that was announced; bits. */
+enum said_kind {
+	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
+	SAID_TRIAGED = 2,
+};
+
+/* A sent message that announced a change of which something is to be said. */
+struct said {
+	struct delivery message; /* with that one record */
+	unsigned what;           /* bits of enum said_kind */
+};
+
+struct said_rows {
+	struct said *items;
+	size_t count;
+};
+
 /* Numbers of what is still to be announced. */
 struct store_due {
 	int64_t changes;     /* in NOTIFY_PENDING */
 	int64_t recoveries;  /* in NOTIFY_RECOVERY */
 	int64_t retractions; /* of one message each */
+	int64_t said;        /* the same of what is to be said of announced changes */
 };
 
 /* Numbers of changes. */
@@ -310,6 +328,7 @@ enum store_kind {
 	STORE_RECORD,
 	STORE_QUEUE,
 	STORE_PENDING,
+	STORE_REMINDERS,
 	STORE_SETTLE,
 	STORE_ATTEMPT,
 	STORE_REOPEN,
@@ -331,6 +350,7 @@ enum store_kind {
 enum {
 	STORE_RETRACTIONS = 300, /* per call */
 	STORE_RECOVERIES = 100,
+	STORE_REMINDERS_MOST = 50,
 	STORE_ATTRIBUTES_MAX = 20, /* per change */
 };
 
@@ -396,7 +416,8 @@ struct store_checkpoints *store_checkpoints_new(
  * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
  * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
  * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
- * withdraws or corrects is to be retracted in the threads of the sent messages about it.
+ * withdraws or corrects is to be retracted where messages about it were sent; what has moved, grown
+ * or is back is to be said there.
  *
  * A triaged change that has outgrown its size then is open again, and becomes pending as if no
  * receiver had it. The recovery of one that is ignored, infra or false is not announced.
@@ -426,10 +447,14 @@ struct store_queue {
 					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
 	struct retraction_rows retracted; /* these are done with */
+	struct said_rows said;            /* so are these, unless more has become known */
 	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
 				      moments, added or replaced by name; vanished series, added or
 				      replaced by test and series, deleted if they are back */
 	struct environment_rows environments; /* added or replaced by id */
+	const int64_t *reminded; /* ids of deliveries that people are reminded of ... */
+	size_t reminded_count;
+	int64_t now; /* ... at this time, ms */
 	const struct store_member *members;
 	size_t member_count;
 
@@ -448,10 +473,25 @@ struct store_pending {
 					       messages, each with that one record, without a key
 					       if the message was pruned */
 	struct retraction_rows retractions; /* out: at most STORE_RETRACTIONS */
+	struct said_rows said;              /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries */
 };
 struct store_pending *store_pending_new(
 	void (*reply)(struct store_pending *pending), void *context);
+
+/* Sent messages of a receiver of which people are to be reminded: they have regressions that stand
+ * and of which nobody has said anything, and are its last about these. */
+struct store_reminders {
+	struct store_call call;
+	void (*reply)(struct store_reminders *found);
+	const char *receiver;
+	int64_t before; /* ms: only those sent, and reminded of, at or before it */
+
+	struct delivery_rows messages; /* out: at most STORE_REMINDERS_MOST, with all their records
+					*/
+};
+struct store_reminders *store_reminders_new(
+	void (*reply)(struct store_reminders *found), void *context);
 
 /* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
 struct store_settle {
@@ -459,7 +499,7 @@ struct store_settle {
 	void (*reply)(struct store_settle *settled);
 	struct delivery delivery;
 
-	bool retracts; /* out: it was sent, and some of its changes were withdrawn meanwhile */
+	bool retracts; /* out: it was sent, and some of its changes are not what they were */
 };
 struct store_settle *store_settle_new(void (*reply)(struct store_settle *settled), void *context);
 
@@ -586,6 +626,12 @@ struct followed_message {
 	size_t count;
 };
 
+/* How many messages of a receiver, with receipts, are about changes that stand. */
+struct standing_messages {
+	const char *receiver;
+	int64_t count;
+};
+
 enum {
 	STORE_AMENDMENTS = 200,  /* messages in a list to be edited, the oldest, ... */
 	STORE_ANSWERS = 500,     /* ... to be read, the latest, ... */
@@ -604,9 +650,12 @@ struct store_follow_ups {
 	struct strings amending, listening, refreshing; /* receivers */
 	int64_t since;                                  /* ms */
 	int64_t delivery;                               /* id of the one message; 0: lists */
+	bool count_standing;                            /* with the lists: `standing` is wanted */
 
 	struct followed_message *messages; /* out */
 	size_t count;
+	struct standing_messages *standing; /* out: of all receivers, configured or not */
+	size_t standing_count;
 };
 struct store_follow_ups *store_follow_ups_new(
 	void (*reply)(struct store_follow_ups *found), void *context);

@@ -412,6 +412,7 @@ const struct notifier slack_notifier = {
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_WITHDRAWN |
 		    1u << MESSAGE_NOTICE | 1u << MESSAGE_HEARTBEAT,
+	.brief = true,
 	.destinations = destinations,
 	.accepts_destination = accepts_destination,
 	.render = render,

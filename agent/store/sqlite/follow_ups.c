@@ -93,6 +93,23 @@ static bool read_one(struct store_file *file, struct store_follow_ups *call, str
 	       (call->count == 0 || read_told(file, arena, &call->messages[0], error));
 }
 
+static bool count_left(struct store_file *file, struct store_follow_ups *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = {.binder = bind_to(file, STATEMENT_LEFT), .arena = arena};
+
+	while (call->count_standing && reader_next(&reader, error)) {
+		struct standing_messages *at;
+
+		call->standing =
+			rows_grow(arena, call->standing, &call->standing_count, sizeof *at);
+		at = &call->standing[call->standing_count - 1];
+		at->receiver = read_name(&reader);
+		at->count = read_count(&reader);
+	}
+	return !reader.failed;
+}
+
 bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, struct error *error)
 {
 	call->messages = NULL;
@@ -101,7 +118,8 @@ bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, str
 		return read_one(file, call, error);
 	return list(file, call, STATEMENT_TO_AMEND, &call->amending, STORE_AMENDMENTS, error) &&
 	       list(file, call, STATEMENT_TO_READ, &call->listening, STORE_ANSWERS, error) &&
-	       list(file, call, STATEMENT_TO_REFRESH, &call->refreshing, STORE_STANDING, error);
+	       list(file, call, STATEMENT_TO_REFRESH, &call->refreshing, STORE_STANDING, error) &&
+	       count_left(file, call, error);
 }
 
 bool follow_ups_amended(struct store_file *file, struct store_amended *call, struct error *error)

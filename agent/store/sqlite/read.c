@@ -236,11 +236,47 @@ static bool load_retractions(
 	return !reader.failed;
 }
 
+static bool load_said(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_SAID);
+	int64_t *changes = arena_array(arena, STORE_RETRACTIONS, sizeof *changes);
+	struct said_rows *out = &call->said;
+
+	bind_integer(&reader.binder, STORE_RETRACTIONS);
+	while (reader_next(&reader, error)) {
+		struct said *at;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		at = &out->items[out->count - 1];
+		read_delivery(&reader, &at->message);
+		changes[out->count - 1] = read_id(&reader);
+		at->what = (unsigned)read_choice(&reader, 1, SAID_UPDATED | SAID_TRIAGED);
+	}
+	for (size_t i = 0; i < out->count && !reader.failed; i++)
+		reader.failed =
+			!load_record(file, arena, changes[i], &out->items[i].message, error);
+	return !reader.failed;
+}
+
 bool store_pending(struct store_file *file, struct store_pending *call, struct error *error)
 {
-	call->messages.count = call->retractions.count = 0;
+	call->messages.count = call->retractions.count = call->said.count = 0;
 	return load_records(file, call, error) && load_told(file, call, error) &&
-	       load_recoveries(file, call, error) && load_retractions(file, call, error);
+	       load_recoveries(file, call, error) && load_retractions(file, call, error) &&
+	       load_said(file, call, error);
+}
+
+bool store_reminders(struct store_file *file, struct store_reminders *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_TO_REMIND);
+
+	bind_text(&reader.binder, call->receiver);
+	bind_time(&reader.binder, call->before);
+	bind_integer(&reader.binder, STORE_REMINDERS_MOST);
+	return read_deliveries(&reader, &call->messages, error) &&
+	       load_members(file, arena, &call->messages, 0, error);
 }
 
 bool store_due(struct store_file *file, struct store_due *due, struct error *error)
@@ -251,6 +287,7 @@ bool store_due(struct store_file *file, struct store_due *due, struct error *err
 		due->changes = read_count(&reader);
 		due->recoveries = read_count(&reader);
 		due->retractions = read_count(&reader);
+		due->said = read_count(&reader);
 	}
 	return !reader.failed;
 }

@@ -17,6 +17,8 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 bool store_members(struct store_file *file, struct arena *arena, struct delivery *delivery,
 	struct error *error) MUST_USE;
 
+bool store_reminders(
+	struct store_file *file, struct store_reminders *call, struct error *error) MUST_USE;
 bool store_pending(
 	struct store_file *file, struct store_pending *call, struct error *error) MUST_USE;
 

@@ -531,6 +531,9 @@ _Static_assert(STORE_VERSION == 15, "STATEMENT_PROBE writes the version");
 	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
 	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
 
+/* Of `announced` and `deliveries`: something is to be said of what the message announced. */
+#define SAID " said IS NOT NULL AND deliveries.state = 2"
+
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
  * what it says. */
 #define POINTLESS                                                                                  \
@@ -607,14 +610,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON announced.change = changes.id" WITH_TRIAGE
 		" WHERE delivery = ?",
-	[STATEMENT_RETRACT] =
-		"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND delivery IN"
-		" (SELECT id FROM deliveries WHERE id = delivery AND state = 2"
-		" AND receipt IS NOT NULL)",
-	[STATEMENT_RETRACT_LATE] =
-		"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND EXISTS"
-		" (SELECT 1 FROM deliveries WHERE id = ?1 AND receipt IS NOT NULL)"
-		" AND (SELECT state FROM changes WHERE id = change) = 3",
+	[STATEMENT_RETRACT] = "UPDATE announced SET retraction = ?2 WHERE change = ?1 AND"
+			      " (SELECT state FROM deliveries WHERE id = delivery) = 2",
+	[STATEMENT_RETRACT_LATE] = "UPDATE announced SET retraction = 1 WHERE delivery = ?1"
+				   " AND (SELECT state FROM changes WHERE id = change) = 3",
 	[STATEMENT_RETRACTIONS] = "SELECT " DELIVERY_COLUMNS(
 		"updated") ", change, retraction FROM announced INDEXED BY announced_retracted"
 			   " JOIN deliveries ON id = delivery WHERE" RETRACTED
@@ -679,7 +678,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DUE] = "SELECT (SELECT count(*) FROM changes WHERE news = 1 AND state != 3),"
 			  " (SELECT count(*) FROM changes WHERE news = 4),"
 			  " (SELECT count(*) FROM announced INDEXED BY announced_retracted"
-			  " WHERE" RETRACTED ")",
+			  " WHERE" RETRACTED "), (SELECT count(*) FROM announced"
+			  " INDEXED BY announced_said JOIN deliveries ON id = delivery"
+			  " WHERE" SAID ")",
 	[STATEMENT_RECOVERED] = "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
 				" WHERE news = 4 ORDER BY id LIMIT ?",
 	/* The first message to each destination; and recipients whose message was pruned. */
@@ -827,8 +828,42 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_AMEND_GROWN] =
 		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE
 		" AND id IN (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
-	[STATEMENT_GROWN] = "UPDATE announced SET told_size = ?2 WHERE change = ?1"
-			    " AND (told_size IS NULL OR (true" OTHER_SIZE "))",
+	[STATEMENT_GROWN] =
+		"UPDATE announced SET told_size = ?2, said = iif(told_size IS NULL, said,"
+		" coalesce(said, 0) | 1) WHERE change = ?1"
+		" AND (told_size IS NULL OR (true" OTHER_SIZE "))",
+	/*
+	 * ?1 receiver, ?2 sent or reminded of at or before it: the last message to each destination
+	 * about regressions that stand and are open.
+	 */
+	[STATEMENT_TO_REMIND] = "SELECT " DELIVERY_COLUMNS(
+		"updated") " FROM deliveries INDEXED BY deliveries_settled"
+			   " WHERE state != 1 AND updated <= ?2 AND state = 2 AND receiver = ?1"
+			   " AND coalesce(reminded, updated) <= ?2 AND EXISTS"
+			   " (SELECT 1 FROM announced JOIN changes ON changes.id = "
+			   "announced.change" WITH_TRIAGE
+			   " WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
+			   "  AND direction * sign < 0 AND coalesce(triage, 1) = 1 AND NOT EXISTS"
+			   "  (SELECT 1 FROM announced AS again JOIN deliveries AS later"
+			   "   ON later.id = again.delivery WHERE again.change = changes.id"
+			   "   AND later.id > deliveries.id AND later.state = 2"
+			   "   AND later.receiver = deliveries.receiver"
+			   "   AND later.destination = deliveries.destination))"
+			   " ORDER BY id LIMIT ?3",
+	[STATEMENT_REMINDED] = "UPDATE deliveries SET reminded = ?2 WHERE id = ?1",
+	/* ?2 bits of enum said_kind */
+	[STATEMENT_SAY] = "UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change = ?1"
+			  " AND (SELECT state FROM deliveries WHERE id = delivery) != 3",
+	[STATEMENT_SAID] = "SELECT " DELIVERY_COLUMNS(
+		"updated") ", change, said FROM announced INDEXED BY announced_said"
+			   " JOIN deliveries ON id = delivery WHERE" SAID
+			   " ORDER BY id, change LIMIT ?",
+	/* Unless more has become known: ?3 bits, ?4 version of the triage, ?5 time */
+	[STATEMENT_SAID_DONE] =
+		"UPDATE announced SET said = nullif(said & ~?3, 0)"
+		" WHERE change = ?1 AND delivery = ?2 AND said IS NOT NULL"
+		" AND coalesce((SELECT version FROM triage WHERE change = ?1), 0) = ?4"
+		" AND (SELECT time FROM changes WHERE id = ?1) = ?5",
 	/* Delivery ?1 is queued about changes of which something has been said, or that are not
 	 * what they were when it was written. */
 	[STATEMENT_AMEND_LATE] =
@@ -863,6 +898,13 @@ const char *const store_statements[STATEMENT_COUNT] = {
 				 "announced.change" WITH_TRIAGE
 				 "  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
 				 "  AND coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2",
+	/* Of all receivers, how many messages of each they are. */
+	[STATEMENT_LEFT] =
+		"SELECT receiver, count(*) FROM deliveries WHERE state = 2 AND receipt IS NOT NULL"
+		" AND EXISTS (SELECT 1 FROM announced JOIN changes"
+		"  ON changes.id = announced.change" WITH_TRIAGE
+		"  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
+		"  AND coalesce(triage, 1) < 3) GROUP BY receiver ORDER BY receiver",
 	[STATEMENT_FOLLOWED] =
 		"SELECT " FOLLOWED_COLUMNS ", payload, reaction,"
 		" coalesce(amended, 0), thread FROM deliveries WHERE id = ? AND state = 2",

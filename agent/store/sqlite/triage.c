@@ -40,6 +40,22 @@ bool triage_settle(struct store_file *file, size_t *pending, struct error *error
 	return run(file, STATEMENT_PAID, error);
 }
 
+bool triage_announce(struct store_file *file, int64_t change, unsigned what, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_SAY);
+
+	bind_integer(&binder, change);
+	bind_integer(&binder, what);
+	return bind_finish(&binder, error);
+}
+
+/* What is new of its triage is to be shown and said. */
+static bool spread(struct store_file *file, int64_t change, struct error *error)
+{
+	return run_for(file, STATEMENT_AMEND, change, error) &&
+	       triage_announce(file, change, SAID_TRIAGED, error);
+}
+
 static bool select_range(struct store_file *file, const struct store_triage *call,
 	const struct id_range *range, struct error *error)
 {
@@ -198,7 +214,7 @@ static bool say_of(struct store_file *file, const struct store_triage *call,
 
 	put_detail(&detail, &record->triage, result);
 	return write_triage(file, record->item.id, result, error) &&
-	       run_for(file, STATEMENT_AMEND, record->item.id, error) &&
+	       spread(file, record->item.id, error) &&
 	       drop_recovery(file, record->item.id, result->state, error) &&
 	       audit(file, record->item.id, &call->actor, "triage", call->now, &detail, error);
 }
@@ -291,7 +307,7 @@ static bool open_again(
 	bind_integer(&binder, id);
 	bind_text(&binder, itself.person);
 	bind_time(&binder, now);
-	return bind_finish(&binder, error) && run_for(file, STATEMENT_AMEND, id, error) &&
+	return bind_finish(&binder, error) && spread(file, id, error) &&
 	       audit(file, id, &itself, "reopen", now, reason, error);
 }
 

@@ -19,4 +19,8 @@ bool triage_compare(struct store_file *file, int64_t id, const struct change *ch
  * After all that can change either. */
 bool triage_settle(struct store_file *file, size_t *pending, struct error *error) MUST_USE;
 
+/* Receivers that have the change are to be told this of it; bits of enum said_kind. */
+bool triage_announce(
+	struct store_file *file, int64_t change, unsigned what, struct error *error) MUST_USE;
+
 #endif

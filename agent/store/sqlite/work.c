@@ -271,6 +271,9 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 	*withdrawn = kind == EVENT_WITHDRAWN;
 	if ((kind != 0 || stretched || update->corrected) && !amend(file, update->id, error))
 		return false;
+	if ((kind == EVENT_MOVED || kind == EVENT_RETURNED || stretched) &&
+		!triage_announce(file, update->id, SAID_UPDATED, error))
+		return false;
 	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
@@ -519,6 +522,28 @@ static bool retracted(
 	return bind_finish(&binder, error);
 }
 
+static bool said(struct store_file *file, const struct said *at, struct error *error)
+{
+	const struct change_record *record = &at->message.records[0];
+	struct binder binder = bind_to(file, STATEMENT_SAID_DONE);
+
+	bind_integer(&binder, record->item.id);
+	bind_integer(&binder, at->message.id);
+	bind_integer(&binder, at->what);
+	bind_count(&binder, record->triage.version);
+	bind_time(&binder, record->item.time);
+	return bind_finish(&binder, error);
+}
+
+static bool reminded(struct store_file *file, int64_t delivery, int64_t now, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_REMINDED);
+
+	bind_integer(&binder, delivery);
+	bind_time(&binder, now);
+	return bind_finish(&binder, error);
+}
+
 /* Members come after the messages, as silent changes count as announced by them. */
 static bool queue(struct store_file *file, struct store_queue *call, struct error *error)
 {
@@ -531,11 +556,17 @@ static bool queue(struct store_file *file, struct store_queue *call, struct erro
 	for (size_t i = 0; i < call->retracted.count; i++)
 		if (!retracted(file, &call->retracted.items[i], error))
 			return false;
+	for (size_t i = 0; i < call->said.count; i++)
+		if (!said(file, &call->said.items[i], error))
+			return false;
 	for (size_t i = 0; i < call->environments.count; i++)
 		if (!write_environment(file, &call->environments.items[i], error))
 			return false;
 	for (size_t i = 0; i < call->member_count; i++)
 		if (!write_member(file, &call->members[i], error))
+			return false;
+	for (size_t i = 0; i < call->reminded_count; i++)
+		if (!reminded(file, call->reminded[i], call->now, error))
 			return false;
 	return write_health(file, &call->health, error) && store_due(file, &call->due, error);
 }
@@ -602,9 +633,14 @@ static bool write_outcome(struct store_file *file, const struct delivery *delive
 /* Its changes that were withdrawn meanwhile are to be retracted. */
 static bool retract_late(struct store_file *file, struct store_settle *call, struct error *error)
 {
+	struct store_due due;
+
 	if (!run_for(file, STATEMENT_RETRACT_LATE, &call->delivery, false, error))
 		return false;
 	call->retracts = store_file_changed(file) > 0;
+	if (!store_due(file, &due, error))
+		return false;
+	call->retracts |= due.said > 0;
 	return true;
 }
 
@@ -705,6 +741,7 @@ bool store_file_perform(struct store_file *file, struct store_call *call, struct
 	case STORE_RECORD: return record(file, (struct store_record *)call, error);
 	case STORE_QUEUE: return queue(file, (struct store_queue *)call, error);
 	case STORE_PENDING: return store_pending(file, (struct store_pending *)call, error);
+	case STORE_REMINDERS: return store_reminders(file, (struct store_reminders *)call, error);
 	case STORE_SETTLE: return settle(file, (struct store_settle *)call, error);
 	case STORE_ATTEMPT: return attempt(file, (struct store_attempt *)call, error);
 	case STORE_REOPEN: return reopen(file, (struct store_reopen *)call, error);

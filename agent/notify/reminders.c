@@ -1,0 +1,155 @@
+/*
+ * Receivers are asked for one after the other; the next look follows a while after the last.
+ */
+#include "agent/notify/reminders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notify/publisher.h"
+#include "agent/notify/silence.h"
+
+enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms, between two looks */
+
+struct reminders {
+	struct agent *agent;
+	struct delivery_manager *delivery_manager;
+	struct dispatcher *dispatcher;
+	struct alarm alarm;
+	size_t under_way; /* calls of the store */
+	bool more;        /* a call has found as many as it may */
+};
+
+/* The next look comes well before anything that is not due yet will be. */
+static int64_t wait_of(const struct config *config)
+{
+	int64_t wait = LOOK;
+
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		int64_t after = config->receivers[i].remind_after;
+
+		if (after > 0 && after / 20 < wait)
+			wait = after / 20;
+	}
+	return wait < LOOK_LEAST ? LOOK_LEAST : wait;
+}
+
+static void ended(struct reminders *reminders)
+{
+	const struct agent *agent = reminders->agent;
+	int64_t wait = reminders->more ? LOOK_LEAST : wait_of(agent->config);
+
+	if (--reminders->under_way > 0 || agent->stopping)
+		return;
+	reminders->more = false;
+	engine_alarm(agent->engine, &reminders->alarm, engine_now(agent->engine) + wait);
+}
+
+static void queued(struct store_queue *queue)
+{
+	struct reminders *reminders = queue->call.context;
+
+	if (!queue->call.failed)
+		delivery_manager_send(reminders->delivery_manager, &queue->deliveries);
+	store_call_free(&queue->call);
+	ended(reminders);
+}
+
+static bool is_waiting(const struct reminders *reminders, const struct change_record *record)
+{
+	struct silence_subject subject = silence_subject_of(record);
+	int64_t until;
+
+	return (record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED) &&
+	       announcement_verdict(&record->item) > 0 &&
+	       triage_at(&record->triage, agent_now(reminders->agent)) == TRIAGE_OPEN &&
+	       !dispatcher_silences(reminders->dispatcher, &subject, &until);
+}
+
+/* Adds the message's reminder; false if nothing of it is to be reminded of now. */
+static bool remind(const struct reminders *reminders, const struct publisher *publisher,
+	const struct delivery *told)
+{
+	const struct change_record **records = memory_new(told->record_count, sizeof *records);
+	size_t count = 0;
+
+	for (size_t i = 0; i < told->record_count; i++)
+		if (is_waiting(reminders, &told->records[i]))
+			records[count++] = &told->records[i];
+	if (count > 0)
+		publisher_reminder(publisher, told, records, count);
+	free(records);
+	return count > 0;
+}
+
+static void found(struct store_reminders *call)
+{
+	struct reminders *reminders = call->call.context;
+	struct agent *agent = reminders->agent;
+	struct store_queue *queue = store_queue_new(queued, reminders);
+	struct publisher publisher = {.config = agent->config,
+		.threads = delivery_manager_threads(reminders->delivery_manager),
+		.now = agent_now(agent),
+		.queue = queue};
+	size_t count = call->call.failed || agent->stopping ? 0 : call->messages.count;
+	int64_t *ids = arena_array(queue->call.arena, count, sizeof *ids);
+
+	publisher.router = count > 0 ? router_new(agent->config) : NULL;
+	for (size_t i = 0; i < count; i++)
+		if (remind(reminders, &publisher, &call->messages.items[i]))
+			ids[queue->reminded_count++] = call->messages.items[i].id;
+	router_free(publisher.router);
+	reminders->more |= queue->reminded_count == STORE_REMINDERS_MOST;
+	queue->reminded = ids;
+	queue->now = publisher.now;
+	store_call_free(&call->call);
+	if (queue->reminded_count > 0) {
+		store_client_call(agent, &queue->call);
+		return;
+	}
+	store_call_free(&queue->call);
+	ended(reminders);
+}
+
+static void look(void *context)
+{
+	struct reminders *reminders = context;
+	struct agent *agent = reminders->agent;
+
+	if (agent->stopping || reminders->under_way > 0)
+		return;
+	for (size_t i = 0; i < agent->config->receiver_count; i++) {
+		const struct receiver *receiver = &agent->config->receivers[i];
+		struct store_reminders *call;
+
+		if (receiver->remind_after <= 0)
+			continue;
+		call = store_reminders_new(found, reminders);
+		call->receiver = arena_strdup(call->call.arena, receiver->name);
+		call->before = agent_now(agent) - receiver->remind_after;
+		reminders->under_way++;
+		store_client_call(agent, &call->call);
+	}
+}
+
+struct reminders *reminders_new(struct agent *agent, struct delivery_manager *delivery_manager,
+	struct dispatcher *dispatcher)
+{
+	struct reminders *reminders = memory_new(1, sizeof *reminders);
+
+	*reminders = (struct reminders){
+		.agent = agent, .delivery_manager = delivery_manager, .dispatcher = dispatcher};
+	reminders->alarm = (struct alarm){.call = look, .context = reminders};
+	return reminders;
+}
+
+void reminders_free(struct reminders *reminders)
+{
+	free(reminders);
+}
+
+void reminders_look(struct reminders *reminders)
+{
+	if (reminders)
+		look(reminders);
+}

@@ -1,0 +1,187 @@
+"""What was told is kept true: each receiver hears what it chose, and nothing is lost or left firing when the agent is killed with -9
+while it fires or resolves. HUNTER_TEST_FULL makes 100 kills for each receiver."""
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import threading
+
+import pytest
+import servers
+from fake_pagerduty import FakePagerDuty
+from fake_slack import FakeSlack
+from test_face import port_of
+from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
+
+KILLS = 100 if os.environ.get("HUNTER_TEST_FULL") else 6
+KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"
+STEP = [(30, 1.2)]
+
+
+def rows(folder, query):
+    with contextlib.closing(sqlite3.connect(f"file:{folder}/state.db?mode=ro", uri=True)) as state:
+        return state.execute(query).fetchall()
+
+
+def put(folder, steps, points=60):
+    """As one file from one moment on."""
+    write_csv(folder / "fresh.csv", steps, points)
+    os.replace(folder / "fresh.csv", folder / "a.csv")
+
+
+class PagerDuty:
+    """Incidents that are open."""
+
+    def __init__(self, folder, stack):
+        self.fake = stack.enter_context(FakePagerDuty(KEY))
+        self.section = f'pagerduty: {{routing_key: {KEY}, url: "{self.fake.url}"}}'
+
+    def firing(self):
+        return sum(state != "resolved" for state in self.fake.incidents.values())
+
+    def check(self):
+        assert len(self.fake.incidents) == 1 and self.fake.violations == []
+
+
+class Alertmanager:
+    """Alerts that a real one holds for active."""
+
+    def __init__(self, folder, stack):
+        self.server = stack.enter_context(servers.alertmanager(folder))
+        self.section = f'alertmanager: {{urls: ["{self.server.url}"], resend: 1s}}'
+
+    def firing(self):
+        return len(self.server.alerts())
+
+    def check(self):
+        assert {a["labels"]["test"] for told in self.server.told for a in told["alerts"]} == {"db.read"}
+
+
+class Slack:
+    """A message that does not say that its change is gone."""
+
+    def __init__(self, folder, stack):
+        self.fake = stack.enter_context(FakeSlack(CANARY))
+        self.fake.per_minute = 100000
+        self.section = bot(self.fake)
+
+    def about(self):
+        return [ts for ts, post in zip(self.fake.stamps, self.fake.posts) if "thread_ts" not in post]
+
+    def firing(self):
+        return sum("no longer found" not in (self.fake.context(ts) or "") for ts in self.about())
+
+    def check(self):
+        assert len(self.about()) == 1 and self.fake.violations == []
+
+
+@pytest.mark.parametrize("receiver", [PagerDuty, Alertmanager, Slack])
+def test_kills_while_firing_and_resolving(agents, hunter, tmp_path, receiver):
+    """The change is found, gone, and found again, while one agent after the other is killed; in the end each state is made known."""
+    rng = random.Random(14)
+    with contextlib.ExitStack() as stack:
+        outside = receiver(tmp_path, stack)
+        put(tmp_path, STEP)
+        path = config(tmp_path, csv_test(tmp_path / "a.csv"), outside.section)
+        for kill in range(KILLS):
+            agent = agents(path)
+            threading.Event().wait(rng.uniform(0.05, 1.2))
+            agent.end(signal.SIGKILL)
+            if kill > 1:
+                put(tmp_path, STEP if rng.random() < 0.5 else [])
+        for steps in (STEP, [], STEP, []):
+            put(tmp_path, steps)
+            agent = agents(path)
+            agent.wait(lambda: outside.firing() == len(steps), 90)
+            agent.end(signal.SIGKILL)
+        agent = agents(path)
+        agent.pass_by(4)
+        assert outside.firing() == 0 and agent.end() == 0
+        outside.check()
+        assert rows(tmp_path, "SELECT count(*) FROM deliveries WHERE amend IS NOT NULL AND receipt IS NOT NULL") == [(0,)]
+        done = hunter("store", "check", "--config", path)
+        assert done.code == 0, done.err
+
+
+def documents(hook):
+    return [json.loads(body) for _, body, status in hook.taken if status < 300]
+
+
+def test_a_receiver_hears_the_events_that_it_chose(agents, hunter, tmp_path, hook):
+    """Each event once, in a document by the schema, also over restarts."""
+    put(tmp_path, STEP)
+    section = f'webhook: {{url: "{hook.url}", events: [new, updated, triaged, withdrawn, reminder], remind_after: 1h}}'
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), section)
+    agent = agents(path)
+    kinds = lambda: [d["kind"] for d in documents(hook)]
+    agent.wait_log("msg=sent")
+    agent.end()
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state:
+        state.execute("UPDATE deliveries SET updated = updated - 2 * 3600000")  # it was two hours ago
+        state.commit()
+    agent = agents(path)
+    agent.wait(lambda: "reminder" in kinds())
+    done = hunter("triage", "--config", path, "--agent", f"http://127.0.0.1:{port_of(agent)}", "1", "acknowledged", "--note", "we look")
+    assert done.code == 0, done.err
+    agent.wait(lambda: "triaged" in kinds())
+    agent.end(signal.SIGKILL)
+    agent = agents(path)
+    agent.pass_by(1)
+    put(tmp_path, [(33, 1.2)])
+    agent.wait(lambda: "updated" in kinds())
+    agent.end(signal.SIGKILL)
+    agent = agents(path)
+    agent.pass_by(1)
+    put(tmp_path, [])
+    agent.wait(lambda: "withdrawn" in kinds())
+    agent.end(signal.SIGKILL)
+    agent = agents(path)
+    agent.pass_by(4)
+    agent.end()
+    first, *rest = documents(hook)
+    for document in [first, *rest]:
+        valid(SCHEMA, document)
+    assert kinds() == ["changes", "reminder", "triaged", "updated", "withdrawn"]
+    said = {d["kind"]: d for d in rest}
+    assert "nobody has said anything for 2h about p99" in said["reminder"]["summary"]
+    assert "acknowledged" in said["triaged"]["summary"] and "we look" in said["triaged"]["changes"][0]["status"]
+    assert said["updated"]["changes"][0]["commit_after"] == "c0033"
+    assert "no longer found" in said["withdrawn"]["summary"]
+    assert {d["continues"] for d in rest} == {first["key"]} and {c["id"] for d in rest for c in d["changes"]} == {1}
+
+
+def test_by_default_a_webhook_hears_what_it_always_did(agents, hunter, tmp_path, hook):
+    put(tmp_path, STEP)
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), f'webhook: {{url: "{hook.url}"}}')
+    agent = agents(path)
+    agent.wait(lambda: documents(hook))
+    done = hunter("triage", "--config", path, "--agent", f"http://127.0.0.1:{port_of(agent)}", "1", "acknowledged")
+    assert done.code == 0, done.err
+    put(tmp_path, [(33, 1.2)])
+    agent.wait(lambda: rows(tmp_path, "SELECT count(*) FROM history WHERE event = 3") == [(1,)])
+    put(tmp_path, [])
+    agent.wait_log("test=db.read.* withdrawn=1")
+    agent.pass_by(3)
+    assert [d["kind"] for d in documents(hook)] == ["changes"]
+
+
+def test_a_removed_receiver_is_told_when_it_is_back(agents, tmp_path):
+    with FakePagerDuty(KEY) as fake:
+        section = f'pagerduty: {{routing_key: {KEY}, url: "{fake.url}"}}'
+        put(tmp_path, STEP)
+        path = config(tmp_path, csv_test(tmp_path / "a.csv"), section)
+        agent = agents(path)
+        fake.wait(lambda: fake.incidents)
+        agent.wait_log("msg=sent")
+        agent.end()
+        agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv")))
+        assert "receiver=pagerduty messages=1" in agent.wait_log("a receiver is not configured any more")
+        put(tmp_path, [])
+        agent.wait_log("test=db.read.* withdrawn=1")
+        agent.end()
+        assert set(fake.incidents.values()) == {"triggered"}
+        agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section))
+        fake.wait(lambda: set(fake.incidents.values()) == {"resolved"})
