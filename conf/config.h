@@ -86,6 +86,8 @@ struct receiver {
 	int64_t remind_after;              /* ms until it is reminded of what nobody triaged, and
 					      between two reminders; 0: never */
 	const struct digest_times *digest; /* or NULL */
+	const char *unset;                 /* of one that only commands use: a variable that its
+					      options need and that is not set, or NULL */
 	uint64_t fingerprint;              /* of its own options; see struct test */
 };
 

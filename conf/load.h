@@ -26,6 +26,7 @@ struct declared_section {
 	const struct yaml_node *node;
 	struct unset unset;
 	bool useless;         /* a receiver that cannot be used */
+	bool on_demand;       /* one that only commands use */
 	struct server server; /* one of the two is used */
 	struct receiver receiver;
 	struct declared_section *next; /* in the file's order */

@@ -247,7 +247,10 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		check_address(loader, declared, reading);
 		check_unheeded(loader, map, &reading->subject);
 	}
-	if (!declared->unset.variable && errors == loader->problems->errors && plugin->check &&
+	declared->on_demand = reading->lenient && plugin->on_demand &&
+			      plugin->on_demand(declared->receiver.options);
+	if (!declared->on_demand && !declared->unset.variable &&
+		errors == loader->problems->errors && plugin->check &&
 		!plugin->check(declared->receiver.options, &error)) {
 		declared->useless = true;
 		loader_complain(loader, map, &reading->subject, &error);
@@ -487,12 +490,14 @@ void services_finish(struct loader *loader)
 		struct error_context subject = receiver_subject(&d->receiver);
 		if (loader->source->stdout_only && strcmp(d->receiver.name, "stdout") != 0)
 			continue;
-		if (d->unset.variable)
+		if (d->unset.variable && !d->on_demand)
 			loader_missing(loader, &subject, &d->unset);
-		else if (!d->useless)
+		else if (!d->useless && !d->on_demand)
 			receivers[config->receiver_count++] = d->receiver;
-		else
+		else {
 			idle[config->idle_count++] = d->receiver;
+			idle[config->idle_count - 1].unset = d->unset.variable;
+		}
 	}
 	bool implicit = out && !dict_get(&loader->receivers, "stdout");
 	if (implicit) {

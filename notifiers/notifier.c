@@ -3,10 +3,20 @@
  */
 #include "notifiers/notifier.h"
 
-const struct plugin *const notifiers[] = {&slack_notifier.plugin, &webhook_notifier.plugin,
-	&stdout_notifier.plugin, &discord_notifier.plugin, &email_notifier.plugin,
-	&exec_notifier.plugin, &mattermost_notifier.plugin, &msteams_notifier.plugin,
-	&alertmanager_notifier.plugin, &pagerduty_notifier.plugin, NULL};
+const struct plugin *const notifiers[] = {
+	&slack_notifier.plugin,
+	&webhook_notifier.plugin,
+	&stdout_notifier.plugin,
+	&alertmanager_notifier.plugin,
+	&discord_notifier.plugin,
+	&email_notifier.plugin,
+	&exec_notifier.plugin,
+	&grafana_notifier.plugin,
+	&mattermost_notifier.plugin,
+	&msteams_notifier.plugin,
+	&pagerduty_notifier.plugin,
+	NULL,
+};
 
 const char *const message_kind_names[MESSAGE_KINDS] = {[MESSAGE_NEW] = "new",
 	[MESSAGE_UPDATED] = "updated",

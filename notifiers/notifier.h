@@ -44,9 +44,10 @@ struct announcement;
 
 /* Input and output of a digest (digest.h); separate, as few changes have it. */
 struct extras {
-	int64_t spacing;    /* ms between points of the series; 0: unknown */
-	double accepted;    /* percent: accepted at that size, which it has outgrown; else 0 */
-	const char *status; /* what has become of it since: "expected by ann"; or NULL */
+	int64_t spacing;     /* ms between points of the series; 0: unknown */
+	double accepted;     /* percent: accepted at that size, which it has outgrown; else 0 */
+	struct strings tags; /* of its annotation, that the configuration asks for */
+	const char *status;  /* what has become of it since: "expected by ann"; or NULL */
 	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
 	const struct url_templates *templates;
 	const struct url_values *values;
@@ -305,6 +306,8 @@ extern const struct notifier alertmanager_notifier, discord_notifier, email_noti
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);
+
+extern const struct notifier grafana_notifier; /* for commands, too: grafana.h */
 
 /* 1 for a regression in the metric's direction, -1 for an improvement, 0 for neither; by the
  * levels, which outliers do not affect. */

@@ -172,8 +172,6 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 		}
 		return true;
 	}
-	if (strcmp(name, "remove-annotations") == 0)
-		return error_set(error, ERROR_USAGE, "%s is not in this version", name);
 	for (; cli->commands[count] && count < 64; count++)
 		names[count] = cli->commands[count]->name;
 	error_set(error, ERROR_USAGE, "unknown command \"%.80s\"", name);

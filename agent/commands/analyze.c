@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/commands/annotations.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gate.h"
@@ -99,7 +100,7 @@ static bool update_log(const struct test *test, const struct update *update)
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool csv_formulas, verbose, fail_on_regression, update_postgres;
+	bool csv_formulas, verbose, fail_on_regression, update_postgres, update_grafana;
 };
 
 static const struct field output_fields[] = {
@@ -111,6 +112,8 @@ static const struct field output_fields[] = {
 		"exit with 1 if a metric got worse, with 3 if a test has no data"),
 	OPTION_BOOL(struct output_flags, update_postgres,
 		"write the changes back by the tests' update_statement"),
+	OPTION_BOOL(struct output_flags, update_grafana,
+		"make the tests' annotations in Grafana agree with the changes"),
 	{0},
 };
 
@@ -135,7 +138,8 @@ struct analyze {
 	struct command_context ask;
 	struct report report;
 	struct gate *gate;
-	struct notify *notify; /* or NULL */
+	struct notify *notify;           /* or NULL */
+	struct annotations *annotations; /* or NULL */
 	bool update, fail_on_regression, regressed;
 	enum exit_code code; /* of the updates, and of tests without data */
 	struct surroundings surroundings;
@@ -231,6 +235,7 @@ static void ready(void *context, struct task *const *tasks)
 	report_test(&analyze->report, analysis, task->query.arena);
 	surroundings_add(&analyze->surroundings, analysis);
 	notify_add(analyze->notify, analysis);
+	annotations_add(analyze->annotations, analysis, task->query.branch);
 	judge(analyze, task, analysis);
 	if (!update_log(task->test, &analyzed->update))
 		analyze->code = exit_stronger(
@@ -255,7 +260,11 @@ static int run(struct cli *cli)
 	analyze.gate = gate_new(&options->gate, &analyze.ask, &error);
 	if (analyze.gate)
 		analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
+	if (error.kind == ERROR_NONE && options->output.update_grafana)
+		analyze.annotations =
+			annotations_new(analyze.ask.config, "--update-grafana", cli, &error);
 	if (error.kind != ERROR_NONE) {
+		notify_free(analyze.notify);
 		gate_free(analyze.gate);
 		command_context_free(&analyze.ask);
 		return cli_fail(&error);
@@ -289,6 +298,9 @@ static int run(struct cli *cli)
 	gather_print_failed(&gather);
 	if (ran && analyze.notify)
 		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));
+	if (ran && analyze.annotations)
+		analyze.code = exit_stronger(analyze.code, annotations_send(analyze.annotations));
+	annotations_free(analyze.annotations);
 	notify_free(analyze.notify);
 	command_context_free(&analyze.ask);
 	if (!ran)

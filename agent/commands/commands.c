@@ -12,6 +12,7 @@ const struct command *const commands[] = {
 	&list_groups_command,
 	&list_metrics_command,
 	&validate_command,
+	&remove_annotations_command,
 	&changes_command,
 	&triage_command,
 	&silence_command,

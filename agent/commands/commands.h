@@ -18,6 +18,7 @@ extern const struct command list_groups_command;
 extern const struct command list_metrics_command;
 extern const struct command list_tests_command;
 extern const struct command regressions_command;
+extern const struct command remove_annotations_command;
 extern const struct command replay_command;
 extern const struct command route_command;
 extern const struct command run_command;

@@ -33,6 +33,11 @@ struct plugin {
 	bool (*check)(const void *options, struct error *error);
 	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
 		struct error *error);
+	/*
+	 * Of notifiers, optional: whether the section of that name, with these options, is for
+	 * commands only. It is no receiver then, and need not be complete.
+	 */
+	bool (*on_demand)(const void *options);
 };
 
 /* The plugin of that name, or NULL. */

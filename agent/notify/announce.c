@@ -9,6 +9,7 @@
 
 #include "agent/analysis/environment.h"
 #include "agent/core/url_template.h"
+#include "agent/notify/annotation_tags.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
@@ -241,9 +242,25 @@ static void set_links(
 	extras->values = values;
 }
 
+/* Tags of annotations, of one test's change. */
+static void set_tags(struct arena *arena, const struct test *test, struct announcement *item)
+{
+	struct strings tags = annotation_tags(arena, test, item->metric, NULL);
+	struct extras *extras;
+
+	if (tags.count == 0)
+		return;
+	extras = arena_alloc(arena, sizeof *extras);
+	*extras = *announcement_extras(item);
+	extras->tags = tags;
+	item->extras = extras;
+}
+
 void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record)
 {
 	set_links(arena, test ? &test->links : NULL, record);
+	if (test)
+		set_tags(arena, test, &record->item);
 }
 
 void announce_links(struct arena *arena, const struct config *config, struct change_record *record)

@@ -62,7 +62,7 @@ class Fake:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PUT = do_PATCH = do
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do
 
             def log_message(self, *_):
                 pass
@@ -85,8 +85,10 @@ class Fake:
 
     def take(self, method, path, headers, body):
         address = urllib.parse.urlsplit(path)
-        query = dict(urllib.parse.parse_qsl(address.query, keep_blank_values=True))
+        pairs = urllib.parse.parse_qsl(address.query, keep_blank_values=True)
+        query = dict(pairs)
         with self.lock:
+            self.pairs = pairs  # of the request that is handled, with those of the same name
             given = self.answers.pop(0) if self.answers else ()
             if given is None or (given and given != "close" and given != "pass"):
                 answer = given

@@ -60,8 +60,7 @@ def test_version_names_the_libraries(hunter, arguments):
         (["analyze", "-P", ""], "-P is empty"),
         (["detect", "--delimiter", ""], "--delimiter is empty"),
         (["validate", "--config", ""], "--config is empty"),
-        (["analyze", "a", "--update-grafana"], "--update-grafana is not in this version of analyze"),
-        (["remove-annotations"], "remove-annotations is not in this version"),
+        (["analyze", "a", "--update-bigquery"], "--update-bigquery is not in this version of analyze"),
     ],
 )
 def test_wrong_words(hunter, arguments, message):

@@ -24,6 +24,7 @@ static const struct {
 	{&msteams_notifier, {{"url", "https://flow.example/invoke?sig=x"}}},
 	{&alertmanager_notifier, {{"urls", "http://am1.example:9093,http://am2.example:9093"}}},
 	{&pagerduty_notifier, {{"routing_key", "0123456789abcdef0123456789abcdef"}}},
+	{&grafana_notifier, {{"url", "https://grafana.example/"}}},
 };
 
 static void check(bool condition)

@@ -1,0 +1,335 @@
+/*
+ * One test after the other, each with up to three attempts; what fails is not queued, as the next
+ * run of the command compares again.
+ */
+#include "agent/commands/annotations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/core/log.h"
+#include "agent/core/when.h"
+#include "agent/notify/annotation_tags.h"
+#include "agent/notify/announce.h"
+#include "agent/notify/retry_policy.h"
+#include "notifiers/grafana.h"
+
+/* The annotations of one test. */
+struct planned {
+	struct grafana_job job;
+	struct planned *next;
+};
+
+struct annotations {
+	struct arena *arena;
+	const struct config *config;
+	const struct receiver *receiver;
+	int64_t now; /* ms */
+	struct planned *first, **last;
+	/* While sending. */
+	struct engine *engine;
+	struct attempt attempt;
+	const char *payload;
+	enum maybe_delivered maybe_delivered;
+	int64_t tries;
+	bool done;
+	struct error error;
+	struct grafana_result result;
+};
+
+/* The section grafana, else the first receiver of that kind. */
+static const struct receiver *find_grafana(const struct config *config)
+{
+	const char *kind = grafana_notifier.plugin.name;
+
+	for (size_t i = 0; i < config->idle_count; i++)
+		if (strcmp(config->idle[i].name, kind) == 0)
+			return &config->idle[i];
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (strcmp(config->receivers[i].name, kind) == 0)
+			return &config->receivers[i];
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (strcmp(config->receivers[i].notifier->name, kind) == 0)
+			return &config->receivers[i];
+	return NULL;
+}
+
+struct annotations *annotations_new(
+	const struct config *config, const char *option, const struct cli *cli, struct error *error)
+{
+	const struct receiver *receiver = find_grafana(config);
+	struct annotations *annotations;
+
+	if (!receiver) {
+		error_set(error, ERROR_USAGE, "%s: %s", option,
+			config->missing ? config->missing
+					: "the configuration has no section grafana");
+		return NULL;
+	}
+	if (receiver->unset) {
+		error_set(error, ERROR_USAGE, "%s: grafana: ${%.80s} is not set", option,
+			receiver->unset);
+		return NULL;
+	}
+	if (!grafana_notifier.plugin.check(receiver->options, error)) {
+		(void)error_prefix(error, "%s: grafana: ", option);
+		return NULL;
+	}
+	error->kind = ERROR_NONE;
+	annotations = memory_new(1, sizeof *annotations);
+	*annotations = (struct annotations){
+		.arena = arena_new(), .config = config, .receiver = receiver, .now = cli->now};
+	annotations->last = &annotations->first;
+	return annotations;
+}
+
+void annotations_free(struct annotations *annotations)
+{
+	if (!annotations)
+		return;
+	arena_free(annotations->arena);
+	free(annotations);
+}
+
+/* A change with its links and tags. */
+static struct announcement item_of(struct annotations *annotations, const struct analysis *analysis,
+	const struct findings *findings, const struct change *change, const char *branch)
+{
+	struct arena *arena = annotations->arena;
+	struct change_record record = {
+		.item = announce_change(arena, analysis->test->name, analysis->test->environment,
+			findings->series, change)};
+	struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+	findings_basis(arena, findings, change, &record.item);
+	record.series = arena_strdup(arena, findings->series->identity);
+	announce_links(arena, annotations->config, &record);
+	*extras = *announcement_extras(&record.item);
+	extras->tags = annotation_tags(arena, analysis->test, record.item.metric, branch);
+	record.item.extras = extras;
+	return record.item;
+}
+
+/* False if there are no points. */
+static bool set_range(const struct dataset *data, struct grafana_job *job)
+{
+	job->from = INT64_MAX;
+	job->to = INT64_MIN;
+	for (size_t i = 0; i < data->count; i++) {
+		const struct axis *axis = data->series[i].axis;
+
+		if (axis->n == 0)
+			continue;
+		job->from = axis->times[0] < job->from ? axis->times[0] : job->from;
+		job->to = axis->times[axis->n - 1] > job->to ? axis->times[axis->n - 1] : job->to;
+	}
+	return job->from <= job->to;
+}
+
+void annotations_add(
+	struct annotations *annotations, const struct analysis *analysis, const char *branch)
+{
+	struct planned *planned;
+	struct announcement *items;
+	size_t count = 0;
+
+	if (!annotations)
+		return;
+	for (size_t i = 0; i < analysis->data->count; i++)
+		count += analysis->findings[i].count;
+	planned = arena_alloc(annotations->arena, sizeof *planned);
+	items = arena_array(annotations->arena, count + 1, sizeof *items);
+	if (!set_range(analysis->data, &planned->job))
+		return;
+	planned->job.test = analysis->test->name;
+	planned->job.items = items;
+	for (size_t i = 0; i < analysis->data->count; i++)
+		for (size_t j = 0; j < analysis->findings[i].count; j++)
+			items[planned->job.count++] = item_of(annotations, analysis,
+				&analysis->findings[i], &analysis->findings[i].changes[j], branch);
+	*annotations->last = planned;
+	annotations->last = &planned->next;
+}
+
+static void carry(void *context);
+
+static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
+{
+	struct annotations *annotations = context;
+	struct failed_attempt failed = {.kind = error->kind,
+		.retry = attempt->retry,
+		.maybe_delivered = attempt->maybe_delivered,
+		.retry_after = attempt->retry_after,
+		.tries = ++annotations->tries,
+		.once = true};
+	int64_t wait;
+
+	if (attempt->notice)
+		log_message(LEVEL_WARN, attempt->notice);
+	annotations->maybe_delivered = attempt->maybe_delivered;
+	annotations->done = done && grafana_read_receipt(attempt->receipt, &annotations->result);
+	annotations->error = *error;
+	arena_free(attempt->arena);
+	if (!done && retry_policy_for(&failed, &wait) == RETRY_POLICY_TRY_AGAIN)
+		engine_after(annotations->engine, wait, carry, annotations);
+}
+
+static void carry(void *context)
+{
+	struct annotations *annotations = context;
+
+	annotations->attempt = (struct attempt){.arena = arena_new(),
+		.options = annotations->receiver->options,
+		.destination = "",
+		.key = "",
+		.payload = annotations->payload,
+		.made = annotations->now,
+		.now = annotations->now,
+		.maybe_delivered = annotations->maybe_delivered,
+		.retry_after = -1};
+	engine_deliver(annotations->engine, &grafana_notifier, &annotations->attempt, carried,
+		annotations);
+}
+
+/* Does the job; false with annotations->error. */
+static bool do_job(struct annotations *annotations, const struct grafana_job *job)
+{
+	struct buf payload = {0};
+
+	grafana_put_job(&payload, annotations->receiver->options, job);
+	annotations->payload = payload.data;
+	annotations->maybe_delivered = MAYBE_DELIVERED_NO;
+	annotations->tries = 0;
+	annotations->done = false;
+	annotations->engine = engine_new(&(struct engine_options){.jobs = 1}, &annotations->error);
+	if (annotations->engine) {
+		carry(annotations);
+		(void)engine_run(annotations->engine);
+		(void)engine_free(annotations->engine);
+	}
+	buf_free(&payload);
+	return annotations->done;
+}
+
+static enum exit_code fail(struct annotations *annotations, const char *test)
+{
+	if (test)
+		(void)error_prefix(&annotations->error, "test \"%s\": ", test);
+	return (enum exit_code)cli_fail(&annotations->error);
+}
+
+enum exit_code annotations_send(struct annotations *annotations)
+{
+	enum exit_code code = EXIT_NOTHING;
+
+	for (const struct planned *planned = annotations->first; planned; planned = planned->next) {
+		if (!do_job(annotations, &planned->job)) {
+			code = exit_stronger(code, fail(annotations, planned->job.test));
+			continue;
+		}
+		log_event(LEVEL_INFO, "annotated", LOG_TEXT("test", planned->job.test),
+			LOG_INT("changes", planned->job.count),
+			LOG_INT("created", annotations->result.created),
+			LOG_INT("changed", annotations->result.changed),
+			LOG_INT("removed", annotations->result.removed));
+	}
+	return code;
+}
+
+struct remove_options {
+	bool force;
+};
+
+static const struct field remove_fields[] = {
+	OPTION_BOOL(struct remove_options, force, "remove them without asking"),
+	{0},
+};
+
+static const struct option_part remove_parts[] = {{remove_fields, 0}, {0}};
+
+static bool confirmed(const struct annotations *annotations, size_t count, const struct cli *cli)
+{
+	const struct endpoint *endpoint = annotations->receiver->options;
+	char answer[16] = "";
+
+	fprintf(cli->out, "Remove %zu%s annotation%s from %s? [y/N] ", count,
+		count == GRAFANA_MOST ? " or more" : "", count == 1 ? "" : "s",
+		transfer_safe_url(annotations->arena, endpoint->url));
+	fflush(cli->out);
+	if (!fgets(answer, sizeof answer, stdin))
+		fputc('\n', cli->out);
+	answer[strcspn(answer, "\n")] = '\0';
+	return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+/* Those of a test, or all. */
+static enum exit_code remove_of(
+	struct annotations *annotations, const char *test, bool force, const struct cli *cli)
+{
+	struct grafana_job job = {.test = test,
+		.from = WHEN_ALWAYS,
+		.to = WHEN_NEVER,
+		.counts = true,
+		.removes = true};
+	size_t removed = 0;
+
+	if (!do_job(annotations, &job))
+		return fail(annotations, test);
+	if (annotations->result.found > 0 && !force &&
+		!confirmed(annotations, annotations->result.found, cli))
+		return EXIT_NOTHING;
+	job.counts = false;
+	do {
+		if (annotations->result.found == 0)
+			break;
+		if (!do_job(annotations, &job))
+			return fail(annotations, test);
+		removed += annotations->result.removed;
+	} while (annotations->result.found == GRAFANA_MOST && annotations->result.removed > 0);
+	log_event(LEVEL_INFO, removed > 0 ? "annotations removed" : "no annotations found",
+		LOG_TEXT("test", test ? test : ""), LOG_INT("removed", removed));
+	return EXIT_NOTHING;
+}
+
+static int run(struct cli *cli)
+{
+	const struct remove_options *options = cli->options;
+	struct config *config = cli_config(cli);
+	struct annotations *annotations = NULL;
+	const struct test *const *tests = NULL;
+	enum exit_code code = EXIT_NOTHING;
+	struct error error = {0};
+	size_t count = 0;
+
+	if (!config)
+		return EXIT_USAGE;
+	if (cli->arguments.count == 0 ||
+		config_select(config, &cli->arguments, cli->arena, &tests, &count, &error))
+		annotations = annotations_new(config, "remove-annotations", cli, &error);
+	if (!annotations)
+		code = (enum exit_code)cli_fail(&error);
+	else if (cli->arguments.count == 0)
+		code = remove_of(annotations, NULL, options->force, cli);
+	for (size_t i = 0; annotations && i < count; i++)
+		code = exit_stronger(
+			code, remove_of(annotations, tests[i]->name, options->force, cli));
+	annotations_free(annotations);
+	if (!cli->abandoned)
+		config_free(config);
+	return (int)code;
+}
+
+const struct command remove_annotations_command = {
+	.name = "remove-annotations",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Remove the annotations of tests, or all of hunter-c's, from Grafana",
+	.details = "Removes what analyze --update-grafana and the agent have written, after a "
+		   "question; without arguments the annotations of all tests, also of those that "
+		   "are no longer configured. They are known by the tags of the section grafana.",
+	.parts = remove_parts,
+	.options_size = sizeof(struct remove_options),
+	.run = run,
+};
