@@ -147,7 +147,7 @@ def test_the_section_of_hunters_files_is_for_analyze_only(agents, tmp_path, graf
 
 
 def test_the_agent_annotates(agents, hunter, tmp_path, grafana):
-    """Once, with Hunter's tags and those to find them again; `analyze` leaves them alone."""
+    """Once, with Hunter's tags and those to find them again; triage is shown; `analyze` leaves them alone."""
     tests = two_steps(tmp_path, "    tags: [daily]")
     path = config(tmp_path, tests, section(grafana, annotate=True))
     agent = agents(path)
@@ -158,6 +158,12 @@ def test_the_agent_annotates(agents, hunter, tmp_path, grafana):
     assert {"hunter", "change-point", "test:db.read", "metric:p99", "daily"} < set(first["tags"])
     changes = json.loads(agent.get("/api/v1/changes?limit=10")[1])["changes"]
     assert {t for a in (first, second) for t in a["tags"] if t.startswith("change:")} == {f"change:{c['id']}" for c in changes}
+    number = next(c["id"] for c in changes if c["commit_after"] == "c0030")
+    result = hunter("triage", number, "expected", "--note", "bigger <b>cache</b>", "--agent", agent.address())
+    assert result.code == 0, result.err
+    grafana.wait(lambda: "bigger" in grafana.annotations[first["id"]]["text"])
+    text = grafana.annotations[first["id"]]["text"]
+    assert "expected by" in text and "&lt;b&gt;cache" in text and len(grafana.annotations) == 2
     grafana.requests.clear()
     assert hunter("analyze", "db.read", "--config", path, "--update-grafana").code == 0
     assert writes(grafana) == [] and len(grafana.annotations) == 2
