@@ -301,8 +301,8 @@ struct notifier {
 };
 
 extern const struct notifier alertmanager_notifier, discord_notifier, email_notifier, exec_notifier,
-	mattermost_notifier, msteams_notifier, pagerduty_notifier, slack_notifier, stdout_notifier,
-	webhook_notifier;
+	github_notifier, gitlab_notifier, jira_notifier, mattermost_notifier, msteams_notifier,
+	pagerduty_notifier, slack_notifier, stdout_notifier, webhook_notifier;
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);

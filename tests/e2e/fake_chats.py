@@ -11,18 +11,15 @@ import re
 import threading
 import urllib.parse
 
-CODE = re.compile(r"(`+)(?:(?!\1).|\n)*?\1")
-
-
-def markup(text):
-    """What a Markdown text from us holds besides code spans: our own words, bold, lists, links to pages, the marker."""
-    text = CODE.sub("", re.sub(r"<!-- hunter-c:[0-9a-f]+ -->", "", text))
-    return re.sub(r"\[[^\[\]\n]*\]\(<?https?://[^\s<>()\"]+>?\)", "", text)
+# What has no meaning in Markdown: an escaped character, and code.
+INERT = re.compile(r"\\[^\w\s]|(`+)(?!`)(?:.|\n)*?(?<!`)\1(?!`)")
 
 
 def has_foreign_markup(text):
-    plain = markup(text)
-    return bool(re.search(r"@|<[^@\s]|https?://|(?<!\w)#\w|!\[|\]\(", plain))
+    """Whether a Markdown text has markup that we do not write: bold, lists, links in angle brackets, and hidden marks are ours."""
+    plain = INERT.sub("", re.sub(r"<!-- hunter-c [^<>]* -->", "", text))
+    plain = re.sub(r"<https?://[^\s<>]+>", "", plain)
+    return bool(re.search(r"@(?!\u200b)|<|https?://|#(?!\u200b)|\[|`", plain))
 
 
 class Fake:

@@ -15,6 +15,7 @@ from fake_chats import Discord, Fake, Mattermost, Teams
 from fake_grafana import Grafana
 from fake_pagerduty import FakePagerDuty
 from fake_slack import FakeSlack
+from fake_trackers import GitHub, GitLab, Jira
 from front import Front
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
@@ -49,7 +50,10 @@ class Kind(NamedTuple):
 RECEIVERS = {
     "alertmanager": Kind(Taker, lambda s: {"url": s.url, "bearer_token": SECRET}, lambda s: s.taken, "repeat", True),
     "discord": Kind(Discord, lambda s: {"url": s.webhook}, lambda s: s.posts, "blind", True),
+    "github": Kind(GitHub, lambda s: {"url": s.url, "token": s.SECRET, "repository": "acme/shop"}, lambda s: s.issues, "look", False),
+    "gitlab": Kind(GitLab, lambda s: {"url": s.url, "token": s.SECRET, "project": "acme/shop"}, lambda s: s.issues, "look", False),
     "grafana": Kind(Grafana, lambda s: {"url": s.url, "bearer_token": s.SECRET}, lambda s: s.annotations, "look", False),
+    "jira": Kind(lambda: Jira(cloud=False), lambda s: {"url": s.url, "token": s.SECRET, "project": "PERF"}, lambda s: s.issues, "look", False),
     "mattermost": Kind(Mattermost, lambda s: {"url": s.webhook}, lambda s: s.posts, "blind", True),
     "msteams": Kind(Teams, lambda s: {"url": s.webhook}, lambda s: s.posts, "blind", True),
     "pagerduty": Kind(lambda: FakePagerDuty(SECRET), lambda s: {"url": s.url, "routing_key": SECRET}, lambda s: s.incidents, "repeat", True),
@@ -193,6 +197,7 @@ def test_all_at_once(agents, tmp_path):
     try:
         agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), f"receivers: {json.dumps(receivers)}", "  grace: 100ms"))
         agent.wait(lambda: all(front.times for front in fronts) and servers[-1].taken)
+        agent.wait_log("msg=sent")
         assert len(re.findall("msg=sent", "".join(agent.log))) == 1
         agent.end()
     finally:

@@ -14,7 +14,7 @@ enum { REQUESTS = 200 };
 
 static const int statuses[] = {200, 201, 400, 403, 404, 410, 422, 429, 501, 204};
 
-/* With the options that it needs. */
+/* With the options that it needs; new ones come last, as the corpus has their numbers. */
 static const struct {
 	const struct notifier *notifier;
 	const char *options[4][2];
@@ -25,6 +25,10 @@ static const struct {
 	{&alertmanager_notifier, {{"urls", "http://am1.example:9093,http://am2.example:9093"}}},
 	{&pagerduty_notifier, {{"routing_key", "0123456789abcdef0123456789abcdef"}}},
 	{&grafana_notifier, {{"url", "https://grafana.example/"}}},
+	{&github_notifier, {{"repository", "acme/shop"}, {"token", "x"}, {"close", "true"}}},
+	{&gitlab_notifier,
+		{{"project", "acme/shop"}, {"token", "x"}, {"on", "commit"}, {"close", "true"}}},
+	{&jira_notifier, {{"project", "PERF"}, {"url", "https://jira.example"}, {"close", "true"}}},
 };
 
 static void check(bool condition)
@@ -70,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *arena;
 	struct told_change change = {.item = {.id = 1,
+					     .commit_after = "6dcb09b5",
 					     .test = "checkout",
 					     .metric = "p99",
 					     .direction = -1,
@@ -97,10 +102,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	attempt.maybe_delivered = data[1] & 64 ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_NO;
 	if (notifier->follow_up && data[1] & 128) {
 		attempt.follow_up = &follow_up;
-		attempt.receipt = "12";
+		attempt.receipt = data[1] & 64 ? "issue 12 comment 3" : "issue 12";
 		change.state = data[1] & 32 ? TOLD_RECOVERED : TOLD_STANDS;
 	} else if (data[1] & 32)
-		attempt.thread = "12";
+		attempt.thread = "issue 12";
 	reply.status = statuses[(data[1] & 31) % (sizeof statuses / sizeof *statuses)];
 	reply.body = arena_strndup(arena, (const char *)data + 2, size - 2);
 	reply.length = size - 2;

@@ -1,0 +1,204 @@
+/*
+ * GitLab, by its REST API v4.
+ *
+ * Comments on commits are the first notes of discussions, as only these can be edited later.
+ * Assignees are named in a quick action, which takes logins; the API wants numbers.
+ */
+#include <string.h>
+
+#include "notifiers/tracker.h"
+
+/* Documented: 1,048,576 characters of a text, which nobody would read, and 255 of a title. */
+enum { TEXT = 60000, TITLE = 250, PAGE = 100 };
+
+struct gitlab_options {
+	struct tracker_options common;
+	const char *project;
+};
+
+static const struct field gitlab_fields[] = {
+	OPTION_STRING(struct gitlab_options, project, NULL,
+		"path (GROUP/NAME) or number of the project whose issues or commits are written to",
+		.flags = FIELD_REQUIRED),
+	TRACKER_TOKEN(struct gitlab_options, "access token with the scope api (role: Reporter)"),
+	TRACKER_ON(struct gitlab_options),
+	TRACKER_LABELS(struct gitlab_options),
+	TRACKER_ASSIGNEES(struct gitlab_options, "who new issues are assigned to, by login"),
+	{0},
+};
+
+static bool is_login(const char *text)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_.";
+
+	return *text && !text[strspn(text, allowed)];
+}
+
+static bool check(const void *context, struct error *error)
+{
+	const struct gitlab_options *options = context;
+
+	if (!*options->project)
+		return error_set(error, ERROR_USAGE, "project: it is empty");
+	for (size_t i = 0; i < options->common.assignees.count; i++)
+		if (!is_login(options->common.assignees.items[i]))
+			return error_set(error, ERROR_USAGE, "assignees: \"%.80s\" is no login",
+				options->common.assignees.items[i]);
+	return tracker_check(&options->common, true, error);
+}
+
+static json_t *new_issue(
+	const struct tracker_request *request, const struct tracker_options *options)
+{
+	const struct strings *names = &options->assignees, *labels = &options->labels;
+	struct buf text = {0}, joined = {0};
+	json_t *body;
+
+	buf_text(&text, request->text);
+	for (size_t i = 0; i < names->count && !request->bare; i++)
+		buf_printf(&text, "%s@%s", i == 0 ? "\n\n/assign " : " ", names->items[i]);
+	for (size_t i = 0; i < labels->count && !request->bare; i++)
+		buf_printf(&joined, "%s%s", i == 0 ? "" : ",", labels->items[i]);
+	body = json_pack("{s:s, s:s}", "title", request->title, "description", text.data);
+	if (joined.length > 0)
+		json_object_set_new(body, "labels", json_string(joined.data));
+	buf_free(&joined);
+	buf_free(&text);
+	return body;
+}
+
+static void ask(
+	const struct tracker_request *request, struct attempt *attempt, struct transfer *next)
+{
+	const struct gitlab_options *options = attempt->options;
+	const struct tracker_target *target = &request->target;
+	const char *base =
+		options->common.endpoint.url ? options->common.endpoint.url : "https://gitlab.com";
+	const char *issue = target->issue ? target->issue : "", *method = "GET";
+	struct buf path = {0};
+	json_t *body = NULL;
+
+	buf_text(&path, "api/v4/projects/");
+	transfer_encode(&path, options->project);
+	switch (request->ask) {
+	case TRACKER_LIST:
+		buf_text(&path, "/issues?scope=all&in=description&search=");
+		transfer_encode(&path, request->key);
+		buf_printf(&path, "&order_by=created_at&sort=desc&per_page=%d&page=%u", PAGE,
+			request->page);
+		break;
+	case TRACKER_CREATE:
+		method = "POST";
+		buf_text(&path, "/issues");
+		body = new_issue(request, &options->common);
+		break;
+	case TRACKER_READ: buf_printf(&path, "/issues/%s", issue); break;
+	case TRACKER_WRITE:
+		method = "PUT";
+		buf_printf(&path, "/issues/%s", issue);
+		body = json_object();
+		if (request->text)
+			json_object_set_new(body, "description", json_string(request->text));
+		if (request->state != TRACKER_KEEP)
+			json_object_set_new(body, "state_event",
+				json_string(request->state == TRACKER_OPEN ? "reopen" : "close"));
+		break;
+	case TRACKER_COMMENTS:
+	case TRACKER_COMMENT:
+	case TRACKER_EDIT:
+		if (target->issue)
+			buf_printf(&path, "/issues/%s/notes", issue);
+		else
+			buf_printf(&path, "/repository/commits/%s/discussions", target->commit);
+		if (request->ask == TRACKER_COMMENTS) {
+			buf_printf(&path, "?%sper_page=%d&page=%u",
+				target->issue ? "order_by=created_at&sort=desc&" : "", PAGE,
+				request->page);
+			break;
+		}
+		if (request->ask == TRACKER_EDIT)
+			buf_printf(&path, "/%s", target->comment);
+		method = request->ask == TRACKER_EDIT ? "PUT" : "POST";
+		body = json_pack("{s:s}", "body", request->text);
+		break;
+	case TRACKER_COMMIT:
+		buf_text(&path, "/repository/commits/");
+		transfer_encode(&path, target->commit);
+		break;
+	case TRACKER_WAYS:
+	case TRACKER_MOVE: break;
+	}
+	tracker_send(attempt, next, method, base, buf_keep(&path, attempt->arena), body,
+		(struct pairs){0});
+}
+
+static const json_t *list(const json_t *answer, enum tracker_ask ask)
+{
+	(void)ask;
+	return answer;
+}
+
+/* A discussion's id is its own and that of its first note. */
+static bool thing(
+	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_thing *out)
+{
+	const char *state = json_string_value(json_object_get(value, "state"));
+	bool comment = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT;
+	const json_t *note = json_array_get(json_object_get(value, "notes"), 0);
+	const json_t *text = json_object_get(note ? note : value, comment ? "body" : "description");
+	const char *name = ask == TRACKER_COMMIT || comment ? "id" : "iid";
+
+	out->id = tracker_id(arena, json_object_get(value, name));
+	out->text = arena_strdup(arena, json_string_value(text));
+	out->closed = state && strcmp(state, "closed") == 0;
+	if (note && out->id) {
+		const char *number = tracker_id(arena, json_object_get(note, "id"));
+
+		out->id = number ? arena_printf(arena, "%s/notes/%s", out->id, number) : NULL;
+	}
+	return out->id != NULL;
+}
+
+static const struct tracker gitlab = {.shape = {.name = "gitlab"},
+	.style = &body_markdown,
+	.title = TITLE,
+	.text = TEXT,
+	.hide_from = "<!-- ",
+	.hide_to = " -->",
+	.page = PAGE,
+	.missing = true,
+	.ask = ask,
+	.list = list,
+	.thing = thing};
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)destination, (void)error;
+	tracker_render(&gitlab, message, payload);
+	return true;
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return tracker_step(&gitlab, attempt, last, next, error);
+}
+
+const struct notifier gitlab_notifier = {
+	.plugin = {.name = "gitlab",
+		.summary = "an issue of GitLab for each message, or a comment on the commit",
+		.fields = gitlab_fields,
+		.options_size = sizeof(struct gitlab_options),
+		.endpoint = true,
+		.check = check},
+	.spacing = TRACKER_SPACING,
+	.events = TRACKER_EVENTS,
+	.defaults = MESSAGES_OF_CHANGES,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+	.amends = tracker_amends,
+	.follow_up = step,
+};

@@ -1,0 +1,252 @@
+/*
+ * Jira Cloud and Jira Data Center, by the REST API v2, whose texts are in wiki markup.
+ *
+ * Cloud has basic authentication with an API token as the password, a Data Center has tokens of its
+ * own. An issue is looked for by the key in its description, which Cloud's search finds only after
+ * a while. Its state changes by a transition into one of the category "done", or out of it.
+ */
+#include <string.h>
+
+#include "notifiers/tracker.h"
+
+/* Documented: 32,767 characters of a text, and 255 of a summary. */
+enum { TEXT = 30000, SUMMARY = 250, COMMENTS = 100, CLOUD_LAG = 60000, LAG = 5000 };
+
+struct jira_options {
+	struct tracker_options common;
+	const char *project, *type;
+};
+
+static const struct field jira_fields[] = {
+	OPTION_STRING(struct jira_options, project, NULL, "key of the project, as PERF",
+		.flags = FIELD_REQUIRED),
+	OPTION_STRING(struct jira_options, type, "Task", "type of new issues"),
+	TRACKER_TOKEN(struct jira_options,
+		"personal access token of a Data Center; Cloud has username and password, which is "
+		"an API token"),
+	TRACKER_LABELS(struct jira_options),
+	{.name = "assignee",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct jira_options, common.assignee),
+		.help = "who new issues are assigned to: an account id (Cloud) or a login"},
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const struct jira_options *options = context;
+	const char *project = options->project;
+
+	if (!*project || project[strspn(project, allowed)])
+		return error_set(error, ERROR_USAGE, "project: it must be a key such as PERF");
+	if (!http_json_check_url(&options->common.endpoint, error))
+		return false;
+	return tracker_check(&options->common, false, error);
+}
+
+/* All punctuation with a meaning; a zero-width space ends addresses and mentions. */
+static void escape(struct buf *out, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] && strchr("\\{}[]()*_-+^~?!|#", text[i]))
+			buf_char(out, '\\');
+		buf_char(out, text[i]);
+		if (text[i] == '@' || (text[i] == ':' && i + 1 < length && text[i + 1] == '/'))
+			buf_text(out, "\xe2\x80\x8b");
+	}
+}
+
+static void link(struct buf *out, const char *url, const char *name)
+{
+	buf_char(out, '[');
+	if (name) {
+		escape(out, name, strlen(name));
+		buf_char(out, '|');
+	}
+	for (; *url; url++)
+		if (strchr("[]|{}\\", *url))
+			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*url);
+		else
+			buf_char(out, *url);
+	buf_char(out, ']');
+}
+
+static void time_to_the_minute(struct buf *out, int64_t time)
+{
+	text_utc.time(out, time, false);
+}
+
+static const struct body_style wiki = {.text = &text_utc,
+	.arrow = "→",
+	.time = time_to_the_minute,
+	.escape = escape,
+	.link = link,
+	.begin = {"*", "*", "*", "*", "*"},
+	.end = {"*", "*", "*", "*", "*"},
+	.open = {"", "\n", "* ", "** "},
+	.close = "\n",
+	.gap = "\n"};
+
+static bool is_cloud(const struct jira_options *options)
+{
+	return options->common.endpoint.username != NULL;
+}
+
+/* The nodes of a Data Center tell one another. */
+static int64_t lag(const void *options)
+{
+	return is_cloud(options) ? CLOUD_LAG : LAG;
+}
+
+static json_t *new_issue(const struct tracker_request *request, const struct jira_options *options)
+{
+	json_t *fields = json_pack("{s:{s:s}, s:{s:s}, s:s, s:s}", "project", "key",
+		options->project, "issuetype", "name", options->type, "summary", request->title,
+		"description", request->text);
+
+	if (options->common.labels.count > 0 && !request->bare)
+		json_object_set_new(fields, "labels", tracker_array(&options->common.labels));
+	if (options->common.assignee && !request->bare)
+		json_object_set_new(fields, "assignee",
+			json_pack("{s:s}", is_cloud(options) ? "accountId" : "name",
+				options->common.assignee));
+	return json_pack("{s:o}", "fields", fields);
+}
+
+static void put_search(
+	struct buf *path, const struct tracker_request *request, const struct jira_options *options)
+{
+	struct buf jql = {0};
+
+	buf_printf(&jql, "project = \"%s\" AND description ~ \"%s\" ORDER BY created DESC",
+		options->project, request->key);
+	buf_text(path, is_cloud(options) != request->other ? "search/jql?jql=" : "search?jql=");
+	transfer_encode(path, jql.data);
+	buf_text(path, "&fields=description,status&maxResults=50");
+	buf_free(&jql);
+}
+
+static void ask(
+	const struct tracker_request *request, struct attempt *attempt, struct transfer *next)
+{
+	const struct jira_options *options = attempt->options;
+	const struct tracker_target *target = &request->target;
+	const char *issue = target->issue ? target->issue : "", *method = "GET";
+	struct buf path = {0};
+	json_t *body = NULL;
+
+	buf_text(&path, "rest/api/2/");
+	switch (request->ask) {
+	case TRACKER_LIST: put_search(&path, request, options); break;
+	case TRACKER_CREATE:
+		method = "POST";
+		buf_text(&path, "issue");
+		body = new_issue(request, options);
+		break;
+	case TRACKER_READ: buf_printf(&path, "issue/%s?fields=description,status", issue); break;
+	case TRACKER_WRITE:
+		method = "PUT";
+		buf_printf(&path, "issue/%s", issue);
+		body = json_pack("{s:{s:s}}", "fields", "description", request->text);
+		break;
+	case TRACKER_COMMENTS:
+		buf_printf(
+			&path, "issue/%s/comment?orderBy=-created&maxResults=%d", issue, COMMENTS);
+		break;
+	case TRACKER_COMMENT:
+	case TRACKER_EDIT:
+		method = request->ask == TRACKER_EDIT ? "PUT" : "POST";
+		buf_printf(&path, "issue/%s/comment", issue);
+		if (request->ask == TRACKER_EDIT)
+			buf_printf(&path, "/%s", target->comment);
+		body = json_pack("{s:s}", "body", request->text);
+		break;
+	case TRACKER_MOVE:
+		method = "POST";
+		body = json_pack("{s:{s:s}}", "transition", "id", request->way);
+		buf_printf(&path, "issue/%s/transitions", issue);
+		break;
+	case TRACKER_WAYS: buf_printf(&path, "issue/%s/transitions", issue); break;
+	case TRACKER_COMMIT: break;
+	}
+	tracker_send(attempt, next, method, options->common.endpoint.url,
+		buf_keep(&path, attempt->arena), body, (struct pairs){0});
+}
+
+static const json_t *list(const json_t *answer, enum tracker_ask ask)
+{
+	return json_object_get(answer, ask == TRACKER_COMMENTS ? "comments"
+				       : ask == TRACKER_WAYS   ? "transitions"
+							       : "issues");
+}
+
+static bool is_of(const json_t *status, const char *category)
+{
+	const char *key = json_string_value(
+		json_object_get(json_object_get(status, "statusCategory"), "key"));
+
+	return key && strcmp(key, category) == 0;
+}
+
+static bool thing(
+	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_thing *out)
+{
+	const json_t *fields = json_object_get(value, "fields");
+	const json_t *status = ask == TRACKER_WAYS ? json_object_get(value, "to")
+						   : json_object_get(fields, "status");
+	bool inner = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT || ask == TRACKER_WAYS;
+	const json_t *text =
+		inner ? json_object_get(value, "body") : json_object_get(fields, "description");
+
+	out->id = tracker_id(arena, json_object_get(value, inner ? "id" : "key"));
+	out->text = arena_strdup(arena, json_string_value(text));
+	out->closed = is_of(status, "done");
+	out->fresh = is_of(status, "new");
+	return out->id != NULL;
+}
+
+static const struct tracker jira = {.shape = {.name = "jira"},
+	.style = &wiki,
+	.title = SUMMARY,
+	.text = TEXT,
+	.hide_from = "----\n",
+	.hide_to = "",
+	.page = UINT32_MAX,
+	.lag = lag,
+	.moves = true,
+	.missing = true,
+	.ask = ask,
+	.list = list,
+	.thing = thing};
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)destination, (void)error;
+	tracker_render(&jira, message, payload);
+	return true;
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	return tracker_step(&jira, attempt, last, next, error);
+}
+
+const struct notifier jira_notifier = {
+	.plugin = {.name = "jira",
+		.summary = "an issue of Jira for each message",
+		.fields = jira_fields,
+		.options_size = sizeof(struct jira_options),
+		.endpoint = true,
+		.check = check},
+	.spacing = TRACKER_SPACING,
+	.events = TRACKER_EVENTS,
+	.defaults = MESSAGES_OF_CHANGES,
+	.destinations = http_json_destination,
+	.render = render,
+	.step = step,
+	.amends = tracker_amends,
+	.follow_up = step,
+};

@@ -1,0 +1,834 @@
+/*
+ * An attempt is a chain of requests, each after the answer to the one before. After a lost answer
+ * the chain begins again, with a look for what may be there; all that is written can be written
+ * twice.
+ */
+#include "notifiers/tracker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/secret.h"
+#include "agent/core/utf8.h"
+
+enum {
+	PAGES_MOST = 10,
+	WORDS_MOST = 200,
+	LIMIT_WAIT = 60000,
+	NAME_CHARS = 120,
+	SIGN = 120,
+	TURNS_MOST = 1000000
+};
+
+const char *const tracker_on_names[] = {"issue", "commit", NULL};
+
+/* What the comments are read for. */
+enum purpose { LOOK_FOR_OWN, LOOK_FOR_SAID, LOOK_FOR_OPEN };
+
+struct talk {
+	struct tracker_request request; /* the last one */
+	struct tracker_target target;   /* of this message */
+	const char *title, *text, *commit;
+	const char *token;
+	bool note;     /* it is not about changes that are open or over */
+	bool doubt;    /* an attempt before may have made it */
+	bool made;     /* this one has */
+	bool over;     /* all of it */
+	bool standing; /* of another comment on the issue something is open */
+	bool said;
+	enum purpose purpose;
+	int64_t turns;            /* how often it has changed whether anything is open */
+	const char *rest;         /* what people have written below */
+	enum tracker_state state; /* that the issue is to have */
+	bool closed;              /* it is */
+};
+
+/* Its word is "open", "over", or "note" of a text that is about neither, such as a reminder. */
+struct mark {
+	bool found, open, over;
+	int64_t turns;
+	const char *end; /* behind it in the text */
+};
+
+static const struct tracker_options *options_of(const struct attempt *attempt)
+{
+	return attempt->options;
+}
+
+/* "hunter-c 6bcdf7e359d07792 open 2"; with a key of any message if NULL. */
+static struct mark find_mark(const char *text, const char *key)
+{
+	static const char head[] = "hunter-c ";
+	static const char digits[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+	struct mark mark = {0};
+
+	while (text && (text = strstr(text, head)) != NULL) {
+		const char *at = text += sizeof head - 1;
+		size_t length = strspn(at, digits);
+		bool same =
+			key ? length == strlen(key) && memcmp(at, key, length) == 0 : length > 0;
+		bool open = strncmp(at + length, " open ", 6) == 0;
+		bool over = strncmp(at + length, " over ", 6) == 0;
+		char *end;
+
+		if (!same || (!open && !over && strncmp(at + length, " note ", 6) != 0))
+			continue;
+		mark = (struct mark){.found = true, .open = open, .over = over};
+		mark.turns = strtoll(at + length + 6, &end, 10);
+		if (mark.turns < 0 || mark.turns > TURNS_MOST)
+			mark.turns = 0;
+		mark.end = end;
+		return mark;
+	}
+	return mark;
+}
+
+/* "hunter-c KEY said 2" */
+static bool has_said(struct arena *arena, const char *text, const char *key, int64_t turn)
+{
+	const char *sign = arena_printf(arena, "hunter-c %s said %" PRId64, key, turn);
+	const char *at = text ? strstr(text, sign) : NULL;
+
+	return at && !(at[strlen(sign)] >= '0' && at[strlen(sign)] <= '9');
+}
+
+static void put_mark(struct buf *out, const struct tracker *tracker, const char *key,
+	const char *state, int64_t turns)
+{
+	buf_printf(out, "\n%shunter-c %s %s %" PRId64 "%s", tracker->hide_from, key, state, turns,
+		tracker->hide_to);
+}
+
+/* The text with its mark, and what people have written below. */
+static const char *with_mark(
+	const struct tracker *tracker, struct attempt *attempt, const char *text, int64_t turns)
+{
+	const struct talk *talk = attempt->state;
+	struct buf out = {0};
+
+	buf_text(&out, text);
+	while (out.length > 0 && out.data[out.length - 1] == '\n')
+		out.length--;
+	buf_text(&out, "\n");
+	put_mark(&out, tracker, attempt->key,
+		talk->note   ? "note"
+		: talk->over ? "over"
+			     : "open",
+		turns);
+	if (talk->rest && out.length + strlen(talk->rest) <= tracker->text)
+		buf_text(&out, talk->rest);
+	return buf_keep(&out, attempt->arena);
+}
+
+static struct tracker_target target_read(struct arena *arena, const char *receipt)
+{
+	struct tracker_target target = {0};
+	char *words = arena_strdup(arena, receipt ? receipt : ""), *rest = words;
+	const char *kind, *id;
+
+	while ((kind = strtok_r(rest, " ", &rest)) != NULL &&
+		(id = strtok_r(rest, " ", &rest)) != NULL) {
+		if (strcmp(kind, "issue") == 0)
+			target.issue = id;
+		else if (strcmp(kind, "commit") == 0)
+			target.commit = id;
+		else if (strcmp(kind, "comment") == 0)
+			target.comment = id;
+	}
+	return target;
+}
+
+/* "issue 12", "issue 12 comment 345", "commit 6dcb09b5 comment 345" */
+static const char *target_write(struct arena *arena, const struct tracker_target *target)
+{
+	return arena_printf(arena, "%s %s%s%s", target->issue ? "issue" : "commit",
+		target->issue ? target->issue : target->commit, target->comment ? " comment " : "",
+		target->comment ? target->comment : "");
+}
+
+static enum step fail(const struct tracker *tracker, struct attempt *attempt, bool retry,
+	enum error_kind kind, const char *what, struct error *error)
+{
+	return http_json_fail(&tracker->shape, attempt, retry, kind, what, error);
+}
+
+static enum step ask(const struct tracker *tracker, struct attempt *attempt, enum tracker_ask what,
+	struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	bool again = what == talk->request.ask;
+
+	talk->request.ask = what;
+	talk->request.target = talk->target;
+	talk->request.page = again ? talk->request.page + 1 : 1;
+	talk->request.key = attempt->key;
+	tracker->ask(&talk->request, attempt, next);
+	next->bearer = talk->token;
+	return STEP_TRANSFER;
+}
+
+static enum step ask_comments(const struct tracker *tracker, struct attempt *attempt,
+	enum purpose purpose, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->purpose = purpose;
+	talk->request.page = 0;
+	return ask(tracker, attempt, TRACKER_COMMENTS, next);
+}
+
+static enum step create(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->target = (struct tracker_target){0};
+	talk->request.title = talk->title;
+	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	return ask(tracker, attempt, TRACKER_CREATE, next);
+}
+
+static enum step comment(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	return ask(tracker, attempt, TRACKER_COMMENT, next);
+}
+
+/* Where it may be already, that is looked for first. */
+static enum step make(const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->request.page = 0;
+	if (talk->target.issue || talk->target.commit)
+		return talk->doubt ? ask_comments(tracker, attempt, LOOK_FOR_OWN, next)
+				   : comment(tracker, attempt, next);
+	return talk->doubt ? ask(tracker, attempt, TRACKER_LIST, next)
+			   : create(tracker, attempt, next);
+}
+
+static int64_t lag_of(const struct tracker *tracker, const struct attempt *attempt)
+{
+	return tracker->lag ? tracker->lag(attempt->options) : 0;
+}
+
+static bool read_payload(struct attempt *attempt)
+{
+	struct talk *talk = attempt->state;
+	json_t *payload = json_loads(attempt->payload ? attempt->payload : "", 0, NULL);
+
+	talk->title =
+		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "title")));
+	talk->text =
+		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "text")));
+	talk->commit =
+		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "commit")));
+	talk->note = json_is_true(json_object_get(payload, "note"));
+	json_decref(payload);
+	return talk->title && talk->text;
+}
+
+static bool read_token(struct attempt *attempt, struct error *error)
+{
+	const struct tracker_options *options = options_of(attempt);
+	struct talk *talk = attempt->state;
+
+	talk->token = options->token;
+	return !options->token_file ||
+	       secret_read(attempt->arena, "token_file", options->token_file, &talk->token, error);
+}
+
+/* A trend has no commit, nor has a crowd of changes that suspect different ones. */
+static enum step begin_message(const struct tracker *tracker, struct attempt *attempt,
+	struct transfer *next, struct error *error)
+{
+	struct talk *talk = attempt->state;
+	int64_t since = attempt->now - attempt->made;
+
+	talk->doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
+	if (!read_payload(attempt))
+		return fail(
+			tracker, attempt, false, ERROR_DATA, "the message is unreadable", error);
+	if (talk->doubt && since >= 0 && since < lag_of(tracker, attempt)) {
+		attempt->retry_after = lag_of(tracker, attempt) - since;
+		return fail(tracker, attempt, true, ERROR_DATA,
+			"an issue may have been made, and is not found yet", error);
+	}
+	talk->target = target_read(attempt->arena, attempt->thread);
+	talk->target.comment = NULL;
+	if (options_of(attempt)->on != TRACKER_ON_COMMIT || !talk->commit)
+		return make(tracker, attempt, next);
+	talk->target = (struct tracker_target){.commit = talk->commit};
+	return ask(tracker, attempt, TRACKER_COMMIT, next);
+}
+
+static enum step begin_amend(const struct tracker *tracker, struct attempt *attempt,
+	struct transfer *next, struct error *error)
+{
+	const struct follow_up *follow_up = attempt->follow_up;
+	struct talk *talk = attempt->state;
+	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
+	struct buf text = {0};
+
+	talk->target = target_read(attempt->arena, attempt->receipt);
+	if (follow_up->kind != FOLLOW_UP_AMEND || (!talk->target.issue && !talk->target.commit)) {
+		attempt->follow_up->gone = true;
+		return fail(tracker, attempt, false, ERROR_DATA, "no issue is known of the message",
+			error);
+	}
+	talk->over = true;
+	for (size_t i = 0; i < follow_up->count; i++)
+		talk->over = talk->over && told_is_over(&follow_up->changes[i]);
+	body_fit(&text, &message, tracker->style, tracker->text - SIGN);
+	talk->text = buf_keep(&text, attempt->arena);
+	if (!talk->target.comment)
+		return ask(tracker, attempt, TRACKER_READ, next);
+	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	return ask(tracker, attempt, TRACKER_EDIT, next);
+}
+
+static enum step done(struct attempt *attempt)
+{
+	const struct talk *talk = attempt->state;
+
+	if (!attempt->follow_up)
+		attempt->receipt = target_write(attempt->arena, &talk->target);
+	return STEP_DONE;
+}
+
+/* After a comment: what it is about decides, too, whether the issue is closed. */
+static enum step settle(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->made = true;
+	if (talk->note || !talk->target.issue || !options_of(attempt)->close)
+		return done(attempt);
+	return ask(tracker, attempt, TRACKER_READ, next);
+}
+
+/* "1 recovered, 1 no longer found, 2 expected" */
+static void put_ends(struct buf *out, const struct follow_up *follow_up)
+{
+	size_t counts[TRIAGE_STATES] = {0}, recovered = 0, withdrawn = 0;
+	const char *between = "";
+
+	for (size_t i = 0; i < follow_up->count; i++) {
+		const struct told_change *change = &follow_up->changes[i];
+
+		recovered += change->state == TOLD_RECOVERED;
+		withdrawn += change->state == TOLD_WITHDRAWN;
+		if (change->state == TOLD_STANDS)
+			counts[change->triage.state ? change->triage.state : TRIAGE_OPEN]++;
+	}
+	if (recovered > 0)
+		buf_printf(out, "%zu recovered", recovered);
+	if (withdrawn > 0)
+		buf_printf(out, "%s%zu no longer found", recovered > 0 ? ", " : "", withdrawn);
+	between = out->length > 0 && recovered + withdrawn > 0 ? ", " : "";
+	for (size_t i = 1; i < TRIAGE_STATES; i++)
+		if (counts[i] > 0) {
+			buf_printf(out, "%s%zu %s", between, counts[i], triage_state_names[i]);
+			between = ", ";
+		}
+}
+
+static const char *turn_text(const struct tracker *tracker, struct attempt *attempt)
+{
+	const struct talk *talk = attempt->state;
+	struct buf out = {0}, ends = {0};
+
+	put_ends(&ends, attempt->follow_up);
+	buf_printf(&out, "%s: %s.\n", talk->over ? "All over" : "Open again", ends.data);
+	put_mark(&out, tracker, attempt->key, "said", talk->turns);
+	buf_free(&ends);
+	return buf_keep(&out, attempt->arena);
+}
+
+static enum step write_issue(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	bool close = options_of(attempt)->close && talk->over && !talk->standing;
+
+	talk->request.text = with_mark(tracker, attempt, talk->text, talk->turns);
+	talk->state = close ? TRACKER_CLOSED : talk->over ? TRACKER_KEEP : TRACKER_OPEN;
+	talk->request.state = talk->state = talk->said ? talk->state : TRACKER_KEEP;
+	return ask(tracker, attempt, TRACKER_WRITE, next);
+}
+
+/* The issue as it is there; `said` from here on: what is open has changed, and is or will be said.
+ */
+static enum step take_issue(const struct tracker *tracker, struct attempt *attempt,
+	const struct tracker_thing *issue, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	struct mark mark = find_mark(issue->text, attempt->key);
+
+	talk->closed = issue->closed;
+	talk->turns = mark.turns;
+	talk->rest = mark.found ? strchr(mark.end, '\n') : NULL;
+	if (mark.found && mark.over == talk->over) {
+		const char *text = with_mark(tracker, attempt, talk->text, talk->turns);
+
+		return strcmp(text, issue->text) == 0 ? done(attempt)
+						      : write_issue(tracker, attempt, next);
+	}
+	if (!mark.found && !talk->over)
+		return write_issue(tracker, attempt, next);
+	talk->turns++;
+	return ask_comments(tracker, attempt, LOOK_FOR_SAID, next);
+}
+
+static enum step written(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	const struct talk *talk = attempt->state;
+	bool close = talk->state == TRACKER_CLOSED;
+
+	if (!tracker->moves || talk->state == TRACKER_KEEP || talk->closed == close)
+		return done(attempt);
+	return ask(tracker, attempt, TRACKER_WAYS, next);
+}
+
+/* Its state alone. */
+static enum step turn_issue(const struct tracker *tracker, struct attempt *attempt,
+	enum tracker_state state, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->request.text = NULL;
+	talk->request.state = talk->state = state;
+	return tracker->moves ? written(tracker, attempt, next)
+			      : ask(tracker, attempt, TRACKER_WRITE, next);
+}
+
+/* The issue of a comment that has been written. */
+static enum step settle_issue(const struct tracker *tracker, struct attempt *attempt,
+	const struct tracker_thing *issue, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	struct mark mark = find_mark(issue->text, NULL);
+
+	if (!mark.found || !mark.over || issue->closed == talk->over)
+		return done(attempt);
+	talk->closed = issue->closed;
+	if (talk->over)
+		return ask_comments(tracker, attempt, LOOK_FOR_OPEN, next);
+	return turn_issue(tracker, attempt, TRACKER_OPEN, next);
+}
+
+/* Takes a comment; true: it is the one that was looked for. */
+static bool take_comment(struct attempt *attempt, const struct tracker_thing *thing)
+{
+	struct talk *talk = attempt->state;
+	struct mark mark;
+
+	if (talk->purpose == LOOK_FOR_OWN) {
+		if (!find_mark(thing->text, attempt->key).found)
+			return false;
+		talk->target.comment = thing->id;
+		return true;
+	}
+	if (talk->purpose == LOOK_FOR_SAID &&
+		has_said(attempt->arena, thing->text, attempt->key, talk->turns))
+		talk->said = true;
+	mark = find_mark(thing->text, NULL);
+	talk->standing = talk->standing || mark.open;
+	return false;
+}
+
+static enum step comments_read(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	switch (talk->purpose) {
+	case LOOK_FOR_OWN: return comment(tracker, attempt, next);
+	case LOOK_FOR_OPEN:
+		if (talk->standing)
+			return done(attempt);
+		return turn_issue(tracker, attempt, TRACKER_CLOSED, next);
+	case LOOK_FOR_SAID: break;
+	}
+	if (talk->said)
+		return write_issue(tracker, attempt, next);
+	talk->said = true;
+	talk->request.text = turn_text(tracker, attempt);
+	return ask(tracker, attempt, TRACKER_COMMENT, next);
+}
+
+static enum step take_list(const struct tracker *tracker, struct attempt *attempt,
+	const json_t *answer, struct transfer *next, struct error *error)
+{
+	struct talk *talk = attempt->state;
+	const json_t *list = tracker->list(answer, talk->request.ask);
+	size_t count = json_array_size(list);
+	struct tracker_thing thing;
+
+	if (!json_is_array(list))
+		return fail(tracker, attempt, true, ERROR_DATA, "the answer is no list", error);
+	for (size_t i = 0; i < count; i++) {
+		thing = (struct tracker_thing){0};
+		if (!tracker->thing(
+			    json_array_get(list, i), talk->request.ask, attempt->arena, &thing))
+			continue;
+		if (talk->request.ask == TRACKER_COMMENTS) {
+			if (take_comment(attempt, &thing))
+				return settle(tracker, attempt, next);
+		} else if (find_mark(thing.text, attempt->key).found) {
+			talk->target.issue = thing.id;
+			return done(attempt);
+		}
+	}
+	if (count >= tracker->page && talk->request.page < PAGES_MOST)
+		return ask(tracker, attempt, talk->request.ask, next);
+	return talk->request.ask == TRACKER_COMMENTS ? comments_read(tracker, attempt, next)
+						     : create(tracker, attempt, next);
+}
+
+/* A transition to where the issue belongs, if it can be to where new ones are. */
+static enum step take_ways(const struct tracker *tracker, struct attempt *attempt,
+	const json_t *answer, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	const json_t *list = tracker->list(answer, TRACKER_WAYS);
+	struct tracker_thing way, best = {0};
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		way = (struct tracker_thing){0};
+		if (tracker->thing(json_array_get(list, i), TRACKER_WAYS, attempt->arena, &way) &&
+			way.closed == (talk->state == TRACKER_CLOSED) &&
+			(!best.id || (way.fresh && !best.fresh)))
+			best = way;
+	}
+	talk->request.way = best.id;
+	if (best.id)
+		return ask(tracker, attempt, TRACKER_MOVE, next);
+	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition that %s it",
+		tracker->shape.name, talk->target.issue,
+		talk->state == TRACKER_CLOSED ? "closes" : "opens");
+	return done(attempt);
+}
+
+static enum step take_made(const struct tracker *tracker, struct attempt *attempt,
+	const struct tracker_thing *thing, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	if (talk->request.ask == TRACKER_CREATE) {
+		talk->target.issue = thing->id;
+		return done(attempt);
+	}
+	if (talk->request.ask == TRACKER_COMMIT) {
+		talk->target.commit = thing->id;
+		return make(tracker, attempt, next);
+	}
+	if (attempt->follow_up)
+		return write_issue(tracker, attempt, next);
+	talk->target.comment = thing->id;
+	return settle(tracker, attempt, next);
+}
+
+static enum step take_answer(const struct tracker *tracker, struct attempt *attempt,
+	const json_t *answer, struct transfer *next, struct error *error)
+{
+	struct talk *talk = attempt->state;
+	struct tracker_thing thing = {0};
+
+	switch (talk->request.ask) {
+	case TRACKER_LIST:
+	case TRACKER_COMMENTS: return take_list(tracker, attempt, answer, next, error);
+	case TRACKER_WAYS: return take_ways(tracker, attempt, answer, next);
+	case TRACKER_MOVE: return done(attempt);
+	case TRACKER_WRITE: return written(tracker, attempt, next);
+	case TRACKER_EDIT: return settle(tracker, attempt, next);
+	case TRACKER_CREATE:
+	case TRACKER_READ:
+	case TRACKER_COMMENT:
+	case TRACKER_COMMIT: break;
+	}
+	if (!tracker->thing(answer, talk->request.ask, attempt->arena, &thing) || !thing.id)
+		return fail(tracker, attempt, true, ERROR_DATA,
+			"the answer is not what was asked for", error);
+	if (talk->request.ask != TRACKER_READ)
+		return take_made(tracker, attempt, &thing, next);
+	return talk->made ? settle_issue(tracker, attempt, &thing, next)
+			  : take_issue(tracker, attempt, &thing, next);
+}
+
+/* What an answer says of its failure: {"message": "Validation Failed", ...}, {"errorMessages":
+ * [..], "errors": {"assignee": "..."}}. */
+static const char *words_of(struct attempt *attempt, const struct reply *reply)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	const json_t *message = json_object_get(answer, "message");
+	json_t *errors = json_object_get(answer, "errors");
+	const char *words;
+	char *text;
+
+	if (!message)
+		message = json_object_get(answer, "error");
+	if (!message)
+		message = json_array_get(json_object_get(answer, "errorMessages"), 0);
+	words = json_string_value(message);
+	text = !words && json_is_object(message) ? json_dumps(message, JSON_COMPACT)
+	       : json_object_size(errors) > 0 || json_array_size(errors) > 0
+		       ? json_dumps(errors, JSON_COMPACT)
+		       : NULL;
+	words = arena_printf(attempt->arena, "HTTP status %d%s%s%s%s", reply->status,
+		words ? ": " : "", words ? words : "", text ? ": " : "", text ? text : "");
+	free(text);
+	json_decref(answer);
+	return secret_cut(attempt->arena, words, WORDS_MOST, &reply->secrets);
+}
+
+/* 403 is also how GitHub says that there were too many requests. */
+static bool is_limit(const struct reply *reply, const char *words)
+{
+	return reply->status == 429 ||
+	       (reply->status == 403 &&
+		       (reply->retry_after >= 0 || strcasestr(words, "rate limit")));
+}
+
+static enum step deleted(const struct tracker *tracker, struct attempt *attempt, const char *words,
+	struct transfer *next, struct error *error)
+{
+	struct talk *talk = attempt->state;
+
+	if (attempt->follow_up) {
+		attempt->follow_up->gone = attempt->follow_up->deleted = true;
+		return fail(tracker, attempt, false, ERROR_DATA, words, error);
+	}
+	if (talk->made) /* the comment is there */
+		return done(attempt);
+	talk->target = (struct tracker_target){0};
+	return make(tracker, attempt, next);
+}
+
+/* Another way to the same, if the status is known to mean that this one is barred. */
+static bool has_another_way(const struct tracker *tracker, struct attempt *attempt,
+	const struct reply *reply, struct transfer *next)
+{
+	const struct tracker_options *options = options_of(attempt);
+	struct talk *talk = attempt->state;
+	bool adorned = options->labels.count + options->assignees.count > 0 || options->assignee;
+	bool invalid = reply->status == 400 || reply->status == 422;
+	bool missing = reply->status == 404 || reply->status == 410;
+
+	if (talk->request.ask == TRACKER_CREATE && invalid && adorned && !talk->request.bare) {
+		talk->request.bare = true;
+		attempt->notice =
+			arena_printf(attempt->arena, "%s: %s: made without labels and assignees",
+				tracker->shape.name, words_of(attempt, reply));
+		(void)ask(tracker, attempt, TRACKER_CREATE, next);
+		return true;
+	}
+	if (talk->request.ask == TRACKER_LIST && missing && tracker->moves &&
+		!talk->request.other) {
+		talk->request.other = true;
+		talk->request.page = 0;
+		(void)ask(tracker, attempt, TRACKER_LIST, next);
+		return true;
+	}
+	if (talk->request.ask == TRACKER_COMMIT && (missing || invalid)) {
+		talk->target = (struct tracker_target){0};
+		(void)make(tracker, attempt, next);
+		return true;
+	}
+	return false;
+}
+
+static enum step take_refusal(const struct tracker *tracker, struct attempt *attempt,
+	const struct reply *reply, struct transfer *next, struct error *error)
+{
+	const struct talk *talk = attempt->state;
+	const char *words = words_of(attempt, reply);
+	bool about_issue = talk->target.issue && talk->request.ask != TRACKER_CREATE;
+	bool body = reply->status == 400 || reply->status == 413 || reply->status == 422;
+
+	if (is_limit(reply, words)) {
+		if (reply->retry_after < 0)
+			attempt->retry_after = LIMIT_WAIT;
+		return fail(tracker, attempt, true, ERROR_DATA, words, error);
+	}
+	if (has_another_way(tracker, attempt, reply, next))
+		return STEP_TRANSFER;
+	if (about_issue && (reply->status == 410 || (reply->status == 404 && tracker->missing)))
+		return deleted(tracker, attempt, words, next, error);
+	if (http_json_passes(reply->status))
+		return fail(tracker, attempt, true, ERROR_DATA, words, error);
+	if (body && attempt->follow_up)
+		attempt->follow_up->gone = true;
+	return fail(tracker, attempt, false, body ? ERROR_DATA : ERROR_USAGE, words, error);
+}
+
+static enum step take(const struct tracker *tracker, struct attempt *attempt,
+	const struct reply *reply, struct transfer *next, struct error *error)
+{
+	json_t *answer;
+	enum step step;
+
+	attempt->retry_after = reply->retry_after;
+	if (reply->kind != REPLY_ANSWER)
+		return fail(tracker, attempt, true, ERROR_DATA,
+			reply->problem ? reply->problem : "no answer", error);
+	if (reply->status < 200 || reply->status > 299)
+		return take_refusal(tracker, attempt, reply, next, error);
+	answer = json_loadb(reply->body, reply->length, 0, NULL);
+	step = take_answer(tracker, attempt, answer, next, error);
+	json_decref(answer);
+	return step;
+}
+
+/* Whether a failed attempt may have left something behind. */
+static bool in_doubt(const struct talk *talk, const struct reply *last)
+{
+	bool making = talk->request.ask == TRACKER_CREATE || talk->request.ask == TRACKER_COMMENT;
+
+	if (!making || !last)
+		return talk->doubt || talk->made;
+	if (last->kind == REPLY_ANSWER)
+		return last->status >= 500 || last->status < 300;
+	return last->kind != REPLY_UNREACHABLE;
+}
+
+enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
+	const struct reply *last, struct transfer *next, struct error *error)
+{
+	bool doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
+	struct talk *talk = attempt->state;
+	enum step step;
+
+	attempt->retry = false;
+	attempt->retry_after = -1;
+	if (!last) {
+		attempt->state = talk = arena_alloc(attempt->arena, sizeof *talk);
+		talk->doubt = doubt;
+		if (!read_token(attempt, error))
+			step = fail(tracker, attempt, false, ERROR_USAGE,
+				arena_strdup(attempt->arena, error->text), error);
+		else
+			step = attempt->follow_up ? begin_amend(tracker, attempt, next, error)
+						  : begin_message(tracker, attempt, next, error);
+	} else {
+		step = take(tracker, attempt, last, next, error);
+	}
+	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
+	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(talk, last)) {
+		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
+		if (attempt->retry && attempt->retry_after < lag_of(tracker, attempt))
+			attempt->retry_after = lag_of(tracker, attempt);
+	}
+	return step;
+}
+
+/* What ends a mention, a reference or an address in plain text: a zero-width space. */
+static void put_title(struct buf *out, const char *text, size_t bytes)
+{
+	struct buf whole = {0};
+
+	for (; *text; text++) {
+		buf_char(&whole, *text);
+		if (strchr("@#!&~%$", *text) || strncmp(text, ":/", 2) == 0)
+			buf_text(&whole, "\xe2\x80\x8b");
+	}
+	if (whole.length > 0)
+		buf_json_string(out, whole.data, utf8_cut(whole.data, bytes));
+	buf_free(&whole);
+}
+
+static const char *commit_of(const struct message *message)
+{
+	const char *commit = NULL;
+
+	for (size_t i = 0; i < message->count; i++) {
+		const char *one = announcement_commit(&message->items[i]);
+
+		if (!one || (commit && strcmp(one, commit) != 0))
+			return NULL;
+		commit = one;
+	}
+	return commit;
+}
+
+void tracker_render(
+	const struct tracker *tracker, const struct message *message, struct buf *payload)
+{
+	struct buf text = {0};
+	const char *commit = commit_of(message);
+
+	body_title(&text, message);
+	if (message->count == 1 && message->items[0].members == 0) {
+		buf_text(&text, ": ");
+		text_clean(&text, message->items[0].metric, NAME_CHARS);
+	}
+	buf_text(payload, "{\"title\":");
+	put_title(payload, text.length > 0 ? text.data : "hunter-c", tracker->title);
+	buf_clear(&text);
+	body_fit(&text, message, tracker->style, tracker->text - SIGN);
+	buf_text(payload, ",\"text\":");
+	buf_json_string(payload, text.data, text.length);
+	buf_text(payload, ",\"commit\":");
+	buf_json_text(payload, commit);
+	if ((MESSAGES_OF_CHANGES & 1u << message->kind) == 0)
+		buf_text(payload, ",\"note\":true");
+	buf_char(payload, '}');
+	buf_free(&text);
+}
+
+bool tracker_check(const struct tracker_options *options, bool needs_token, struct error *error)
+{
+	const char *url = options->endpoint.url;
+
+	if (url && transfer_url_problem(url))
+		return error_set(error, ERROR_USAGE, "url: %s", transfer_url_problem(url));
+	if (options->token && options->token_file)
+		return error_set(error, ERROR_USAGE, "token and token_file exclude each other");
+	if (needs_token && !options->token && !options->token_file)
+		return error_set(error, ERROR_USAGE, "\"token\" or \"token_file\" is missing");
+	return !options->token || secret_check("token", options->token, error);
+}
+
+bool tracker_amends(const void *options)
+{
+	(void)options;
+	return true;
+}
+
+void tracker_send(struct attempt *attempt, struct transfer *next, const char *method,
+	const char *base, const char *path, json_t *body, struct pairs headers)
+{
+	const struct tracker_options *options = options_of(attempt);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	*next = http_json_request(attempt, &options->endpoint, method,
+		transfer_join_url(attempt->arena, base, path), arena_strdup(attempt->arena, text),
+		headers);
+	free(text);
+	json_decref(body);
+}
+
+const char *tracker_id(struct arena *arena, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (json_is_integer(value))
+		return arena_printf(arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	return text && *text && !strpbrk(text, " /?#%") ? arena_strdup(arena, text) : NULL;
+}
+
+json_t *tracker_array(const struct strings *texts)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < texts->count; i++)
+		json_array_append_new(array, json_string(texts->items[i]));
+	return array;
+}
