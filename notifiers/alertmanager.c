@@ -37,7 +37,7 @@ static const struct field alertmanager_fields[] = {
 		"label severity of regressions; all else is info"),
 	OPTION_MAP(struct alertmanager_options, labels,
 		"labels that all alerts get, like external_labels of Prometheus"),
-	OPTION_DURATION(struct alertmanager_options, resend, "5m", 1e3, 3600e3,
+	OPTION_DURATION(struct alertmanager_options, resend, "5m", 2e3, 3600e3,
 		"how often an alert is sent again while its change stands; it ends when four "
 		"repetitions are missing"),
 	OPTION_DURATION(struct alertmanager_options, firing_for, "7d", 1e3, (double)WHEN_NEVER,

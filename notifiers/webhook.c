@@ -206,6 +206,24 @@ static void render_notice(struct buf *out, const struct notice *notice)
 	buf_printf(out, ",\"recovered\":%s", notice->recovered ? "true" : "false");
 }
 
+static void render_sections(struct buf *out, const struct message *message)
+{
+	buf_text(out, ",\"sections\":[");
+	for (size_t i = 0; i < message->section_count; i++) {
+		const struct digest_section *section = &message->sections[i];
+
+		buf_text(out, i > 0 ? ",{\"title\":" : "{\"title\":");
+		buf_json_text(out, section->title);
+		buf_text(out, ",\"lines\":[");
+		for (size_t j = 0; j < section->lines.count; j++) {
+			buf_text(out, j > 0 ? "," : "");
+			buf_json_text(out, section->lines.items[j]);
+		}
+		buf_printf(out, "],\"more\":%zu}", section->more);
+	}
+	buf_char(out, ']');
+}
+
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
@@ -233,6 +251,8 @@ static bool render(const struct message *message, const void *options, const cha
 	}
 	if (!message->notice)
 		render_changes(payload, message);
+	if (message->kind == MESSAGE_DIGEST)
+		render_sections(payload, message);
 	buf_char(payload, '}');
 	return true;
 }

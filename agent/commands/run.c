@@ -19,6 +19,7 @@
 #include "agent/notify/follow_ups.h"
 #include "agent/notify/reminders.h"
 #include "agent/runtime/agent.h"
+#include "agent/service/digests.h"
 #include "agent/service/file_trigger.h"
 #include "agent/service/heartbeat.h"
 #include "agent/service/parts.h"
@@ -99,6 +100,7 @@ struct run {
 	struct elsewhere *elsewhere; /* elsewhere, or NULL */
 	struct agent_parts parts;
 	struct heartbeat *heartbeat;
+	struct digests *digests;
 	struct file_trigger *files;
 	struct systemd *systemd;
 	struct web *web;
@@ -151,6 +153,7 @@ static const char *adopt(void *context)
 	dispatcher_adopt(run->parts.dispatcher);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
+	digests_look(run->digests);
 	expected_sweep(run->parts.expected);
 	follow_ups_adopt(run->follow_ups);
 	reminders_look(run->reminders);
@@ -244,6 +247,7 @@ static bool open_parts(struct run *run, struct error *error)
 	expected_elsewhere(run->parts.expected, elsewhere_all(run->elsewhere),
 		run->gate->state ? "--state" : "--agent");
 	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.scheduler);
+	run->digests = digests_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	return agent->once || open_service(run, error);
 }
 
@@ -261,6 +265,7 @@ static void close_parts(struct run *run, int code)
 	systemd_free(run->systemd);
 	web_free(run->web);
 	heartbeat_free(run->heartbeat);
+	digests_free(run->digests);
 	follow_ups_free(run->follow_ups);
 	reminders_free(run->reminders);
 	agent_close(&run->parts);
@@ -297,11 +302,13 @@ static void restored(struct store_restore *request)
 	}
 	run->restored = true;
 	heartbeat_restore(run->heartbeat, request);
+	digests_restore(run->digests, request);
 	agent_start(&run->parts, request);
 	prune(run);
 	if (run->parts.agent.once || run->parts.agent.stopping)
 		return;
 	heartbeat_look(run->heartbeat);
+	digests_look(run->digests);
 	file_trigger_follow(run->files);
 	follow_ups_look(run->follow_ups);
 	reminders_look(run->reminders);
@@ -344,8 +351,10 @@ static enum exit_code run_once(struct run *run)
 
 	if (done) {
 		dispatcher_flush(run->parts.dispatcher);
-		if (run->restored)
+		if (run->restored) {
 			heartbeat_look(run->heartbeat);
+			digests_look(run->digests);
+		}
 		done = engine_run(agent->engine);
 	}
 	if (!done)

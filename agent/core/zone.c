@@ -368,3 +368,15 @@ int64_t zone_local(const struct zone *zone, int64_t ms)
 		return ms + rule_offset(&zone->rule, ms);
 	return ms + (low > 0 ? zone->offsets[low - 1] : zone->first);
 }
+
+int64_t zone_utc(const struct zone *zone, int64_t local)
+{
+	/* No clock differs by as much, nor is one changed twice within that time. */
+	const int64_t around = 26 * 3600 * SECOND;
+	int64_t before = local - (zone_local(zone, local - around) - (local - around));
+	int64_t after = local - (zone_local(zone, local + around) - (local + around));
+
+	if (zone_local(zone, before) != local && zone_local(zone, after) == local)
+		return after;
+	return before;
+}

@@ -31,4 +31,8 @@ const char *zone_name(const struct zone *zone);
 /* The local time at `ms` (since 1970-01-01 UTC), as if it were UTC. NULL is UTC. */
 int64_t zone_local(const struct zone *zone, int64_t ms);
 
+/* The first time at which the clock shows that local time; of one that it skips, as long after the
+ * skip begins as it would be. */
+int64_t zone_utc(const struct zone *zone, int64_t local);
+
 #endif

@@ -676,6 +676,12 @@ void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notic
 	notices_tell_storing(dispatcher->notices, notice, receivers, request);
 }
 
+bool dispatcher_tell(struct dispatcher *dispatcher, const struct message *message,
+	const struct receiver *receiver, struct store_queue *request)
+{
+	return notices_message(dispatcher->notices, message, receiver, request);
+}
+
 void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *silence)
 {
 	silences_note(dispatcher->silences, silence);

@@ -68,4 +68,10 @@ void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notic
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 
+/* Queues a message without changes that has a notice to the receiver, with the request, which it
+ * takes over. False: its configuration has no destinations, or it cannot be rendered; nothing is
+ * stored. */
+bool dispatcher_tell(struct dispatcher *dispatcher, const struct message *message,
+	const struct receiver *receiver, struct store_queue *request) MUST_USE;
+
 #endif

@@ -178,3 +178,25 @@ void notices_tell_storing(struct notices *notices, const struct notice *notice,
 	}
 	store_backlog_add(notices->backlog, &request->call);
 }
+
+bool notices_message(struct notices *notices, const struct message *message,
+	const struct receiver *receiver, struct store_queue *request)
+{
+	struct publisher publisher = {.config = notices->agent->config,
+		.now = agent_now(notices->agent),
+		.queue = request};
+	struct error error;
+
+	request->reply = queued;
+	request->call.context = notices;
+	if (!publisher_message(&publisher, receiver, message, &error)) {
+		delivery_manager_unwritten(
+			notices->delivery_manager, receiver, &error, !notices->agent->once);
+		store_call_free(&request->call);
+		return false;
+	}
+	log_event(LEVEL_INFO, message_kind_names[message->kind],
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("text", message->notice->text));
+	store_backlog_add(notices->backlog, &request->call);
+	return true;
+}

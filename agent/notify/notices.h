@@ -21,4 +21,8 @@ void notices_tell(struct notices *notices, const struct notice *notice,
 void notices_tell_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 
+/* See dispatcher_tell. */
+bool notices_message(struct notices *notices, const struct message *message,
+	const struct receiver *receiver, struct store_queue *request) MUST_USE;
+
 #endif

@@ -319,11 +319,10 @@ static uint64_t notice_hash(const struct notice *notice)
 	return hash_add(hash, &notice->recovered, sizeof notice->recovered);
 }
 
-bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
-	const struct notice *notice, struct error *error)
+bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,
+	const struct message *message, struct error *error)
 {
-	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
-	struct content content = {.hash = notice_hash(notice)};
+	struct content content = {.hash = notice_hash(message->notice)};
 	size_t before = publisher->queue->deliveries.count;
 	struct strings destinations;
 
@@ -332,12 +331,19 @@ bool publisher_notice(const struct publisher *publisher, const struct receiver *
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};
 
-		if (!add_delivery(publisher, &to, &message, &content, error)) {
+		if (!add_delivery(publisher, &to, message, &content, error)) {
 			publisher->queue->deliveries.count = before;
 			return false;
 		}
 	}
 	return true;
+}
+
+bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
+	const struct notice *notice, struct error *error)
+{
+	return publisher_message(publisher, receiver,
+		&(struct message){.kind = MESSAGE_NOTICE, .notice = notice}, error);
 }
 
 static void add_followed(const struct publisher *publisher, const struct receiver *receiver,

@@ -40,6 +40,10 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
 	const struct notice *notice, struct error *error) MUST_USE;
 
+/* The same for a message without changes that has a notice. */
+bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,
+	const struct message *message, struct error *error) MUST_USE;
+
 /* `messages` are those of a store_pending; those whose record is held are left. */
 void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages);
 void publisher_retractions(

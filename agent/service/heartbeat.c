@@ -284,24 +284,28 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_list 
 	return well;
 }
 
-static void tell(struct heartbeat *heartbeat, const struct store_list *list, const char *receiver)
+/* False: it could not be written; it is tried again. */
+static bool tell(
+	struct heartbeat *heartbeat, const struct store_list *list, const struct receiver *receiver)
 {
 	int64_t now = agent_now(heartbeat->agent);
 	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct buf text = {0};
-	bool well = describe(heartbeat, list, receiver, &text);
+	bool well = describe(heartbeat, list, receiver->name, &text);
 	struct notice notice = {
 		.subject = "hunter-c", .text = text.data, .time = now, .recovered = well};
-	const char *names[] = {receiver};
+	const struct message message = {.kind = MESSAGE_HEARTBEAT, .notice = &notice};
+	bool told;
 
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
 	*request->health.moments = (struct store_moment){
-		arena_printf(request->call.arena, "%s%s", LAST, receiver), now};
+		arena_printf(request->call.arena, "%s%s", LAST, receiver->name), now};
 	request->health.moment_count = 1;
-	beat_of(heartbeat, receiver)->last = now;
-	dispatcher_notice_storing(
-		heartbeat->dispatcher, &notice, &(struct strings){names, 1}, request);
+	told = dispatcher_tell(heartbeat->dispatcher, &message, receiver, request);
+	if (told)
+		beat_of(heartbeat, receiver->name)->last = now;
 	buf_free(&text);
+	return told;
 }
 
 static void arm(struct heartbeat *heartbeat, int64_t wait)
@@ -322,13 +326,14 @@ static void listed(struct store_list *list)
 {
 	const struct beat_asked *asked = list->call.context;
 	struct heartbeat *heartbeat = asked->heartbeat;
-	bool failed = list->call.failed;
+	const struct receiver *receiver = agent_receiver(heartbeat->agent, asked->receiver);
+	bool well = !list->call.failed;
 
 	heartbeat->asking = false;
-	if (!failed && agent_receiver(heartbeat->agent, asked->receiver))
-		tell(heartbeat, list, asked->receiver);
+	if (well && receiver && receiver->heartbeat)
+		well = tell(heartbeat, list, receiver);
 	store_call_free(&list->call);
-	if (!failed)
+	if (well)
 		heartbeat_look(heartbeat);
 	else
 		arm(heartbeat, LOOK_ANYWAY);

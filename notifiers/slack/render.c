@@ -522,6 +522,53 @@ static void render_changes(struct rendering *rendering)
 	digest_free(&rendering->digest);
 }
 
+/* A digest's section in a block of its own, with as many lines as fit; an item of a post. */
+static void add_section(struct rendering *rendering, const struct digest_section *section)
+{
+	enum { MORE_MOST = 40, LINE_MOST = 600 };
+	struct slack_blocks *blocks = &rendering->blocks;
+	size_t left = section->more + section->lines.count, shown = 0;
+	struct buf text = {0}, line = {0};
+
+	buf_char(&text, '*');
+	slack_escaped(&text, section->title, SLACK_NAME);
+	buf_char(&text, '*');
+	for (; shown < section->lines.count; shown++, left--) {
+		buf_clear(&line);
+		buf_text(&line, "\n• ");
+		slack_escaped(&line, section->lines.items[shown], LINE_MOST);
+		if (text.length + line.length > SLACK_SECTION - MORE_MOST ||
+			blocks->text + text.length + line.length > SLACK_POST_TEXT - MORE_MOST)
+			break;
+		buf_append(&text, line.data, line.length);
+	}
+	if (left > 0)
+		buf_printf(&text, "\nand %zu more", left);
+	slack_blocks_section(blocks, &text);
+	buf_free(&text);
+	buf_free(&line);
+}
+
+/* One post. The first sections are the most important: the last ones are left out if they do not
+ * fit. */
+static void add_sections(struct rendering *rendering)
+{
+	const struct message *message = rendering->message;
+	struct buf text = {0};
+
+	for (size_t i = 0; i < message->section_count; i++) {
+		if (rendering->blocks.count + 2 < SLACK_POST_BLOCKS &&
+			rendering->blocks.text + SLACK_NAME + SLACK_DATE < SLACK_POST_TEXT) {
+			add_section(rendering, &message->sections[i]);
+			continue;
+		}
+		buf_printf(&text, "and %zu more sections", message->section_count - i);
+		slack_blocks_section(&rendering->blocks, &text);
+		break;
+	}
+	buf_free(&text);
+}
+
 /* A section, and its text for notifications, which begins with the subject unless it names it. */
 static void render_notice(struct rendering *rendering)
 {
@@ -542,6 +589,7 @@ static void render_notice(struct rendering *rendering)
 	buf_append(&section, body.data ? body.data : "", body.length);
 	buf_free(&body);
 	slack_blocks_section(&rendering->blocks, &section);
+	add_sections(rendering);
 	write_body(rendering, &(struct post){.of = 1}, &text);
 	buf_free(&section);
 	buf_free(&text);

@@ -215,7 +215,7 @@ def _start_alertmanager(folder, program, arguments):
     server = Alertmanager(process, port, folder)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        if _answers(f"{server.url}/-/ready"):
+        if "Listening on" in (folder / "alertmanager.log").read_text():  # it may ask for a password
             return server
         time.sleep(0.05)
     if process.poll() is None:
@@ -224,8 +224,8 @@ def _start_alertmanager(folder, program, arguments):
 
 
 @contextlib.contextmanager
-def alertmanager(tmp_path, route="group_by: [alertname], group_wait: 500ms", more="", arguments=(), name="alertmanager"):
-    """An Alertmanager whose only receiver is `told`. `route` and `more` go into its configuration."""
+def alertmanager(tmp_path, route="group_by: [alertname], group_wait: 500ms", more="", arguments=(), name="alertmanager", whole=None):
+    """An Alertmanager that tells `told`. `route` and `more` go into its configuration, or it is `whole`, for a webhook on port 5001."""
     if not shutil.which("prometheus-alertmanager") or not shutil.which("amtool"):
         pytest.skip("Alertmanager is not installed (Debian: apt install prometheus-alertmanager)")
     folder = tmp_path / name
@@ -246,7 +246,7 @@ def alertmanager(tmp_path, route="group_by: [alertname], group_wait: 500ms", mor
 
     sink = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=sink.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    (folder / "alertmanager.yml").write_text(f"""
+    (folder / "alertmanager.yml").write_text(whole.replace("127.0.0.1:5001", f"127.0.0.1:{sink.server_address[1]}") if whole else f"""
 route: {{receiver: sink, group_interval: 1s, repeat_interval: 1h, {route}}}
 receivers: [{{name: sink, webhook_configs: [{{url: "http://127.0.0.1:{sink.server_address[1]}/", send_resolved: true}}]}}]
 {more}

@@ -1,10 +1,16 @@
 """Changes as alerts of a real Alertmanager: they fire, are sent again, and end, with its groups, silences and inhibitions."""
 import datetime
+import json
+import pathlib
+import re
+import subprocess
 
 import servers
 from test_run import START, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
-FAST = "resend: 1s"
+FAST = "resend: 2s"
+HASH = "$2b$04$RuiUl1Ee4mbVTqChyCJBbuWZrRaDpesBpVnQ9ZGSLYGdvtE39mfBW"  # of c4n4ry-pass
+DOCS = pathlib.Path(__file__).parents[2] / "docs/receivers.md"
 
 
 def section(*addresses, more=FAST):
@@ -58,6 +64,47 @@ def test_all_instances_are_told(agents, tmp_path):
         one.wait(lambda: one.told)
         agent.wait_log("delivery failed, will retry")
         assert one.statuses() == [("db.read", "firing")]
+
+
+def test_the_documented_setup(hunter, tmp_path):
+    """What docs/receivers.md says, word by word: regressions reach the team, improvements nobody, and a silence holds."""
+    text = DOCS.read_text().partition("### Setting up an Alertmanager")[2]
+    whole = re.search(r"```yaml\n(.*?)```", text, re.S)[1]
+    section = re.search(r"Add `(alertmanager: .*?)` to hunter.yaml", text)[1]
+    silence = re.search(r"`amtool \S+ (silence add [^`]*)`", text)[1]
+    for name, factor in (("a", 1.2), ("b", 0.7), ("c", 1.3)):
+        write_csv(tmp_path / f"{name}.csv", [(30, factor)])
+    tests = "".join(csv_test(tmp_path / f"{n}.csv", t) for n, t in (("a", "db.read"), ("b", "db.write"), ("c", "checkout.latency")))
+    with servers.alertmanager(tmp_path, whole=whole.replace("repeat_interval", "group_wait: 1s\n      repeat_interval")) as server:
+        checked = subprocess.run(["amtool", "check-config", server.folder / "alertmanager.yml"], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
+        server.tool(*silence.replace('"', "").split())
+        path = config(tmp_path, tests, section.replace("http://localhost:9093", server.url))
+        assert hunter("validate", "--config", path).code == 0
+        assert hunter("run", "--once", "--config", path).code == 0
+        server.wait(lambda: server.told)
+        assert server.statuses() == [("db.read", "firing")]
+        assert "PerformanceImprovement" in server.tool("alert")
+
+
+def test_behind_tls_and_a_password(hunter, tmp_path):
+    """Its own certificate, and a user; without the password the alert waits for somebody who gives it."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    servers.certificate(tmp_path)
+    (tmp_path / "password").write_text("c4n4ry-pass\n")
+    (tmp_path / "password").chmod(0o600)
+    (tmp_path / "web.yml").write_text(
+        f"tls_server_config: {{cert_file: {tmp_path}/server.crt, key_file: {tmp_path}/server.key}}\n"
+        f"basic_auth_users: {{ann: '{HASH}'}}\n")
+    with servers.alertmanager(tmp_path, arguments=[f"--web.config.file={tmp_path}/web.yml"]) as server:
+        address = f"https://localhost:{server.port}"
+        path = config(tmp_path, csv_test(tmp_path / "a.csv"), section(address, more=f"ca_file: {tmp_path}/server.crt"))
+        refused = hunter("run", "--once", "--config", path)
+        assert refused.code == 2 and "alertmanager: HTTP status 401" in refused.err and server.told == []
+        config(tmp_path, csv_test(tmp_path / "a.csv"),
+               section(address, more=f"ca_file: {tmp_path}/server.crt, username: ann, password_file: {tmp_path}/password"))
+        assert hunter("run", "--once", "--config", path).code == 0
+        server.wait(lambda: server.statuses() == [("db.read", "firing")])
 
 
 def test_silences_and_inhibitions_are_alertmanagers(agents, tmp_path):

@@ -135,11 +135,45 @@ static void test_damaged_files(void **state)
 	arena_free(arena);
 }
 
+/* Quarters of an hour of a day in which the clock may be changed: the first time that shows it, or
+ * none does and what comes is later by what was skipped. */
+static void test_local_times(void **state)
+{
+	enum { QUARTER = 900000, DAY_AROUND = 26 * 4 };
+	struct arena *arena = arena_new();
+	uint64_t random = 1;
+
+	(void)state;
+	if (!have_zones())
+		skip();
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct zone *zone;
+		struct error error;
+
+		assert_true(zone_read(arena, NULL, names[i], &zone, &error));
+		for (int round = 0; round < 2000; round++) {
+			int64_t days = 3650 + (int64_t)random_below(&random, 40000);
+			int64_t local = days * 86400000 + (round % 96) * QUARTER;
+			int64_t found = zone_utc(zone, local), first = INT64_MAX;
+
+			for (int64_t at = local + DAY_AROUND * QUARTER;
+				at >= local - DAY_AROUND * QUARTER; at -= QUARTER)
+				if (zone_local(zone, at) == local)
+					first = at;
+			if (first != INT64_MAX ? found != first : zone_local(zone, found) <= local)
+				fail_msg("%s at %lld", names[i], (long long)local);
+		}
+	}
+	assert_true(zone_utc(NULL, 5) == 5);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_agrees_with_libc),
 		cmocka_unit_test(test_turns_to_the_second),
+		cmocka_unit_test(test_local_times),
 		cmocka_unit_test(test_utc_needs_no_file),
 		cmocka_unit_test(test_names_that_are_none),
 		cmocka_unit_test(test_damaged_files),
