@@ -9,6 +9,7 @@
 #include "agent/core/when.h"
 #include "agent/core/zone.h"
 #include "agent/notify/announce.h"
+#include "agent/notify/router.h"
 #include "notifiers/body.h"
 
 enum {
@@ -207,6 +208,8 @@ struct making {
 	struct digests *digests;
 	struct arena *arena;
 	const char *receiver;
+	struct router *router;
+	bool routed; /* routes lead to the receiver */
 	int64_t since, now;
 	struct store_list *lists[LISTS];
 	enum list asked;
@@ -227,6 +230,9 @@ static void free_lists(struct making *making)
 	}
 }
 
+/* It is told of digests, so a route that is about them alone counts. */
+#define KINDS (MESSAGES_OF_CHANGES | 1u << MESSAGE_NOTICE | 1u << MESSAGE_DIGEST)
+
 static bool tells(const struct strings *notify, const char *receiver)
 {
 	for (size_t i = 0; notify && i < notify->count; i++)
@@ -235,9 +241,55 @@ static bool tells(const struct strings *notify, const char *receiver)
 	return false;
 }
 
-static bool concerns(const struct making *making, const char *topic)
+static bool leads_to(const struct notify_route *route, size_t receiver)
 {
-	return tells(config_notify(making->digests->agent->config, topic), making->receiver);
+	for (size_t i = 0; i < route->receiver_count; i++)
+		if (route->receivers[i] == receiver)
+			return true;
+	for (size_t i = 0; i < route->count; i++)
+		if (leads_to(&route->routes[i], receiver))
+			return true;
+	return false;
+}
+
+/* A receiver to which no route leads is there for the digest alone, of all that routes are about.
+ */
+static void prepare_routes(struct making *making, const struct receiver *receiver)
+{
+	const struct config *config = making->digests->agent->config;
+
+	making->router = router_new(config);
+	making->routed =
+		config->routes && leads_to(config->routes, (size_t)(receiver - config->receivers));
+}
+
+/* Of a receiver to which no route leads. */
+static bool concerns_topic(const struct making *making, const char *topic)
+{
+	const struct config *config = making->digests->agent->config;
+	const struct strings *notify = config_notify(config, topic);
+
+	return tells(notify, making->receiver) || (notify && config_routed(config, topic));
+}
+
+static bool concerns(struct making *making, const struct change_record *record)
+{
+	struct told_receivers told;
+
+	if (!making->routed)
+		return concerns_topic(making, record->item.test);
+	told = router_tell(making->router, record, KINDS, making->arena);
+	return router_find(&told, agent_receiver(making->digests->agent, making->receiver)) != NULL;
+}
+
+static bool concerns_test(struct making *making, const struct test *test)
+{
+	struct strings told;
+
+	if (!making->routed)
+		return concerns_topic(making, test->name);
+	told = router_tell_notice(making->router, test->name, KINDS, making->arena);
+	return tells(&told, making->receiver);
 }
 
 /* Adds a line to the section of that title, which is a new one unless it is the last. */
@@ -327,7 +379,7 @@ static void each(struct making *making, enum list list,
 	struct record_rows rows = making->lists[list]->records;
 
 	for (size_t i = 0; i < rows.count; i++)
-		if (concerns(making, rows.items[i].item.test))
+		if (concerns(making, &rows.items[i]))
 			call(making, &rows.items[i]);
 }
 
@@ -339,7 +391,7 @@ static void add_open(struct making *making)
 	for (size_t i = 0; i < rows.count; i++) {
 		struct change_record *record = &rows.items[i];
 
-		if (!concerns(making, record->item.test) || is_silenced(making, record))
+		if (!concerns(making, record) || is_silenced(making, record))
 			continue;
 		announce_links(making->arena, making->digests->agent->config, record);
 		open[making->open++] = record;
@@ -445,7 +497,7 @@ static void add_lacking(void *context, const struct scheduler_test *state)
 	const char *source = test->server ? test->server->name : test->source->name;
 	struct buf line = {0};
 
-	if (!concerns(making, test->name))
+	if (!concerns_test(making, test))
 		return;
 	if (!state->source_up) {
 		if (dict_get(&making->sources, source))
@@ -501,6 +553,7 @@ static bool tell(struct making *making, const struct receiver *receiver)
 	struct notice notice = {.subject = "digest", .time = making->now};
 	struct message message = {.kind = MESSAGE_DIGEST, .notice = &notice};
 
+	prepare_routes(making, receiver);
 	add_open(making);
 	each(making, LIST_UPDATED, add_new);
 	each(making, LIST_UPDATED, add_recovered);
@@ -509,6 +562,7 @@ static bool tell(struct making *making, const struct receiver *receiver)
 	each(making, LIST_UPDATED, add_silenced_improvement);
 	making->sources.arena = making->arena;
 	scheduler_each(digests->scheduler, add_lacking, making);
+	router_free(making->router);
 	notice.text = headline(making);
 	notice.recovered = making->open + making->lacking == 0;
 	for (size_t i = 0; i < making->section_count; i++) {

@@ -114,3 +114,25 @@ def test_in_slack_and_the_webhook(hunter, tmp_path, slack, hook):
     valid(SCHEMA, document)
     assert document["kind"] == "digest" and len(document["sections"]) == 61
     assert document["sections"][0]["title"] == "open, <team>-0 (1)" and document["sections"][-1]["title"] == "new (60)"
+
+
+def test_what_it_is_about(hunter, tmp_path):
+    """The changes that routes tell the receiver; all of them, if no route leads to it."""
+    sections = """
+receivers:
+  team: {stdout: {digest: {}}}
+  boss: {stdout: {events: [digest]}}
+  other: {stdout: {digest: {}}}
+routes:
+  - {match: ['test="db.a"'], receivers: [team]}
+  - {match: ['test="db.b"'], verdict: improvement, receivers: [team]}
+  - {match: ['test=~"db.*"'], receivers: [other]}
+"""
+    path = config(tmp_path, three(tmp_path), sections)
+    assert hunter("run", "--once", "--config", path).code == 0
+    for receiver in ("team", "boss", "other"):
+        later(tmp_path, receiver)
+    told = hunter("run", "--once", "--config", path).err
+    assert 'msg=digest receiver=team text="1 open, 1 new,' in told
+    assert 'msg=digest receiver=boss text="2 open, 3 new,' in told
+    assert 'msg=digest receiver=other text="1 open, 2 new,' in told
