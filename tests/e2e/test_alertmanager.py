@@ -1,9 +1,13 @@
 """Changes as alerts of a real Alertmanager: they fire, are sent again, and end, with its groups, silences and inhibitions."""
 import datetime
 import json
+import os
 import pathlib
+import random
 import re
+import signal
 import subprocess
+import time
 
 import servers
 from test_run import START, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
@@ -124,3 +128,98 @@ def test_silences_and_inhibitions_are_alertmanagers(agents, tmp_path):
         states = {a["labels"]["test"]: a["status"] for a in server.alerts() if a["labels"]["alertname"] == "PerformanceRegression"}
         assert states["db.a"]["state"] == states["db.b"]["state"] == "suppressed"
         assert states["db.a"]["silencedBy"] and states["db.b"]["inhibitedBy"]
+
+
+def ids(hunter, path):
+    return {c["test"]: str(c["id"]) for c in json.loads(hunter("changes", "--output", "json", "--config", path).out)["changes"]}
+
+
+def firing(server):
+    """The tests whose alerts fire."""
+    return sorted(a["labels"]["test"] for a in server.alerts() if stamp(a["endsAt"]) > datetime.datetime.now(datetime.timezone.utc))
+
+
+def test_an_alert_ends_with_its_change(hunter, agents, tmp_path):
+    """Triaged away, recovered, or withdrawn; what is open again fires again, as the same alert."""
+    for name in "abc":
+        write_csv(tmp_path / f"{name}.csv", [(30, 1.2)])
+    tests = "".join(csv_test(tmp_path / f"{n}.csv", f"db.{n}") for n in "abc")
+    with servers.alertmanager(tmp_path, "group_by: [test], group_wait: 100ms") as server:
+        path = config(tmp_path, tests, section(server.url), "  group_interval: 1h")
+        agent = agents(path)
+        server.wait(lambda: {("db.a", "firing"), ("db.b", "firing"), ("db.c", "firing")} <= set(server.statuses()))
+        known = ids(hunter, path)
+        url = agent.address()
+        assert hunter("triage", known["db.a"], "expected", "--reason", "bigger cache", "--agent", url).code == 0
+        server.wait(lambda: ("db.a", "resolved") in server.statuses())
+        assert hunter("triage", known["db.a"], "open", "--agent", url).code == 0
+        server.wait(lambda: server.statuses(test="db.a") == [("db.a", "firing"), ("db.a", "resolved"), ("db.a", "firing")])
+        write_csv(tmp_path / "b.csv", [(30, 1.2), (60, 1 / 1.2)], points=120)
+        server.wait(lambda: ("db.b", "resolved") in server.statuses())
+        write_csv(tmp_path / "c.csv", [])
+        server.wait(lambda: ("db.c", "resolved") in server.statuses())
+        assert firing(server) == ["db.a"]
+        status, = {a["annotations"].get("status") for a in server.alerts() if a["labels"]["test"] == "db.a"}
+        assert "open again" in status
+
+
+def test_alerts_fire_while_the_agent_runs(agents, tmp_path):
+    """They are sent again before they end; killed, nothing is left firing; started again, they fire again."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    with servers.alertmanager(tmp_path, "group_by: [test], group_wait: 100ms") as server:
+        path = config(tmp_path, csv_test(tmp_path / "a.csv"), section(server.url))
+        agent = agents(path)
+        server.wait(lambda: server.statuses())
+        first = server.alerts()[0]
+        ends = stamp(first["endsAt"])
+        server.wait(lambda: stamp(server.alerts()[0]["endsAt"]) > ends + datetime.timedelta(seconds=5))
+        assert server.statuses() == [("db.read", "firing")]
+        assert server.alerts()[0]["startsAt"] == first["startsAt"] and server.alerts()[0]["fingerprint"] == first["fingerprint"]
+        agent.end(signal.SIGKILL)
+        server.wait(lambda: server.statuses()[-1:] == [("db.read", "resolved")])
+        agents(path)
+        server.wait(lambda: server.statuses()[-1:] == [("db.read", "firing")])
+
+
+def test_firing_for(agents, tmp_path):
+    """An alert ends although its change stands, and the log says so."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    with servers.alertmanager(tmp_path, "group_by: [test], group_wait: 100ms") as server:
+        agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(server.url, more=FAST + ", firing_for: 6s")))
+        server.wait(lambda: ("db.read", "resolved") in server.statuses())
+        assert "has fired for 6s and is resolved" in agent.wait_log("has fired for")
+
+
+def test_another_address(agents, tmp_path):
+    """An Alertmanager that replaces another is sent what fires."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    with servers.alertmanager(tmp_path, name="old") as old:
+        agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(old.url)))
+        old.wait(lambda: old.told)
+        agent.end()
+    with servers.alertmanager(tmp_path, name="new") as new:
+        agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(new.url)))
+        new.wait(lambda: new.statuses() == [("db.read", "firing")])
+
+
+TIMES = 100 if os.environ.get("HUNTER_TEST_FULL") else 5
+
+
+def test_killed_while_it_fires_and_resolves(hunter, agents, tmp_path):
+    """Whenever it is killed, what stands fires in the end, and what was triaged away does not."""
+    for name in "ab":
+        write_csv(tmp_path / f"{name}.csv", [(30, 1.2)])
+    tests = "".join(csv_test(tmp_path / f"{n}.csv", f"db.{n}") for n in "ab")
+    dice = random.Random(14)
+    with servers.alertmanager(tmp_path, "group_by: [test], group_wait: 100ms") as server:
+        path = config(tmp_path, tests, section(server.url, more="resend: 10m"))
+        agent = agents(path)
+        server.wait(lambda: firing(server) == ["db.a", "db.b"])
+        known = ids(hunter, path)
+        for i in range(TIMES):
+            state, left = ("expected", ["db.b"]) if i % 2 == 0 else ("open", ["db.a", "db.b"])
+            assert hunter("triage", known["db.a"], state, "--reason", "x", "--agent", agent.address()).code == 0
+            time.sleep(dice.uniform(0, 0.3))  # anywhere between what was said and what Alertmanager is told
+            agent.end(signal.SIGKILL)
+            agent = agents(path)
+            server.wait(lambda: firing(server) == left)

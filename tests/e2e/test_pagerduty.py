@@ -1,4 +1,10 @@
 """Changes as incidents of PagerDuty: triggered once, acknowledged, resolved, and open again."""
+import json
+import os
+import random
+import signal
+import time
+
 import pytest
 from fake_pagerduty import FakePagerDuty
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
@@ -51,3 +57,53 @@ def test_a_wrong_routing_key_is_said_and_kept(hunter, tmp_path, pagerduty):
     config(tmp_path, csv_test(tmp_path / "a.csv"), section(pagerduty))
     assert hunter("run", "--once", "--config", path).code == 0
     assert list(pagerduty.incidents.values()) == ["triggered"]
+
+
+def ids(hunter, path):
+    return {c["test"]: str(c["id"]) for c in json.loads(hunter("changes", "--output", "json", "--config", path).out)["changes"]}
+
+
+def test_an_incident_follows_its_changes(hunter, agents, tmp_path, pagerduty):
+    """Acknowledged, resolved when the last change is over, and triggered when one is open again."""
+    for name, factor in (("a", 1.2), ("b", 1.5)):
+        write_csv(tmp_path / f"{name}.csv", [(30, factor)])
+    path = config(tmp_path, "".join(csv_test(tmp_path / f"{n}.csv", f"db.{n}") for n in "ab"), section(pagerduty))
+    assert hunter("run", "--once", "--config", path).code == 0  # both in one message
+    key, = pagerduty.incidents
+    agent = agents(path)
+    known, url = ids(hunter, path), agent.address()
+
+    def say(test, state):
+        assert hunter("triage", known[test], state, "--reason", "x", "--agent", url).code == 0
+
+    def shows(*states):
+        pagerduty.wait(lambda: pagerduty.log == [(key, state) for state in states])
+
+    say("db.a", "expected")
+    say("db.b", "acknowledged")
+    shows("triggered", "acknowledged")
+    write_csv(tmp_path / "b.csv", [(30, 1.5), (60, 1 / 1.5)], points=120)
+    shows("triggered", "acknowledged", "resolved")
+    say("db.a", "open")
+    shows("triggered", "acknowledged", "resolved", "triggered")
+    say("db.a", "fixed")
+    shows("triggered", "acknowledged", "resolved", "triggered", "resolved")
+
+
+TIMES = 100 if os.environ.get("HUNTER_TEST_FULL") else 5
+
+
+def test_killed_while_it_triggers_and_resolves(hunter, agents, tmp_path, pagerduty):
+    """Whenever it is killed, the incident is in the end what the change is."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), section(pagerduty))
+    agent = agents(path)
+    pagerduty.wait(lambda: pagerduty.incidents)
+    known, dice = ids(hunter, path)["db.read"], random.Random(14)
+    for i in range(TIMES):
+        said, wanted = ("expected", "resolved") if i % 2 == 0 else ("open", "triggered")
+        assert hunter("triage", known, said, "--reason", "x", "--agent", agent.address()).code == 0
+        time.sleep(dice.uniform(0, 0.3))  # anywhere between what was said and what PagerDuty is told
+        agent.end(signal.SIGKILL)
+        agent = agents(path)
+        pagerduty.wait(lambda: list(pagerduty.incidents.values()) == [wanted])
