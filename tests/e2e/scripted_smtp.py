@@ -50,6 +50,7 @@ class Dialogue(socketserver.StreamRequestHandler):
         """Says what the script says; returns whether that was good."""
         said = self.server.next_answer(command)
         if said == "hang":
+            self.server.note("hangs")
             while self.request.recv(4096):
                 pass
             raise Over

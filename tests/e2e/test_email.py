@@ -6,6 +6,7 @@ import base64
 import email
 import email.policy
 import email.utils
+import pathlib
 import re
 import shutil
 import signal
@@ -89,6 +90,23 @@ def test_a_mail_as_it_arrives(hunter, tmp_path, exim, how):
     assert 'content="light dark"' in html and not re.search(r"<(img|link|script|iframe)|url\(", html)
     assert exim.raw("ann")[-1].split(b"\n\n", 1)[0].isascii()
     assert all(len(line) <= 998 for line in exim.raw("ann")[-1].splitlines())
+
+
+def test_set_up_as_the_docs_say(hunter, tmp_path, exim):
+    """The first example of docs/receivers.md, with the server, the login and the certificate of this one; then a mail to try it."""
+    before = len(exim.raw("perf-team"))
+    docs = (pathlib.Path(__file__).parents[2] / "docs/receivers.md").read_text()
+    section = re.search(r"## email\n\n```yaml\n(.*?)```", docs, re.S)[1]
+    (tmp_path / "mail").write_text(exim.password + "\n")
+    (tmp_path / "mail").chmod(0o600)
+    for old, new in (("smtp://mail.example.com:587 ", f"{exim.smtp} "), ("username: perf@example.com", f"username: {exim.user}"),
+                     ("/run/secrets/mail", f"{tmp_path}/mail"), ("  from:", f"  ca_file: {exim.certificate}\n  tls: required\n  from:")):
+        assert old in section
+        section = section.replace(old, new)
+    done = hunter("validate", "--receivers", "--config", one_change(tmp_path, section))
+    assert done.code == 0 and "receiver email (email): sent" in done.out, done.err
+    mail = exim.mails("perf-team", before + 1)[-1]
+    assert mail["X-Hunter-Event"] == "test" and mail["To"] == "perf-team@example.com, Ann <ann@example.com>"
 
 
 def test_what_follows_is_in_the_thread(agents, tmp_path, exim):
@@ -300,18 +318,31 @@ def test_a_server_that_hangs_delays_nobody(agents, tmp_path):
         assert agent.end(signal.SIGKILL) == -signal.SIGKILL
 
 
-def test_killed_before_the_answer(agents, tmp_path):
-    with ScriptedSmtp({".": ["hang"]}) as server:
+@pytest.mark.parametrize("event", ["new", "recovered"])
+@pytest.mark.parametrize("where", ["CONNECT", "EHLO", "MAIL", "RCPT", "DATA", ".", "QUIT"])
+def test_killed_before_an_answer(agents, tmp_path, where, event):
+    """Wherever the agent dies, the mail arrives after the restart; once, unless the server had it: then it is the same mail."""
+    with ScriptedSmtp() as server:
         path = one_change(tmp_path, receiver(server.url))
+        if event == "recovered":
+            agent = agents(path)
+            agent.wait_log("msg=sent")
+            assert agent.end() == 0
+            write_csv(tmp_path / "new.csv", [(30, 1.2), (60, 1 / 1.2)], points=100)
+            shutil.move(tmp_path / "new.csv", tmp_path / "a.csv")
+        server.script = {where: ["hang"]}
         agent = agents(path)
-        server.wait(lambda: server.received)
+        server.wait(lambda: "hangs" in server.seen)
         assert agent.end(signal.SIGKILL) == -signal.SIGKILL
         again = agents(path)
         again.wait_log("msg=sent")
-        again.pass_by()
+        again.pass_by(1)
         assert again.end() == 0
-        first, second = (email.message_from_bytes(m.data, policy=email.policy.default) for m in server.received)
-        assert first["Message-ID"] == second["Message-ID"] and len(server.mails) == 1
+        sent = [email.message_from_bytes(m.data, policy=email.policy.default) for m in server.received]
+        told = [mail for mail in sent if mail["X-Hunter-Event"] == event]
+        assert len(told) == (2 if where in (".", "QUIT") else 1) and len({mail["Message-ID"] for mail in told}) == 1
+        if event == "recovered":
+            assert told[0]["In-Reply-To"] == sent[0]["Message-ID"]
 
 
 def test_login_by_a_token(hunter, tmp_path):
@@ -353,6 +384,7 @@ def test_answers_before_tls_do_not_count(hunter, tmp_path, tls):
 
 WRONG = {
     "url: http://mail.example": "url: it must begin with smtp:// or smtps://",
+    "url: mail.example:25": "url: it must begin with smtp:// or smtps://",
     "url: smtps://mail.example, tls: none": "tls: none contradicts smtps://",
     "from: perf": 'from: "perf" is not an address',
     "from: 'Perf <perf@exam ple>'": "is not an address",
@@ -373,3 +405,18 @@ def test_what_is_wrong_is_said_with_its_key(hunter, tmp_path, case):
     write_csv(tmp_path / "a.csv", [])
     done = hunter("validate", "--config", config(tmp_path, csv_test(tmp_path / "a.csv"), section))
     assert done.code == 2 and WRONG[case] in done.out + done.err
+
+
+def test_a_password_in_the_clear_is_warned_of(hunter, tmp_path):
+    section = receiver("smtp://mail.example", tls="none", username="ann", password=f"'{PASSWORD}'")
+    done = hunter("validate", "--config", one_change(tmp_path, section))
+    assert "tls: with none the password is sent to another host without TLS" in done.out + done.err
+    done = hunter("validate", "--config", one_change(tmp_path, section.replace("mail.example", "localhost")))
+    assert "without TLS" not in done.out + done.err
+
+
+def test_tls_where_none_was_expected(hunter, tmp_path, exim):
+    path = one_change(tmp_path, receiver(exim.smtps.replace("smtps:", "smtp:"), timeout="1s"))
+    assert "(is it smtps:// ?)" in hunter("run", "--once", "--config", path).err
+    path = one_change(tmp_path, receiver(exim.smtp.replace("smtp:", "smtps:"), timeout="5s"))
+    assert "(the server does not speak TLS at once: is it smtp:// ?)" in hunter("run", "--once", "--config", path).err
