@@ -170,6 +170,25 @@ def test_the_agent_annotates(agents, hunter, tmp_path, grafana):
     assert agent.end() == 0 and grafana.SECRET not in "".join(agent.log + agent.out)
 
 
+def test_what_becomes_of_changes(agents, tmp_path, grafana):
+    """One that is not found any more has no annotation, until it is found again; one that is over says so."""
+    for name in ("a", "b"):
+        write_csv(tmp_path / f"{name}.csv", [(30, 1.2)])
+    tests = csv_test(tmp_path / "a.csv", "db.a") + csv_test(tmp_path / "b.csv", "db.b")
+    agent = agents(config(tmp_path, tests, section(grafana, annotate=True)))
+    agent.wait(lambda: len(grafana.annotations) == 2)
+    agent.wait(lambda: "".join(agent.log).count("msg=sent") == len({t for a in all_of(grafana) for t in a["tags"] if "message:" in t}))
+    write_csv(tmp_path / "a.csv", [])
+    agent.wait(lambda: len(grafana.annotations) == 1)
+    left, = all_of(grafana)
+    assert "test:db.b" in left["tags"] and "back to" not in left["text"]
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    agent.wait(lambda: len(grafana.annotations) == 2)
+    write_csv(tmp_path / "b.csv", [(30, 1.2), (60, 1 / 1.2)], points=90)
+    agent.wait(lambda: "back to" in grafana.annotations[left["id"]]["text"])
+    assert agent.end() == 0
+
+
 @pytest.mark.parametrize("at", ["close", None], ids=["answer lost", "no answer"])
 def test_doubt_is_resolved_by_looking(agents, tmp_path, grafana, at):
     grafana.answers = ["pass", at]
