@@ -115,7 +115,7 @@ def places(certificate):
 
 def options_of(kind, fault, place):
     """The receiver's options, by way of the front."""
-    text = json.dumps(kind.options(place.server) | {"timeout": "1s", "connect_timeout": "5s"})
+    text = json.dumps(kind.options(place.server) | {"timeout": "3s" if fault == "silent" else "20s", "connect_timeout": "10s"})
     text = text.replace(place.front.backend, place.front.url)
     return json.loads(re.sub(r"127\.0\.0\.1:\d+", "nowhere.invalid", text) if fault == "name" else text)
 
