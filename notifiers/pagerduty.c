@@ -318,11 +318,22 @@ static bool request(struct attempt *attempt, struct transfer *next, struct error
 }
 
 static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
+static const struct http_json shape = {
+	.name = "pagerduty", .request = request, .answer = answer, .refusal = refusal};
+
+/* A page of a proxy would be another success. */
+static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
 	struct error *error)
 {
 	struct state *state = attempt->state;
 
-	(void)reply, (void)error;
+	if (reply->status != 202)
+		return http_json_fail(
+			&shape, attempt, true, ERROR_DATA, "the answer is not PagerDuty's", error);
 	if (++state->at < state->count) {
 		*next = post(attempt);
 		return STEP_TRANSFER;
@@ -330,12 +341,6 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 	attempt->receipt = "1";
 	return STEP_DONE;
 }
-
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-static const struct http_json shape = {
-	.name = "pagerduty", .request = request, .answer = answer, .refusal = refusal};
 
 /* {"status": "invalid event", "message": "Event object is invalid", "errors": ["..."]} */
 static const char *reason(struct attempt *attempt, const struct reply *reply)

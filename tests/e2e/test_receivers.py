@@ -56,7 +56,7 @@ RECEIVERS = {
     "jira": Kind(lambda: Jira(cloud=False), lambda s: {"url": s.url, "token": s.SECRET, "project": "PERF"}, lambda s: s.issues, "look", False),
     "mattermost": Kind(Mattermost, lambda s: {"url": s.webhook}, lambda s: s.posts, "blind", True),
     "msteams": Kind(Teams, lambda s: {"url": s.webhook}, lambda s: s.posts, "blind", True),
-    "pagerduty": Kind(lambda: FakePagerDuty(SECRET), lambda s: {"url": s.url, "routing_key": SECRET}, lambda s: s.incidents, "repeat", True),
+    "pagerduty": Kind(lambda: FakePagerDuty(SECRET), lambda s: {"url": s.url, "routing_key": SECRET}, lambda s: s.incidents, "repeat", False),
     "slack": Kind(lambda: FakeSlack(SECRET), lambda s: {"api_url": s.api, "bot_token": SECRET, "channels": ["#perf"]}, lambda s: s.posts, "look", False),
     "webhook": Kind(Taker, lambda s: {"url": f"{s.url}/hook/{SECRET}", "secret": SECRET}, lambda s: s.taken, "repeat", True),
 }

@@ -217,6 +217,7 @@ static void test_refusals(void **state)
 		{429, "{\"status\":\"throttle exceeded\"}", "pagerduty: HTTP status 429", true,
 			ERROR_DATA},
 		{500, "", "pagerduty: HTTP status 500", true, ERROR_DATA},
+		{200, "<html>", "pagerduty: the answer is not PagerDuty's", true, ERROR_DATA},
 	};
 
 	render_all(fixture, &change, 1);
