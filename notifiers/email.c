@@ -131,11 +131,26 @@ static bool check_url(const struct email_options *options, struct error *error)
 	return true;
 }
 
+/* What every mail has; a Bcc would be shown to all. */
+static bool check_headers(const struct pairs *headers, struct error *error)
+{
+	static const char *const own[] = {"Date", "From", "Sender", "To", "Cc", "Bcc", "Reply-To",
+		"Subject", "Message-ID", "In-Reply-To", "References", "List-Id", "MIME-Version",
+		"Content-Type", "Content-Transfer-Encoding", "Auto-Submitted"};
+
+	for (size_t i = 0; i < headers->count; i++)
+		for (size_t j = 0; j < sizeof own / sizeof *own; j++)
+			if (strcasecmp(headers->items[i].key, own[j]) == 0)
+				return error_set(error, ERROR_USAGE,
+					"headers: %s cannot be set here", own[j]);
+	return true;
+}
+
 static bool check(const void *context, struct error *error)
 {
 	const struct email_options *options = context;
 
-	if (!check_url(options, error))
+	if (!check_url(options, error) || !check_headers(&options->endpoint.headers, error))
 		return false;
 	if (!options->from)
 		return error_set(error, ERROR_USAGE, "\"from\" is missing");

@@ -66,7 +66,8 @@ def parts(mail):
 def test_a_mail_as_it_arrives(hunter, tmp_path, exim, how):
     (tmp_path / "password").write_text(exim.password + "\n")
     before = len(exim.raw("ann"))
-    more = login(exim, password_file=tmp_path / "password", subject_prefix="'[perf]'", reply_to="team@example.com")
+    more = login(exim, password_file=tmp_path / "password", subject_prefix="'[perf]'", reply_to="team@example.com",
+                 headers="{X-Team: perf}")
     del more["password"]
     if how == "TLS":
         del more["tls"]
@@ -78,7 +79,7 @@ def test_a_mail_as_it_arrives(hunter, tmp_path, exim, how):
     assert (mail["From"], mail["Reply-To"]) == ("Perf <perf@example.com>", "team@example.com")
     assert mail["Subject"] == "[perf] 1 regression in db.read"
     assert mail["Auto-Submitted"] == "auto-generated" and mail["List-Id"] == "hunter-c <hunter-c.example.com>"
-    assert mail["X-Hunter-Event"] == "new"
+    assert mail["X-Hunter-Event"] == "new" and mail["X-Team"] == "perf"
     assert mail["In-Reply-To"] is None and mail["References"] is None
     assert re.fullmatch(r"<[0-9a-f]{32}@example\.com>", mail["Message-ID"])
     assert abs(email.utils.parsedate_to_datetime(mail["Date"]).timestamp() - email.utils.parsedate_to_datetime(
@@ -393,6 +394,7 @@ WRONG = {
     "to: []": '"to" is missing',
     "reply_to: x": 'reply_to: "x" is not an address',
     "tls: maybe": "tls",
+    "headers: {bcc: eve@example.com}": "headers: Bcc cannot be set here",
     "subject_prefix: '01234567890123456789012345678901234567890'": "subject_prefix: it is longer than 40 characters",
 }
 
