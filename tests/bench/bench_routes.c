@@ -1,8 +1,8 @@
 /*
- * What routing costs: 10,000 changes of as many series, in one round, through 200 routes with 20
- * receivers. Three trees: by test and label, in two levels; by label, in one list; and by regular
- * expressions that no prefix decides, one of them about a label that each series has its own value
- * of.
+ * What routing costs, router and groups by names included, the best CPU time of five rounds: 10,000 changes
+ * of as many series, in one round, through 200 routes with 20 receivers. Three trees: by test and
+ * label, in two levels; by label, in one list; and by regular expressions that no prefix decides,
+ * one of them about a label that each series has its own value of.
  *
  *     bench_routes [CHANGES [ROUTES]]
  */
@@ -32,7 +32,7 @@ static double now(void)
 {
 	struct timespec at;
 
-	clock_gettime(CLOCK_MONOTONIC, &at);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
 	return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
@@ -117,7 +117,7 @@ static void measure(enum tree tree, int changes, int routes)
 	struct arena *arena = arena_new();
 	struct config *config = load(tree, routes);
 	struct change_record *records = arena_array(arena, (size_t)changes, sizeof *records);
-	double best = 1e9, first = 0;
+	double best = 1e9;
 	size_t told = 0;
 
 	for (int i = 0; i < changes; i++)
@@ -140,13 +140,13 @@ static void measure(enum tree tree, int changes, int routes)
 		}
 		router_free(router);
 		took = (now() - start) / changes;
-		first = round == 0 ? took : first;
 		best = took < best ? took : best;
 		arena_free(scratch);
 	}
-	printf("%-12s %d changes, %d routes, %d receivers: %.2f us a change (first round %.2f), "
-	       "told %zu times\n",
-		tree_names[tree], changes, routes, RECEIVERS, 1e6 * best, 1e6 * first, told);
+	printf("routes\t%d changes, %d routes, %d receivers, %s\t%.2f us\t%.0f changes/s\t\n",
+		changes, routes, RECEIVERS, tree_names[tree], 1e6 * best, 1 / best);
+	if (told == 0)
+		exit(1);
 	config_free(config);
 	arena_free(arena);
 }

@@ -1,6 +1,7 @@
 """Receivers by name and routes: who is told of what, by `run`."""
 import json
 import pathlib
+import signal
 import socket
 
 import pytest
@@ -115,6 +116,40 @@ def test_group_by(hunter, tmp_path, hook):
     assert hunter("run", "--once", "--config", config(tmp_path, tests, receivers(hook, "each", "both") + routes)).code == 0
     continues = {h["X-Receiver"]: json.loads(b)["continues"] is not None for h, b, _ in hook.taken}
     assert continues == {"each": False, "both": True}
+
+
+def test_a_receiver_that_has_not_chosen_changes_is_not_told(hunter, tmp_path, hook):
+    path = config(tmp_path, make_tests(tmp_path, a=[(30, 1.2)]), receivers(hook, "one", "two", two="events: [digest, notice]"))
+    for _ in range(2):
+        result = hunter("run", "--once", "--config", path)
+        assert result.code == 0 and told(hook) == [("one", ["a"])]
+    only = config(tmp_path, make_tests(tmp_path, b=[(30, 1.2)]), receivers(hook, "two", two="events: [digest, notice]"))
+    for _ in range(2):
+        result = hunter("run", "--once", "--config", only)
+        assert result.code == 0 and told(hook) == [("one", ["a"])]
+    assert "told to nobody" not in result.err, "said once"
+
+
+def test_routes_are_reloaded(agents, tmp_path, hook):
+    """What is found after a reload goes by the new routes."""
+    tests = make_tests(tmp_path, a=[(30, 1.2)])
+    path = config(tmp_path, tests, receivers(hook, "one", "two") + "routes: {receivers: [one], routes: [{match: 'test=\"x\"', receivers: [two]}]}\n")
+    agent = agents(path)
+    agent.wait(lambda: len(hook.taken) == 1)
+    path.write_text(path.read_text().replace('test=\"x\"', 'test=\"a\"'))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_log("reload")
+    write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1.5)], points=100)
+    agent.wait(lambda: len(hook.taken) == 2)
+    assert [h["X-Receiver"] for h, _, _ in hook.taken] == ["one", "two"]
+
+
+def test_limits(hunter, tmp_path):
+    tests = make_tests(tmp_path, a=[])
+    for text, words in (("receivers:\n" + "".join(f"  r{i}: {{stdout: }}\n" for i in range(1001)), "more than 1,000 receivers"),
+                        ("routes:\n" + "  - {receivers: [stdout], at_least: 1}\n" * 10001, "routes: more than 10,000 routes")):
+        result = hunter("validate", "--config", config(tmp_path, tests, text))
+        assert result.code == 2 and words in result.out
 
 
 def test_notices_follow_their_tests(hunter, agents, tmp_path, hook):
