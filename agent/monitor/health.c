@@ -99,19 +99,6 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* Adds receivers to the list, which has room for all that there are, without duplicates. */
-static void add_receivers(
-	const char **names, size_t *count, struct dict *seen, const struct strings *receivers)
-{
-	for (size_t i = 0; i < receivers->count; i++) {
-		const void **place = dict_place(seen, receivers->items[i]);
-
-		if (!*place)
-			names[(*count)++] = receivers->items[i];
-		*place = seen;
-	}
-}
-
 /* Stores or deletes the condition in the transaction of its notices. */
 static void notify_receivers(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
@@ -131,9 +118,8 @@ static void notify_about(const struct health *health, const struct condition *co
 {
 	const struct config *config = health->agent->config;
 	struct arena *arena = arena_new();
-	struct dict seen = {.arena = arena};
 	struct router *router = router_new(config);
-	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	const char **tests = arena_array(arena, config->test_count, sizeof *tests);
 	struct strings receivers;
 	size_t count = 0;
 
@@ -142,14 +128,12 @@ static void notify_about(const struct health *health, const struct condition *co
 
 		if (test->source &&
 			strcmp(about_test(condition->kind) ? test->name : source_of(test),
-				condition_name(condition)) == 0) {
-			receivers =
-				router_tell_notice(router, test->name, 1u << MESSAGE_NOTICE, arena);
-			add_receivers(names, &count, &seen, &receivers);
-		}
+				condition_name(condition)) == 0)
+			tests[count++] = test->name;
 	}
+	receivers = router_tell_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
-	notify_receivers(health, condition, &(struct strings){names, count});
+	notify_receivers(health, condition, &receivers);
 	arena_free(arena);
 }
 

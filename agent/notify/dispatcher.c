@@ -344,32 +344,48 @@ static void route(struct round *round)
 				MESSAGES_OF_CHANGES, arena);
 }
 
-static void tell(struct round *round, const struct receiver *receiver)
+/* Those that routes tell the receiver by messages of just these kinds. */
+static bool tell_kinds(
+	struct round *round, const struct receiver *receiver, unsigned kinds, struct error *error)
 {
-	const struct publisher *publisher = &round->publisher;
 	struct arena *arena = round->pending->call.arena;
 	struct record_rows rows = round->pending->records;
 	const struct change_record **records = arena_array(arena, rows.count, sizeof *records);
 	struct strings *group_by = arena_array(arena, rows.count, sizeof *group_by);
-	struct unwritten *unwritten = &round->unwritten[round->unwritten_count];
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows.count; i++) {
-		if (!lacks(round, i, receiver))
+		const struct told_receiver *told =
+			lacks(round, i, receiver) ? router_find(&round->told[i], receiver) : NULL;
+
+		if (!told || told->kinds != kinds)
 			continue;
-		group_by[count] = router_find(&round->told[i], receiver)->group_by;
+		group_by[count] = told->group_by;
 		records[count++] = &rows.items[i];
 	}
-	if (count == 0)
-		return;
+	return count == 0 || publisher_changes(&round->publisher, receiver, records, group_by,
+				     count, kinds, error);
+}
+
+static void tell(struct round *round, const struct receiver *receiver)
+{
+	static const unsigned kinds[] = {
+		MESSAGES_OF_CHANGES, 1u << MESSAGE_NEW, 1u << MESSAGE_UPDATED};
+	struct delivery_rows *deliveries = &round->queue->deliveries;
+	struct unwritten *unwritten = &round->unwritten[round->unwritten_count];
+	struct record_rows rows = round->pending->records;
+	size_t before = deliveries->count;
+
 	unwritten->receiver = receiver;
-	if (!publisher_changes(publisher, receiver, records, group_by, count, &unwritten->error)) {
-		round->unwritten_count++;
-		return;
-	}
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!tell_kinds(round, receiver, kinds[i], &unwritten->error)) {
+			deliveries->count = before;
+			round->unwritten_count++;
+			return;
+		}
 	for (size_t i = 0; i < rows.count; i++)
 		if (lacks(round, i, receiver))
-			record_told(arena, &rows.items[i], receiver->name);
+			record_told(round->pending->call.arena, &rows.items[i], receiver->name);
 }
 
 /* True if all receivers of the record have it, or it has none. */

@@ -245,7 +245,8 @@ static bool is_of_group(void *context, const struct change_record *record)
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
 static bool add_group(const struct publisher *publisher, const struct receiver *receiver,
-	const struct strings *destinations, const struct group_of *group, struct error *error)
+	const struct strings *destinations, const struct group_of *group, unsigned kinds,
+	struct error *error)
 {
 	struct arena *arena = publisher->queue->call.arena;
 	struct announcement *items = memory_new(group->count, sizeof *items);
@@ -271,7 +272,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		struct recipient to = {receiver, destinations->items[i]};
 		struct thread thread;
 		bool found =
-			!message.summary &&
+			!message.summary && (kinds & 1u << MESSAGE_UPDATED) &&
 			threads_find(publisher->threads, arena, receiver->name, to.destination,
 				group->items, group->count, interval, publisher->now,
 				group->key ? &(struct thread_filter){is_of_group, &search} : NULL,
@@ -281,7 +282,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		message.thread = found ? thread.key : NULL;
 		message.more_of = found ? &thread.first : NULL;
 		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
-		if (!is_told(receiver, message.kind))
+		if (!is_told(receiver, message.kind) || (kinds & 1u << message.kind) == 0)
 			continue; /* it counts as told */
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
@@ -292,7 +293,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
 	const struct change_record **records, const struct strings *group_by, size_t count,
-	struct error *error)
+	unsigned kinds, struct error *error)
 {
 	size_t before = publisher->queue->deliveries.count, group_count;
 	struct group_of *groups;
@@ -303,7 +304,7 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 	group_count = group_changes(
 		publisher->queue->call.arena, publisher->router, records, group_by, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
-		if (!add_group(publisher, receiver, &destinations, &groups[i], error)) {
+		if (!add_group(publisher, receiver, &destinations, &groups[i], kinds, error)) {
 			publisher->queue->deliveries.count = before;
 			return false;
 		}

@@ -33,10 +33,12 @@ struct publisher {
 };
 
 /* Adds all messages for the receiver; or none, with an error, if its configuration has no
- * destinations or they cannot be rendered. `group_by`: by which names each record is grouped. */
+ * destinations or they cannot be rendered. `group_by`: by which names each record is grouped.
+ * `kinds`: by which messages routes tell it: what is not told as an update is a message of its own,
+ * and what is told as an update alone is told if it is one. */
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
 	const struct change_record **records, const struct strings *group_by, size_t count,
-	struct error *error) MUST_USE;
+	unsigned kinds, struct error *error) MUST_USE;
 bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
 	const struct notice *notice, struct error *error) MUST_USE;
 

@@ -70,7 +70,11 @@ struct router {
 	struct strings values;      /* of that */
 	struct told_receiver *told; /* room for all receivers */
 	size_t told_count;
-	bool nobody; /* a route says so */
+	struct told_receiver *merged; /* of several kinds; the same */
+	size_t merged_count;
+	bool by_event;       /* some route asks for the kind */
+	struct dict *groups; /* test -> struct strings; NULL until they are asked for */
+	bool nobody;         /* a route says so */
 };
 
 /* Making it */
@@ -113,6 +117,7 @@ static void prepare(struct router *router, const struct notify_route *route, str
 	struct node *nodes = arena_array(router->arena, route->count, sizeof *nodes);
 
 	*node = (struct node){.route = route, .conditions = conditions, .nodes = nodes};
+	router->by_event = router->by_event || route->events != 0;
 	for (size_t i = 0; i < route->match.count; i++)
 		conditions[i] = add_matcher(router, &route->match.items[i]);
 	for (size_t i = 0; i < route->count; i++)
@@ -140,7 +145,8 @@ struct router *router_new(const struct config *config)
 		.names = {.arena = arena},
 		.by_notify = {.arena = arena},
 		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
-		.told = arena_array(arena, config->receiver_count, sizeof *router->told)};
+		.told = arena_array(arena, config->receiver_count, sizeof *router->told),
+		.merged = arena_array(arena, config->receiver_count, sizeof *router->merged)};
 	router->all = list_all(router);
 	if (config->routes) {
 		root = arena_alloc(arena, sizeof *root);
@@ -175,8 +181,47 @@ static void begin(struct router *router, const struct silence_subject *subject)
 	router->nobody = false;
 }
 
+/* The groups of all tests, in one pass: a cluster is its own. */
+static void list_groups(struct router *router)
+{
+	const struct config *config = router->config;
+
+	router->groups = arena_alloc(router->arena, sizeof *router->groups);
+	router->groups->arena = router->arena;
+	for (size_t i = 0; i < config->group_count; i++) {
+		const struct group *group = &config->groups[i];
+
+		for (size_t j = 0; j < group->count + (group->cluster != NULL); j++) {
+			const char *test = j < group->count ? group->tests[j]->name : group->name;
+			const void **place = dict_place(router->groups, test);
+			struct strings *list = (struct strings *)(uintptr_t)*place;
+			const char **names;
+
+			if (!list)
+				*place = list = arena_alloc(router->arena, sizeof *list);
+			names = arena_grow(router->arena, (const char **)(uintptr_t)list->items,
+				list->count, sizeof *names);
+			if (list->count == 0 || names[list->count - 1] != group->name)
+				names[list->count++] = group->name;
+			list->items = names;
+		}
+	}
+}
+
+static struct strings groups_of(struct router *router, const char *test)
+{
+	const struct strings *list;
+
+	if (!router->groups)
+		list_groups(router);
+	list = test ? dict_get(router->groups, test) : NULL;
+	return list ? *list : (struct strings){0};
+}
+
 static struct strings values_of(struct router *router, const struct named *named)
 {
+	if (strcmp(named->name, "group") == 0)
+		return groups_of(router, router->subject.test);
 	if (router->tags && strcmp(named->name, TAG) == 0)
 		return *router->tags;
 	return silence_values(&router->asked, named->name);
@@ -329,7 +374,8 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 			continue;
 		router->rounds[number] = router->round;
 		router->told[router->told_count++] =
-			(struct told_receiver){&router->config->receivers[number], route->group_by};
+			(struct told_receiver){&router->config->receivers[number],
+				router->question.kinds, route->group_by};
 	}
 }
 
@@ -396,43 +442,69 @@ static struct told_receivers named_receivers(struct router *router, const char *
 	return *told;
 }
 
-/* A copy of those that are told messages of these kinds. */
-static struct told_receivers choose(struct told_receivers told, unsigned kinds, struct arena *arena)
+/* Adds those that the last kind was led to. */
+static void merge(struct router *router)
 {
+	for (size_t i = 0; i < router->told_count; i++) {
+		size_t at = 0;
+
+		while (at < router->merged_count &&
+			router->merged[at].receiver != router->told[i].receiver)
+			at++;
+		if (at < router->merged_count)
+			router->merged[at].kinds |= router->told[i].kinds;
+		else
+			router->merged[router->merged_count++] = router->told[i];
+	}
+}
+
+/* Each kind by itself: it may take another route than the others. */
+static struct told_receivers lead_routed(
+	struct router *router, const struct change_record *record, unsigned kinds)
+{
+	router->merged_count = 0;
+	if (!router->by_event) {
+		ask(router, record, kinds);
+		(void)pass(router, router->root);
+		return (struct told_receivers){router->told, router->told_count};
+	}
+	for (unsigned kind = 1; kind <= kinds; kind <<= 1)
+		if (kinds & kind) {
+			ask(router, record, kind);
+			(void)pass(router, router->root);
+			merge(router);
+		}
+	return (struct told_receivers){router->merged, router->merged_count};
+}
+
+static struct told_receivers lead(struct router *router, const struct change_record *record,
+	unsigned kinds, bool chosen, struct arena *arena)
+{
+	bool routed = config_routed(router->config, record->item.test);
+	struct told_receivers told = routed ? lead_routed(router, record, kinds)
+					    : named_receivers(router, record->item.test);
 	struct told_receiver *items = arena_array(arena, told.count, sizeof *items);
 	size_t count = 0;
 
-	for (size_t i = 0; i < told.count; i++)
-		if (told.items[i].receiver->events & kinds)
-			items[count++] = told.items[i];
+	for (size_t i = 0; i < told.count; i++) {
+		items[count] = told.items[i];
+		if (!routed)
+			items[count].kinds = kinds;
+		count += !chosen || (items[count].receiver->events & items[count].kinds) != 0;
+	}
 	return (struct told_receivers){items, count};
-}
-
-static struct told_receivers lead(
-	struct router *router, const struct change_record *record, unsigned kinds)
-{
-	if (!config_routed(router->config, record->item.test))
-		return named_receivers(router, record->item.test);
-	ask(router, record, kinds);
-	(void)pass(router, router->root);
-	return (struct told_receivers){router->told, router->told_count};
 }
 
 struct told_receivers router_tell(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena)
 {
-	return choose(lead(router, record, kinds), kinds, arena);
+	return lead(router, record, kinds, true, arena);
 }
 
 struct told_receivers router_lead(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena)
 {
-	struct told_receivers told = lead(router, record, kinds);
-	struct told_receiver *items = arena_array(arena, told.count, sizeof *items);
-
-	if (told.count > 0)
-		memcpy(items, told.items, told.count * sizeof *items);
-	return (struct told_receivers){items, told.count};
+	return lead(router, record, kinds, false, arena);
 }
 
 const struct told_receiver *router_find(
@@ -473,25 +545,47 @@ static void ask_notice(struct router *router, const char *test, unsigned kinds, 
 	(void)pass(router, router->root);
 }
 
+static struct told_receivers lead_notice(struct router *router, const char *test, unsigned kinds)
+{
+	if (!config_routed(router->config, test))
+		return named_receivers(router, test);
+	ask_notice(router, test, kinds, false);
+	if (router->told_count == 0 && !router->nobody)
+		ask_notice(router, test, kinds, true);
+	return (struct told_receivers){router->told, router->told_count};
+}
+
+/* Until all are in: there may be many tests. */
+struct strings router_tell_notices(struct router *router, const char *const *tests, size_t count,
+	unsigned kinds, struct arena *arena)
+{
+	const struct config *config = router->config;
+	bool *in = arena_array(arena, config->receiver_count, sizeof *in);
+	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	size_t found = 0, most = 0;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		most += (config->receivers[i].events & kinds) != 0;
+	for (size_t i = 0; i < count && found < most; i++) {
+		struct told_receivers told = lead_notice(router, tests[i], kinds);
+
+		for (size_t j = 0; j < told.count; j++) {
+			const struct receiver *receiver = told.items[j].receiver;
+			bool *is_in = &in[receiver - config->receivers];
+
+			if (*is_in || (receiver->events & kinds) == 0)
+				continue;
+			*is_in = true;
+			names[found++] = receiver->name;
+		}
+	}
+	return (struct strings){names, found};
+}
+
 struct strings router_tell_notice(
 	struct router *router, const char *test, unsigned kinds, struct arena *arena)
 {
-	struct told_receivers told;
-	const char **names;
-
-	if (config_routed(router->config, test)) {
-		ask_notice(router, test, kinds, false);
-		if (router->told_count == 0 && !router->nobody)
-			ask_notice(router, test, kinds, true);
-		told = (struct told_receivers){router->told, router->told_count};
-	} else {
-		told = named_receivers(router, test);
-	}
-	told = choose(told, kinds, arena);
-	names = arena_array(arena, told.count, sizeof *names);
-	for (size_t i = 0; i < told.count; i++)
-		names[i] = told.items[i].receiver->name;
-	return (struct strings){names, told.count};
+	return router_tell_notices(router, &test, 1, kinds, arena);
 }
 
 /* Explaining */

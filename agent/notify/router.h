@@ -19,9 +19,11 @@ struct router;
 struct router *router_new(const struct config *config);
 void router_free(struct router *router);
 
-/* A receiver that is told, and how changes are grouped for it. */
+/* A receiver that is told, by messages of which kinds (of those that were asked for, by the routes
+ * alone), and how changes are grouped for it. */
 struct told_receiver {
 	const struct receiver *receiver;
+	unsigned kinds;
 	struct strings group_by; /* none: by time and commit */
 };
 
@@ -30,8 +32,8 @@ struct told_receivers {
 	size_t count;
 };
 
-/* Who is told of the change by messages of these kinds (bits 1 << enum message_kind; one of them is
- * enough); each receiver once, in the arena. */
+/* Who is told of the change by messages of these kinds (bits 1 << enum message_kind), each of which
+ * passes the routes by itself; each receiver once, in the arena. */
 struct told_receivers router_tell(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena);
 
@@ -50,10 +52,14 @@ bool router_withholds(struct router *router, const struct change_record *record,
 	const struct receiver *receiver);
 
 /*
- * The names of those who are told of what is wrong with a test, which has a name, groups and tags,
- * but no size, labels or commit. If routes lead to nobody, of the receivers of all routes that a
- * change of the test may take.
+ * The names of those who are told of what is wrong with tests, each of which has a name, groups and
+ * tags, but no size, labels or commit. If routes lead to nobody for one, of the receivers of all
+ * routes that a change of it may take.
  */
+struct strings router_tell_notices(struct router *router, const char *const *tests, size_t count,
+	unsigned kinds, struct arena *arena);
+
+/* Of one test. */
 struct strings router_tell_notice(
 	struct router *router, const char *test, unsigned kinds, struct arena *arena);
 

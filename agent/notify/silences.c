@@ -592,31 +592,23 @@ static struct strings receivers_of(
 {
 	const struct config *config = silences->agent->config;
 	struct strings topics = config_topics(config, arena);
-	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
-	struct dict seen = {.arena = arena};
+	const char **tests = arena_array(arena, topics.count, sizeof *tests);
 	struct router *router = router_new(config);
+	struct strings receivers;
 	size_t count = 0;
 
 	for (size_t i = 0; i < topics.count; i++) {
-		struct strings notify = {0};
 		struct silence_subject subject = {.test = topics.items[i]};
 		struct silence_asked asked = {
 			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
 
 		if (silence_may_select(&kept->matchers, &asked))
-			notify = router_tell_notice(
-				router, topics.items[i], 1u << MESSAGE_NOTICE, arena);
-		for (size_t j = 0; j < notify.count; j++) {
-			const void **place = dict_place(&seen, notify.items[j]);
-
-			if (!*place)
-				names[count++] = notify.items[j];
-			*place = kept;
-		}
+			tests[count++] = topics.items[i];
 		silence_asked_free(&asked);
 	}
+	receivers = router_tell_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
-	return (struct strings){names, count};
+	return receivers;
 }
 
 /* Says the same after a restart, so that its delivery is recognised. */

@@ -130,6 +130,33 @@ def test_a_receiver_that_has_not_chosen_changes_is_not_told(hunter, tmp_path, ho
     assert "told to nobody" not in result.err, "said once"
 
 
+def test_a_route_may_withhold_the_end(hunter, tmp_path, hook):
+    """A route with `events` is for these alone; who was told is told the end, unless such a route says otherwise."""
+    tests = make_tests(tmp_path, a=[(30, 1.2)])
+    routes = "routes: [{receivers: [all], continue: true}, {receivers: [begins], events: [new]}]\n"
+    path = config(tmp_path, tests, receivers(hook, "all", "begins", "former") + routes.replace("begins]", "begins, former]"))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert [name for name, _ in told(hook)] == ["all", "begins", "former"]
+    hook.taken.clear()
+    write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1 / 1.2)], points=120)
+    assert hunter("run", "--once", "--config", config(tmp_path, tests, receivers(hook, "all", "begins", "former") + routes)).code == 0
+    assert [(name, tests) for name, tests in told(hook)] == [("all", ["a"]), ("former", ["a"])]
+    assert {json.loads(body)["kind"] for _, body, _ in hook.taken} == {"recovered"}
+
+
+def test_a_route_for_updates_takes_nothing_new(hunter, tmp_path, hook):
+    """Nor is a change lost that the other would get as an update: it is a message of its own."""
+    tests = make_tests(tmp_path, a=[(30, 1.2)])
+    text = receivers(hook, "log", "oncall") + "routes: [{events: [updated], receivers: [log]}, {receivers: [oncall]}]\n"
+    assert hunter("run", "--once", "--config", config(tmp_path, tests, text)).code == 0
+    assert told(hook) == [("oncall", ["a"])]
+    tests += csv_test(tmp_path / "b.csv", "b")
+    write_csv(tmp_path / "b.csv", [(30, 1.2)])
+    assert hunter("run", "--once", "--config", config(tmp_path, tests, text)).code == 0
+    assert told(hook) == [("oncall", ["a"]), ("oncall", ["b"])]
+    assert json.loads(hook.taken[1][1])["continues"] is None
+
+
 def test_routes_are_reloaded(agents, tmp_path, hook):
     """What is found after a reload goes by the new routes."""
     tests = make_tests(tmp_path, a=[(30, 1.2)])

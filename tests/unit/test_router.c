@@ -205,6 +205,26 @@ static void test_tags_groups_and_events(void **state)
 	assert_string_equal(tell_notice(f, "search"), "stdout");
 }
 
+/* A route for updates alone does not take what is new. */
+static void test_each_kind_by_itself(void **state)
+{
+	struct fixture *f = *state;
+	struct change_record record = change("search", "p99", 5);
+	struct told_receivers told;
+
+	load(f, HEAD "routes:\n"
+		     "  - {events: [updated], receivers: [eu]}\n"
+		     "  - {receivers: [perf]}\n");
+	told = router_tell(f->router, &record, KINDS, f->arena);
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.items[0].receiver->name, "perf");
+	assert_int_equal(told.items[0].kinds, 1u << MESSAGE_NEW);
+	assert_string_equal(told.items[1].receiver->name, "eu");
+	assert_int_equal(told.items[1].kinds, 1u << MESSAGE_UPDATED);
+	assert_string_equal(tell_record(f, &record, 1u << MESSAGE_NEW), "perf");
+	assert_string_equal(tell_record(f, &record, 1u << MESSAGE_RECOVERED), "perf");
+}
+
 /* A notice has neither labels nor a size. If its routes lead to nobody, those of its changes do. */
 static void test_notices(void **state)
 {
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_routes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tree, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags_groups_and_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each_kind_by_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_explanation, setup, teardown),
