@@ -357,6 +357,11 @@ static enum exit_code run_once(struct run *run)
 		}
 		done = engine_run(agent->engine);
 	}
+	if (done && run->restored) {
+		run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, NULL, NULL);
+		follow_ups_look(run->follow_ups);
+		done = engine_run(agent->engine);
+	}
 	if (!done)
 		wind_up(run);
 	gate_print(expected_count(run->parts.expected), run->cli->out);

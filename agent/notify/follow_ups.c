@@ -111,6 +111,13 @@ static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 	return false;
 }
 
+/* In a single pass only those that keep what they were told until they are told otherwise. */
+static bool follows_now(
+	const struct agent *agent, const struct receiver *receiver, enum follow_up_kind kind)
+{
+	return follows(receiver, kind) && (!agent->once || !notifier_of(receiver)->brief);
+}
+
 static int compare_watch(const void *a, const void *b)
 {
 	const struct watch *left = a, *right = b;
@@ -171,12 +178,29 @@ static void release(struct follower *follower)
 	follower->config_ref = NULL;
 }
 
+/* In a single pass each follow-up is tried once; what cannot be soon is left to the next. */
+static void leave(struct follower *follower, int64_t wait)
+{
+	int64_t most = engine_now(follower->owner->agent->engine) + RETRY_POLICY_ONCE;
+
+	for (size_t i = 0; i < follower->count; i++) {
+		struct watch *watch = &follower->watches[i];
+
+		for (enum follow_up_kind kind = 0; kind < FOLLOW_UP_KINDS; kind++)
+			if (wait > RETRY_POLICY_ONCE || watch->at[kind] > most ||
+				(watch->id == follower->id && kind == follower->follow_up.kind))
+				watch->due[kind] = false;
+	}
+}
+
 /* Ends what the follower does; it goes on after a while. */
 static void rest(struct follower *follower, int64_t wait)
 {
 	struct agent *agent = follower->owner->agent;
 
 	release(follower);
+	if (agent->once)
+		leave(follower, wait);
 	follower->busy = false;
 	follower->not_before = engine_now(agent->engine) + wait;
 	advance(follower);
@@ -368,6 +392,7 @@ static void wait_for_fix(struct follower *follower, const struct error *error)
 	if (!follower->warned[kind])
 		warn(follower, failures[kind], error);
 	follower->warned[kind] = true;
+	follower->owner->agent->misconfigured |= follower->owner->agent->once;
 	for (size_t i = 0; i < follower->count; i++)
 		if (strcmp(follower->watches[i].destination, follower->attempt.destination) == 0)
 			follower->watches[i].at[kind] = then;
@@ -405,6 +430,7 @@ static void try_again(struct follower *follower, int64_t asked, const struct err
 
 	if (follower->failures++ == 0)
 		warn(follower, failures[follower->follow_up.kind], error);
+	follower->owner->agent->incomplete |= follower->owner->agent->once;
 	wait = asked >= 0 ? asked : backoff(follower);
 	if (wait > RETRY_POLICY_WISH)
 		wait = RETRY_POLICY_WISH;
@@ -731,20 +757,21 @@ static void looked(struct store_follow_ups *request)
 		return;
 	if (follow_ups->again)
 		look_soon(follow_ups);
-	else
+	else if (!agent->once)
 		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
 	follow_ups->again = false;
 }
 
 /* The receivers with such follow-ups. */
 static struct strings receivers_with(
-	const struct config *config, struct arena *arena, enum follow_up_kind kind)
+	const struct agent *agent, struct arena *arena, enum follow_up_kind kind)
 {
+	const struct config *config = agent->config;
 	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
 	size_t count = 0;
 
 	for (size_t i = 0; i < config->receiver_count; i++)
-		if (follows(&config->receivers[i], kind))
+		if (follows_now(agent, &config->receivers[i], kind))
 			names[count++] = arena_strdup(arena, config->receivers[i].name);
 	return (struct strings){names, count};
 }
@@ -782,11 +809,10 @@ static void look(void *context)
 	}
 	follow_ups->look_at = now + LOOK;
 	request = store_follow_ups_new(looked, follow_ups);
-	request->amending = receivers_with(config, request->call.arena, FOLLOW_UP_AMEND);
-	request->listening = receivers_with(config, request->call.arena, FOLLOW_UP_READ);
+	request->amending = receivers_with(agent, request->call.arena, FOLLOW_UP_AMEND);
+	request->listening = receivers_with(agent, request->call.arena, FOLLOW_UP_READ);
 	if (now >= follow_ups->standing_at) {
-		request->refreshing =
-			receivers_with(config, request->call.arena, FOLLOW_UP_REFRESH);
+		request->refreshing = receivers_with(agent, request->call.arena, FOLLOW_UP_REFRESH);
 		follow_ups->standing_at = now + standing_wait(config);
 	}
 	request->since = agent_now(agent) - READ_FOR;
@@ -810,7 +836,7 @@ struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *
 		.delivery_manager = delivery_manager,
 		.triaged = triaged,
 		.context = context,
-		.counts = true,
+		.counts = !agent->once,
 		.started = agent_now(agent)};
 	follow_ups->alarm = (struct alarm){.call = look, .context = follow_ups};
 	return follow_ups;

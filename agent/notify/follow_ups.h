@@ -14,6 +14,9 @@
  * Each receiver has one request at a time, and at most 20 a minute if it names no other pace, apart
  * from its deliveries, which are never delayed. A pause that the receiver asks for is kept. What it
  * refuses again and again for three days is given up; while it does not answer, nothing is.
+ *
+ * A single pass neither reads messages nor edits those of Slack. Receivers that keep what they were
+ * told are told what became of it, each message once; the next pass does the rest.
  */
 #ifndef AGENT_NOTIFY_FOLLOW_UPS_H
 #define AGENT_NOTIFY_FOLLOW_UPS_H

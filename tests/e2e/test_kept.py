@@ -168,6 +168,25 @@ def test_by_default_a_webhook_hears_what_it_always_did(agents, hunter, tmp_path,
     assert [d["kind"] for d in documents(hook)] == ["changes"]
 
 
+def test_single_passes(hunter, tmp_path):
+    """Without an agent that goes on running: the next pass resolves, and leaves it open if it cannot."""
+    with FakePagerDuty(KEY) as fake:
+        put(tmp_path, STEP)
+        path = config(tmp_path, csv_test(tmp_path / "a.csv"), f'pagerduty: {{routing_key: {KEY}, url: "{fake.url}"}}')
+        assert hunter("run", "--once", "--config", path).code == 0
+        assert list(fake.incidents.values()) == ["triggered"]
+        put(tmp_path, [])
+        fake.answers = [(500, "oops")]
+        result = hunter("run", "--once", "--config", path)
+        assert result.code == 3 and "cannot bring messages up to date" in result.err
+        assert list(fake.incidents.values()) == ["triggered"]
+        assert hunter("run", "--once", "--config", path).code == 0
+        assert list(fake.incidents.values()) == ["resolved"]
+        put(tmp_path, STEP)
+        assert hunter("run", "--once", "--config", path).code == 0
+        assert list(fake.incidents.values()) == ["triggered"]
+
+
 def test_a_removed_receiver_is_told_when_it_is_back(agents, tmp_path):
     with FakePagerDuty(KEY) as fake:
         section = f'pagerduty: {{routing_key: {KEY}, url: "{fake.url}"}}'
