@@ -51,7 +51,7 @@ class Alertmanager:
 
     def __init__(self, folder, stack):
         self.server = stack.enter_context(servers.alertmanager(folder))
-        self.section = f'alertmanager: {{urls: ["{self.server.url}"], resend: 1s}}'
+        self.section = f'alertmanager: {{urls: ["{self.server.url}"], resend: 2s}}'
 
     def firing(self):
         return len(self.server.alerts())
