@@ -3,7 +3,9 @@
  *
  * An alert is identified by its labels, so they stay as they were first sent; annotations follow
  * what is known. It ends by itself unless it is sent again: hence `resend`, and an agent that is
- * gone leaves nothing firing. The receipt is the time from which on it fires.
+ * gone leaves nothing firing. The receipt is the time from which on the alerts fire, and for those
+ * that were over since then 0 or the time from which on they fire again: "1625184000000 7=0
+ * 8=1625270400000".
  *
  * The payload has a line for each alert, an object whose last member is its annotations.
  */
@@ -358,9 +360,14 @@ static bool render(const struct message *message, const void *options, const cha
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ALERTS_MAX ? message->count : ALERTS_MAX;
 
-	(void)destination, (void)error;
-	if (message->kind == MESSAGE_TEST)
+	(void)destination;
+	if (message->kind == MESSAGE_TEST) {
 		render_test(payload, message, options);
+	} else if (!(MESSAGES_OF_CHANGES >> message->kind & 1)) {
+		free(items);
+		return error_set(error, ERROR_DATA, "alertmanager: no alert is about \"%s\"",
+			message_kind_names[message->kind]);
+	}
 	message_select(message, count, items);
 	for (size_t i = 0; i < count; i++) {
 		struct message alone = {.kind = MESSAGE_NEW, .items = items[i], .count = 1};
@@ -373,101 +380,172 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-/* When the alerts of a message began to fire. */
-static int64_t began(const struct attempt *attempt)
+/* An alert of a message that was sent. */
+struct sent_alert {
+	const char *labels; /* as JSON */
+	int64_t id;         /* of its change */
+	const struct told_change *told;
+	bool over;
+	int64_t from, last; /* ms: when it began to fire, and when it ends whatever happens */
+};
+
+static const struct told_change *told_of(const struct follow_up *follow_up, int64_t id)
 {
-	long long time = attempt->follow_up && attempt->receipt
-				 ? strtoll(attempt->receipt, NULL, 10)
-				 : attempt->now;
-
-	return time > 0 && time < attempt->now ? time : attempt->now;
-}
-
-/* When they end whatever happens. */
-static int64_t last_end(const struct attempt *attempt)
-{
-	const struct alertmanager_options *options = attempt->options;
-	int64_t from = began(attempt);
-
-	return options->firing_for < WHEN_NEVER - from ? from + options->firing_for : WHEN_NEVER;
-}
-
-/* Completes an alert whose annotations are still open. */
-static void finish(struct buf *out, const struct attempt *attempt, bool over)
-{
-	const struct alertmanager_options *options = attempt->options;
-	int64_t end = attempt->now + MISSED * options->resend, last = last_end(attempt);
-	char when[WHEN_TEXT];
-
-	if (over)
-		end = attempt->now;
-	else if (last != WHEN_NEVER)
-		buf_printf(out,
-			",\"firing_until\":\"%s: then it is resolved even if the change still "
-			"stands\"",
-			when_format_iso(last, when));
-	end = end < last ? end : last;
-	buf_char(out, '}');
-	put_time(out, "startsAt", began(attempt));
-	put_time(out, "endsAt", end > began(attempt) ? end : began(attempt));
-	buf_char(out, '}');
-}
-
-static const struct told_change *told_of(const struct follow_up *follow_up, const char *id)
-{
-	long long number = id ? strtoll(id, NULL, 10) : 0;
-
 	for (size_t i = 0; i < follow_up->count; i++)
-		if (follow_up->changes[i].item.id == number)
+		if (follow_up->changes[i].item.id == id)
 			return &follow_up->changes[i];
 	return NULL;
 }
 
-/* An alert as things stand now, with the labels by which it is known. One whose change is not in
- * the state any more is over. */
-static void amend(struct buf *out, const struct attempt *attempt, const char *line, size_t length)
+/* When it began to fire. One that was over begins anew. */
+static int64_t began(const struct attempt *attempt, const struct sent_alert *alert)
+{
+	const char *receipt = attempt->receipt ? attempt->receipt : "";
+	const char *word = arena_printf(attempt->arena, " %lld=", (long long)alert->id);
+	const char *own = strstr(receipt, word);
+	long long time = strtoll(own ? own + strlen(word) : receipt, NULL, 10);
+
+	return time > 0 && time < attempt->now ? time : attempt->now;
+}
+
+static int64_t last_end(const struct attempt *attempt, int64_t from)
+{
+	const struct alertmanager_options *options = attempt->options;
+
+	return options->firing_for < WHEN_NEVER - from ? from + options->firing_for : WHEN_NEVER;
+}
+
+/* One whose change is not in the state any more is over. */
+static bool read_alert(
+	const struct attempt *attempt, const char *line, size_t length, struct sent_alert *out)
 {
 	json_t *alert = json_loadb(line, length, 0, NULL);
 	const json_t *labels = json_object_get(alert, "labels");
+	const char *id = json_string_value(json_object_get(labels, "change"));
 	char *text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
-	const struct told_change *told =
-		told_of(attempt->follow_up, json_string_value(json_object_get(labels, "change")));
 
-	if (text) {
-		buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", text);
-		if (told) {
-			struct message alone = body_of_told(attempt->arena, told, 1);
-
-			put_rest(out, &alone, 0);
-		} else {
-			buf_text(out, ",\"annotations\":{");
-		}
-		finish(out, attempt, !told || told_is_over(told));
-	}
+	*out = (struct sent_alert){.labels = arena_strdup(attempt->arena, text)};
+	if (id)
+		out->id = strtoll(id, NULL, 10);
+	out->told = told_of(attempt->follow_up, out->id);
+	out->over = !out->told || told_is_over(out->told);
+	out->from = began(attempt, out);
+	out->last = last_end(attempt, out->from);
 	free(text);
 	json_decref(alert);
+	return out->labels != NULL;
+}
+
+/* Of a message that was sent: its alerts, in the arena. */
+static struct sent_alert *read_alerts(const struct attempt *attempt, size_t *count)
+{
+	struct sent_alert *alerts = NULL;
+
+	*count = 0;
+	for (const char *line = attempt->payload; *line;) {
+		size_t length = strcspn(line, "\n");
+		struct sent_alert alert;
+
+		if (read_alert(attempt, line, length, &alert)) {
+			alerts = arena_grow(attempt->arena, alerts, *count, sizeof *alerts);
+			alerts[(*count)++] = alert;
+		}
+		line += length + (line[length] == '\n');
+	}
+	return alerts;
+}
+
+/* Completes an alert whose annotations are still open. */
+static void finish(struct buf *out, const struct attempt *attempt, const struct sent_alert *alert)
+{
+	const struct alertmanager_options *options = attempt->options;
+	int64_t end = attempt->now + MISSED * options->resend;
+	char when[WHEN_TEXT];
+
+	if (alert->over)
+		end = attempt->now;
+	else if (alert->last != WHEN_NEVER)
+		buf_printf(out,
+			",\"firing_until\":\"%s: then it is resolved even if the change still "
+			"stands\"",
+			when_format_iso(alert->last, when));
+	end = end < alert->last ? end : alert->last;
+	buf_char(out, '}');
+	put_time(out, "startsAt", alert->from);
+	put_time(out, "endsAt", end > alert->from ? end : alert->from);
+	buf_char(out, '}');
+}
+
+/* As things stand now. What has ended by `firing_for` is left alone: a later message about the same
+ * change may have begun anew. */
+static void put_sent(struct buf *out, const struct attempt *attempt, const struct sent_alert *alert)
+{
+	if (!alert->over && attempt->now >= alert->last)
+		return;
+	buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", alert->labels);
+	if (alert->told) {
+		struct message alone = body_of_told(attempt->arena, alert->told, 1);
+
+		put_rest(out, &alone, 0);
+	} else {
+		buf_text(out, ",\"annotations\":{");
+	}
+	finish(out, attempt, alert);
+}
+
+static void put_new(struct buf *out, const struct attempt *attempt)
+{
+	const struct sent_alert alert = {
+		.from = attempt->now, .last = last_end(attempt, attempt->now)};
+
+	for (const char *line = attempt->payload; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		if (length > 2) { /* without the braces that `render` wrote last */
+			buf_text(out, out->length > 1 ? "," : "");
+			buf_append(out, line, length - 2);
+			finish(out, attempt, &alert);
+		}
+		line += length + (line[length] == '\n');
+	}
 }
 
 /* The body of a request: all alerts of the message. */
 static const char *alerts(const struct attempt *attempt)
 {
 	struct buf out = {0};
+	size_t count;
 
 	buf_char(&out, '[');
-	for (const char *line = attempt->payload; *line;) {
-		size_t length = strcspn(line, "\n");
+	if (attempt->follow_up) {
+		const struct sent_alert *sent = read_alerts(attempt, &count);
 
-		if (attempt->follow_up) {
-			amend(&out, attempt, line, length);
-		} else if (length > 2) { /* without the braces that `render` wrote last */
-			if (out.length > 1)
-				buf_char(&out, ',');
-			buf_append(&out, line, length - 2);
-			finish(&out, attempt, false);
-		}
-		line += length + (line[length] == '\n');
+		for (size_t i = 0; i < count; i++)
+			put_sent(&out, attempt, &sent[i]);
+	} else {
+		put_new(&out, attempt);
 	}
 	buf_char(&out, ']');
+	return buf_keep(&out, attempt->arena);
+}
+
+static const char *new_receipt(const struct attempt *attempt)
+{
+	long long begun = attempt->receipt ? strtoll(attempt->receipt, NULL, 10) : 0;
+	struct buf out = {0};
+	size_t count;
+	const struct sent_alert *sent;
+
+	if (!attempt->follow_up)
+		return arena_printf(attempt->arena, "%lld", (long long)attempt->now);
+	if (attempt->follow_up->kind != FOLLOW_UP_AMEND)
+		return attempt->receipt;
+	sent = read_alerts(attempt, &count);
+	buf_printf(&out, "%lld", begun);
+	for (size_t i = 0; i < count; i++)
+		if (sent[i].told && (sent[i].over || sent[i].from != begun))
+			buf_printf(&out, " %lld=%lld", (long long)sent[i].id,
+				sent[i].over ? 0 : (long long)sent[i].from);
 	return buf_keep(&out, attempt->arena);
 }
 
@@ -523,8 +601,7 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 		*next = post(attempt);
 		return STEP_TRANSFER;
 	}
-	if (!attempt->follow_up)
-		attempt->receipt = arena_printf(attempt->arena, "%lld", (long long)attempt->now);
+	attempt->receipt = new_receipt(attempt);
 	return STEP_DONE;
 }
 
@@ -568,15 +645,28 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	return http_json_step(&shape, attempt, last, next, error);
 }
 
-/* An alert past `firing_for` has ended; Alertmanager knows since it was sent last. */
+/* Whether all alerts that stand are past `firing_for`: Alertmanager knows since they were sent
+ * last. */
+static bool have_ended(const struct attempt *attempt)
+{
+	size_t count, standing = 0;
+	const struct sent_alert *sent = read_alerts(attempt, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		standing += !sent[i].over;
+		if (!sent[i].over && attempt->now < sent[i].last)
+			return false;
+	}
+	return standing > 0;
+}
+
 static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
 	const struct alertmanager_options *options = attempt->options;
 	char duration[WHEN_TEXT];
 
-	if (!last && attempt->follow_up->kind == FOLLOW_UP_REFRESH &&
-		attempt->now >= last_end(attempt)) {
+	if (!last && attempt->follow_up->kind == FOLLOW_UP_REFRESH && have_ended(attempt)) {
 		attempt->retry = false;
 		attempt->follow_up->gone = true;
 		error_set(error, ERROR_DATA,

@@ -81,7 +81,8 @@ static void put_lines(struct buf *out, const char *name, struct buf *text)
 	buf_free(text);
 }
 
-/* "hunter-c 17 3f1a...": two programs that report to one service count their changes from 1. */
+/* "hunter-c 17 3f1a...": two programs that report to one service count their changes from 1, and a
+ * change that is announced once more is another incident: each is over with its own message. */
 static void put_key(struct buf *out, const struct message *message)
 {
 	const struct announcement *first = &message->items[0];
@@ -91,7 +92,8 @@ static void put_key(struct buf *out, const struct message *message)
 		if (message->items[i].id < first->id)
 			first = &message->items[i];
 	hash = hash_add(HASH_START, first->test, strlen(first->test) + 1);
-	hash = hash_add(hash, first->metric, strlen(first->metric));
+	hash = hash_add(hash, first->metric, strlen(first->metric) + 1);
+	hash = hash_add(hash, message->key, strlen(message->key));
 	buf_printf(out, ",\"dedup_key\":\"hunter-c %lld %016llx\"", (long long)first->id,
 		(unsigned long long)hash);
 }
@@ -99,14 +101,20 @@ static void put_key(struct buf *out, const struct message *message)
 static void put_link(struct buf *out, size_t *count, const char *url, const char *name,
 	const struct announcement *item)
 {
-	struct buf text = {0};
+	struct buf href = {0}, text = {0};
 
-	if (!url || *count == LINKS_MOST || (*count > 0 && strstr(out->data, url)))
+	if (!url)
 		return;
+	buf_text(&href, "{\"href\":");
+	buf_json_text(&href, url); /* with its closing quotation mark */
+	if (*count == LINKS_MOST || (*count > 0 && strstr(out->data, href.data))) {
+		buf_free(&href);
+		return;
+	}
+	buf_printf(out, "%s%s", (*count)++ > 0 ? "," : "", href.data);
+	buf_free(&href);
 	buf_printf(&text, "%s of ", name);
 	text_clean(&text, item->test, NAME_MOST);
-	buf_printf(out, "%s{\"href\":", (*count)++ > 0 ? "," : "");
-	buf_json_text(out, url);
 	put_lines(out, "text", &text);
 	buf_char(out, '}');
 }
@@ -209,7 +217,10 @@ static void put_event(struct buf *out, const struct message *message, const char
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
-	(void)destination, (void)error;
+	(void)destination;
+	if (message->kind != MESSAGE_TEST && !(MESSAGES_OF_CHANGES >> message->kind & 1))
+		return error_set(error, ERROR_DATA, "pagerduty: no incident is about \"%s\"",
+			message_kind_names[message->kind]);
 	put_event(payload, message, NULL, options);
 	return true;
 }
@@ -233,38 +244,85 @@ static const char *action(struct attempt *attempt, const char *name)
 	return buf_keep(&out, attempt->arena);
 }
 
-/* Whether somebody looks after all that is not over. */
-static bool is_acknowledged(const struct follow_up *follow_up)
+/* What an incident was when it was told last, which the receipt says: "open 7 8", "acknowledged 7",
+ * "over"; with "*" for the changes of the message that triggered it. */
+static const char *const outside_names[] = {"over", "acknowledged", "open"};
+enum outside { OUTSIDE_OVER, OUTSIDE_ACKNOWLEDGED, OUTSIDE_OPEN };
+
+static const char all_open[] = "open *";
+
+/* Acknowledged: somebody looks after all that is not over. */
+static enum outside wanted(const struct follow_up *follow_up)
 {
+	enum outside wanted = OUTSIDE_OVER;
+
+	for (size_t i = 0; i < follow_up->count; i++) {
+		const struct told_change *change = &follow_up->changes[i];
+
+		if (told_is_over(change))
+			continue;
+		if (change->triage.state != TRIAGE_ACKNOWLEDGED)
+			return OUTSIDE_OPEN;
+		wanted = OUTSIDE_ACKNOWLEDGED;
+	}
+	return wanted;
+}
+
+static bool was(const char *receipt, enum outside outside)
+{
+	return strncmp(receipt, outside_names[outside], strlen(outside_names[outside])) == 0;
+}
+
+static bool was_open(const struct attempt *attempt, int64_t id)
+{
+	const char *receipt = attempt->receipt;
+	const char *word = arena_printf(attempt->arena, " %lld ", (long long)id);
+
+	return strchr(receipt, '*') || strstr(arena_printf(attempt->arena, "%s ", receipt), word);
+}
+
+/* Whether a change is open that was not: who has resolved an incident by hand is not bothered for a
+ * change that only moved. */
+static bool opens(const struct attempt *attempt)
+{
+	const struct follow_up *follow_up = attempt->follow_up;
+
 	for (size_t i = 0; i < follow_up->count; i++)
 		if (!told_is_over(&follow_up->changes[i]) &&
-			follow_up->changes[i].triage.state != TRIAGE_ACKNOWLEDGED)
-			return false;
-	return true;
+			!was_open(attempt, follow_up->changes[i].item.id))
+			return true;
+	return false;
 }
 
-static bool is_over(const struct follow_up *follow_up)
+static const char *receipt_of(const struct attempt *attempt)
 {
+	const struct follow_up *follow_up = attempt->follow_up;
+	struct buf out = {0};
+
+	buf_text(&out, outside_names[wanted(follow_up)]);
 	for (size_t i = 0; i < follow_up->count; i++)
 		if (!told_is_over(&follow_up->changes[i]))
-			return false;
-	return true;
+			buf_printf(&out, " %lld", (long long)follow_up->changes[i].item.id);
+	return buf_keep(&out, attempt->arena);
 }
 
-/* What is open again is triggered again; where it is open still, that changes nothing. */
 static void set_follow_up(struct attempt *attempt, struct state *state)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
+	enum outside now = wanted(follow_up);
 	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
 	struct buf event = {0};
 
-	if (is_over(follow_up)) {
+	if (now == OUTSIDE_OVER) {
 		state->events[state->count++] = action(attempt, "resolve");
 		return;
 	}
-	put_event(&event, &message, state->key, attempt->options);
-	state->events[state->count++] = buf_keep(&event, attempt->arena);
-	if (is_acknowledged(follow_up))
+	/* One that is acknowledged and has to be looked at by another is triggered, too. */
+	if (opens(attempt) || now == OUTSIDE_OPEN) {
+		put_event(&event, &message, state->key, attempt->options);
+		state->events[state->count++] = buf_keep(&event, attempt->arena);
+	}
+	if (now == OUTSIDE_ACKNOWLEDGED)
 		state->events[state->count++] = action(attempt, "acknowledge");
 }
 
@@ -322,8 +380,12 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
 	struct error *error);
 
-static const struct http_json shape = {
-	.name = "pagerduty", .request = request, .answer = answer, .refusal = refusal};
+/* To trigger again does no harm, but what may have arrived must not be forgotten. */
+static const struct http_json shape = {.name = "pagerduty",
+	.request = request,
+	.answer = answer,
+	.refusal = refusal,
+	.doubt = MAYBE_DELIVERED_CHECK};
 
 /* A page of a proxy would be another success. */
 static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
@@ -331,14 +393,16 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 {
 	struct state *state = attempt->state;
 
-	if (reply->status != 202)
+	if (reply->status != 202) {
+		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 		return http_json_fail(
 			&shape, attempt, true, ERROR_DATA, "the answer is not PagerDuty's", error);
+	}
 	if (++state->at < state->count) {
 		*next = post(attempt);
 		return STEP_TRANSFER;
 	}
-	attempt->receipt = "1";
+	attempt->receipt = attempt->follow_up ? receipt_of(attempt) : all_open;
 	return STEP_DONE;
 }
 
@@ -371,6 +435,8 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	const char *words = reason(attempt, reply);
 
 	(void)next;
+	if (reply->status >= 500)
+		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	if (reply->status != 400 || !words)
 		return http_json_refused(&shape, attempt, reply, error);
 	return http_json_fail(&shape, attempt, false,
@@ -381,6 +447,19 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
+	return http_json_step(&shape, attempt, last, next, error);
+}
+
+static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	/* The first receipts said less. */
+	if (!last && (!attempt->receipt || strcmp(attempt->receipt, "1") == 0))
+		attempt->receipt = all_open;
+	if (!last && was(attempt->receipt, wanted(attempt->follow_up)) && !opens(attempt)) {
+		attempt->receipt = receipt_of(attempt);
+		return STEP_DONE;
+	}
 	return http_json_step(&shape, attempt, last, next, error);
 }
 
@@ -404,5 +483,5 @@ const struct notifier pagerduty_notifier = {
 	.render = render,
 	.step = step,
 	.amends = amends,
-	.follow_up = step,
+	.follow_up = follow_up,
 };

@@ -53,6 +53,7 @@ def check(event, key):
 class FakePagerDuty:
     def __init__(self, key):
         self.key, self.events, self.incidents, self.violations, self.answers = key, [], {}, [], []
+        self.lose = set()  # numbers of the events that are taken and not answered
         self.log = []  # (dedup_key, state) of each change of an incident
         self.changed = threading.Condition()
         fake = self
@@ -65,6 +66,10 @@ class FakePagerDuty:
                 with fake.changed:
                     status, answer, *more = fake.take(self.path, self.headers, body)
                     fake.changed.notify_all()
+                    lost = len(fake.events) in fake.lose
+                if lost:
+                    self.close_connection = True
+                    return
                 data = answer.encode()
                 self.send_response(status)
                 for name, value in (more[0] if more else {}).items():

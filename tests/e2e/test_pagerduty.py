@@ -90,6 +90,18 @@ def test_an_incident_follows_its_changes(hunter, agents, tmp_path, pagerduty):
     shows("triggered", "acknowledged", "resolved", "triggered", "resolved")
 
 
+def test_an_answer_is_lost_and_the_change_is_accepted(hunter, agents, tmp_path, pagerduty):
+    """Nobody knows whether the incident was triggered when nobody need look at it any more: it is resolved."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    pagerduty.lose = {1}
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), section(pagerduty))
+    agent = agents(path)
+    agent.wait_log("delivery failed, will retry")
+    known = ids(hunter, path)
+    assert hunter("triage", known["db.read"], "ignored", "--reason", "x", "--agent", agent.address()).code == 0
+    pagerduty.wait(lambda: list(pagerduty.incidents.values()) == ["resolved"])
+
+
 TIMES = 100 if os.environ.get("HUNTER_TEST_FULL") else 5
 
 

@@ -242,6 +242,40 @@ static void test_firing_for(void **state)
 	json_decref(alerts);
 }
 
+/* What is open again fires for as long as a new one, and as a new one it is left alone by an older
+ * message about it. */
+static void test_fires_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct told_change told = {.item = change, .state = TOLD_RECOVERED};
+	json_t *alerts;
+
+	render_all(fixture, &change, 1);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, ""), STEP_DONE);
+	fixture->attempt.now = START + DAY;
+	assert_int_equal(follow(fixture, FOLLOW_UP_AMEND, &told, 1), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, ""), STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "1625184000000 7=0");
+	told.state = TOLD_STANDS;
+	fixture->attempt.now = START + 10 * DAY;
+	assert_int_equal(follow(fixture, FOLLOW_UP_AMEND, &told, 1), STEP_TRANSFER);
+	alerts = sent(fixture);
+	assert_string_equal(text_of(alerts, 0, NULL, "startsAt"), "2021-07-12T00:00:00Z");
+	assert_string_equal(text_of(alerts, 0, NULL, "endsAt"), "2021-07-12T00:20:00Z");
+	json_decref(alerts);
+	assert_int_equal(answer(fixture, 200, ""), STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "1625184000000 7=1626048000000");
+	fixture->attempt.now = START + 16 * DAY;
+	assert_int_equal(follow(fixture, FOLLOW_UP_REFRESH, &told, 1), STEP_TRANSFER);
+	fixture->attempt.now = START + 17 * DAY;
+	assert_int_equal(follow(fixture, FOLLOW_UP_REFRESH, &told, 1), STEP_FAILED);
+	assert_int_equal(follow(fixture, FOLLOW_UP_AMEND, &told, 1), STEP_TRANSFER);
+	alerts = sent(fixture);
+	assert_int_equal(json_array_size(alerts), 0);
+	json_decref(alerts);
+}
+
 /* What was told to an instance that is gone from the configuration is told to those that are there.
  */
 static void test_an_instance_that_is_gone(void **state)
@@ -373,6 +407,7 @@ int main(void)
 		CASE(test_many),
 		CASE(test_follow_ups),
 		CASE(test_firing_for),
+		CASE(test_fires_again),
 		CASE(test_an_instance_that_is_gone),
 		CASE(test_refusals),
 		cmocka_unit_test(test_options),

@@ -96,7 +96,7 @@ static void test_event(void **state)
 	assert_int_equal(json_array_size(json_object_get(event, "links")), 1);
 	json_decref(event);
 	assert_int_equal(answer(fixture, 202, "{\"status\":\"success\"}"), STEP_DONE);
-	assert_string_equal(fixture->attempt.receipt, "1");
+	assert_string_equal(fixture->attempt.receipt, "open *");
 }
 
 /* 1,024 characters of summary, 512 KB in all, whatever names hold. */
@@ -155,20 +155,38 @@ static void test_follow_ups(void **state)
 	json_decref(event);
 	told[1].item.id = 8;
 	told[1].item.test = "renamed";
-	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
-	assert_action(fixture, "trigger", key);
+	/* What is open already is not triggered for what has only moved. */
 	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
+	assert_int_equal(follow(fixture, told, 2), STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "open 8");
+	assert_int_equal(follow(fixture, told, 2), STEP_DONE);
 
 	told[1].triage.state = TRIAGE_ACKNOWLEDGED;
+	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
+	assert_action(fixture, "acknowledge", key);
+	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "acknowledged 8");
+	assert_int_equal(follow(fixture, told, 2), STEP_DONE);
+
+	/* The other one is back, and acknowledged, too: somebody has to hear of it. */
+	told[0].state = TOLD_STANDS;
+	told[0].triage.state = TRIAGE_ACKNOWLEDGED;
 	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
 	assert_action(fixture, "trigger", key);
 	assert_int_equal(answer(fixture, 202, ""), STEP_TRANSFER);
 	assert_action(fixture, "acknowledge", key);
 	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
+	told[0].state = TOLD_RECOVERED;
 
 	told[1].triage.state = TRIAGE_EXPECTED;
 	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
 	assert_action(fixture, "resolve", key);
+	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "over");
+	assert_int_equal(follow(fixture, told, 2), STEP_DONE);
+	told[1].triage.state = TRIAGE_OPEN;
+	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
+	assert_action(fixture, "trigger", key);
 	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
 	assert_int_equal(follow(fixture, NULL, 0), STEP_TRANSFER);
 	assert_action(fixture, "resolve", key);
