@@ -653,22 +653,37 @@ static void put_code(struct buf *out, const char *text, size_t length)
 		buf_char(out, '`');
 }
 
-/*
- * Punctuation with a meaning anywhere in GitHub's, GitLab's, Mattermost's and Discord's Markdown.
- * An
- * @ or # would mention people or issues, and "://" or "www." would make a link, which a zero-width
- * space after it prevents.
+/* Whether a character begins a mention of somebody or of something, or a link, with what follows.
  */
+static bool begins_reference(const char *text, size_t at, size_t length)
+{
+	char next = at + 1 < length ? text[at + 1] : ' ';
+	bool word = (next >= '0' && next <= '9') || ((next | 32) >= 'a' && (next | 32) <= 'z') ||
+		    next == '"' || next == '_' || (unsigned char)next >= 0x80;
+
+	switch (text[at]) {
+	case '@':
+	case '#': return true;
+	case '!':
+	case '&':
+	case '~':
+	case '%':
+	case '$': return word;
+	case ':': return next == '/';
+	case '.': return at > 2 && strncmp(text + at - 3, "www", 3) == 0;
+	default: return false;
+	}
+}
+
+/* Punctuation with a meaning anywhere in GitHub's, GitLab's, Mattermost's and Discord's Markdown.
+ * What an @ or other sign refers to is cut off from it by a zero-width space. */
 static void put_escaped(struct buf *out, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
-		bool link = (text[i] == ':' && length - i > 2 && text[i + 1] == '/') ||
-			    (text[i] == '.' && i > 2 && strncmp(text + i - 3, "www", 3) == 0);
-
 		if (strchr("\\`*_{}[]<>()#!|~&$", text[i]) && text[i])
 			buf_char(out, '\\');
 		buf_char(out, text[i]);
-		if (text[i] == '@' || text[i] == '#' || link)
+		if (begins_reference(text, i, length))
 			buf_text(out, "\xe2\x80\x8b");
 	}
 }

@@ -2,7 +2,6 @@
  * GitHub and GitHub Enterprise Server: the REST API of 2022-11-28.
  *
  * The list of issues is asked for what may have been made, not the search, whose index is behind.
- * An issue that was deleted is a 410; a 404 is a repository that the token may not see.
  */
 #include <string.h>
 
@@ -104,6 +103,10 @@ static void ask(
 	case TRACKER_COMMIT:
 		buf_text(&path, "commits/");
 		transfer_encode(&path, target->commit);
+		break;
+	case TRACKER_HOME:
+		buf_clear(&path);
+		buf_printf(&path, "repos/%s", options->repository);
 		break;
 	case TRACKER_WAYS:
 	case TRACKER_MOVE: break;

@@ -126,6 +126,7 @@ static void ask(
 		buf_text(&path, "/repository/commits/");
 		transfer_encode(&path, target->commit);
 		break;
+	case TRACKER_HOME:
 	case TRACKER_WAYS:
 	case TRACKER_MOVE: break;
 	}
@@ -167,7 +168,6 @@ static const struct tracker gitlab = {.shape = {.name = "gitlab"},
 	.hide_from = "<!-- ",
 	.hide_to = " -->",
 	.page = PAGE,
-	.missing = true,
 	.ask = ask,
 	.list = list,
 	.thing = thing};

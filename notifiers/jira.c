@@ -168,6 +168,7 @@ static void ask(
 		buf_printf(&path, "issue/%s/transitions", issue);
 		break;
 	case TRACKER_WAYS: buf_printf(&path, "issue/%s/transitions", issue); break;
+	case TRACKER_HOME: buf_printf(&path, "project/%s", options->project); break;
 	case TRACKER_COMMIT: break;
 	}
 	tracker_send(attempt, next, method, options->common.endpoint.url,
@@ -215,7 +216,6 @@ static const struct tracker jira = {.shape = {.name = "jira"},
 	.page = UINT32_MAX,
 	.lag = lag,
 	.moves = true,
-	.missing = true,
 	.ask = ask,
 	.list = list,
 	.thing = thing};

@@ -6,6 +6,7 @@
  * address holds the secret, so error messages do not show it. After a lost answer the card is sent
  * again, as nobody can be asked for it.
  */
+#include <jansson.h>
 #include <string.h>
 
 #include "notifiers/body.h"
@@ -117,8 +118,29 @@ static bool request(struct attempt *attempt, struct transfer *next, struct error
 	return true;
 }
 
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error);
+
 static const struct http_json msteams = {
-	.name = "msteams", .request = request, .doubt = MAYBE_DELIVERED_BLIND};
+	.name = "msteams", .request = request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
+
+/* A workflow that is switched off or gone is a 400, too: {"error": {"code":
+ * "WorkflowTriggerIsNotEnabled", "message": ...}}. */
+static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	const char *code =
+		json_string_value(json_object_get(json_object_get(answer, "error"), "code"));
+	bool off = code && strncmp(code, "Workflow", 8) == 0 && reply->status == 400;
+
+	(void)next;
+	json_decref(answer);
+	if (off)
+		return http_json_fail(&msteams, attempt, false, ERROR_USAGE,
+			"the workflow is switched off or gone", error);
+	return http_json_refused(&msteams, attempt, reply, error);
+}
 
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)

@@ -18,6 +18,7 @@ enum {
 	LIMIT_WAIT = 60000,
 	NAME_CHARS = 120,
 	SIGN = 120,
+	TEXT_LEAST = 1000,
 	TURNS_MOST = 1000000
 };
 
@@ -31,17 +32,19 @@ struct talk {
 	struct tracker_target target;   /* of this message */
 	const char *title, *text, *commit;
 	const char *token;
-	bool note;     /* it is not about changes that are open or over */
-	bool doubt;    /* an attempt before may have made it */
-	bool made;     /* this one has */
-	bool over;     /* all of it */
-	bool standing; /* of another comment on the issue something is open */
+	const char *words; /* of the answer that it is not there */
+	bool note;         /* it is not about changes that are open or over */
+	bool doubt;        /* an attempt before may have made it */
+	bool made;         /* this one has */
+	bool over;         /* all of it */
+	bool standing;     /* of another comment on the issue something is open */
 	bool said;
 	enum purpose purpose;
-	int64_t turns;            /* how often it has changed whether anything is open */
-	const char *rest;         /* what people have written below */
-	enum tracker_state state; /* that the issue is to have */
-	bool closed;              /* it is */
+	int64_t turns;                 /* how often it has changed whether anything is open */
+	const struct message *message; /* of an amendment: that it is about */
+	const char *rest;              /* what people have written below */
+	enum tracker_state state;      /* that the issue is to have */
+	bool closed;                   /* it is */
 };
 
 /* Its word is "open", "over", or "note" of a text that is about neither, such as a reminder. */
@@ -56,7 +59,7 @@ static const struct tracker_options *options_of(const struct attempt *attempt)
 	return attempt->options;
 }
 
-/* "hunter-c 6bcdf7e359d07792 open 2"; with a key of any message if NULL. */
+/* "hunter-c 6bcdf7e359d07792 open 2"; the last one of any message if `key` is NULL. */
 static struct mark find_mark(const char *text, const char *key)
 {
 	static const char head[] = "hunter-c ";
@@ -80,7 +83,8 @@ static struct mark find_mark(const char *text, const char *key)
 		if (mark.turns < 0 || mark.turns > TURNS_MOST)
 			mark.turns = 0;
 		mark.end = end;
-		return mark;
+		if (key)
+			return mark;
 	}
 	return mark;
 }
@@ -117,7 +121,7 @@ static const char *with_mark(
 		: talk->over ? "over"
 			     : "open",
 		turns);
-	if (talk->rest && out.length + strlen(talk->rest) <= tracker->text)
+	if (talk->rest)
 		buf_text(&out, talk->rest);
 	return buf_keep(&out, attempt->arena);
 }
@@ -267,13 +271,24 @@ static enum step begin_message(const struct tracker *tracker, struct attempt *at
 	return ask(tracker, attempt, TRACKER_COMMIT, next);
 }
 
+/* Beside what people have written, which is never cut. */
+static void fit_text(const struct tracker *tracker, struct attempt *attempt)
+{
+	struct talk *talk = attempt->state;
+	size_t taken = SIGN + (talk->rest ? strlen(talk->rest) : 0);
+	struct buf text = {0};
+
+	body_fit(&text, talk->message, tracker->style,
+		taken + TEXT_LEAST < tracker->text ? tracker->text - taken : TEXT_LEAST);
+	talk->text = buf_keep(&text, attempt->arena);
+}
+
 static enum step begin_amend(const struct tracker *tracker, struct attempt *attempt,
 	struct transfer *next, struct error *error)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
 	struct talk *talk = attempt->state;
-	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
-	struct buf text = {0};
+	struct message *message = arena_alloc(attempt->arena, sizeof *message);
 
 	talk->target = target_read(attempt->arena, attempt->receipt);
 	if (follow_up->kind != FOLLOW_UP_AMEND || (!talk->target.issue && !talk->target.commit)) {
@@ -284,8 +299,9 @@ static enum step begin_amend(const struct tracker *tracker, struct attempt *atte
 	talk->over = true;
 	for (size_t i = 0; i < follow_up->count; i++)
 		talk->over = talk->over && told_is_over(&follow_up->changes[i]);
-	body_fit(&text, &message, tracker->style, tracker->text - SIGN);
-	talk->text = buf_keep(&text, attempt->arena);
+	*message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
+	talk->message = message;
+	fit_text(tracker, attempt);
 	if (!talk->target.comment)
 		return ask(tracker, attempt, TRACKER_READ, next);
 	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
@@ -351,6 +367,20 @@ static const char *turn_text(const struct tracker *tracker, struct attempt *atte
 	return buf_keep(&out, attempt->arena);
 }
 
+/* The mark is written last: as long as it is not, the state is seen to again. */
+static enum step write_state(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+	bool close = talk->request.state == TRACKER_CLOSED;
+
+	if (tracker->moves && talk->request.state != TRACKER_KEEP && talk->closed != close)
+		return ask(tracker, attempt, TRACKER_WAYS, next);
+	if (tracker->moves && !talk->request.text)
+		return done(attempt);
+	return ask(tracker, attempt, TRACKER_WRITE, next);
+}
+
 static enum step write_issue(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
@@ -358,9 +388,11 @@ static enum step write_issue(
 	bool close = options_of(attempt)->close && talk->over && !talk->standing;
 
 	talk->request.text = with_mark(tracker, attempt, talk->text, talk->turns);
-	talk->state = close ? TRACKER_CLOSED : talk->over ? TRACKER_KEEP : TRACKER_OPEN;
-	talk->request.state = talk->state = talk->said ? talk->state : TRACKER_KEEP;
-	return ask(tracker, attempt, TRACKER_WRITE, next);
+	talk->request.state = !talk->said  ? TRACKER_KEEP
+			      : close      ? TRACKER_CLOSED
+			      : talk->over ? TRACKER_KEEP
+					   : TRACKER_OPEN;
+	return write_state(tracker, attempt, next);
 }
 
 /* The issue as it is there; `said` from here on: what is open has changed, and is or will be said.
@@ -374,6 +406,8 @@ static enum step take_issue(const struct tracker *tracker, struct attempt *attem
 	talk->closed = issue->closed;
 	talk->turns = mark.turns;
 	talk->rest = mark.found ? strchr(mark.end, '\n') : NULL;
+	if (talk->rest)
+		fit_text(tracker, attempt);
 	if (mark.found && mark.over == talk->over) {
 		const char *text = with_mark(tracker, attempt, talk->text, talk->turns);
 
@@ -386,17 +420,6 @@ static enum step take_issue(const struct tracker *tracker, struct attempt *attem
 	return ask_comments(tracker, attempt, LOOK_FOR_SAID, next);
 }
 
-static enum step written(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
-{
-	const struct talk *talk = attempt->state;
-	bool close = talk->state == TRACKER_CLOSED;
-
-	if (!tracker->moves || talk->state == TRACKER_KEEP || talk->closed == close)
-		return done(attempt);
-	return ask(tracker, attempt, TRACKER_WAYS, next);
-}
-
 /* Its state alone. */
 static enum step turn_issue(const struct tracker *tracker, struct attempt *attempt,
 	enum tracker_state state, struct transfer *next)
@@ -404,9 +427,8 @@ static enum step turn_issue(const struct tracker *tracker, struct attempt *attem
 	struct talk *talk = attempt->state;
 
 	talk->request.text = NULL;
-	talk->request.state = talk->state = state;
-	return tracker->moves ? written(tracker, attempt, next)
-			      : ask(tracker, attempt, TRACKER_WRITE, next);
+	talk->request.state = state;
+	return write_state(tracker, attempt, next);
 }
 
 /* The issue of a comment that has been written. */
@@ -499,22 +521,31 @@ static enum step take_ways(const struct tracker *tracker, struct attempt *attemp
 {
 	struct talk *talk = attempt->state;
 	const json_t *list = tracker->list(answer, TRACKER_WAYS);
+	bool close = talk->request.state == TRACKER_CLOSED;
 	struct tracker_thing way, best = {0};
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		way = (struct tracker_thing){0};
 		if (tracker->thing(json_array_get(list, i), TRACKER_WAYS, attempt->arena, &way) &&
-			way.closed == (talk->state == TRACKER_CLOSED) &&
-			(!best.id || (way.fresh && !best.fresh)))
+			way.closed == close && (!best.id || (way.fresh && !best.fresh)))
 			best = way;
 	}
 	talk->request.way = best.id;
 	if (best.id)
 		return ask(tracker, attempt, TRACKER_MOVE, next);
 	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition that %s it",
-		tracker->shape.name, talk->target.issue,
-		talk->state == TRACKER_CLOSED ? "closes" : "opens");
-	return done(attempt);
+		tracker->shape.name, talk->target.issue, close ? "closes" : "opens");
+	talk->closed = close;
+	return write_state(tracker, attempt, next);
+}
+
+static enum step moved(
+	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+{
+	struct talk *talk = attempt->state;
+
+	talk->closed = talk->request.state == TRACKER_CLOSED;
+	return write_state(tracker, attempt, next);
 }
 
 static enum step take_made(const struct tracker *tracker, struct attempt *attempt,
@@ -536,6 +567,21 @@ static enum step take_made(const struct tracker *tracker, struct attempt *attemp
 	return settle(tracker, attempt, next);
 }
 
+static enum step deleted(const struct tracker *tracker, struct attempt *attempt,
+	struct transfer *next, struct error *error)
+{
+	struct talk *talk = attempt->state;
+
+	if (attempt->follow_up) {
+		attempt->follow_up->gone = attempt->follow_up->deleted = true;
+		return fail(tracker, attempt, false, ERROR_DATA, talk->words, error);
+	}
+	if (talk->made) /* the comment is there */
+		return done(attempt);
+	talk->target = (struct tracker_target){0};
+	return make(tracker, attempt, next);
+}
+
 static enum step take_answer(const struct tracker *tracker, struct attempt *attempt,
 	const json_t *answer, struct transfer *next, struct error *error)
 {
@@ -546,8 +592,9 @@ static enum step take_answer(const struct tracker *tracker, struct attempt *atte
 	case TRACKER_LIST:
 	case TRACKER_COMMENTS: return take_list(tracker, attempt, answer, next, error);
 	case TRACKER_WAYS: return take_ways(tracker, attempt, answer, next);
-	case TRACKER_MOVE: return done(attempt);
-	case TRACKER_WRITE: return written(tracker, attempt, next);
+	case TRACKER_MOVE: return moved(tracker, attempt, next);
+	case TRACKER_WRITE: return done(attempt);
+	case TRACKER_HOME: return deleted(tracker, attempt, next, error);
 	case TRACKER_EDIT: return settle(tracker, attempt, next);
 	case TRACKER_CREATE:
 	case TRACKER_READ:
@@ -597,21 +644,6 @@ static bool is_limit(const struct reply *reply, const char *words)
 		       (reply->retry_after >= 0 || strcasestr(words, "rate limit")));
 }
 
-static enum step deleted(const struct tracker *tracker, struct attempt *attempt, const char *words,
-	struct transfer *next, struct error *error)
-{
-	struct talk *talk = attempt->state;
-
-	if (attempt->follow_up) {
-		attempt->follow_up->gone = attempt->follow_up->deleted = true;
-		return fail(tracker, attempt, false, ERROR_DATA, words, error);
-	}
-	if (talk->made) /* the comment is there */
-		return done(attempt);
-	talk->target = (struct tracker_target){0};
-	return make(tracker, attempt, next);
-}
-
 /* Another way to the same, if the status is known to mean that this one is barred. */
 static bool has_another_way(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *reply, struct transfer *next)
@@ -645,12 +677,16 @@ static bool has_another_way(const struct tracker *tracker, struct attempt *attem
 	return false;
 }
 
+/* A 404 is an issue that was deleted, or one that the token may not see any more: then it may not
+ * see the repository or project either. */
 static enum step take_refusal(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *reply, struct transfer *next, struct error *error)
 {
-	const struct talk *talk = attempt->state;
+	struct talk *talk = attempt->state;
 	const char *words = words_of(attempt, reply);
-	bool about_issue = talk->target.issue && talk->request.ask != TRACKER_CREATE;
+	bool about_it = talk->request.ask == TRACKER_EDIT ||
+			(talk->target.issue && talk->request.ask != TRACKER_CREATE &&
+				talk->request.ask != TRACKER_HOME);
 	bool body = reply->status == 400 || reply->status == 413 || reply->status == 422;
 
 	if (is_limit(reply, words)) {
@@ -660,8 +696,11 @@ static enum step take_refusal(const struct tracker *tracker, struct attempt *att
 	}
 	if (has_another_way(tracker, attempt, reply, next))
 		return STEP_TRANSFER;
-	if (about_issue && (reply->status == 410 || (reply->status == 404 && tracker->missing)))
-		return deleted(tracker, attempt, words, next, error);
+	if (about_it && (reply->status == 410 || reply->status == 404)) {
+		talk->words = words;
+		return reply->status == 410 ? deleted(tracker, attempt, next, error)
+					    : ask(tracker, attempt, TRACKER_HOME, next);
+	}
 	if (http_json_passes(reply->status))
 		return fail(tracker, attempt, true, ERROR_DATA, words, error);
 	if (body && attempt->follow_up)

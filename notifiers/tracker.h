@@ -32,6 +32,7 @@ enum tracker_ask {
 	TRACKER_COMMIT,   /* whether there is such a commit, and its full name */
 	TRACKER_WAYS,     /* the transitions of an issue, where its state needs one */
 	TRACKER_MOVE,     /* such a transition */
+	TRACKER_HOME,     /* the repository or project */
 };
 
 enum tracker_state { TRACKER_KEEP, TRACKER_OPEN, TRACKER_CLOSED };
@@ -114,8 +115,7 @@ struct tracker {
 	unsigned page;                   /* things of a full page */
 	/* Optional: ms until TRACKER_LIST finds what is new. */
 	int64_t (*lag)(const void *options);
-	bool moves;   /* the state of an issue changes by TRACKER_MOVE */
-	bool missing; /* an issue that is not found (404) was deleted; else only a 410 says so */
+	bool moves; /* the state of an issue changes by TRACKER_MOVE */
 	/* Sets `next` by tracker_send. */
 	void (*ask)(const struct tracker_request *request, struct attempt *attempt,
 		struct transfer *next);

@@ -212,7 +212,7 @@ def test_what_needs_another_configuration(agents, tmp_path, tracker, status, ans
     assert tracker.issues == {} and len(tracker.requests) == 1
 
 
-@pytest.mark.parametrize("kind", ["github", "gitlab"])
+@pytest.mark.parametrize("kind", ["github", "gitlab", "jira-dc"])
 def test_killed_while_firing_and_resolving(agents, tmp_path, kind):
     """kill -9 at random moments: in the end there is one issue, closed, with one comment for each turn."""
     rng = random.Random(kind)

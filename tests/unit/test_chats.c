@@ -142,9 +142,13 @@ static void test_markdown(void **state)
 	struct fixture *fixture = *state;
 	const char *name = fixture->notifier == &discord_notifier ? "description" : "text";
 	struct announcement item = item_of(hostile, "p99`");
-	struct extras extras = {.status = hostile};
+	struct buf status = {0};
+	struct extras extras = {0};
 	struct message message = {.key = "k", .items = &item, .count = 1};
 	struct buf text;
+
+	buf_printf(&status, "%s milestone %%1, !12, ~bug, $4, 5%% of", hostile);
+	extras.status = status.data;
 
 	item.extras = &extras;
 	text = text_of(fixture, &message, name);
@@ -155,9 +159,15 @@ static void test_markdown(void **state)
 			     "12 \\[x\\]\\(https:\xe2\x80\x8b//evil.example\\) ");
 	assert_within(&text, "\\`\\`www.\xe2\x80\x8b"
 			     "evil.example");
+	assert_within(&text, "milestone %\xe2\x80\x8b"
+			     "1, \\!\xe2\x80\x8b"
+			     "12, \\~\xe2\x80\x8b"
+			     "bug, \\$\xe2\x80\x8b"
+			     "4, 5% of");
 	assert_within(&text, "<https://git.example/a1...b2>");
 	assert_within(&text, "dashboard: <https://grafana.example/d/1>");
 	buf_free(&text);
+	buf_free(&status);
 }
 
 static void test_discord_limits(void **state)
@@ -351,6 +361,10 @@ static void test_msteams_answers(void **state)
 	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
 	expect(fixture, 413, "", false, ERROR_DATA, "msteams: HTTP status 413");
 	expect(fixture, 401, "", false, ERROR_USAGE, "401");
+	expect(fixture, 400, "{\"error\":{\"code\":\"WorkflowTriggerIsNotEnabled\"}}", false,
+		ERROR_USAGE, "switched off");
+	expect(fixture, 400, "{\"error\":{\"code\":\"TriggerInputSchemaMismatch\"}}", false,
+		ERROR_DATA, "400");
 	expect(fixture, 429, "", true, ERROR_DATA, "429");
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(take(fixture, &lost), STEP_FAILED);

@@ -377,6 +377,27 @@ static void test_said(void **state)
 	assert_int_equal(told(fixture, 200, "{}"), STEP_DONE);
 }
 
+/* However long it is, what people have written stays; our own text makes room. */
+static void test_room(void **state)
+{
+	struct fixture *fixture = *state;
+	struct buf text = {0};
+	const char *whole;
+
+	(void)amend_of(fixture, "issue 12", TOLD_STANDS);
+	buf_text(&text, "hunter-c k-1 open 0 -->\n");
+	for (int i = 0; i < 7000; i++)
+		buf_text(&text, "Ann: on it");
+	buf_text(&text, ".");
+	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
+	ASKED(told(fixture, 200, issue_json(fixture, text.data, "open")), "PATCH", "/issues/12",
+		"Ann: on it.");
+	whole = written(fixture, "");
+	assert_in_range(strlen(whole), 70000, 71500);
+	assert_non_null(strstr(whole, "24%"));
+	buf_free(&text);
+}
+
 /* Triage: all over, too. What stands only gets new text. */
 static void test_triage(void **state)
 {
@@ -431,12 +452,20 @@ static void test_deleted(void **state)
 	struct amend *amend = amend_of(fixture, "issue 12", TOLD_STANDS);
 
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
+	ASKED(told(fixture, 404, "{}"), "GET", "/repos/acme/shop", NULL);
 	assert_int_equal(told(fixture, 404, "{}"), STEP_FAILED); /* the token may not see it */
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
 	assert_false(amend->follow_up.gone);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	assert_int_equal(told(fixture, 410, "{}"), STEP_FAILED);
 	assert_true(amend->follow_up.gone);
+	assert_true(amend->follow_up.deleted);
+	amend->follow_up.gone = amend->follow_up.deleted = false;
+	fixture->attempt.receipt = "commit 6dcb09b5 comment 7";
+	ASKED(follow(fixture, NULL), "PATCH", "/comments/7", NULL);
+	ASKED(told(fixture, 404, "{}"), "GET", "/repos/acme/shop", NULL);
+	assert_int_equal(told(fixture, 200, "{}"), STEP_FAILED);
+	assert_true(amend->follow_up.deleted);
 	fixture->attempt.receipt = "nonsense";
 	assert_int_equal(follow(fixture, NULL), STEP_FAILED);
 }
@@ -493,8 +522,11 @@ static void test_gitlab(void **state)
 	ASKED(told(fixture, 201, "{\"id\":3}"), "PUT", "/issues/12", "\"state_event\":\"close\"");
 	assert_int_equal(told(fixture, 200, "{}"), STEP_DONE);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
-	assert_int_equal(told(fixture, 404, "{\"message\":\"404 Not found\"}"), STEP_FAILED);
-	assert_true(amend->follow_up.gone);
+	ASKED(told(fixture, 404, "{\"message\":\"404 Not found\"}"), "GET",
+		"/api/v4/projects/acme%2Fshop", NULL);
+	assert_int_equal(told(fixture, 200, "{}"), STEP_FAILED);
+	assert_true(amend->follow_up.gone && amend->follow_up.deleted);
+	assert_non_null(strstr(fixture->error.text, "404 Not found"));
 }
 
 static void test_gitlab_commit(void **state)
@@ -528,16 +560,23 @@ static void test_jira(void **state)
 	ASKED(follow(fixture, NULL), "GET", "/issue/PERF-1", NULL);
 	ASKED(told(fixture, 200, issue), "GET", "/issue/PERF-1/comment", NULL);
 	ASKED(told(fixture, 200, "{\"comments\":[]}"), "POST", "/comment", "All over");
-	ASKED(told(fixture, 201, "{\"id\":\"5\"}"), "PUT", "/issue/PERF-1", "k-1 over 1");
-	assert_non_null(strstr(fixture->transfer.body, "@\xe2\x80\x8b"
-						       "all \\\\#12 \\\\[\\\\~ann\\\\]"));
-	ASKED(told(fixture, 204, ""), "GET", "/issue/PERF-1/transitions", NULL);
+	/* First the state, then the mark that says so: what is lost between is done again. */
+	ASKED(told(fixture, 201, "{\"id\":\"5\"}"), "GET", "/issue/PERF-1/transitions", NULL);
 	ASKED(told(fixture, 200,
 		      "{\"transitions\":[{\"id\":\"4\",\"to\":{\"statusCategory\":{\"key\":\"new\"}"
 		      "}},"
 		      "{\"id\":\"31\",\"to\":{\"statusCategory\":{\"key\":\"done\"}}}]}"),
 		"POST", "/issue/PERF-1/transitions", "{\"transition\":{\"id\":\"31\"}}");
+	ASKED(told(fixture, 204, ""), "PUT", "/issue/PERF-1", "k-1 over 1");
+	assert_non_null(strstr(fixture->transfer.body, "@\xe2\x80\x8b"
+						       "all \\\\#12 \\\\[\\\\~ann\\\\]"));
 	assert_int_equal(told(fixture, 204, ""), STEP_DONE);
+	ASKED(follow(fixture, NULL), "GET", "/issue/PERF-1", NULL);
+	ASKED(told(fixture, 200, issue), "GET", "/issue/PERF-1/comment", NULL);
+	ASKED(told(fixture, 200, "{\"comments\":[]}"), "POST", "/comment", NULL);
+	ASKED(told(fixture, 201, "{\"id\":\"5\"}"), "GET", "/issue/PERF-1/transitions", NULL);
+	ASKED(told(fixture, 200, "{\"transitions\":[]}"), "PUT", "/issue/PERF-1", "k-1 over 1");
+	assert_non_null(strstr(fixture->attempt.notice, "no transition that closes it"));
 }
 
 /* Its search is behind: it is asked a minute after what may have been made, by two addresses. */
@@ -604,6 +643,7 @@ int main(void)
 		TALK(github, test_commit),
 		TALK(github, test_amend),
 		TALK(github, test_said),
+		TALK(github, test_room),
 		TALK(github, test_triage),
 		TALK(github, test_comments_hold_open),
 		TALK(github, test_deleted),
