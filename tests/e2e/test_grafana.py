@@ -199,19 +199,20 @@ def test_doubt_is_resolved_by_looking(agents, tmp_path, grafana, at):
 
 
 def test_killed_while_annotating(agents, tmp_path, grafana):
-    """Again and again, at each request; in the end each change has one annotation."""
-    tests = two_steps(tmp_path)
-    path = config(tmp_path, tests, section(grafana, annotate=True))
-    for _ in range(40 if os.environ.get("HUNTER_TEST_FULL") else 4):
-        seen = len(grafana.requests)
+    """Again and again, at a request; in the end each change has one annotation. And so when they are withdrawn: none is left."""
+    path = config(tmp_path, two_steps(tmp_path), section(grafana, annotate=True))
+    for steps in ([(25, 1.2), (45, 1.3)], []):
+        write_csv(tmp_path / "a.csv", steps)
+        for _ in range(100 if os.environ.get("HUNTER_TEST_FULL") else 4):
+            seen = len(grafana.requests)
+            agent = agents(path)
+            grafana.wait(lambda: len(grafana.requests) > seen, 2)
+            agent.end(signal.SIGKILL)
         agent = agents(path)
-        grafana.wait(lambda: len(grafana.requests) > seen, 5)
-        agent.end(signal.SIGKILL)
-    agent = agents(path)
-    agent.wait(lambda: len(grafana.annotations) == 2)
-    agent.pass_by(5)
-    assert len(grafana.annotations) == 2
-    assert agent.end() == 0
+        agent.wait(lambda: len(grafana.annotations) == len(steps), 60)
+        agent.pass_by(5)
+        assert len(grafana.annotations) == len(steps)
+        assert agent.end() == 0
 
 
 def test_one_that_is_refused_keeps_back_no_other(agents, tmp_path, grafana):
