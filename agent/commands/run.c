@@ -284,6 +284,7 @@ static void prune(void *context)
 	}
 	request->before = agent_now(agent) - REMEMBERED;
 	request->tests = config_topics(agent->config, request->call.arena);
+	request->keeping = follow_ups_keeping(agent->config, request->call.arena);
 	store_client_call(agent, &request->call);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);

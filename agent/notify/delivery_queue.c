@@ -381,6 +381,10 @@ static void queue_advance(struct delivery_queue *queue)
 	}
 	if (queue->state == QUEUE_UNROUTABLE)
 		queue->state = QUEUE_WAITING;
+	while (queue->first && !delivery_is_of(&queue->first->delivery, receiver->notifier->name))
+		queue->orphan(queue->context, take(queue, &queue->first));
+	if (!queue->first)
+		return;
 	if (!may_begin(queue))
 		return;
 	if (queue->first->begun) {

@@ -215,14 +215,16 @@ static void amended(struct store_amended *request)
 {
 	struct follower *follower = request->call.context;
 	struct watch *watch = watch_of(follower, follower->id);
+	bool failed;
 
 	/* Said meanwhile, or not written: the next look finds the mark again. */
 	if (watch && !request->call.failed)
 		watch->due[FOLLOW_UP_AMEND] = false;
 	if (watch && request->marked)
 		look_soon(follower->owner);
+	failed = request->call.failed;
 	store_call_free(&request->call);
-	rest(follower, follower->pace);
+	rest(follower, failed ? BACKOFF_LAST : follower->pace);
 }
 
 /* The message is edited, or never will be. */
@@ -393,9 +395,13 @@ static void wait_for_fix(struct follower *follower, const struct error *error)
 		warn(follower, failures[kind], error);
 	follower->warned[kind] = true;
 	follower->owner->agent->misconfigured |= follower->owner->agent->once;
-	for (size_t i = 0; i < follower->count; i++)
-		if (strcmp(follower->watches[i].destination, follower->attempt.destination) == 0)
-			follower->watches[i].at[kind] = then;
+	for (size_t i = 0; i < follower->count; i++) {
+		struct watch *watch = &follower->watches[i];
+
+		/* Behind the others, as it may be the message's own fault after all. */
+		if (strcmp(watch->destination, follower->attempt.destination) == 0)
+			watch->at[kind] = then + (watch->id == follower->id);
+	}
 	rest(follower, follower->pace);
 }
 
@@ -450,7 +456,7 @@ static void attempt_ended(
 		done(follower);
 	else if (attempt->retry && !is_hopeless(follower))
 		try_again(follower, attempt->retry_after, error);
-	else if (attempt->retry || follower->follow_up.gone)
+	else if (attempt->retry || follower->follow_up.gone || error->kind != ERROR_USAGE)
 		give_up(follower, error);
 	else
 		wait_for_fix(follower, error);
@@ -526,7 +532,8 @@ static void fetched(struct store_follow_ups *request)
 		rest(follower, BACKOFF_FIRST);
 		return;
 	}
-	usable = usable && request->count > 0 && request->messages[0].message.receipt;
+	usable = usable && request->count > 0 && request->messages[0].message.receipt &&
+		 delivery_is_of(&request->messages[0].message, receiver->notifier->name);
 	if (usable)
 		prepare(follower, receiver);
 	if (usable && is_due(follower)) {
@@ -896,4 +903,16 @@ void follow_ups_adopt(struct follow_ups *follow_ups)
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = true;
 	look_soon(follow_ups);
+}
+
+struct strings follow_ups_keeping(const struct config *config, struct arena *arena)
+{
+	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (follows(&config->receivers[i], FOLLOW_UP_AMEND) &&
+			!notifier_of(&config->receivers[i])->brief)
+			names[count++] = arena_strdup(arena, config->receivers[i].name);
+	return (struct strings){names, count};
 }

@@ -34,6 +34,10 @@ void follow_ups_free(struct follow_ups *follow_ups); /* after the engine; accept
  * has said something. Accepts NULL. */
 void follow_ups_look(struct follow_ups *follow_ups);
 
+/* The names, in the arena, of receivers that keep what they were told until they are told
+ * otherwise. */
+struct strings follow_ups_keeping(const struct config *config, struct arena *arena);
+
 /* Call after a configuration reload: what failed by the configuration is tried again. */
 void follow_ups_adopt(struct follow_ups *follow_ups);
 

@@ -91,6 +91,7 @@ struct outgoing *outgoing_new(struct outbox *outbox, const struct delivery *deli
 			.receiver = arena_strdup(arena, delivery->receiver),
 			.destination = arena_strdup(arena, delivery->destination),
 			.thread = arena_strdup(arena, delivery->thread),
+			.kind = arena_strdup(arena, delivery->kind),
 			.receipt = arena_strdup(arena, delivery->receipt),
 			.state = DELIVERY_QUEUED,
 			.attempts = delivery->attempts,

@@ -82,6 +82,7 @@ static bool add_delivery(const struct publisher *publisher, const struct recipie
 		out->items = arena_grow(arena, out->items, out->count, sizeof *out->items);
 		out->items[out->count++] = (struct delivery){.key = keyed.key,
 			.receiver = arena_strdup(arena, to->receiver->name),
+			.kind = to->receiver->notifier->name,
 			.destination = arena_strdup(arena, to->destination),
 			.payload = arena_strndup(arena, payload.data, payload.length),
 			.thread = arena_strdup(arena, message->thread),
@@ -353,7 +354,8 @@ static void add_followed(const struct publisher *publisher, const struct receive
 	struct strings destinations;
 	struct error error;
 
-	if (!destinations_of(publisher, receiver, &destinations, &error))
+	if (!is_told(receiver, MESSAGE_NOTICE) ||
+		!destinations_of(publisher, receiver, &destinations, &error))
 		return;
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};

@@ -17,7 +17,6 @@ struct reminders {
 	struct dispatcher *dispatcher;
 	struct alarm alarm;
 	size_t under_way; /* calls of the store */
-	bool more;        /* a call has found as many as it may */
 };
 
 /* The next look comes well before anything that is not due yet will be. */
@@ -37,11 +36,10 @@ static int64_t wait_of(const struct config *config)
 static void ended(struct reminders *reminders)
 {
 	const struct agent *agent = reminders->agent;
-	int64_t wait = reminders->more ? LOOK_LEAST : wait_of(agent->config);
+	int64_t wait = wait_of(agent->config);
 
 	if (--reminders->under_way > 0 || agent->stopping)
 		return;
-	reminders->more = false;
 	engine_alarm(agent->engine, &reminders->alarm, engine_now(agent->engine) + wait);
 }
 
@@ -82,6 +80,8 @@ static bool remind(const struct reminders *reminders, const struct publisher *pu
 	return count > 0;
 }
 
+static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after);
+
 static void found(struct store_reminders *call)
 {
 	struct reminders *reminders = call->call.context;
@@ -99,7 +99,8 @@ static void found(struct store_reminders *call)
 		if (remind(reminders, &publisher, &call->messages.items[i]))
 			ids[queue->reminded_count++] = call->messages.items[i].id;
 	router_free(publisher.router);
-	reminders->more |= queue->reminded_count == STORE_REMINDERS_MOST;
+	if (count == STORE_REMINDERS_MOST)
+		ask(reminders, call->receiver, call->before, call->messages.items[count - 1].id);
 	queue->reminded = ids;
 	queue->now = publisher.now;
 	store_call_free(&call->call);
@@ -111,6 +112,18 @@ static void found(struct store_reminders *call)
 	ended(reminders);
 }
 
+/* A page after the other. */
+static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after)
+{
+	struct store_reminders *call = store_reminders_new(found, reminders);
+
+	call->receiver = arena_strdup(call->call.arena, receiver);
+	call->before = before;
+	call->after = after;
+	reminders->under_way++;
+	store_client_call(reminders->agent, &call->call);
+}
+
 static void look(void *context)
 {
 	struct reminders *reminders = context;
@@ -120,15 +133,10 @@ static void look(void *context)
 		return;
 	for (size_t i = 0; i < agent->config->receiver_count; i++) {
 		const struct receiver *receiver = &agent->config->receivers[i];
-		struct store_reminders *call;
 
-		if (receiver->remind_after <= 0)
-			continue;
-		call = store_reminders_new(found, reminders);
-		call->receiver = arena_strdup(call->call.arena, receiver->name);
-		call->before = agent_now(agent) - receiver->remind_after;
-		reminders->under_way++;
-		store_client_call(agent, &call->call);
+		if (receiver->remind_after > 0)
+			ask(reminders, receiver->name, agent_now(agent) - receiver->remind_after,
+				0);
 	}
 }
 

@@ -149,6 +149,11 @@ struct store_call *store_probe_new(void)
 	return call_new(sizeof(struct store_call), STORE_PROBE, store_call_free, NULL);
 }
 
+bool delivery_is_of(const struct delivery *delivery, const char *kind)
+{
+	return !delivery->kind || strcmp(delivery->kind, kind) == 0;
+}
+
 const struct store_counts *store_call_counts(const struct store_call *call)
 {
 	if (call->kind == STORE_RESTORE)

@@ -205,7 +205,8 @@ enum delivery_state {
 struct delivery {
 	int64_t id;
 	const char *key, *receiver, *destination, *payload;
-	const char *thread;            /* key of the delivery whose thread it continues, or NULL */
+	const char *thread; /* key of the delivery whose thread it continues, or NULL */
+	const char *kind;   /* the notifier that has written the payload; NULL: unknown */
 	const char *receipt, *problem; /* or NULL; a NULL receipt does not overwrite a stored one */
 	enum delivery_state state;
 	int64_t attempts, now; /* now: ms, when it was created or settled */
@@ -486,6 +487,7 @@ struct store_reminders {
 	void (*reply)(struct store_reminders *found);
 	const char *receiver;
 	int64_t before; /* ms: only those sent, and reminded of, at or before it */
+	int64_t after;  /* only those with a larger id */
 
 	struct delivery_rows messages; /* out: at most STORE_REMINDERS_MOST, with all their records
 					*/
@@ -550,10 +552,12 @@ struct store_list *store_list_new(void (*reply)(struct store_list *list), void *
 struct store_prune {
 	struct store_call call;
 	void (*reply)(struct store_prune *pruned);
-	int64_t before;       /* ms */
-	struct strings tests; /* all that exist: of others, changes and checkpoints are deleted,
-				 too; none: unknown */
-	bool thorough;        /* also confirmed changes before their series' anchor */
+	int64_t before;         /* ms */
+	struct strings tests;   /* all that exist: of others, changes and checkpoints are deleted,
+				   too; none: unknown */
+	bool thorough;          /* also confirmed changes before their series' anchor */
+	struct strings keeping; /* receivers whose messages stay as long as one of their changes
+				   stands, or they are to be edited */
 
 	struct pruned pruned;       /* out */
 	struct store_counts counts; /* out */
@@ -773,6 +777,10 @@ int64_t store_size(const struct store *store);
 
 /* Adds a receiver to those that have the record. */
 void record_told(struct arena *arena, struct change_record *record, const char *receiver);
+
+/* Whether it was written by that notifier: a receiver of the same name may be of another kind now.
+ */
+bool delivery_is_of(const struct delivery *delivery, const char *kind);
 
 /* What has expired by `now` is open, even if the store has not noticed yet. */
 void record_by_clock(struct change_record *record, int64_t now);

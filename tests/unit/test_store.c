@@ -311,7 +311,7 @@ static void test_a_message_is_queued_once(void **state)
 
 #define AGAIN                                                                                      \
 	"INSERT INTO deliveries SELECT 9, key, receiver, destination, payload, 1, receipt,"        \
-	" problem, attempts, created, updated, thread, NULL, NULL, NULL, NULL, NULL, NULL"         \
+	" problem, attempts, created, updated, thread, NULL, NULL, NULL, NULL, NULL, NULL, NULL"   \
 	" FROM deliveries"
 
 /* Nothing is written that the tables do not stand for. */

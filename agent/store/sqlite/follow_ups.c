@@ -17,7 +17,7 @@ static void read_followed(struct reader *reader, struct followed_message *follow
 	followed->mark = read_count(reader);
 }
 
-static const char *names_json(struct arena *arena, const struct strings *names)
+const char *follow_ups_names(struct arena *arena, const struct strings *names)
 {
 	struct buf out = {0};
 
@@ -39,7 +39,7 @@ static bool list(struct store_file *file, struct store_follow_ups *call, enum st
 
 	if (receivers->count == 0)
 		return true;
-	bind_text(&reader.binder, names_json(arena, receivers));
+	bind_text(&reader.binder, follow_ups_names(arena, receivers));
 	bind_integer(&reader.binder, limit);
 	if (statement == STATEMENT_TO_READ)
 		bind_time(&reader.binder, call->since);
@@ -88,6 +88,7 @@ static bool read_one(struct store_file *file, struct store_follow_ups *call, str
 		call->messages[0].reaction = read_text(&reader);
 		call->messages[0].amended = read_count(&reader);
 		call->messages[0].message.thread = read_text(&reader);
+		call->messages[0].message.kind = read_text(&reader);
 	}
 	return !reader.failed &&
 	       (call->count == 0 || read_told(file, arena, &call->messages[0], error));

@@ -8,6 +8,9 @@
 
 bool follow_ups_read(
 	struct store_file *file, struct store_follow_ups *call, struct error *error) MUST_USE;
+/* The names as a JSON array. */
+const char *follow_ups_names(struct arena *arena, const struct strings *names);
+
 bool follow_ups_amended(
 	struct store_file *file, struct store_amended *call, struct error *error) MUST_USE;
 bool follow_ups_send_anew(

@@ -58,6 +58,7 @@ static void read_delivery(struct reader *reader, struct delivery *delivery)
 	delivery->now = read_time(reader);
 	delivery->begun = read_choice(reader, 0, 1) == 1;
 	delivery->not_before = read_time(reader);
+	delivery->kind = read_text(reader);
 }
 
 static bool read_deliveries(struct reader *reader, struct delivery_rows *out, struct error *error)
@@ -275,6 +276,7 @@ bool store_reminders(struct store_file *file, struct store_reminders *call, stru
 	bind_text(&reader.binder, call->receiver);
 	bind_time(&reader.binder, call->before);
 	bind_integer(&reader.binder, STORE_REMINDERS_MOST);
+	bind_integer(&reader.binder, call->after);
 	return read_deliveries(&reader, &call->messages, error) &&
 	       load_members(file, arena, &call->messages, 0, error);
 }

@@ -452,7 +452,8 @@ static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEX
 /*
  * Of what a message announced: when the change was and how large, as the message says it; NULL in
  * rows of earlier versions. `said`: what receivers are to be told of it, bits of enum said_kind. Of
- * a delivery, `amended`: how often it was; `reminded`: when people were last reminded of it, ms.
+ * a delivery, `amended`: how often it was; `reminded`: when people were last reminded of it, ms;
+ * `kind`: the notifier that has written the payload, NULL in rows of earlier versions.
  */
 #define VERSION_15                                                                                 \
 	"ALTER TABLE announced ADD COLUMN told_time INTEGER"                                       \
@@ -463,7 +464,10 @@ static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEX
 	"ALTER TABLE deliveries ADD COLUMN amended INTEGER"                                        \
 	" CHECK (amended BETWEEN 0 AND 9007199254740992);"                                         \
 	"ALTER TABLE deliveries ADD COLUMN reminded INTEGER"                                       \
-	" CHECK (reminded BETWEEN -9007199254740992 AND 9007199254740992);"
+	" CHECK (reminded BETWEEN -9007199254740992 AND 9007199254740992);"                        \
+	"ALTER TABLE deliveries ADD COLUMN kind TEXT;"                                             \
+	"CREATE INDEX deliveries_kept ON deliveries (receiver, id)"                                \
+	" WHERE state = 2 AND receipt IS NOT NULL;"
 
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
 	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12,
@@ -524,7 +528,7 @@ _Static_assert(STORE_VERSION == 15, "STATEMENT_PROBE writes the version");
 /* The columns of a delivery, in the order of read_delivery. */
 #define DELIVERY_COLUMNS(now)                                                                      \
 	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
-	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
+	", attempt_started IS NOT NULL, coalesce(not_before, 0), kind"
 
 /* Of `announced`: the message no longer holds. One whose change was found again does. */
 #define RETRACTED                                                                                  \
@@ -690,7 +694,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   "  WHERE change = ?1 AND state != 3 GROUP BY receiver, destination)"
 			   " UNION ALL SELECT DISTINCT 1, '', receiver, destination, NULL, NULL, "
 			   "2, NULL, 0,"
-			   " ?2, 0, 0 FROM history WHERE change = ?1 AND event = 6 AND NOT EXISTS"
+			   " ?2, 0, 0, NULL FROM history WHERE change = ?1 AND event = 6 AND NOT "
+			   "EXISTS"
 			   " (SELECT 1 FROM announced JOIN deliveries ON delivery = id WHERE "
 			   "change = ?1"
 			   "  AND state != 3 AND deliveries.receiver = history.receiver"
@@ -707,7 +712,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" revised = ?7",
 	[STATEMENT_QUEUE] =
 		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
-		" attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)"
+		" attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6, ?7)"
 		" ON CONFLICT (key) WHERE state != 3 DO NOTHING",
 	[STATEMENT_QUEUED_BEFORE] = "SELECT id FROM deliveries INDEXED BY deliveries_once"
 				    " WHERE key = ? AND state != 3",
@@ -839,7 +844,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_TO_REMIND] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM deliveries INDEXED BY deliveries_settled"
 			   " WHERE state != 1 AND updated <= ?2 AND state = 2 AND receiver = ?1"
-			   " AND coalesce(reminded, updated) <= ?2 AND EXISTS"
+			   " AND id > ?4 AND coalesce(reminded, updated) <= ?2 AND EXISTS"
 			   " (SELECT 1 FROM announced JOIN changes ON changes.id = "
 			   "announced.change" WITH_TRIAGE
 			   " WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
@@ -872,6 +877,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"  JOIN changes ON changes.id = announced.change" WITH_TRIAGE
 		"  WHERE delivery = ?1 AND (coalesce(triage, 1) != 1 OR changes.state IN (3, 5)"
 		"   OR changes.time != told_time))",
+	/* Change ?1 was written after ?3, when delivery ?2 was written about it. */
+	[STATEMENT_AMEND_STALE] =
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?2"
+		" AND (SELECT updated FROM changes WHERE id = ?1) > ?3",
 	[STATEMENT_AMENDED] = "UPDATE deliveries SET amend = iif(amend = ?2, NULL, amend),"
 			      " amended = coalesce(amended, 0) + 1,"
 			      " receipt = coalesce(?3, receipt) WHERE id = ?1 AND state = 2",
@@ -891,23 +900,24 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
 		"  AND coalesce(triage, 1) < 3)) ORDER BY updated DESC LIMIT ?2",
 	/* Messages about changes that stand and nobody has settled; ?1 receivers */
-	[STATEMENT_TO_REFRESH] = "SELECT " FOLLOWED_COLUMNS
-				 " FROM deliveries WHERE state = 2 AND receipt IS NOT NULL"
-				 " AND receiver IN (SELECT value FROM json_each(?1)) AND EXISTS"
-				 " (SELECT 1 FROM announced JOIN changes ON changes.id = "
-				 "announced.change" WITH_TRIAGE
-				 "  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
-				 "  AND coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2",
-	/* Of all receivers, how many messages of each they are. */
-	[STATEMENT_LEFT] =
-		"SELECT receiver, count(*) FROM deliveries WHERE state = 2 AND receipt IS NOT NULL"
-		" AND EXISTS (SELECT 1 FROM announced JOIN changes"
-		"  ON changes.id = announced.change" WITH_TRIAGE
+	[STATEMENT_TO_REFRESH] =
+		"SELECT " FOLLOWED_COLUMNS " FROM deliveries INDEXED BY deliveries_kept"
+		" WHERE state = 2 AND receipt IS NOT NULL"
+		" AND receiver IN (SELECT value FROM json_each(?1)) AND EXISTS"
+		" (SELECT 1 FROM announced JOIN changes ON changes.id = "
+		"announced.change" WITH_TRIAGE
 		"  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
-		"  AND coalesce(triage, 1) < 3) GROUP BY receiver ORDER BY receiver",
+		"  AND coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2",
+	/* Of all receivers, how many messages of each they are. */
+	[STATEMENT_LEFT] = "SELECT receiver, count(*) FROM deliveries INDEXED BY deliveries_kept "
+			   "WHERE state = 2 AND receipt IS NOT NULL"
+			   " AND EXISTS (SELECT 1 FROM announced JOIN changes"
+			   "  ON changes.id = announced.change" WITH_TRIAGE
+			   "  WHERE delivery = deliveries.id AND changes.state IN (1, 2)"
+			   "  AND coalesce(triage, 1) < 3) GROUP BY receiver ORDER BY receiver",
 	[STATEMENT_FOLLOWED] =
 		"SELECT " FOLLOWED_COLUMNS ", payload, reaction,"
-		" coalesce(amended, 0), thread FROM deliveries WHERE id = ? AND state = 2",
+		" coalesce(amended, 0), thread, kind FROM deliveries WHERE id = ? AND state = 2",
 	[STATEMENT_TOLD_RECORDS] = "SELECT " RECORD_COLUMNS ", coalesce(told_time, changes.time)"
 				   " FROM announced JOIN changes"
 				   " ON announced.change = changes.id" WITH_TRIAGE
@@ -969,11 +979,17 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"PRAGMA user_version = 15" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
-	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
-				  " (SELECT id FROM deliveries INDEXED BY deliveries_settled"
-				  " WHERE state != 1 AND updated < ?)",
+	/* ?2 receivers whose messages stay while a change stands, or they are to be edited */
+	[STATEMENT_PRUNE_LINKS] =
+		"DELETE FROM announced WHERE delivery IN"
+		" (SELECT id FROM deliveries INDEXED BY deliveries_settled"
+		"  WHERE state != 1 AND updated < ?1 AND NOT (state = 2 AND receipt IS NOT NULL"
+		"   AND receiver IN (SELECT value FROM json_each(?2)) AND (amend IS NOT NULL"
+		"   OR EXISTS (SELECT 1 FROM announced AS of JOIN changes ON changes.id = of.change"
+		"    WHERE of.delivery = deliveries.id AND changes.state IN (1, 2)))))",
 	[STATEMENT_PRUNE_DELIVERIES] = "DELETE FROM deliveries INDEXED BY deliveries_settled"
-				       " WHERE state != 1 AND updated < ?",
+				       " WHERE state != 1 AND updated < ? AND NOT EXISTS"
+				       " (SELECT 1 FROM announced WHERE delivery = deliveries.id)",
 	[STATEMENT_DOOM_WITHDRAWN] =
 		"INSERT INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
 		" JOIN series USING (test, series, branch)"

@@ -89,13 +89,23 @@ static bool doom(struct store_file *file, const struct store_prune *call, struct
 		       run(file, STATEMENT_DOOM_ABSENT, call->before, NULL, error));
 }
 
+static bool prune_links(
+	struct store_file *file, const struct store_prune *call, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_PRUNE_LINKS);
+
+	bind_integer(&binder, call->before);
+	bind_text(&binder, follow_ups_names(call->call.arena, &call->keeping));
+	return bind_finish(&binder, error);
+}
+
 static bool prune(struct store_file *file, struct store_prune *call, struct error *error)
 {
 	struct pruned *pruned = &call->pruned;
 	int64_t before = call->before;
 
 	*pruned = (struct pruned){0};
-	return run(file, STATEMENT_PRUNE_LINKS, before, NULL, error) &&
+	return prune_links(file, call, error) &&
 	       run(file, STATEMENT_PRUNE_DELIVERIES, before, &pruned->deliveries, error) &&
 	       doom(file, call, error) && run_plain(file, STATEMENT_DOOMED_TRIAGE, NULL, error) &&
 	       run_plain(file, STATEMENT_DOOMED_EVENTS, &pruned->events, error) &&
@@ -347,6 +357,17 @@ static bool record(struct store_file *file, struct store_record *call, struct er
 	       store_counts(file, &call->counts, error);
 }
 
+static bool amend_stale(struct store_file *file, int64_t delivery, int64_t change, int64_t updated,
+	struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_AMEND_STALE);
+
+	bind_integer(&binder, change);
+	bind_integer(&binder, delivery);
+	bind_time(&binder, updated);
+	return bind_finish(&binder, error);
+}
+
 /* The change of that number is in the delivery, as its record was when the message was written. */
 static bool announce(struct store_file *file, const struct delivery *delivery, size_t number,
 	struct error *error)
@@ -362,7 +383,9 @@ static bool announce(struct store_file *file, const struct delivery *delivery, s
 	else
 		bind_null(&binder);
 	bind_number(&binder, as ? as->item.change.size : (double)NAN);
-	return bind_finish(&binder, error);
+	return bind_finish(&binder, error) &&
+	       (!as || amend_stale(
+			       file, delivery->id, delivery->changes[number], as->updated, error));
 }
 
 static bool tell(struct store_file *file, int64_t change, struct error *error)
@@ -405,6 +428,7 @@ static bool queue_delivery(struct store_file *file, struct delivery *delivery, s
 	bind_text(&binder, delivery->payload);
 	bind_text(&binder, delivery->thread);
 	bind_time(&binder, delivery->now);
+	bind_text(&binder, delivery->kind);
 	if (!bind_finish(&binder, error))
 		return false;
 	delivery->id = store_file_inserted(file);
