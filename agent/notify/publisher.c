@@ -128,6 +128,15 @@ static bool is_withheld(const struct publisher *publisher, const struct change_r
 	       router_withholds(publisher->router, record, 1U << kind, receiver);
 }
 
+/* Whether its messages are brought up to date instead: one about a change that it holds already
+ * would be another thing that it holds. */
+static bool is_kept_true(const struct receiver *receiver)
+{
+	const struct notifier *notifier = notifier_find(receiver->notifier->name);
+
+	return !notifier->brief && notifier->amends && notifier->amends(receiver->options);
+}
+
 static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
 	struct strings *out, struct error *error)
 {
@@ -646,7 +655,7 @@ static bool is_worth_saying(
 	if (what == SAID_TRIAGED)
 		return is_told(receiver, MESSAGE_TRIAGED);
 	return stands && record->news != NOTIFY_PENDING && !triage_is_accepted(triage) &&
-	       is_told_all(receiver, MESSAGE_UPDATED);
+	       is_told_all(receiver, MESSAGE_UPDATED) && !is_kept_true(receiver);
 }
 
 static void write_said(const struct told_change *change, enum said_kind what, struct buf *out)
