@@ -119,6 +119,10 @@ static void read_size(
 	if (text && (end == text || (*end && strcmp(end, "%") != 0) || !(value > 0) || value > 1e9))
 		loader_report(reader->loader, false, yaml_get(map, "at_least"), &subject,
 			"at_least: expected a size such as 10%%");
+	else if (text && !*end && value < 1)
+		loader_report(reader->loader, false, yaml_get(map, "at_least"), &subject,
+			"at_least: %s would be %s%%: write %g%%, or %s%% if that is meant", text,
+			text, 100 * value, text);
 	else
 		*size = value;
 }
@@ -287,11 +291,9 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 /* Whether anything falls through to a node without receivers. */
 static bool loses(const struct notify_route *route)
 {
-	const struct notify_route *last =
-		route->count > 0 ? &route->routes[route->count - 1] : NULL;
-
-	if (last && !has_conditions(last))
-		return false;
+	for (size_t i = 0; i < route->count; i++)
+		if (!has_conditions(&route->routes[i]))
+			return false;
 	return route->receiver_count == 0 && !route->nobody;
 }
 

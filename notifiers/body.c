@@ -484,20 +484,20 @@ static void fit_title(struct buf *out, const struct message *message,
 void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
 	size_t bytes)
 {
-	size_t start = out->length, fits = 0, not = LINES_MOST, most = LINES_MOST;
+	size_t start = out->length, fits = 0, too_many = LINES_MOST, most = LINES_MOST;
 
 	for (;;) {
 		out->length = start;
 		body_write(out, message, style, most);
 		if (out->length - start > bytes)
-			not = most;
-		else if (most == LINES_MOST || not -most <= 1)
+			too_many = most;
+		else if (most == LINES_MOST || too_many - most <= 1)
 			return;
 		else
 			fits = most;
-		if (not <= 1)
+		if (too_many <= 1)
 			break;
-		most = not -fits <= 1 ? fits : fits + (not -fits) / 2;
+		most = too_many - fits <= 1 ? fits : fits + (too_many - fits) / 2;
 	}
 	out->length = start;
 	fit_title(out, message, style, bytes);

@@ -219,7 +219,7 @@ static bool render(const struct message *message, const void *options, const cha
 static bool is_plain(const char *text)
 {
 	for (const char *at = text; *at; at++)
-		if (*at < ' ' || *at == 0x7f)
+		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
 			return false;
 	return !strstr(text, "=?");
 }

@@ -20,6 +20,16 @@ bool http_json_passes(int status)
 	return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
+/* What to look at, of statuses whose number alone tells few people. */
+static const char *hint_of(int status)
+{
+	if (status >= 300 && status < 400)
+		return ": a redirect, which is not followed";
+	if (status == 401 || status == 403)
+		return ": the credentials are not accepted";
+	return status == 404 || status == 410 ? ": there is nothing at this address" : "";
+}
+
 enum step http_json_refused(const struct http_json *shape, struct attempt *attempt,
 	const struct reply *reply, struct error *error)
 {
@@ -28,7 +38,7 @@ enum step http_json_refused(const struct http_json *shape, struct attempt *attem
 	bool body = status == 400 || status == 413 || status == 415 || status == 422;
 
 	return http_json_fail(shape, attempt, passes, passes || body ? ERROR_DATA : ERROR_USAGE,
-		arena_printf(attempt->arena, "HTTP status %d", status), error);
+		arena_printf(attempt->arena, "HTTP status %d%s", status, hint_of(status)), error);
 }
 
 /* The status decides, whatever happens to the body. */

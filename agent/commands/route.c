@@ -10,6 +10,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/json_put.h"
 #include "agent/core/label.h"
+#include "agent/core/log.h"
 #include "agent/notify/router.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
@@ -76,6 +77,20 @@ static bool read_size(const char *text, double *size, struct error *error)
 	       error_set(error, ERROR_USAGE, "--size: expected a size such as 12%% or -12%%");
 }
 
+/* Whether what is behind the brace, if there is one, are labels as they are in names of series. */
+static bool check_labels(const char *metric, struct error *error)
+{
+	const char *at = label_set(metric);
+	struct label_text label;
+	size_t count = 0;
+
+	while (at && label_next(&at, &label))
+		count++;
+	return !strchr(metric, '{') || count > 0 ||
+	       error_set(error, ERROR_USAGE,
+		       "\"%.80s\": labels are written like p99{region=\"eu\"}", metric);
+}
+
 /* The name of the series: the metric with the labels, p99{region="eu"}. */
 static bool name_series(struct asked *asked, const char *metric, struct error *error)
 {
@@ -105,15 +120,22 @@ static bool name_series(struct asked *asked, const char *metric, struct error *e
 	return true;
 }
 
-static int direction_of(const struct test *test, const char *metric)
+static const struct metric *find_metric(const struct test *test, const char *metric)
 {
 	size_t length = strcspn(metric, "{");
 
 	for (size_t i = 0; test && i < test->metric_count; i++)
 		if (strlen(test->metrics[i].name) == length &&
 			strncmp(test->metrics[i].name, metric, length) == 0)
-			return test->metrics[i].direction;
-	return 0;
+			return &test->metrics[i];
+	return NULL;
+}
+
+static int direction_of(const struct test *test, const char *metric)
+{
+	const struct metric *found = find_metric(test, metric);
+
+	return found ? found->direction : 0;
 }
 
 /* Levels that have that size, or one up from 0, which has none. */
@@ -156,8 +178,12 @@ static bool ask(struct asked *asked, struct error *error)
 	asked->kinds = 1u << options->event;
 	if (!config_notify(asked->config, test))
 		return unknown_test(asked->config, test, error);
-	if (!read_size(options->size, &asked->size, error) || !name_series(asked, metric, error))
+	if (!read_size(options->size, &asked->size, error) || !check_labels(metric, error) ||
+		!name_series(asked, metric, error))
 		return false;
+	if (asked->test && asked->test->metric_count > 0 && !find_metric(asked->test, metric))
+		log_event(LEVEL_WARN, "the test names no such metric", LOG_TEXT("test", test),
+			LOG_TEXT("metric", metric));
 	asked->record.item.direction = direction_of(asked->test, metric);
 	set_change(asked);
 	set_environment(asked);

@@ -319,7 +319,8 @@ static void run(struct execution *execution)
 	execution->reply.took = 1000 * (clock_monotonic() - start);
 	log_event(LEVEL_INFO, "command ended", LOG_TEXT("command", transfer->command[0]),
 		LOG_INT("status", execution->reply.status),
-		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("said", execution->said));
+		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("said", execution->said),
+		LOG_TEXT("problem", execution->problem));
 }
 
 static void *work(void *argument)

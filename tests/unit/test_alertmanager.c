@@ -306,7 +306,8 @@ static void test_refusals(void **state)
 			"alertmanager: HTTP status 400: invalid label set: x", false, ERROR_DATA},
 		{422, "{\"code\":601,\"message\":\"must be a uri\"}",
 			"alertmanager: HTTP status 422: must be a uri", false, ERROR_DATA},
-		{401, "", "alertmanager: HTTP status 401", false, ERROR_USAGE},
+		{401, "", "alertmanager: HTTP status 401: the credentials are not accepted", false,
+			ERROR_USAGE},
 		{503, "\"down\"", "alertmanager: HTTP status 503", true, ERROR_DATA},
 		{400, "[[[", "alertmanager: HTTP status 400", false, ERROR_DATA},
 	};
