@@ -51,7 +51,7 @@ static void keep_name(struct expansion *expansion, const char *text, size_t leng
 	struct loader *loader = expansion->loader;
 	const char *name = arena_strndup(loader->arena, text, length);
 	const char *value = loader_variable(loader, name);
-	if (!value || !*value)
+	if (!value || !*value || loader->in_command)
 		return;
 	const void **place = dict_place(&loader->unexpanded, name);
 	if (!*place)

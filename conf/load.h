@@ -55,6 +55,7 @@ struct loader {
 	struct strings all_receivers;   /* default of a test's `notify` */
 	const struct yaml_node *routes; /* the section, or NULL */
 	struct dict told;               /* problems reported so far: many tests can share a value */
+	bool in_command;                /* a `$X` of what is expanded is not ours */
 	struct dict unexpanded;         /* variables whose `$X` has been reported as not expanded */
 	struct known_change *known_changes; /* config->known_changes, while it grows */
 	const struct yaml_node *csv;        /* Otava's csv options for all tests */

@@ -67,13 +67,15 @@ static void read_list(struct loader *loader, const struct field *field,
 			return;
 		}
 		const char *lacks = NULL;
+		loader->in_command = (field->flags & FIELD_COMMAND) != 0;
 		const char *text = loader_expand(loader, items[i], dollar, &lacks);
+		loader->in_command = false;
 		if (lacks) {
 			*missing = *missing ? *missing : lacks;
 			continue;
 		}
 		const void **place = dict_place(&seen, text);
-		if (!*place || field->flags & FIELD_REPEAT)
+		if (!*place || field->flags & FIELD_COMMAND)
 			texts[kept++] = text;
 		*place = text;
 	}

@@ -159,6 +159,25 @@ static void need_event(struct loader *loader, const struct yaml_node *map,
 			"%s: receivers of this kind cannot be told that", key);
 }
 
+/* What becomes of a change is told to whom the change was told. */
+static void check_sequels(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, unsigned events)
+{
+	static const char *const sequels[] = {
+		"updated", "recovered", "withdrawn", "triaged", "reminder"};
+
+	if (!map || !yaml_get(map, "events") || events & event_bit(loader->source->schema, "new"))
+		return;
+	for (size_t i = 0; i < sizeof sequels / sizeof *sequels; i++)
+		if (events & event_bit(loader->source->schema, sequels[i])) {
+			loader_report(loader, true, yaml_get(map, "events"), subject,
+				"events: only who is told of a change (\"new\") is told what "
+				"becomes of it (\"%s\")",
+				sequels[i]);
+			return;
+		}
+}
+
 void receiver_settle(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct receiver_options *options,
 	struct receiver *receiver)
@@ -195,6 +214,7 @@ void receiver_settle(struct loader *loader, const struct yaml_node *map,
 		receiver->events |= beats;
 	}
 	receiver->heartbeat = (receiver->events & beats) != 0;
+	check_sequels(loader, map, subject, receiver->events);
 	fingerprint_fields(loader, &ignored, receiver_fields, options);
 }
 

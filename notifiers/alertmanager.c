@@ -101,6 +101,8 @@ static bool check(const void *context, struct error *error)
 			return error_set(error, ERROR_USAGE,
 				"urls: user and password are options of their own: username and "
 				"password");
+		if (!problem && strpbrk(options->urls.items[i], "?#"))
+			problem = "no ? or # can be in it: the API's path is added";
 		if (problem)
 			return error_set(error, ERROR_USAGE, "urls: %s", problem);
 	}

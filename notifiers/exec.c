@@ -21,7 +21,7 @@ struct exec_options {
 static const struct field exec_fields[] = {
 	OPTION_LIST(struct exec_options, command,
 		"program and its arguments; with shell, one string",
-		.flags = FIELD_REQUIRED | FIELD_REPEAT),
+		.flags = FIELD_REQUIRED | FIELD_COMMAND),
 	OPTION_BOOL(struct exec_options, shell, "have /bin/sh run the command"),
 	OPTION_MAP(struct exec_options, environment,
 		"variables of the command; of the agent's it gets PATH, HOME, USER, LOGNAME, LANG, "

@@ -58,10 +58,11 @@ enum field_flag {
 	FIELD_MAX_OPEN = 4,
 	FIELD_HIDDEN =
 		8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
-	FIELD_ENV = 16,     /* `$X` is expanded besides `${X}` (Hunter's service sections) */
-	FIELD_MANY = 32,    /* a LIST flag that takes all words up to the next flag */
-	FIELD_REPEAT = 128, /* a LIST whose items may be the same */
-	FIELD_EMPTY = 64,   /* a SECRET that may be empty, which means none */
+	FIELD_ENV = 16,   /* `$X` is expanded besides `${X}` (Hunter's service sections) */
+	FIELD_MANY = 32,  /* a LIST flag that takes all words up to the next flag */
+	FIELD_EMPTY = 64, /* a SECRET that may be empty, which means none */
+	FIELD_COMMAND =
+		128, /* a LIST with a command: words may be the same, and `$X` is the shell's */
 };
 
 struct field {

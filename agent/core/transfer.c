@@ -5,6 +5,7 @@
  */
 #include "agent/core/transfer.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -139,15 +140,28 @@ static const char *blank_problem(const char *url)
 	return NULL;
 }
 
+/* What no host can be reached by. */
+static const char *spelling_problem(const char *url)
+{
+	struct url_parts parts = url_split(url);
+	const char *host = url + parts.host, *end = url + parts.path, *colon = end;
+	while (colon > host && colon[-1] >= '0' && colon[-1] <= '9')
+		colon--;
+	if (colon > host && colon[-1] == ':' &&
+		(end - colon > 5 || strtol(colon, NULL, 10) > 65535))
+		return "its port is above 65535";
+	return blank_problem(url);
+}
+
 const char *transfer_url_problem(const char *url)
 {
-	return transfer_url_is_http(url) ? blank_problem(url)
+	return transfer_url_is_http(url) ? spelling_problem(url)
 					 : "it must begin with http:// or https://";
 }
 
 const char *transfer_mail_url_problem(const char *url)
 {
-	return transfer_url_is_mail(url) ? blank_problem(url)
+	return transfer_url_is_mail(url) ? spelling_problem(url)
 					 : "it must begin with smtp:// or smtps://";
 }
 
