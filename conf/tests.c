@@ -42,7 +42,9 @@ const struct field test_fields[] = {
 		"time that a point covers: deployments within it are suspects of a change; by "
 		"default the longest range of the query, or the step"),
 	OPTION_LIST(struct test_options, notify,
-		"receivers to notify; by default all that are configured"),
+		"receivers to notify, whatever `routes` says; by default those that it leads to, "
+		"or "
+		"all"),
 	OPTION_LIST(struct test_options, mute,
 		"mute times, of `mute_times`, in which nothing about it is announced"),
 	OPTION_LIST(

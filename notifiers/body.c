@@ -507,7 +507,10 @@ void body_title(struct buf *out, const struct message *message)
 {
 	if (message->kind == MESSAGE_REMINDER)
 		buf_text(out, "reminder: ");
-	if (message->kind == MESSAGE_RECOVERED) {
+	if (message->kind == MESSAGE_RECOVERED && message->count > 1 && !message->environment) {
+		buf_text(out, "recovered: ");
+		text_what(out, message, &text_plain);
+	} else if (message->kind == MESSAGE_RECOVERED) {
 		text_recoveries(out, message);
 	} else if (message->notice) {
 		text_clean(out, message->notice->subject, NAME_CHARS);

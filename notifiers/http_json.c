@@ -125,7 +125,11 @@ bool http_json_check_webhook(
 {
 	if (endpoint->url && url_file)
 		return error_set(error, ERROR_USAGE, "url and url_file exclude each other");
-	return url_file || http_json_check_url(endpoint, error);
+	if (!url_file && !http_json_check_url(endpoint, error))
+		return false;
+	return url_file || !transfer_url_has_user(endpoint->url) ||
+	       error_set(error, ERROR_USAGE,
+		       "url: who logs in belongs into \"username\" and \"password_file\"");
 }
 
 bool http_json_webhook(struct attempt *attempt, const struct endpoint *endpoint,

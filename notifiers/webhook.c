@@ -38,7 +38,7 @@ static bool check(const void *context, struct error *error)
 {
 	const struct webhook_options *options = context;
 
-	return http_json_check_url(&options->endpoint, error) &&
+	return http_json_check_webhook(&options->endpoint, NULL, error) &&
 	       (!options->secret || secret_check("secret", options->secret, error));
 }
 

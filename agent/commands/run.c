@@ -339,8 +339,8 @@ static void wind_up(struct run *run)
 	(void)engine_run(agent->engine);
 	if (agent->under_way > 0)
 		log_event(LEVEL_WARN,
-			"exiting while messages are being sent; the next start checks whether they "
-			"arrived",
+			"exiting while messages are being sent; the next start sees "
+			"to them",
 			LOG_INT("messages", agent->under_way));
 }
 

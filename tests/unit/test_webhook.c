@@ -316,6 +316,12 @@ static void test_options(void **state)
 	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	set_option(fixture, "url", "http://example.com/a b");
 	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
+	set_option(fixture, "url", "http://example.com:99999/");
+	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
+	assert_string_equal(fixture->error.text, "url: its port is above 65535");
+	set_option(fixture, "url", "http://ann:secret@example.com/");
+	assert_false(webhook_notifier.plugin.check(fixture->options, &fixture->error));
+	assert_null(strstr(fixture->error.text, "secret@"));
 	set_option(fixture, "url", "HTTPS://example.com");
 	assert_true(webhook_notifier.plugin.check(fixture->options, &fixture->error));
 	static const char *const wrong[] = {"", " ", "\n", "a\nb"};
