@@ -305,7 +305,6 @@ static void write_notice(struct writer *writer, const struct notice *notice)
 	open_line(writer, LEVEL_CHANGE);
 	text_clean(&writer->text, notice->text, TEXT_CHARS);
 	close_line(writer);
-	gap(writer);
 }
 
 /* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
@@ -452,6 +451,8 @@ void body_write(
 	} else {
 		if (message->notice)
 			write_notice(&writer, message->notice);
+		if (message->notice && message->count == 0)
+			gap(&writer);
 		if (!message->notice && message->count > 0)
 			write_head(&writer, message);
 		if (message->count > 0)

@@ -303,11 +303,15 @@ static void done(struct follower *follower)
 	follower->failures = 0;
 	follower->warned[follow_up->kind] = false;
 	did(follower, follow_up->kind);
-	if (follow_up->kind == FOLLOW_UP_AMEND)
+	if (follow_up->kind == FOLLOW_UP_AMEND) {
+		log_event(LEVEL_INFO, "message brought up to date",
+			LOG_TEXT("receiver", follower->receiver),
+			LOG_TEXT("destination", follower->attempt.destination),
+			LOG_TEXT("key", follower->attempt.key));
 		settle_amendment(follower);
-	else if (follow_up->kind == FOLLOW_UP_READ &&
-		 (follow_up->state != 0 || follow_up->undone != 0 ||
-			 !same_text(follow_up->taken, followed_by(follower)->reaction)))
+	} else if (follow_up->kind == FOLLOW_UP_READ &&
+		   (follow_up->state != 0 || follow_up->undone != 0 ||
+			   !same_text(follow_up->taken, followed_by(follower)->reaction)))
 		say(follower);
 	else
 		rest(follower, follower->pace);
