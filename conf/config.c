@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/core/database.h"
 #include "agent/core/hash.h"
 #include "agent/core/transfer.h"
 #include "conf/files.h"
@@ -31,12 +32,18 @@ const struct field agent_fields[] = {
 		"file with users, tokens, trusted proxies and the TLS certificate"),
 	OPTION_STRING(struct agent_settings, external_url, NULL,
 		"address under which users reach the agent, such as that of a reverse proxy: "
-		"https://hunter.example.com"),
+		"https://hunter.example.com; messages link to its pages"),
 	OPTION_STRING(struct agent_settings, metrics_listen, NULL,
 		"a second address and port, which other machines may reach, for /metrics, "
 		"/-/healthy and /-/ready only"),
 	OPTION_STRING(struct agent_settings, state, "/var/lib/hunter-c/state.db",
-		"the state file, which records what has been announced"),
+		"the state, which records what has been announced: a file, or a database that "
+		"several agents share, as in postgresql://hunter@db1,db2/hunter"),
+	OPTION_STRING(struct agent_settings, state_password_file, NULL,
+		"file with the password of that database; without it PGPASSWORD or libpq's "
+		"password file (PGPASSFILE)"),
+	OPTION_STRING(struct agent_settings, name, NULL,
+		"the agent's name among those that share a state; by default the host's name"),
 	OPTION_DURATION(struct agent_settings, interval, "10m", 1000, (double)INT64_MAX,
 		"how often a test runs; each test may set its own"),
 	OPTION_DURATION(struct agent_settings, evaluation_delay, "0", 0, EVALUATION_DELAY_MAX,
@@ -69,6 +76,10 @@ const struct field agent_fields[] = {
 		"owner of the tests, shown in messages: team-{label.team}"),
 	OPTION_STRING(struct agent_settings, environment, NULL,
 		"label or attribute that names where a series was measured: runner, host"),
+	OPTION_STRING(struct agent_settings, repository, NULL,
+		"local clone of what is measured, read with git: the page lists the commits "
+		"between two",
+		.flags = FIELD_FOLDER),
 	OPTION_DURATION(struct agent_settings, max_age, "14d", 0, (double)INT64_MAX,
 		"an older change, first seen now, is recorded but not announced"),
 	OPTION_DURATION(struct agent_settings, max_silence, "30d", 60000, (double)INT64_MAX,
@@ -223,6 +234,34 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 			"state: expected the path of a file that outlives the agent");
 }
 
+/* From here on the state's address says where the password is. */
+static void take_password_file(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, struct agent_settings *agent)
+{
+	if (!agent->state_password_file)
+		return;
+	if (database_is(agent->state)) {
+		services_check_secret(loader, yaml_get(map, "state_password_file"), subject,
+			"state_password_file", agent->state_password_file);
+		agent->state = database_with_password_file(
+			loader->arena, agent->state, agent->state_password_file);
+	} else {
+		loader_report(loader, false, yaml_get(map, "state_password_file"), subject,
+			"state_password_file: the state is a file, which has no password");
+	}
+}
+
+/* It is shown in pages, messages and metrics. */
+static void check_name(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *name)
+{
+	enum { NAME_MOST = 200 };
+
+	if (name && (!*name || strlen(name) > NAME_MOST || strpbrk(name, "\r\n\t")))
+		loader_report(loader, false, yaml_get(map, "name"), subject,
+			"name: expected 1 to %d bytes in one line", NAME_MOST);
+}
+
 enum { LISTEN_MOST = 8 };
 
 static void check_address(struct loader *loader, const struct yaml_node *map,
@@ -313,6 +352,8 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	if (unset.variable)
 		loader_missing(loader, &reading.subject, &unset);
 	check_state(loader, map, &reading.subject, agent->state);
+	take_password_file(loader, map, &reading.subject, agent);
+	check_name(loader, map, &reading.subject, agent->name);
 	loader_check_links(loader, map, &reading.subject, &agent->links);
 	loader_check_environment(loader, map, &reading.subject, agent->environment);
 	check_listen(loader, map, &reading.subject, &agent->listen);

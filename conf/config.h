@@ -33,6 +33,8 @@ struct schema {
 	size_t event_count;
 	void (*notifier_events)(const struct plugin *notifier, unsigned *able, unsigned *defaults);
 	const struct plugin *cluster; /* options of groups of type cluster; NULL: not supported */
+	/* Checks the `extract` of a test's `bisect`; NULL: whatever it is. */
+	bool (*extract_check)(const char *text, struct error *error);
 };
 
 /* Another series by which a series is explained: its load, or a control. */
@@ -123,6 +125,25 @@ struct mutes {
 	size_t count;
 };
 
+/* How the regressions of a test are bisected: by a command, or by a lab. */
+struct bisect_settings {
+	const char *run;                 /* a command for a shell; NULL: a lab makes the runs */
+	const void *webhook;             /* options of lab_plugin, where a lab is asked; or NULL */
+	const struct plugin *lab_plugin; /* the receiver `webhook` */
+	const char *extract;             /* or NULL */
+	int64_t timeout;                 /* ms, of a run */
+	int64_t workers;
+	struct strings worker; /* their command lines, instead of `workers` */
+	int64_t budget;        /* ms */
+	int64_t max_per_day;
+	double confidence;
+	const char *lab;  /* one bisection at a time */
+	const char *work; /* folder of work trees, or NULL */
+	struct strings paths;
+};
+
+enum { BISECT_WORKERS = 64 };
+
 struct test {
 	const char *name;
 	const char *file; /* that defines it */
@@ -152,10 +173,12 @@ struct test {
 	struct url_templates links;
 	const char *
 		environment; /* label or attribute that names where a point was measured, or NULL */
-	const char *run_attribute;  /* groups points into runs; NULL: equal times do */
-	const char *hash_attribute; /* identifies what was measured, or NULL */
-	const char *watched;        /* the file whose changes start runs (`watch: true`), or NULL */
-	const char *unsupported;    /* why it cannot run ("bigquery ..."), or NULL */
+	const char *run_attribute;            /* groups points into runs; NULL: equal times do */
+	const char *hash_attribute;           /* identifies what was measured, or NULL */
+	const char *repository;               /* path of a clone of what is measured, or NULL */
+	const struct bisect_settings *bisect; /* or NULL */
+	const char *watched;     /* the file whose changes start runs (`watch: true`), or NULL */
+	const char *unsupported; /* why it cannot run ("bigquery ..."), or NULL */
 	/* A hash of the whole test, with its server, its metrics, its receivers' names and what its
 	 * templates contribute: equal as long as nothing of that changes. It covers secrets, so do
 	 * not show it. */
@@ -197,8 +220,9 @@ struct agent_settings {
 	const char *web_config;                 /* path, or NULL; see web_config.h */
 	const char *external_url;               /* or NULL */
 	const char *metrics_listen;             /* host:port, or NULL */
-	const char *state;
-	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
+	const char *state;                      /* a path, or an address (agent/core/database.h) */
+	const char *state_password_file, *name; /* of a shared state; or NULL */
+	int64_t interval, group_wait, max_age;  /* ms; WHEN_NEVER */
 	int64_t group_interval; /* ms; 0: derived from the intervals and steps of the tests */
 	bool announce_withdrawn;
 	int64_t evaluation_delay, stale_after; /* defaults for tests */
@@ -210,6 +234,7 @@ struct agent_settings {
 	int64_t max_memory_in_flight;          /* bytes of responses */
 	struct url_templates links;            /* defaults for tests */
 	const char *environment;               /* default for tests, or NULL */
+	const char *repository;                /* the same */
 };
 
 extern const struct field agent_fields[];
@@ -218,6 +243,9 @@ extern const struct field digest_fields[];   /* keys of its `digest` */
 
 /* Keys of a test, of a metric and of a group of type cluster, besides those of the plugin. */
 extern const struct field test_fields[], metric_fields[], group_fields[];
+
+/* Keys of a test's `bisect`, besides those of the receiver `webhook`. */
+extern const struct field test_bisect_fields[];
 
 /* Keys of a route. */
 extern const struct field route_fields[];

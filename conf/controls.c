@@ -48,6 +48,13 @@ const struct control_rule *control_note(struct loader *loader, const struct yaml
 	return noted->rule;
 }
 
+struct control_options control_options_of(const struct control_rule *rule)
+{
+	return (struct control_options){
+		.explained_by = rule && rule->mode == CONTROL_LOAD ? rule->name : NULL,
+		.relative_to = rule && rule->mode == CONTROL_RATIO ? rule->name : NULL};
+}
+
 static const struct metric *find_metric(const struct test *test, const char *name)
 {
 	for (size_t i = 0; i < test->metric_count; i++)

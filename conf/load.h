@@ -172,6 +172,19 @@ void services_sources(struct loader *loader, const struct yaml_node *map);
 void services_receivers(struct loader *loader, const struct yaml_node *map);
 void services_finish(struct loader *loader);
 
+/* Checks the address, headers and secrets of options that begin with a struct endpoint, read from
+ * `map`. */
+void services_check_endpoint(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct plugin *plugin, void *options);
+
+/* Warns if a secret's file cannot be read or has none. */
+void services_check_secret(struct loader *loader, const struct yaml_node *where,
+	const struct error_context *subject, const char *option, const char *path);
+
+/* bisect.c: the `bisect` of a test, or NULL; the first unset variable is noted. */
+const struct bisect_settings *bisect_read(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct test *test, struct unset *unset);
+
 /* receivers.c: the options of all receivers, and what they mean for this one; `digest` is the key
  * of `map` that is read there. */
 struct receiver_options {
@@ -230,6 +243,8 @@ const struct control_rule *control_note(struct loader *loader, const struct yaml
 	const struct error_context *subject, const struct control_options *options,
 	const struct control_rule *base);
 void controls_read(struct loader *loader);
+/* The options that lead to the rule, which may be NULL. */
+struct control_options control_options_of(const struct control_rule *rule);
 
 /* Notes that the test or metric had the name `was` (or NULL); renames_read checks them all when the
  * tests are known. */
@@ -285,6 +300,18 @@ void tests_read(struct loader *loader, const struct yaml_node *map);
 struct unset metrics_read(
 	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test);
 void groups_read(struct loader *loader, const struct yaml_node *map);
+
+/* tests.c, metrics.c: the options of a loaded test, or of one of its metrics, for test_fields and
+ * metric_fields: as they are in effect, and as they would be by default. In the arena. */
+struct own_options {
+	const void *given, *usual;
+};
+struct own_options test_options_of(
+	const struct config *config, const struct test *test, struct arena *arena);
+struct own_options metric_options_of(
+	const struct config *config, const struct test *test, size_t at, struct arena *arena);
+/* renames.c: the former name of a test, or of its metric, or NULL. */
+const char *former_name(const struct config *config, const char *test, const char *metric);
 
 /* The receivers in `notify` of `map`, by default all receivers, or those of routes: *routed. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,

@@ -37,6 +37,30 @@ const struct field metric_fields[] = {
 	{0},
 };
 
+struct own_options metric_options_of(
+	const struct config *config, const struct test *test, size_t at, struct arena *arena)
+{
+	const struct metric *metric = &test->metrics[at];
+	const struct control_rule *control = test->detections[at].control;
+	struct metric_options *given = arena_alloc(arena, sizeof *given);
+	struct metric_options *usual = arena_alloc(arena, sizeof *usual);
+	*usual = (struct metric_options){
+		.scale = 1, .control = control_options_of(test->detection.control)};
+	*given = (struct metric_options){
+		.column = metric->column && strcmp(metric->column, metric->name) != 0
+				  ? metric->column
+				  : NULL,
+		.suffix = metric->suffix,
+		.query = metric->query,
+		.unit = metric->unit,
+		.was = former_name(config, test->name, metric->name),
+		.direction = metric->direction,
+		.scale = metric->scale,
+		.annotate = metric->annotate,
+		.control = control_options_of(control)};
+	return (struct own_options){given, usual};
+}
+
 /* How the test's metrics are read. */
 struct metrics_reading {
 	struct loader *loader;

@@ -129,6 +129,7 @@ static bool is_path(const struct field *field)
 	size_t length = strlen(field->name);
 	return field->type == FIELD_STRING &&
 	       (strcmp(field->name, "file") == 0 || strcmp(field->name, "state") == 0 ||
+		       (field->flags & FIELD_FOLDER) ||
 		       (length > 5 && strcmp(field->name + length - 5, "_file") == 0));
 }
 
@@ -141,7 +142,7 @@ static bool is_beside(const struct field *field, const char *text)
 	bool file = length > 5 && strcmp(field->name + length - 5, "_file") == 0;
 	if (field->type != FIELD_STRING || !*text || *text == '/')
 		return false;
-	return file ||
+	return file || (field->flags & FIELD_FOLDER) ||
 	       (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
 }
 
@@ -165,7 +166,9 @@ static void read_scalar(struct loader *loader, const struct field *field,
 			value->kind == YAML_MAP ? "map" : "list");
 		return;
 	}
+	loader->in_command = (field->flags & FIELD_COMMAND) != 0;
 	const char *text = loader_expand(loader, value, dollar, missing);
+	loader->in_command = false;
 	if (is_path(field))
 		text = loader_path(loader, text, missing);
 	if (*missing)

@@ -79,3 +79,15 @@ void renames_read(struct loader *loader)
 		if (at->rename.metric)
 			renames[config->rename_count++] = at->rename;
 }
+
+const char *former_name(const struct config *config, const char *test, const char *metric)
+{
+	for (size_t i = 0; i < config->rename_count; i++) {
+		const struct rename *rename = &config->renames[i];
+		bool about = metric ? rename->metric && strcmp(rename->metric, metric) == 0
+				    : !rename->metric;
+		if (about && strcmp(rename->test, test) == 0)
+			return rename->was;
+	}
+	return NULL;
+}

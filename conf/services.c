@@ -39,6 +39,21 @@ static const char *file_problem(
 	return problem;
 }
 
+static void report_file(struct loader *loader, const struct yaml_node *where,
+	const struct error_context *subject, const char *problem)
+{
+	if (!problem)
+		return;
+	loader_report(loader, true, where, subject, "%s", problem);
+	loader_unreadable(loader, where, subject, problem);
+}
+
+void services_check_secret(struct loader *loader, const struct yaml_node *where,
+	const struct error_context *subject, const char *option, const char *path)
+{
+	report_file(loader, where, subject, file_problem(loader, option, path, true));
+}
+
 /* At most one of a secret and its file may be given, and the file must contain a secret: otherwise
  * the mistake would surface only when a message is sent. */
 static void check_files(struct loader *loader, const struct yaml_node *map,
@@ -57,12 +72,9 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
 			loader_report(loader, false, map, subject,
 				"\"%s\" and \"%s\" are both given", base, field->name);
-		const char *problem = file_problem(
-			loader, field->name, path, secret && secret->type == FIELD_SECRET);
-		if (problem) {
-			loader_report(loader, true, map, subject, "%s", problem);
-			loader_unreadable(loader, map, subject, problem);
-		}
+		report_file(loader, map, subject,
+			file_problem(
+				loader, field->name, path, secret && secret->type == FIELD_SECRET));
 	}
 }
 
@@ -143,6 +155,22 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 		check_files(loader, map, &reading.subject, &reading.tables[i]);
 	}
 	return options;
+}
+
+void services_check_endpoint(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct plugin *plugin, void *options)
+{
+	const struct option_table tables[] = {
+		{plugin->fields, options}, {loader->source->schema->endpoint_fields, options}};
+	struct error error;
+
+	if (!endpoint_check(options, &error))
+		loader_complain(loader, map, subject, &error);
+	check_headers(loader, map, subject, options);
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		check_secrets(loader, map, subject, &tables[i]);
+		check_files(loader, map, subject, &tables[i]);
+	}
 }
 
 static bool need_map(

@@ -8,6 +8,7 @@
 #include "agent/core/hash.h"
 #include "agent/core/label.h"
 #include "conf/load.h"
+#include "conf/mute.h"
 
 /* The options of every test, whatever its source. */
 struct test_options {
@@ -16,7 +17,7 @@ struct test_options {
 	bool watch, allow_empty, vanished;
 	struct strings notify, mute, tags, annotate;
 	struct url_templates links;
-	const char *environment;
+	const char *environment, *repository;
 	const char *run_attribute, *hash_attribute;
 	struct control_options control;
 };
@@ -64,6 +65,10 @@ const struct field test_fields[] = {
 		"label, tag, part of a path (path[2]) or attribute that names where a series was "
 		"measured: what affects one environment alone is announced as such; by default "
 		"agent.environment, \"\": none"),
+	OPTION_STRING(struct test_options, repository, NULL,
+		"local clone of what is measured, with the commits of its points: the page lists "
+		"those between two; by default agent.repository, \"\": none",
+		.flags = FIELD_FOLDER),
 	OPTION_STRING(struct test_options, run_attribute, NULL,
 		"consecutive points with the same value of it are one run; by default those with "
 		"the same time"),
@@ -76,7 +81,67 @@ const struct field test_fields[] = {
 	{0},
 };
 
-static const char *const other_keys[] = {"type", "inherit", "metrics", "detection", NULL};
+static struct test_options test_defaults(const struct agent_settings *agent)
+{
+	return (struct test_options){.interval = agent->interval,
+		.evaluation_delay = agent->evaluation_delay,
+		.stale_after = agent->stale_after,
+		.max_series = MAX_SERIES,
+		.vanished = true,
+		.window = -1,
+		.links = agent->links,
+		.environment = agent->environment,
+		.repository = agent->repository};
+}
+
+static struct strings mute_names(const struct mutes *mutes, struct arena *arena)
+{
+	const char **names = arena_array(arena, mutes->count, sizeof *names);
+	for (size_t i = 0; i < mutes->count; i++)
+		names[i] = mute_name(mutes->items[i]);
+	return (struct strings){names, mutes->count};
+}
+
+struct own_options test_options_of(
+	const struct config *config, const struct test *test, struct arena *arena)
+{
+	struct test_options *given = arena_alloc(arena, sizeof *given);
+	struct test_options *usual = arena_alloc(arena, sizeof *usual);
+	const char **all = arena_array(arena, config->receiver_count, sizeof *all);
+	size_t count = 0;
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (!config->receivers[i].implicit)
+			all[count++] = config->receivers[i].name;
+	if (count == 0)
+		all[count++] = "stdout";
+	*usual = test_defaults(&config->agent);
+	*given = (struct test_options){.source = test->server ? test->server->name : NULL,
+		.was = former_name(config, test->name, NULL),
+		.interval = test->interval,
+		.evaluation_delay = test->evaluation_delay,
+		.stale_after = test->stale_after,
+		.max_series = test->max_series,
+		.window = test->window,
+		.watch = test->watched != NULL,
+		.allow_empty = test->allow_empty,
+		.vanished = test->vanished,
+		.mute = mute_names(&test->mute, arena),
+		.tags = test->tags,
+		.annotate = test->annotate,
+		.links = test->links,
+		.environment = test->environment,
+		.repository = test->repository,
+		.run_attribute = test->run_attribute,
+		.hash_attribute = test->hash_attribute,
+		.control = control_options_of(test->detection.control)};
+	if (!test->routed) {
+		given->notify = test->notify;
+		usual->notify = (struct strings){all, count};
+	}
+	return (struct own_options){given, usual};
+}
+
+static const char *const other_keys[] = {"type", "inherit", "metrics", "detection", "bisect", NULL};
 
 static bool is_csv_option(const char *name)
 {
@@ -256,14 +321,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 {
 	struct error_context subject = {.kind = "test", .name = name};
 	const struct agent_settings *agent = &loader->config->agent;
-	struct test_options common = {.interval = agent->interval,
-		.evaluation_delay = agent->evaluation_delay,
-		.stale_after = agent->stale_after,
-		.max_series = MAX_SERIES,
-		.vanished = true,
-		.window = -1,
-		.links = agent->links,
-		.environment = agent->environment};
+	struct test_options common = test_defaults(agent);
 	const char *type = test_type_read(loader, map, &subject);
 	if (!type)
 		return;
@@ -301,6 +359,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	loader_check_links(loader, map, &subject, &common.links);
 	loader_check_environment(loader, map, &subject, common.environment);
 	test->environment = common.environment && *common.environment ? common.environment : NULL;
+	test->repository = common.repository && *common.repository ? common.repository : NULL;
 	if (whole)
 		check_environment(loader, map, &subject, test);
 	rename_note(loader, map, &subject, common.was);
@@ -308,6 +367,9 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
 	test->detection.confirm.least = test->environment ? ENVIRONMENT_BELIEF : 0;
+	note_unset(loader, &subject, &unset, test);
+	unset = (struct unset){0};
+	test->bisect = bisect_read(loader, yaml_get(map, "bisect"), &subject, test, &unset);
 	note_unset(loader, &subject, &unset, test);
 	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
 	test->notify = notify_read(loader, map, &subject, &common.notify, &test->routed);

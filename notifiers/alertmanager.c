@@ -306,15 +306,15 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 {
 	const struct announcement *item = alone->items;
 	const char *status = announcement_extras(item)->status;
-	const char *page = item->compare_url ? item->compare_url : item->commit_url;
+	const char *suspects = item->compare_url ? item->compare_url : item->commit_url;
+	const char *page = item->dashboard ? item->dashboard : item->page ? item->page : suspects;
 	struct buf text = {0};
 	double levels[CHANGE_LEVELS];
 
 	change_levels(&item->change, levels);
 	/* The API refuses an address that is none. */
-	if (item->dashboard || page)
-		put_text(out, "generatorURL", item->dashboard ? item->dashboard : page,
-			LINK_LONGEST);
+	if (page)
+		put_text(out, "generatorURL", page, LINK_LONGEST);
 	buf_text(out, ",\"annotations\":{");
 	put_summary(out, item);
 	body_write(&text, alone, &body_plain, 1);
@@ -327,9 +327,10 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 	}
 	put_time(out, "since", item->time);
 	put_suspects(out, item);
-	put_text(out, "suspects_url", page, LINK_LONGEST);
+	put_text(out, "suspects_url", suspects, LINK_LONGEST);
 	put_text(out, "runbook_url", item->runbook, LINK_LONGEST);
 	put_text(out, "dashboard", item->dashboard, LINK_LONGEST);
+	put_text(out, "page", item->page, LINK_LONGEST);
 	put_text(out, "status", status, TEXT_MOST);
 	if (left_out > 0) {
 		buf_printf(&text,

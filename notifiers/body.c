@@ -12,7 +12,13 @@
 #include "agent/core/when.h"
 #include "notifiers/digest.h"
 
-enum { NAME_CHARS = 200, TEXT_CHARS = 1000, TITLE_CHARS = 300, LINES_MOST = 1000 };
+enum {
+	NAME_CHARS = 200,
+	CULPRIT_CHARS = 320,
+	TEXT_CHARS = 1000,
+	TITLE_CHARS = 300,
+	LINES_MOST = 1000
+};
 
 enum { LEVEL_MESSAGE, LEVEL_TEST, LEVEL_CHANGE, LEVEL_DETAIL };
 
@@ -208,6 +214,15 @@ static void write_members(
 	close_line(writer);
 }
 
+static void name_culprit(struct writer *writer, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_culprit(&text, item);
+	writer->style->text->name(&writer->text, text.data, CULPRIT_CHARS);
+	buf_free(&text);
+}
+
 /* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
 static void write_item(struct writer *writer, const struct announcement *item)
 {
@@ -227,6 +242,11 @@ static void write_item(struct writer *writer, const struct announcement *item)
 		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
 	buf_text(&writer->text, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
 	close_line(writer);
+	if (item->culprit) {
+		open_line(writer, LEVEL_DETAIL);
+		name_culprit(writer, item);
+		close_line(writer);
+	}
 	if (announcement_extras(item)->folded)
 		write_members(writer, item, mark);
 }
@@ -371,6 +391,7 @@ static void write_recovered(struct writer *writer, const struct message *message
 		if (new_time || strcmp(last->test, item->test) != 0)
 			write_test(writer, item);
 		write_end(writer, item);
+		write_page(writer, PAGE_CHANGE, digest_pages(&item, 1).worst->page, NULL);
 		last = item;
 	}
 	write_left_out(writer, message->count - digest_changes(items, shown));
@@ -724,26 +745,13 @@ static void markdown_link(struct buf *out, const char *url, const char *text)
 	buf_text(out, text ? ")" : "");
 }
 
-static void escape_html(struct buf *out, const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		switch (text[i]) {
-		case '&': buf_text(out, "&amp;"); break;
-		case '<': buf_text(out, "&lt;"); break;
-		case '>': buf_text(out, "&gt;"); break;
-		case '"': buf_text(out, "&quot;"); break;
-		case '\'': buf_text(out, "&#39;"); break;
-		default: buf_char(out, text[i]);
-		}
-}
-
 static void html_link(struct buf *out, const char *url, const char *text)
 {
 	text = text ? text : url;
 	buf_text(out, "<a href=\"");
-	escape_html(out, url, strlen(url));
+	buf_markup(out, url, strlen(url));
 	buf_text(out, "\">");
-	escape_html(out, text, strlen(text));
+	buf_markup(out, text, strlen(text));
 	buf_text(out, "</a>");
 }
 
@@ -792,7 +800,7 @@ const struct body_style body_markdown = {.text = &text_marked,
 const struct body_style body_html = {.text = &text_utc,
 	.arrow = "→",
 	.time = time_to_the_minute,
-	.escape = escape_html,
+	.escape = buf_markup,
 	.link = html_link,
 	.begin = {"<strong>", COLOR("#d1242f"), COLOR("#1a7f37"), COLOR("#d1242f"),
 		COLOR("#1a7f37")},

@@ -254,11 +254,11 @@ static void set_range(struct announcement *crowd, const struct announcement *fro
 	crowd->compare_url = from->compare_url;
 }
 
-const char *const page_names[PAGES] = {"dashboard", "runbook", "owner"};
+const char *const page_names[PAGES] = {"details", "dashboard", "runbook", "owner"};
 
 static const char *page(const struct announcement *item, enum page which)
 {
-	const char *const pages[PAGES] = {item->dashboard, item->runbook, item->owner};
+	const char *const pages[PAGES] = {item->page, item->dashboard, item->runbook, item->owner};
 
 	return pages[which];
 }
@@ -266,7 +266,7 @@ static const char *page(const struct announcement *item, enum page which)
 static const char *template(const struct announcement *item, enum page which)
 {
 	const struct url_templates *links = announcement_extras(item)->templates;
-	const char *const pages[PAGES] = {links->dashboard, links->runbook, links->owner};
+	const char *const pages[PAGES] = {NULL, links->dashboard, links->runbook, links->owner};
 
 	return pages[which];
 }
@@ -310,9 +310,10 @@ static void set_pages(struct arena *arena, struct announcement *crowd,
 	const struct announcement *const *items, size_t count)
 {
 	const char *from = outermost(items, count, false), *to = outermost(items, count, true);
-	const char **pages[PAGES] = {&crowd->dashboard, &crowd->runbook, &crowd->owner};
+	const char **pages[PAGES] = {NULL, &crowd->dashboard, &crowd->runbook, &crowd->owner};
 
-	for (enum page which = 0; which < PAGES; which++) {
+	crowd->page = NULL; /* each has its own */
+	for (enum page which = PAGE_DASHBOARD; which < PAGES; which++) {
 		const char *first = page_between(arena, items[0], which, from, to);
 
 		for (size_t i = 1; i < count && first; i++)

@@ -38,8 +38,8 @@ struct digest {
 struct digest digest_of(const struct message *message);
 void digest_free(struct digest *digest);
 
-/* Pages about a test's changes, and their owner. */
-enum page { PAGE_DASHBOARD, PAGE_RUNBOOK, PAGE_OWNER, PAGES };
+/* The agent's page about a change, pages about a test's changes, and their owner. */
+enum page { PAGE_CHANGE, PAGE_DASHBOARD, PAGE_RUNBOOK, PAGE_OWNER, PAGES };
 
 extern const char *const page_names[PAGES];
 

@@ -22,7 +22,15 @@
 #include "notifiers/http_json.h"
 
 /* SUBJECT: characters, with the prefix. BODY: bytes of each of both; from 102 KB on Gmail cuts. */
-enum { SUBJECT = 98, PREFIX = 40, BODY = 100000, LINES = 1000, ADDRESS = 254, NAME = 200 };
+enum {
+	TITLE = 100,
+	SUBJECT = 98,
+	PREFIX = 40,
+	BODY = 100000,
+	LINES = 1000,
+	ADDRESS = 254,
+	NAME = 200
+};
 
 /* ENCODED: of an encoded word, so that one fits into a line with the header's name. ID: hexadecimal
  * digits. */
@@ -35,9 +43,14 @@ struct email_options {
 	const char *from, *subject_prefix, *reply_to;
 	struct strings to;
 	int tls;
+	int picture;
 };
 
 static const char *const tls_choices[] = {"auto", "required", "none", NULL};
+
+enum mail_picture { MAIL_PNG, MAIL_NO_PICTURE };
+
+static const char *const picture_choices[] = {"png", "none", NULL};
 
 static const struct field email_fields[] = {
 	OPTION_STRING(struct email_options, from, NULL,
@@ -49,6 +62,8 @@ static const struct field email_fields[] = {
 		"what subjects begin with, like [perf]"),
 	OPTION_CHOICE(struct email_options, tls, "auto", tls_choices,
 		"TLS on smtp:// by STARTTLS: auto requires it unless the server is this machine"),
+	OPTION_CHOICE(struct email_options, picture, "png", picture_choices,
+		"what mails show of the points around their worst change: png or none"),
 	{0},
 };
 
@@ -429,6 +444,53 @@ static enum step finished(struct attempt *attempt)
 	return STEP_DONE;
 }
 
+static bool pictures(const void *context)
+{
+	const struct email_options *options = context;
+
+	return options->picture == MAIL_PNG;
+}
+
+/* The page with the picture at its end. */
+static const char *illustrated(
+	struct arena *arena, const char *html, const char *id, const struct illustration *picture)
+{
+	const char *end = strstr(html, "</body>");
+	size_t length = end ? (size_t)(end - html) : strlen(html);
+	struct buf out = {0}, title = {0};
+
+	text_clean(&title, picture->title ? picture->title : "", TITLE);
+	buf_append(&out, html, length);
+	buf_printf(&out, "<p><img src=\"cid:%s\" width=\"%u\" height=\"%u\" alt=\"", id,
+		picture->width, picture->height);
+	body_html.escape(&out, title.data ? title.data : "", title.length);
+	buf_printf(&out, "\"></p>\n%s", html + length);
+	buf_free(&title);
+	return buf_keep(&out, arena);
+}
+
+/* Of messages about changes that are new. Without a picture the mail goes as it is. */
+static void illustrate(struct attempt *attempt, const char *event, struct mail *mail)
+{
+	const struct email_options *options = attempt->options;
+	struct illustration picture;
+	struct error error;
+
+	if (!attempt->draw || (strcmp(event, message_kind_names[MESSAGE_NEW]) != 0 &&
+				      strcmp(event, message_kind_names[MESSAGE_UPDATED]) != 0))
+		return;
+	if (!attempt->draw(attempt, &picture, &error)) {
+		attempt->notice = arena_printf(
+			attempt->arena, "email: mails have no pictures: %s", error.text);
+		return;
+	}
+	mail->picture = picture.bytes;
+	mail->picture_length = picture.length;
+	mail->picture_id = arena_printf(attempt->arena, "picture.%s@%s", attempt->key,
+		domain_of(attempt->arena, options->from));
+	mail->html = illustrated(attempt->arena, mail->html, mail->picture_id, &picture);
+}
+
 static enum step send(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	const struct email_options *options = attempt->options;
@@ -445,6 +507,7 @@ static enum step send(struct attempt *attempt, struct transfer *next, struct err
 		.text = text_at(arena, payload, "text"),
 		.html = text_at(arena, payload, "html"),
 		.starttls = wants_tls(options)};
+	illustrate(attempt, text_at(arena, payload, "event"), mail);
 	json_decref(payload);
 	attempt->state = mail;
 	if (mail->to.count == 0) /* those put off are no longer in `to` */
@@ -550,4 +613,5 @@ const struct notifier email_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
+	.pictures = pictures,
 };

@@ -15,6 +15,8 @@
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/change.h"
+#include "agent/core/culprit.h"
+#include "agent/core/excerpt.h"
 #include "agent/core/plugin.h"
 #include "agent/core/transfer.h"
 #include "agent/core/triage.h"
@@ -77,8 +79,9 @@ struct announcement {
 	int64_t place_from, place_to; /* ms */
 	const char *place_commit_before, *place_commit_after;
 	const char *place_version_before, *place_version_after;
-	struct attribution suspects; /* the deployments that may have caused it */
-	double slope;                /* of a trend: rise per point; else NaN */
+	struct attribution suspects;   /* the deployments that may have caused it */
+	const struct culprit *culprit; /* what the last bisection of it has found, or NULL */
+	double slope;                  /* of a trend: rise per point; else NaN */
 	const struct attribute *attributes;
 	size_t attribute_count;
 	/* Of a cluster: how many series moved alike, of which this is one, and what they share
@@ -91,11 +94,12 @@ struct announcement {
 	const char *other;  /* TEST/METRIC, NULL without a basis */
 	bool other_changed; /* at the time of this change, ... */
 	double other_size;  /* ... by this percentage; else 0 */
-	/* Pages about the commit, the commit range, the series and the runbook: escaped http(s)
-	 * URLs; NULL if unknown. */
-	const char *commit_url, *compare_url, *dashboard, *runbook;
-	const char *owner;           /* or NULL */
-	const struct extras *extras; /* or NULL */
+	/* Pages about the commit, the commit range, the series, the runbook, and the agent's own
+	 * about the change: escaped http(s) URLs; NULL if unknown. */
+	const char *commit_url, *compare_url, *dashboard, *runbook, *page;
+	const char *owner;             /* or NULL */
+	const struct extras *extras;   /* or NULL */
+	struct packed_excerpt excerpt; /* the points around it, if they are to be shown or stored */
 };
 
 /* Changes at one time of most series of one environment, but not of the same tests elsewhere
@@ -238,6 +242,14 @@ struct follow_up {
 	bool gone, deleted;
 };
 
+/* A picture of a change, as PNG. */
+struct illustration {
+	const char *bytes;
+	size_t length;
+	unsigned width, height; /* px */
+	const char *title;      /* "db.read p99" */
+};
+
 struct attempt {
 	struct arena *arena;
 	struct follow_up *follow_up; /* of a message that was sent; NULL: it is to be sent */
@@ -250,6 +262,13 @@ struct attempt {
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	const char *thread;  /* receipt of the message that it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
+	/*
+	 * In: draws the worst change of the message, of which `drawn` knows; NULL: there is nothing
+	 * to draw, or no time for it. For a step; takes a moment, and fails where the means are
+	 * missing. The picture is in the arena. A message never waits for a picture that fails.
+	 */
+	bool (*draw)(struct attempt *attempt, struct illustration *out, struct error *error);
+	const void *drawn;
 	/*
 	 * In: not MAYBE_DELIVERED_NO if an earlier attempt may have arrived. Out, on STEP_FAILED:
 	 * whether this one may have.
@@ -293,6 +312,7 @@ struct notifier {
 	 * step of attempt->follow_up, whose receipt is that of the message.
 	 */
 	bool (*amends)(const void *options);
+	bool (*pictures)(const void *options); /* whether its messages may show one; NULL: never */
 	bool (*listens)(const void *options);
 	int64_t (*refresh)(const void *options);
 	int64_t pace; /* minimum ms between two follow-ups of a receiver; 0: the default, 3 s */

@@ -128,6 +128,7 @@ static void put_links(struct buf *out, const struct announcement *const *items, 
 		const struct announcement *item = items[i];
 
 		put_link(&links, &links_count, item->runbook, "runbook", item);
+		put_link(&links, &links_count, item->page, "details", item);
 		put_link(&links, &links_count, item->dashboard, "dashboard", item);
 		put_link(&links, &links_count, item->compare_url, "suspects", item);
 		put_link(&links, &links_count, item->commit_url, "commit", item);

@@ -796,6 +796,25 @@ void text_suspects(struct buf *out, const struct announcement *item, const struc
 }
 
 /* `not_before`: where the time is that of when somebody looked, the time of the look before. */
+enum { VERDICT_CHARS = 300 };
+
+void text_culprit(struct buf *out, const struct announcement *item)
+{
+	if (!item->culprit)
+		return;
+	buf_text(out, "bisected: ");
+	text_clean(out, item->culprit->verdict, VERDICT_CHARS);
+}
+
+void announcement_put_culprit(struct buf *out, const struct announcement *item)
+{
+	buf_text(out, "\"culprit\": ");
+	if (item->culprit)
+		culprit_put(out, item->culprit);
+	else
+		buf_text(out, "null");
+}
+
 static void put_deployment(struct buf *out, const struct deployment *deployment, int64_t time)
 {
 	char text[WHEN_TEXT];

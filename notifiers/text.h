@@ -131,6 +131,13 @@ const char *announcement_commit(const struct announcement *item);
 void text_suspects(
 	struct buf *out, const struct announcement *item, const struct text_style *style);
 
+/* "bisected: first bad: 4f2c91a (97%), 77aa012 (2%)": what the last bisection of it has found;
+ * nothing without one. */
+void text_culprit(struct buf *out, const struct announcement *item);
+
+/* "culprit": null where no bisection has ended, else what culprit_put writes. */
+void announcement_put_culprit(struct buf *out, const struct announcement *item);
+
 /* "suspects": null where nothing is known, else {"from": ..., "to": ..., "count": ..., "list":
  * [...], "last": ...}; `time` is that of the change, from which ages count. */
 void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time);

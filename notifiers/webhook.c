@@ -129,6 +129,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	announcement_put_attributes(out, item, false);
 	text_member(out, "commit_url", item->commit_url);
 	text_member(out, "compare_url", item->compare_url);
+	text_member(out, "page", item->page);
 	text_member(out, "dashboard", item->dashboard);
 	text_member(out, "runbook", item->runbook);
 	text_member(out, "owner", item->owner);
@@ -140,6 +141,8 @@ static void render_item(struct buf *out, const struct announcement *item)
 	render_description(out, item);
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
+	buf_char(out, ',');
+	announcement_put_culprit(out, item);
 	announcement_put_basis(out, item);
 	number_member(out, "accepted_size", accepted != 0 ? accepted : (double)NAN);
 	render_end(out, &item->over);

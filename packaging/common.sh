@@ -24,13 +24,19 @@ as_root() {
 # What the build and the program need, as PROBE=PACKAGE; a probe is a command, a file, or one of the special ones in present().
 build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-build pkg-config=pkg-config
 	lib:libcurl=libcurl4-openssl-dev lib:jansson=libjansson-dev lib:libmicrohttpd=libmicrohttpd-dev
-	lib:gnutls=libgnutls28-dev lib:libcrypt=libcrypt-dev lib:sqlite3=libsqlite3-dev lib:libpq=libpq-dev lib:libpcre2-8=libpcre2-dev /usr/include/stdio.h=libc6-dev
+	lib:gnutls=libgnutls28-dev lib:libcrypt=libcrypt-dev lib:sqlite3=libsqlite3-dev lib:libpq=libpq-dev lib:libpcre2-8=libpcre2-dev lib:zlib=zlib1g-dev
+	/usr/share/javascript/dygraphs/dygraph.min.js=libjs-dygraphs /usr/include/stdio.h=libc6-dev
 	/etc/ssl/certs/ca-certificates.crt=ca-certificates'
 fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 # Graphite's service is disabled by Debian (CARBON_CACHE_ENABLED=false), so installing it starts nothing.
 test_needs='/usr/bin/carbon-cache=graphite-carbon /usr/bin/graphite-manage=graphite-web gunicorn=gunicorn
 	lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest
-	/usr/lib/python3/dist-packages/xdist=python3-pytest-xdist curl=curl openssl=openssl systemd-analyze=systemd'
+	/usr/lib/python3/dist-packages/psycopg2=python3-psycopg2
+	/usr/lib/python3/dist-packages/xdist=python3-pytest-xdist curl=curl openssl=openssl systemd-analyze=systemd
+	/usr/share/doc/libcairo2=libcairo2 /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core'
+
+# The page is tested in Debian's browser.
+browser_needs='chromium=chromium node=nodejs npm=npm /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core'
 
 # Whether a probe finds what it asks for.
 present() {
@@ -81,6 +87,9 @@ build_release() {
 # A command that starts the tests, if they need one.
 wrapper=()
 
+# The tests that are run.
+tests=(tests)
+
 # test_at_once BUILD PYTEST-ARGUMENT...: runs the tests with what was built there. Most of them wait for servers and
 # timers, so three a core run at once where pytest-xdist is there.
 test_at_once() {
@@ -88,5 +97,5 @@ test_at_once() {
 	shift
 	# Asked of pytest itself: the first python3 in the path need not be the one that it runs with.
 	! pytest-3 -p xdist --version >/dev/null 2>&1 || at_once=(-n $((3 * $(nproc))) --dist loadgroup)
-	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -p no:cacheprovider --build="$build" "${at_once[@]}" "$@" tests
+	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -p no:cacheprovider --build="$build" "${at_once[@]}" "$@" "${tests[@]}"
 }

@@ -24,14 +24,33 @@ install(FILES ${pages}/hunter-c.bash RENAME hunter-c
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf
   FILES_MATCHING PATTERN "*.yaml" PATTERN "*.csv" PATTERN "*.md")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.json")
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/alerts.yaml RENAME hunter-c-alerts.yaml
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/packaging/arrivals.py DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
   ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md ${CMAKE_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The service. Its user and folders come from sysusers.d and tmpfiles.d; a package's scripts call both.
-install(FILES packaging/systemd/hunter-c.service DESTINATION lib/systemd/system)
+# hunter-c@INSTANCE.service is one of several agents of a machine, which share a state: the same unit but for these lines.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS packaging/systemd/hunter-c.service)
+file(READ packaging/systemd/hunter-c.service unit)
+foreach(change "hunter-c, which watches=>hunter-c (%i), which watches" "Type=notify\n=>Type=notify\nEnvironment=HUNTER_INSTANCE=%i\n"
+    "EnvironmentFile=-/etc/default/hunter-c\n=>EnvironmentFile=-/etc/default/hunter-c\nEnvironmentFile=-/etc/default/hunter-c@%i\n"
+    "/run/hunter-c/api.sock=>/run/hunter-c/%i/api.sock" "RuntimeDirectory=hunter-c\n=>RuntimeDirectory=hunter-c/%i\n"
+    "systemctl edit hunter-c)=>systemctl edit hunter-c@)")
+  string(REPLACE "=>" ";" change "${change}")
+  list(GET change 0 from)
+  list(GET change 1 to)
+  string(FIND "${unit}" "${from}" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "packaging/systemd/hunter-c.service has no \"${from}\"")
+  endif()
+  string(REPLACE "${from}" "${to}" unit "${unit}")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/hunter-c@.service CONTENT "${unit}" @ONLY)
+
+install(FILES packaging/systemd/hunter-c.service ${CMAKE_BINARY_DIR}/hunter-c@.service DESTINATION lib/systemd/system)
 install(FILES packaging/systemd/hunter-c.sysusers RENAME hunter-c.conf DESTINATION lib/sysusers.d)
 install(FILES packaging/systemd/hunter-c.tmpfiles RENAME hunter-c.conf DESTINATION lib/tmpfiles.d)

@@ -178,6 +178,8 @@ static void put_notifiers(void)
 	put_fields(receiver_fields, put_key);
 	put_heading("digest", NULL, "keys of a receiver's digest");
 	put_fields(digest_fields, put_key);
+	put_heading("bisect", NULL, "keys of a test's bisect");
+	put_fields(test_bisect_fields, put_key);
 	put_heading("routes", NULL, "keys of a route");
 	put_fields(route_fields, put_key);
 	for (size_t i = 0; notifiers[i]; i++)
@@ -327,7 +329,7 @@ static void put_verbs(const char *arguments)
 {
 	char pattern[256] = "", words[256] = "";
 	for (const char *at = arguments; *at; at += strcspn(at, "|"), at += *at == '|') {
-		int length = (int)strcspn(at, " |");
+		int length = (int)strcspn(at, " |]");
 		size_t end = strlen(words);
 		snprintf(words + end, sizeof words - end, "%s%.*s", end ? " " : "", length, at);
 		end = strlen(pattern);
@@ -345,8 +347,8 @@ static void put_argument_words(void)
 		if (!arguments)
 			continue;
 		printf("\t\t\t%s) ", (*each)->name);
-		if (islower((unsigned char)*arguments))
-			put_verbs(arguments);
+		if (islower((unsigned char)arguments[*arguments == '[']))
+			put_verbs(arguments + (*arguments == '['));
 		else
 			printf("lists='%s%s'", strstr(arguments, "GROUP") ? "list-groups " : "",
 				strstr(arguments, "TEST") ? "list-tests" : "");

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 to a running agent: installs build dependencies, builds, and demonstrates hunter-c on the shipped
-# example; at the end the agent runs, announces the example's changes, and is stopped. It starts no service and
-# leaves no process behind, and can be run repeatedly.
+# example; at the end the agent runs, announces the example's changes, and is stopped. Somebody at a terminal can then look
+# at its page for as long as he likes. It starts no service and leaves no process behind, and can be run repeatedly.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -66,22 +66,32 @@ await() {
 	die "the agent did not get as far as \"$1\""
 }
 
+# Starts the agent; $port is where it listens once it has logged that text.
+start() {
+	"$hunter" run >"$scratch/told" 2>"$scratch/log" &
+	agent=$!
+	trap 'kill "$agent" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+	await "$1"
+	port=$(sed -n 's/.*msg=started .* port=\([0-9]*\).*/\1/p' "$scratch/log")
+}
+
+stop() {
+	kill "$agent"
+	wait "$agent"
+	trap 'rm -rf "$scratch"' EXIT
+}
+
 say "The agent: runs every test on a schedule and reports each new change once (here: on the terminal)"
 printf '\n$ hunter-c run\n'
-"$hunter" run >"$scratch/told" 2>"$scratch/log" &
-agent=$!
-trap 'kill "$agent" 2>/dev/null || true; rm -rf "$scratch"' EXIT
-await msg=sent
+start msg=sent
 cat "$scratch/told" "$scratch/log"
-port=$(sed -n 's/.*msg=started .* port=\([0-9]*\).*/\1/p' "$scratch/log")
 say "Its own metrics, for Prometheus"
 printf '\n$ curl -s http://127.0.0.1:%s/metrics\n' "$port"
+page / | grep -q '<title>hunter-c' || die "the agent does not serve its page"
 page /metrics | grep -E '^hunter_(build_info|tests|runs_total|changes|changes_found_total|deliveries_total)[ {]'
 say "It stops on SIGTERM, after finishing what it is sending"
 printf '\n$ kill %s\n' "$agent"
-kill "$agent"
-wait "$agent"
-trap 'rm -rf "$scratch"' EXIT
+stop
 tail -n 1 "$scratch/log"
 say "Each change is reported once: a second run has nothing new"
 again=$(show run --once --log-level warn)
@@ -90,3 +100,11 @@ printf '%s\n' "$again"
 echo '(nothing)'
 
 say "Done. The program is $build/hunter-c, its manual: man -l $build/man/hunter-c.1"
+if [ -t 0 ] && [ -t 1 ] && [ -z "${CI:-}" ]; then
+	start msg=started
+	say "The changes with their plots, until you press Enter: http://127.0.0.1:$port/"
+	read -r || true
+	stop
+else
+	say "The changes with their plots: EXAMPLE_STATE=/tmp/example.db $build/hunter-c run --config conf/example.yaml, then http://127.0.0.1:9469/"
+fi

@@ -8,8 +8,9 @@ usage() {
 	cat <<'TEXT'
 usage: packaging/test.sh [--full] [--no-install] [--build-dir DIR] [-- PYTEST-ARGUMENT...]
 
-  --full           also fuzz each target for a minute (clang), and repeat kill, reload and shutdown tests
-                   ten times as often
+  --full           also fuzz each target for a minute (clang), repeat kill, reload and shutdown tests
+                   ten times as often, and run all tests of the agent with their state in PostgreSQL,
+                   of which otherwise some are run
   --no-install     install nothing; tests whose dependencies are missing are skipped and listed
   --build-dir DIR  build there (build/release)
 
@@ -103,6 +104,18 @@ unpack_postgres() {
 	done
 }
 
+# Patroni, etcd and PgBouncer make a PostgreSQL that many agents share; their libraries, too, must be there.
+unpack_fleet() {
+	local depends
+	export PATH=$PATH:$tools/usr/sbin
+	command -v pgbouncer >/dev/null && command -v etcd >/dev/null &&
+		[ -d "$tools/usr/lib/python3/dist-packages/patroni" ] && return 0
+	unpack pgbouncer patroni etcd-server || return 0
+	depends=$(apt-cache depends pgbouncer patroni | sed -n 's/^ *Depends: \(lib.*\|python3-[a-z0-9-]*\)$/\1/p' | sort -u | grep -v pysyncobj)
+	say "Installing their libraries with apt:" $depends python3-etcd
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $depends python3-etcd </dev/null >/dev/null
+}
+
 # Of Exim, too, the libraries must be there; libnss-wrapper lets it run as any user.
 unpack_exim() {
 	local depends
@@ -114,11 +127,28 @@ unpack_exim() {
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $depends </dev/null >/dev/null
 }
 
-[ $install = no ] || install_needs $build_needs $test_needs
+# What drives a Chromium comes from npm, as tests/e2e/browser/package-lock.json names it. Without it the page is not tested.
+fetch_browser() {
+	local folder=$build/browser wanted=$top/tests/e2e/browser
+	! cmp -s "$wanted/package-lock.json" "$folder/package-lock.json" || [ ! -d "$folder/node_modules" ] || return 0
+	[ $install = yes ] && command -v npm >/dev/null || return 0
+	say "Fetching playwright-core and axe-core with npm into $folder"
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	cp "$wanted/package.json" "$wanted/package-lock.json" "$folder"
+	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null) || {
+		rm -rf "$folder"
+		say "npm cannot fetch them: the tests of the page will be skipped"
+	}
+}
+
+[ $install = no ] || install_needs $build_needs $test_needs $browser_needs
 mkdir -p "$build"
 build_release "$build"
+fetch_browser
 unpack_prometheus
 unpack_exim
+unpack_fleet
 unpack_postgres
 if [ $full = yes ]; then
 	[ $install = no ] || install_needs $fuzz_needs
@@ -129,3 +159,13 @@ say "Testing"
 cd "$top"
 [ $full = no ] || export HUNTER_TEST_FULL=1
 test_at_once "$build" "$@"
+
+# The agents of the tests once more, with what they know in a database instead of a file: without --full kills, faults and reloads only.
+[ $# = 0 ] || exit 0
+tests=(tests/e2e)
+[ $full = yes ] || tests=(tests/e2e/test_{kill,run,state,triage}.py)
+say "Testing agents with their state in PostgreSQL"
+HUNTER_TEST_STATE=postgresql test_at_once "$build"
+[ $full = yes ] || tests=(tests/e2e/test_{run,state}.py)
+say "Testing agents with their state in PostgreSQL, behind PgBouncer"
+HUNTER_TEST_STATE=pgbouncer test_at_once "$build"

@@ -94,6 +94,12 @@ const char *column_hint(struct arena *arena, const char *word, const struct stri
 		arena, " (there are: %s%s)", list, shown < columns->count ? ", ..." : "");
 }
 
+void query_reads(struct query *query, struct source_readings *out, struct source_reading reading)
+{
+	out->items = arena_grow(query->arena, out->items, out->count, sizeof *out->items);
+	out->items[out->count++] = reading;
+}
+
 void query_set_windows(struct query *query)
 {
 	for (size_t i = 0; i < query->data.count && query->window >= 0; i++)

@@ -42,6 +42,29 @@ struct query {
 	void *state;            /* the source's own state between steps */
 };
 
+/*
+ * What a test reads, as a pattern: whoever knows the name of what has just been written can so tell
+ * which tests read it.
+ */
+enum reading_kind {
+	READING_PATH,   /* a path of Graphite: `name`, perhaps with wildcards */
+	READING_BELOW,  /* every path of Graphite below `name` */
+	READING_TAGGED, /* series of Graphite with tags: `matchers`; the tag "name" is the name */
+	READING_SERIES, /* series of Prometheus: `name`, or NULL for any, and `matchers` */
+	READING_FILE,   /* the file `name` */
+};
+
+struct source_reading {
+	enum reading_kind kind;
+	const char *name;
+	const char *matchers; /* as matchers_parse_any reads them (agent/core/matcher.h), or NULL */
+};
+
+struct source_readings {
+	struct source_reading *items;
+	size_t count;
+};
+
 struct source {
 	struct plugin plugin; /* with `step`, a server's struct begins with a struct endpoint */
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
@@ -52,6 +75,9 @@ struct source {
 	int64_t (*timeout)(const struct query *query);
 	/* Only the server knows the names of series. */
 	bool asks;
+	/* Optional: adds what the query reads, for its metrics only. May name more than it reads
+	 * where its language is not understood in full. Needs the caller's part of the query. */
+	bool (*reads)(struct query *query, struct source_readings *out, struct error *error);
 };
 
 extern const struct plugin *const sources[]; /* each begins a struct source */
@@ -80,6 +106,9 @@ const char *attribute_option(const struct pair *attribute);
 /* For the error of a missing column: ` (did you mean "p99"?)`, or if none is similar " (there are:
  * time, p50, p90)", limited to the first ones; "" if there are none. */
 const char *column_hint(struct arena *arena, const char *word, const struct strings *columns);
+
+/* Adds one to those in the query's arena. */
+void query_reads(struct query *query, struct source_readings *out, struct source_reading reading);
 
 /* Applies query->window to the series if it is set. */
 void query_set_windows(struct query *query);

@@ -6,14 +6,25 @@ as a failure. `ctest` alone runs the same programs.
 
 Most tests wait for servers and timers, so several run at once where pytest-xdist is installed
 (`-n 6 --dist loadgroup`).
+
+C tests that keep a state do so in files and in databases of a PostgreSQL of the run, HUNTER_TEST_POSTGRES; where its server or psycopg2
+is not installed, in files alone.
 """
+import contextlib
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "e2e"))
+import servers  # noqa: E402
 
 CASE = re.compile(r"^\[ +(OK|SKIPPED) +\] (\w+)$", re.M)
 SUMMARY = re.compile(r"^\[=+\] \d+ test\(s\) run\.$", re.M)
@@ -26,10 +37,23 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """A shell starts what runs in the background with SIGINT ignored, and children inherit that; some tests send it."""
     config.addinivalue_line("markers", "xdist_group(name): tests that go to one worker")
+    config.addinivalue_line("markers", "state_file: a test of a state that is a file")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Counting(config))
+        os.environ["HUNTER_TEST_RUN"], os.environ["HUNTER_TEST_RUNNER"] = tempfile.mkdtemp(prefix="hunter-run-"), str(os.getpid())
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure(config):
+    """The servers of the run end with this process."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ["HUNTER_TEST_RUN"], ignore_errors=True)
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("state_file") and os.environ.get("HUNTER_TEST_STATE", "file") != "file":
+        pytest.skip("it is about a state that is a file")
 
 
 def pytest_collect_file(file_path, parent):
@@ -62,12 +86,16 @@ class Program(pytest.Item):
     def runtest(self):
         if not self.command:
             raise Failed("CMake registered it, but the program was not built")
+        environment = dict(e.split("=", 1) for e in self.properties.get("ENVIRONMENT", []))
+        if "HUNTER_TEST_POSTGRES" not in os.environ:
+            with contextlib.suppress(pytest.skip.Exception):
+                environment["HUNTER_TEST_POSTGRES"] = servers.run_postgres().address()
         try:
             done = subprocess.run(
                 self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                 stdin=subprocess.DEVNULL, timeout=float(self.properties.get("TIMEOUT", 900)),
                 cwd=self.properties.get("WORKING_DIRECTORY"),
-                env=os.environ | dict(e.split("=", 1) for e in self.properties.get("ENVIRONMENT", [])))
+                env=os.environ | environment)
         except subprocess.TimeoutExpired as error:
             raise Failed(f"took more than {error.timeout:.0f} s") from None
         self.cases = [self.case(m, done.stdout) for m in CASE.finditer(SUMMARY.split(done.stdout)[0])]
@@ -95,7 +123,7 @@ class Failed(Exception):
 
 
 # What takes longest begins first, or one worker would be busy with it when the others are done.
-LONGEST = ("test_storm.py", "test_graphite.py", "test_kill.py", "unit.series_cache", "test_faults.py", "test_recovery.py",
+LONGEST = ("test_page.py", "test_storm.py", "test_graphite.py", "test_kill.py", "unit.series_cache", "test_faults.py", "test_recovery.py",
            "test_belief.py", "test_explains.py", "unit.cluster", "unit.store_crash", "unit.config", "unit.edivisive_stream",
            "test_large.py", "test_conditions.py", "test_canary.py", "unit.number")
 

@@ -192,6 +192,15 @@ static bool is_read(const struct task *task, size_t metric)
 	return false;
 }
 
+size_t companions_bytes(const struct companions *companions)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; companions && i < companions->count; i++)
+		bytes += arena_size(companions->items[i]->task->query.arena);
+	return bytes;
+}
+
 size_t companions_tests(const struct test *test, const struct test **out)
 {
 	size_t count = 0;

@@ -59,15 +59,17 @@ struct shape {
 	size_t count;
 	const struct label_share *labels; /* most telling first */
 	size_t label_count;
+	const float *centroid; /* the mean of the members' shapes, by point of the axis */
 };
 
 struct shape_report {
 	const struct shape *shapes; /* largest regression first */
 	size_t count;
-	size_t series;   /* series that were clustered */
-	size_t left_out; /* series with too few values on the axis */
-	size_t points;   /* points of the axis */
-	int64_t reach;   /* ms: later steps are not reported yet, since too few points follow */
+	size_t series;        /* series that were clustered */
+	size_t left_out;      /* series with too few values on the axis */
+	size_t points;        /* points of the axis, ... */
+	const int64_t *times; /* ... ms */
+	int64_t reach; /* ms: later steps are not reported yet, since too few points follow */
 	size_t k, iterations;
 	double error;
 };

@@ -245,6 +245,22 @@ static int64_t spacing_at(const struct grid *grid, size_t index)
 	return (grid->times[last] - grid->times[first]) / (int64_t)(last - first);
 }
 
+static const float *centroid_of(
+	const struct field_of *field, const size_t *rows, size_t count, struct arena *arena)
+{
+	size_t n = field->grid.n;
+	float *centroid = arena_array(arena, n, sizeof *centroid);
+
+	for (size_t point = 0; point < n; point++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < count; i++)
+			sum += (double)field->rows[rows[i] * field->stride + point];
+		centroid[point] = (float)(sum / (double)count);
+	}
+	return centroid;
+}
+
 static struct shape describe(const struct field_of *field, const struct step_fit *fit,
 	const size_t *rows, size_t count, struct arena *arena)
 {
@@ -273,6 +289,7 @@ static struct shape describe(const struct field_of *field, const struct step_fit
 		&shape.version_after);
 	shape.labels =
 		labels_shared(field->labels, arena, rows, count, MOST_SHARED, &shape.label_count);
+	shape.centroid = centroid_of(field, rows, count, arena);
 	return shape;
 }
 
@@ -399,6 +416,7 @@ void shapes_find(const struct shapes *shapes, const struct shape_options *option
 	*out = (struct shape_report){.series = field.count,
 		.left_out = shapes->count - field.count,
 		.points = field.grid.n,
+		.times = field.grid.times,
 		.reach = field.grid.n < EDGE ? INT64_MIN : field.grid.times[field.grid.n - EDGE],
 		.k = found->k,
 		.iterations = found->iterations,

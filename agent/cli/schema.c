@@ -2,6 +2,7 @@
  * The schema the configuration is checked against: the registries of this binary.
  */
 #include "agent/analysis/shapes.h"
+#include "agent/bisect/extract.h"
 #include "agent/cli/cli.h"
 #include "detectors/detector.h"
 #include "notifiers/notifier.h"
@@ -18,6 +19,14 @@ static void notifier_events(const struct plugin *plugin, unsigned *able, unsigne
 	*defaults = notifier->defaults;
 }
 
+static bool check_extract(const char *text, struct error *error)
+{
+	struct extract *extract = extract_new(text, error);
+
+	extract_free(extract);
+	return extract != NULL;
+}
+
 const struct schema cli_schema = {.sources = sources,
 	.notifiers = notifiers,
 	.detectors = detectors,
@@ -25,4 +34,5 @@ const struct schema cli_schema = {.sources = sources,
 	.events = message_kind_names,
 	.event_count = MESSAGE_TEST,
 	.notifier_events = notifier_events,
-	.cluster = &cluster_plugin};
+	.cluster = &cluster_plugin,
+	.extract_check = check_extract};

@@ -217,13 +217,45 @@ static const char *with_crlf(struct arena *arena, const char *text)
 	return buf_keep(&out, arena);
 }
 
-static void add_part(struct mailing *mailing, const char *text, const char *type)
+static void add_text(struct mailing *mailing, curl_mime *mime, const char *text, const char *type)
 {
-	curl_mimepart *part = curl_mime_addpart(mailing->mime);
+	curl_mimepart *part = curl_mime_addpart(mime);
 
 	curl_mime_data(part, with_crlf(mailing->arena, text), CURL_ZERO_TERMINATED);
 	curl_mime_type(part, type);
 	curl_mime_encoder(part, "quoted-printable");
+}
+
+/* What the HTML refers to is beside it, and no attachment that readers would look for. */
+static void add_picture(struct mailing *mailing, curl_mime *mime)
+{
+	const struct mail *mail = mailing->transfer->mail;
+	curl_mimepart *part = curl_mime_addpart(mime);
+	struct curl_slist *headers = curl_slist_append(
+		NULL, arena_printf(mailing->arena, "Content-ID: <%s>", mail->picture_id));
+
+	headers =
+		curl_slist_append(headers, "Content-Disposition: inline; filename=\"change.png\"");
+	curl_mime_data(part, mail->picture, mail->picture_length);
+	curl_mime_type(part, "image/png");
+	curl_mime_encoder(part, "base64");
+	curl_mime_headers(part, headers, 1);
+}
+
+/* The HTML, with its picture in a part that has both. */
+static void add_html(struct mailing *mailing)
+{
+	const struct mail *mail = mailing->transfer->mail;
+	curl_mime *both = mail->picture ? curl_mime_init(mailing->easy) : NULL;
+	curl_mimepart *part;
+
+	add_text(mailing, both ? both : mailing->mime, mail->html, "text/html; charset=utf-8");
+	if (!both)
+		return;
+	add_picture(mailing, both);
+	part = curl_mime_addpart(mailing->mime);
+	curl_mime_subparts(part, both);
+	curl_mime_type(part, "multipart/related");
 }
 
 static bool set_message(struct mailing *mailing, struct error *error)
@@ -242,8 +274,8 @@ static bool set_message(struct mailing *mailing, struct error *error)
 	mailing->headers =
 		curl_slist_append(mailing->headers, "Content-Type: multipart/alternative");
 	mailing->mime = curl_mime_init(mailing->easy);
-	add_part(mailing, mail->text, "text/plain; charset=utf-8");
-	add_part(mailing, mail->html, "text/html; charset=utf-8");
+	add_text(mailing, mailing->mime, mail->text, "text/plain; charset=utf-8");
+	add_html(mailing);
 	curl_easy_setopt(mailing->easy, CURLOPT_MAIL_RCPT, mailing->to);
 	curl_easy_setopt(mailing->easy, CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L);
 	curl_easy_setopt(mailing->easy, CURLOPT_HTTPHEADER, mailing->headers);

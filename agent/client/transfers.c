@@ -47,6 +47,7 @@ struct transfers {
 	size_t active, running,
 		waiting;      /* requests not released, handles in the multi, requests in queues */
 	size_t held, budget;  /* bytes of answers */
+	size_t programs;      /* that share the limits; 0: one */
 	size_t overtakes;     /* requests that were started while one waited for memory */
 	bool short_of_memory; /* requests wait for memory */
 	uint64_t starts, waits;
@@ -91,6 +92,11 @@ struct transfers *transfers_new(size_t memory)
 void transfers_set_memory(struct transfers *transfers, size_t memory)
 {
 	transfers->budget = memory / ANSWER_TIMES;
+}
+
+void transfers_share(struct transfers *transfers, size_t programs)
+{
+	transfers->programs = programs;
 }
 
 struct transfers_memory transfers_memory(const struct transfers *transfers)
@@ -227,10 +233,17 @@ static bool has_memory(const struct transfers *transfers, const struct host *hos
 	       host->claim + wants <= share(transfers);
 }
 
+static size_t limit_of(const struct transfers *transfers, const struct host *host)
+{
+	size_t limit = host->limit / (transfers->programs ? transfers->programs : 1);
+
+	return limit ? limit : 1;
+}
+
 static bool may_ask(const struct transfers *transfers, const struct host *host)
 {
 	return transfers->active < TRANSFERS_AT_ONCE && host->waiting.first &&
-	       host->active < host->limit;
+	       host->active < limit_of(transfers, host);
 }
 
 /* Whether a request that was given up waits for nothing but memory. */

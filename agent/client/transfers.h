@@ -48,6 +48,9 @@ struct transfers *transfers_new(size_t memory);
 void transfers_free(struct transfers *transfers); /* all requests are released */
 void transfers_set_memory(struct transfers *transfers, size_t memory);
 
+/* Each server's limit is shared by so many programs; at least one request is made at a time. */
+void transfers_share(struct transfers *transfers, size_t programs);
+
 /* The budget, the bytes in use, and how often requests began to wait for memory. */
 struct transfers_memory {
 	size_t used;

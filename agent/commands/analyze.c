@@ -12,8 +12,10 @@
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/notify.h"
+#include "agent/commands/plot.h"
 #include "agent/commands/surroundings.h"
 #include "agent/report/csv.h"
+#include "agent/report/findings_plot.h"
 #include "agent/report/report.h"
 #include "sources/postgres/postgres.h"
 
@@ -100,7 +102,7 @@ static bool update_log(const struct test *test, const struct update *update)
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool csv_formulas, verbose, fail_on_regression, update_postgres, update_grafana;
+	bool csv_formulas, verbose, fail_on_regression, update_postgres, update_grafana, plot;
 };
 
 static const struct field output_fields[] = {
@@ -114,6 +116,8 @@ static const struct field output_fields[] = {
 		"write the changes back by the tests' update_statement"),
 	OPTION_BOOL(struct output_flags, update_grafana,
 		"make the tests' annotations in Grafana agree with the changes"),
+	OPTION_BOOL(struct output_flags, plot,
+		"draw each metric below the table, as wide as the terminal (text only)"),
 	{0},
 };
 
@@ -140,7 +144,7 @@ struct analyze {
 	struct gate *gate;
 	struct notify *notify;           /* or NULL */
 	struct annotations *annotations; /* or NULL */
-	bool update, fail_on_regression, regressed;
+	bool update, fail_on_regression, regressed, plot;
 	enum exit_code code; /* of the updates, and of tests without data */
 	struct surroundings surroundings;
 };
@@ -220,6 +224,17 @@ static void judge(struct analyze *analyze, const struct task *task, const struct
 	analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
 }
 
+/* Below the table. */
+static void draw(
+	const struct analyze *analyze, const struct analysis *analysis, struct arena *arena)
+{
+	for (size_t s = 0; s < analysis->data->count; s++) {
+		putc('\n', analyze->ask.cli->out);
+		plot_print(analyze->ask.cli,
+			findings_plot(arena, analysis->test->name, &analysis->findings[s]));
+	}
+}
+
 static void ready(void *context, struct task *const *tasks)
 {
 	struct analyze *analyze = context;
@@ -233,6 +248,8 @@ static void ready(void *context, struct task *const *tasks)
 	warn_unknown_attributes(&analyze->report, analysis);
 	gate_judge(analyze->gate, task->query.arena, task->query.branch, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
+	if (analyze->plot)
+		draw(analyze, analysis, task->query.arena);
 	surroundings_add(&analyze->surroundings, analysis);
 	notify_add(analyze->notify, analysis);
 	annotations_add(analyze->annotations, analysis, task->query.branch);
@@ -253,6 +270,8 @@ static int run(struct cli *cli)
 		return code;
 	analyze.update = options->output.update_postgres;
 	analyze.fail_on_regression = options->output.fail_on_regression;
+	analyze.plot =
+		options->output.plot && !analyze.ask.otava && options->output.output == REPORT_TEXT;
 	if (analyze.update && !update_check(&analyze.ask, &error)) {
 		command_context_free(&analyze.ask);
 		return cli_fail(&error);

@@ -5,6 +5,8 @@ const struct command *const commands[] = {
 	&replay_command,
 	&regressions_command,
 	&analyze_command,
+	&plot_command,
+	&report_command,
 	&cluster_command,
 	&detect_command,
 	&evaluate_command,
@@ -18,6 +20,8 @@ const struct command *const commands[] = {
 	&silence_command,
 	&route_command,
 	&why_command,
+	&bisect_command,
+	&agents_command,
 	&store_command,
 	NULL,
 };

@@ -9,7 +9,9 @@
 
 extern const struct command *const commands[]; /* in the order of --help; ends with NULL */
 
+extern const struct command agents_command;
 extern const struct command analyze_command;
+extern const struct command bisect_command;
 extern const struct command changes_command;
 extern const struct command cluster_command;
 extern const struct command detect_command;
@@ -17,9 +19,11 @@ extern const struct command evaluate_command;
 extern const struct command list_groups_command;
 extern const struct command list_metrics_command;
 extern const struct command list_tests_command;
+extern const struct command plot_command;
 extern const struct command regressions_command;
 extern const struct command remove_annotations_command;
 extern const struct command replay_command;
+extern const struct command report_command;
 extern const struct command route_command;
 extern const struct command run_command;
 extern const struct command silence_command;

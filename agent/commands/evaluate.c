@@ -1,127 +1,20 @@
 /* `evaluate`: scores detectors on labelled series. */
 #include "agent/commands/evaluate.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/analysis/analysis.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
 #include "agent/core/buf.h"
 #include "agent/core/error.h"
 #include "agent/core/hash.h"
 #include "agent/core/zone.h"
 #include "detectors/combine.h"
-
-/*
- * An output file of a command, written as a whole or left as it was.
- *
- * The new content goes to a temporary file in the same folder, which is then renamed; devices
- * and pipes are written directly.
- */
-
-enum { PERMISSIONS = 0666, PERMISSION_BITS = 0777 };
-
-static bool fail(enum error_kind kind, const char *path, struct error *error)
-{
-	return error_set(error, kind, "%s: %s", path, strerror(errno));
-}
-
-static bool can_add_beside(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	struct buf folder = {0};
-	if (slash)
-		buf_append(&folder, path, (size_t)(slash - path) + 1);
-	else
-		buf_char(&folder, '.');
-	bool can = access(folder.data, W_OK | X_OK) == 0;
-	buf_free(&folder);
-	return can;
-}
-
-/* Whether the file can be written now; for a command that computes for long before it writes.
- * Changes nothing. ERROR_USAGE. */
-static bool output_check(const char *path, struct error *error)
-{
-	struct stat at;
-	bool there = stat(path, &at) == 0;
-	if (!there && errno != ENOENT)
-		return fail(ERROR_USAGE, path, error);
-	if (there && S_ISDIR(at.st_mode)) {
-		errno = EISDIR;
-		return fail(ERROR_USAGE, path, error);
-	}
-	if (there && access(path, W_OK) != 0)
-		return fail(ERROR_USAGE, path, error);
-	if ((!there || S_ISREG(at.st_mode)) && !can_add_beside(path))
-		return fail(ERROR_USAGE, path, error);
-	return true;
-}
-
-static bool write_all(int fd, const char *data, size_t length)
-{
-	while (length > 0) {
-		ssize_t written = write(fd, data, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return false;
-		data += written;
-		length -= (size_t)written;
-	}
-	return true;
-}
-
-/* Opens the file with these flags and writes it; it gets the permissions of `like`, if that
- * exists. */
-static bool fill(const char *path, int flags, const char *like, const char *data, size_t length)
-{
-	struct stat at;
-	int fd = open(path, O_WRONLY | O_CLOEXEC | flags, PERMISSIONS);
-	if (fd < 0)
-		return false;
-	bool good = !like || stat(like, &at) != 0 || fchmod(fd, at.st_mode & PERMISSION_BITS) == 0;
-	good = good && write_all(fd, data, length);
-	int problem = errno;
-	if (close(fd) != 0 && good)
-		return false;
-	errno = problem;
-	return good;
-}
-
-static bool is_special(const char *path)
-{
-	struct stat at;
-	return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
-}
-
-/* Writes the file. An existing file keeps its permissions; a link stays one; a pipe or a device
- * is written directly. ERROR_DATA. */
-static bool output_write(const char *path, const char *data, size_t length, struct error *error)
-{
-	if (is_special(path))
-		return fill(path, 0, NULL, data, length) || fail(ERROR_DATA, path, error);
-	char *real = realpath(path, NULL);
-	const char *target = real ? real : path;
-	struct buf beside = {0};
-	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
-	bool good = fill(beside.data, O_CREAT | O_EXCL, target, data, length) &&
-		    rename(beside.data, target) == 0;
-	if (!good) {
-		fail(ERROR_DATA, path, error);
-		unlink(beside.data);
-	}
-	buf_free(&beside);
-	free(real);
-	return good;
-}
 
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
 

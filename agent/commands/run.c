@@ -15,10 +15,13 @@
 #include "agent/commands/gather.h"
 #include "agent/core/buf.h"
 #include "agent/core/clock.h"
+#include "agent/core/database.h"
 #include "agent/engine/signals.h"
+#include "agent/monitor/bisections.h"
 #include "agent/notify/follow_ups.h"
 #include "agent/notify/reminders.h"
 #include "agent/runtime/agent.h"
+#include "agent/runtime/fleet.h"
 #include "agent/service/digests.h"
 #include "agent/service/file_trigger.h"
 #include "agent/service/heartbeat.h"
@@ -84,8 +87,8 @@ enum {
 	LOG_PATIENCE = 200, /* ms to wait for a log that nobody reads */
 };
 
-#define DAY INT64_C(86400000)
-#define WEEK (7 * DAY)
+#define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
 #define REMEMBERED (90 * DAY) /* for settled deliveries and withdrawn changes */
 
 struct run_options {
@@ -106,8 +109,11 @@ struct run {
 	struct web *web;
 	struct follow_ups *follow_ups;
 	struct reminders *reminders;
+	struct bisections *bisections;
 	bool insecure;
+	bool refused; /* a single run, as another agent works on the state */
 	bool restored;
+	int64_t pruned; /* engine_now, in a fleet; 0: never */
 };
 
 static const struct field run_fields[] = {
@@ -124,6 +130,8 @@ static const char *unready(void *context)
 
 	if (run->parts.agent.store_error.kind != ERROR_NONE)
 		return run->parts.agent.store_error.text;
+	if (run->restored && fleet_trouble(&run->parts.agent))
+		return fleet_trouble(&run->parts.agent);
 	return run->restored ? NULL : "reading the state file";
 }
 
@@ -133,6 +141,8 @@ static void collect(void *context)
 
 	delivery_manager_collect(run->parts.delivery_manager);
 	scheduler_collect(run->parts.scheduler);
+	store_client_collect(&run->parts.agent);
+	bisections_collect(run->bisections);
 }
 
 static void hang_up(void *context)
@@ -157,6 +167,7 @@ static const char *adopt(void *context)
 	expected_sweep(run->parts.expected);
 	follow_ups_adopt(run->follow_ups);
 	reminders_look(run->reminders);
+	bisections_look(run->bisections);
 	return web_adopt(run->web);
 }
 
@@ -199,7 +210,8 @@ static bool open_service(struct run *run, struct error *error)
 	struct config_source source = run->source;
 
 	run->web = web_open(agent, run->parts.scheduler,
-		&(struct web_options){.insecure = run->insecure,
+		&(struct web_options){.delivery_manager = run->parts.delivery_manager,
+			.insecure = run->insecure,
 			.reload = agent_reload,
 			.triaged = triaged,
 			.silenced = silenced,
@@ -212,6 +224,7 @@ static bool open_service(struct run *run, struct error *error)
 	run->files = file_trigger_new(agent, run->parts.scheduler);
 	run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, triaged, run);
 	run->reminders = reminders_new(agent, run->parts.delivery_manager, run->parts.dispatcher);
+	run->bisections = bisections_new(agent, triaged, run);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -256,9 +269,11 @@ static bool open_parts(struct run *run, struct error *error)
 static void close_parts(struct run *run, int code)
 {
 	web_stop(run->web);
+	fleet_leave(&run->parts.agent);
 	file_trigger_free(run->files);
 	if (!agent_stop(&run->parts)) {
-		log_message(LEVEL_INFO, "exiting without waiting for a worker");
+		log_message(
+			LEVEL_INFO, "exiting without waiting for a worker or the state's database");
 		cli_leave(code);
 	}
 	reloader_free(run->parts.agent.reloader);
@@ -268,7 +283,22 @@ static void close_parts(struct run *run, int code)
 	digests_free(run->digests);
 	follow_ups_free(run->follow_ups);
 	reminders_free(run->reminders);
+	bisections_free(run->bisections);
 	agent_close(&run->parts);
+}
+
+/* Whether it is this agent's turn to prune; in a fleet that is the work of the desk. */
+static bool prunes_now(struct run *run)
+{
+	struct agent *agent = &run->parts.agent;
+	int64_t now = engine_now(agent->engine);
+
+	if (!fleet_is_shared(agent))
+		return true;
+	if (!fleet_holds(agent, FLEET_DESK) || (run->pruned != 0 && now - run->pruned < DAY))
+		return false;
+	run->pruned = now;
+	return true;
 }
 
 /* Daily, as an agent may run for years. */
@@ -276,18 +306,20 @@ static void prune(void *context)
 {
 	struct run *run = context;
 	struct agent *agent = &run->parts.agent;
-	struct store_prune *request = store_prune_new(NULL, NULL);
+	struct store_prune *request;
 
-	if (agent->stopping) {
-		store_call_free(&request->call);
+	if (agent->stopping)
 		return;
-	}
+	if (!agent->once)
+		engine_after(agent->engine, agent->fleet ? HOUR : DAY, prune, run);
+	if (!prunes_now(run))
+		return;
+	request = store_prune_new(NULL, NULL);
 	request->before = agent_now(agent) - REMEMBERED;
 	request->tests = config_topics(agent->config, request->call.arena);
 	request->keeping = follow_ups_keeping(agent->config, request->call.arena);
+	fleet_fence(agent, &request->call, FLEET_DESK);
 	store_client_call(agent, &request->call);
-	if (!agent->once)
-		engine_after(agent->engine, DAY, prune, run);
 }
 
 /* Resumes pending work, then starts the scheduler. */
@@ -313,8 +345,10 @@ static void restored(struct store_restore *request)
 	file_trigger_follow(run->files);
 	follow_ups_look(run->follow_ups);
 	reminders_look(run->reminders);
+	bisections_look(run->bisections);
 	reloader_start(run->parts.agent.reloader);
 	systemd_ready(run->systemd);
+	fleet_start(&run->parts.agent, NULL, NULL);
 }
 
 static void stop(void *context)
@@ -335,6 +369,7 @@ static void wind_up(struct run *run)
 		reloader_stop(agent->reloader);
 	if (agent_idle(agent))
 		return;
+	fleet_hurry(agent);
 	engine_after(agent->engine, agent->config->agent.grace, stop, agent->engine);
 	(void)engine_run(agent->engine);
 	if (agent->under_way > 0)
@@ -350,6 +385,8 @@ static enum exit_code run_once(struct run *run)
 	enum exit_code code = EXIT_NOTHING;
 	bool done = engine_run(agent->engine);
 
+	if (run->refused)
+		return EXIT_STATE;
 	if (done) {
 		dispatcher_flush(run->parts.dispatcher);
 		if (run->restored) {
@@ -385,8 +422,8 @@ static enum exit_code run_agent(struct run *run)
 	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
 		LOG_TEXT("config", agent->config->path),
 		LOG_INT("tests", agent->config_ref->test_count),
-		LOG_TEXT("state", agent->config->agent.state), LOG_TEXT("listen", listen.data),
-		LOG_INT("port", web_port(run->web)));
+		LOG_TEXT("state", database_shown(run->cli->arena, agent->config->agent.state)),
+		LOG_TEXT("listen", listen.data), LOG_INT("port", web_port(run->web)));
 	buf_free(&listen);
 	if (web_metrics_port(run->web))
 		log_event(LEVEL_INFO, "metrics are served",
@@ -399,19 +436,6 @@ static enum exit_code run_agent(struct run *run)
 		return EXIT_STATE;
 	wind_up(run);
 	return EXIT_NOTHING;
-}
-
-/* A week, or as long as a thread may stay open by the settings; the spacing of points may extend
- * it, which is not known here. */
-static int64_t remembered_for(const struct config *config)
-{
-	int64_t longest = config->agent.group_interval > WEEK ? config->agent.group_interval : WEEK;
-
-	for (size_t i = 0; i < config->test_count; i++) {
-		if (config->agent.group_interval == 0 && config->tests[i].interval > longest)
-			longest = config->tests[i].interval;
-	}
-	return longest;
 }
 
 /* Those flags are about a single run: the agent has a state of its own. */
@@ -434,9 +458,32 @@ static bool read_elsewhere(struct run *run, struct error *error)
 		&run->elsewhere, error);
 }
 
-static int run_configured(struct run *run)
+static void begin(struct run *run)
 {
 	struct store_restore *request;
+
+	renames_apply(&run->parts.agent);
+	request = store_restore_new(restored, run);
+	request->since = agent_now(&run->parts.agent) - agent_remembers(&run->parts.agent);
+	store_client_call(&run->parts.agent, &request->call);
+}
+
+/* A single run works on all that there is to do, so no other agent may. */
+static void alone(void *context, const struct error *error)
+{
+	struct run *run = context;
+
+	if (!error) {
+		begin(run);
+		return;
+	}
+	(void)cli_fail(error);
+	run->refused = true;
+	engine_stop(run->parts.agent.engine);
+}
+
+static int run_configured(struct run *run)
+{
 	struct error error;
 	enum exit_code code;
 
@@ -447,10 +494,10 @@ static int run_configured(struct run *run)
 		close_parts(run, failure);
 		return failure;
 	}
-	renames_apply(&run->parts.agent);
-	request = store_restore_new(restored, run);
-	request->since = agent_now(&run->parts.agent) - remembered_for(run->parts.agent.config);
-	store_client_call(&run->parts.agent, &request->call);
+	if (run->parts.agent.once && run->parts.agent.fleet)
+		fleet_start(&run->parts.agent, alone, run);
+	else
+		begin(run);
 	code = run->parts.agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);
 	return (int)code;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
@@ -88,7 +89,7 @@ static void put_reach(const char *state, const struct config *config,
 	list->filter.limit = MOST_OPEN;
 	read = store_read(state, &list->call, &error);
 	silence_reach(config, call->silence.matchers, read ? &list->records : &none,
-		list->call.arena, &reach);
+		list->call.arena, NULL, &reach);
 	silence_put_added(answer, &call->silence, call->now, reach.tests, reach.changes,
 		reach.unknown, reach.suggestion);
 	store_call_free(&list->call);
@@ -114,93 +115,26 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return done;
 }
 
-enum silence_column {
-	COLUMN_ID,
-	COLUMN_STATE,
-	COLUMN_MATCHERS,
-	COLUMN_FROM,
-	COLUMN_UNTIL,
-	COLUMN_OWNER,
-	COLUMN_PERSON,
-	COLUMN_REASON,
-	COLUMNS,
+static const char *until(
+	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
+{
+	const json_t *ended = json_object_get(item, "ended");
+
+	return answer_table_time(arena, item, json_is_string(ended) ? ended : value, scratch);
+}
+
+/* Those in the end only if a silence has one. */
+static const struct answer_column columns[] = {
+	{.header = "id", .key = "id", .number = true},
+	{.header = "state", .key = "state"},
+	{.header = "matchers", .key = "matchers"},
+	{.header = "from", .key = "from", .text = answer_table_time},
+	{.header = "until", .key = "until", .text = until},
+	{.header = "owner", .key = "owner", .optional = true},
+	{.header = "added by", .key = "person", .optional = true},
+	{.header = "reason", .key = "reason", .optional = true},
+	{0},
 };
-
-struct rows {
-	struct arena *arena;
-	const json_t *silences;
-	size_t *at;
-};
-
-static bool next_row(const void *context, bool first)
-{
-	const struct rows *rows = context;
-
-	*rows->at = first ? 0 : *rows->at + 1;
-	return *rows->at < json_array_size(rows->silences);
-}
-
-static const char *time_of(struct arena *arena, const char *time)
-{
-	char text[WHEN_TEXT];
-	int64_t ms;
-
-	return time && when_parse_stamp(time, strlen(time), &ms)
-		       ? arena_strdup(arena, when_format(ms, text))
-		       : NULL;
-}
-
-static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	static const char *const keys[COLUMNS] = {
-		"id", "state", "matchers", "from", "until", "owner", "person", "reason"};
-	const struct rows *rows = context;
-	const json_t *silence = json_array_get(rows->silences, *rows->at);
-	const json_t *value = json_object_get(silence, keys[column]);
-
-	if (column == COLUMN_ID) {
-		snprintf(
-			scratch, TABLE_SCRATCH, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-		return scratch;
-	}
-	if (column == COLUMN_UNTIL && json_is_string(json_object_get(silence, "ended")))
-		value = json_object_get(silence, "ended");
-	if (column == COLUMN_FROM || column == COLUMN_UNTIL)
-		return time_of(rows->arena, json_string_value(value));
-	return json_string_value(value);
-}
-
-/* Only the columns that a silence cannot do without; the others if one has them. */
-static bool is_shown(const json_t *silences, size_t column)
-{
-	static const char *const keys[COLUMNS] = {
-		[COLUMN_OWNER] = "owner", [COLUMN_PERSON] = "person", [COLUMN_REASON] = "reason"};
-
-	for (size_t i = 0; keys[column] && i < json_array_size(silences); i++)
-		if (json_is_string(json_object_get(json_array_get(silences, i), keys[column])))
-			return true;
-	return !keys[column];
-}
-
-static void print_table(struct cli *cli, const json_t *silences)
-{
-	static const char *const headers[COLUMNS] = {
-		"id", "state", "matchers", "from", "until", "owner", "added by", "reason"};
-	size_t at = 0;
-	const struct rows rows = {cli->arena, silences, &at};
-	struct table_column columns[COLUMNS];
-	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
-
-	for (size_t i = 0; i < COLUMNS; i++)
-		columns[table.column_count++] =
-			(struct table_column){.header = headers[i], .number = i == COLUMN_ID};
-	while (table.column_count > COLUMN_OWNER && !is_shown(silences, table.column_count - 1))
-		table.column_count--;
-	table_measure(&table);
-	table_print_header(&table, cli->out);
-	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
-		table_print_row(&table, cli->out);
-}
 
 static const char *plural(json_int_t count)
 {
@@ -236,11 +170,11 @@ static int print_answer(struct cli *cli, json_t *answer)
 		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
 		putc('\n', cli->out);
 	} else if (silences) {
-		print_table(cli, silences);
+		answer_table_print(cli, silences, columns);
 	} else {
 		silences = json_array();
 		json_array_append(silences, answer);
-		print_table(cli, silences);
+		answer_table_print(cli, silences, columns);
 		print_reach(cli, answer);
 		json_decref(silences);
 	}

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/core/database.h"
 #include "agent/store/store.h"
 
 /* Another command may have the state for a moment. */
@@ -42,9 +43,14 @@ bool state_of_agent(const struct agent_api_options *options, const char *state_f
 	return true;
 }
 
+bool state_is_there(const char *path)
+{
+	return store_is_there(path);
+}
+
 bool state_is_hidden(const char *path)
 {
-	return access(path, R_OK) != 0 && errno == EACCES;
+	return !database_is(path) && access(path, R_OK) != 0 && errno == EACCES;
 }
 
 const char *state_person(struct arena *arena)
@@ -83,7 +89,7 @@ static json_t *perform(const struct state_request *request, const char *state,
 	struct buf answer = {0};
 	json_t *document = NULL;
 
-	if (access(state, F_OK) != 0)
+	if (!database_is(state) && !state_is_there(state))
 		(void)error_set(error, ERROR_STATE, "state file %s: %s", state, strerror(errno));
 	else if (request->perform(request->context, state, config, &answer, error))
 		document = json_loadb(answer.data, answer.length, 0, NULL);
@@ -109,7 +115,8 @@ static json_t *ask_holder(const struct state_request *request, const char *state
 	document = api ? ask_agent(api, request, error) : NULL;
 	agent_api_free(api);
 	if (!document && error->kind == ERROR_STATE)
-		(void)error_prefix(error, "an agent uses the state file %s, and ", state);
+		(void)error_prefix(error, "an agent uses the state %s%s, and ",
+			database_is(state) ? "database" : "file ", database_is(state) ? "" : state);
 	return document;
 }
 

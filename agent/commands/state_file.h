@@ -20,6 +20,10 @@ const char *state_file(struct cli *cli, const char *path);
 bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
 	struct error *error) MUST_USE;
 
+/* Whether there is such a file, or a state in the database. If that cannot be found out it is true.
+ */
+bool state_is_there(const char *path);
+
 /* Whether this user may not read the file: the agent may show what is in it. */
 bool state_is_hidden(const char *path);
 

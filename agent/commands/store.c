@@ -9,6 +9,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
+#include "agent/core/database.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"
@@ -55,8 +56,8 @@ static int check(struct cli *cli)
 		return EXIT_USAGE;
 	if (!store_check(path, cli->arena, &report, &error))
 		return cli_fail(&error);
-	fprintf(cli->out, "%s: version %" PRId64 ", %" PRId64 " bytes\n", path, report.version,
-		report.size);
+	fprintf(cli->out, "%s: version %" PRId64 ", %" PRId64 " bytes\n",
+		database_shown(cli->arena, path), report.version, report.size);
 	for (size_t i = 0; i < report.problems.count; i++) {
 		fputs("damaged: ", cli->out);
 		text_print(report.problems.items[i], cli->out);
@@ -86,6 +87,22 @@ static int backup(struct cli *cli)
 	return EXIT_NOTHING;
 }
 
+static int copy(struct cli *cli)
+{
+	const char *from = cli->arguments.items[1], *to = cli->arguments.items[2];
+	struct store_copied copied;
+	struct error error;
+
+	if (!store_copy(from, to, &copied, &error))
+		return cli_fail(&error);
+	for (size_t i = 0; i < STORE_TABLES; i++)
+		fprintf(cli->out, "%s: %" PRId64 "\n", copied.tables[i].name,
+			copied.tables[i].rows);
+	fprintf(cli->out, "%s: copied to %s, and compared\n", database_shown(cli->arena, from),
+		database_shown(cli->arena, to));
+	return EXIT_NOTHING;
+}
+
 static void print_pruned(const struct cli *cli, const struct pruned *pruned)
 {
 	const struct store_options *options = cli->options;
@@ -106,7 +123,7 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 	struct store_prune *request;
 	bool done;
 
-	if (access(path, F_OK) != 0) {
+	if (!database_is(path) && !state_is_there(path)) {
 		error_set(&error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return cli_fail(&error);
 	}
@@ -259,7 +276,8 @@ static const struct verb {
 	const char *name;
 	size_t arguments;
 	int (*run)(struct cli *cli);
-} verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"prune", 0, prune}, {"audit", 0, audit}};
+} verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"copy", 2, copy}, {"prune", 0, prune},
+	{"audit", 0, audit}};
 
 static int run(struct cli *cli)
 {
@@ -269,7 +287,8 @@ static int run(struct cli *cli)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	error_set(&error, ERROR_USAGE, "store: one of check, backup FILE, prune, audit is needed");
+	error_set(&error, ERROR_USAGE,
+		"store: one of check, backup FILE, copy FROM TO, prune, audit is needed");
 	return cli_fail(&error);
 }
 
@@ -277,14 +296,18 @@ static const struct option_part parts[] = {{store_fields, 0}, {0}};
 
 const struct command store_command = {
 	.name = "store",
-	.arguments = "check|backup FILE|prune|audit",
-	.summary = "Check, back up or prune the state file; its audit log",
+	.arguments = "check|backup FILE|copy FROM TO|prune|audit",
+	.summary = "Check, back up, copy or prune the state; its audit log",
 	.details =
 		"check looks at everything in the state file and says what is wrong with it; "
 		"the exit code "
 		"is 4 if it is damaged. backup writes a copy of it, as of one moment, checked "
 		"and safe on "
 		"the disk. Both may be used while the agent runs.\n\n"
+		"copy takes a whole state over into another, a file or the database of a fleet "
+		"(postgresql://...), which is empty or does not exist yet, with all ids, and "
+		"compares both. No agent may have either of them. Then give agent.state the new "
+		"address: nothing is told again.\n\n"
 		"prune forgets messages that were settled before --older-than, and the changes, "
 		"not touched since, that lie before the range of their series or belong to tests "
 		"the configuration no longer has. What is to be told stays, and so does what "

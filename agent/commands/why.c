@@ -129,7 +129,7 @@ static int explain(struct asking *asking, const struct config *config, struct er
 		.ready = ready,
 		.context = asking};
 
-	if ((options->state_file || access(path, F_OK) == 0) && !read_state(asking, path, error))
+	if ((options->state_file || state_is_there(path)) && !read_state(asking, path, error))
 		return cli_fail(error);
 	if (!gather_run(&gather, asking->cli, error))
 		return cli_fail(error);

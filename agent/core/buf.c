@@ -84,6 +84,19 @@ void buf_char(struct buf *buf, char c)
 	buf_append(buf, &c, 1);
 }
 
+void buf_markup(struct buf *buf, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		switch (text[i]) {
+		case '&': buf_text(buf, "&amp;"); break;
+		case '<': buf_text(buf, "&lt;"); break;
+		case '>': buf_text(buf, "&gt;"); break;
+		case '"': buf_text(buf, "&quot;"); break;
+		case '\'': buf_text(buf, "&#39;"); break;
+		default: buf_char(buf, text[i]);
+		}
+}
+
 void buf_vprintf(struct buf *buf, const char *format, va_list arguments)
 {
 	va_list again;

@@ -27,6 +27,8 @@ void buf_reserve(struct buf *buf, size_t more);
 void buf_append(struct buf *buf, const void *data, size_t length);
 void buf_text(struct buf *buf, const char *text);
 void buf_char(struct buf *buf, char c);
+/* As content or in an attribute of HTML and XML: with & < > " ' as entities. */
+void buf_markup(struct buf *buf, const char *text, size_t length);
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 

@@ -14,6 +14,11 @@ int64_t clock_monotonic(void)
 	return read_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
+int64_t clock_boot(void)
+{
+	return read_ns(CLOCK_BOOTTIME) / 1000000;
+}
+
 int64_t clock_wall(void)
 {
 	return read_ns(CLOCK_REALTIME) / 1000000;

@@ -257,7 +257,8 @@ static void parse_list(
 	size_t count = list->count;
 	bool closed = true;
 	while (*text) {
-		size_t length = item_length(text, &closed);
+		size_t length =
+			field->flags & FIELD_WHOLE ? strlen(text) : item_length(text, &closed);
 		const char *next = text + length + (text[length] == ',');
 		while (length > 0 && *text == ' ')
 			text++, length--;

@@ -58,11 +58,14 @@ enum field_flag {
 	FIELD_MAX_OPEN = 4,
 	FIELD_HIDDEN =
 		8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
-	FIELD_ENV = 16,   /* `$X` is expanded besides `${X}` (Hunter's service sections) */
-	FIELD_MANY = 32,  /* a LIST flag that takes all words up to the next flag */
-	FIELD_EMPTY = 64, /* a SECRET that may be empty, which means none */
-	FIELD_COMMAND =
-		128, /* a LIST with a command: words may be the same, and `$X` is the shell's */
+	FIELD_ENV = 16,      /* `$X` is expanded besides `${X}` (Hunter's service sections) */
+	FIELD_MANY = 32,     /* a LIST flag that takes all words up to the next flag */
+	FIELD_EMPTY = 64,    /* a SECRET that may be empty, which means none */
+	FIELD_COMMAND = 128, /* a LIST or STRING with a command: words may be the same, and `$X` is
+				the shell's */
+	FIELD_FOLDER =
+		256, /* a STRING: a folder, relative to the configuration file that names it */
+	FIELD_WHOLE = 512, /* a LIST: not split at commas, each text is one item */
 };
 
 struct field {
@@ -136,8 +139,8 @@ const struct field *field_find(const struct field *fields, const char *name);
 
 /*
  * Parses `text` and stores it, for every type but MAP (a LIST is split at commas outside of
- * brackets and quotation marks, and appended). Copies go to the arena. Fails with a text that
- * names the field: `p-value: "2" is not between 0 and 1`.
+ * brackets and quotation marks, unless FIELD_WHOLE, and appended). Copies go to the arena. Fails
+ * with a text that names the field: `p-value: "2" is not between 0 and 1`.
  */
 bool field_parse(const struct field *field, void *options, const char *text, struct arena *arena,
 	struct error *error) MUST_USE;

@@ -19,19 +19,24 @@ const struct column *axis_column(const struct axis *axis, const char *name)
 	return NULL;
 }
 
-size_t axis_lower_bound(const struct axis *axis, int64_t ms)
+size_t times_lower_bound(const int64_t *times, size_t n, int64_t ms)
 {
-	size_t from = 0, to = axis->n;
+	size_t from = 0, to = n;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (axis->times[middle] < ms)
+		if (times[middle] < ms)
 			from = middle + 1;
 		else
 			to = middle;
 	}
 	return from;
+}
+
+size_t axis_lower_bound(const struct axis *axis, int64_t ms)
+{
+	return times_lower_bound(axis->times, axis->n, ms);
 }
 
 static bool is_sorted(const struct axis *axis)

@@ -73,7 +73,8 @@ bool dataset_sort(struct dataset *data, struct arena *scratch);
  * pointers. */
 void dataset_keep(struct dataset *data, struct axis *axis, size_t from, size_t to);
 
-/* The first index whose time is >= ms. */
+/* The first index whose time is >= ms; n if there is none. */
+size_t times_lower_bound(const int64_t *times, size_t n, int64_t ms);
 size_t axis_lower_bound(const struct axis *axis, int64_t ms);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef AGENT_CORE_TRANSFER_H
 #define AGENT_CORE_TRANSFER_H
 
+#include <sched.h>
 #include <stdint.h>
 
 #include "agent/core/field.h"
@@ -52,7 +53,22 @@ struct mail {
 	struct strings to;
 	struct pairs headers;    /* ASCII without line breaks; long ones are folded at blanks */
 	const char *text, *html; /* UTF-8, alternatives */
-	bool starttls;           /* required on smtp://, otherwise not used there */
+	const char *picture;     /* PNG that the HTML shows by its id, or NULL */
+	size_t picture_length;
+	const char *picture_id; /* "change@example.com" */
+	bool starttls;          /* required on smtp://, otherwise not used there */
+};
+
+/* How a command is run where the usual way (agent/engine/execution.h) will not do. */
+struct command_options {
+	const char *folder;    /* its current folder, or NULL: this program's */
+	bool inherits;         /* it gets all variables of this program */
+	bool keeps_end;        /* of too much output the end is kept rather than the beginning */
+	bool whole_group;      /* what it leaves in the background is ended with it */
+	bool cancellable;      /* execution_cancel works */
+	const cpu_set_t *cpus; /* on which it runs, or NULL */
+	int log;               /* a file that gets all that it prints; 0: none */
+	size_t most_log;       /* bytes: of more, the middle is left out */
 };
 
 struct transfer {
@@ -67,11 +83,14 @@ struct transfer {
 	const char *const *command; /* of TRANSFER_EXEC: a program and its arguments, then NULL */
 	struct pairs environment;   /* its variables besides PATH, HOME and the like; their values
 				       are masked in what it prints */
-	const struct mail *mail;    /* of TRANSFER_SMTP, with endpoint and url */
-	const char *bearer;         /* a secret for this transfer only (Slack's token), or NULL */
-	bool once;       /* the engine's: it may have an effect, so it must not be sent twice */
-	int64_t timeout; /* ms, a command's; else the engine's: a retry has less time; 0: the
-			    endpoint's */
+	struct pairs plain;         /* more, which are not masked; a value of NULL removes one */
+	size_t most_output; /* bytes of what the command prints that are wanted; 0: a line */
+	const struct command_options *options; /* of TRANSFER_EXEC, or NULL */
+	const struct mail *mail;               /* of TRANSFER_SMTP, with endpoint and url */
+	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
+	bool once;          /* the engine's: it may have an effect, so it must not be sent twice */
+	int64_t timeout;    /* ms, a command's; else the engine's: a retry has less time; 0: the
+			       endpoint's */
 };
 
 /* What a mail server has answered. */

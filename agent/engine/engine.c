@@ -119,7 +119,7 @@ struct engine {
 	struct transfers *transfers;
 	struct drivers drivers;
 	struct background background;
-	struct timers timers;
+	struct timers timers, aside;
 	struct guest guests[MOST_GUESTS];
 	size_t guest_count;
 	size_t holds;
@@ -250,6 +250,7 @@ bool engine_free(struct engine *engine)
 		pool_free(engine->pool);
 	}
 	timers_free(&engine->timers);
+	timers_free(&engine->aside);
 	signals_restore(&engine->signals);
 	free(engine);
 	return true;
@@ -281,6 +282,12 @@ void engine_compute(struct engine *engine, engine_call *work, engine_call *done,
 	background_begin(&engine->background, LANE_WORK, work, done, context);
 }
 
+void engine_execute(struct engine *engine, struct execution *execution,
+	const struct transfer *transfer, void (*done)(struct execution *execution))
+{
+	execution_begin(execution, &engine->drivers.executor, transfer, done);
+}
+
 void engine_close(struct engine *engine)
 {
 	engine->drivers.limiter.closed = true;
@@ -294,6 +301,11 @@ void engine_set_read_timeout(struct engine *engine, int64_t timeout)
 void engine_set_max_memory(struct engine *engine, int64_t bytes)
 {
 	transfers_set_memory(engine->transfers, (size_t)bytes);
+}
+
+void engine_share(struct engine *engine, size_t programs)
+{
+	transfers_share(engine->transfers, programs);
 }
 
 struct engine_memory engine_memory(const struct engine *engine)
@@ -313,6 +325,11 @@ void engine_after(struct engine *engine, int64_t delay, engine_call *call, void 
 void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due)
 {
 	timers_set_alarm(&engine->timers, alarm, due);
+}
+
+void engine_alarm_aside(struct engine *engine, struct alarm *alarm, int64_t due)
+{
+	timers_set_alarm(&engine->aside, alarm, due);
 }
 
 void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context)
@@ -429,6 +446,8 @@ static int next_wait(const struct engine *engine, int64_t now)
 	int64_t due = INT64_MAX, other;
 	if (!engine->options.jumping && timers_next(&engine->timers, &other))
 		due = other;
+	if (timers_next(&engine->aside, &other) && other < due)
+		due = other;
 	if (pool_due(engine->pool, now, &other) && other < due)
 		due = other;
 	for (size_t i = 0; i < engine->guest_count; i++)
@@ -463,7 +482,7 @@ static bool engine_busy(const struct engine *engine)
 {
 	int64_t due;
 	return engine->drivers.count > 0 || engine->background.count > 0 || engine->holds > 0 ||
-	       timers_next(&engine->timers, &due);
+	       engine->drivers.executor.live || timers_next(&engine->timers, &due);
 }
 
 /* Advances a simulated clock to the next timer, unless work in progress may add an earlier one. */
@@ -488,6 +507,7 @@ bool engine_run(struct engine *engine)
 		take_overdue(engine);
 		transfers_run(engine->transfers);
 		timers_run(&engine->timers, engine_now(engine));
+		timers_run(&engine->aside, clock_monotonic());
 		if (engine->stopped || !engine_busy(engine))
 			break;
 		show_progress(engine, clock_monotonic());

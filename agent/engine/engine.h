@@ -110,6 +110,9 @@ void engine_after(struct engine *engine, int64_t delay, engine_call *call, void 
 struct alarm;
 void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due);
 
+/* The same, but it does not keep engine_run going. Of the monotonic clock, also with `jumping`. */
+void engine_alarm_aside(struct engine *engine, struct alarm *alarm, int64_t due);
+
 /* Calls back on the loop's thread soon; the only function here for any thread. If the engine is
  * freed first, `drop` is called instead, unless it is NULL. */
 void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context);
@@ -121,6 +124,12 @@ void engine_run_blocking(
 
 /* Likewise, for computation. */
 void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context);
+
+/* Runs a command (agent/engine/execution.h), which is ended when the engine is freed; then `done`
+ * is not called. The execution must live until either. Keeps engine_run going. */
+struct execution;
+void engine_execute(struct engine *engine, struct execution *execution,
+	const struct transfer *transfer, void (*done)(struct execution *execution));
 
 /* Starts no more tasks; those in progress stay where they are until the engine is freed.
  * Deliveries continue. */
@@ -137,6 +146,10 @@ struct engine_memory {
 	uint64_t waits;
 };
 struct engine_memory engine_memory(const struct engine *engine);
+
+/* Each server's limit of requests in flight is shared by so many programs: this one makes that part
+ * of them, but at least one at a time. */
+void engine_share(struct engine *engine, size_t programs);
 
 /* Keeps engine_run going while another thread has something to post; each hold needs its
  * release. Loop's thread only. */

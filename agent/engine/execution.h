@@ -4,22 +4,24 @@
  * Each command is watched by a thread of its own, so that one that takes its time delays nothing
  * else. It runs in a process group of its own, with no descriptor but 0 to 2 and an environment of
  * a few variables and those of the transfer. Beyond its time it is ended: SIGTERM, and
- * EXECUTION_GRACE later SIGKILL, to the whole group. Of what it prints the first line is kept; the
- * rest is read and dropped.
+ * EXECUTION_GRACE later SIGKILL, to the whole group. Of what it prints the first line is kept, or
+ * as much as the transfer wants; the rest is read and dropped.
  *
- * What a command that has ended by itself leaves in the background is left alone.
+ * What a command that has ended by itself leaves in the background is left alone. A transfer may
+ * ask for another way (struct command_options).
  */
 #ifndef AGENT_ENGINE_EXECUTION_H
 #define AGENT_ENGINE_EXECUTION_H
 
 #include <pthread.h>
 
+#include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "agent/engine/pool.h"
 
 enum {
 	EXECUTION_GRACE = 5000,      /* ms */
-	EXECUTION_LAST_GRACE = 1000, /* ms, when the engine is freed */
+	EXECUTION_LAST_GRACE = 1000, /* ms, when it is cancelled or the engine freed */
 	EXECUTION_LINE = 300         /* bytes that are kept of a line */
 };
 
@@ -50,6 +52,8 @@ struct execution {
 	 */
 	struct reply reply;
 	char said[EXECUTION_LINE + 1], problem[EXECUTION_LINE + 1];
+	struct buf output; /* if the transfer wants more than a line; the caller's */
+	int cancel;        /* readable once it is to end; -1: it cannot be cancelled */
 };
 
 /* As a shell's exit status. */
@@ -57,6 +61,11 @@ enum { EXECUTION_REFUSED = 126, EXECUTION_NOT_FOUND = 127 };
 
 void execution_begin(struct execution *execution, struct executor *executor,
 	const struct transfer *transfer, void (*done)(struct execution *execution));
+
+/* Ends a command that is cancellable, as one that exceeded its time, but within
+ * EXECUTION_LAST_GRACE; `done` is called, with REPLY_AMBIGUOUS. Before `done` only, on the loop's
+ * thread; again does nothing. */
+void execution_cancel(struct execution *execution);
 
 /* Ends all commands and their threads; `done` is not called any more. */
 void executor_stop(struct executor *executor);

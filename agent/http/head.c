@@ -242,6 +242,25 @@ struct http_preference http_accept(const char *accept, const char *type, const c
 	return preference;
 }
 
+bool http_accept_encoding(const char *accept, const char *encoding)
+{
+	struct piece rest = {accept, accept ? strlen(accept) : 0}, item, name;
+	bool any = false;
+
+	while (cut(&rest, ',', &item)) {
+		double quality = 1;
+
+		cut(&item, ';', &name);
+		if (item.length > 2 && strncasecmp(item.text, "q=", 2) == 0 &&
+			!read_quality((struct piece){item.text + 2, item.length - 2}, &quality))
+			continue;
+		if (equals(name, encoding))
+			return quality > 0;
+		any |= equals(name, "*") && quality > 0;
+	}
+	return any;
+}
+
 /* IP addresses in Host need no check: only a name can be made to resolve to another address. */
 
 enum { NAME = 256 };
@@ -309,13 +328,14 @@ static bool is_same_origin(const struct http_claim *claim)
 bool http_guard(const struct http_claim *claim, struct error *error)
 {
 	bool link = !claim->posted && claim->mode && strcmp(claim->mode, "navigate") == 0;
+	bool image = claim->shown && claim->destination && strcmp(claim->destination, "image") == 0;
 
 	if (claim->host && !is_ours(claim))
 		return error_set(error, ERROR_USAGE,
 			"\"%.200s\" is not a name of this agent: use its address", claim->host);
 	if (claim->origin && !is_same_origin(claim))
 		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
-	if (claim->site && !link && strcmp(claim->site, "same-origin") != 0 &&
+	if (claim->site && !link && !image && strcmp(claim->site, "same-origin") != 0 &&
 		strcmp(claim->site, "none") != 0)
 		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
 	return true;

@@ -45,6 +45,9 @@ struct http_preference {
  */
 struct http_preference http_accept(const char *accept, const char *type, const char *version);
 
+/* Whether the header Accept-Encoding (NULL: there is none) has the encoding, such as "gzip". */
+bool http_accept_encoding(const char *accept, const char *encoding);
+
 /*
  * The headers by which requests from pages of other sites are refused.
  *
@@ -54,8 +57,9 @@ struct http_preference http_accept(const char *accept, const char *type, const c
  * whether that is this one. Programs such as curl send no Origin, and the Host they are given.
  */
 struct http_claim {
-	const char *host, *origin, *site, *mode; /* headers, or NULL */
+	const char *host, *origin, *site, *mode, *destination; /* headers, or NULL */
 	bool posted;
+	bool shown;           /* pages of other sites may show it as an image, but not read it */
 	bool tls;             /* the connection's: no page without TLS is this agent's then */
 	const char *external; /* the origin under which users know the agent, or NULL */
 	const char *names[2]; /* the agent's names, besides addresses and localhost; or NULL */

@@ -17,9 +17,12 @@ void http_request_free(struct http_request *request)
 	*request->link = request->next;
 	if (request->next)
 		request->next->link = request->link;
+	request->http->bulky -= request->bulky;
 	buf_free(&request->body);
 	buf_free(&request->buffer);
 	buf_free(&request->answer.body);
+	http_flow_end(request);
+	http_pack_leave(request);
 	arena_free(request->arena);
 }
 
@@ -55,6 +58,7 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 		return;
 	access_abandon(&request->sign_in);
 	request->connection = NULL;
+	http_flow_end(request);
 	if (!request->kept)
 		http_request_free(request);
 }
@@ -66,16 +70,24 @@ void http_request_resume(struct http_request *request)
 	engine_rouse(request->http->engine, request->http->epoll);
 }
 
-/* Sets the answer; it is sent when libmicrohttpd asks for it. */
-static void set_answer(struct http_request *request, struct http_answer *answer)
+size_t *http_places(struct http_request *request)
+{
+	struct http *http = request->http;
+
+	return request->route->guarded == HTTP_SHOWN ? &http->pictures : &http->waiting;
+}
+
+void http_request_answer(struct http_request *request, struct http_answer *answer)
 {
 	enum http_stage stage = request->stage;
 
 	request->answer = *answer;
 	answer->body = (struct buf){0};
 	request->stage = STAGE_ANSWERED;
-	request->http->waiting -= stage == STAGE_WAITING;
-	if (stage == STAGE_WAITING || stage == STAGE_SIGN_IN)
+	if (stage == STAGE_WAITING)
+		--*http_places(request);
+	http_pack_leave(request);
+	if (stage == STAGE_WAITING || stage == STAGE_SIGN_IN || stage == STAGE_PACKING)
 		http_request_resume(request);
 }
 
@@ -93,7 +105,7 @@ void http_request_fail(struct http_request *request, int status, const char *pro
 {
 	struct http_answer answer = failure_of(status, problem);
 
-	set_answer(request, &answer);
+	http_request_answer(request, &answer);
 }
 
 void http_answer(struct http_request *request, struct http_answer *answer)
@@ -102,7 +114,15 @@ void http_answer(struct http_request *request, struct http_answer *answer)
 	request->kept = false;
 	request->http->kept--;
 	if (request->stage == STAGE_SERVING || request->stage == STAGE_WAITING) {
-		set_answer(request, answer);
+		if (!http_pack(request, answer)) {
+			http_request_answer(request, answer);
+			return;
+		}
+		if (request->stage == STAGE_WAITING)
+			--*http_places(request);
+		if (request->stage == STAGE_SERVING)
+			MHD_suspend_connection(request->connection);
+		request->stage = STAGE_PACKING;
 		return;
 	}
 	buf_free(&answer->body); /* nobody waits for it any more */
@@ -144,22 +164,71 @@ static void add_retry_after(struct MHD_Response *response, int64_t seconds)
 	MHD_add_response_header(response, "Retry-After", text);
 }
 
+bool http_is_known(const struct http_request *request, const char *etag)
+{
+	const char *known = etag ? request->known : NULL;
+
+	return known && (strcmp(known, "*") == 0 || strstr(known, etag));
+}
+
+static struct MHD_Response *response_of(struct http_answer *answer)
+{
+	size_t length = answer->fixed ? answer->fixed_length : answer->body.length;
+	void *bytes = answer->fixed ? (void *)(uintptr_t)answer->fixed : buf_steal(&answer->body);
+
+	return MHD_create_response_from_buffer(
+		length, bytes, answer->fixed ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
+}
+
+/* What a browser may do with the answer. */
+static void add_policy(struct MHD_Response *response, const struct http_answer *answer)
+{
+	static const char nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
+
+	MHD_add_response_header(
+		response, "Content-Security-Policy", answer->policy ? answer->policy : nothing);
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+}
+
+/* What has a version may be kept, to be asked for again; what not everybody may see by the browser
+ * alone. */
+static const char *cache_control(const struct http_request *request)
+{
+	if (!request->answer.etag)
+		return "no-store";
+	return request->route->needs == ROLE_ANYBODY ? "no-cache" : "private, no-cache";
+}
+
 enum MHD_Result http_request_send(struct http_request *request)
 {
 	struct http_answer *answer = &request->answer;
-	size_t length = answer->body.length;
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		length, buf_steal(&answer->body), MHD_RESPMEM_MUST_FREE);
 	unsigned status = answer->status ? (unsigned)answer->status : MHD_HTTP_OK;
+	struct MHD_Response *response;
 
+	if (status == MHD_HTTP_OK && http_is_known(request, answer->etag)) {
+		status = MHD_HTTP_NOT_MODIFIED;
+		answer->fixed = "";
+		answer->fixed_length = 0;
+		buf_free(&answer->body);
+	}
+	response = request->flow.stream.next ? http_flow_response(request) : response_of(answer);
 	if (!response)
 		abort(); /* out of memory */
 	request->stage = STAGE_SENT;
 	http_visits_answer(request->connection);
 	MHD_add_response_header(
 		response, "Content-Type", answer->type ? answer->type : "application/json");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Cache-Control", cache_control(request));
+	if (answer->etag)
+		MHD_add_response_header(response, "ETag", answer->etag);
+	if (answer->encoding && status == MHD_HTTP_OK)
+		MHD_add_response_header(response, "Content-Encoding", answer->encoding);
+	if (answer->etag || answer->encoding)
+		MHD_add_response_header(response, "Vary", "Accept-Encoding");
+	if (request->flow.stream.next)
+		MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx would wait */
+	add_policy(response, answer);
 	if (request->closes)
 		MHD_add_response_header(response, "Connection", "close");
 	if (request->allow)
@@ -183,9 +252,22 @@ const char *http_header(const struct http_request *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+const char *http_rest(const struct http_request *request)
+{
+	return request->rest;
+}
+
 int64_t http_id(const struct http_request *request)
 {
 	return request->id;
+}
+
+struct buf http_body(struct http_request *request)
+{
+	struct buf body = request->body;
+
+	request->body = (struct buf){0};
+	return body;
 }
 
 const struct http_person *http_person(const struct http_request *request)

@@ -21,8 +21,11 @@ struct http {
 	int epoll;
 	struct visits visits;
 	struct http_request *requests;
-	size_t kept;    /* by routes, unanswered */
-	size_t waiting; /* suspended connections */
+	size_t kept;              /* by routes, unanswered */
+	struct pack *packs;       /* answers that a worker compresses */
+	size_t endless;           /* answers without end, in progress */
+	size_t waiting, pictures; /* suspended connections: those of pictures, and others */
+	size_t bulky;             /* requests that receive a large body */
 	bool tls;
 	bool resumed;  /* a connection resumes when libmicrohttpd is run */
 	bool stopping; /* routes are not called any more */
@@ -35,8 +38,19 @@ enum http_stage {
 	STAGE_BODY,     /* the body is being received */
 	STAGE_SERVING,  /* the route is running */
 	STAGE_WAITING,  /* the route has kept it, the client waits */
+	STAGE_PACKING,  /* the answer is being compressed, the client waits */
 	STAGE_ANSWERED, /* an answer is ready to be sent */
 	STAGE_SENT,
+};
+
+/* An answer that is sent piece by piece. */
+struct flow {
+	struct http_stream stream; /* without `next`: the answer is none */
+	struct buf piece;
+	size_t sent;  /* of the piece */
+	bool resting; /* the connection is suspended until it is woken */
+	bool over;    /* the piece is the last one */
+	int64_t due;  /* while it rests: when it is woken at the latest; INT64_MAX: never */
 };
 
 struct http_request {
@@ -46,16 +60,22 @@ struct http_request {
 	struct http_request *next, **link;
 	const struct route *route;
 	int64_t id;        /* in the path, or 0 */
+	const char *rest;  /* of the path, if the route's ends with a slash */
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;
+	bool bulky; /* counted among http->bulky */
 	struct buf body, buffer;
 	size_t dropped; /* body bytes */
 	enum http_stage stage;
 	bool kept; /* by its route */
 	int64_t deadline;
 	struct http_answer answer;
+	struct flow flow;
 	struct sign_in sign_in;
+	struct pack *pack;   /* of its answer, or NULL */
+	const char *known;   /* the header If-None-Match, or NULL */
+	bool gzips;          /* the client takes answers in gzip */
 	const char *allow;   /* sent with 405 */
 	int64_t retry_after; /* seconds, sent with 429 */
 	bool closes;         /* the connection is closed afterwards */
@@ -69,11 +89,33 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 
 void http_request_free(struct http_request *request);
 
+/* The count of those that wait as it does. */
+size_t *http_places(struct http_request *request);
+
 /* Lets a suspended connection go on. */
 void http_request_resume(struct http_request *request);
 
 /* Sets an error as the answer, which is sent when libmicrohttpd asks for it. */
 void http_request_fail(struct http_request *request, int status, const char *problem);
+
+/* Sets the answer, which is sent when libmicrohttpd asks for it. */
+void http_request_answer(struct http_request *request, struct http_answer *answer);
+
+/* Whether the client has this version: If-None-Match lists it, or *. */
+bool http_is_known(const struct http_request *request, const char *etag);
+
+/* Gives an answer a version and compresses it, if it is worth it. True: a worker does, takes the
+ * answer and sets it then. The request does not wait for that any more; frees what no worker has
+ * ended. (pack.c) */
+bool http_pack(struct http_request *request, struct http_answer *answer);
+void http_pack_leave(struct http_request *request);
+void http_packs_free(struct http *http);
+
+/* What libmicrohttpd asks for a piece of the answer; ends a flow with its request; wakes those that
+ * rest and whose time has come, returning the ms until the next one's, or -1. (stream.c) */
+struct MHD_Response *http_flow_response(struct http_request *request);
+void http_flow_end(struct http_request *request);
+int64_t http_flows_sweep(struct http *http, int64_t now);
 
 /* Sends the answer that was set. */
 enum MHD_Result http_request_send(struct http_request *request);

@@ -33,20 +33,23 @@ enum {
 	CONNECTIONS = 256,
 	CLOSING = 64, /* extra: shut to make room, until libmicrohttpd notices */
 	OF_ONE_ADDRESS = 64,
-	MOST_WAITING = 32, /* so that waiting clients leave connections for others */
-	URGENT_PLACES = 4, /* extra, for urgent routes */
-	MOST_KEPT = 512,   /* by routes, most of them for clients that have left */
+	MOST_WAITING = 32,  /* so that waiting clients leave connections for others */
+	URGENT_PLACES = 4,  /* extra, for urgent routes */
+	MOST_PICTURES = 96, /* waiting: a list has many, and each takes little time */
+	MOST_KEPT = 512,    /* by routes, most of them for clients that have left */
 	IDLE_SECONDS = 15,
 	REQUEST_WITHIN = 30000,
 	MEMORY = 32 << 10,
 	RUNS = 100,
 	MOST_BODY = 64 << 10,
+	MOST_BULKY = 4,  /* requests with a larger body at a time */
 	LONGEST_ID = 18, /* digits */
 	MOST_DROPPED =
 		1 << 20, /* of a body that is too large, so that its client can read the error */
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
+const char *const http_any_parameters[] = {NULL};
 static const char stopping[] = "the agent is stopping";
 
 /* Whether the path is the route's, whose * stands for an id: up to 18 digits, not 0. */
@@ -54,6 +57,8 @@ static bool fits(const char *pattern, const char *path, int64_t *id)
 {
 	size_t before = strcspn(pattern, "*"), digits;
 
+	if (!pattern[before] && before > 1 && pattern[before - 1] == '/')
+		return strncmp(pattern, path, before) == 0;
 	if (!pattern[before])
 		return strcmp(pattern, path) == 0;
 	if (strncmp(pattern, path, before) != 0)
@@ -75,9 +80,10 @@ static bool find_in(struct http_request *request, const struct route *routes, co
 		if (!fits(routes->path, path, &request->id))
 			continue;
 		request->route = routes;
+		request->rest = arena_strdup(request->arena, path + strlen(routes->path));
 		if (routes->methods & method)
 			return true;
-		*methods |= routes->methods;
+		*methods |= routes->methods & (HTTP_READ | HTTP_POST);
 	}
 	return false;
 }
@@ -91,9 +97,9 @@ static bool find_route(struct http_request *request, const char *path, const cha
 	request->posted = strcmp(method, "POST") == 0;
 	if (request->posted)
 		given = HTTP_POST;
-	if (find_in(request, options->routes, path, given, &methods) ||
-		find_in(request, options->more, path, given, &methods))
-		return true;
+	for (size_t i = 0; i < HTTP_TABLES; i++)
+		if (find_in(request, options->routes[i], path, given, &methods))
+			return true;
 	if (methods == 0) {
 		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
 		return false;
@@ -176,6 +182,8 @@ static bool check_guard(struct http_request *request)
 		.origin = http_header(request, "Origin"),
 		.site = http_header(request, "Sec-Fetch-Site"),
 		.mode = http_header(request, "Sec-Fetch-Mode"),
+		.destination = http_header(request, "Sec-Fetch-Dest"),
+		.shown = request->route->guarded == HTTP_SHOWN,
 		.posted = request->posted,
 		.tls = request->http->tls,
 		.external = request->http->external,
@@ -188,7 +196,34 @@ static bool check_guard(struct http_request *request)
 	return false;
 }
 
-/* Only forms may have a body. */
+static bool is_bulk(const struct http_request *request)
+{
+	return request->route && (request->route->methods & HTTP_BULK);
+}
+
+static size_t most_body(const struct http_request *request)
+{
+	return is_bulk(request) ? HTTP_BULK_MOST : MOST_BODY;
+}
+
+/* A large body takes a place until the request is over. */
+static bool check_bulk(struct http_request *request, bool large)
+{
+	struct http *http = request->http;
+
+	if (!large)
+		return true;
+	if (http->bulky >= MOST_BULKY) {
+		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"too many large requests are being received");
+		return false;
+	}
+	http->bulky++;
+	request->bulky = true;
+	return true;
+}
+
+/* Only forms may have a body, but for routes with HTTP_BULK. */
 static bool check_body(struct http_request *request)
 {
 	const char *length = http_header(request, "Content-Length");
@@ -197,10 +232,12 @@ static bool check_body(struct http_request *request)
 
 	if (!request->posted || (!chunked && (!length || atoll(length) == 0)))
 		return true;
-	if (length && atoll(length) > MOST_BODY) {
+	if (length && atoll(length) > (long long)most_body(request)) {
 		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
 		return false;
 	}
+	if (is_bulk(request))
+		return check_bulk(request, chunked || atoll(length) > MOST_BODY);
 	if (type && strncasecmp(type, form, strlen(form)) == 0)
 		return true;
 	http_request_fail(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
@@ -297,7 +334,7 @@ static void take_head(struct http_request *request, const char *path, const char
 /* MHD_NO, which ends the connection, for a body without end. */
 static enum MHD_Result take_body(struct http_request *request, const char *body, size_t *size)
 {
-	if (request->posted && request->body.length + *size <= MOST_BODY)
+	if (request->posted && request->body.length + *size <= most_body(request))
 		buf_append(&request->body, body, *size);
 	else
 		request->dropped += *size;
@@ -309,9 +346,11 @@ static bool parse(struct http_request *request, struct error *error)
 {
 	const char *const *names = request->route->parameters;
 
+	if (names == http_any_parameters)
+		return true;
 	return http_query_parse(request->arena, request->query, strlen(request->query), names,
 		       HTTP_VALUE, &request->parameters, error) &&
-	       (request->body.length == 0 ||
+	       (request->body.length == 0 || is_bulk(request) ||
 		       http_query_parse(request->arena, request->body.data, request->body.length,
 			       names, HTTP_FORM_VALUE, &request->parameters, error));
 }
@@ -338,13 +377,16 @@ static bool check_place(struct http_request *request)
 {
 	struct http *http = request->http;
 	const struct route *route = request->route;
-	size_t places = MOST_WAITING + (route->urgent ? URGENT_PLACES : 0);
+	size_t *waiting = http_places(request);
+	size_t places = route->guarded == HTTP_SHOWN
+				? MOST_PICTURES
+				: MOST_WAITING + (route->urgent ? URGENT_PLACES : 0);
 
 	if (route->patience == 0)
 		return true;
-	if (http->waiting >= places)
+	if (*waiting >= places)
 		clear_places(http);
-	if (http->waiting < places && (http->kept < MOST_KEPT || route->urgent))
+	if (*waiting < places && (http->kept < MOST_KEPT || route->urgent))
 		return true;
 	http_request_fail(
 		request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting for answers");
@@ -355,6 +397,8 @@ static void call_route(struct http_request *request)
 {
 	struct http *http = request->http;
 
+	request->known = arena_strdup(request->arena, http_header(request, "If-None-Match"));
+	request->gzips = http_accept_encoding(http_header(request, "Accept-Encoding"), "gzip");
 	request->stage = STAGE_SERVING;
 	request->kept = true;
 	http->kept++;
@@ -363,7 +407,7 @@ static void call_route(struct http_request *request)
 		return;
 	assert(request->route->patience > 0);
 	request->stage = STAGE_WAITING;
-	http->waiting++;
+	++*http_places(request);
 	request->deadline = clock_monotonic() + request->route->patience;
 	MHD_suspend_connection(request->connection);
 }
@@ -446,6 +490,7 @@ static int64_t turn(struct http *http)
 	http->resumed = false;
 	MHD_run(http->daemon);
 	due = sooner(give_up(http), http_visits_sweep(&http->visits));
+	due = sooner(due, http_flows_sweep(http, clock_monotonic()));
 	if (http->resumed || connections(http) < before)
 		return 0;
 	if (MHD_get_timeout(http->daemon, &wait) == MHD_YES)
@@ -502,7 +547,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
 		tls[0].option = MHD_OPTION_END;
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER,
 		keep_quiet, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS + CLOSING),
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS + CLOSING + HTTP_LISTENERS),
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, http, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
 		MHD_OPTION_URI_LOG_CALLBACK, http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED,
@@ -564,8 +609,10 @@ void http_stop(struct http *http)
 	listen_remove(&http->listener);
 	for (struct http_request *request = http->requests; request; request = request->next) {
 		access_abandon(&request->sign_in);
-		if (request->stage == STAGE_WAITING || request->stage == STAGE_SIGN_IN)
+		if (request->stage == STAGE_WAITING || request->stage == STAGE_SIGN_IN ||
+			request->stage == STAGE_PACKING)
 			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
+		http_stream_wake(request);
 	}
 	(void)serve(http); /* resumes them all, and refuses new ones */
 	engine_unhost(http->engine, http->epoll);
@@ -578,8 +625,10 @@ void http_free(struct http *http)
 	http_stop(http);
 	while (http && http->requests)
 		http_request_free(http->requests);
-	if (http)
+	if (http) {
+		http_packs_free(http);
 		free(http->external);
+	}
 	free(http);
 }
 

@@ -20,18 +20,44 @@
 struct http;
 struct http_request;
 
-enum http_methods { HTTP_READ = 1 /* GET and HEAD */, HTTP_POST = 2 };
+enum http_methods {
+	HTTP_READ = 1, /* GET and HEAD */
+	HTTP_POST = 2, /* with a form, if it has a body */
+	HTTP_BULK = 4, /* in addition to POST: a body of any content type, for http_body */
+};
 
+enum { HTTP_BULK_MOST = 10 << 20 }; /* bytes */
+
+/* Texts are static or in the request's arena. */
 struct http_answer {
 	int status;       /* 0: 200 */
-	const char *type; /* content type, static; NULL: JSON */
+	const char *type; /* content type; NULL: JSON */
 	struct buf body;
+	const void *fixed; /* instead of a body: bytes that live as long as the program, or NULL */
+	size_t fixed_length;
+	const char *encoding; /* of the body as it is: "gzip"; NULL: none */
+	/* Quoted; a client that has this version gets 304. It may keep the answer, and asks each
+	 * time whether it is still right. NULL: it must not be kept. */
+	const char *etag;
+	const char *policy; /* Content-Security-Policy; NULL: nothing may be loaded or run */
+};
+
+/* For `parameters` of a route that does not look at them, such as a page whose script does. */
+extern const char *const http_any_parameters[];
+
+/* Whether pages of other sites may use a route. `true`: not at all. */
+enum http_guarding {
+	HTTP_OPEN,
+	HTTP_GUARDED,
+	HTTP_SHOWN /* as an image, which they cannot read */
 };
 
 struct route {
-	const char *path; /* exact, but for a *, which stands for an id: see http_id */
+	/* Exact, but for a *, which stands for an id: see http_id. One that ends with a slash, but
+	 * "/", has all paths below it: see http_rest. */
+	const char *path;
 	unsigned methods; /* enum http_methods */
-	bool guarded;     /* refused to pages of other sites */
+	enum http_guarding guarded;
 	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
 	const char *const *parameters; /* accepted ones, ends with NULL; or NULL: none */
 	void (*serve)(void *context, struct http_request *request);
@@ -39,13 +65,15 @@ struct route {
 	enum role needs;
 };
 
+enum { HTTP_TABLES = 4 };
+
 struct http_options {
 	struct listen_options listen;
-	struct access *access;             /* who may do what; NULL: everybody everything */
-	const char *external_url;          /* under which users know the agent, or NULL */
-	const struct route *routes, *more; /* end with one without a path; `more` may be NULL */
-	void *context;                     /* of the routes */
-	int64_t request_within;            /* ms to receive a request; 0: half a minute */
+	struct access *access;                   /* who may do what; NULL: everybody everything */
+	const char *external_url;                /* under which users know the agent, or NULL */
+	const struct route *routes[HTTP_TABLES]; /* each ends with one without a path; or NULL */
+	void *context;                           /* of the routes */
+	int64_t request_within;                  /* ms to receive a request; 0: half a minute */
 };
 
 /*
@@ -67,6 +95,12 @@ bool http_is_reachable(const struct http *http);
 /* The id in the request's path; 0: its route has none. */
 int64_t http_id(const struct http_request *request);
 
+/* What follows the route's path, if that ends with a slash. */
+const char *http_rest(const struct http_request *request);
+
+/* Takes the body of a request whose route has HTTP_BULK. */
+struct buf http_body(struct http_request *request);
+
 /* Who has sent the request. */
 const struct http_person *http_person(const struct http_request *request);
 
@@ -80,6 +114,39 @@ struct buf *http_buffer(struct http_request *request); /* for building the answe
 /* Answers; takes the body. The route must not use the request afterwards. */
 void http_answer(struct http_request *request, struct http_answer *answer);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* What an answer that comes piece by piece does next. */
+enum http_flow {
+	HTTP_FLOWS, /* there may be more at once */
+	HTTP_RESTS, /* that is all for now, until http_stream_wake */
+	HTTP_ENDS,
+	HTTP_BREAKS, /* it cannot be completed: the connection is closed, so that the client knows
+		      */
+};
+
+struct http_stream {
+	const char *type; /* content type, static; NULL: JSON */
+	bool endless;     /* takes one of HTTP_LISTENERS places, and ends with the server */
+	int64_t every;    /* ms: it rests no longer than that; 0: until it is woken */
+	/* Appends to `out`, which is empty; not called before the client has taken what was there
+	 * before. */
+	enum http_flow (*next)(void *context, struct buf *out);
+	void (*end)(void *context); /* called once, when nothing is asked for any more; or NULL */
+	void *context;
+};
+
+enum { HTTP_LISTENERS = 200, HTTP_LISTENERS_OF_ONE = 50 /* address, or user of a socket */ };
+
+/*
+ * Answers piece by piece, with status 200. A client that does not read is closed, never waited for.
+ * The request is valid until `end`, and only for http_stream_wake. False: all places of endless
+ * answers are taken; the request is still to be answered, and `end` is not called.
+ */
+bool http_stream(struct http_request *request, const struct http_stream *stream) MUST_USE;
+void http_stream_wake(struct http_request *request);
+
+/* Ends all endless answers, so that their clients ask again. */
+void http_end_streams(struct http *http);
 
 /* The status for an error: 400, 502 or 503. */
 int http_status_of(const struct error *error);

@@ -29,7 +29,7 @@ static void keep_to(struct visits *visits, size_t most, const struct peer *peer)
 	size_t count = 0;
 
 	for (struct visit *visit = visits->first; visit; visit = visit->next) {
-		if (visit->shut || (peer && !peer_is_same(&visit->peer, peer)))
+		if (visit->shut || visit->listens || (peer && !peer_is_same(&visit->peer, peer)))
 			continue;
 		count++;
 		if (!visit->held && (!longest || visit->since <= longest->since))
@@ -81,6 +81,11 @@ static struct visit *visit_of(struct MHD_Connection *connection)
 		->socket_context;
 }
 
+void http_visits_listen(struct MHD_Connection *connection)
+{
+	visit_of(connection)->listens = true;
+}
+
 void http_visits_complete(struct MHD_Connection *connection)
 {
 	struct visit *visit = visit_of(connection);
@@ -104,6 +109,7 @@ void http_visits_again(const struct visits *visits, struct MHD_Connection *conne
 
 	visit->since = clock_monotonic();
 	visit->held = false;
+	visit->listens = false;
 	if (!visit->shut)
 		visit->due = visit->since + visits->within;
 }

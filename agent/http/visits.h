@@ -25,6 +25,7 @@ struct visit {
 			  */
 	int64_t due;     /* deadline of the request */
 	bool held;       /* the agent is computing the answer */
+	bool listens;    /* to an answer without end: does not count */
 	bool shut;
 	struct visit *next, **link;
 };
@@ -38,6 +39,9 @@ struct visits {
 /* For libmicrohttpd: called with the visits as the context when a connection begins and ends. */
 void http_visits_note(void *context, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode code);
+
+/* The answer has no end. */
+void http_visits_listen(struct MHD_Connection *connection);
 
 /* The request is complete, or waits for us; its answer is being sent; the connection has finished
  * with it, and the next one may come, or the rest of this one. */

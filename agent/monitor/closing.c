@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "agent/core/series.h"
 #include "agent/core/when.h"
 
 /* NEAR: how many points a change may lie off the end of the other change that it ends. */
@@ -22,22 +23,6 @@ static int64_t time_at(const struct closing *closing, size_t index)
 static bool is_improvement(const struct closing *closing, int sign)
 {
 	return closing->direction * sign > 0;
-}
-
-/* The index of the point at that time, or of the next one; n if there is none. */
-static size_t index_of(const struct closing *closing, int64_t time)
-{
-	size_t low = 0, high = closing->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (closing->times[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 static bool is_near(size_t a, size_t b)
@@ -103,7 +88,8 @@ static struct recovery end_of_excursion(
 	const struct closing *closing, const struct change_record *known)
 {
 	const struct change *change = &known->item.change;
-	struct told_step told = {.place = index_of(closing, known->item.time),
+	struct told_step told = {
+		.place = times_lower_bound(closing->times, closing->n, known->item.time),
 		.step = change->level_after - change->level_before,
 		.followed = change->count_after};
 
@@ -155,7 +141,7 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 						       : &closing->closures[i].over;
 
 		if (over->time > known[i].item.time && known[i].sign == -sign &&
-			is_near(index_of(closing, over->time), index) &&
+			is_near(times_lower_bound(closing->times, closing->n, over->time), index) &&
 			!is_beyond(&known[i], over->level))
 			return true;
 	}
@@ -169,7 +155,7 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 {
 	for (size_t i = 0; i < open; i++) {
 		struct closure *closure = &closing->closures[i];
-		size_t index = index_of(closing, known[i].item.time);
+		size_t index = times_lower_bound(closing->times, closing->n, known[i].item.time);
 
 		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
 			!ends_one(closing, known, count, index, known[i].sign))
@@ -178,7 +164,9 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 			if (closing->closures[j].ending == ENDING_OVER &&
 				known[j].sign == -known[i].sign &&
 				known[i].item.change.kind == CHANGE_STEP &&
-				is_near(index_of(closing, closing->closures[j].over.time), index))
+				is_near(times_lower_bound(closing->times, closing->n,
+						closing->closures[j].over.time),
+					index))
 				closing->closures[j].silent = true;
 		if (result->fates[i] == FATE_GONE)
 			closure->ending = ENDING_LOST;
@@ -209,7 +197,8 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 {
 	*closure = (struct closure){0};
 	if (which != RECONCILE_NONE && closing->ends[which].verdict == RECOVERY_NONE &&
-		is_up_again(closing, which, index_of(closing, known->item.over.time)))
+		is_up_again(closing, which,
+			times_lower_bound(closing->times, closing->n, known->item.over.time)))
 		closure->ending = ENDING_BACK;
 }
 

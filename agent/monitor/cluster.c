@@ -14,7 +14,9 @@
 #include "agent/core/when.h"
 #include "agent/engine/parallel.h"
 #include "agent/monitor/cluster_news.h"
+#include "agent/monitor/cluster_round.h"
 #include "agent/monitor/scheduled_job.h"
+#include "agent/runtime/fleet.h"
 
 enum {
 	WINDOW = 32,        /* tests that are fetched at a time */
@@ -32,7 +34,8 @@ struct cluster {
 	struct cluster_run *run; /* in progress, or NULL */
 	int64_t begun;           /* engine_now at the start of the last finished run */
 	bool failing;
-	struct cluster_cache cache; /* the run's while one is in progress */
+	struct cluster_rounds rounds; /* for people */
+	struct cluster_cache cache;   /* the run's while one is in progress */
 };
 
 /* One test of the run. */
@@ -53,10 +56,12 @@ struct cluster_run {
 	struct slot *slots;
 	size_t submitted, waiting, failed;
 	struct error error;        /* of the first test that failed */
+	bool unrecorded;           /* the state could not be used */
 	struct store_known *known; /* what the store knows of the group */
 	struct store_record *news; /* the records to write */
 	struct shapes *shapes;     /* all series */
 	struct shape_report report;
+	struct cluster_round *round; /* what people are shown of it */
 	struct team team;
 	struct news_clock clock;
 	double seconds; /* seconds spent clustering */
@@ -69,6 +74,7 @@ static void free_run(struct cluster_run *run)
 	for (size_t i = 0; i < run->test_count; i++)
 		shapes_free(run->slots[i].piece);
 	shapes_free(run->shapes);
+	cluster_round_free(run->round);
 	if (run->known)
 		store_call_free(&run->known->call);
 	if (run->news)
@@ -87,6 +93,21 @@ static void note_end(struct cluster *cluster, const char *problem)
 	cluster->failing = problem != NULL;
 }
 
+/* Keeps what people are shown of the run. */
+static void note_round(struct cluster_run *run, const char *problem, int64_t duration)
+{
+	struct cluster_round *round = run->round ? run->round : cluster_round_new(NULL, NULL);
+
+	round->ended = agent_now(run->agent);
+	round->duration = duration;
+	round->tests = run->test_count;
+	round->failed = run->failed;
+	if (problem)
+		round->problem = arena_strdup(round->arena, problem);
+	cluster_rounds_add(&run->cluster->rounds, round);
+	run->round = NULL;
+}
+
 /* Frees the run. `problem` says why it failed; NULL: it succeeded. */
 static void end(struct cluster_run *run, const char *problem)
 {
@@ -96,6 +117,7 @@ static void end(struct cluster_run *run, const char *problem)
 	struct run_report report = {.test = run->group->name,
 		.failed = problem != NULL,
 		.problem = problem,
+		.unrecorded = run->unrecorded,
 		.duration = engine_now(agent->engine) - cluster->job.started};
 
 	metrics_add(agent->metrics, METRIC_RUNS, 1, "cluster", NULL);
@@ -104,6 +126,7 @@ static void end(struct cluster_run *run, const char *problem)
 	cluster->run = NULL;
 	if (!agent->stopping && !scheduled_job_dropped(&cluster->job)) {
 		note_end(cluster, problem);
+		note_round(run, problem, report.duration);
 		agent->incomplete |= problem != NULL;
 		cluster->begun = cluster->job.started;
 	}
@@ -144,12 +167,14 @@ static void recorded(struct store_record *request)
 {
 	struct cluster_run *run = request->call.context;
 
+	run->unrecorded = request->call.failed;
 	if (request->call.failed) {
 		fail(run, request->call.error->text, "state");
 		store_call_free(&request->call);
 		return;
 	}
 	note_found(run, request);
+	cluster_round_recorded(run->round, request);
 	dispatcher_note(run->cluster->job.context->dispatcher, request);
 	store_call_free(&request->call);
 	end(run, NULL);
@@ -170,12 +195,14 @@ static void find(void *context)
 {
 	struct cluster_run *run = context;
 	struct parallel parallel = team_parallel(&run->team);
-	int64_t start = clock_monotonic_ns();
+	int64_t start = clock_monotonic_ns(), *changes;
 
 	join_pieces(run);
 	shapes_find(run->shapes, run->group->cluster->options, &parallel, run->arena, &run->report);
+	changes = arena_array(run->arena, run->report.count, sizeof *changes);
 	cluster_news(run->group->name, &run->report, run->known->records.items,
-		run->known->records.count, &run->clock, &run->cluster->cache, run->news);
+		run->known->records.count, &run->clock, &run->cluster->cache, run->news, changes);
+	run->round = cluster_round_new(&run->report, changes);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 
@@ -188,6 +215,7 @@ static void found(void *context)
 		return;
 	run->news = NULL;
 	if (request->records.count + request->update_count > 0) {
+		fleet_fence(run->agent, &request->call, FLEET_DESK);
 		store_client_call(run->agent, &request->call);
 		return;
 	}
@@ -203,6 +231,7 @@ static void known_read(struct store_known *known)
 	int64_t max_age = agent->config->agent.max_age;
 
 	run->known = known;
+	run->unrecorded = known->call.failed;
 	if (known->call.failed) {
 		fail(run, known->call.error->text, "state");
 		return;
@@ -339,6 +368,7 @@ static void clear(struct scheduled_job *job)
 	struct cluster *cluster = (struct cluster *)job;
 
 	cluster_cache_free(&cluster->cache);
+	cluster_rounds_clear(&cluster->rounds);
 	cluster->begun = NEVER_BEGUN;
 }
 
@@ -348,6 +378,7 @@ static void free_cluster(struct scheduled_job *job)
 
 	free_run(cluster->run);
 	cluster_cache_free(&cluster->cache);
+	cluster_rounds_clear(&cluster->rounds);
 	arena_free(cluster->arena);
 	free(cluster);
 }
@@ -381,6 +412,7 @@ struct scheduled_job *cluster_job_new(
 					    .kind = &cluster_job,
 					    .name = group->name,
 					    .interval = group->cluster->interval,
+					    .shard = FLEET_DESK,
 					    .fingerprint = group->cluster->fingerprint,
 					    .tests = tests,
 					    .test_count = count},
@@ -412,4 +444,13 @@ enum filter_verdict cluster_judge(
 	if (cluster->run || cluster->begun < since || too_early(cluster, record))
 		return FILTER_HOLD;
 	return cluster_covers(&cluster->cache, record) ? FILTER_SUPPRESS : FILTER_PASS;
+}
+
+void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out)
+{
+	const struct cluster *cluster = (const struct cluster *)job;
+
+	out->group = cluster->group;
+	out->failing = cluster->failing;
+	out->rounds = &cluster->rounds;
 }

@@ -208,7 +208,7 @@ static void add_update(struct store_record *request, const struct change_record 
 
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_cache *cache, struct store_record *request)
+	struct cluster_cache *cache, struct store_record *request, int64_t *changes)
 {
 	bool newer = cache->reach > 0 && report->reach > cache->reach;
 	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
@@ -224,6 +224,8 @@ void cluster_news(const char *group, const struct shape_report *report,
 		const struct shape *shape = &report->shapes[i];
 		size_t at = known_of[i];
 
+		changes[i] = at == COALESCE_NONE ? -1 - (int64_t)request->records.count
+						 : known[at].item.id;
 		if (at == COALESCE_NONE) {
 			struct change_record *record =
 				&request->records.items[request->records.count++];

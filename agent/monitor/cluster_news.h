@@ -35,11 +35,13 @@ void cluster_cache_free(struct cluster_cache *cache);
 /*
  * Fills `request` with records of new clusters and updates of known ones that show
  * more clearly than before. `known` are the group's, as returned by store_known; a change that is
- * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `cache`. Runs on a worker.
+ * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `cache`. changes[i] is the id of
+ * the record that shapes[i] of the report is, or, if it is a new one, -1 - its index in the
+ * request. Runs on a worker.
  */
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_cache *cache, struct store_record *request);
+	struct cluster_cache *cache, struct store_record *request, int64_t *changes);
 
 /* Whether the change belongs to a cluster that contained its series in the last run. */
 bool cluster_covers(const struct cluster_cache *cache, const struct change_record *record);

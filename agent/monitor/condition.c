@@ -44,6 +44,8 @@ enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
 struct health_counts {
 	size_t told, suppressed, old, awaited;
 	struct health_state many;
+	size_t others;      /* told by other agents, ... */
+	size_t share, used; /* ... and how many more may be here; share 0: there is no other */
 };
 
 struct source_health {
@@ -149,8 +151,6 @@ static struct test_health *health_table_test(
  * The sentences that receivers read about a condition: one for each kind, when it begins and when
  * it ends. Error texts are truncated, since servers may return long ones.
  */
-
-enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source that are reported one by one */
 
 /* The data of the condition's test. */
 struct condition_data {
@@ -319,12 +319,23 @@ const char *condition_name(const struct condition *condition)
 	return condition->subject + strlen(prefixes[condition->kind]);
 }
 
+void condition_subject(enum condition_kind kind, const char *name, struct buf *out)
+{
+	buf_printf(out, "%s%s", prefixes[kind], name);
+}
+
+void condition_say(const struct condition *condition, int64_t now, struct buf *out)
+{
+	condition_text(condition, &(struct outcome){.now = now},
+		&(struct condition_data){WHEN_ALWAYS, WHEN_NEVER}, out);
+}
+
 /* The current or former condition of a subject; the subject's text is in the buffer. */
 static struct condition condition_of(struct buf *subject, enum condition_kind kind,
 	const char *name, const struct health_state *state)
 {
 	buf_clear(subject);
-	buf_printf(subject, "%s%s", prefixes[kind], name);
+	condition_subject(kind, name, subject);
 	return (struct condition){.subject = subject->data,
 		.kind = kind,
 		.since = state->since,
@@ -364,8 +375,10 @@ static void begin(struct note *note, enum aspect aspect)
 {
 	struct health_state *state = &note->test->states[aspect];
 	struct health_counts *counts = &note->source->counts[aspect];
-	bool suppressed = counts->told >= CONDITION_TOLD_SINGLY;
+	bool suppressed = counts->told + counts->others >= CONDITION_TOLD_SINGLY;
 
+	if (!suppressed && counts->share > 0 && counts->used++ >= counts->share)
+		return; /* at its next run */
 	mark_known(note, aspect);
 	state->state = suppressed ? HEALTH_SUPPRESSED : HEALTH_REPORTED;
 	health_counts_add(counts, state, 1);
@@ -647,7 +660,10 @@ static void retain_sources(struct conditions *conditions, struct health_table *k
 			copy->name = name;
 			for (size_t a = 0; a < ASPECTS; a++)
 				copy->counts[a] =
-					(struct health_counts){.many = source->counts[a].many};
+					(struct health_counts){.many = source->counts[a].many,
+						.others = source->counts[a].others,
+						.share = source->counts[a].share,
+						.used = source->counts[a].used};
 			continue;
 		}
 		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
@@ -695,11 +711,51 @@ void conditions_retain(
 	conditions->tables = kept;
 }
 
+void conditions_others(struct conditions *conditions, const char *source,
+	const int64_t told[VIEW_ASPECTS], size_t share)
+{
+	struct source_health *at = source_of(&conditions->tables, source);
+
+	for (size_t a = 0; a < ASPECTS; a++) {
+		at->counts[a].others = (size_t)told[a];
+		at->counts[a].share = share;
+		at->counts[a].used = 0;
+	}
+}
+
+void conditions_view(
+	const struct conditions *conditions, const char *source, struct source_view *view)
+{
+	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
+	const struct source_health *health;
+
+	*view = (struct source_view){.source = source, .own = true, .text = ""};
+	if (at == NAME_INDEX_NONE)
+		return;
+	health = &conditions->tables.sources[at];
+	view->verdict = health->down.state ? VIEW_DOWN : health->answered > 0 ? VIEW_UP : VIEW_NONE;
+	view->since = health->down.state ? health->down.since : 0;
+	for (size_t a = 0; a < ASPECTS; a++) {
+		view->told[a] = (int64_t)health->counts[a].told;
+		view->many[a] = (int64_t)health->counts[a].suppressed;
+		view->awaited |= health->counts[a].awaited > 0;
+	}
+}
+
 bool conditions_up(const struct conditions *conditions, const char *source)
 {
 	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
 
 	return at == NAME_INDEX_NONE || !conditions->tables.sources[at].down.state;
+}
+
+int64_t conditions_down_since(const struct conditions *conditions, const char *source)
+{
+	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
+	const struct health_state *down =
+		at == NAME_INDEX_NONE ? NULL : &conditions->tables.sources[at].down;
+
+	return down && down->state ? down->since : 0;
 }
 
 bool conditions_test_stale(const struct conditions *conditions, const char *test)

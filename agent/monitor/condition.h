@@ -20,6 +20,12 @@
  *   at the first look the age of the newest point counts.
  * - Of the tests of one source that fail alone, or are stale, five are reported one by one; all
  *   others together are reported as one more condition.
+ *
+ * In a fleet each agent knows the tests that it runs itself. What it thinks of a source is its view
+ * (conditions_view), and agent/monitor/verdicts.h says what all together make of that. So that five
+ * tests of a source are reported one by one by all agents together, an agent knows how many others
+ * have reported, and reports only its share of the rest before it learns that anew
+ * (conditions_others); a test beyond that share waits for its next run.
  */
 #ifndef AGENT_MONITOR_CONDITION_H
 #define AGENT_MONITOR_CONDITION_H
@@ -28,9 +34,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/core/buf.h"
 #include "agent/store/store.h"
 
 struct conditions;
+
+enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source that are reported one by one */
 
 /* The name of the source or test, without the prefix of the subject. */
 const char *condition_name(const struct condition *condition);
@@ -81,8 +90,27 @@ typedef void conditions_lost(void *context, const struct condition *condition);
 void conditions_retain(struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost,
 	void *context);
 
+/* Other agents have reported so many tests of the source one by one; until this is called again at
+ * most `share` more are. */
+void conditions_others(struct conditions *conditions, const char *source,
+	const int64_t told[VIEW_ASPECTS], size_t share);
+
+/* Fills in all but agent and text: what its own tests say of the source. */
+void conditions_view(
+	const struct conditions *conditions, const char *source, struct source_view *view);
+
+/* Appends the sentence that a source is up again, or that many of its tests have, or do not have
+ * any more, what is wrong with each. */
+void condition_say(const struct condition *condition, int64_t now, struct buf *out);
+
+/* The subject of a condition of that name; appends it. */
+void condition_subject(enum condition_kind kind, const char *name, struct buf *out);
+
 /* False while the source is known to be down. */
 bool conditions_up(const struct conditions *conditions, const char *source);
+
+/* Since when the source is known to be down; 0: it is not. */
+int64_t conditions_down_since(const struct conditions *conditions, const char *source);
 
 /* True if the test's data are stale. */
 bool conditions_test_stale(const struct conditions *conditions, const char *test);

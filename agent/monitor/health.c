@@ -10,6 +10,7 @@
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/monitor/condition.h"
+#include "agent/monitor/views.h"
 #include "agent/notify/router.h"
 
 #define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
@@ -37,6 +38,11 @@ struct health {
 	struct agent *agent;
 	struct dispatcher *dispatcher;
 	struct conditions *conditions;
+	struct views *views;  /* in a fleet */
+	uint64_t views_seen;  /* of struct fleet_news, ... */
+	uint64_t agents_seen; /* ... as of the last turn */
+	struct fleet_shards shards;
+	bool since; /* conditions_since is set */
 	struct arena *arena;
 	struct dict names; /* identity -> struct vanished, in the arena */
 	struct lost **lost;
@@ -49,6 +55,7 @@ struct health {
 };
 
 static void tell_held(void *context);
+static void tell_source(void *context, const struct condition *condition);
 
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 {
@@ -60,6 +67,7 @@ struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 		.arena = arena_new(),
 		.alarm = {.call = tell_held, .context = health}};
 	health->names.arena = health->arena;
+	health->views = views_new(agent, health->conditions, tell_source, health);
 	return health;
 }
 
@@ -85,6 +93,7 @@ void health_free(struct health *health)
 	}
 	free(health->held);
 	arena_free(health->arena);
+	views_free(health->views);
 	conditions_free(health->conditions);
 	free(health);
 }
@@ -99,6 +108,14 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
+/* Also of a test that is not configured any more. */
+static int shard_of(const struct health *health, const char *test)
+{
+	const struct test *configured = config_test(health->agent->config, test);
+
+	return fleet_shard_of_test(configured ? configured : &(struct test){.name = test});
+}
+
 /* Stores or deletes the condition in the transaction of its notices. */
 static void notify_receivers(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
@@ -111,7 +128,9 @@ static void notify_receivers(const struct health *health, const struct condition
 
 	if (health->agent->simulation)
 		health->agent->simulation->notice(health->agent, &notice);
-	dispatcher_notice(health->dispatcher, &notice, receivers, condition);
+	dispatcher_notice(health->dispatcher, &notice, receivers, condition,
+		about_test(condition->kind) ? shard_of(health, condition_name(condition))
+					    : FLEET_DESK);
 }
 
 static void notify_about(const struct health *health, const struct condition *condition)
@@ -251,11 +270,17 @@ static void notify_all(const struct health *health, const struct condition *cond
 	free(names);
 }
 
+static void tell_source(void *context, const struct condition *condition)
+{
+	notify_unless_silenced(context, condition);
+}
+
 /* Notes the first look in the store: what was so before is no news. */
-static int64_t begin_to_look(struct agent *agent, const char *kind, const char *test)
+static int64_t begin_to_look(struct agent *agent, int shard, const char *kind, const char *test)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
+	fleet_fence(agent, &request->call, shard);
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
 	*request->health.moments = (struct store_moment){
 		arena_printf(request->call.arena, "%s%s", kind, test), agent_now(agent)};
@@ -264,12 +289,12 @@ static int64_t begin_to_look(struct agent *agent, const char *kind, const char *
 	return agent_now(agent);
 }
 
-static int64_t look_since(struct agent *agent, const struct store_restore *restored)
+static int64_t look_since(struct agent *agent, int shard, const struct store_restore *restored)
 {
 	for (size_t i = 0; i < restored->health.moment_count; i++)
 		if (strcmp(restored->health.moments[i].name, FIRST_LOOK) == 0)
 			return restored->health.moments[i].time;
-	return begin_to_look(agent, FIRST_LOOK, "");
+	return begin_to_look(agent, shard, FIRST_LOOK, "");
 }
 
 static struct lost *lost_of(struct health *health, const char *test)
@@ -316,25 +341,37 @@ static void count_lost(const struct health *health)
 	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
 }
 
-static void restore_lost(struct health *health, const struct store_restore *restored)
+/* `shards`: of tests in these; NULL: of all. */
+static bool is_within(
+	const struct health *health, const struct fleet_shards *shards, const char *test)
+{
+	return !shards || shards->has[shard_of(health, test)];
+}
+
+static void restore_lost(struct health *health, const struct fleet_shards *shards,
+	const struct store_restore *restored)
 {
 	const size_t skip = strlen(FIRST_LOOK_AT);
 
-	for (size_t i = 0; i < restored->health.moment_count; i++)
-		if (strncmp(restored->health.moments[i].name, FIRST_LOOK_AT, skip) == 0)
-			lost_of(health, restored->health.moments[i].name + skip)->since =
-				restored->health.moments[i].time;
+	for (size_t i = 0; i < restored->health.moment_count; i++) {
+		const struct store_moment *moment = &restored->health.moments[i];
+
+		if (strncmp(moment->name, FIRST_LOOK_AT, skip) == 0 &&
+			is_within(health, shards, moment->name + skip))
+			lost_of(health, moment->name + skip)->since = moment->time;
+	}
 	for (size_t i = 0; i < restored->health.vanished_count; i++)
-		lost_add(lost_of(health, restored->health.vanished[i].test),
-			&restored->health.vanished[i]);
+		if (is_within(health, shards, restored->health.vanished[i].test))
+			lost_add(lost_of(health, restored->health.vanished[i].test),
+				&restored->health.vanished[i]);
 }
 
 void health_restore(struct health *health, const struct store_restore *restored)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 
-	conditions_since(health->conditions, look_since(health->agent, restored));
-	restore_lost(health, restored);
+	conditions_since(health->conditions, look_since(health->agent, FLEET_DESK, restored));
+	restore_lost(health, NULL, restored);
 	for (size_t i = 0; i < restored->health.condition_count; i++)
 		conditions_restore(health->conditions, &restored->health.conditions[i]);
 	for (size_t i = 0; i < config_ref->test_count; i++)
@@ -366,9 +403,15 @@ void health_note(struct health *health, const struct test *test, const struct ru
 		.now = agent_now(agent),
 		.clock = engine_now(agent->engine)};
 	size_t count = conditions_note(health->conditions, &outcome, turns);
+	const char *down = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		notify_unless_silenced(health, &turns[i]);
+		if (!fleet_is_shared(agent) || about_test(turns[i].kind))
+			notify_unless_silenced(health, &turns[i]);
+		else if (turns[i].kind == CONDITION_SOURCE && !turns[i].over)
+			down = turns[i].text;
+	if (fleet_is_shared(agent))
+		views_look(health->views, outcome.source, down);
 	if (may_tell_held(health))
 		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
@@ -384,7 +427,8 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 	struct vanished *told = arena_array(arena, lost->count, sizeof *told);
 
 	if (lost->since == 0)
-		lost->since = begin_to_look(health->agent, FIRST_LOOK_AT, lost->test);
+		lost->since = begin_to_look(
+			health->agent, fleet_shard_of_test(test), FIRST_LOOK_AT, lost->test);
 	for (size_t i = 0; i < lost->count; i++) {
 		told[i] = lost->series[i];
 		told[i].series = arena_strdup(arena, told[i].series);
@@ -414,20 +458,22 @@ static void notify_lost(const struct health *health, const struct test *test, st
 	const struct vanish_news *news)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
+	const struct agent *agent = health->agent;
 	struct notice notice = {.subject = test->name,
 		.text = vanish_text(news, test->name, request->call.arena),
 		.time = news->ended,
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
 
+	fleet_fence(agent, &request->call, fleet_shard_of_test(test));
 	store_lost(request, lost, news->series, news->count);
 	for (size_t i = 0; i < news->count; i++)
 		if (news->back)
 			lost_drop(lost, news->series[i].series);
 		else
 			lost_add(lost, &news->series[i]);
-	if (health->agent->simulation)
-		health->agent->simulation->notice(health->agent, &notice);
+	if (agent->simulation)
+		agent->simulation->notice(health->agent, &notice);
 	dispatcher_notice_storing(health->dispatcher, &notice, &test->notify, request);
 }
 
@@ -469,6 +515,7 @@ static void forget_lost(struct health *health, const struct dict *tests)
 		for (size_t j = 0; j < lost->count; j++)
 			lost->series[j].back = true;
 		request = store_queue_new(NULL, NULL);
+		fleet_fence(health->agent, &request->call, shard_of(health, lost->test));
 		store_lost(request, lost, lost->series, lost->count);
 		store_client_call(health->agent, &request->call);
 		lost_clear(lost);
@@ -479,6 +526,11 @@ static void forget_lost(struct health *health, const struct dict *tests)
 bool health_up(const struct health *health, const struct test *test)
 {
 	return conditions_up(health->conditions, source_of(test));
+}
+
+int64_t health_down_since(const struct health *health, const struct test *test)
+{
+	return conditions_down_since(health->conditions, source_of(test));
 }
 
 bool health_stale(const struct health *health, const struct test *test)
@@ -569,8 +621,134 @@ void health_adopt(struct health *health)
 	}
 	rename_tests(health);
 	conditions_retain(health->conditions, is_there, forget, &names);
+	if (fleet_is_shared(health->agent))
+		views_forget(health->views, is_source, forget, &names);
 	forget_lost(health, &names.tests);
 	metrics_retain(health->agent->metrics, METRIC_SOURCE_UP, is_source, &names);
 	note_stale(health);
 	arena_free(arena);
+}
+
+/* What a fleet's agent runs: sources of its tests, and shards that it does not have any more. */
+struct ours {
+	const struct health *health;
+	const struct fleet_shards *lost;
+	struct dict sources;
+};
+
+static bool is_ours(void *context, bool test, const char *name)
+{
+	const struct ours *ours = context;
+
+	return test ? !is_within(ours->health, ours->lost, name)
+		    : dict_get(&ours->sources, name) != NULL;
+}
+
+static bool has_source(void *context, const char *name)
+{
+	return is_ours(context, false, name);
+}
+
+static void forget_silently(void *context, const struct condition *condition)
+{
+	(void)context, (void)condition;
+}
+
+static void forget_held(struct health *health, const struct fleet_shards *lost)
+{
+	for (size_t i = health->held_count; i > 0; i--) {
+		const struct condition *condition = &health->held[i - 1].condition;
+
+		if (about_test(condition->kind) ? is_within(health, lost, condition_name(condition))
+						: lost->has[FLEET_DESK])
+			(void)held_drop(health, condition->subject);
+	}
+}
+
+void health_lost(struct health *health, const struct fleet_shards *shards)
+{
+	const struct config_ref *config_ref = health->agent->config_ref;
+	struct arena *arena = arena_new();
+	struct ours ours = {health, shards, {.arena = arena}};
+
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		health->shards.has[shard] &= !shards->has[shard];
+	for (size_t i = 0; i < config_ref->test_count; i++) {
+		const struct test *test = config_ref->tests[i];
+		int shard = fleet_shard_of_test(test);
+
+		if (!test->unsupported && health->shards.has[shard])
+			*dict_place(&ours.sources, source_of(test)) = test;
+	}
+	forget_held(health, shards);
+	conditions_retain(health->conditions, is_ours, forget_silently, &ours);
+	for (size_t i = 0; i < health->lost_count; i++)
+		if (is_within(health, shards, health->lost[i]->test)) {
+			lost_clear(health->lost[i]);
+			health->lost[i]->since = 0;
+		}
+	views_retain(health->views, has_source, &ours);
+	if (shards->has[FLEET_DESK])
+		views_no_desk(health->views);
+	count_lost(health);
+	note_stale(health);
+	arena_free(arena);
+}
+
+/* A series that is held for this agent since before would be listed twice. */
+static void forget_before(struct health *health, const struct fleet_shards *shards)
+{
+	for (size_t i = 0; i < health->lost_count; i++)
+		if (is_within(health, shards, health->lost[i]->test))
+			lost_clear(health->lost[i]);
+}
+
+static int first_of(const struct fleet_shards *shards)
+{
+	int shard = 0;
+
+	while (shard < FLEET_SHARDS - 1 && !shards->has[shard])
+		shard++;
+	return shard;
+}
+
+void health_gained(struct health *health, const struct fleet_shards *shards,
+	const struct store_restore *restored)
+{
+	const struct config_ref *config_ref = health->agent->config_ref;
+	const struct health_rows *rows = &restored->health;
+
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		health->shards.has[shard] |= shards->has[shard];
+	if (!health->since)
+		conditions_since(
+			health->conditions, look_since(health->agent, first_of(shards), restored));
+	health->since = true;
+	forget_before(health, shards);
+	restore_lost(health, shards, restored);
+	for (size_t i = 0; i < rows->condition_count; i++)
+		if (about_test(rows->conditions[i].kind) &&
+			is_within(health, shards, condition_name(&rows->conditions[i])))
+			conditions_restore(health->conditions, &rows->conditions[i]);
+	if (shards->has[FLEET_DESK])
+		views_desk(health->views, rows->conditions, rows->condition_count);
+	for (size_t i = 0; i < config_ref->test_count; i++) {
+		const struct test *test = config_ref->tests[i];
+
+		if (test->unsupported || !shards->has[fleet_shard_of_test(test)])
+			continue;
+		conditions_expect(health->conditions, test->name, source_of(test));
+		views_look(health->views, source_of(test), NULL);
+	}
+	views_renew(health->views);
+	health_adopt(health);
+}
+
+void health_news(struct health *health, const struct fleet_news *news)
+{
+	if (news->views == health->views_seen && news->configuration == health->agents_seen)
+		return;
+	health->views_seen = news->views;
+	health->agents_seen = news->configuration;
+	views_read(health->views);
 }

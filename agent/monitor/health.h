@@ -6,12 +6,16 @@
  * goes to the receivers of the test, or of all tests of the source, and the condition is stored
  * with it, so that neither a restart nor hourly single runs report it again. What a silence or mute
  * time holds back is reported when that is over, if it is still so.
+ *
+ * In a fleet an agent reports on the tests that it runs. What it sees of a source it writes to the
+ * state (agent/monitor/views.h), and the agent that has the desk reports on sources.
  */
 #ifndef AGENT_MONITOR_HEALTH_H
 #define AGENT_MONITOR_HEALTH_H
 
 #include "agent/monitor/vanish.h"
 #include "agent/notify/dispatcher.h"
+#include "agent/runtime/fleet.h"
 
 struct health;
 
@@ -20,6 +24,13 @@ void health_free(struct health *health);
 
 /* Restores the reported conditions from the answer to store_restore; before the first run. */
 void health_restore(struct health *health, const struct store_restore *restored);
+
+/* In a fleet: the same for the tests of these shards; forgets them; and what others have written.
+ */
+void health_gained(struct health *health, const struct fleet_shards *shards,
+	const struct store_restore *restored);
+void health_lost(struct health *health, const struct fleet_shards *shards);
+void health_news(struct health *health, const struct fleet_news *news);
 
 /* The outcome of a run: why there are no data, or NULL and what the data are like. */
 struct run_outcome {
@@ -43,6 +54,9 @@ void health_vanished(struct health *health, const struct test *test, const struc
 /* Whether the test's source is up; whether its data are stale. */
 bool health_up(const struct health *health, const struct test *test);
 bool health_stale(const struct health *health, const struct test *test);
+
+/* Since when the test's source is known to be down, ms; 0: it is not. */
+int64_t health_down_since(const struct health *health, const struct test *test);
 
 /* Switches to the agent's new configuration and forgets what is not in it. */
 void health_adopt(struct health *health);

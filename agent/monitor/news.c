@@ -37,28 +37,13 @@ struct subject {
 	const char *environment;            /* the test's option, or NULL */
 	const struct news_clock *clock;
 	int64_t now, oldest, clock_now; /* clock_now: by the series' own clock */
-	int64_t *times;                 /* of the existing points */
+	int64_t *times;                 /* of the existing points, ... */
+	double *points;                 /* ... and their values */
 	size_t *positions; /* by point of the axis: the number of existing points before it */
 	size_t n, update_room;
 	struct closing closing;
 	struct news_tally *tally;
 };
-
-/* The first point at or after that time; n: there is none. */
-static size_t first_from(const int64_t *times, size_t n, int64_t time)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (times[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 static void existing_points(struct subject *subject, struct arena *scratch)
 {
@@ -67,12 +52,34 @@ static void existing_points(struct subject *subject, struct arena *scratch)
 	size_t n = series->axis->n;
 
 	subject->times = arena_array(scratch, n, sizeof *subject->times);
+	subject->points = arena_array(scratch, n, sizeof *subject->points);
 	subject->positions = arena_array(scratch, n, sizeof *subject->positions);
 	for (size_t i = 0; i < n; i++) {
 		subject->positions[i] = subject->n;
-		if (!isnan(values[i]))
+		if (!isnan(values[i])) {
+			subject->points[subject->n] = values[i];
 			subject->times[subject->n++] = series->axis->times[i];
+		}
 	}
+}
+
+/* What is around the existing points first..last. */
+static struct packed_excerpt excerpt_around(
+	const struct subject *subject, size_t first, size_t last)
+{
+	return excerpt_pack(subject->request->call.arena, subject->times, subject->points,
+		subject->n, first, last);
+}
+
+/* A trend is shown from its beginning to its end. */
+static struct packed_excerpt excerpt_of(const struct subject *subject, const struct change *change)
+{
+	const size_t *positions = subject->positions;
+
+	if (change->kind == CHANGE_TREND)
+		return excerpt_around(
+			subject, positions[change->place_from], positions[change->place_to]);
+	return excerpt_around(subject, positions[change->index], positions[change->index]);
 }
 
 int64_t news_spacing(const int64_t *times, size_t n, size_t position)
@@ -117,8 +124,8 @@ static void set_hold(
 	const struct subject *subject, struct candidate *candidate, int64_t time, size_t followed)
 {
 	const struct realignment *realignment = subject->realignment;
-	size_t place = first_from(subject->times, subject->n, time);
-	size_t now = first_from(subject->times, subject->n, candidate->record->item.time);
+	size_t place = times_lower_bound(subject->times, subject->n, time);
+	size_t now = times_lower_bound(subject->times, subject->n, candidate->record->item.time);
 	size_t last = place + (followed > 0 ? followed - 1 : 0);
 
 	last = last < subject->n ? last : subject->n - 1;
@@ -161,6 +168,7 @@ static struct candidate *add_candidate(
 	record->news =
 		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
+	record->item.excerpt = excerpt_of(subject, change);
 	record->spacing =
 		news_spacing(subject->times, subject->n, subject->positions[change->index]);
 	set_hold(subject, candidate, record->item.time, change->count_after);
@@ -293,6 +301,7 @@ static void follow(struct subject *subject, const struct change_record *known,
 	item->change.count_after = known->item.change.count_after;
 	update = add_update(subject, known, state, item->time);
 	update->item = item;
+	update->excerpt = excerpt_of(subject, change);
 	update->corrected = correct(subject, known, item);
 }
 
@@ -352,6 +361,9 @@ static void close(
 		add_update(subject, known, CHANGE_RECOVERED, known->item.time);
 
 	update->over = closure->over;
+	update->excerpt = excerpt_around(subject,
+		times_lower_bound(subject->times, subject->n, known->item.time),
+		times_lower_bound(subject->times, subject->n, closure->over.time));
 	update->silent = closure->silent;
 	subject->tally->recovered++;
 }
@@ -377,7 +389,7 @@ static bool stands(const struct subject *subject, const struct change_record *kn
 		return false;
 	return retraction_holds(findings_values(subject->request->call.arena, findings), axis->n,
 		findings->changes, findings->count,
-		first_from(axis->times, axis->n, known->item.time), known->sign);
+		times_lower_bound(axis->times, axis->n, known->item.time), known->sign);
 }
 
 /*
@@ -386,7 +398,7 @@ static bool stands(const struct subject *subject, const struct change_record *kn
  */
 static bool lacks_points(const struct subject *subject, const struct change_record *known)
 {
-	size_t after = subject->n - first_from(subject->times, subject->n, known->item.time);
+	size_t after = subject->n - times_lower_bound(subject->times, subject->n, known->item.time);
 
 	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
 }
@@ -432,7 +444,7 @@ static struct known *list_known(
 /* The existing point of that time, else the next one. */
 static size_t position_of(const struct subject *subject, int64_t time)
 {
-	size_t position = first_from(subject->times, subject->n, time);
+	size_t position = times_lower_bound(subject->times, subject->n, time);
 
 	return position < subject->n ? position : subject->n - 1;
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "agent/runtime/fleet.h"
+
 enum { LOOK_ANYWAY = 3600000, LOOK_AGAIN = 30000 }; /* ms */
 
 struct reopening {
@@ -14,11 +16,31 @@ struct reopening {
 	bool asking; /* waiting for the store ... */
 	bool again;  /* ... and then to ask again */
 	struct alarm alarm;
+	int64_t last_audit; /* as of the last news of a fleet */
 };
 
 static void look(void *context)
 {
 	reopening_look(context);
+}
+
+/* It is the desk's work. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	(void)restored;
+	if (shards->has[FLEET_DESK])
+		reopening_look(context);
+}
+
+/* What others have said may expire before anything else does. */
+static void news(void *context, const struct fleet_news *news)
+{
+	struct reopening *reopening = context;
+
+	if (news->last_audit != reopening->last_audit)
+		reopening_look(reopening);
+	reopening->last_audit = news->last_audit;
 }
 
 struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher)
@@ -28,6 +50,8 @@ struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatch
 	*reopening = (struct reopening){.agent = agent,
 		.dispatcher = dispatcher,
 		.alarm = {.call = look, .context = reopening}};
+	fleet_listen(agent,
+		&(struct fleet_listener){.gained = gained, .news = news, .context = reopening});
 	return reopening;
 }
 
@@ -63,7 +87,9 @@ static void opened(struct store_reopen_due *due)
 			LOG_INT("id", due->records.items[i].item.id),
 			LOG_TEXT("test", due->records.items[i].item.test),
 			LOG_TEXT("metric", due->records.items[i].item.metric));
-	if (due->call.failed)
+	if (due->call.fenced)
+		again = false;
+	else if (due->call.failed)
 		look_after(reopening, LOOK_AGAIN);
 	else
 		wait_for(reopening, due->next);
@@ -78,11 +104,18 @@ void reopening_look(struct reopening *reopening)
 {
 	struct store_reopen_due *due;
 
+	struct agent *agent = reopening->agent;
+
 	reopening->again = reopening->asking;
-	if (reopening->asking || reopening->agent->stopping)
+	if (reopening->asking || agent->stopping)
 		return;
+	if (!fleet_holds(agent, FLEET_DESK)) {
+		look_after(reopening, LOOK_AGAIN);
+		return;
+	}
 	reopening->asking = true;
 	due = store_reopen_due_new(opened, reopening);
-	due->now = agent_now(reopening->agent);
-	store_client_call(reopening->agent, &due->call);
+	due->now = agent_now(agent);
+	fleet_fence(agent, &due->call, FLEET_DESK);
+	store_client_call(agent, &due->call);
 }

@@ -161,6 +161,13 @@ void schedule_done(struct schedule *schedule, struct schedule_entry *entry, int6
 	heap_add(schedule, entry);
 }
 
+void schedule_put_off(struct schedule *schedule, struct schedule_entry *entry, int64_t due)
+{
+	assert(entry->place == RUNNING);
+	entry->due = due;
+	heap_add(schedule, entry);
+}
+
 void schedule_change(
 	struct schedule *schedule, struct schedule_entry *entry, int64_t interval, int64_t now)
 {

@@ -44,6 +44,9 @@ void schedule_add(struct schedule *schedule, struct schedule_entry *entry, const
 struct schedule_entry *schedule_take(struct schedule *schedule, int64_t now);
 void schedule_done(struct schedule *schedule, struct schedule_entry *entry, int64_t now);
 
+/* Puts a job back that was taken and has not run: it is due then. */
+void schedule_put_off(struct schedule *schedule, struct schedule_entry *entry, int64_t due);
+
 /* Takes a job that is not running, due or not. If it ends before its due time, that remains. */
 void schedule_pick(struct schedule *schedule, struct schedule_entry *entry);
 

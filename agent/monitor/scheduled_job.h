@@ -14,13 +14,14 @@
 #include "agent/monitor/scheduler.h"
 
 enum scheduled_job_state {
-	JOB_NEW,     /* not in the schedule yet */
+	JOB_NEW,     /* not in the schedule: not yet, or another agent runs it */
 	JOB_WAITING, /* until it is due */
 	JOB_QUEUED,  /* for an on-demand run */
 	JOB_RUNNING,
 	JOB_RERUN,   /* running, and queued again afterwards */
 	JOB_CHANGED, /* the same; it has changed, and the results of this run are dropped */
 	JOB_REMOVED, /* running; it is not configured any more: the results are dropped */
+	JOB_LOST,    /* running; another agent runs it now: the same */
 };
 
 /* What all jobs use. */
@@ -29,6 +30,7 @@ struct run_context {
 	struct dispatcher *dispatcher;
 	struct health *health;
 	struct scheduler *scheduler;
+	struct rollout *rollout;
 };
 
 /* The first member of struct monitored_test and struct cluster. */
@@ -40,6 +42,7 @@ struct scheduled_job {
 	const struct job_kind *kind;
 	const char *name;
 	int64_t interval;
+	int shard;                       /* see agent/runtime/fleet.h */
 	uint64_t fingerprint;            /* of its meaning */
 	const struct test *const *tests; /* that it reads */
 	size_t test_count;
@@ -47,13 +50,21 @@ struct scheduled_job {
 	/* The scheduler's. */
 	enum scheduled_job_state state;
 	bool on_demand;  /* the run was asked for */
+	int busy;        /* shard that the run in progress was begun for */
 	int64_t started; /* engine_now at the start of the run */
 	uint64_t missed;
 	struct waiter *waiting, *served;     /* for the next run, and for the current one */
 	struct scheduled_job *next, **place; /* in the queue, or among those removed */
+	bool passed;                         /* in the queue of those that could not begin yet */
+	/* Writes that no run has followed yet: engine_now of the first and the last. */
+	struct {
+		int64_t first, last;
+		struct scheduled_job *next, **place; /* place: NULL: there are none */
+	} written;
 };
 
 struct job_kind {
+	bool of_test;        /* a run of one test: its shard's deputy may run it */
 	int64_t first_after; /* ms that its first run waits for those of others */
 	/* Begins a run, which ends by scheduled_job_ended. */
 	void (*begin)(struct scheduled_job *job);
@@ -69,7 +80,7 @@ struct job_kind {
 /* Whether the results of the run in progress are not wanted any more. */
 static inline bool scheduled_job_dropped(const struct scheduled_job *job)
 {
-	return job->state == JOB_CHANGED || job->state == JOB_REMOVED;
+	return job->state == JOB_CHANGED || job->state == JOB_REMOVED || job->state == JOB_LOST;
 }
 
 /* To be called at the end of a run, which may free the job, begin its next run, or both. The
@@ -90,6 +101,7 @@ struct monitored_test {
 	int64_t last_run;              /* wall clock, ms, of the last finished run; 0: none yet */
 	int64_t duration;              /* ms, of that run */
 	size_t series, points;         /* of the last successful run */
+	int64_t newest;                /* ms, the last point that was read; WHEN_ALWAYS: none */
 	double smallest[RUN_MEASURED]; /* see struct scheduler_test */
 	size_t measured;
 	int64_t measured_at; /* wall clock, ms; 0: not measured */
@@ -120,6 +132,9 @@ struct scheduled_job *test_job_new(const struct run_context *context, const stru
  */
 struct scheduled_job *cluster_job_new(
 	const struct run_context *context, const struct group *group, const struct dict *monitored);
+
+/* Fills in what is the cluster's own. */
+void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out);
 
 /* What the cluster, as a filter of the dispatcher, decides. */
 enum filter_verdict cluster_judge(

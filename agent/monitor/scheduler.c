@@ -6,6 +6,9 @@
  * A job is due by its schedule, by which a single pass (`once`) runs each job at once and never
  * again, or waits in a queue for an on-demand run. A run that is asked for during a run, or
  * necessary since the job has changed, is queued at its end.
+ *
+ * In a fleet the jobs of shards that were not gained are in no schedule. Nothing begins while the
+ * agent may not trust in a shard that it has; what is due then is looked at again soon.
  */
 #include "agent/monitor/scheduler.h"
 
@@ -15,12 +18,21 @@
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/engine/timers.h"
+#include "agent/monitor/requests.h"
+#include "agent/monitor/rollout.h"
 #include "agent/monitor/scheduled_job.h"
+#include "agent/runtime/fleet.h"
 
 enum {
-	FIRST_SPREAD = 20,   /* ms for each new test */
+	FIRST_SPREAD = 20, /* ms for each new test */
+	GAINED_SPREAD =
+		5000,      /* ms at most, for those of a shard that was gained: nobody runs them */
+	LOOK_AGAIN = 1000, /* ms */
+	RUN_AGAIN = 5000,  /* ms after a run that could not be recorded */
 	MOST_ON_DEMAND = 64, /* on-demand runs at a time */
 	MOST_WAITERS = 32,   /* for the next run of a job */
+	QUIET = 100,         /* ms without a write before the test is run */
+	LONGEST = 5000,      /* ms for which continuous writes can delay it */
 };
 
 /* A caller that waits for the end of a run. */
@@ -39,12 +51,37 @@ struct scheduler {
 	struct scheduled_job **jobs;
 	size_t count, test_count; /* of all jobs; of those that are tests, which come first */
 	struct job_list removed;  /* and still running */
-	struct job_list queue;    /* of on-demand runs */
+	struct job_list queue;    /* of on-demand runs, ... */
+	struct job_list passed;   /* ... and of those that could not begin a moment ago */
 	size_t on_demand;         /* on-demand runs in progress */
 	struct schedule schedule;
-	struct alarm alarm; /* for the next job that is due */
+	struct alarm alarm;            /* for the next job that is due */
+	struct alarm retry;            /* for the queue */
+	struct scheduled_job *written; /* jobs whose data were written */
+	struct alarm quiet;            /* for the first of them whose burst of writes is over */
 	bool started;
+
+	/* In a fleet. */
+	struct fleet_shards held;
+	size_t busy[FLEET_SHARDS]; /* runs in progress */
+	struct requests *requests;
 };
+
+/* Whether the job runs here. */
+static bool is_ours(const struct scheduler *scheduler, const struct scheduled_job *job)
+{
+	if (job->kind->of_test)
+		return rollout_runs(scheduler->context.rollout, job->name, job->shard);
+	return !fleet_is_shared(scheduler->context.agent) || scheduler->held.has[job->shard];
+}
+
+/* Whether it may begin now. */
+static bool may_begin(const struct scheduler *scheduler, const struct scheduled_job *job)
+{
+	if (job->kind->of_test)
+		return rollout_may_run(scheduler->context.rollout, job->name, job->shard);
+	return is_ours(scheduler, job) && fleet_holds(scheduler->context.agent, job->shard);
+}
 
 static void list_add(struct job_list *list, struct scheduled_job *job)
 {
@@ -61,6 +98,16 @@ static void list_remove(struct job_list *list, struct scheduled_job *job)
 		job->next->place = job->place;
 	else
 		list->end = job->place;
+}
+
+static void forget_writes(struct scheduled_job *job)
+{
+	if (!job->written.place)
+		return;
+	*job->written.place = job->written.next;
+	if (job->written.next)
+		job->written.next->written.place = job->written.place;
+	job->written.place = NULL;
 }
 
 static void free_waiters(struct waiter *waiter)
@@ -110,28 +157,63 @@ static void queue(struct scheduler *scheduler, struct scheduled_job *job)
 	list_add(&scheduler->queue, job);
 }
 
-static void begin(struct scheduler *scheduler, struct scheduled_job *job)
+static void unqueue(struct scheduler *scheduler, struct scheduled_job *job)
 {
 	if (job->state == JOB_QUEUED)
-		list_remove(&scheduler->queue, job);
+		list_remove(job->passed ? &scheduler->passed : &scheduler->queue, job);
+	job->passed = false;
+}
+
+static void begin(struct scheduler *scheduler, struct scheduled_job *job)
+{
+	unqueue(scheduler, job);
 	job->served = job->waiting;
 	job->waiting = NULL;
 	job->state = JOB_RUNNING;
+	job->busy = job->shard;
+	scheduler->busy[job->busy]++;
 	job->started = engine_now(scheduler->context.agent->engine);
 	job->kind->begin(job);
 }
 
+static void pass_over(struct scheduler *scheduler, struct scheduled_job *job)
+{
+	struct engine *engine = scheduler->context.agent->engine;
+
+	if (!scheduler->passed.first)
+		engine_alarm(engine, &scheduler->retry, engine_now(engine) + LOOK_AGAIN);
+	list_remove(&scheduler->queue, job);
+	list_add(&scheduler->passed, job);
+	job->passed = true;
+}
+
 static void begin_queued(struct scheduler *scheduler)
 {
-	while (scheduler->queue.first && scheduler->on_demand < MOST_ON_DEMAND &&
-		!scheduler->context.agent->stopping) {
-		struct scheduled_job *job = scheduler->queue.first;
+	struct scheduled_job *job;
 
+	while ((job = scheduler->queue.first) && scheduler->on_demand < MOST_ON_DEMAND &&
+		!scheduler->context.agent->stopping) {
+		if (!may_begin(scheduler, job)) {
+			pass_over(scheduler, job);
+			continue;
+		}
 		job->on_demand = true;
 		scheduler->on_demand++;
 		schedule_pick(&scheduler->schedule, &job->entry);
 		begin(scheduler, job);
 	}
+}
+
+static void begin_again(void *context)
+{
+	struct scheduler *scheduler = context;
+
+	for (struct scheduled_job *job; (job = scheduler->passed.first);) {
+		list_remove(&scheduler->passed, job);
+		list_add(&scheduler->queue, job);
+		job->passed = false;
+	}
+	begin_queued(scheduler);
 }
 
 static void tick(void *context)
@@ -142,9 +224,13 @@ static void tick(void *context)
 	struct schedule_entry *entry;
 
 	while (!agent->stopping && (entry = schedule_take(&scheduler->schedule, now))) {
-		metrics_observe(agent->metrics, METRIC_SCHEDULE_LAG, (double)(now - due) / 1000,
-			NULL, NULL);
-		begin(scheduler, (struct scheduled_job *)entry);
+		if (may_begin(scheduler, (struct scheduled_job *)entry)) {
+			metrics_observe(agent->metrics, METRIC_SCHEDULE_LAG,
+				(double)(now - due) / 1000, NULL, NULL);
+			begin(scheduler, (struct scheduled_job *)entry);
+		} else {
+			schedule_put_off(&scheduler->schedule, entry, now + LOOK_AGAIN);
+		}
 		due = schedule_next(&scheduler->schedule);
 	}
 	arm(scheduler);
@@ -153,8 +239,11 @@ static void tick(void *context)
 static void note_missed(struct scheduler *scheduler, struct scheduled_job *job)
 {
 	struct agent *agent = scheduler->context.agent;
-	uint64_t missed = schedule_missed(&job->entry, engine_now(agent->engine));
+	uint64_t missed;
 
+	if (job->state == JOB_NEW || job->state == JOB_LOST)
+		return; /* another agent's */
+	missed = schedule_missed(&job->entry, engine_now(agent->engine));
 	if (missed <= job->missed)
 		return; /* another interval means another grid */
 	metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - job->missed), NULL, NULL);
@@ -177,11 +266,18 @@ static int64_t rest_of(struct agent *agent, const struct scheduled_job *job)
 void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report)
 {
 	struct scheduler *scheduler = job->context->scheduler;
+	struct agent *agent = scheduler->context.agent;
 	bool again = job->state == JOB_RERUN || job->state == JOB_CHANGED;
 
 	scheduler->on_demand -= job->on_demand;
 	job->on_demand = false;
-	if (job->state == JOB_REMOVED) {
+	scheduler->busy[job->busy]--;
+	if (job->state == JOB_LOST) {
+		job->kind->clear(job);
+		job->state = JOB_NEW;
+		answer(&job->served, report);
+		answer(&job->waiting, report);
+	} else if (job->state == JOB_REMOVED) {
 		answer(&job->served, report);
 		answer(&job->waiting, report);
 		list_remove(&scheduler->removed, job);
@@ -190,8 +286,11 @@ void scheduled_job_ended(struct scheduled_job *job, const struct run_report *rep
 		if (job->state == JOB_CHANGED)
 			job->kind->clear(job);
 		job->state = JOB_WAITING;
-		schedule_done(
-			&scheduler->schedule, &job->entry, rest_of(scheduler->context.agent, job));
+		if (report->unrecorded && fleet_is_shared(agent))
+			schedule_put_off(&scheduler->schedule, &job->entry,
+				engine_now(agent->engine) + RUN_AGAIN);
+		else
+			schedule_done(&scheduler->schedule, &job->entry, rest_of(agent, job));
 		note_missed(scheduler, job);
 		answer(&job->served, report);
 		if (again)
@@ -206,16 +305,24 @@ static void add_new_jobs(struct scheduler *scheduler)
 {
 	struct agent *agent = scheduler->context.agent;
 	int64_t now = engine_now(agent->engine), spread = 0;
+	size_t ours = 0;
 
-	metrics_set(agent->metrics, METRIC_TESTS, (double)scheduler->test_count, NULL, NULL);
-	for (size_t i = 0; i < scheduler->test_count; i++)
+	for (size_t i = 0; i < scheduler->test_count; i++) {
+		if (!is_ours(scheduler, scheduler->jobs[i]))
+			continue;
+		ours++;
 		spread += scheduler->jobs[i]->state == JOB_NEW ? FIRST_SPREAD : 0;
+	}
+	if (fleet_is_shared(agent) && spread > GAINED_SPREAD)
+		spread = GAINED_SPREAD;
+	metrics_set(agent->metrics, METRIC_TESTS, (double)ours, NULL, NULL);
 	for (size_t i = 0; i < scheduler->count; i++) {
 		struct scheduled_job *job = scheduler->jobs[i];
 
-		if (job->state != JOB_NEW)
+		if (job->state != JOB_NEW || !is_ours(scheduler, job))
 			continue;
 		job->state = JOB_WAITING;
+		job->missed = 0;
 		schedule_add(&scheduler->schedule, &job->entry, job->name,
 			agent->once ? WHEN_NEVER : job->interval, now,
 			agent->once ? 0 : job->kind->first_after + spread);
@@ -225,13 +332,16 @@ static void add_new_jobs(struct scheduler *scheduler)
 
 void scheduler_start(struct scheduler *scheduler, const struct store_restore *restored)
 {
-	health_restore(scheduler->context.health, restored);
+	if (!fleet_is_shared(scheduler->context.agent))
+		health_restore(scheduler->context.health, restored);
 	scheduler->started = true;
+	rollout_adopt(scheduler->context.rollout);
 	add_new_jobs(scheduler);
 }
 
 static void remove_job(struct scheduler *scheduler, struct scheduled_job *job)
 {
+	forget_writes(job);
 	if (job->state != JOB_NEW)
 		schedule_remove(&scheduler->schedule, &job->entry);
 	if (job->state >= JOB_RUNNING) {
@@ -239,8 +349,7 @@ static void remove_job(struct scheduler *scheduler, struct scheduled_job *job)
 		list_add(&scheduler->removed, job);
 		return;
 	}
-	if (job->state == JOB_QUEUED)
-		list_remove(&scheduler->queue, job);
+	unqueue(scheduler, job);
 	answer(&job->waiting,
 		&(struct run_report){
 			.test = job->name, .failed = true, .problem = "the test was removed"});
@@ -261,13 +370,35 @@ static void rerun(struct scheduled_job *job)
 	job->state = JOB_CHANGED;
 }
 
+/* The job is another agent's from now on. */
+static void lose(struct scheduler *scheduler, struct scheduled_job *job)
+{
+	struct run_report report = {
+		.test = job->name, .failed = true, .problem = "another agent has taken it over"};
+
+	if (job->state == JOB_NEW || job->state == JOB_LOST)
+		return;
+	unqueue(scheduler, job);
+	schedule_remove(&scheduler->schedule, &job->entry);
+	answer(&job->waiting, &report);
+	if (job->state >= JOB_RUNNING) {
+		job->state = JOB_LOST;
+		return;
+	}
+	job->kind->clear(job);
+	job->state = JOB_NEW;
+}
+
 /* `now` is the job in the new configuration. */
 static void adopt_job(
 	struct scheduler *scheduler, struct scheduled_job *job, struct scheduled_job *now)
 {
 	bool same = job->fingerprint == now->fingerprint;
 
-	if (job->state != JOB_NEW && job->interval != now->interval)
+	job->shard = now->shard;
+	if (!is_ours(scheduler, job))
+		lose(scheduler, job);
+	if (job->state != JOB_NEW && job->state != JOB_LOST && job->interval != now->interval)
 		schedule_change(&scheduler->schedule, &job->entry, now->interval,
 			engine_now(scheduler->context.agent->engine));
 	job->name = now->name;
@@ -275,7 +406,7 @@ static void adopt_job(
 	job->fingerprint = now->fingerprint;
 	job->kind->adopt(job, now);
 	free_job(now);
-	if (same)
+	if (same || job->state == JOB_LOST)
 		return;
 	if (job->state >= JOB_RUNNING)
 		rerun(job);
@@ -385,7 +516,40 @@ void scheduler_adopt(struct scheduler *scheduler)
 	if (!scheduler->started)
 		return;
 	health_adopt(scheduler->context.health);
+	rollout_adopt(scheduler->context.rollout);
 	add_new_jobs(scheduler);
+}
+
+static int64_t burst_end(const struct scheduled_job *job)
+{
+	int64_t quiet = job->written.last + QUIET, longest = job->written.first + LONGEST;
+
+	return quiet < longest ? quiet : longest;
+}
+
+/* Runs the tests whose bursts of writes are over. */
+static void run_written(void *context)
+{
+	struct scheduler *scheduler = context;
+	struct agent *agent = scheduler->context.agent;
+	int64_t now = engine_now(agent->engine), next = INT64_MAX;
+
+	if (agent->stopping) /* the next start reads it */
+		return;
+	for (struct scheduled_job *following, *job = scheduler->written; job; job = following) {
+		int64_t end = burst_end(job);
+
+		following = job->written.next;
+		if (end > now) {
+			next = end < next ? end : next;
+			continue;
+		}
+		forget_writes(job);
+		log_event(LEVEL_DEBUG, "data were written", LOG_TEXT("test", job->name));
+		scheduler_run_now(scheduler, job->name, NULL, NULL);
+	}
+	if (next != INT64_MAX)
+		engine_alarm(agent->engine, &scheduler->quiet, next);
 }
 
 /* The filter of the clusters. */
@@ -408,15 +572,128 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 	return verdict;
 }
 
+static bool is_within(const struct fleet_shards *shards, const struct scheduled_job *job)
+{
+	return shards->has[job->shard];
+}
+
+/* Nobody has run these jobs since an agent has gone, or has handed them over. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct scheduler *scheduler = context;
+
+	for (size_t i = 0; i < FLEET_SHARDS; i++)
+		scheduler->held.has[i] |= shards->has[i];
+	health_gained(scheduler->context.health, shards, restored);
+	for (size_t i = 0; i < scheduler->count; i++)
+		if (is_within(shards, scheduler->jobs[i]) &&
+			scheduler->jobs[i]->state == JOB_LOST &&
+			is_ours(scheduler, scheduler->jobs[i]))
+			rerun(scheduler->jobs[i]);
+	scheduler->started = true;
+	add_new_jobs(scheduler);
+}
+
+static void lost(void *context, const struct fleet_shards *shards)
+{
+	struct scheduler *scheduler = context;
+
+	for (size_t i = 0; i < FLEET_SHARDS; i++)
+		scheduler->held.has[i] &= !shards->has[i];
+	for (size_t i = 0; i < scheduler->count; i++)
+		if (is_within(shards, scheduler->jobs[i]) &&
+			!is_ours(scheduler, scheduler->jobs[i]))
+			lose(scheduler, scheduler->jobs[i]);
+	health_lost(scheduler->context.health, shards);
+	add_new_jobs(scheduler); /* none: it counts them */
+}
+
+static struct scheduled_job *find_test(const struct scheduler *scheduler, const char *name)
+{
+	const struct scheduled_job key = {.name = name}, *sought = &key;
+	struct scheduled_job **found = bsearch(&sought, scheduler->jobs, scheduler->test_count,
+		sizeof *scheduler->jobs, compare_names);
+
+	return found ? *found : NULL;
+}
+
+/* Other configurations in the fleet: tests have become another agent's, or this one's. */
+static void look_again(void *context)
+{
+	struct scheduler *scheduler = context;
+
+	for (size_t i = 0; i < scheduler->test_count; i++) {
+		struct scheduled_job *job = scheduler->jobs[i];
+
+		if (!is_ours(scheduler, job))
+			lose(scheduler, job);
+		else if (job->state == JOB_LOST)
+			rerun(job);
+	}
+	if (scheduler->started)
+		add_new_jobs(scheduler);
+}
+
+static bool is_running(void *context, const char *test)
+{
+	const struct scheduler *scheduler = context;
+	const struct scheduled_job *job = find_test(scheduler, test);
+
+	if (job && job->state >= JOB_RUNNING)
+		return true;
+	for (job = scheduler->removed.first; job; job = job->next)
+		if (job->kind->of_test && strcmp(job->name, test) == 0)
+			return true;
+	return false;
+}
+
+static bool is_busy(void *context, int shard)
+{
+	const struct scheduler *scheduler = context;
+
+	return scheduler->busy[shard] > 0;
+}
+
+static void note_news(void *context, const struct fleet_news *news)
+{
+	struct scheduler *scheduler = context;
+	const struct agent *agent = scheduler->context.agent;
+
+	if (news->requests > 0)
+		requests_take(scheduler->requests);
+	health_news(scheduler->context.health, news);
+	engine_share(agent->engine, fleet_size(agent));
+}
+
+/* A run that another agent has asked for, or a test that has come here before another was asked;
+ * false: it is not (or not yet) this agent that runs it. */
+static bool run_asked(void *context, const char *test)
+{
+	struct scheduler *scheduler = context;
+	const struct scheduled_job *job = find_test(scheduler, test);
+
+	if (!job || !is_ours(scheduler, job) || job->state == JOB_NEW)
+		return false;
+	return scheduler_run_now(scheduler, test, NULL, NULL);
+}
+
 struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher)
 {
 	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
 
 	*scheduler = (struct scheduler){
-		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
+		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler, NULL},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
-		.alarm = {.call = tick, .context = scheduler}};
+		.passed.end = &scheduler->passed.first,
+		.alarm = {.call = tick, .context = scheduler},
+		.quiet = {.call = run_written, .context = scheduler},
+		.retry = {.call = begin_again, .context = scheduler},
+		.requests = requests_new(agent, run_asked, scheduler)};
+	scheduler->context.rollout =
+		rollout_new(agent, &(struct rollout_client){look_again, is_running, scheduler});
+	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
 	dispatcher_filter(dispatcher,
 		(struct filter){.name = "cluster", .judge = judge, .context = scheduler});
 	take_over(scheduler);
@@ -435,17 +712,10 @@ void scheduler_free(struct scheduler *scheduler)
 		free_job(job);
 	}
 	health_free(scheduler->context.health);
+	requests_free(scheduler->requests);
+	rollout_free(scheduler->context.rollout);
 	free(scheduler->jobs);
 	free(scheduler);
-}
-
-static struct scheduled_job *find_test(const struct scheduler *scheduler, const char *name)
-{
-	const struct scheduled_job key = {.name = name}, *sought = &key;
-	struct scheduled_job **found = bsearch(&sought, scheduler->jobs, scheduler->test_count,
-		sizeof *scheduler->jobs, compare_names);
-
-	return found ? *found : NULL;
 }
 
 /* Why an on-demand run is refused, or NULL. */
@@ -463,11 +733,36 @@ static const char *refusal(
 	return waiting >= MOST_WAITERS ? "too many pending requests for this test" : NULL;
 }
 
+/* The agent that runs it; NULL: this one. */
+static const char *holder_of(const struct scheduler *scheduler, const struct scheduled_job *job)
+{
+	const char *holder;
+
+	if (is_ours(scheduler, job))
+		return NULL;
+	holder = job->kind->of_test
+			 ? rollout_runner(scheduler->context.rollout, job->name, job->shard)
+			 : fleet_holder(scheduler->context.agent, job->shard);
+	return holder ? holder : "";
+}
+
+const char *scheduler_elsewhere(const struct scheduler *scheduler, const char *test)
+{
+	const struct scheduled_job *job = find_test(scheduler, test);
+
+	return job ? holder_of(scheduler, job) : NULL;
+}
+
 bool scheduler_run_now(
 	struct scheduler *scheduler, const char *test, scheduler_run_done *done, void *context)
 {
 	struct scheduled_job *job = find_test(scheduler, test);
 	const char *problem = job ? refusal(scheduler, job, done != NULL) : NULL;
+
+	if (job && !is_ours(scheduler, job)) {
+		requests_ask(scheduler->requests, job->name, job->shard);
+		problem = "another agent runs this test, and has been asked to";
+	}
 
 	if (!job)
 		return false;
@@ -489,6 +784,24 @@ bool scheduler_run_now(
 	return true;
 }
 
+void scheduler_written(struct scheduler *scheduler, const char *test)
+{
+	struct scheduled_job *job = find_test(scheduler, test);
+
+	if (!job)
+		return;
+	job->written.last = engine_now(scheduler->context.agent->engine);
+	if (!job->written.place) {
+		job->written.first = job->written.last;
+		job->written.next = scheduler->written;
+		job->written.place = &scheduler->written;
+		if (job->written.next)
+			job->written.next->written.place = &job->written.next;
+		scheduler->written = job;
+	}
+	engine_alarm(scheduler->context.agent->engine, &scheduler->quiet, burst_end(job));
+}
+
 void scheduler_collect(struct scheduler *scheduler)
 {
 	for (size_t i = 0; scheduler->started && i < scheduler->count; i++)
@@ -506,11 +819,23 @@ void scheduler_each(const struct scheduler *scheduler,
 		const struct scheduled_job *job = scheduler->jobs[i];
 		const struct monitored_test *monitored = (const struct monitored_test *)job;
 		int64_t due = job->state == JOB_NEW ? INT64_MAX : job->entry.due;
+		const char *elsewhere = holder_of(scheduler, job);
 
+		if (elsewhere) {
+			call(context,
+				&(struct scheduler_test){.test = monitored->test,
+					.elsewhere = elsewhere,
+					.source_up = health_up(health, monitored->test),
+					.down_since = health_down_since(health, monitored->test),
+					.next_due = INT64_MAX,
+					.newest = WHEN_ALWAYS});
+			continue;
+		}
 		call(context, &(struct scheduler_test){.test = monitored->test,
 				      .running = job->state >= JOB_RUNNING,
 				      .failing = monitored->failing,
 				      .source_up = health_up(health, monitored->test),
+				      .down_since = health_down_since(health, monitored->test),
 				      .stale = health_stale(health, monitored->test),
 				      .problem = monitored->problem,
 				      .last_run = monitored->last_run,
@@ -518,7 +843,28 @@ void scheduler_each(const struct scheduler *scheduler,
 				      .duration = monitored->duration,
 				      .series = monitored->series,
 				      .points = monitored->points,
+				      .newest = monitored->newest,
 				      .smallest = monitored->smallest,
 				      .measured = monitored->measured});
+	}
+}
+
+void scheduler_each_cluster(const struct scheduler *scheduler,
+	void (*call)(void *context, const struct scheduler_cluster *state), void *context)
+{
+	struct agent *agent = scheduler->context.agent;
+	int64_t now = engine_now(agent->engine), wall = agent_now(agent);
+
+	for (size_t i = scheduler->test_count; i < scheduler->count; i++) {
+		const struct scheduled_job *job = scheduler->jobs[i];
+		int64_t due = job->state == JOB_NEW ? INT64_MAX : job->entry.due;
+		struct scheduler_cluster state = {.tests = job->test_count,
+			.elsewhere = holder_of(scheduler, job),
+			.running = job->state >= JOB_RUNNING,
+			.interval = job->interval,
+			.next_due = due == INT64_MAX ? due : wall + (due - now)};
+
+		cluster_look(job, &state);
+		call(context, &state);
 	}
 }

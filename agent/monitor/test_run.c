@@ -19,8 +19,11 @@
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"
 #include "agent/monitor/rhythm.h"
+#include "agent/monitor/rollout.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
+#include "agent/runtime/events.h"
+#include "agent/runtime/fleet.h"
 #include "detectors/scratch.h"
 
 /* For how long a measured smallest change is valid, ms; the fraction of POWER_STEPS that a run
@@ -87,6 +90,7 @@ static void clear(struct scheduled_job *job)
 	monitored->measured_at = 0;
 	monitored->failing = false;
 	monitored->notices = 0;
+	monitored->newest = WHEN_ALWAYS;
 	keep_problem(monitored, NULL);
 }
 
@@ -249,6 +253,14 @@ static bool end_unwanted(struct test_run *run)
 	return true;
 }
 
+/* Still, and by this agent. */
+static bool is_monitored(const struct test_run *run)
+{
+	enum scheduled_job_state state = run->monitored->job.state;
+
+	return state != JOB_REMOVED && state != JOB_LOST;
+}
+
 static const char *reason_of(enum error_kind kind)
 {
 	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
@@ -260,28 +272,47 @@ static void note_problem(struct test_run *run, const char *problem)
 
 	log_event(monitored->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
 		LOG_TEXT("test", run->test->name), LOG_TEXT("problem", problem));
+	if (!monitored->failing || !monitored->problem || strcmp(monitored->problem, problem) != 0)
+		events_test(run->agent, run->test->name, true, problem);
 	monitored->failing = true;
 	keep_problem(monitored, problem);
+}
+
+/* In a fleet: the state cannot be used, which says nothing about the test, or another agent has
+ * taken it over. */
+static void end_unrecorded(struct test_run *run, const struct store_call *call)
+{
+	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "state");
+	end_run(run, &(struct run_report){.failed = true,
+			     .unrecorded = true,
+			     .problem = call->fenced ? "another agent has taken the test over"
+						     : call->error->text});
 }
 
 static void fail_run(struct test_run *run, const struct error *error)
 {
 	struct agent *agent = run->agent;
-	struct monitored_test *monitored = run->monitored;
 	struct run_report report = {.failed = true, .problem = error->text};
 
 	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name,
 		reason_of(error->kind));
 	note_problem(run, error->text);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
-	if (error->kind != ERROR_STATE &&
-		monitored->job.state != JOB_REMOVED) /* a failure of our store, not of the source */
+	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
 			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
 	agent->stateless |= error->kind == ERROR_STATE;
 	finish_run(run, &report);
+}
+
+static void fail_for_state(struct test_run *run, const struct store_call *call)
+{
+	if (fleet_is_shared(run->agent))
+		end_unrecorded(run, call);
+	else
+		fail_run(run, call->error);
 }
 
 /* Missing data is no warning where it is allowed. */
@@ -352,8 +383,10 @@ static void note_well(const struct test_run *run)
 {
 	struct monitored_test *monitored = run->monitored;
 
-	if (monitored->failing)
+	if (monitored->failing) {
 		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", run->test->name));
+		events_test(run->agent, run->test->name, false, NULL);
+	}
 	monitored->failing = false;
 	keep_problem(monitored, NULL);
 }
@@ -423,11 +456,13 @@ static void note_success(struct test_run *run, struct store_record *request)
 		note_emptiness(run);
 	else
 		note_well(run);
-	if (monitored->job.state != JOB_REMOVED)
+	if (is_monitored(run))
 		note_presence(run);
 	note_read(run);
 	monitored->series = report.series;
 	monitored->points = report.points;
+	if (run->outcome.newest != WHEN_ALWAYS)
+		monitored->newest = run->outcome.newest;
 	note_measured(run);
 	series_cache_recorded(monitored->cache, run->tally.beyond == 0);
 	monitored->triages = run->triages;
@@ -455,7 +490,7 @@ static void recorded(struct store_record *request)
 		note_success(run, request);
 		return;
 	}
-	fail_run(run, request->call.error);
+	fail_for_state(run, &request->call);
 	store_call_free(&request->call);
 }
 
@@ -477,6 +512,8 @@ static void record(struct test_run *run, struct store_record *request)
 
 	request->test = run->test->name;
 	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
+		rollout_fence(run->monitored->job.context->rollout, &request->call, run->test->name,
+			run->monitored->job.shard);
 		store_client_call(run->agent, &request->call);
 		return;
 	}
@@ -507,7 +544,7 @@ static void known_read(struct store_known *known)
 
 	run->known = known;
 	if (known->call.failed) {
-		fail_run(run, known->call.error);
+		fail_for_state(run, &known->call);
 		return;
 	}
 	run->clock.now = agent_now(agent);
@@ -597,7 +634,7 @@ static void checkpoints_read(struct store_checkpoints *found)
 	struct test_run *run = found->call.context;
 
 	if (found->call.failed) {
-		fail_run(run, found->call.error);
+		fail_for_state(run, &found->call);
 	} else if (!end_unwanted(run)) {
 		series_cache_restore(
 			run->monitored->cache, found->checkpoints.items, found->checkpoints.count);
@@ -707,7 +744,7 @@ static void free_test(struct scheduled_job *job)
 }
 
 static const struct job_kind test_job = {
-	.begin = begin, .adopt = adopt, .clear = clear, .free = free_test};
+	.of_test = true, .begin = begin, .adopt = adopt, .clear = clear, .free = free_test};
 
 struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test)
 {
@@ -717,9 +754,11 @@ struct scheduled_job *test_job_new(const struct run_context *context, const stru
 						     .kind = &test_job,
 						     .name = test->name,
 						     .interval = test->interval,
+						     .shard = fleet_shard_of_test(test),
 						     .fingerprint = test->fingerprint,
 						     .tests = &monitored->test,
 						     .test_count = 1},
-		.test = test};
+		.test = test,
+		.newest = WHEN_ALWAYS};
 	return &monitored->job;
 }

@@ -300,6 +300,11 @@ static void put_record(struct buf *out, const struct why *why)
 	}
 	buf_printf(out, "\nthe agent's state: change %" PRId64 ", %s\n", record->item.id,
 		change_state_names[record->state]);
+	if (record->item.culprit) {
+		buf_text(out, "  ");
+		text_culprit(out, &record->item);
+		buf_char(out, '\n');
+	}
 	put_history(out, record);
 }
 

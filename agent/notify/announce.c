@@ -153,7 +153,8 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 		&copy.commit_after, &copy.version_before, &copy.version_after,
 		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
 		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
-		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.owner, &copy.environment};
+		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.page, &copy.owner,
+		&copy.environment};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);
@@ -161,8 +162,10 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 		attributes[i] = (struct attribute){arena_strdup(arena, item->attributes[i].name),
 			arena_strdup(arena, item->attributes[i].before),
 			arena_strdup(arena, item->attributes[i].after)};
+	copy.excerpt = (struct packed_excerpt){0};
 	copy.attributes = attributes;
 	copy.suspects = attribution_copy(arena, &item->suspects);
+	copy.culprit = culprit_copy(arena, item->culprit);
 	return copy;
 }
 
@@ -263,11 +266,23 @@ void announce_links_by(struct arena *arena, const struct test *test, struct chan
 		set_tags(arena, test, &record->item);
 }
 
+void announce_page(struct arena *arena, const struct config *config, struct announcement *item)
+{
+	const char *base = config->agent.external_url;
+	size_t length = base ? strcspn(base, "?#") : 0;
+
+	if (length == 0 || item->id <= 0 || strcspn(base, "<>|\"\\ ") < length)
+		return; /* it must not end a link early */
+	item->page = arena_printf(arena, "%.*s%schange/%" PRId64, (int)length, base,
+		base[length - 1] == '/' ? "" : "/", item->id);
+}
+
 void announce_links(struct arena *arena, const struct config *config, struct change_record *record)
 {
 	const struct test *test = config_test(config, record->item.test);
 	const struct group *group = test ? NULL : config_group(config, record->item.test);
 
+	announce_page(arena, config, &record->item);
 	if (group && group->cluster && group->count > 0)
 		set_links(arena, shared_templates(arena, group), record);
 	else

@@ -16,14 +16,18 @@ enum { ANNOUNCE_ATTRIBUTE_CHARS = 200 };
 struct announcement announce_change(struct arena *arena, const char *test, const char *environment,
 	const struct series *series, const struct change *change);
 
-/* Copies the announcement, including its test name, to another arena. */
+/* Copies the announcement, including its test name, without its excerpt, to another arena. */
 struct announcement announce_copy(struct arena *arena, const struct announcement *item);
 
-/* Sets links and owner from the templates of the record's test, which may no longer be configured.
- * A cluster gets those that all its tests share. The item borrows the configuration's templates. */
+/* Sets the agent's page about the change, if people reach the agent (agent.external_url). */
+void announce_page(struct arena *arena, const struct config *config, struct announcement *item);
+
+/* Sets the page, and links and owner from the templates of the record's test, which may no longer
+ * be configured. A cluster gets those that all its tests share. The item borrows the
+ * configuration's templates. */
 void announce_links(struct arena *arena, const struct config *config, struct change_record *record);
 
-/* Like announce_links, with the templates of `test`, which may be NULL. */
+/* Like announce_links, without the page and with the templates of `test`, which may be NULL. */
 void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record);
 
 #endif

@@ -11,6 +11,9 @@
 
 #include "agent/notify/delivery_queue.h"
 #include "agent/notify/publisher.h"
+#include "agent/runtime/fleet.h"
+
+enum { READ_AGAIN = 5000 }; /* ms, after a failure of the store */
 
 struct delivery_manager {
 	struct agent *agent;
@@ -22,7 +25,13 @@ struct delivery_manager {
 	bool orphans_reported;
 	void (*orphaned)(void *context);
 	void *context;
+	/* In a fleet: */
+	struct fleet_shards held; /* gained and not lost; whether it may send, fleet_holds says */
+	int64_t last_delivery;    /* as of the last news */
+	bool reading, again;      /* what is queued; and then once more */
 };
+
+static void listen(struct delivery_manager *delivery_manager);
 
 struct delivery_manager *delivery_manager_new(struct agent *agent)
 {
@@ -32,6 +41,7 @@ struct delivery_manager *delivery_manager_new(struct agent *agent)
 		.arena = arena_new(),
 		.outbox = outbox_new(agent),
 		.threads = threads_new()};
+	listen(delivery_manager);
 	return delivery_manager;
 }
 
@@ -97,12 +107,36 @@ static struct delivery_queue *queue_of(
 	return queue;
 }
 
+static bool is_ours(const struct delivery_manager *delivery_manager, const char *receiver)
+{
+	const struct agent *agent = delivery_manager->agent;
+
+	return !fleet_is_shared(agent) ||
+	       delivery_manager->held.has[fleet_shard_of_receiver(receiver)];
+}
+
 void delivery_manager_add(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery)
 {
-	struct delivery_queue *queue = queue_of(delivery_manager, delivery);
+	if (is_ours(delivery_manager, delivery->receiver))
+		delivery_queue_add(queue_of(delivery_manager, delivery),
+			outgoing_new(delivery_manager->outbox, delivery));
+}
 
-	delivery_queue_add(queue, outgoing_new(delivery_manager->outbox, delivery));
+/* In a fleet the store says again and again what is queued. */
+static bool is_known(struct delivery_manager *delivery_manager, const struct delivery *delivery)
+{
+	return delivery_queue_has(queue_of(delivery_manager, delivery), delivery->id) ||
+	       outbox_has(delivery_manager->outbox, delivery->id);
+}
+
+static void add_ours(
+	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
+{
+	for (size_t i = 0; i < deliveries->count; i++)
+		if (is_ours(delivery_manager, deliveries->items[i].receiver) &&
+			!is_known(delivery_manager, &deliveries->items[i]))
+			delivery_manager_add(delivery_manager, &deliveries->items[i]);
 }
 
 void delivery_manager_remember(
@@ -160,19 +194,27 @@ void delivery_manager_listen(struct delivery_manager *delivery_manager,
 	outbox_listen(delivery_manager->outbox, late, context);
 }
 
-void delivery_manager_orphans(
+bool delivery_manager_orphans(
 	struct delivery_manager *delivery_manager, struct store_reopen *request)
 {
+	struct agent *agent = delivery_manager->agent;
 	struct arena *arena = request->call.arena;
+	int first = FLEET_DESK;
 	size_t room = 0;
 
 	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;
 		outgoing = outgoing->next)
 		room++;
 	request->deliveries.items = arena_array(arena, room, sizeof *request->deliveries.items);
-	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;
-		outgoing = outgoing->next) {
+	while (delivery_manager->orphans) {
+		struct outgoing *outgoing = delivery_manager->orphans;
 		const struct delivery *delivery = &outgoing->delivery;
+		int shard = fleet_shard_of_receiver(delivery->receiver);
+
+		if (request->deliveries.count == 0)
+			first = shard;
+		else if (agent->fleet && shard != first)
+			break;
 
 		log_event(LEVEL_WARN,
 			"delivery dropped: receiver is not configured; its changes go to the other"
@@ -181,16 +223,66 @@ void delivery_manager_orphans(
 			LOG_TEXT("destination", delivery->destination),
 			LOG_TEXT("key", delivery->key),
 			LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
-		metrics_add(delivery_manager->agent->metrics, METRIC_DELIVERIES, 1,
-			delivery->receiver, "rerouted");
+		metrics_add(agent->metrics, METRIC_DELIVERIES, 1, delivery->receiver, "rerouted");
 		request->deliveries.items[request->deliveries.count++] =
 			(struct delivery){.id = delivery->id,
 				.problem = "receiver is not configured",
 				.attempts = delivery->attempts,
-				.now = agent_now(delivery_manager->agent)};
+				.now = agent_now(agent)};
+		delivery_manager->orphans = outgoing->next;
+		outgoing->next = NULL;
+		outgoing_free(outgoing);
 	}
-	outgoing_free(delivery_manager->orphans);
-	delivery_manager->orphans = NULL;
+	fleet_fence(agent, &request->call, first);
+	return delivery_manager->orphans != NULL;
+}
+
+static const char *state_of(const struct delivery_queue *queue)
+{
+	if (!queue->first)
+		return "idle";
+	switch (queue->state) {
+	case QUEUE_RECORDING:
+	case QUEUE_SENDING: return "sending";
+	case QUEUE_MISCONFIGURED: return "misconfigured";
+	case QUEUE_UNROUTABLE: return "unknown receiver";
+	case QUEUE_BACKING_OFF: return "retrying";
+	case QUEUE_WAITING:
+	case QUEUE_DEFERRED: break;
+	}
+	return queue->first->failure ? "retrying" : "waiting";
+}
+
+void delivery_manager_each(const struct delivery_manager *delivery_manager,
+	void (*call)(void *context, const struct destination_state *state), void *context)
+{
+	struct agent *agent = delivery_manager->agent;
+	int64_t now = engine_now(agent->engine), wall = agent_now(agent);
+
+	for (const struct delivery_queue *queue = delivery_manager->queues; queue;
+		queue = queue->next) {
+		const struct outgoing *first = queue->first;
+
+		if (!first && !is_ours(delivery_manager, queue->receiver))
+			continue;
+		struct destination_state state = {.receiver = queue->receiver,
+			.destination = queue->destination,
+			.state = state_of(queue),
+			.waiting = queue->count,
+			.sent = queue->sent,
+			.failed = queue->failed,
+			.problem = queue->trouble ? queue->trouble->text : NULL};
+
+		if (first) {
+			int64_t due = first->not_before > queue->not_before ? first->not_before
+									    : queue->not_before;
+
+			state.since = first->made;
+			state.attempts = first->delivery.attempts;
+			state.next = due > now ? wall + (due - now) : 0;
+		}
+		call(context, &state);
+	}
 }
 
 void delivery_manager_collect(struct delivery_manager *delivery_manager)
@@ -208,4 +300,96 @@ void delivery_manager_collect(struct delivery_manager *delivery_manager)
 		metrics_set(delivery_manager->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH,
 			(double)length, name, NULL);
 	}
+}
+
+/* In a fleet */
+
+static void read_queued(void *context);
+
+static void queued(struct store_queued *request)
+{
+	struct delivery_manager *delivery_manager = request->call.context;
+	bool failed = request->call.failed, again = delivery_manager->again;
+
+	delivery_manager->reading = delivery_manager->again = false;
+	if (!failed)
+		add_ours(delivery_manager, &request->deliveries);
+	store_call_free(&request->call);
+	if (failed)
+		engine_after(
+			delivery_manager->agent->engine, READ_AGAIN, read_queued, delivery_manager);
+	else if (again)
+		read_queued(delivery_manager);
+}
+
+static void read_queued(void *context)
+{
+	struct delivery_manager *delivery_manager = context;
+	struct agent *agent = delivery_manager->agent;
+
+	delivery_manager->again = delivery_manager->reading;
+	if (delivery_manager->reading || agent->stopping)
+		return;
+	delivery_manager->reading = true;
+	store_client_call(agent, &store_queued_new(queued, delivery_manager)->call);
+}
+
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct delivery_manager *delivery_manager = context;
+
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		delivery_manager->held.has[shard] |= shards->has[shard];
+	for (size_t i = 0; i < restored->deliveries.count; i++) {
+		const struct delivery *delivery = &restored->deliveries.items[i];
+
+		if (delivery->begun && shards->has[fleet_shard_of_receiver(delivery->receiver)])
+			metrics_add(delivery_manager->agent->metrics, METRIC_CLAIMS_EXPIRED, 1,
+				NULL, NULL);
+	}
+	add_ours(delivery_manager, &restored->deliveries);
+}
+
+static void lost(void *context, const struct fleet_shards *shards)
+{
+	struct delivery_manager *delivery_manager = context;
+
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		delivery_manager->held.has[shard] &= !shards->has[shard];
+	outbox_lose(delivery_manager->outbox, shards);
+	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
+		if (shards->has[fleet_shard_of_receiver(queue->receiver)])
+			delivery_queue_lose(queue);
+}
+
+static bool is_busy(void *context, int shard)
+{
+	const struct delivery_manager *delivery_manager = context;
+
+	for (const struct delivery_queue *queue = delivery_manager->queues; queue;
+		queue = queue->next)
+		if (fleet_shard_of_receiver(queue->receiver) == shard &&
+			delivery_queue_is_busy(queue))
+			return true;
+	return false;
+}
+
+/* Another agent may have queued a message for a receiver of ours. */
+static void news(void *context, const struct fleet_news *news)
+{
+	struct delivery_manager *delivery_manager = context;
+
+	if (news->last_delivery != delivery_manager->last_delivery)
+		read_queued(delivery_manager);
+	delivery_manager->last_delivery = news->last_delivery;
+}
+
+static void listen(struct delivery_manager *delivery_manager)
+{
+	fleet_listen(delivery_manager->agent, &(struct fleet_listener){.gained = gained,
+						      .lost = lost,
+						      .is_busy = is_busy,
+						      .news = news,
+						      .context = delivery_manager});
 }

@@ -7,6 +7,9 @@
  * cannot be sent within `give_up_after` is given up with a log entry; so is the oldest when a queue
  * is full.
  *
+ * In a fleet a receiver's messages are sent by the agent that holds its shard, whoever has queued
+ * them: it reads from the store what is queued when there is more, or when it has gained the shard.
+ *
  * Receivers are known by name: after a reload a queue uses the new configuration, while an attempt
  * in progress finishes with the one it started with.
  */
@@ -23,7 +26,7 @@ struct delivery_manager;
 struct delivery_manager *delivery_manager_new(struct agent *agent);
 void delivery_manager_free(struct delivery_manager *delivery_manager);
 
-/* Adds a delivery that is queued in the store; copies it. */
+/* Adds a delivery that is queued in the store; copies it. In a fleet others' are left to them. */
 void delivery_manager_add(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery);
 
@@ -35,9 +38,10 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager);
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
 	void (*orphaned)(void *context), void (*late)(void *context), void *context);
 
-/* Moves the orphaned deliveries to the request, with `problem` set. */
-void delivery_manager_orphans(
-	struct delivery_manager *delivery_manager, struct store_reopen *request);
+/* Moves the orphaned deliveries to the request, with `problem` set; in a fleet those of one shard.
+ * Returns whether there are more. */
+bool delivery_manager_orphans(
+	struct delivery_manager *delivery_manager, struct store_reopen *request) MUST_USE;
 
 /* The threads of recently announced changes; the delivery manager keeps their receipts up to
  * date. */
@@ -54,6 +58,25 @@ void delivery_manager_send(
 /* Reports that a message cannot be rendered for the receiver because of its configuration. */
 void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
 	const struct receiver *receiver, const struct error *error, bool retried);
+
+/* A destination of a receiver that had a delivery since this process began. Times: wall clock, ms;
+ * 0: none. */
+struct destination_state {
+	const char *receiver, *destination;
+	const char *state; /* "idle", "waiting", "sending", "retrying", "misconfigured",
+			      "unknown receiver" */
+	size_t waiting;
+	int64_t since;       /* when the oldest that waits was made */
+	int64_t next;        /* when it is tried again; 0: not known yet */
+	int64_t attempts;    /* of that one, which failed */
+	int64_t sent;        /* the last delivery */
+	int64_t failed;      /* the last attempt that failed, ... */
+	const char *problem; /* ... and why; or NULL */
+};
+
+/* Calls back for each, those of a receiver in no order. */
+void delivery_manager_each(const struct delivery_manager *delivery_manager,
+	void (*call)(void *context, const struct destination_state *state), void *context);
 
 /* Updates the queue gauges. */
 void delivery_manager_collect(struct delivery_manager *delivery_manager);

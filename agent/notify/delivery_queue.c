@@ -3,14 +3,20 @@
  */
 #include "agent/notify/delivery_queue.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/notify/delivery_manager.h"
+#include "agent/notify/pictures.h"
 #include "agent/notify/retry_policy.h"
 
 /* ms. BEGIN_AGAIN: retry of a failed store request. ORPHAN_AFTER: a receiver may be unroutable from
  * one version of the configuration by mistake. */
 enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
+
+/* ms, in a fleet. HOLD_AGAIN: until it is looked again whether the receiver is held. PACE_MOST: a
+ * receiver is not handed over while such a pause after a message lasts. */
+enum { HOLD_AGAIN = 1000, PACE_MOST = 5000 };
 
 static void delivery_end(struct delivery_queue *queue)
 {
@@ -42,6 +48,11 @@ static bool has_destination(const struct receiver *receiver, const char *destina
 	return known;
 }
 
+static bool is_held(const struct delivery_queue *queue)
+{
+	return fleet_holds(queue->agent, fleet_shard_of_receiver(queue->receiver));
+}
+
 static void count(const struct delivery_queue *queue, const char *result)
 {
 	metrics_add(queue->agent->metrics, METRIC_DELIVERIES, 1, queue->receiver, result);
@@ -54,6 +65,14 @@ static void leave_for_next_run(struct delivery_queue *queue)
 		LOG_INT("messages", queue->count));
 	queue->state = QUEUE_DEFERRED;
 	queue->agent->incomplete = true;
+}
+
+static void note_trouble(struct delivery_queue *queue, const struct error *error)
+{
+	if (!queue->trouble)
+		queue->trouble = memory_new(1, sizeof *queue->trouble);
+	*queue->trouble = *error;
+	queue->failed = agent_now(queue->agent);
 }
 
 static void queue_wait(struct delivery_queue *queue, enum queue_state state, int64_t wait)
@@ -94,6 +113,12 @@ static void drop_pointless(struct delivery_queue *queue)
 	outgoing_free(outgoing);
 }
 
+/* It is another agent's, who looks whether it was delivered. */
+static void drop_lost(struct delivery_queue *queue, bool delivered)
+{
+	outgoing_lose(take(queue, &queue->first), delivered);
+}
+
 static void sent(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = queue->first;
@@ -102,6 +127,7 @@ static void sent(struct delivery_queue *queue)
 	log_event(LEVEL_INFO, "sent", LOG_TEXT("receiver", queue->receiver),
 		LOG_TEXT("destination", queue->destination), LOG_TEXT("key", delivery->key));
 	count(queue, "sent");
+	queue->sent = agent_now(queue->agent);
 	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
 		delivery->receipt);
 	outgoing_settle(take(queue, &queue->first), DELIVERY_SENT);
@@ -205,6 +231,7 @@ static void failed(
 		outgoing->failure = arena_alloc(outgoing->arena, sizeof *outgoing->failure);
 	*outgoing->failure = *error;
 	outgoing->delivery.problem = outgoing->failure->text;
+	note_trouble(queue, error);
 	if (policy == RETRY_POLICY_GIVE_UP) {
 		abandon(queue, &queue->first, "abandoned", error->text);
 		queue_wait(queue, QUEUE_WAITING, 0);
@@ -250,7 +277,10 @@ static void attempt_ended(
 	note(queue, attempt.notice);
 	if (attempt.receipt && attempt.receipt != outgoing->delivery.receipt)
 		outgoing->delivery.receipt = arena_strdup(outgoing->arena, attempt.receipt);
-	if (!done)
+	if (outgoing->lost) {
+		drop_lost(queue, done && !attempt.more);
+		queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
+	} else if (!done)
 		failed(queue, &attempt, error);
 	else if (attempt.more)
 		continued(queue);
@@ -265,8 +295,11 @@ static void attempt_ended(
 static const char *thread_of(const struct delivery_queue *queue, const struct outgoing *outgoing)
 {
 	const char *receipt = threads_receipt(queue->threads, outgoing->delivery.thread);
+	const char *stored = outgoing->delivery.thread_receipt;
 
-	return receipt ? receipt : outgoing->delivery.thread_receipt;
+	if (queue->agent->fleet && stored) /* another agent may have sent it anew */
+		return stored;
+	return receipt ? receipt : stored;
 }
 
 static void begin(struct delivery_queue *queue, const struct receiver *receiver)
@@ -293,19 +326,27 @@ static void begin(struct delivery_queue *queue, const struct receiver *receiver)
 		.receipt = outgoing->delivery.receipt,
 		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
 		.retry_after = -1};
+	/* What is left of a message that was sent waits for nothing that others would wait for. */
+	if (!outgoing->delivery.receipt || queue->count == 1)
+		pictures_offer(&queue->attempt, outgoing->worst);
 	engine_deliver(agent->engine, queue->notifier, &queue->attempt, attempt_ended, queue);
 }
 
 /* Nothing is sent unless the store has recorded the attempt: after a crash the next process would
  * not know that the message may have arrived. */
-static void ready(void *context, bool written)
+static void ready(void *context, enum outgoing_written written)
 {
 	struct delivery_queue *queue = context;
 	struct agent *agent = queue->agent;
 
 	queue->state = QUEUE_WAITING;
-	if (!written) {
-		agent->stateless = true;
+	if (queue->first->lost) {
+		drop_lost(queue, false);
+		queue_advance(queue);
+		return;
+	}
+	if (written != OUTGOING_WRITTEN) {
+		agent->stateless |= written == OUTGOING_FAILED;
 		if (agent->once)
 			leave_for_next_run(queue);
 		else
@@ -314,6 +355,8 @@ static void ready(void *context, bool written)
 	}
 	if (queue->first->delivery.state == DELIVERY_ABANDONED)
 		drop_pointless(queue);
+	else if (!queue->first->begun && agent->fleet) /* another agent has settled it */
+		outgoing_free(take(queue, &queue->first));
 	else if (!queue->first->begun)
 		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
 	queue_advance(queue);
@@ -374,6 +417,10 @@ static void queue_advance(struct delivery_queue *queue)
 	if (queue->state == QUEUE_RECORDING || queue->state == QUEUE_SENDING || !queue->first ||
 		agent->stopping)
 		return;
+	if (!is_held(queue)) {
+		engine_alarm(agent->engine, &queue->alarm, engine_now(agent->engine) + HOLD_AGAIN);
+		return;
+	}
 	receiver = agent_receiver(agent, queue->receiver);
 	if (!receiver || !has_destination(receiver, queue->destination)) {
 		queue_unroutable(queue);
@@ -392,7 +439,7 @@ static void queue_advance(struct delivery_queue *queue)
 		return;
 	}
 	queue->state = QUEUE_RECORDING;
-	outgoing_begin(queue->first, ready, queue);
+	outgoing_begin(queue->first, pictures_wanted(receiver), ready, queue);
 }
 
 void delivery_queue_open(struct delivery_queue *queue)
@@ -405,6 +452,7 @@ void delivery_queue_close(struct delivery_queue *queue)
 {
 	delivery_end(queue);
 	outgoing_free(queue->first);
+	free(queue->trouble);
 }
 
 void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing)
@@ -414,6 +462,45 @@ void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing)
 	if (++queue->count > DELIVERY_MANAGER_QUEUE)
 		abandon(queue, &queue->first->next, "dropped", "too many queued messages");
 	queue_advance(queue);
+}
+
+static bool is_in_hand(const struct delivery_queue *queue)
+{
+	return queue->state == QUEUE_RECORDING || queue->state == QUEUE_SENDING;
+}
+
+bool delivery_queue_has(struct delivery_queue *queue, int64_t delivery)
+{
+	struct outgoing *outgoing = queue->first;
+
+	while (outgoing && outgoing->delivery.id != delivery)
+		outgoing = outgoing->next;
+	if (outgoing)
+		outgoing->lost = false;
+	return outgoing != NULL;
+}
+
+void delivery_queue_lose(struct delivery_queue *queue)
+{
+	bool in_hand = is_in_hand(queue);
+	struct outgoing **rest = in_hand ? &queue->first->next : &queue->first;
+
+	while (*rest)
+		outgoing_free(take(queue, rest));
+	if (in_hand) {
+		queue->first->lost = true;
+	} else {
+		queue->state = QUEUE_WAITING;
+		queue->not_before = 0; /* what the receiver has asked for is in the store */
+	}
+}
+
+bool delivery_queue_is_busy(const struct delivery_queue *queue)
+{
+	int64_t pause = queue->not_before - engine_now(queue->agent->engine);
+
+	return is_in_hand(queue) ||
+	       (queue->state == QUEUE_WAITING && pause > 0 && pause <= PACE_MOST);
 }
 
 void delivery_queue_adopt(struct delivery_queue *queue)

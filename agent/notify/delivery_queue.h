@@ -53,6 +53,9 @@ struct delivery_queue {
 	struct attempt attempt;
 	uint64_t fingerprint;
 	bool noticed; /* the receiver's notice was logged */
+	/* For people, since this process began: wall clock, ms; 0: never. */
+	int64_t sent, failed;  /* when a delivery was sent, or an attempt failed, last */
+	struct error *trouble; /* of the last failure, NULL before; owned */
 	struct delivery_queue *next;
 };
 
@@ -65,6 +68,17 @@ void delivery_queue_close(struct delivery_queue *queue);
 
 /* Takes over a delivery; if the queue is full, gives up the oldest. */
 void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing);
+
+/* In a fleet: whether the delivery is in the queue. One that was lost while it was in hand belongs
+ * to this agent again. */
+bool delivery_queue_has(struct delivery_queue *queue, int64_t delivery);
+
+/* In a fleet: its receiver is another agent's now. What is in hand goes on to its end, of which
+ * nothing is recorded. */
+void delivery_queue_lose(struct delivery_queue *queue);
+
+/* In a fleet: whether a message is in hand, or its receiver's pace is kept by this agent. */
+bool delivery_queue_is_busy(const struct delivery_queue *queue);
 
 /* Call after a configuration reload. */
 void delivery_queue_adopt(struct delivery_queue *queue);

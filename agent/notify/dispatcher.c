@@ -15,9 +15,14 @@
 #include "agent/engine/timers.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
+#include "agent/runtime/fleet.h"
 #include "agent/runtime/store_backlog.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
+
+/* ms, in a fleet. HOLD_AGAIN: until it is looked again whether the desk is held; LOOK_ANYWAY: until
+ * the next look while something is to be told, whatever the turns say. */
+enum { HOLD_AGAIN = 1000, LOOK_ANYWAY = 60000 };
 
 /*
  * The recovery of an environment event is announced once RECOVERY_SHARE percent of its changes have
@@ -70,6 +75,14 @@ struct dispatcher {
 	int64_t kept;       /* recoveries that are not due yet, ... */
 	int64_t kept_wait;  /* ... and ms until the first is */
 	struct alarm alarm; /* of the next round */
+	/* In a fleet: */
+	bool desk;               /* gained and not lost */
+	bool peeking;            /* the round is to find out when there is to be one */
+	struct store_call fence; /* of the round, from before anything was read */
+	int64_t look_at;         /* engine_now: the next round, as far as is known */
+	struct fleet_news news;  /* the last */
+	bool reading_silences, read_again;
+	uint64_t silences_seen; /* their version when they began to be read */
 };
 
 static void look_alarm(void *dispatcher)
@@ -80,9 +93,21 @@ static void look_alarm(void *dispatcher)
 static void look_after(struct dispatcher *dispatcher, int64_t wait)
 {
 	struct engine *engine = dispatcher->agent->engine;
+	int64_t at = engine_now(engine) + wait;
 
-	if (!dispatcher->agent->once)
-		engine_alarm(engine, &dispatcher->alarm, engine_now(engine) + wait);
+	if (dispatcher->agent->once)
+		return;
+	if (dispatcher->look_at <= engine_now(engine) || at < dispatcher->look_at)
+		dispatcher->look_at = at;
+	engine_alarm(engine, &dispatcher->alarm, at);
+}
+
+/* Whether what is to be told is told by this agent. */
+static bool has_desk(const struct dispatcher *dispatcher)
+{
+	const struct agent *agent = dispatcher->agent;
+
+	return !fleet_is_shared(agent) || dispatcher->desk;
 }
 
 /* What came during a round is looked at after it. */
@@ -106,12 +131,17 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 {
 	const struct store_due *due = &recorded->counts.due;
 	const struct filter *filters = dispatcher->filters;
-	bool news = due->retractions + due->said > 0 || due->recoveries > dispatcher->kept ||
-		    recorded->renewed > 0;
+	bool news;
 
+	if (!store_record_counts(recorded))
+		return;
+	news = due->retractions + due->said > 0 || due->recoveries > dispatcher->kept ||
+	       recorded->renewed > 0;
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		if (filters[i].note)
 			filters[i].note(filters[i].context, &recorded->records);
+	if (!has_desk(dispatcher))
+		return;
 	if (due->recoveries < dispatcher->kept)
 		dispatcher->kept = due->recoveries; /* some are over in another way */
 	for (size_t i = 0; i < recorded->records.count; i++)
@@ -126,13 +156,17 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 
 void dispatcher_again(struct dispatcher *dispatcher)
 {
-	look_soon(dispatcher);
+	if (has_desk(dispatcher))
+		look_soon(dispatcher);
 }
 
-void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
+static int64_t count_due(const struct store_due *due)
 {
-	const struct store_due *due = &restored->counts.due;
+	return due->changes + due->recoveries + due->retractions + due->said;
+}
 
+static void resume(struct dispatcher *dispatcher, const struct store_restore *restored)
+{
 	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
 	for (size_t i = restored->recent.count; i > 0; i--)
 		delivery_manager_remember(
@@ -142,8 +176,16 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
-	if (due->changes + due->recoveries + due->retractions + due->said > 0)
+	if (count_due(&restored->counts.due) > 0)
 		look_soon(dispatcher);
+}
+
+void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
+{
+	if (has_desk(dispatcher))
+		resume(dispatcher, restored);
+	else
+		silences_restore(dispatcher->silences, &restored->silences);
 }
 
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
@@ -175,6 +217,16 @@ static int compare_handed(const void *a, const void *b)
 	return (left->time > right->time) - (left->time < right->time);
 }
 
+/* When a record came that no run of this agent has handed over. */
+static int64_t handed_at(const struct dispatcher *dispatcher, const struct change_record *record)
+{
+	struct agent *agent = dispatcher->agent;
+	int64_t age = agent_now(agent) - record->updated;
+	int64_t at = engine_now(agent->engine) - (age > 0 ? age : 0);
+
+	return agent->fleet && at > dispatcher->restored_at ? at : dispatcher->restored_at;
+}
+
 /* Dates the records, and keeps the dates of these and of what was noted since the round began. */
 static void date_records(struct dispatcher *dispatcher, struct record_rows records)
 {
@@ -187,7 +239,7 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	for (size_t i = 0; i < records.count; i++) {
 		struct change_record *record = &records.items[i];
 
-		record->handed = dispatcher->restored_at;
+		record->handed = handed_at(dispatcher, record);
 		for (; at < dispatcher->handed_count && old[at].id <= record->item.id; at++)
 			if (old[at].id == record->item.id)
 				record->handed = old[at].time;
@@ -440,9 +492,11 @@ static void round_end(struct dispatcher *dispatcher)
 {
 	bool again = dispatcher->again;
 
-	dispatcher->busy = dispatcher->again = false;
+	dispatcher->busy = dispatcher->again = dispatcher->peeking = false;
 	if (dispatcher->kept > 0)
 		look_after(dispatcher, dispatcher->kept_wait);
+	if (dispatcher->agent->fleet && count_due(&dispatcher->news.due) > 0)
+		look_after(dispatcher, LOOK_ANYWAY);
 	if (again && dispatcher->agent->once)
 		dispatcher_flush(dispatcher);
 	else if (again)
@@ -480,7 +534,7 @@ static void queued(struct store_queue *queue)
 	environments_written(dispatcher->environments, !queue->call.failed);
 	silences_written(dispatcher->silences, !queue->call.failed && !has_unwritten(round));
 	if (queue->call.failed) {
-		dispatcher->agent->stateless = true;
+		dispatcher->agent->stateless |= !queue->call.fenced;
 		look_after(dispatcher, FLUSH_AGAIN);
 	} else {
 		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
@@ -620,6 +674,8 @@ static void round_render(struct round *round)
 	struct agent *agent = dispatcher->agent;
 
 	round->queue = store_queue_new(queued, dispatcher);
+	round->queue->call.shard = dispatcher->fence.shard;
+	round->queue->call.term = dispatcher->fence.term;
 	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	round->publisher = (struct publisher){.config = agent->config,
 		.threads = delivery_manager_threads(dispatcher->delivery_manager),
@@ -637,9 +693,47 @@ static void round_render(struct round *round)
 	for (size_t i = 0; i < round->pending->said.count; i++)
 		delivery_manager_remember(
 			dispatcher->delivery_manager, &round->pending->said.items[i].message);
+	for (size_t i = 0; agent->fleet && i < round->pending->messages.count; i++)
+		if (round->pending->messages.items[i].key) /* sent by others */
+			delivery_manager_remember(
+				dispatcher->delivery_manager, &round->pending->messages.items[i]);
 	dispatcher->round = round;
 	agent->under_way++;
 	engine_compute(agent->engine, render, rendered, round);
+}
+
+/* Whether the round is no more than a peek: what it sees is to be told later. */
+static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending *pending)
+{
+	int64_t group_wait = dispatcher->agent->config->agent.group_wait, first = INT64_MAX, wait;
+	const struct handed *known = dispatcher->handed;
+	size_t at = 0;
+
+	if (!dispatcher->peeking)
+		return false;
+	if (dispatcher->handed_count > 0)
+		qsort(dispatcher->handed, dispatcher->handed_count, sizeof *known, compare_handed);
+	for (size_t i = 0; i < pending->records.count; i++) {
+		const struct change_record *record = &pending->records.items[i];
+
+		while (at < dispatcher->handed_count && known[at].id < record->item.id)
+			at++;
+		if ((at == dispatcher->handed_count || known[at].id != record->item.id) &&
+			record->updated < first)
+			first = record->updated;
+	}
+	for (size_t i = 0; i < pending->recoveries.count; i++)
+		if ((int64_t)pending->recoveries.count > dispatcher->kept &&
+			pending->recoveries.items[i].updated < first)
+			first = pending->recoveries.items[i].updated;
+	if (first == INT64_MAX && pending->retractions.count + pending->said.count > 0)
+		first = agent_now(dispatcher->agent); /* not known since when */
+	if (first == INT64_MAX)
+		return true;
+	wait = first + group_wait - agent_now(dispatcher->agent);
+	if (wait > 0)
+		look_after(dispatcher, wait < group_wait ? wait : group_wait);
+	return wait > 0;
 }
 
 static void pending_read(struct store_pending *pending)
@@ -647,9 +741,11 @@ static void pending_read(struct store_pending *pending)
 	struct dispatcher *dispatcher = pending->call.context;
 	struct round *round;
 
-	if (pending->call.failed) {
-		dispatcher->agent->stateless = true;
-		look_after(dispatcher, FLUSH_AGAIN);
+	if (pending->call.failed || !has_desk(dispatcher) || has_peeked(dispatcher, pending)) {
+		if (pending->call.failed) {
+			dispatcher->agent->stateless = true;
+			look_after(dispatcher, FLUSH_AGAIN);
+		}
 		store_call_free(&pending->call);
 		round_end(dispatcher);
 		return;
@@ -669,21 +765,37 @@ static void pending_read(struct store_pending *pending)
 	round_end(dispatcher);
 }
 
-void dispatcher_flush(struct dispatcher *dispatcher)
+static void begin_round(struct dispatcher *dispatcher, bool peek)
 {
+	struct agent *agent = dispatcher->agent;
+
+	if (!has_desk(dispatcher))
+		return;
 	if (dispatcher->busy)
 		dispatcher->again = true;
-	if (dispatcher->busy || dispatcher->agent->stopping)
+	if (dispatcher->busy || agent->stopping)
 		return;
+	if (!fleet_holds(agent, FLEET_DESK)) {
+		agent->stateless |= agent->once;
+		look_after(dispatcher, HOLD_AGAIN);
+		return;
+	}
 	dispatcher->busy = true;
-	dispatcher->began = engine_now(dispatcher->agent->engine);
-	store_client_call(dispatcher->agent, &store_pending_new(pending_read, dispatcher)->call);
+	dispatcher->peeking = peek;
+	dispatcher->began = engine_now(agent->engine);
+	fleet_fence(agent, &dispatcher->fence, FLEET_DESK);
+	store_client_call(agent, &store_pending_new(pending_read, dispatcher)->call);
+}
+
+void dispatcher_flush(struct dispatcher *dispatcher)
+{
+	begin_round(dispatcher, false);
 }
 
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition)
+	const struct strings *receivers, const struct condition *condition, int shard)
 {
-	notices_tell(dispatcher->notices, notice, receivers, condition);
+	notices_tell(dispatcher->notices, notice, receivers, condition, shard);
 }
 
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
@@ -732,7 +844,7 @@ static void remind(void *context, const struct notice *notice, const struct stri
 {
 	const struct dispatcher *dispatcher = context;
 
-	notices_tell(dispatcher->notices, notice, receivers, NULL);
+	notices_tell(dispatcher->notices, notice, receivers, NULL, FLEET_DESK);
 }
 
 /* With --once there is no later round. */
@@ -743,7 +855,7 @@ static void late(void *context)
 	if (dispatcher->agent->once)
 		dispatcher_flush(dispatcher);
 	else
-		look_soon(dispatcher);
+		dispatcher_again(dispatcher);
 }
 
 static void reopened(struct store_reopen *request)
@@ -751,7 +863,7 @@ static void reopened(struct store_reopen *request)
 	struct dispatcher *dispatcher = request->call.context;
 
 	if (!request->call.failed)
-		look_soon(dispatcher);
+		dispatcher_again(dispatcher);
 	store_call_free(&request->call);
 }
 
@@ -759,10 +871,119 @@ static void reopened(struct store_reopen *request)
 static void reopen(void *context)
 {
 	struct dispatcher *dispatcher = context;
-	struct store_reopen *request = store_reopen_new(reopened, dispatcher);
+	bool more;
 
-	delivery_manager_orphans(dispatcher->delivery_manager, request);
-	store_backlog_add(dispatcher->backlog, &request->call);
+	do {
+		struct store_reopen *request = store_reopen_new(reopened, dispatcher);
+
+		more = delivery_manager_orphans(dispatcher->delivery_manager, request);
+		store_backlog_add(dispatcher->backlog, &request->call);
+	} while (more);
+}
+
+/* In a fleet */
+
+static void read_silences(void *context);
+
+/* What was said here meanwhile may not be among them. */
+static void silences_read(struct store_silences *list)
+{
+	struct dispatcher *dispatcher = list->call.context;
+	bool again = dispatcher->read_again ||
+		     dispatcher->silences_seen != silences_version(dispatcher->silences);
+
+	dispatcher->reading_silences = dispatcher->read_again = false;
+	if (list->call.failed)
+		engine_after(dispatcher->agent->engine, FLUSH_AGAIN, read_silences, dispatcher);
+	else if (!again)
+		silences_restore(dispatcher->silences, &list->silences);
+	else
+		read_silences(dispatcher);
+	store_call_free(&list->call);
+}
+
+static void read_silences(void *context)
+{
+	struct dispatcher *dispatcher = context;
+	struct agent *agent = dispatcher->agent;
+	struct store_silences *list;
+
+	dispatcher->read_again = dispatcher->reading_silences;
+	if (dispatcher->reading_silences || agent->stopping)
+		return;
+	dispatcher->reading_silences = true;
+	dispatcher->silences_seen = silences_version(dispatcher->silences);
+	list = store_silences_new(silences_read, dispatcher);
+	list->now = agent_now(agent);
+	store_client_call(agent, &list->call);
+}
+
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct dispatcher *dispatcher = context;
+
+	if (!shards->has[FLEET_DESK])
+		return;
+	dispatcher->desk = true;
+	threads_clear(delivery_manager_threads(dispatcher->delivery_manager));
+	resume(dispatcher, restored);
+}
+
+static void lost(void *context, const struct fleet_shards *shards)
+{
+	struct dispatcher *dispatcher = context;
+
+	if (!shards->has[FLEET_DESK])
+		return;
+	dispatcher->desk = false;
+	dispatcher->handed_count = 0;
+	dispatcher->kept = 0;
+	environments_forget(dispatcher->environments);
+	silences_forget(dispatcher->silences);
+}
+
+static bool is_busy(void *context, int shard)
+{
+	const struct dispatcher *dispatcher = context;
+
+	return shard == FLEET_DESK && dispatcher->busy;
+}
+
+static bool same_due(const struct store_due *one, const struct store_due *other)
+{
+	return one->changes == other->changes && one->recoveries == other->recoveries &&
+	       one->retractions == other->retractions && one->said == other->said;
+}
+
+static void news(void *context, const struct fleet_news *news)
+{
+	struct dispatcher *dispatcher = context;
+	const struct engine *engine = dispatcher->agent->engine;
+	bool due =
+		count_due(&news->due) > 0 && (news->due_set != dispatcher->news.due_set ||
+						     !same_due(&news->due, &dispatcher->news.due));
+	bool soon = dispatcher->look_at > engine_now(engine) &&
+		    dispatcher->look_at - engine_now(engine) <=
+			    dispatcher->agent->config->agent.group_wait;
+
+	if (news->last_audit != dispatcher->news.last_audit) {
+		agent_triaged(dispatcher->agent);
+		read_silences(dispatcher);
+	}
+	dispatcher->news = *news;
+	if (!due || soon || !has_desk(dispatcher) || dispatcher->agent->once)
+		return;
+	begin_round(dispatcher, true);
+}
+
+static void listen(struct dispatcher *dispatcher)
+{
+	fleet_listen(dispatcher->agent, &(struct fleet_listener){.gained = gained,
+						.lost = lost,
+						.is_busy = is_busy,
+						.news = news,
+						.context = dispatcher});
 }
 
 static void look(void *dispatcher)
@@ -786,6 +1007,7 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
 	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
 	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
+	listen(dispatcher);
 	return dispatcher;
 }
 

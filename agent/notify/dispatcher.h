@@ -6,6 +6,10 @@
  * tell; then the delivery manager takes over. Nothing is kept here in between, so that a crash
  * neither repeats nor loses an announcement. A look follows `group_wait` after the first news; in a
  * single pass, dispatcher_flush is the look.
+ *
+ * In a fleet all this is the work of the agent that holds the desk. It learns from each turn of the
+ * fleet whether there is more to tell, and counts `group_wait` from when that was recorded. The
+ * others know the silences, which hold notices too, and queue what they find to be wrong.
  */
 #ifndef AGENT_NOTIFY_DISPATCHER_H
 #define AGENT_NOTIFY_DISPATCHER_H
@@ -19,7 +23,8 @@ struct dispatcher;
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager);
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/* To be called with what the store has recorded: it may have news. */
+/* To be called with what the store has recorded: it may have news. In a fleet the desk sees them in
+ * the store. */
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded);
 
 /* Resumes from what the store had: recent messages, which later changes may continue,
@@ -59,12 +64,12 @@ void dispatcher_flush(struct dispatcher *dispatcher);
 /*
  * Queues a notice to the named receivers; names that are not configured are skipped. A condition is
  * stored, or deleted, in the same transaction, so that a crash before it loses neither and the next
- * process sends the notice.
+ * process sends the notice. In a fleet it is about that shard, and dropped if another agent has it.
  */
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition);
+	const struct strings *receivers, const struct condition *condition, int shard);
 
-/* The same with any store_queue, which it takes over. */
+/* The same with any store_queue, which it takes over; in a fleet the caller has fenced it. */
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 

@@ -116,16 +116,24 @@ static void end_round(struct environments *environments)
 	environments->record_count = environments->decision_count = 0;
 }
 
-void environments_free(struct environments *environments)
+void environments_forget(struct environments *environments)
 {
-	if (!environments)
-		return;
 	for (size_t i = 0; i < environments->seen_count; i++)
 		free_seen(&environments->seen[i]);
 	for (size_t i = 0; i < environments->event_count; i++)
 		free_event(&environments->events[i]);
+	environments->seen_count = environments->event_count = 0;
 	end_round(environments);
 	environment_index_free(environments->index);
+	environments->index = NULL;
+	environments->holds = false;
+}
+
+void environments_free(struct environments *environments)
+{
+	if (!environments)
+		return;
+	environments_forget(environments);
 	free(environments->seen);
 	free(environments->events);
 	free(environments);

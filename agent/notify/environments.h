@@ -28,6 +28,9 @@ void environments_free(struct environments *environments);
 void environments_restore(
 	struct environments *environments, const struct environment_rows *restored);
 
+/* In a fleet, when this is another agent's work: forgets what runs saw, and the events. */
+void environments_forget(struct environments *environments);
+
 /* Reports the end of a run; takes over the view, which is NULL if the run failed. */
 void environments_seen(
 	struct environments *environments, const struct test *test, struct environment_view *view);

@@ -15,6 +15,7 @@
 #include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/notify/accepted.h"
+#include "agent/runtime/fleet.h"
 
 static const char person[] = "known_changes";
 static const char itself[] = "hunter-c"; /* who opens what has expired, or has outgrown */
@@ -229,6 +230,15 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 	return FILTER_HOLD;
 }
 
+/* What is known as a whole is looked at by one agent. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	(void)restored;
+	if (shards->has[FLEET_DESK])
+		expected_sweep(context);
+}
+
 struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
 	void (*said)(void *context), void *context)
 {
@@ -237,6 +247,7 @@ struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher
 	*expected = (struct expected){.agent = agent, .triaged = said, .context = context};
 	dispatcher_filter(dispatcher,
 		(struct filter){.name = person, .note = note, .judge = judge, .context = expected});
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = expected});
 	return expected;
 }
 
@@ -267,7 +278,8 @@ void expected_sweep(struct expected *expected)
 {
 	struct store_list *list;
 
-	if (expected->agent->strict || expected->agent->stopping)
+	if (expected->agent->strict || expected->agent->stopping ||
+		!fleet_holds(expected->agent, FLEET_DESK))
 		return;
 	list = store_list_new(swept, expected);
 	list->filter = (struct change_filter){

@@ -9,6 +9,7 @@
 
 #include "agent/notify/announce.h"
 #include "agent/notify/retry_policy.h"
+#include "agent/runtime/fleet.h"
 
 /*
  * ms. LOOK: between two looks into the store; LOOK_STANDING: the same for what has to be said
@@ -17,6 +18,8 @@
  */
 enum {
 	LOOK = 5000,
+	LOOK_FLEET = 20000, /* in a fleet, whose turns tell of what others have recorded */
+	HOLD_AGAIN = 1000,  /* in a fleet: until it is looked again whether the receiver is held */
 	LOOK_STANDING = 60000,
 	SPACING = 3000,
 	READ_FIRST = 5000,
@@ -53,6 +56,7 @@ struct follower {
 	size_t count, sorted, room;
 	struct alarm alarm;
 	bool busy;
+	int64_t since;                /* ms: since then it is this agent's */
 	int64_t not_before;           /* engine_now */
 	int64_t pace;                 /* ms */
 	uint64_t fingerprint;         /* of the receiver, when its messages were said again */
@@ -80,6 +84,9 @@ struct follow_ups {
 	int64_t look_at;     /* engine_now */
 	int64_t standing_at; /* engine_now: the next look at what has to be said again */
 	int64_t started;     /* ms */
+	/* In a fleet: */
+	struct fleet_shards held; /* gained and not lost; whether it may send, fleet_holds says */
+	struct fleet_news news;   /* the last */
 };
 
 static const struct notifier *notifier_of(const struct receiver *receiver)
@@ -93,6 +100,19 @@ static int64_t refresh_of(const struct receiver *receiver)
 	const struct notifier *notifier = notifier_of(receiver);
 
 	return notifier && notifier->refresh ? notifier->refresh(receiver->options) : 0;
+}
+
+/* Whether the follow-ups of the receiver's messages are this agent's. */
+static bool is_ours(const struct follow_ups *follow_ups, const char *receiver)
+{
+	const struct agent *agent = follow_ups->agent;
+
+	return !fleet_is_shared(agent) || follow_ups->held.has[fleet_shard_of_receiver(receiver)];
+}
+
+static void fence(const struct follower *follower, struct store_call *call)
+{
+	fleet_fence(follower->owner->agent, call, fleet_shard_of_receiver(follower->receiver));
 }
 
 /* Whether there is such a follow-up of the receiver's messages. */
@@ -112,10 +132,11 @@ static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 }
 
 /* In a single pass only those that keep what they were told until they are told otherwise. */
-static bool follows_now(
-	const struct agent *agent, const struct receiver *receiver, enum follow_up_kind kind)
+static bool follows_now(const struct follow_ups *follow_ups, const struct receiver *receiver,
+	enum follow_up_kind kind)
 {
-	return follows(receiver, kind) && (!agent->once || !notifier_of(receiver)->brief);
+	return is_ours(follow_ups, receiver->name) && follows(receiver, kind) &&
+	       (!follow_ups->agent->once || !notifier_of(receiver)->brief);
 }
 
 static int compare_watch(const void *a, const void *b)
@@ -235,6 +256,7 @@ static void settle_amendment(struct follower *follower)
 	request->delivery = follower->id;
 	request->mark = followed_by(follower)->mark;
 	request->receipt = arena_strdup(request->call.arena, follower->attempt.receipt);
+	fence(follower, &request->call);
 	store_client_call(follower->owner->agent, &request->call);
 }
 
@@ -288,6 +310,7 @@ static void say(struct follower *follower)
 	request->actor = (struct actor){.person = arena_strdup(arena, follow_up->person),
 		.origin = arena_strdup(arena, follow_up->origin)};
 	request->now = follower->attempt.now;
+	fence(follower, &request->call);
 	store_client_call(follower->owner->agent, &request->call);
 }
 
@@ -349,6 +372,7 @@ static void send_anew(struct follower *follower, const struct error *error)
 
 	warn(follower, "a message was deleted: it is sent again, as its changes stand", error);
 	request->delivery = follower->id;
+	fence(follower, &request->call);
 	store_client_call(follower->owner->agent, &request->call);
 }
 
@@ -529,7 +553,8 @@ static void fetched(struct store_follow_ups *request)
 	const struct receiver *receiver = agent_receiver(agent, follower->receiver);
 	enum follow_up_kind kind = follower->follow_up.kind;
 	struct watch *watch = watch_of(follower, follower->id);
-	bool usable = !agent->stopping && receiver && follows(receiver, kind);
+	bool usable = !agent->stopping && receiver && follows(receiver, kind) &&
+		      fleet_holds(agent, fleet_shard_of_receiver(follower->receiver));
 
 	follower->request = request;
 	if (request->call.failed) {
@@ -603,8 +628,13 @@ static void advance(void *context)
 	struct watch *watch;
 	int64_t due;
 
-	if (follower->busy || agent->stopping || !receiver)
+	if (follower->busy || agent->stopping || !receiver || follower->count == 0)
 		return;
+	if (!fleet_holds(agent, fleet_shard_of_receiver(follower->receiver))) {
+		engine_alarm(
+			agent->engine, &follower->alarm, engine_now(agent->engine) + HOLD_AGAIN);
+		return;
+	}
 	follower->pace = notifier_of(receiver)->pace;
 	if (follower->pace == 0)
 		follower->pace = SPACING;
@@ -628,6 +658,7 @@ static struct follower *follower_of(struct follow_ups *follow_ups, const char *r
 	follower = memory_new(1, sizeof *follower);
 	*follower = (struct follower){.owner = follow_ups,
 		.receiver = memory_strdup(receiver),
+		.since = agent_now(follow_ups->agent),
 		.next = follow_ups->followers};
 	follower->alarm = (struct alarm){.call = advance, .context = follower};
 	return follow_ups->followers = follower;
@@ -654,15 +685,14 @@ static struct watch *find_or_add(struct follower *follower, const struct deliver
 }
 
 /* When a message is to be said again that was sent then (ms); at once if that was before this
- * process began: for how long it was not said is unknown. */
-static int64_t first_refresh(
-	const struct follow_ups *follow_ups, const char *receiver, int64_t sent)
+ * process began, or had the receiver: for how long it was not said is unknown. */
+static int64_t first_refresh(const struct follower *follower, int64_t sent)
 {
-	struct agent *agent = follow_ups->agent;
-	int64_t refresh = refresh_of(agent_receiver(agent, receiver));
+	struct agent *agent = follower->owner->agent;
+	int64_t refresh = refresh_of(agent_receiver(agent, follower->receiver));
 	int64_t left = sent + refresh - agent_now(agent);
 
-	if (sent < follow_ups->started || left < 0)
+	if (sent < follower->owner->started || (agent->fleet && sent < follower->since) || left < 0)
 		left = 0;
 	return engine_now(agent->engine) + (left < refresh ? left : refresh);
 }
@@ -670,12 +700,15 @@ static int64_t first_refresh(
 /* Takes over a row of the store's lists. */
 static void take(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
-	struct follower *follower = follower_of(follow_ups, followed->message.receiver);
-	struct watch *watch = find_or_add(follower, &followed->message);
+	struct follower *follower;
+	struct watch *watch;
 
+	if (!is_ours(follow_ups, followed->message.receiver))
+		return;
+	follower = follower_of(follow_ups, followed->message.receiver);
+	watch = find_or_add(follower, &followed->message);
 	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0)
-		watch->at[FOLLOW_UP_REFRESH] =
-			first_refresh(follow_ups, follower->receiver, followed->message.now);
+		watch->at[FOLLOW_UP_REFRESH] = first_refresh(follower, followed->message.now);
 	watch->due[FOLLOW_UP_READ] |= followed->answers;
 	watch->due[FOLLOW_UP_REFRESH] |= followed->stands;
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
@@ -741,9 +774,12 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 {
 	for (size_t i = 0; i < request->standing_count; i++) {
 		const struct standing_messages *at = &request->standing[i];
-		struct follower *follower = follower_of(follow_ups, at->receiver);
+		struct follower *follower;
 		bool missing = !agent_receiver(follow_ups->agent, at->receiver);
 
+		if (!is_ours(follow_ups, at->receiver))
+			continue;
+		follower = follower_of(follow_ups, at->receiver);
 		if (missing && !follower->missed)
 			log_event(LEVEL_WARN,
 				"a receiver is not configured any more: messages about changes"
@@ -775,14 +811,14 @@ static void looked(struct store_follow_ups *request)
 
 /* The receivers with such follow-ups. */
 static struct strings receivers_with(
-	const struct agent *agent, struct arena *arena, enum follow_up_kind kind)
+	const struct follow_ups *follow_ups, struct arena *arena, enum follow_up_kind kind)
 {
-	const struct config *config = agent->config;
+	const struct config *config = follow_ups->agent->config;
 	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
 	size_t count = 0;
 
 	for (size_t i = 0; i < config->receiver_count; i++)
-		if (follows_now(agent, &config->receivers[i], kind))
+		if (follows_now(follow_ups, &config->receivers[i], kind))
 			names[count++] = arena_strdup(arena, config->receivers[i].name);
 	return (struct strings){names, count};
 }
@@ -799,6 +835,16 @@ static int64_t standing_wait(const struct config *config)
 			wait = refresh / 4;
 	}
 	return wait;
+}
+
+/* How long until the next look, ms. */
+static int64_t look_wait(const struct agent *agent)
+{
+	int64_t standing = standing_wait(agent->config);
+
+	if (!agent->fleet || standing < LOOK)
+		return LOOK;
+	return standing < LOOK_FLEET ? standing : LOOK_FLEET;
 }
 
 static void look(void *context)
@@ -818,12 +864,13 @@ static void look(void *context)
 		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
 		return;
 	}
-	follow_ups->look_at = now + LOOK;
+	follow_ups->look_at = now + look_wait(agent);
 	request = store_follow_ups_new(looked, follow_ups);
-	request->amending = receivers_with(agent, request->call.arena, FOLLOW_UP_AMEND);
-	request->listening = receivers_with(agent, request->call.arena, FOLLOW_UP_READ);
+	request->amending = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_AMEND);
+	request->listening = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_READ);
 	if (now >= follow_ups->standing_at) {
-		request->refreshing = receivers_with(agent, request->call.arena, FOLLOW_UP_REFRESH);
+		request->refreshing =
+			receivers_with(follow_ups, request->call.arena, FOLLOW_UP_REFRESH);
 		follow_ups->standing_at = now + standing_wait(config);
 	}
 	request->since = agent_now(agent) - READ_FOR;
@@ -838,6 +885,61 @@ static void look(void *context)
 	store_client_call(agent, &request->call);
 }
 
+/* In a fleet */
+
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct follow_ups *follow_ups = context;
+
+	(void)restored;
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		follow_ups->held.has[shard] |= shards->has[shard];
+	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
+		if (shards->has[fleet_shard_of_receiver(follower->receiver)])
+			follower->since = agent_now(follow_ups->agent);
+	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
+	follow_ups->counts = !follow_ups->agent->once;
+	look_soon(follow_ups);
+}
+
+/* What is in hand goes on to its end, of which nothing is recorded. */
+static void lost(void *context, const struct fleet_shards *shards)
+{
+	struct follow_ups *follow_ups = context;
+
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		follow_ups->held.has[shard] &= !shards->has[shard];
+	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
+		if (shards->has[fleet_shard_of_receiver(follower->receiver)])
+			settle_watches(follower, true);
+}
+
+static bool is_busy(void *context, int shard)
+{
+	const struct follow_ups *follow_ups = context;
+
+	for (const struct follower *follower = follow_ups->followers; follower;
+		follower = follower->next)
+		if (follower->busy && fleet_shard_of_receiver(follower->receiver) == shard)
+			return true;
+	return false;
+}
+
+/* What others have recorded, or said, may be for messages of ours. */
+static void news(void *context, const struct fleet_news *news)
+{
+	struct follow_ups *follow_ups = context;
+	const struct fleet_news *last = &follow_ups->news;
+	bool more = news->last_audit != last->last_audit || news->due.said != last->due.said ||
+		    news->due.retractions != last->due.retractions ||
+		    news->due.recoveries != last->due.recoveries;
+
+	follow_ups->news = *news;
+	if (more && !follow_ups->agent->once)
+		look_soon(follow_ups);
+}
+
 struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *delivery_manager,
 	void (*triaged)(void *context), void *context)
 {
@@ -850,6 +952,11 @@ struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *
 		.counts = !agent->once,
 		.started = agent_now(agent)};
 	follow_ups->alarm = (struct alarm){.call = look, .context = follow_ups};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
+				    .lost = lost,
+				    .is_busy = is_busy,
+				    .news = news,
+				    .context = follow_ups});
 	return follow_ups;
 }
 

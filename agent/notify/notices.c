@@ -7,13 +7,15 @@
 #include <stdlib.h>
 
 #include "agent/notify/publisher.h"
+#include "agent/runtime/fleet.h"
 
-enum { WRITE_AGAIN = 300000, UNWRITTEN_MOST = 100 };
+enum { WRITE_AGAIN = 300000, WRITE_OTHERS = 1000, UNWRITTEN_MOST = 100 };
 
 struct unwritten {
 	struct arena *arena;
 	struct notice notice;
 	const char *receiver;
+	int shard; /* what it is about */
 	struct unwritten *next;
 };
 
@@ -70,21 +72,33 @@ static void drop(struct unwritten *unwritten, const char *problem)
 	arena_free(unwritten->arena);
 }
 
-static void keep(struct notices *notices, const char *receiver, const struct notice *notice)
+/* Behind the others. */
+static void put_last(struct notices *notices, struct unwritten *unwritten, int64_t wait)
 {
 	struct engine *engine = notices->agent->engine;
+
+	unwritten->next = NULL;
+	*notices->last = unwritten;
+	notices->last = &unwritten->next;
+	notices->count++;
+	engine_alarm(engine, &notices->alarm, engine_now(engine) + wait);
+}
+
+static void keep(
+	struct notices *notices, const char *receiver, const struct notice *notice, int shard)
+{
 	struct arena *arena = arena_new();
 	struct unwritten *unwritten = arena_alloc(arena, sizeof *unwritten);
 
-	*unwritten = (struct unwritten){
-		.arena = arena, .notice = *notice, .receiver = arena_strdup(arena, receiver)};
+	*unwritten = (struct unwritten){.arena = arena,
+		.notice = *notice,
+		.receiver = arena_strdup(arena, receiver),
+		.shard = shard};
 	unwritten->notice.subject = arena_strdup(arena, notice->subject);
 	unwritten->notice.text = arena_strdup(arena, notice->text);
-	*notices->last = unwritten;
-	notices->last = &unwritten->next;
-	if (++notices->count > UNWRITTEN_MOST)
+	put_last(notices, unwritten, WRITE_AGAIN);
+	if (notices->count > UNWRITTEN_MOST)
 		drop(take_first(notices), "too many queued notices");
-	engine_alarm(engine, &notices->alarm, engine_now(engine) + WRITE_AGAIN);
 }
 
 static void write_notice(struct notices *notices, struct store_queue *request,
@@ -100,7 +114,7 @@ static void write_notice(struct notices *notices, struct store_queue *request,
 	delivery_manager_unwritten(
 		notices->delivery_manager, receiver, &error, !notices->agent->once);
 	if (!notices->agent->once)
-		keep(notices, receiver->name, notice);
+		keep(notices, receiver->name, notice, request->call.shard);
 }
 
 static void write_unwritten(struct notices *notices, struct store_queue *request)
@@ -110,6 +124,11 @@ static void write_unwritten(struct notices *notices, struct store_queue *request
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, unwritten->receiver);
 
+		/* In a fleet each is stored by whoever has what it is about. */
+		if (notices->agent->fleet && unwritten->shard != request->call.shard) {
+			put_last(notices, unwritten, WRITE_OTHERS);
+			continue;
+		}
 		if (!receiver) {
 			drop(unwritten, "receiver is not configured");
 			continue;
@@ -133,6 +152,8 @@ static void write_later(void *context)
 	struct notices *notices = context;
 	struct store_queue *request = store_queue_new(queued, notices);
 
+	if (notices->first)
+		fleet_fence(notices->agent, &request->call, notices->first->shard);
 	write_unwritten(notices, request);
 	if (request->deliveries.count > 0)
 		store_backlog_add(notices->backlog, &request->call);
@@ -152,10 +173,11 @@ static void add_condition(struct store_queue *request, const struct condition *c
 }
 
 void notices_tell(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition)
+	const struct strings *receivers, const struct condition *condition, int shard)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
+	fleet_fence(notices->agent, &request->call, shard);
 	if (condition)
 		add_condition(request, condition);
 	notices_tell_storing(notices, notice, receivers, request);
@@ -189,6 +211,7 @@ bool notices_message(struct notices *notices, const struct message *message,
 
 	request->reply = queued;
 	request->call.context = notices;
+	fleet_fence(notices->agent, &request->call, FLEET_DESK);
 	if (!publisher_message(&publisher, receiver, message, &error)) {
 		delivery_manager_unwritten(
 			notices->delivery_manager, receiver, &error, !notices->agent->once);

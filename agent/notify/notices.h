@@ -17,7 +17,7 @@ void notices_free(struct notices *notices);
 
 /* See dispatcher_notice. */
 void notices_tell(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition);
+	const struct strings *receivers, const struct condition *condition, int shard);
 void notices_tell_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 

@@ -6,14 +6,17 @@
 #include <stdlib.h>
 
 #include "agent/core/utf8.h"
+#include "agent/notify/pictures.h"
 #include "agent/notify/retry_policy.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
+enum { SENT_KEPT = 600000, SENT_MOST = 1000 }; /* ms, and how many: what is remembered as sent */
 
 struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
+	struct outgoing *sent;      /* another agent's by the time that was to be recorded */
 	void (*late)(void *context);
 	void *context;
 };
@@ -44,7 +47,14 @@ void outbox_free(struct outbox *outbox)
 {
 	outgoing_free(outbox->unsettled);
 	outgoing_free(outbox->settling);
+	outgoing_free(outbox->sent);
 	free(outbox);
+}
+
+static void fence(const struct outgoing *outgoing, struct store_call *call)
+{
+	fleet_fence(outgoing->outbox->agent, call,
+		fleet_shard_of_receiver(outgoing->delivery.receiver));
 }
 
 static int cut(const char *name)
@@ -117,21 +127,83 @@ static void settle_again(void *context)
 	}
 }
 
+static void unlink_from(struct outgoing **link, const struct outgoing *outgoing)
+{
+	while (*link != outgoing)
+		link = &(*link)->next;
+	*link = outgoing->next;
+}
+
+/* Whoever has the receiver now may find that it was delivered, or send it again. If that is this
+ * agent, as it was only cut off from the store, it knows. */
+void outgoing_lose(struct outgoing *outgoing, bool sent)
+{
+	struct outbox *outbox = outgoing->outbox;
+	int64_t now = engine_now(outbox->agent->engine);
+	struct outgoing **link = &outbox->sent;
+
+	outgoing->next = NULL;
+	if (!sent) {
+		outgoing_free(outgoing);
+		return;
+	}
+	outgoing->delivery.state = DELIVERY_SENT;
+	outgoing->delivery.payload = NULL;
+	outgoing->since = now;
+	outgoing->next = outbox->sent;
+	outbox->sent = outgoing;
+	for (size_t kept = 0; *link && kept < SENT_MOST && (*link)->since + SENT_KEPT > now; kept++)
+		link = &(*link)->next;
+	outgoing_free(*link);
+	*link = NULL;
+}
+
+void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards)
+{
+	for (struct outgoing **link = &outbox->unsettled, *at; (at = *link);) {
+		if (shards->has[fleet_shard_of_receiver(at->delivery.receiver)]) {
+			*link = at->next;
+			outgoing_lose(at, at->delivery.state == DELIVERY_SENT);
+		} else {
+			link = &at->next;
+		}
+	}
+}
+
+static const struct outgoing *find(const struct outgoing *outgoing, int64_t delivery)
+{
+	while (outgoing && outgoing->delivery.id != delivery)
+		outgoing = outgoing->next;
+	return outgoing;
+}
+
+bool outbox_has(struct outbox *outbox, int64_t delivery)
+{
+	struct outgoing *sent = (struct outgoing *)(uintptr_t)find(outbox->sent, delivery);
+
+	if (sent) {
+		unlink_from(&outbox->sent, sent);
+		settle(sent);
+	}
+	return sent || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
+}
+
 static void settled(struct store_settle *request)
 {
 	struct outgoing *outgoing = request->call.context;
 	struct outbox *outbox = outgoing->outbox;
-	bool failed = request->call.failed;
-	struct outgoing **link = &outbox->settling;
+	bool failed = request->call.failed, fenced = request->call.fenced;
 
-	while (*link != outgoing)
-		link = &(*link)->next;
-	*link = outgoing->next;
+	unlink_from(&outbox->settling, outgoing);
 	if (!failed && request->retracts && outbox->late)
 		outbox->late(outbox->context);
 	store_call_free(&request->call);
 	if (!failed) {
 		arena_free(outgoing->arena);
+		return;
+	}
+	if (fenced) {
+		outgoing_lose(outgoing, outgoing->delivery.state == DELIVERY_SENT);
 		return;
 	}
 	outbox->agent->stateless = true;
@@ -150,6 +222,7 @@ static void settle(struct outgoing *outgoing)
 	outbox->settling = outgoing;
 	outgoing->delivery.now = agent_now(outbox->agent);
 	request->delivery = outgoing->delivery;
+	fence(outgoing, &request->call);
 	store_client_call(outbox->agent, &request->call);
 }
 
@@ -173,6 +246,7 @@ void outgoing_note(const struct outgoing *outgoing)
 		.receipt = arena_strdup(request->call.arena, delivery->receipt),
 		.problem = arena_strdup(request->call.arena, delivery->problem),
 		.now = agent_now(outgoing->outbox->agent)};
+	fence(outgoing, &request->call);
 	store_client_call(outgoing->outbox->agent, &request->call);
 }
 
@@ -210,22 +284,28 @@ static void take_over(struct outgoing *outgoing, const struct delivery *delivery
 static void started(struct store_attempt *request)
 {
 	struct start start = *(const struct start *)request->call.context;
-	bool written = !request->call.failed;
+	enum outgoing_written written = request->call.fenced   ? OUTGOING_FENCED
+					: request->call.failed ? OUTGOING_FAILED
+							       : OUTGOING_WRITTEN;
 
-	if (written)
+	if (written == OUTGOING_WRITTEN) {
 		take_over(start.outgoing, &request->delivery);
+		start.outgoing->worst = pictures_keep(start.outgoing->arena, request->worst);
+	}
 	store_call_free(&request->call);
 	start.done(start.context, written);
 }
 
-void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *context)
+void outgoing_begin(struct outgoing *outgoing, bool pictured, outgoing_ready *done, void *context)
 {
 	struct store_attempt *request = store_attempt_new(started, NULL);
 	struct start *start = arena_alloc(request->call.arena, sizeof *start);
 
 	*start = (struct start){outgoing, done, context};
 	request->call.context = start;
+	request->pictured = pictured;
 	request->delivery.id = outgoing->delivery.id;
 	request->delivery.now = agent_now(outgoing->outbox->agent);
+	fence(outgoing, &request->call);
 	store_client_call(outgoing->outbox->agent, &request->call);
 }

@@ -8,16 +8,17 @@
 #ifndef AGENT_NOTIFY_OUTBOX_H
 #define AGENT_NOTIFY_OUTBOX_H
 
-#include "agent/runtime/agent.h"
+#include "agent/runtime/fleet.h"
 
 struct outbox;
 
 struct outgoing {
 	struct arena *arena;
 	struct outbox *outbox;
-	struct delivery delivery; /* payload: NULL until the first attempt */
-	struct error *failure;    /* of the last failed attempt: delivery.problem; NULL before */
-	const char *what;         /* its changes, for the log; NULL until they are known */
+	struct delivery delivery;      /* payload: NULL until the first attempt */
+	const struct excerpted *worst; /* of its changes, for pictures; NULL: none */
+	struct error *failure; /* of the last failed attempt: delivery.problem; NULL before */
+	const char *what;      /* its changes, for the log; NULL until they are known */
 	enum maybe_delivered maybe_delivered;
 	int64_t made;             /* ms */
 	int64_t not_before;       /* engine_now, of the next attempt */
@@ -25,6 +26,7 @@ struct outgoing {
 	int64_t tries;            /* by this process */
 	bool begun;               /* the store has recorded the attempt */
 	bool withdrawn, accepted; /* of one that the store gave up: some of its changes were */
+	bool lost;                /* in a fleet: its receiver is another agent's now */
 	struct outgoing *next;
 };
 
@@ -35,10 +37,21 @@ void outbox_free(struct outbox *outbox);
  * withdrawn in the meantime. */
 void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context);
 
+/* In a fleet: those receivers are other agents' now. What was sent, but could not be recorded as
+ * sent any more, is remembered for a while. */
+void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards);
+
+/* In a fleet: whether the delivery, which is queued as the store says, is being recorded as settled
+ * here; that begins if it is known to have been sent by this agent. */
+bool outbox_has(struct outbox *outbox, int64_t delivery);
+
 /* A copy of the delivery without its payload. One that was restored in the middle of an attempt
  * waits until a message that did arrive is visible. */
 struct outgoing *outgoing_new(struct outbox *outbox, const struct delivery *delivery);
 void outgoing_free(struct outgoing *deliveries); /* linked by next */
+
+/* Takes over a delivery that was lost while it was in hand, and whether it was sent. */
+void outgoing_lose(struct outgoing *outgoing, bool sent);
 
 /* Takes over the delivery and records its final state, retrying until the store has it. */
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
@@ -47,11 +60,17 @@ void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
  * the receiver asked to wait. Losing this costs a check, or an attempt that comes too early. */
 void outgoing_note(const struct outgoing *outgoing);
 
-/* Records that an attempt begins and fetches the payload, then calls `done`; `written` is false if
- * the store failed. A NULL payload is not in the store any more; a delivery that is
- * DELIVERY_ABANDONED by then has only withdrawn changes and is settled. The delivery must stay in
- * place until then. */
-typedef void outgoing_ready(void *context, bool written);
-void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *context);
+enum outgoing_written {
+	OUTGOING_WRITTEN,
+	OUTGOING_FAILED, /* the store has */
+	OUTGOING_FENCED, /* in a fleet: the receiver is another agent's */
+};
+
+/* Records that an attempt begins and fetches the payload, and with `pictured` its worst change,
+ * then calls `done`. A NULL payload is not in the store any
+ * more; a delivery that is DELIVERY_ABANDONED by then has only withdrawn changes and is settled.
+ * The delivery must stay in place until then. */
+typedef void outgoing_ready(void *context, enum outgoing_written written);
+void outgoing_begin(struct outgoing *outgoing, bool pictured, outgoing_ready *done, void *context);
 
 #endif

@@ -21,7 +21,8 @@
 enum { OPEN_STEPS = 3 };
 #define OPEN_MOST INT64_C(2592000000)
 
-enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that a retraction names; characters */
+/* Changes that a retraction names; characters. */
+enum { NAMED_MOST = 5, COMMIT_MOST = 100, VERDICT_MOST = 300 };
 
 /* The destination of a message. */
 struct recipient {
@@ -437,6 +438,8 @@ static void add_recoveries(
 		if (record->environment_event != event)
 			event = 0;
 		items[message.count] = record->item;
+		announce_page(
+			publisher->queue->call.arena, publisher->config, &items[message.count]);
 		items[message.count++].extras =
 			extras_of(publisher->queue->call.arena, record->spacing);
 		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
@@ -654,6 +657,10 @@ static bool is_worth_saying(
 		return false;
 	if (what == SAID_TRIAGED)
 		return is_told(receiver, MESSAGE_TRIAGED);
+	if (what == SAID_CULPRIT)
+		return record->item.culprit && record->state != CHANGE_WITHDRAWN &&
+		       !triage_is_accepted(triage) && is_told(receiver, MESSAGE_UPDATED) &&
+		       !is_kept_true(receiver);
 	return stands && record->news != NOTIFY_PENDING && !triage_is_accepted(triage) &&
 	       is_told_all(receiver, MESSAGE_UPDATED) && !is_kept_true(receiver);
 }
@@ -664,7 +671,24 @@ static void write_said(const struct told_change *change, enum said_kind what, st
 		text_triage(out, &change->triage);
 		buf_text(out, ": ");
 	}
+	if (what == SAID_CULPRIT)
+		buf_text(out, "bisected: ");
 	name_change(&change->item, out);
+	if (what == SAID_CULPRIT) {
+		buf_text(out, ": ");
+		text_clean(out, change->item.culprit->verdict, VERDICT_MOST);
+	}
+}
+
+/* A verdict is told once, whatever else has become known of the change. */
+static uint64_t hash_said(uint64_t hash, const struct change_record *record, enum said_kind what)
+{
+	hash = hash_add(hash, &record->item.id, sizeof record->item.id);
+	if (what == SAID_CULPRIT)
+		return hash_add(hash, &record->item.culprit->bisection,
+			sizeof record->item.culprit->bisection);
+	hash = hash_add(hash, &record->updated, sizeof record->updated);
+	return hash_add(hash, &record->triage.version, sizeof record->triage.version);
 }
 
 /* One message about all changes of the thread of the first of which this is to be said. */
@@ -685,9 +709,7 @@ static void add_said(const struct publisher *publisher, const struct said *said,
 		if (!is_worth_saying(publisher, &said[i], what) ||
 			!belong_together(&said[i].message, told))
 			continue;
-		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
-		hash = hash_add(hash, &record->updated, sizeof record->updated);
-		hash = hash_add(hash, &record->triage.version, sizeof record->triage.version);
+		hash = hash_said(hash, record, what);
 		changes[named] = told_of(publisher, record);
 		if (named < NAMED_MOST) {
 			buf_text(&text, named > 0 ? "; " : "");
@@ -715,7 +737,7 @@ static bool is_first_said(const struct publisher *publisher, const struct said_r
 
 void publisher_said(const struct publisher *publisher, const struct said_rows *rows)
 {
-	static const enum said_kind kinds[] = {SAID_UPDATED, SAID_TRIAGED};
+	static const enum said_kind kinds[] = {SAID_UPDATED, SAID_TRIAGED, SAID_CULPRIT};
 
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		for (size_t i = 0; i < rows->count; i++)

@@ -8,6 +8,7 @@
 
 #include "agent/notify/publisher.h"
 #include "agent/notify/silence.h"
+#include "agent/runtime/fleet.h"
 
 enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms, between two looks */
 
@@ -80,11 +81,18 @@ static bool remind(const struct reminders *reminders, const struct publisher *pu
 	return count > 0;
 }
 
+/* What a page was asked for with. */
+struct page {
+	struct reminders *reminders;
+	struct store_call fence; /* from before anything was read */
+};
+
 static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after);
 
 static void found(struct store_reminders *call)
 {
-	struct reminders *reminders = call->call.context;
+	const struct page *page = call->call.context;
+	struct reminders *reminders = page->reminders;
 	struct agent *agent = reminders->agent;
 	struct store_queue *queue = store_queue_new(queued, reminders);
 	struct publisher publisher = {.config = agent->config,
@@ -94,6 +102,8 @@ static void found(struct store_reminders *call)
 	size_t count = call->call.failed || agent->stopping ? 0 : call->messages.count;
 	int64_t *ids = arena_array(queue->call.arena, count, sizeof *ids);
 
+	queue->call.shard = page->fence.shard;
+	queue->call.term = page->fence.term;
 	publisher.router = count > 0 ? router_new(agent->config) : NULL;
 	for (size_t i = 0; i < count; i++)
 		if (remind(reminders, &publisher, &call->messages.items[i]))
@@ -115,8 +125,12 @@ static void found(struct store_reminders *call)
 /* A page after the other. */
 static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after)
 {
-	struct store_reminders *call = store_reminders_new(found, reminders);
+	struct store_reminders *call = store_reminders_new(found, NULL);
+	struct page *page = arena_alloc(call->call.arena, sizeof *page);
 
+	*page = (struct page){.reminders = reminders};
+	fleet_fence(reminders->agent, &page->fence, FLEET_DESK);
+	call->call.context = page;
 	call->receiver = arena_strdup(call->call.arena, receiver);
 	call->before = before;
 	call->after = after;
@@ -131,6 +145,11 @@ static void look(void *context)
 
 	if (agent->stopping || reminders->under_way > 0)
 		return;
+	if (!fleet_holds(agent, FLEET_DESK)) {
+		engine_alarm(agent->engine, &reminders->alarm,
+			engine_now(agent->engine) + wait_of(agent->config));
+		return;
+	}
 	for (size_t i = 0; i < agent->config->receiver_count; i++) {
 		const struct receiver *receiver = &agent->config->receivers[i];
 
@@ -138,6 +157,15 @@ static void look(void *context)
 			ask(reminders, receiver->name, agent_now(agent) - receiver->remind_after,
 				0);
 	}
+}
+
+/* It is the desk's work: messages that continue others, of changes that no silence holds. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	(void)restored;
+	if (shards->has[FLEET_DESK])
+		look(context);
 }
 
 struct reminders *reminders_new(struct agent *agent, struct delivery_manager *delivery_manager,
@@ -148,6 +176,7 @@ struct reminders *reminders_new(struct agent *agent, struct delivery_manager *de
 	*reminders = (struct reminders){
 		.agent = agent, .delivery_manager = delivery_manager, .dispatcher = dispatcher};
 	reminders->alarm = (struct alarm){.call = look, .context = reminders};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = reminders});
 	return reminders;
 }
 

@@ -8,7 +8,18 @@
 #include "agent/core/dict.h"
 #include "agent/core/label.h"
 
-enum { NAMES_MOST = 1000 };
+enum { NAMES_MOST = 1000, EFFORT_MOST = 33000000 };
+
+bool silence_is_costly(const struct matcher_effort *effort)
+{
+	return effort->exceeded || effort->steps > EFFORT_MOST;
+}
+
+const char *silence_costs(const struct matcher_effort *effort, struct arena *arena)
+{
+	return arena_printf(arena, "it takes too long to match %.200s",
+		effort->exceeded ? effort->exceeded->value : "them all");
+}
 
 int64_t silence_end(const struct silence *silence)
 {
@@ -114,8 +125,54 @@ struct strings silence_groups(const struct config *config, const char *test, str
 	return (struct strings){names, count};
 }
 
+/* A group may name a test more than once. */
+static void add_group(struct silence_index *index, const char *test, const char *group)
+{
+	size_t number = name_index_add(&index->tests, test, strlen(test));
+	struct group_names *names;
+
+	if (number == index->count) {
+		index->groups = arena_grow(
+			index->arena, index->groups, index->count, sizeof *index->groups);
+		index->groups[index->count++] = (struct group_names){0};
+	}
+	names = &index->groups[number];
+	if (names->count > 0 && names->items[names->count - 1] == group)
+		return;
+	names->items = arena_grow(index->arena, names->items, names->count, sizeof *names->items);
+	names->items[names->count++] = group;
+}
+
+static void make_index(struct silence_index *index)
+{
+	index->tests.dict.arena = index->arena;
+	for (size_t i = 0; i < index->config->group_count; i++) {
+		const struct group *group = &index->config->groups[i];
+
+		if (group->cluster)
+			add_group(index, group->name, group->name);
+		for (size_t j = 0; j < group->count; j++)
+			add_group(index, group->tests[j]->name, group->name);
+	}
+	index->made = true;
+}
+
+struct strings silence_index_groups(struct silence_index *index, const char *test)
+{
+	size_t number;
+
+	if (!index->made)
+		make_index(index);
+	number = test ? name_index_find(&index->tests, test, strlen(test)) : NAME_INDEX_NONE;
+	if (number == NAME_INDEX_NONE)
+		return (struct strings){0};
+	return (struct strings){index->groups[number].items, index->groups[number].count};
+}
+
 static struct strings asked_groups(struct silence_asked *asked)
 {
+	if (asked->index)
+		return silence_index_groups(asked->index, asked->subject->test);
 	if (asked->config)
 		asked->groups = silence_groups(asked->config, asked->subject->test, asked->arena);
 	asked->config = NULL;
@@ -159,25 +216,38 @@ const char *silence_name(const char *name)
 }
 
 /* Matchers whose values cost little come first. */
-bool silence_compile(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+static void sort(struct arena *arena, struct matchers *matchers)
 {
-	struct matcher *sorted;
+	struct matcher *sorted = arena_array(arena, matchers->count, sizeof *sorted);
 	size_t count = 0;
 
-	if (!matchers_parse(text, arena, out, error))
-		return false;
-	sorted = arena_array(arena, out->count, sizeof *sorted);
 	for (size_t number = 0; number <= NAMES; number++)
-		for (size_t i = 0; i < out->count; i++) {
-			if (number_of(out->items[i].name) != number)
+		for (size_t i = 0; i < matchers->count; i++) {
+			if (number_of(matchers->items[i].name) != number)
 				continue;
-			sorted[count] = out->items[i];
+			sorted[count] = matchers->items[i];
 			if (number < NAMES)
 				sorted[count].name = own_names[number];
 			count++;
 		}
-	out->items = sorted;
+	matchers->items = sorted;
+}
+
+bool silence_compile(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+{
+	if (!matchers_parse(text, arena, out, error))
+		return false;
+	sort(arena, out);
+	return true;
+}
+
+bool silence_compile_any(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+{
+	if (!matchers_parse_any(text, arena, out, error))
+		return false;
+	sort(arena, out);
 	return true;
 }
 
@@ -229,7 +299,8 @@ bool silence_selects(
 }
 
 /* As far as the configuration says: of names other than these every value is possible. */
-bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked)
+bool silence_may_select(
+	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
 {
 	for (size_t i = 0; i < matchers->count; i++) {
 		const struct matcher *matcher = &matchers->items[i];
@@ -237,7 +308,7 @@ bool silence_may_select(const struct matchers *matchers, struct silence_asked *a
 
 		if ((matcher->name == own_names[NAME_TEST] ||
 			    matcher->name == own_names[NAME_GROUP]) &&
-			!matchers_match(&alone, silence_values, asked, NULL))
+			!matchers_match(&alone, silence_values, asked, effort))
 			return false;
 	}
 	return true;
@@ -318,43 +389,77 @@ static void find_unknown(const struct config *config, const struct matchers *mat
 		out->suggestion = field_suggest(out->unknown, names.items, names.count);
 }
 
-static bool selects(const struct matchers *matchers, struct silence_asked *asked)
+/* A question of many subjects. */
+struct reaching {
+	const struct matchers *matchers;
+	struct silence_index *index;
+	struct matcher_effort *effort; /* or NULL */
+	bool (*test)(const struct matchers *matchers, struct silence_asked *asked,
+		struct matcher_effort *effort);
+};
+
+static bool may_go_on(const struct reaching *reaching)
 {
-	return silence_matches(matchers, asked, NULL);
+	return !reaching->effort || !silence_is_costly(reaching->effort);
 }
 
 /* What it allocates for one of many subjects is freed with it. */
-static bool reaches(const struct config *config, const struct matchers *matchers,
-	const struct silence_subject *subject,
-	bool (*test)(const struct matchers *matchers, struct silence_asked *asked))
+static bool reaches(const struct reaching *reaching, const struct silence_subject *subject)
 {
 	struct arena *arena = arena_new();
-	struct silence_asked asked = {.subject = subject, .config = config, .arena = arena};
-	bool found = test(matchers, &asked);
+	struct silence_asked asked = {.subject = subject, .index = reaching->index, .arena = arena};
+	bool found = reaching->test(reaching->matchers, &asked, reaching->effort);
 
 	silence_asked_free(&asked);
 	arena_free(arena);
 	return found;
 }
 
-void silence_reach(const struct config *config, const char *text, const struct record_rows *open,
-	struct arena *arena, struct silence_reach *out)
+static void reach_tests(
+	const struct reaching *reaching, const struct config *config, struct silence_reach *out)
 {
+	for (size_t i = 0; i < config->test_count && may_go_on(reaching); i++) {
+		const struct silence_subject subject = {.test = config->tests[i].name};
+
+		if (!reaches(reaching, &subject))
+			continue;
+		if (out->tests < SILENCE_REACH_SHOWN)
+			out->first_tests[out->tests] = &config->tests[i];
+		out->tests++;
+	}
+}
+
+static void reach_changes(
+	const struct reaching *reaching, const struct record_rows *open, struct silence_reach *out)
+{
+	for (size_t i = 0; i < open->count && may_go_on(reaching); i++) {
+		const struct silence_subject subject = silence_subject_of(&open->items[i]);
+
+		if (!reaches(reaching, &subject))
+			continue;
+		if (out->changes < SILENCE_REACH_SHOWN)
+			out->first_changes[out->changes] = &open->items[i];
+		out->changes++;
+	}
+}
+
+void silence_reach(const struct config *config, const char *text, const struct record_rows *open,
+	struct arena *arena, struct matcher_effort *effort, struct silence_reach *out)
+{
+	struct silence_index index = {.config = config, .arena = arena};
 	struct matchers matchers;
+	struct reaching reaching = {&matchers, &index, effort, silence_may_select};
 	struct error error;
 
 	*out = (struct silence_reach){0};
 	if (!silence_compile(text, arena, &matchers, &error))
 		return;
-	for (size_t i = 0; i < config->test_count; i++)
-		out->tests += reaches(config, &matchers,
-			&(struct silence_subject){.test = config->tests[i].name},
-			silence_may_select);
-	for (size_t i = 0; i < open->count; i++) {
-		struct silence_subject subject = silence_subject_of(&open->items[i]);
-
-		out->changes += reaches(config, &matchers, &subject, selects);
-	}
-	find_unknown(config, &matchers, open, arena, out);
+	reach_tests(&reaching, config, out);
+	reaching.test = silence_matches;
+	reach_changes(&reaching, open, out);
+	if (may_go_on(&reaching))
+		find_unknown(config, &matchers, open, arena, out);
+	else
+		*out = (struct silence_reach){.problem = silence_costs(effort, arena)};
 	matchers_free(&matchers);
 }

@@ -9,6 +9,7 @@
 #define AGENT_NOTIFY_SILENCE_H
 
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
 #include "agent/core/matcher.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
@@ -30,6 +31,21 @@ struct silence_subject {
 
 struct silence_subject silence_subject_of(const struct change_record *record);
 
+/* The groups of all tests, for asking about many: made when the first is asked for. The caller sets
+ * the configuration and the arena. */
+struct group_names {
+	const char **items;
+	size_t count;
+};
+struct silence_index {
+	const struct config *config;
+	struct arena *arena;
+	struct name_index tests;
+	struct group_names *groups; /* by the number of the test */
+	size_t count;
+	bool made;
+};
+
 enum { SILENCE_VALUES = 3 };
 
 /* A subject while matchers ask for its values. The caller sets the subject, and its groups or where
@@ -37,8 +53,9 @@ enum { SILENCE_VALUES = 3 };
 struct silence_asked {
 	const struct silence_subject *subject;
 	struct strings groups;
-	const struct config
-		*config; /* where `groups` are looked up when they are needed; or NULL */
+	/* Where `groups` are looked up when they are needed; or NULL. */
+	const struct config *config;
+	struct silence_index *index;
 	struct arena *arena;
 	const char *label_name; /* whose value is in `label`, if there is one */
 	bool has_label;
@@ -57,9 +74,16 @@ struct strings silence_values(void *asked, const char *name);
 /* The groups that the test is in, in the arena; a cluster is its own. */
 struct strings silence_groups(const struct config *config, const char *test, struct arena *arena);
 
+/* The same, without a look at all groups for each test. */
+struct strings silence_index_groups(struct silence_index *index, const char *test);
+
 /* The same as matchers_parse, with the matchers in the order of what they cost; the functions below
  * take only these. */
 bool silence_compile(
+	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
+
+/* The same of matchers_parse_any. */
+bool silence_compile_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
 /* See matchers_match. */
@@ -67,23 +91,36 @@ bool silence_matches(const struct matchers *matchers, struct silence_asked *aske
 	struct matcher_effort *effort);
 
 /* As far as the test and its groups say: of other names every value is possible. */
-bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked);
+bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked,
+	struct matcher_effort *effort);
 
 /* Whether it is selected, whatever the time. */
 bool silence_selects(
 	const struct config *config, const char *matchers, const struct silence_subject *subject);
 
 /* What the matchers reach: the tests of the configuration that they can select, by test and group,
- * and the open changes that they do select. `unknown` is the first name that no test, change or
- * label is known by, with the known name that is near it; or NULL. */
+ * and the open changes that they do select, with the first of either. `unknown` is the first name
+ * that no test, change or label is known by, with the known name that is near it; or NULL. */
+enum { SILENCE_REACH_SHOWN = 50 };
 struct silence_reach {
 	size_t tests, changes;
+	const struct test *first_tests[SILENCE_REACH_SHOWN];
+	const struct change_record *first_changes[SILENCE_REACH_SHOWN];
 	const char *unknown, *suggestion;
+	const char
+		*problem; /* with `effort`: they took too long; then nothing is reached; or NULL */
 };
 
+/* What an answer may cost that somebody waits for: about a second of steps. */
+bool silence_is_costly(const struct matcher_effort *effort);
+
+/* What there is to say then, in the arena. */
+const char *silence_costs(const struct matcher_effort *effort, struct arena *arena);
+
 /* Matchers that cannot be read reach nothing. The texts are in the arena, or the configuration's.
- */
+ * With `effort` it stops once that is costly; NULL: it compares them all. */
 void silence_reach(const struct config *config, const char *matchers,
-	const struct record_rows *open, struct arena *arena, struct silence_reach *out);
+	const struct record_rows *open, struct arena *arena, struct matcher_effort *effort,
+	struct silence_reach *out);
 
 #endif

@@ -16,6 +16,7 @@
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/notify/router.h"
+#include "agent/runtime/fleet.h"
 #include "conf/mute.h"
 
 #define HOUR INT64_C(3600000)
@@ -548,6 +549,13 @@ static void begin(void *context, struct change_record *const *records, size_t co
 	set_alarm(silences);
 }
 
+void silences_forget(struct silences *silences)
+{
+	silences->verdict_count = silences->at = silences->held = 0;
+	silences->oldest = silences->mute_end = WHEN_NEVER;
+	set_metrics(silences);
+}
+
 struct filter silences_filter(struct silences *silences)
 {
 	return (struct filter){
@@ -569,6 +577,7 @@ static void store(struct silences *silences, const struct kept *kept, bool summe
 		.id = kept->silence.id, .reminded = kept->silence.reminded, .summed = summed};
 	request->actor = (struct actor){"hunter-c", "agent"};
 	request->now = agent_now(silences->agent);
+	fleet_fence(silences->agent, &request->call, FLEET_DESK);
 	store_client_call(silences->agent, &request->call);
 }
 
@@ -602,7 +611,7 @@ static struct strings receivers_of(
 		struct silence_asked asked = {
 			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
 
-		if (silence_may_select(&kept->matchers, &asked))
+		if (silence_may_select(&kept->matchers, &asked, NULL))
 			tests[count++] = topics.items[i];
 		silence_asked_free(&asked);
 	}
@@ -662,7 +671,8 @@ static void tick(void *context)
 	if (silences->agent->stopping)
 		return;
 	look_at_times(silences);
-	remind_all(silences);
+	if (fleet_holds(silences->agent, FLEET_DESK))
+		remind_all(silences);
 	for (size_t i = 0; i < silences->count; i++)
 		due = due || is_over(silences->items[i], silences->now);
 	set_metrics(silences);
@@ -677,10 +687,35 @@ void silences_note(struct silences *silences, const struct silence *silence)
 	tick(silences);
 }
 
+/* Whether nothing has been said of it since, nor has the agent. */
+static bool is_same(const struct silence *one, const struct silence *other)
+{
+	return one->ended == other->ended && one->until == other->until &&
+	       one->reminded == other->reminded && one->summed == other->summed;
+}
+
 void silences_restore(struct silences *silences, const struct silence_rows *rows)
 {
-	for (size_t i = 0; i < rows->count; i++)
-		put(silences, &rows->items[i]);
+	size_t row = rows->count;
+
+	for (size_t i = silences->count; i > 0; i--) {
+		int64_t id = silences->items[i - 1]->silence.id;
+
+		while (row > 0 && rows->items[row - 1].id > id)
+			row--;
+		if (row > 0 && rows->items[row - 1].id == id)
+			continue;
+		drop(silences, i - 1);
+		silences->version++;
+	}
+	for (size_t i = 0; i < rows->count; i++) {
+		struct silence silence = rows->items[i];
+		const struct kept *kept = find(silences, silence.id);
+
+		silence.reminded |= kept && kept->silence.reminded; /* being written */
+		if (!kept || !is_same(&kept->silence, &silence))
+			put(silences, &silence);
+	}
 	tick(silences);
 }
 

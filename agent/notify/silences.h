@@ -26,7 +26,7 @@ struct silences_events {
 struct silences *silences_new(struct agent *agent, const struct silences_events *events);
 void silences_free(struct silences *silences);
 
-/* Takes over those of the store. */
+/* Takes over those of the store, by id, in place of those that are here. */
 void silences_restore(struct silences *silences, const struct silence_rows *rows);
 
 /* One that was added, or ended early; as it is in the store. */
@@ -46,6 +46,9 @@ void silences_summarize(struct silences *silences, struct change_record *record)
 /* How many changes are pending, as the store says: fewer than are held means that a round is due.
  */
 void silences_pending(struct silences *silences, int64_t changes);
+
+/* In a fleet, when another agent tells what is pending: forgets what was held. */
+void silences_forget(struct silences *silences);
 
 /* Reports the end of a round, and whether what was to be announced in it is in the store. */
 void silences_written(struct silences *silences, bool stored);

@@ -58,14 +58,23 @@ struct threads *threads_new(void)
 	return threads;
 }
 
-void threads_free(struct threads *threads)
+void threads_clear(struct threads *threads)
 {
-	if (!threads)
-		return;
+	pthread_mutex_lock(&threads->mutex);
 	for (struct entry *entry = threads->first, *next; entry; entry = next) {
 		next = entry->next;
 		arena_free(entry->arena);
 	}
+	threads->first = NULL;
+	threads->count = 0;
+	pthread_mutex_unlock(&threads->mutex);
+}
+
+void threads_free(struct threads *threads)
+{
+	if (!threads)
+		return;
+	threads_clear(threads);
 	pthread_mutex_destroy(&threads->mutex);
 	free(threads);
 }
@@ -238,7 +247,7 @@ static struct announcement copy_bare(struct arena *arena, const struct announcem
 	struct announcement bare = *item;
 
 	bare.commit_url = bare.compare_url = NULL;
-	bare.dashboard = bare.runbook = bare.owner = NULL;
+	bare.dashboard = bare.runbook = bare.page = bare.owner = NULL;
 	return announce_copy(arena, &bare);
 }
 

@@ -33,6 +33,9 @@ struct thread_filter {
 struct threads *threads_new(void);
 void threads_free(struct threads *threads);
 
+/* Forgets all. */
+void threads_clear(struct threads *threads);
+
 /*
  * Adds a delivery with its `records`, announced at `delivery->now`: begins a thread, or continues
  * the thread with key `delivery->thread`. The thread stays open to other changes for `interval`

@@ -83,11 +83,16 @@ struct agent {
 	struct engine *engine;
 	struct metrics *metrics;
 	struct store *store;
+	struct fleet *fleet;       /* NULL: there is no other agent; see fleet.h */
 	struct reloader *reloader; /* NULL: no reloads; see reload.h */
-	int64_t (*now)(void);      /* wall clock, ms */
-	bool once;                 /* run each test once, deliver everything, then end */
-	bool strict;               /* what known_changes covers is announced, too */
-	bool stopping;             /* nothing new is started */
+	struct events *events;     /* NULL: nobody watches; see events.h */
+	/* Called with each answer of the store, before its client is; NULL: nobody is. */
+	void (*seen)(void *seer, const struct store_call *answered);
+	void *seer;
+	int64_t (*now)(void); /* wall clock, ms */
+	bool once;            /* run each test once, deliver everything, then end */
+	bool strict;          /* what known_changes covers is announced, too */
+	bool stopping;        /* nothing new is started */
 	bool measures; /* runs measure the smallest detectable change: a heartbeat is due soon */
 	bool misconfigured, incomplete, stateless; /* determine the exit code */
 
@@ -101,7 +106,7 @@ struct agent {
 	uint64_t triages[AGENT_TRIAGES]; /* see agent_triages */
 };
 
-/* The wall clock, ms: for display and ages. Timers use engine_now. */
+/* The wall clock, ms, of the database in a fleet: for display and ages. Timers use engine_now. */
 int64_t agent_now(const struct agent *agent);
 
 /* Compares the clock with the clock of the server at that URL: ours is ahead by so many ms. A
@@ -115,15 +120,24 @@ void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead);
  */
 void store_client_call(struct agent *agent, struct store_call *call);
 
+/* Sets the metrics of the state's database, if it is one. */
+void store_client_collect(struct agent *agent);
+
 /* A number that is another one once something was said of a change of the test (or, rarely, of
  * another test). */
 uint64_t agent_triages(const struct agent *agent, const char *test);
+
+/* In a fleet: others may have said something of any test. */
+void agent_triaged(struct agent *agent);
 
 /* To be called when something has finished: ends the loop of an agent that is stopping. */
 void agent_ended(struct agent *agent);
 
 /* Whether no delivery is in progress and the store has answered all calls. */
 bool agent_idle(const struct agent *agent);
+
+/* ms: a message that was sent longer ago is not continued. */
+int64_t agent_remembers(const struct agent *agent);
 
 /* The receiver of that name, or NULL. */
 const struct receiver *agent_receiver(const struct agent *agent, const char *name);

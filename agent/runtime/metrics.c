@@ -46,6 +46,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 		"Tests without a new point for longer than their stale_after, or than usual."},
 	[METRIC_MISSED_RUNS] = {"hunter_missed_runs_total", TYPE_COUNTER, {0}, NULL,
 		"Runs left out because the one before had not ended or the agent was held up."},
+	[METRIC_ARRIVED] = {"hunter_arrived_names_total", TYPE_COUNTER, {"read"}, NULL,
+		"Names of data that were said to be written, by whether a test reads them."},
 	[METRIC_RUN_DURATION] = {"hunter_run_duration_seconds", TYPE_HISTOGRAM, {"source"},
 		"seconds", "Time from a run's start to its end: reading, parsing and detection."},
 	[METRIC_SCHEDULE_LAG] = {"hunter_schedule_lag_seconds", TYPE_HISTOGRAM, {0}, "seconds",
@@ -85,6 +87,34 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 	[METRIC_AUTHENTICATION_FAILURES] = {"hunter_http_authentication_failures_total",
 		TYPE_COUNTER, {"reason"}, NULL,
 		"Requests with credentials that were wrong or, after failures, too soon."},
+	[METRIC_BISECTIONS] = {"hunter_bisections", TYPE_GAUGE, {"state"}, NULL,
+		"Bisections of this agent's tests that are running or waiting."},
+	[METRIC_BISECTIONS_ENDED] = {"hunter_bisections_ended_total", TYPE_COUNTER, {"end"}, NULL,
+		"Bisections that have ended, by what they found."},
+	[METRIC_BISECTION_RUNS] = {"hunter_bisection_runs_total", TYPE_COUNTER, {"outcome"}, NULL,
+		"Runs of bisections that have ended, by what came of them."},
+	[METRIC_FLEET_AGENTS] = {"hunter_fleet_agents", TYPE_GAUGE, {0}, NULL,
+		"Agents that work on this state and are alive, as this one sees it."},
+	[METRIC_SHARDS_HELD] = {"hunter_shards_held", TYPE_GAUGE, {0}, NULL,
+		"Shards of the work, of 256, that this agent holds."},
+	[METRIC_LEASE_RENEWALS] = {"hunter_lease_renewals_total", TYPE_COUNTER, {"result"}, NULL,
+		"Renewals of the lease: in time, late, failed, or lost to other agents."},
+	[METRIC_DIFFERING_TESTS] = {"hunter_fleet_differing_tests", TYPE_GAUGE, {0}, NULL,
+		"Tests that this agent has with another configuration than most agents."},
+	[METRIC_TAKE_OVERS] = {"hunter_take_overs_total", TYPE_COUNTER, {0}, NULL,
+		"Shards that this agent took over from agents whose lease was over."},
+	[METRIC_FENCED_WRITES] = {"hunter_fenced_writes_total", TYPE_COUNTER, {0}, NULL,
+		"Writes that were refused, as another agent had taken over what they were about."},
+	[METRIC_CLAIMS_EXPIRED] = {"hunter_claims_expired_total", TYPE_COUNTER, {0}, NULL,
+		"Messages found on take-over that another agent had begun to send."},
+	[METRIC_STATE_ROUND_TRIPS] = {"hunter_state_round_trips_total", TYPE_COUNTER, {0}, NULL,
+		"Answers that were waited for from the database of the state."},
+	[METRIC_STATE_SECONDS] = {"hunter_state_round_trip_seconds_total", TYPE_COUNTER, {0},
+		"seconds", "Time spent waiting for the database of the state."},
+	[METRIC_STATE_CONNECTIONS] = {"hunter_state_connections_total", TYPE_COUNTER, {0}, NULL,
+		"Connections made to the database of the state."},
+	[METRIC_STATE_RETRIES] = {"hunter_state_retries_total", TYPE_COUNTER, {0}, NULL,
+		"Transactions that were repeated because they met those of other agents."},
 	[METRIC_PROCESS_CPU] = {"process_cpu_seconds_total", TYPE_COUNTER, {0}, "seconds",
 		"Processor time of the process."},
 	[METRIC_PROCESS_RESIDENT] = {"process_resident_memory_bytes", TYPE_GAUGE, {0}, "bytes",
@@ -167,6 +197,15 @@ static struct metric_child *find_by_two(
 	struct metrics *metrics, enum metric_id id, const char *first, const char *second)
 {
 	return find(metrics, id, (const char *[METRIC_LABELS]){first, second});
+}
+
+double metrics_value(
+	struct metrics *metrics, enum metric_id id, const char *first, const char *second)
+{
+	const struct metric_child *child =
+		look_up(&metrics->families[id], (const char *[METRIC_LABELS]){first, second});
+
+	return child ? child->value : 0;
 }
 
 /* Metrics without labels exist from the start, as 0, except those that only the kernel knows. */

@@ -31,6 +31,7 @@ enum metric_id {
 	METRIC_STALE_TESTS,           /* gauge: without new points for stale_after */
 	METRIC_VANISHED_SERIES,       /* gauge: reported as ended */
 	METRIC_MISSED_RUNS,           /* counter */
+	METRIC_ARRIVED,               /* counter (read: yes, no): names of data that were written */
 	METRIC_RUN_DURATION,          /* histogram (source), seconds */
 	METRIC_SCHEDULE_LAG,          /* histogram, seconds between due and started */
 	METRIC_LAST_PASS,             /* gauge, unix seconds of the last successful run */
@@ -50,7 +51,21 @@ enum metric_id {
 	METRIC_SILENCES,                /* gauge (state: active, pending) */
 	METRIC_SILENCED,                /* gauge: pending changes that are held back */
 	METRIC_SILENCED_AGE,            /* gauge, seconds: of the oldest regression among them */
-	METRIC_PROCESS_CPU,             /* from here on as in every Prometheus client */
+	METRIC_BISECTIONS,              /* gauge (state: waiting, running), of this agent */
+	METRIC_BISECTIONS_ENDED,        /* counter (end: found, set, not_reproduced ...) */
+	METRIC_BISECTION_RUNS,          /* counter (outcome: measured, untestable, failed, lost) */
+	METRIC_FLEET_AGENTS,   /* gauge: that live; of a fleet, as all until METRIC_STATE_RETRIES */
+	METRIC_SHARDS_HELD,    /* gauge */
+	METRIC_LEASE_RENEWALS, /* counter (result: in time, late, failed, lost) */
+	METRIC_DIFFERING_TESTS,   /* gauge: of which most agents have another configuration */
+	METRIC_TAKE_OVERS,        /* counter: shards of agents whose lease was over */
+	METRIC_FENCED_WRITES,     /* counter */
+	METRIC_CLAIMS_EXPIRED,    /* counter: messages that another agent was sending */
+	METRIC_STATE_ROUND_TRIPS, /* counter */
+	METRIC_STATE_SECONDS,     /* counter */
+	METRIC_STATE_CONNECTIONS, /* counter */
+	METRIC_STATE_RETRIES,     /* counter */
+	METRIC_PROCESS_CPU,       /* from here on as in every Prometheus client */
 	METRIC_PROCESS_RESIDENT,
 	METRIC_PROCESS_VIRTUAL,
 	METRIC_PROCESS_OPEN_FDS,
@@ -71,6 +86,10 @@ void metrics_set(struct metrics *metrics, enum metric_id id, double value, const
 	const char *second);
 void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,
 	const char *second);
+
+/* The value, of a histogram the sum; 0 if there is none. */
+double metrics_value(
+	struct metrics *metrics, enum metric_id id, const char *first, const char *second);
 
 /* Drops the values of a gauge for which `keep`, called with the first label's value, is false. */
 typedef bool metrics_keep(void *context, const char *first);

@@ -75,8 +75,8 @@ static void answered(struct store_call *call)
 	struct store_backlog *backlog = wrapped.backlog;
 	struct agent *agent = backlog->agent;
 
-	agent->stateless |= call->failed;
-	if (call->failed && !agent->once && !agent->stopping) {
+	agent->stateless |= call->failed && !call->fenced;
+	if (call->failed && !call->fenced && !agent->once && !agent->stopping) {
 		put_back(backlog, call);
 		return;
 	}

@@ -14,7 +14,7 @@ void store_backlog_free(struct store_backlog *backlog);
 
 /*
  * Queues the call. Its `reply` is called once it is stored; or with `failed` if there are no
- * retries: with --once, and when the agent is stopping.
+ * retries: with --once, when the agent is stopping, and when it is another agent's work by now.
  */
 void store_backlog_add(struct store_backlog *backlog, struct store_call *call);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
+#include "agent/runtime/events.h"
+#include "agent/runtime/fleet.h"
 
 enum { PROBE_AGAIN = 5000 };
 
@@ -38,7 +40,8 @@ static void probe_soon(struct agent *agent)
  * it cannot. */
 static void note_state(struct agent *agent, const struct store_call *call)
 {
-	if (call->failed ? call->error->kind == ERROR_USAGE : !store_writes(call->kind))
+	if (call->failed ? call->error->kind == ERROR_USAGE || call->fenced
+			 : !store_writes(call->kind))
 		return;
 	if (call->failed && agent->store_error.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",
@@ -74,6 +77,12 @@ uint64_t agent_triages(const struct agent *agent, const char *test)
 	return agent->triages[triages_at(test)];
 }
 
+void agent_triaged(struct agent *agent)
+{
+	for (size_t i = 0; i < AGENT_TRIAGES; i++)
+		agent->triages[i]++;
+}
+
 static void note_triage(struct agent *agent, const struct store_call *call)
 {
 	const struct store_triage *triage = (const struct store_triage *)call;
@@ -84,6 +93,16 @@ static void note_triage(struct agent *agent, const struct store_call *call)
 		agent->triages[triages_at(triage->records.items[i].item.test)]++;
 }
 
+static void note_fence(struct agent *agent, const struct store_call *call)
+{
+	fleet_call_ends(agent, call);
+	if (!call->fenced)
+		return;
+	metrics_add(agent->metrics, METRIC_FENCED_WRITES, 1, NULL, NULL);
+	log_event(LEVEL_INFO, "not written: another agent has taken over",
+		LOG_INT("shard", call->shard));
+}
+
 static void answered(struct store_call *call)
 {
 	struct ticket *ticket = call->context;
@@ -91,9 +110,13 @@ static void answered(struct store_call *call)
 
 	engine_release(agent->engine);
 	agent->asked--;
+	note_fence(agent, call);
 	note_state(agent, call);
 	note_counts(agent, call);
 	note_triage(agent, call);
+	events_store(agent, call);
+	if (agent->seen)
+		agent->seen(agent->seer, call);
 	call->context = ticket->context;
 	call->reply = ticket->reply;
 	call->reply(call);
@@ -107,14 +130,31 @@ void store_client_call(struct agent *agent, struct store_call *call)
 	*ticket = (struct ticket){agent, call->reply, call->context};
 	call->context = ticket;
 	call->reply = answered;
+	fleet_call_begins(agent, call);
 	agent->asked++;
 	engine_hold(agent->engine);
 	store_submit(agent->store, call);
 }
 
+void store_client_collect(struct agent *agent)
+{
+	struct store_traffic traffic;
+
+	if (!store_traffic(agent->store, &traffic))
+		return;
+	metrics_set(
+		agent->metrics, METRIC_STATE_ROUND_TRIPS, (double)traffic.round_trips, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_SECONDS, traffic.seconds, NULL, NULL);
+	metrics_set(
+		agent->metrics, METRIC_STATE_CONNECTIONS, (double)traffic.connections, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_RETRIES, (double)traffic.retries, NULL, NULL);
+}
+
 int64_t agent_now(const struct agent *agent)
 {
-	return agent->simulation ? agent->simulation->now(agent) : agent->now();
+	if (agent->simulation)
+		return agent->simulation->now(agent);
+	return agent->fleet ? fleet_now(agent->fleet) : agent->now();
 }
 
 bool agent_idle(const struct agent *agent)

@@ -10,12 +10,15 @@
 #include "agent/core/zone.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/router.h"
+#include "agent/runtime/fleet.h"
+#include "agent/service/elsewhere.h"
 #include "notifiers/body.h"
 
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
 	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
+	LOOK_AT_DESK = 30000,  /* ms, in a fleet: whether this agent holds it */
 	TRY_AGAIN = 300000,    /* ms, after a failure */
 	CHANGES_MOST = 1000,   /* of each list */
 	LINES_MOST = 100,      /* of each section */
@@ -46,6 +49,9 @@ static void look(void *context)
 	digests_look(context);
 }
 
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored);
+
 struct digests *digests_new(
 	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler)
 {
@@ -56,6 +62,7 @@ struct digests *digests_new(
 		.scheduler = scheduler,
 		.started = engine_now(agent->engine),
 		.alarm = {.call = look, .context = digests}};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = digests});
 	return digests;
 }
 
@@ -87,6 +94,19 @@ void digests_restore(struct digests *digests, const struct store_restore *restor
 		if (strncmp(restored->health.moments[i].name, LAST, skip) == 0)
 			sent_of(digests, restored->health.moments[i].name + skip)->last =
 				restored->health.moments[i].time;
+}
+
+/* They are the desk's work. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct digests *digests = context;
+
+	if (!shards->has[FLEET_DESK])
+		return;
+	digests->started = engine_now(digests->agent->engine);
+	digests_restore(digests, restored);
+	digests_look(digests);
 }
 
 /* The time of the digest on a local day, counted since 1970; WHEN_NEVER: not on that day. */
@@ -185,19 +205,24 @@ static void arm(struct digests *digests, int64_t wait)
 		engine_alarm(agent->engine, &digests->alarm, engine_now(agent->engine) + wait);
 }
 
+struct ran {
+	const struct agent *agent;
+	bool all;
+};
+
 static void note_run(void *context, const struct scheduler_test *state)
 {
-	bool *all = context;
+	struct ran *ran = context;
 
-	*all &= state->last_run != 0;
+	ran->all &= state->last_run != 0 || elsewhere_is(ran->agent, state->test);
 }
 
 static bool have_run(const struct digests *digests)
 {
-	bool all = true;
+	struct ran ran = {digests->agent, true};
 
-	scheduler_each(digests->scheduler, note_run, &all);
-	return all || engine_now(digests->agent->engine) - digests->started >= WAIT_MOST;
+	scheduler_each(digests->scheduler, note_run, &ran);
+	return ran.all || engine_now(digests->agent->engine) - digests->started >= WAIT_MOST;
 }
 
 /* What is asked of the store, one list after the other. */
@@ -490,9 +515,12 @@ static void add_silenced_improvement(struct making *making, struct change_record
 		add_silenced(making, record);
 }
 
-static void add_lacking(void *context, const struct scheduler_test *state)
+static void add_lacking(void *context, const struct scheduler_test *seen)
 {
 	struct making *making = context;
+	struct scheduler_test known =
+		elsewhere_state(making->digests->agent, seen, &making->lists[LIST_OPEN]->health);
+	const struct scheduler_test *state = &known;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
 	struct buf line = {0};
@@ -615,6 +643,8 @@ static void ask(struct making *making)
 	list->filter.limit = CHANGES_MOST;
 	list->filter.now = making->now;
 	list->filter.open = making->asked == LIST_OPEN;
+	if (making->digests->agent->fleet && making->asked == LIST_OPEN)
+		list->about = "";
 	if (making->asked == LIST_UPDATED)
 		list->filter.updated = making->since;
 	if (making->asked == LIST_ACCEPTED)
@@ -646,7 +676,12 @@ void digests_look(struct digests *digests)
 
 	if (digests->asking || digests->agent->stopping)
 		return;
+	if (!fleet_holds(digests->agent, FLEET_DESK)) {
+		arm(digests, LOOK_AT_DESK);
+		return;
+	}
 	begun = store_queue_new(NULL, NULL);
+	fleet_fence(digests->agent, &begun->call, FLEET_DESK);
 	due = find_due(digests, begun, &wait);
 	if (begun->health.moment_count > 0)
 		store_client_call(digests->agent, &begun->call);

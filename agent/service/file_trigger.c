@@ -1,7 +1,6 @@
 /*
  * One inotify descriptor is a guest of the engine's loop. The table of watched files is rebuilt
- * when the configuration or the folders change; pending writes are carried over. Missing folders
- * are looked for periodically.
+ * when the configuration or the folders change. Missing folders are looked for periodically.
  */
 #include "agent/service/file_trigger.h"
 
@@ -16,8 +15,6 @@
 #include "agent/core/dict.h"
 
 enum {
-	QUIET = 100,    /* ms without a write before the test is run */
-	LONGEST = 5000, /* ms for which continuous writes can delay it */
 	LOOK_AGAIN = 30000,
 	READS = 64 /* per turn of the loop */
 };
@@ -36,9 +33,7 @@ struct folder {
 struct watched {
 	const char *test, *path;
 	const struct folder *folder;
-	int64_t first, last;        /* writes not yet followed by a run; 0: none */
 	const struct watched *same; /* another test of that file */
-	struct watched *next;       /* with pending writes */
 };
 
 struct table {
@@ -49,7 +44,6 @@ struct table {
 	struct dict paths; /* of folders -> struct folder */
 	struct dict wds;   /* "wd" -> struct folder */
 	struct dict names; /* "wd/name" -> struct watched */
-	struct dict tests; /* -> struct watched */
 	bool partial;      /* a folder cannot be watched */
 };
 
@@ -58,9 +52,8 @@ struct file_trigger {
 	struct scheduler *scheduler;
 	int fd;
 	struct table *table;
-	struct watched *written; /* linked by next */
-	bool lost;               /* a folder went away */
-	int64_t look_again;      /* of the monotonic clock */
+	bool lost;          /* a folder went away */
+	int64_t look_again; /* of the monotonic clock */
 };
 
 static int64_t serve(void *context);
@@ -90,8 +83,7 @@ static struct table *table_new(size_t room)
 		.items = arena_array(arena, room, sizeof *table->items),
 		.paths.arena = arena,
 		.wds.arena = arena,
-		.names.arena = arena,
-		.tests.arena = arena};
+		.names.arena = arena};
 	return table;
 }
 
@@ -156,7 +148,6 @@ static void add_test(const struct file_trigger *files, struct table *table, cons
 	*item = (struct watched){.test = arena_strdup(arena, test->name),
 		.path = path,
 		.folder = add_folder(files, table, folder)};
-	*dict_place(&table->tests, item->test) = item;
 	if (item->folder->wd < 0)
 		return;
 	place = dict_place(
@@ -176,43 +167,21 @@ static struct table *build(const struct file_trigger *files)
 	return table;
 }
 
-static void mark(struct file_trigger *files, struct watched *item, int64_t now)
+static void note_write(const struct file_trigger *files, const struct watched *item)
 {
-	if (!item->first) {
-		item->first = now;
-		item->next = files->written;
-		files->written = item;
-	}
-	item->last = now;
+	if (!scheduler_elsewhere(files->scheduler, item->test)) /* who runs it watches it, too */
+		scheduler_written(files->scheduler, item->test);
 }
 
-/* Casts const away: a dict holds const pointers. */
-static struct watched *item_of(const struct table *table, const struct watched *item)
+/* Folders that have appeared or were replaced: writes in them went unnoticed. */
+static void note_replaced(const struct file_trigger *files, const struct table *table)
 {
-	return item ? &table->items[item - table->items] : NULL;
-}
-
-/* Takes over from the previous table: writes not yet followed by a run, and folders that have
- * appeared or been replaced, where writes went unnoticed. */
-static void carry_over(struct file_trigger *files, struct table *table, int64_t now)
-{
-	struct watched *written = files->written;
-
-	files->written = NULL;
-	for (; written; written = written->next) {
-		struct watched *item = item_of(table, dict_get(&table->tests, written->test));
-
-		if (!item || strcmp(item->path, written->path) != 0)
-			continue;
-		mark(files, item, written->last);
-		item->first = written->first;
-	}
 	for (size_t i = 0; i < table->count; i++) {
-		struct watched *item = &table->items[i];
+		const struct watched *item = &table->items[i];
 		const struct folder *before = folder_before(files, item->folder->path);
 
 		if (before && item->folder->wd >= 0 && before->wd != item->folder->wd)
-			mark(files, item, now);
+			note_write(files, item);
 	}
 }
 
@@ -228,16 +197,15 @@ static void forget_folders(const struct file_trigger *files, const struct table 
 
 static void rebuild(struct file_trigger *files)
 {
-	int64_t now = clock_monotonic();
 	struct table *table = build(files);
 
-	carry_over(files, table, now);
+	note_replaced(files, table);
 	forget_folders(files, table);
 	if (files->table)
 		arena_free(files->table->arena);
 	files->table = table;
 	files->lost = false;
-	files->look_again = now + LOOK_AGAIN;
+	files->look_again = clock_monotonic() + LOOK_AGAIN;
 }
 
 void file_trigger_follow(struct file_trigger *files)
@@ -249,7 +217,7 @@ void file_trigger_follow(struct file_trigger *files)
 	engine_host(files->agent->engine, files->fd, serve, files);
 }
 
-static void note_event(struct file_trigger *files, const struct inotify_event *event, int64_t now)
+static void note_event(struct file_trigger *files, const struct inotify_event *event)
 {
 	const struct table *table = files->table;
 	char key[NAME_MAX + 32];
@@ -258,7 +226,7 @@ static void note_event(struct file_trigger *files, const struct inotify_event *e
 	if (event->mask & IN_Q_OVERFLOW) {
 		log_message(LEVEL_INFO, "inotify queue overflow: running all watched tests");
 		for (size_t i = 0; i < table->count; i++)
-			mark(files, &table->items[i], now);
+			note_write(files, &table->items[i]);
 		return;
 	}
 	if (event->mask & (IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)) {
@@ -268,11 +236,11 @@ static void note_event(struct file_trigger *files, const struct inotify_event *e
 	}
 	snprintf(key, sizeof key, "%d/%s", event->wd, event->len > 0 ? event->name : "");
 	for (item = dict_get(&table->names, key); item; item = item->same)
-		mark(files, item_of(table, item), now);
+		note_write(files, item);
 }
 
 /* False if there is nothing left to read. */
-static bool read_events(struct file_trigger *files, int64_t now)
+static bool read_events(struct file_trigger *files)
 {
 	_Alignas(struct inotify_event) char events[16384];
 	ssize_t length = read(files->fd, events, sizeof events);
@@ -280,57 +248,26 @@ static bool read_events(struct file_trigger *files, int64_t now)
 	for (ssize_t at = 0; at < length;) {
 		const struct inotify_event *event = (const void *)&events[at];
 
-		note_event(files, event, now);
+		note_event(files, event);
 		at += (ssize_t)(sizeof *event + event->len);
 	}
 	return length > 0;
 }
 
-static int64_t due(const struct watched *item)
-{
-	int64_t quiet = item->last + QUIET, longest = item->first + LONGEST;
-
-	return quiet < longest ? quiet : longest;
-}
-
-/* Runs the tests that are due; returns when the next one is, INT64_MAX: none. */
-static int64_t run_due(struct file_trigger *files, int64_t now)
-{
-	struct watched **link = &files->written;
-	int64_t next = INT64_MAX;
-
-	while (*link) {
-		struct watched *item = *link;
-
-		if (due(item) > now) {
-			next = due(item) < next ? due(item) : next;
-			link = &item->next;
-			continue;
-		}
-		*link = item->next;
-		item->first = item->last = 0;
-		log_event(LEVEL_DEBUG, "file was written", LOG_TEXT("test", item->test),
-			LOG_TEXT("file", item->path));
-		scheduler_run_now(files->scheduler, item->test, NULL, NULL);
-	}
-	return next;
-}
-
 static int64_t serve(void *context)
 {
 	struct file_trigger *files = context;
-	int64_t now = clock_monotonic(), next;
+	int64_t now = clock_monotonic();
 
 	if (files->agent->stopping) /* later writes are for the next start */
 		engine_unhost(files->agent->engine, files->fd);
 	if (!files->table || files->agent->stopping)
 		return -1;
-	for (int i = 0; i < READS && read_events(files, now); i++)
+	for (int i = 0; i < READS && read_events(files); i++)
 		continue;
 	if (files->lost || (files->table->partial && now >= files->look_again))
 		rebuild(files);
-	next = run_due(files, now);
-	if (files->table->partial && files->look_again < next)
-		next = files->look_again;
-	return next == INT64_MAX ? -1 : next - now;
+	if (!files->table->partial)
+		return -1;
+	return files->look_again > now ? files->look_again - now : 0;
 }

@@ -9,11 +9,14 @@
 #include "agent/core/dict.h"
 #include "agent/core/utf8.h"
 #include "agent/monitor/power.h"
+#include "agent/runtime/fleet.h"
+#include "agent/service/elsewhere.h"
 
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
 	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
+	LOOK_AT_DESK = 30000,  /* ms, in a fleet: whether this agent holds it */
 	CHANGES_MOST = 1000,   /* counted at most */
 	NAMED = 5,             /* listed by name at most */
 	LONGEST = 100,
@@ -43,6 +46,19 @@ static void look(void *context)
 	heartbeat_look(context);
 }
 
+/* It is the desk's work. */
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	struct heartbeat *heartbeat = context;
+
+	if (!shards->has[FLEET_DESK])
+		return;
+	heartbeat->started = engine_now(heartbeat->agent->engine);
+	heartbeat_restore(heartbeat, restored);
+	heartbeat_look(heartbeat);
+}
+
 struct heartbeat *heartbeat_new(
 	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler)
 {
@@ -53,6 +69,7 @@ struct heartbeat *heartbeat_new(
 		.scheduler = scheduler,
 		.started = engine_now(agent->engine),
 		.alarm = {.call = look, .context = heartbeat}};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = heartbeat});
 	return heartbeat;
 }
 
@@ -132,9 +149,11 @@ struct lack {
 };
 
 struct survey {
+	const struct agent *agent;
 	const char *receiver;
-	struct dict sources; /* already counted */
-	size_t tests, read, series, points;
+	const struct health_rows *health; /* with a receiver: for tests that run elsewhere */
+	struct dict sources;              /* already counted */
+	size_t tests, elsewhere, read, series, points;
 	bool all_ran;
 	struct lack down, failing, stale;
 	double *smallest; /* percent, of the series that were measured */
@@ -160,17 +179,23 @@ static void add_measured(struct survey *survey, const struct scheduler_test *sta
 	survey->measured_tests++;
 }
 
-static void survey_test(void *context, const struct scheduler_test *state)
+static void survey_test(void *context, const struct scheduler_test *seen)
 {
 	struct survey *survey = context;
-	const struct test *test = state->test;
+	const struct test *test = seen->test;
 	const char *source = test->server ? test->server->name : test->source->name;
+	bool elsewhere = elsewhere_is(survey->agent, test);
+	struct scheduler_test known;
+	const struct scheduler_test *state = &known;
 
-	survey->all_ran &= state->last_run != 0;
+	survey->all_ran &= seen->last_run != 0 || elsewhere;
 	if (!survey->receiver || !tells(&test->notify, survey->receiver))
 		return;
+	known = elsewhere_state(survey->agent, seen, survey->health);
 	survey->tests++;
-	survey->read += state->last_run != 0 && !state->failing;
+	survey->elsewhere += elsewhere;
+	survey->read += elsewhere ? state->source_up && !state->failing
+				  : state->last_run != 0 && !state->failing;
 	survey->series += state->series;
 	survey->points += state->points;
 	add_measured(survey, state);
@@ -186,7 +211,7 @@ static void survey_test(void *context, const struct scheduler_test *state)
 
 static bool have_run(const struct heartbeat *heartbeat)
 {
-	struct survey survey = {.all_ran = true};
+	struct survey survey = {.agent = heartbeat->agent, .all_ran = true};
 
 	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	return survey.all_ran ||
@@ -263,18 +288,23 @@ static size_t count_changes(
 static bool describe(const struct heartbeat *heartbeat, const struct store_list *list,
 	const char *receiver, struct buf *out)
 {
-	struct survey survey = {.receiver = receiver, .sources = {.arena = list->call.arena}};
+	struct survey survey = {.agent = heartbeat->agent,
+		.receiver = receiver,
+		.health = &list->health,
+		.sources = {.arena = list->call.arena}};
 	size_t changes = count_changes(heartbeat, list, receiver);
 	bool well;
 
 	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
-	buf_printf(out,
-		"hunter-c is at work: %zu of %zu tests were read (%zu series, %zu points), %s%zu "
-		"%s found in the last 7 days",
-		survey.read, survey.tests, survey.series, survey.points,
-		list->more ? "more than " : "", changes,
-		changes == 1 ? "change was" : "changes were");
+	buf_printf(
+		out, "hunter-c is at work: %zu of %zu tests were read ", survey.read, survey.tests);
+	if (survey.elsewhere > 0)
+		buf_printf(out, "by %zu agents", fleet_size(heartbeat->agent));
+	else
+		buf_printf(out, "(%zu series, %zu points)", survey.series, survey.points);
+	buf_printf(out, ", %s%zu %s found in the last 7 days", list->more ? "more than " : "",
+		changes, changes == 1 ? "change was" : "changes were");
 	put_lack(out, &survey.down, "source is down", "sources are down");
 	put_lack(out, &survey.failing, "test fails", "tests fail");
 	put_lack(out, &survey.stale, "test has no new data", "tests have no new data");
@@ -348,6 +378,8 @@ static void ask(struct heartbeat *heartbeat, const char *receiver)
 	list->call.context = asked;
 	list->filter.updated = agent_now(heartbeat->agent) - WEEK;
 	list->filter.limit = CHANGES_MOST;
+	if (heartbeat->agent->fleet)
+		list->about = "";
 	heartbeat->asking = true;
 	store_client_call(heartbeat->agent, &list->call);
 }
@@ -359,6 +391,11 @@ void heartbeat_look(struct heartbeat *heartbeat)
 
 	if (heartbeat->asking || heartbeat->agent->stopping)
 		return;
+	if (!fleet_holds(heartbeat->agent, FLEET_DESK)) {
+		heartbeat->agent->measures = false;
+		arm(heartbeat, LOOK_AT_DESK);
+		return;
+	}
 	due = find_due(heartbeat, &wait);
 	if (due && have_run(heartbeat))
 		ask(heartbeat, due);

@@ -1,6 +1,8 @@
 /* Creates the parts in the order of their dependencies and frees them in reverse. */
 #include "agent/service/parts.h"
 
+#include "agent/runtime/fleet.h"
+
 static void post(
 	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
 {
@@ -25,7 +27,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 		return false;
 	agent->metrics = metrics_new();
 	agent->store = store_open(state, post, agent->engine, error);
-	if (!agent->store)
+	if (!agent->store || !fleet_new(agent, error))
 		return false;
 	parts->delivery_manager = delivery_manager_new(agent);
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
@@ -39,7 +41,8 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 {
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(parts->delivery_manager, &restored->deliveries.items[i]);
-	if (restored->counts.due.changes + (int64_t)restored->deliveries.count > 0)
+	if (!fleet_is_shared(&parts->agent) &&
+		restored->counts.due.changes + (int64_t)restored->deliveries.count > 0)
 		log_event(LEVEL_INFO, "taken up again",
 			LOG_INT("changes", restored->counts.due.changes),
 			LOG_INT("messages", restored->deliveries.count));
@@ -52,8 +55,7 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 
 bool agent_stop(struct agent_parts *parts)
 {
-	store_close(parts->agent.store);
-	return engine_free(parts->agent.engine);
+	return store_close(parts->agent.store) && engine_free(parts->agent.engine);
 }
 
 void agent_close(struct agent_parts *parts)
@@ -63,5 +65,6 @@ void agent_close(struct agent_parts *parts)
 	reopening_free(parts->reopening);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);
+	fleet_free(&parts->agent);
 	metrics_free(parts->agent.metrics);
 }

@@ -29,7 +29,8 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored);
 
 /*
  * Two steps, so that guests of the engine can be freed in between. All store requests are on
- * disk afterwards. False: a worker is stuck; then free nothing.
+ * disk afterwards. False: a worker is stuck, or the state's database does not answer; then free
+ * nothing.
  */
 bool agent_stop(struct agent_parts *parts);
 void agent_close(struct agent_parts *parts);

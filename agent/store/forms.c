@@ -190,7 +190,9 @@ static bool read_version(const struct form *form, int64_t *out)
 		return true;
 	if (digits == 0 || digits > LONGEST_DIGITS || text[digits])
 		return error_set(form->error, ERROR_USAGE,
-			"version: expected the number that the change's triage had");
+			"version: expected the number that the change's triage had, of several "
+			"their "
+			"sum");
 	*out = strtoll(text, NULL, 10);
 	return true;
 }
@@ -262,6 +264,17 @@ static void put_conflict(struct buf *out, const struct change_record *record)
 	buf_printf(&text, " (version %" PRId64 "): nothing was changed", triage->version);
 	json_put_text(out, "error", text.data);
 	buf_free(&text);
+}
+
+/* What was said last. */
+static const struct change_record *said_last(const struct record_rows *records)
+{
+	const struct change_record *last = records->items;
+
+	for (size_t i = 1; i < records->count; i++)
+		if (records->items[i].triage.time > last->triage.time)
+			last = &records->items[i];
+	return last;
 }
 
 /* Whether something else than ids selects. */
@@ -340,7 +353,7 @@ void triage_form_answer(struct buf *out, const struct store_triage *call)
 
 	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
 	if (call->conflict && count > 0)
-		put_conflict(out, &call->records.items[0]);
+		put_conflict(out, said_last(&call->records));
 	buf_text(out, ", \"changes\": [");
 	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
 		buf_text(out, i ? ",\n  " : "\n  ");
@@ -486,16 +499,21 @@ void silence_put_json(struct buf *out, const struct silence *silence, int64_t no
 void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
 	size_t changes, const char *unknown, const char *suggestion)
 {
+	put_silence(out, silence, now);
+	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", tests, changes);
+	silence_put_warning(out, unknown, suggestion);
+	buf_char(out, '}');
+}
+
+void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion)
+{
 	struct buf warning = {0};
 
 	if (unknown)
 		buf_printf(&warning, "no test, change or series that is known has \"%s\"", unknown);
 	if (unknown && suggestion)
 		buf_printf(&warning, " (did you mean \"%s\"?)", suggestion);
-	put_silence(out, silence, now);
-	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", tests, changes);
 	json_put_text(out, "warning", unknown ? warning.data : NULL);
-	buf_char(out, '}');
 	buf_free(&warning);
 }
 
@@ -513,4 +531,64 @@ void audit_put_json(struct buf *out, const struct audit_entry *entry)
 	json_put_text(out, "subject", entry->subject);
 	json_put_text(out, "detail", entry->detail);
 	buf_char(out, '}');
+}
+
+static void put_shards(struct buf *out, const struct store_turn *seen, int64_t instance)
+{
+	size_t count = 0;
+
+	buf_text(out, ", \"held\": [");
+	for (int i = 0; i < STORE_SHARDS; i++)
+		if (seen->shards[i].holder == instance)
+			buf_printf(out, "%s%d", count++ > 0 ? ", " : "", i);
+	buf_printf(out, "], \"shards\": %zu", count);
+	json_put_bool(out, "desk", seen->shards[0].holder == instance);
+}
+
+static void put_agent(
+	struct buf *out, const struct store_turn *seen, const struct store_agent *agent, bool self)
+{
+	bool late = agent->until <= seen->now;
+
+	buf_text(out, "{\"name\": ");
+	buf_json_text(out, agent->name);
+	buf_printf(out, ", \"instance\": %" PRId64, agent->instance);
+	json_put_text(out, "state", agent->gone ? "gone" : late ? "late" : "alive");
+	json_put_bool(out, "self", self);
+	put_shards(out, seen, agent->gone ? -1 : agent->instance);
+	buf_printf(out, ", \"tests\": %" PRId64, agent->tests);
+	buf_printf(out, ", \"configuration\": \"%016" PRIx64 "\"", (uint64_t)agent->configuration);
+	json_put_text(out, "version", agent->version);
+	json_put_text(out, "address", *agent->address ? agent->address : NULL);
+	json_put_time(out, "joined", agent->joined);
+	json_put_time(out, "renewed", agent->renewed);
+	json_put_seconds(out, "renewed_seconds_ago", seen->now - agent->renewed);
+	json_put_time(out, "lease_until", agent->until);
+	buf_printf(out, ", \"late_renewals\": %" PRId64, agent->late);
+	json_put_time(out, "gone", agent->gone ? agent->gone : WHEN_NEVER);
+	buf_char(out, '}');
+}
+
+static bool is_held(const struct store_turn *seen, int shard)
+{
+	for (size_t i = 0; i < seen->agent_count; i++)
+		if (seen->agents[i].instance == seen->shards[shard].holder)
+			return seen->agents[i].gone == 0;
+	return false;
+}
+
+void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t self)
+{
+	size_t held = 0;
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		held += is_held(seen, i);
+	buf_text(out, "{\"shared\": true");
+	json_put_time(out, "time", seen->now);
+	buf_printf(out, ", \"shards\": %d, \"held\": %zu,\n \"agents\": [", STORE_SHARDS, held);
+	for (size_t i = 0; i < seen->agent_count; i++) {
+		buf_text(out, i > 0 ? ",\n  " : "\n  ");
+		put_agent(out, seen, &seen->agents[i], seen->agents[i].instance == self);
+	}
+	buf_text(out, "]}\n");
 }

@@ -57,6 +57,13 @@ void silence_put_json(struct buf *out, const struct silence *silence, int64_t no
 void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
 	size_t changes, const char *unknown, const char *suggestion);
 
+/* Appends the member "warning" alone. */
+void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion);
+
 void audit_put_json(struct buf *out, const struct audit_entry *entry);
+
+/* Appends {"time": ..., "shared": true, "agents": [...], "shards": {...}}: who lives, what each
+ * holds, and how late it is. `self`: the instance that answers; 0: none. */
+void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t self);
 
 #endif

@@ -116,6 +116,8 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	json_put_text(out, "version_after", item->version_after);
 	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
+	buf_text(out, ", ");
+	announcement_put_culprit(out, item);
 	buf_text(out, ", \"attributes\": ");
 	announcement_put_attributes(out, item, true);
 	buf_text(out, ", \"attributes_before\": ");
@@ -127,6 +129,7 @@ void record_put_json(struct buf *out, const struct change_record *record)
 		buf_printf(out, ", \"environment_event\": %" PRId64, record->environment_event);
 	else
 		json_put_text(out, "environment_event", NULL);
+	json_put_text(out, "page", item->page);
 	json_put_text(out, "dashboard", item->dashboard);
 	json_put_text(out, "runbook", item->runbook);
 	json_put_text(out, "owner", item->owner);

@@ -4,18 +4,23 @@
  * bad one does not fail the others; but if the file cannot be written, all writing calls fail at
  * once, as each would otherwise wait for its own timeout.
  *
- * The reader serves STORE_LIST and STORE_AUDIT on a read-only connection: they may scan all rows,
- * and must not delay the agent's work.
+ * The reader serves STORE_LIST, STORE_EXCERPTS, STORE_STORY, STORE_BISECTIONS and STORE_AUDIT on a
+ * read-only connection: they may read many rows, and must not delay the agent's work. Where the
+ * state can be shared, the turns of a fleet have a thread, as a lease must be renewed in time, and
+ * its other calls, which may be large, another.
  */
 #include "agent/store/store.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/core/clock.h"
+#include "agent/core/database.h"
 #include "agent/store/backend.h"
 
-enum { QUEUE_WORK, QUEUE_LISTS, QUEUES };
+enum { QUEUE_WORK, QUEUE_LISTS, QUEUE_TURNS, QUEUE_FLEET, QUEUES };
 
 /* Requests queued for a thread. */
 struct call_queue {
@@ -26,17 +31,17 @@ struct call_queue {
 	struct store_call *first, **last;
 };
 
-/* The storage backend. */
-static const struct store_backend *const backend = &sqlite_backend;
-
 struct store {
+	const struct store_backend *backend;
 	struct store_file *file;
 	store_post *post;
 	void *loop;
 	pthread_mutex_t mutex; /* guards the members below */
 	struct call_queue queues[QUEUES];
-	size_t started; /* of the queues */
+	size_t started, ended; /* of the queues */
 	bool closing;
+	pthread_cond_t end;      /* a queue has ended */
+	struct store_call *last; /* NULL: none */
 };
 
 const char *const change_state_names[CHANGE_STATES] = {
@@ -66,6 +71,14 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_TRIAGED] = "triaged",
 	[EVENT_REOPENED] = "reopened",
 };
+
+const char *const bisection_state_names[BISECTION_STATES] = {
+	[BISECTION_WAITING] = "waiting",
+	[BISECTION_RUNNING] = "running",
+	[BISECTION_OVER] = "over",
+};
+
+const char *const relation_names[RELATIONS] = {"commit", "message", "cluster", "environment"};
 
 void record_by_clock(struct change_record *record, int64_t now)
 {
@@ -127,11 +140,14 @@ CALL(checkpoints, STORE_CHECKPOINTS)
 CALL(record, STORE_RECORD)
 CALL(queue, STORE_QUEUE)
 CALL(pending, STORE_PENDING)
+CALL(queued, STORE_QUEUED)
 CALL(reminders, STORE_REMINDERS)
 CALL(settle, STORE_SETTLE)
 CALL(attempt, STORE_ATTEMPT)
 CALL(reopen, STORE_REOPEN)
 CALL(list, STORE_LIST)
+CALL(excerpts, STORE_EXCERPTS)
+CALL(story, STORE_STORY)
 CALL(prune, STORE_PRUNE)
 CALL(renames, STORE_RENAMES)
 CALL(triage, STORE_TRIAGE)
@@ -143,6 +159,15 @@ CALL(audit_add, STORE_AUDIT_ADD)
 CALL(follow_ups, STORE_FOLLOW_UPS)
 CALL(amended, STORE_AMENDED)
 CALL(send_anew, STORE_SEND_ANEW)
+CALL(bisections, STORE_BISECTIONS)
+CALL(bisection_ask, STORE_BISECTION_ASK)
+CALL(bisection_begin, STORE_BISECTION_BEGIN)
+CALL(bisection_write, STORE_BISECTION_WRITE)
+CALL(bisection_say, STORE_BISECTION_SAY)
+CALL(turn, STORE_TURN)
+CALL(views, STORE_VIEWS)
+CALL(requests, STORE_REQUESTS)
+CALL(configuration, STORE_CONFIGURATION)
 
 struct store_call *store_probe_new(void)
 {
@@ -154,11 +179,16 @@ bool delivery_is_of(const struct delivery *delivery, const char *kind)
 	return !delivery->kind || strcmp(delivery->kind, kind) == 0;
 }
 
+bool store_record_counts(const struct store_record *record)
+{
+	return record->records.count + record->update_count > 0;
+}
+
 const struct store_counts *store_call_counts(const struct store_call *call)
 {
 	if (call->kind == STORE_RESTORE)
 		return &((const struct store_restore *)call)->counts;
-	if (call->kind == STORE_RECORD)
+	if (call->kind == STORE_RECORD && store_record_counts((const struct store_record *)call))
 		return &((const struct store_record *)call)->counts;
 	if (call->kind == STORE_PRUNE)
 		return &((const struct store_prune *)call)->counts;
@@ -172,11 +202,15 @@ bool store_writes(enum store_kind kind)
 	case STORE_KNOWN:
 	case STORE_CHECKPOINTS:
 	case STORE_PENDING:
+	case STORE_QUEUED:
 	case STORE_REMINDERS:
 	case STORE_LIST:
+	case STORE_EXCERPTS:
+	case STORE_STORY:
 	case STORE_SILENCES:
 	case STORE_AUDIT:
-	case STORE_FOLLOW_UPS: return false;
+	case STORE_FOLLOW_UPS:
+	case STORE_BISECTIONS: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:
 	case STORE_SETTLE:
@@ -190,34 +224,49 @@ bool store_writes(enum store_kind kind)
 	case STORE_AUDIT_ADD:
 	case STORE_AMENDED:
 	case STORE_SEND_ANEW:
-	case STORE_PROBE: return true;
+	case STORE_BISECTION_ASK:
+	case STORE_BISECTION_BEGIN:
+	case STORE_BISECTION_WRITE:
+	case STORE_BISECTION_SAY:
+	case STORE_PROBE:
+	case STORE_TURN:
+	case STORE_VIEWS:
+	case STORE_REQUESTS:
+	case STORE_CONFIGURATION: return true;
 	}
 	return true;
 }
 
-static bool perform_alone(struct store_file *file, struct store_call *call, struct error *error)
+static const struct store_backend *backend_of(const char *path)
 {
-	if (!backend->begin(file, store_writes(call->kind), error))
-		return false;
-	if (backend->perform(file, call, error) && backend->commit(file, error))
-		return true;
-	backend->rollback(file);
-	return false;
+	return database_is(path) ? &postgresql_backend : &sqlite_backend;
 }
 
-static bool perform_together(struct store_file *file, struct store_call *first, struct error *error)
+/* One transaction with all calls of the list, or with the first. */
+static bool perform_once(const struct store_backend *backend, struct store_file *file,
+	struct store_call *first, bool all, struct error *error)
 {
+	struct store_call *end = all ? NULL : first->next;
 	bool writes = false, done;
 
-	for (struct store_call *at = first; at; at = at->next)
+	for (struct store_call *at = first; at != end; at = at->next)
 		writes |= store_writes(at->kind);
 	done = backend->begin(file, writes, error);
-	for (struct store_call *at = first; at && done; at = at->next)
+	for (struct store_call *at = first; at != end && done; at = at->next)
 		done = backend->perform(file, at, error);
 	done = done && backend->commit(file, error);
 	if (!done)
 		backend->rollback(file);
 	return done;
+}
+
+static bool perform_some(const struct store_backend *backend, struct store_file *file,
+	struct store_call *first, bool all, struct error *error)
+{
+	for (int tries = 0; !perform_once(backend, file, first, all, error); tries++)
+		if (!backend->again || !backend->again(file, tries))
+			return false;
+	return true;
 }
 
 /* `failure` is NULL if the call was performed. */
@@ -235,7 +284,8 @@ static void answer(struct store *store, struct store_call *call, const struct er
 static void perform(struct store *store, struct store_call *first)
 {
 	struct error all, own;
-	bool together = first->next && perform_together(store->file, first, &all);
+	const struct store_backend *backend = store->backend;
+	bool together = first->next && perform_some(backend, store->file, first, true, &all);
 	bool stuck = first->next && !together && backend->is_stuck(store->file);
 
 	for (struct store_call *next; first; first = next) {
@@ -244,20 +294,39 @@ static void perform(struct store *store, struct store_call *first)
 		next = first->next;
 		if (stuck && store_writes(first->kind))
 			failure = &all;
-		else if (!together && !perform_alone(store->file, first, &own))
+		else if (!together && !perform_some(backend, store->file, first, false, &own))
 			failure = &own;
 		answer(store, first, failure);
 	}
 }
 
+static bool make_list(struct store *store, struct store_call *call, struct error *error)
+{
+	const struct store_backend *backend = store->backend;
+
+	if (backend->list)
+		return backend->list(store->file, call, error);
+	return backend->read(backend->path(store->file), call, error);
+}
+
 static void make_lists(struct store *store, struct store_call *first)
 {
-	const char *path = backend->path(store->file);
 	struct error error;
 
 	for (struct store_call *next; first; first = next) {
 		next = first->next;
-		answer(store, first, backend->read(path, first, &error) ? NULL : &error);
+		answer(store, first, make_list(store, first, &error) ? NULL : &error);
+	}
+}
+
+static void take_turns(struct store *store, struct store_call *first)
+{
+	struct error error;
+
+	for (struct store_call *next; first; first = next) {
+		next = first->next;
+		answer(store, first,
+			store->backend->turn(store->file, first, &error) ? NULL : &error);
 	}
 }
 
@@ -284,16 +353,28 @@ static void *run(void *argument)
 
 	while ((first = take(queue)))
 		queue->perform(queue->store, first);
+	pthread_mutex_lock(&queue->store->mutex);
+	queue->store->ended++;
+	pthread_cond_signal(&queue->store->end);
+	pthread_mutex_unlock(&queue->store->mutex);
 	return NULL;
 }
 
 static bool start_queues(struct store *store)
 {
-	for (size_t i = 0; i < QUEUES; i++) {
+	static void (*const performs[QUEUES])(struct store * store, struct store_call * first) = {
+		[QUEUE_WORK] = perform,
+		[QUEUE_LISTS] = make_lists,
+		[QUEUE_TURNS] = take_turns,
+		[QUEUE_FLEET] = take_turns,
+	};
+	size_t count = store_is_shared(store) ? QUEUES : QUEUE_TURNS;
+
+	for (size_t i = 0; i < count; i++) {
 		struct call_queue *queue = &store->queues[i];
 
 		queue->store = store;
-		queue->perform = i == QUEUE_LISTS ? make_lists : perform;
+		queue->perform = performs[i];
 		queue->last = &queue->first;
 		pthread_cond_init(&queue->filled, NULL);
 		if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
@@ -305,43 +386,98 @@ static bool start_queues(struct store *store)
 	return true;
 }
 
+static void make_end(struct store *store)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&store->end, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
 {
+	const struct store_backend *backend = backend_of(path);
 	struct store_file *file = backend->open(path, error);
 	struct store *store;
 
 	if (!file)
 		return NULL;
 	store = memory_new(1, sizeof *store);
-	*store = (struct store){.file = file, .post = post, .loop = loop};
+	*store = (struct store){.backend = backend, .file = file, .post = post, .loop = loop};
 	pthread_mutex_init(&store->mutex, NULL);
+	make_end(store);
 	if (start_queues(store))
 		return store;
 	error_set(error, ERROR_STATE, "cannot start the state file's threads");
-	store_close(store);
+	(void)store_close(store);
 	return NULL;
 }
 
-void store_close(struct store *store)
+/* Until all queues have ended; for a database not longer than STORE_CLOSING. */
+static bool wait_for_queues(struct store *store)
 {
-	if (!store)
-		return;
+	int64_t until = clock_monotonic() + STORE_CLOSING;
+	const struct timespec limit = {until / 1000, until % 1000 * 1000000};
+	bool waits = true;
+
 	pthread_mutex_lock(&store->mutex);
 	store->closing = true;
 	for (size_t i = 0; i < store->started; i++)
 		pthread_cond_signal(&store->queues[i].filled);
+	while (waits && store->ended < store->started)
+		if (store_is_shared(store))
+			waits = pthread_cond_timedwait(&store->end, &store->mutex, &limit) == 0;
+		else
+			pthread_cond_wait(&store->end, &store->mutex);
+	waits = store->ended == store->started;
 	pthread_mutex_unlock(&store->mutex);
+	return waits;
+}
+
+bool store_close(struct store *store)
+{
+	struct error error;
+
+	if (!store)
+		return true;
+	if (!wait_for_queues(store))
+		return false;
 	for (size_t i = 0; i < store->started; i++) {
 		pthread_join(store->queues[i].thread, NULL);
 		pthread_cond_destroy(&store->queues[i].filled);
 	}
+	if (store->last) {
+		(void)store->backend->turn(store->file, store->last, &error);
+		store_call_free(store->last);
+	}
+	pthread_cond_destroy(&store->end);
 	pthread_mutex_destroy(&store->mutex);
-	backend->close(store->file);
+	store->backend->close(store->file);
 	free(store);
+	return true;
+}
+
+void store_last(struct store *store, struct store_call *call)
+{
+	store->last = call;
+}
+
+bool store_traffic(const struct store *store, struct store_traffic *traffic)
+{
+	*traffic = (struct store_traffic){0};
+	if (store->backend->traffic)
+		store->backend->traffic(store->file, traffic);
+	return store->backend->traffic != NULL;
 }
 
 int64_t store_size(const struct store *store)
 {
+	const struct store_backend *backend = store->backend;
+
+	if (backend->size_now)
+		return backend->size_now(store->file);
 	return backend->size(backend->path(store->file));
 }
 
@@ -361,13 +497,32 @@ void store_call_free(struct store_call *call)
 	arena_free(call->arena);
 }
 
+bool store_is_shared(const struct store *store)
+{
+	return store->backend->turn != NULL;
+}
+
+bool store_turn_now(struct store *store, struct store_turn *turn, struct error *error)
+{
+	return store->backend->turn(store->file, &turn->call, error);
+}
+
+static int queue_of(const struct store *store, enum store_kind kind)
+{
+	if (kind >= STORE_TURN && store_is_shared(store))
+		return kind == STORE_TURN ? QUEUE_TURNS : QUEUE_FLEET;
+	return kind == STORE_LIST || kind == STORE_EXCERPTS || kind == STORE_STORY ||
+			       kind == STORE_BISECTIONS || kind == STORE_AUDIT
+		       ? QUEUE_LISTS
+		       : QUEUE_WORK;
+}
+
 void store_submit(struct store *store, struct store_call *call)
 {
-	bool lists = call->kind == STORE_LIST || call->kind == STORE_AUDIT;
-	struct call_queue *queue = &store->queues[lists ? QUEUE_LISTS : QUEUE_WORK];
+	struct call_queue *queue = &store->queues[queue_of(store, call->kind)];
 
 	call->next = NULL;
-	call->failed = false;
+	call->failed = call->fenced = false;
 	pthread_mutex_lock(&store->mutex);
 	*queue->last = call;
 	queue->last = &call->next;
@@ -377,13 +532,14 @@ void store_submit(struct store *store, struct store_call *call)
 
 bool store_read(const char *path, struct store_call *call, struct error *error)
 {
-	return backend->read(path, call, error);
+	return backend_of(path)->read(path, call, error);
 }
 
 bool store_perform(const char *path, struct store_call *call, bool dry_run, struct error *error)
 {
+	const struct store_backend *backend = backend_of(path);
 	struct store_file *file = dry_run ? backend->copy(path, error) : backend->open(path, error);
-	bool done = file && perform_alone(file, call, error);
+	bool done = file && perform_some(backend, file, call, false, error);
 
 	if (file)
 		backend->close(file);
@@ -392,21 +548,90 @@ bool store_perform(const char *path, struct store_call *call, bool dry_run, stru
 
 bool store_is_held(const char *path)
 {
-	return backend->is_held(path);
+	return backend_of(path)->is_held(path);
+}
+
+bool store_is_there(const char *path)
+{
+	return backend_of(path)->is_there(path);
 }
 
 int64_t store_size_of(const char *path)
 {
-	return backend->size(path);
+	return backend_of(path)->size(path);
 }
 
 bool store_check(
 	const char *path, struct arena *arena, struct store_report *report, struct error *error)
 {
-	return backend->check(path, arena, report, error);
+	return backend_of(path)->check(path, arena, report, error);
 }
 
 bool store_backup(const char *path, const char *target, bool force, struct error *error)
 {
-	return backend->backup(path, target, force, error);
+	return backend_of(path)->backup(path, target, force, error);
+}
+
+static bool check_free(const char *state, struct error *error)
+{
+	struct arena *arena = arena_new();
+	bool is_free = !store_is_held(state) ||
+		       error_set(error, ERROR_STATE, "an agent has %s: stop it first",
+			       database_shown(arena, state));
+
+	arena_free(arena);
+	return is_free;
+}
+
+static bool reserve(
+	const struct store_backend *backend, struct store_file *file, struct error *error)
+{
+	return !backend->reserve || backend->reserve(file, error);
+}
+
+/* `from` is within a transaction. */
+static bool take_over(const struct store_backend *backend, struct store_file *file,
+	struct store_file *from, struct store_copied *copied, struct error *error)
+{
+	bool done = backend->begin(file, true, error) && reserve(backend, file, error) &&
+		    backend->take_over(file, from, copied, error) && backend->commit(file, error) &&
+		    backend->begin(file, false, error) && backend->compare(file, from, error);
+
+	backend->rollback(file);
+	return done;
+}
+
+/* What agents are kept off. */
+static bool copy_held(
+	const char *from, const char *to, struct store_copied *copied, struct error *error)
+{
+	const struct store_backend *reading = backend_of(from), *writing = backend_of(to);
+	struct store_file *source = reading->copy(from, error), *target = NULL;
+	bool done = false;
+
+	if (source && reading->begin(source, false, error) && reserve(reading, source, error))
+		target = writing->open(to, error);
+	if (target)
+		done = take_over(writing, target, source, copied, error);
+	if (source)
+		reading->rollback(source);
+	if (source)
+		reading->close(source);
+	if (target)
+		writing->close(target);
+	return done;
+}
+
+bool store_copy(const char *from, const char *to, struct store_copied *copied, struct error *error)
+{
+	const struct store_backend *reading = backend_of(from);
+	int lock = -1;
+	bool done =
+		check_free(from, error) && check_free(to, error) &&
+		(!reading->hold || strcmp(from, to) == 0 || reading->hold(from, &lock, error)) &&
+		copy_held(from, to, copied, error);
+
+	if (lock >= 0)
+		close(lock);
+	return done;
 }

@@ -4,7 +4,8 @@
  *
  * The loop submits calls and gets replies on its own thread; a reply without `failed` is on the
  * disk. Calls that wait together are committed together. The file is locked for one agent and
- * checked when it is opened; a damaged file is refused, never replaced. It holds no points.
+ * checked when it is opened; a damaged file is refused, never replaced. Of the points it holds
+ * those around a change.
  *
  * A change is announced in three durable steps: it is recorded as NOTIFY_PENDING; rendered
  * deliveries are queued, and in the same transaction it becomes NOTIFY_QUEUED once all its
@@ -16,6 +17,8 @@
 #define AGENT_STORE_STORE_H
 
 #include "agent/core/arena.h"
+#include "agent/core/culprit.h"
+#include "agent/core/excerpt.h"
 #include "agent/core/triage.h"
 #include "notifiers/notifier.h"
 
@@ -130,7 +133,8 @@ struct event {
 
 /* One change of one series. */
 struct change_record {
-	struct announcement item; /* its id is 0 until it is recorded; has no URLs */
+	struct announcement item; /* its id is 0 until it is recorded; has no URLs; store_record
+				     stores its excerpt, if it has one and is no candidate */
 	const char *series;       /* the metric's identity */
 	const char *branch;       /* "" for none */
 	int sign;
@@ -163,6 +167,7 @@ struct change_record_update {
 	bool silent;           /* of CHANGE_RECOVERED: not announced */
 	bool corrected;        /* the item has other suspects, to be announced as a correction */
 	const struct announcement *item; /* current numbers, place, commits and members; or NULL */
+	struct packed_excerpt excerpt;   /* none: as it is */
 };
 
 /* How far a series has been processed. */
@@ -295,6 +300,7 @@ struct retraction_rows {
 enum said_kind {
 	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
 	SAID_TRIAGED = 2,
+	SAID_CULPRIT = 4, /* a bisection of it has ended */
 };
 
 /* A sent message that announced a change of which something is to be said. */
@@ -329,11 +335,14 @@ enum store_kind {
 	STORE_RECORD,
 	STORE_QUEUE,
 	STORE_PENDING,
+	STORE_QUEUED,
 	STORE_REMINDERS,
 	STORE_SETTLE,
 	STORE_ATTEMPT,
 	STORE_REOPEN,
 	STORE_LIST,
+	STORE_EXCERPTS,
+	STORE_STORY,
 	STORE_PRUNE,
 	STORE_RENAMES,
 	STORE_TRIAGE,
@@ -345,7 +354,16 @@ enum store_kind {
 	STORE_FOLLOW_UPS,
 	STORE_AMENDED,
 	STORE_SEND_ANEW,
+	STORE_BISECTIONS,
+	STORE_BISECTION_ASK,
+	STORE_BISECTION_BEGIN,
+	STORE_BISECTION_WRITE,
+	STORE_BISECTION_SAY,
 	STORE_PROBE,
+	STORE_TURN, /* from here on: of a fleet, see agent/runtime/fleet.h */
+	STORE_VIEWS,
+	STORE_REQUESTS,
+	STORE_CONFIGURATION,
 };
 
 enum {
@@ -353,6 +371,14 @@ enum {
 	STORE_RECOVERIES = 100,
 	STORE_REMINDERS_MOST = 50,
 	STORE_ATTRIBUTES_MAX = 20, /* per change */
+	STORE_EXCERPTS_MOST = 200,
+	STORE_RELATED_MOST = 100,
+	STORE_PICTURED = 500,
+	STORE_SHARDS = 256,
+	STORE_LEASE = 15000,            /* ms */
+	STORE_BISECTIONS_MOST = 1000,   /* in a list */
+	STORE_BISECTION_LINE = 1 << 20, /* bytes of a line of a journal */
+	STORE_TABLES = 16,              /* that a state consists of */
 };
 
 /* What every call begins with. */
@@ -363,7 +389,13 @@ struct store_call {
 	void *context;                          /* the client's */
 	bool failed;                            /* nothing was written; see error */
 	struct error *error;                    /* if it failed; else not to be read */
-	struct store_call *next;                /* for whoever has the call */
+	int shard;      /* with a term: what the call is about; see agent/runtime/fleet.h */
+	int64_t term;   /* performed only if this agent holds the shard with it; 0: whoever does */
+	int64_t holder; /* the agent's instance, in a fleet; set with the term, or by
+			   store_client_call */
+	bool fenced;    /* it failed, since another agent has taken that over */
+	int64_t transaction;     /* the backend's: the one that was to write it; 0: none */
+	struct store_call *next; /* for whoever has the call */
 };
 
 /*
@@ -433,9 +465,12 @@ struct store_record {
 	struct checkpoint_rows checkpoints; /* added or replaced */
 
 	size_t renewed;             /* out: known changes that are pending again */
-	struct store_counts counts; /* out */
+	struct store_counts counts; /* out, if store_record_counts */
 };
 struct store_record *store_record_new(void (*reply)(struct store_record *recorded), void *context);
+
+/* Whether it is about changes: checkpoints alone leave all counts as they are. */
+bool store_record_counts(const struct store_record *record);
 
 /* Queues messages, with all that is settled by it. */
 struct store_queue {
@@ -459,7 +494,7 @@ struct store_queue {
 	const struct store_member *members;
 	size_t member_count;
 
-	struct store_due due; /* out */
+	struct store_due due; /* out; of `health` alone, which changes nothing of it, zeros */
 };
 struct store_queue *store_queue_new(void (*reply)(struct store_queue *queued), void *context);
 
@@ -468,7 +503,8 @@ struct store_pending {
 	struct store_call call;
 	void (*reply)(struct store_pending *pending);
 
-	struct record_rows records;         /* out: all of NOTIFY_PENDING, by id */
+	struct record_rows records;         /* out: all of NOTIFY_PENDING, by id; the
+					       STORE_PICTURED largest with their excerpts */
 	struct record_rows recoveries;      /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
 	struct delivery_rows messages;      /* out: for each of the recoveries its recipients and
 					       messages, each with that one record, without a key
@@ -479,6 +515,15 @@ struct store_pending {
 };
 struct store_pending *store_pending_new(
 	void (*reply)(struct store_pending *pending), void *context);
+
+/* What is queued, whoever has queued it. */
+struct store_queued {
+	struct store_call call;
+	void (*reply)(struct store_queued *queued);
+
+	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records */
+};
+struct store_queued *store_queued_new(void (*reply)(struct store_queued *queued), void *context);
 
 /* Sent messages of a receiver of which people are to be reminded: they have regressions that stand
  * and of which nobody has said anything, and are its last about these. */
@@ -512,8 +557,10 @@ struct store_settle *store_settle_new(void (*reply)(struct store_settle *settled
 struct store_attempt {
 	struct store_call call;
 	void (*reply)(struct store_attempt *begun);
+	bool pictured;            /* `worst` is wanted */
 	struct delivery delivery; /* id and now; out: state, records, thread_receipt, payload: NULL
 				     if no such delivery is queued */
+	struct excerpted *worst;  /* out: of its changes with points the worst; NULL: none */
 };
 struct store_attempt *store_attempt_new(void (*reply)(struct store_attempt *begun), void *context);
 
@@ -531,16 +578,93 @@ struct store_list {
 	struct store_call call;
 	void (*reply)(struct store_list *list);
 	struct change_filter filter;
-	const char *about; /* a test, or NULL */
+	const char *about; /* a test, "" for none but the health of all, or NULL */
+	/* Instead of `records`, for many of which little is needed: called on the store's thread
+	 * with each change, without its events, latest recorded first for each state. The record is
+	 * gone when it returns. NULL: it is not taken; else it counts for the filter's limit, which
+	 * is for each state, and the place is where the first message about it goes, or the one
+	 * that this continues; 0: none; it has to last until
+	 * `taken`, which is called if all went well. */
+	int64_t *(*take)(struct store_list *list, const struct change_record *record);
+	void (*taken)(struct store_list *list);
+	void *taker;   /* of these two */
+	int64_t looks; /* at most so many of each state are read for `take`; 0: all */
 
-	struct record_rows records;           /* out */
-	bool more;                            /* out: more records than the filter's limit */
+	struct record_rows records; /* out */
+	bool more;                  /* out: more records than the filter's limit, or than `looks` */
 	struct environment_rows environments; /* out: all */
 	struct checkpoint_rows checkpoints;   /* out: of the test that it is about, ... */
 	struct health_rows health;            /* ... and of all tests */
 	struct silence_rows silences; /* out: if it is about one: not over, or not summed yet */
 };
 struct store_list *store_list_new(void (*reply)(struct store_list *list), void *context);
+
+/* A change with the points around it. */
+struct excerpted {
+	struct change_record record; /* without events */
+	struct excerpt excerpt;      /* empty: there is none of a candidate, and of changes that
+					were confirmed by an earlier version */
+};
+
+/* Changes with the points around them. Delays no other call. */
+struct store_excerpts {
+	struct store_call call;
+	void (*reply)(struct store_excerpts *found);
+	const int64_t *changes; /* ids, of which the first STORE_EXCERPTS_MOST are read */
+	size_t change_count;
+	int64_t now; /* ms: what has expired by then is open; 0: as stored */
+
+	struct excerpted *items; /* out: those that exist, in that order */
+	size_t count;
+};
+struct store_excerpts *store_excerpts_new(
+	void (*reply)(struct store_excerpts *found), void *context);
+
+/* What a change has in common with another; bits. */
+enum relation {
+	RELATED_COMMIT = 1,  /* its first point has the same commit, or version */
+	RELATED_MESSAGE = 2, /* a message is about both */
+	RELATED_CLUSTER = 4, /* one is the cluster's, or both are of one */
+	RELATED_ENVIRONMENT = 8,
+	RELATIONS = 4,
+};
+
+/* By bit: "commit", "message" ... */
+extern const char *const relation_names[RELATIONS];
+
+struct related_change {
+	struct change_record record; /* without events */
+	struct excerpt excerpt;
+	unsigned relations; /* bits of enum relation */
+};
+
+/* The tests of a group of `type: cluster`. */
+struct store_cluster {
+	const char *name;
+	struct strings tests;
+};
+
+/* One change with its history, and those that have something in common with it: what stands first,
+ * the worst first. Delays no other call, as store_list. */
+struct store_story {
+	struct store_call call;
+	void (*reply)(struct store_story *story);
+	int64_t change, now; /* id; ms */
+	const struct store_cluster *clusters;
+	size_t cluster_count;
+	size_t limit; /* of the related, at most STORE_RELATED_MOST */
+
+	struct record_rows records;     /* out: it, or none */
+	struct excerpt excerpt;         /* out */
+	bool pruned;                    /* out: there was one with this id */
+	int64_t cluster;                /* out: id of the cluster's change that it is part of; 0 */
+	int64_t last_point;             /* out: ms, newest of its series; WHEN_NEVER: unknown */
+	int64_t ended;                  /* out: ms, its series has vanished; WHEN_NEVER: no */
+	struct related_change *related; /* out */
+	size_t related_count, related_total;
+	struct silence_rows silences; /* out: not over, or not summed yet */
+};
+struct store_story *store_story_new(void (*reply)(struct store_story *story), void *context);
 
 /*
  * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
@@ -594,7 +718,7 @@ struct store_triage {
 				 until -1: as it is. Its person, time and sizes are not read */
 	int64_t said; /* only changes of which something was said at just that time; 0: all */
 	const char *reaction; /* stored with that message, even if nothing is changed; or NULL */
-	int64_t version;      /* as seen; -1: any. Only with one change */
+	int64_t version;      /* as seen, of several changes the sum; -1: any */
 	struct actor actor;
 	int64_t now; /* ms */
 	bool each;   /* nothing is changed unless there is a change for each range of a single id */
@@ -688,6 +812,156 @@ struct store_send_anew {
 struct store_send_anew *store_send_anew_new(
 	void (*reply)(struct store_send_anew *anew), void *context);
 
+/* The numbers are stored. */
+enum bisection_state {
+	BISECTION_WAITING = 1, /* for its lab, or for another day */
+	BISECTION_RUNNING,
+	BISECTION_OVER,
+	BISECTION_STATES,
+};
+
+/* By state: "waiting", "running", "over"; NULL for 0. */
+extern const char *const bisection_state_names[BISECTION_STATES];
+
+/* The numbers are stored. */
+enum bisection_line_kind {
+	BISECTION_BEGIN = 1, /* a run begins */
+	BISECTION_RESULT,
+	BISECTION_NOTE,   /* another line of the journal */
+	BISECTION_ANSWER, /* what a lab said of a run; to be taken by whoever has the bisection */
+	BISECTION_LINES,
+};
+
+/* A line of a bisection's journal (agent/bisect/journal.h). */
+struct bisection_line {
+	int64_t number; /* out: from 1, in the order in which they were written */
+	enum bisection_line_kind kind;
+	int64_t run; /* its id; 0: it is about none */
+	const char *text;
+};
+
+struct bisection_lines {
+	struct bisection_line *items;
+	size_t count;
+};
+
+/* A bisection as it is stored. */
+struct bisection_row {
+	int64_t id, change;
+	const char *test, *metric; /* of the change */
+	const char *lab;
+	enum bisection_state state;
+	int64_t asked, begun, ended; /* ms; 0: not yet */
+	const char *person;          /* who has asked for it; NULL: the agent itself */
+	const char *setup;     /* the first line of its journal, with `lines`; NULL: none yet */
+	int64_t runs;          /* that have ended */
+	const char *end;       /* of one that is over: "found", "cancelled", ..., else NULL */
+	const char *verdict;   /* the same: one line for people */
+	const char *cancelled; /* why it is to end, or ended, early; or NULL */
+	/* Of its change, as it is now. */
+	enum change_state change_state;
+	enum triage_state triage;
+	const struct culprit *culprit; /* of the change; may be that of another bisection */
+	struct bisection_lines lines;  /* if they were asked for */
+};
+
+struct bisection_rows {
+	struct bisection_row *items;
+	size_t count;
+};
+
+/* Bisections, latest first, and changes that have none yet. Members that are 0 or NULL select all.
+ * Delays no other call, and may not see what was written a moment ago. */
+struct store_bisections {
+	struct store_call call;
+	void (*reply)(struct store_bisections *list);
+	int64_t id, change;       /* ids */
+	unsigned states;          /* bits 1 << enum bisection_state */
+	int64_t before_id;        /* only those with a smaller id */
+	int64_t limit;            /* 0: STORE_BISECTIONS_MOST */
+	bool lines;               /* with their journals */
+	bool answers;             /* with lines of BISECTION_ANSWER alone */
+	struct strings due_tests; /* changes of these are wanted that no bisection was asked for, */
+	int64_t due_since;        /* ... first seen at or after it (ms) */
+
+	struct bisection_rows rows; /* out */
+	bool more;                  /* out: there are more than the limit */
+	struct record_rows due; /* out: regressions that are confirmed and not accepted, by id */
+	int64_t last;           /* out: id of the last bisection; 0: none */
+};
+struct store_bisections *store_bisections_new(
+	void (*reply)(struct store_bisections *list), void *context);
+
+/*
+ * Asks for a bisection of a change. One that waits or runs already is the answer; without a person
+ * so is any that there was.
+ */
+struct store_bisection_ask {
+	struct store_call call;
+	void (*reply)(struct store_bisection_ask *asked);
+	int64_t change, now;
+	const char *lab;
+	struct actor actor; /* person NULL: the agent itself */
+
+	bool missing;               /* out: there is no such change */
+	bool refused;               /* out: the change is withdrawn, over or accepted */
+	bool added;                 /* out: it is new */
+	struct bisection_rows rows; /* out: one, unless missing or refused */
+};
+struct store_bisection_ask *store_bisection_ask_new(
+	void (*reply)(struct store_bisection_ask *asked), void *context);
+
+/* Begins one that waits, if no other one runs in its lab, and fewer than `most` of its test have
+ * begun at or after `since`. */
+struct store_bisection_begin {
+	struct store_call call;
+	void (*reply)(struct store_bisection_begin *begun);
+	int64_t bisection, since, most, now;
+
+	bool begun;                 /* out */
+	bool lab_busy;              /* out: false: it does not wait, or too many have begun */
+	struct bisection_rows rows; /* out: as it is now */
+};
+struct store_bisection_begin *store_bisection_begin_new(
+	void (*reply)(struct store_bisection_begin *begun), void *context);
+
+/* Writes of one that runs. A result of a run removes what a lab has answered for it. */
+struct store_bisection_write {
+	struct store_call call;
+	void (*reply)(struct store_bisection_write *written);
+	int64_t bisection, now;
+	const char *setup; /* NULL: as it is */
+	const struct bisection_line *lines;
+	size_t line_count;
+	const char *end; /* it is over; NULL: it goes on */
+	const char *verdict;
+	const char *cancelled;         /* why it ended early, or NULL */
+	const struct culprit *culprit; /* goes to its change, and is to be told; or NULL */
+
+	bool gone;                  /* out: it does not run, nothing was written */
+	struct bisection_rows rows; /* out: as it is now, unless it is gone */
+};
+struct store_bisection_write *store_bisection_write_new(
+	void (*reply)(struct store_bisection_write *written), void *context);
+
+/* What somebody says of a bisection: a lab what came of a run, a person that it shall end. */
+struct store_bisection_say {
+	struct store_call call;
+	void (*reply)(struct store_bisection_say *said);
+	int64_t bisection, now;
+	bool cancel;
+	struct actor actor;         /* of `cancel` */
+	const char *why;            /* the same */
+	struct bisection_line line; /* else: of kind BISECTION_ANSWER */
+
+	bool found;                 /* out: there is such a bisection */
+	bool taken;                 /* out: and it, or the run, was not over */
+	bool repeated;              /* out: the run had an answer already */
+	struct bisection_rows rows; /* out: as it is now, if found */
+};
+struct store_bisection_say *store_bisection_say_new(
+	void (*reply)(struct store_bisection_say *said), void *context);
+
 /* Opens what has expired. */
 struct store_reopen_due {
 	struct store_call call;
@@ -749,6 +1023,159 @@ struct store_audit_add {
 struct store_audit_add *store_audit_add_new(
 	void (*reply)(struct store_audit_add *added), void *context);
 
+/* An agent of a fleet. All times are ms of the database's clock. */
+struct store_agent {
+	int64_t instance; /* another one with each start; not 0 */
+	const char *name, *address, *version;
+	int64_t configuration;          /* hash */
+	int64_t tests;                  /* that it has */
+	int64_t joined, renewed, until; /* its lease ends at `until` */
+	int64_t late;                   /* renewals that came after the lease's end */
+	int64_t gone;                   /* it has left, or others took over; 0: neither */
+};
+
+/* Who works on a shard: instances of agents, 0: none. The term grows with each change of the
+ * holder, the epoch with each of the deputy. */
+struct store_shard {
+	int64_t holder, term, deputy, epoch;
+};
+
+/*
+ * An agent's turn in its fleet: what it does about shards, then its lease is renewed, and all is
+ * read that the agent needs to know of the others. Without an instance nothing is written. Delays
+ * no other call, nor do those after it.
+ */
+struct store_turn {
+	struct store_call call;
+	void (*reply)(struct store_turn *turn);
+	struct store_agent self;    /* instance, name, address, version, configuration, tests */
+	bool join;                  /* it is added first */
+	bool leave;                 /* it is gone after that, with all that it holds */
+	bool release[STORE_SHARDS]; /* it holds these no more */
+	bool reap;    /* agents whose lease is over, or ends implausibly late, are gone */
+	int64_t take; /* at most so many shards that nobody holds become its own */
+
+	bool renewed;               /* out: false: it is gone, and holds nothing */
+	int64_t now;                /* out: ms of the database's clock */
+	struct store_agent *agents; /* out: all, also those gone for less than a day */
+	size_t agent_count;
+	struct store_shard shards[STORE_SHARDS]; /* out */
+	size_t reaped;                           /* out: agents */
+	size_t taken_over;                       /* out: shards of agents that were reaped */
+	struct store_due due;                    /* out: what is to be announced, ... */
+	int64_t due_set, queued, said, views; /* out: ... numbers that are others when what is to be
+						 announced is, deliveries that are queued are,
+						 rows of the audit log or of views are, ... */
+	int64_t requests; /* out: ... and how many runs of its shards are asked for */
+};
+struct store_turn *store_turn_new(void (*reply)(struct store_turn *turn), void *context);
+
+/* What an agent thinks of a source. */
+enum view_verdict {
+	VIEW_NONE, /* it does not know yet */
+	VIEW_UP,
+	VIEW_DOWN,
+};
+
+enum view_aspect { VIEW_FAILS, VIEW_STALE, VIEW_ASPECTS };
+
+/* How an agent of a fleet sees a source, by those of its tests that it runs itself. */
+struct source_view {
+	const char *source;
+	const char *agent; /* out: its name, ... */
+	bool own;          /* ... and whether it is this agent */
+	enum view_verdict verdict;
+	int64_t since;    /* ms; of one that is down */
+	const char *text; /* the same: a sentence for people; else "" */
+	/* Tests that fail, and those whose data are stale: told one by one, and not. */
+	int64_t told[VIEW_ASPECTS], many[VIEW_ASPECTS];
+	bool awaited; /* some of its tests have not run yet */
+};
+
+/* Writes how this agent sees sources, and reads what all agents that live have written. Only in a
+ * fleet. */
+struct store_views {
+	struct store_call call;
+	void (*reply)(struct store_views *views);
+	const struct source_view *write; /* replace what was there of the same source, ... */
+	size_t write_count;
+	struct strings forget; /* ... of these sources nothing stays */
+
+	struct source_view *views; /* out: by source and agent */
+	size_t view_count;
+};
+struct store_views *store_views_new(void (*reply)(struct store_views *views), void *context);
+
+/* A run that somebody has asked for, of a test that another agent runs. */
+struct run_request {
+	const char *test;
+	int shard;
+	int64_t asked; /* out: which of the requests for the test it is */
+};
+
+/* Asks other agents to run tests, or looks at what this one is asked to run: as the shard's holder,
+ * or as its deputy if the test is on that's list. It stays until it is said to have begun. To ask
+ * twice is to ask once. Only in a fleet. */
+struct store_requests {
+	struct store_call call;
+	void (*reply)(struct store_requests *requests);
+	const struct run_request *add;
+	size_t add_count;
+	bool take;                       /* what this agent is asked to run, ... */
+	const struct run_request *begun; /* ... after these, which it has begun to run */
+	size_t begun_count;
+
+	struct run_request *found; /* out: each test once */
+	size_t found_count;
+};
+struct store_requests *store_requests_new(
+	void (*reply)(struct store_requests *requests), void *context);
+
+struct announced_configuration {
+	int64_t configuration, announced; /* hash; when an agent announced it last */
+};
+
+/* What a configuration says of a test. */
+struct announced_test {
+	const char *name;
+	int64_t configuration; /* out */
+	int64_t fingerprint;
+	int shard;
+};
+
+/* Tests of a shard that its deputy runs and not its holder. */
+struct delegation {
+	int shard;
+	int64_t deputy; /* 0: none is needed, and there are no tests */
+	int64_t epoch;  /* out */
+	struct strings tests;
+};
+
+/*
+ * What agents are configured to do, while that differs: see agent/monitor/rollout.h. The shards'
+ * deputies and lists are replaced, of those that this agent still holds. Only in a fleet.
+ */
+struct store_configuration {
+	struct store_call call;
+	void (*reply)(struct store_configuration *configuration);
+	int64_t configuration; /* the agent's own, ... */
+	bool announce;         /* ... to be announced, with its tests */
+	const struct announced_test *tests;
+	size_t test_count;
+	const struct delegation *delegate; /* to be written */
+	size_t delegate_count;
+
+	struct announced_configuration *configurations; /* out: of agents that live, and its own */
+	size_t configuration_count;
+	struct announced_test *versions; /* out: of tests that these say different things of, by
+					    name and configuration */
+	size_t version_count;
+	struct delegation *delegated; /* out: whose deputy it is, by shard */
+	size_t delegated_count;
+};
+struct store_configuration *store_configuration_new(
+	void (*reply)(struct store_configuration *configuration), void *context);
+
 /* Tests whether the state can be written. */
 struct store_call *store_probe_new(void);
 
@@ -768,9 +1195,25 @@ typedef void store_post(
 /* Opens or creates the file, locks and checks it. NULL and an ERROR_STATE on failure. */
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error);
 
+/* Has a call of a fleet performed when the store closes, once everything that was submitted is
+ * done; not if that takes too long. It is freed, without a reply. */
+void store_last(struct store *store, struct store_call *call);
+
 /* Finishes all submitted calls, then closes. Replies are posted; run the loop to receive them.
- * Accepts NULL. */
-void store_close(struct store *store);
+ * False: a database did not answer within STORE_CLOSING ms; then nothing is freed, and calls may be
+ * under way. Accepts NULL. */
+enum { STORE_CLOSING = 20000 };
+bool store_close(struct store *store);
+
+/* What a database was asked, since the store was opened. */
+struct store_traffic {
+	int64_t round_trips, connections;
+	int64_t retries; /* of transactions that met others */
+	double seconds;  /* waited for answers */
+};
+
+/* For any thread. False: the state is a file. */
+bool store_traffic(const struct store *store, struct store_traffic *traffic);
 
 /* Bytes on the disk, including the log. For any thread. */
 int64_t store_size(const struct store *store);
@@ -784,6 +1227,12 @@ bool delivery_is_of(const struct delivery *delivery, const char *kind);
 
 /* What has expired by `now` is open, even if the store has not noticed yet. */
 void record_by_clock(struct change_record *record, int64_t now);
+
+/* Whether several agents can work on it. */
+bool store_is_shared(const struct store *store);
+
+/* Performs a call of a fleet at once, on the caller's thread, before any other was submitted. */
+bool store_turn_now(struct store *store, struct store_turn *turn, struct error *error) MUST_USE;
 
 /* Submits the call; it belongs to the store until its reply. */
 void store_submit(struct store *store, struct store_call *call);
@@ -806,6 +1255,22 @@ struct store_report {
 bool store_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
 
+/* Rows that store_copy has copied. */
+struct store_copied {
+	struct {
+		const char *name; /* of the table */
+		int64_t rows;
+	} tables[STORE_TABLES];
+};
+
+/*
+ * Takes a whole state over into another, which is empty or does not exist, with all ids, whatever
+ * kinds of database both are, and compares them. ERROR_STATE if an agent has either, and if `to` is
+ * not empty; nothing was written then.
+ */
+bool store_copy(const char *from, const char *to, struct store_copied *copied,
+	struct error *error) MUST_USE;
+
 /* Performs a writing call on a file that no agent has open; with `dry_run` on a temporary copy,
  * even while one has. */
 bool store_perform(
@@ -814,6 +1279,10 @@ bool store_perform(
 /* Whether another process has the file open, as far as this user can tell: true if it may not
  * look. */
 bool store_is_held(const char *path);
+
+/* Whether there is such a file, or a state in the database. If that cannot be found out it is true:
+ * whatever is done with it next fails, and says why. */
+bool store_is_there(const char *path);
 
 /* Bytes on the disk, including the log. */
 int64_t store_size_of(const char *path);

@@ -9,6 +9,7 @@
 #include "agent/store/forms.h"
 #include "agent/store/record_json.h"
 #include "agent/web/pages.h"
+#include "agent/web/plots.h"
 
 enum { MOST_FETCHES = 4 };
 
@@ -30,6 +31,33 @@ bool api_limit(const struct http_request *request, int64_t initial, int64_t most
 	return (*out >= 1 && *out <= most) ||
 	       error_set(error, ERROR_USAGE, "limit: a number from 1 to %lld is needed",
 		       (long long)most);
+}
+
+bool api_page_begin(struct api_page *page, const struct http_request *request, int64_t initial,
+	int64_t most, struct error *error)
+{
+	*page = (struct api_page){.after = http_parameter(request, "after")};
+	return api_limit(request, initial, most, &page->limit, error);
+}
+
+bool api_page_lists(struct api_page *page, const char *name, struct buf *out)
+{
+	page->matching++;
+	if (page->after && strcmp(name, page->after) <= 0)
+		return false;
+	if (page->listed == (size_t)page->limit) {
+		page->next = page->last;
+		return false;
+	}
+	buf_text(out, page->listed++ ? "," : "");
+	page->last = name;
+	return true;
+}
+
+void api_page_end(const struct api_page *page, struct buf *out)
+{
+	buf_printf(out, "], \"total\": %zu", page->matching);
+	json_put_text(out, "next", page->next);
 }
 
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
@@ -72,10 +100,10 @@ bool api_actor(struct http_request *request, struct actor *out, struct error *er
 	return actor_check(said, error) || error_prefix(error, "person: ");
 }
 
-void api_hide(const struct http_request *request, struct store_list *list)
+void api_hide(const struct http_request *request, struct arena *arena, struct record_rows *records)
 {
 	if (http_person(request)->role < ROLE_TRIAGER)
-		record_hide_origins(list->call.arena, &list->records);
+		record_hide_origins(arena, records);
 }
 
 const char *api_form(void *request, const char *name)
@@ -175,37 +203,80 @@ void api_put_strings(struct buf *out, const char *key, const struct strings *val
 	buf_char(out, ']');
 }
 
-static const char *const tests_parameters[] = {"test", "after", "limit", NULL};
+static const char *const tests_parameters[] = {"test", "q", "state", "after", "limit", NULL};
+static const char *const clusters_parameters[] = {"group", "after", "limit", NULL};
+static const char *const configuration_parameters[] = {"test", NULL};
 static const char *const series_parameters[] = {
 	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
 static const char *const why_parameters[] = {"test", "metric", "at", NULL};
 static const char *const changes_parameters[] = {
 	"state", "triage", "open", "test", "since", "until", "before", "limit", NULL};
+static const char *const change_parameters[] = {"limit", NULL};
+static const char *const inbox_parameters[] = {"state", "triage", "open", "test", "since", "until",
+	"matchers", "text", "owner", "verdict", "by", "sort", "in", "rows", "after", "limit", NULL};
 static const char *const audit_parameters[] = {"since", "before", "change", "limit", NULL};
 static const char *const silences_parameters[] = {"all", NULL};
+static const char *const preview_parameters[] = {"matchers", NULL};
 static const char *const end_parameters[] = {"person", NULL};
+static const char *const events_parameters[] = {"after", NULL};
+static const char *const arrived_parameters[] = {"kind", NULL};
+static const char *const bisections_parameters[] = {"change", "state", "before", "limit", NULL};
+static const char *const bisect_parameters[] = {"change", "person", NULL};
+static const char *const result_parameters[] = {
+	"run", "outcome", "value", "problem", "person", NULL};
 static const char *const run_parameters[] = {"test", "group", "wait", NULL};
 
 const struct route api_routes[] = {
 	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true, ROLE_ADMIN},
+	{"/api/v1/me", HTTP_READ, true, 0, NULL, api_get_me, false, ROLE_VIEWER},
+	{"/api/v1/agents", HTTP_READ, true, 0, NULL, api_get_agents, false, ROLE_VIEWER},
 	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false, ROLE_VIEWER},
+	{"/api/v1/clusters", HTTP_READ, true, 0, clusters_parameters, api_get_clusters, false,
+		ROLE_VIEWER},
+	{"/api/v1/status", HTTP_READ, true, 0, NULL, api_get_status, false, ROLE_VIEWER},
+	{"/api/v1/configuration", HTTP_READ, true, 0, configuration_parameters,
+		api_get_configuration, false, ROLE_VIEWER},
 	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false,
+		ROLE_VIEWER},
+	{"/api/v1/plot", HTTP_READ, true, 60000, plots_parameters, api_get_plot, false,
 		ROLE_VIEWER},
 	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false, ROLE_VIEWER},
 	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false,
 		ROLE_VIEWER},
+	{"/api/v1/changes/*", HTTP_READ, true, 30000, change_parameters, api_get_change, false,
+		ROLE_VIEWER},
+	{"/api/v1/inbox", HTTP_READ, true, 30000, inbox_parameters, api_get_inbox, false,
+		ROLE_VIEWER},
 	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, triage_form_of_one, api_post_triage,
 		false, ROLE_TRIAGER},
+	{"/api/v1/changes/*/commits", HTTP_READ, true, 30000, NULL, api_get_commits, false,
+		ROLE_VIEWER},
 	{"/api/v1/triage", HTTP_POST, true, 60000, triage_form_names, api_post_triage, false,
 		ROLE_TRIAGER},
 	{"/api/v1/silences", HTTP_READ, true, 30000, silences_parameters, api_get_silences, false,
 		ROLE_VIEWER},
+	{"/api/v1/silences/preview", HTTP_READ, true, 30000, preview_parameters,
+		api_get_silence_preview, false, ROLE_VIEWER},
 	{"/api/v1/silences", HTTP_POST, true, 30000, silence_form_names, api_post_silence, false,
 		ROLE_TRIAGER},
 	{"/api/v1/silences/*/end", HTTP_POST, true, 30000, end_parameters, api_post_silence_end,
 		false, ROLE_TRIAGER},
+	{"/api/v1/bisections", HTTP_READ, true, 30000, bisections_parameters, api_get_bisections,
+		false, ROLE_VIEWER},
+	{"/api/v1/bisections", HTTP_POST, true, 30000, bisect_parameters, api_post_bisection, false,
+		ROLE_TRIAGER},
+	{"/api/v1/bisections/*", HTTP_READ, true, 30000, NULL, api_get_bisection, false,
+		ROLE_VIEWER},
+	{"/api/v1/bisections/*/cancel", HTTP_POST, true, 30000, end_parameters,
+		api_post_bisection_cancel, false, ROLE_TRIAGER},
+	{"/api/v1/bisections/*/result", HTTP_POST, true, 30000, result_parameters,
+		api_post_bisection_result, false, ROLE_TRIAGER},
 	{"/api/v1/audit", HTTP_READ, true, 30000, audit_parameters, api_get_audit, false,
 		ROLE_TRIAGER},
+	{"/api/v1/events", HTTP_READ, true, 0, events_parameters, api_get_events, false,
+		ROLE_VIEWER},
+	{"/api/v1/arrived", HTTP_POST | HTTP_BULK, true, 60000, arrived_parameters,
+		api_post_arrived, false, ROLE_ADMIN},
 	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false, ROLE_ADMIN},
 	{0},
 };

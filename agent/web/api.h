@@ -13,19 +13,38 @@
 
 struct api {
 	struct agent *agent;
+	struct watchers *watchers; /* see events.c; NULL: nobody may watch */
+	struct repositories *repositories;
 	struct scheduler *scheduler;
+	struct delivery_manager *delivery_manager; /* NULL: nothing is told */
 	/* Reads the configuration again; NULL: not supported. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
 	/* Called after people said something about changes, and with a silence as it is in the
 	 * store now; either may be NULL. */
 	void (*triaged)(void *context);
 	void (*silenced)(void *context, const struct silence *silence);
-	void *context;  /* of these two */
-	size_t fetches; /* for /api/v1/series and /api/v1/why, in progress */
+	void *context;                     /* of these two */
+	size_t fetches;                    /* for /api/v1/series and /api/v1/why, in progress */
+	struct datasets *datasets;         /* for plots, see plots.h */
+	size_t plots;                      /* requests for plots in progress */
+	struct silence_reaching *reaching; /* requests about silences that a worker has */
+	struct arrivals *arrivals;         /* requests that tell what was written */
 };
+
+/* To be called after the engine was freed, or when no request is in progress. */
+void api_silences_free(struct api *api);
 
 /* For http_start, whose context is a struct pages that has an api. */
 extern const struct route api_routes[];
+
+/* Those who watch what happens (/api/v1/events). Makes agent->events, which ends with them; accepts
+ * NULL. */
+struct watchers *watchers_new(struct agent *agent);
+void watchers_free(struct watchers *watchers);
+
+/* What was written (/api/v1/arrived). To be freed like silences; accepts NULL. */
+struct arrivals *arrivals_new(struct api *api);
+void arrivals_free(struct arrivals *arrivals);
 
 /* Helpers shared by the routes' files. */
 
@@ -35,6 +54,22 @@ struct api *api_of(void *context);
 bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
 	struct error *error) MUST_USE;
 
+/* A page of a list in order of names: `limit` of them after the one in the request. */
+struct api_page {
+	const char *after; /* or NULL */
+	int64_t limit;
+	size_t listed, matching;
+	const char *last, *next; /* next: the last one listed if there are more */
+};
+
+/* As the request asks for. */
+bool api_page_begin(struct api_page *page, const struct http_request *request, int64_t initial,
+	int64_t most, struct error *error) MUST_USE;
+/* Counts one that matches; true if it is on the page, after its comma. */
+bool api_page_lists(struct api_page *page, const char *name, struct buf *out) MUST_USE;
+/* What the list ends with: "], "total", "next". */
+void api_page_end(const struct api_page *page, struct buf *out);
+
 /* A parameter that is a date as users write it; `open` if missing. */
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error) MUST_USE;
@@ -43,11 +78,15 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,
 	struct error *error) MUST_USE;
 
+/* The parameters state, triage, open, test, since and until; texts are copied to the arena. */
+bool api_change_filter(const struct http_request *request, int64_t now, struct arena *arena,
+	struct change_filter *filter, struct error *error) MUST_USE;
+
 /* Who acts, from where. A request that does not prove who sends it may say so (`person`). */
 bool api_actor(struct http_request *request, struct actor *out, struct error *error) MUST_USE;
 
 /* Viewers are not told from where others acted. */
-void api_hide(const struct http_request *request, struct store_list *list);
+void api_hide(const struct http_request *request, struct arena *arena, struct record_rows *records);
 
 /* A request's parameters, for agent/store/forms.h. */
 const char *api_form(void *request, const char *name);
@@ -79,16 +118,33 @@ void api_fetch_end(struct api_fetch *fetch, const struct error *error);
 void api_put_strings(struct buf *out, const char *key, const struct strings *values);
 
 /* The routes. */
+void api_get_me(void *context, struct http_request *request);
+void api_get_agents(void *context, struct http_request *request);
 void api_get_tests(void *context, struct http_request *request);
+void api_get_clusters(void *context, struct http_request *request);
+void api_get_status(void *context, struct http_request *request);
+void api_get_configuration(void *context, struct http_request *request);
 void api_get_series(void *context, struct http_request *request);
+void api_get_plot(void *context, struct http_request *request);
 void api_get_why(void *context, struct http_request *request);
+void api_get_change(void *context, struct http_request *request);
 void api_get_changes(void *context, struct http_request *request);
+void api_get_inbox(void *context, struct http_request *request);
 void api_post_triage(void *context, struct http_request *request);
 void api_get_audit(void *context, struct http_request *request);
 void api_get_silences(void *context, struct http_request *request);
+void api_get_silence_preview(void *context, struct http_request *request);
 void api_post_silence(void *context, struct http_request *request);
 void api_post_silence_end(void *context, struct http_request *request);
+void api_post_arrived(void *context, struct http_request *request);
 void api_post_run(void *context, struct http_request *request);
 void api_post_reload(void *context, struct http_request *request);
+void api_get_bisections(void *context, struct http_request *request);
+void api_get_bisection(void *context, struct http_request *request);
+void api_post_bisection(void *context, struct http_request *request);
+void api_post_bisection_cancel(void *context, struct http_request *request);
+void api_post_bisection_result(void *context, struct http_request *request);
+void api_get_commits(void *context, struct http_request *request);
+void api_get_events(void *context, struct http_request *request);
 
 #endif

@@ -66,7 +66,7 @@ static bool parse_open(const char *text, bool *out, struct error *error)
 }
 
 /* 0 stands for an open end of the filter. */
-static bool parse(const struct http_request *request, int64_t now, struct arena *arena,
+bool api_change_filter(const struct http_request *request, int64_t now, struct arena *arena,
 	struct change_filter *filter, struct error *error)
 {
 	filter->now = now;
@@ -75,7 +75,13 @@ static bool parse(const struct http_request *request, int64_t now, struct arena 
 	       api_date(request, "since", now, 0, &filter->since, error) &&
 	       api_date(request, "until", now, 0, &filter->until, error) &&
 	       parse_triage(http_parameter(request, "triage"), &filter->triage, error) &&
-	       parse_open(http_parameter(request, "open"), &filter->open, error) &&
+	       parse_open(http_parameter(request, "open"), &filter->open, error);
+}
+
+static bool parse(const struct http_request *request, int64_t now, struct arena *arena,
+	struct change_filter *filter, struct error *error)
+{
+	return api_change_filter(request, now, arena, filter, error) &&
 	       api_id(request, "before", "a change", &filter->before_id, error) &&
 	       api_limit(request, LIMIT, MOST, &filter->limit, error);
 }
@@ -98,7 +104,7 @@ static void listed(struct store_list *list)
 		store_call_free(&list->call);
 		return;
 	}
-	api_hide(request, list);
+	api_hide(request, list->call.arena, &list->records);
 	buf_text(&answer.body, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
 		buf_text(&answer.body, i ? ",\n  " : "\n  ");

@@ -14,6 +14,12 @@
 
 enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
 
+/* Tests that other agents of the fleet run, and have been asked to. */
+struct elsewhere {
+	const char **tests, **agents; /* names; "": none is known */
+	size_t count;
+};
+
 /* In the arena of its request. */
 struct job {
 	struct agent *agent;
@@ -23,8 +29,39 @@ struct job {
 	size_t written_count;
 	int64_t begun; /* engine_now */
 	size_t failed, reported;
+	struct elsewhere elsewhere;
 	struct run_report sum; /* `recorded`: the earliest */
 };
+
+/* Asks for the test if another agent runs it; false: this one does, or nobody. */
+static bool ask_elsewhere(
+	struct api *api, struct arena *arena, const char *test, struct elsewhere *elsewhere)
+{
+	const char *agent = scheduler_elsewhere(api->scheduler, test);
+
+	if (!agent)
+		return false;
+	(void)scheduler_run_now(api->scheduler, test, NULL, NULL);
+	elsewhere->tests[elsewhere->count] = test;
+	elsewhere->agents[elsewhere->count++] = arena_strdup(arena, agent);
+	return true;
+}
+
+static void put_elsewhere(struct buf *out, const struct elsewhere *elsewhere)
+{
+	size_t shown = elsewhere->count < MOST_REPORTS ? elsewhere->count : MOST_REPORTS;
+
+	if (elsewhere->count == 0)
+		return;
+	buf_printf(out, ",\n \"asked\": %zu, \"elsewhere\": [", elsewhere->count);
+	for (size_t i = 0; i < shown; i++) {
+		buf_text(out, i ? ",\n  {\"test\": " : "\n  {\"test\": ");
+		buf_json_text(out, elsewhere->tests[i]);
+		json_put_text(out, "agent", *elsewhere->agents[i] ? elsewhere->agents[i] : NULL);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
 
 static void put_counts(struct buf *out, const struct run_report *counts)
 {
@@ -101,7 +138,9 @@ static void finish(struct job *job, const struct store_list *list)
 	put_changes(job->agent->config, list, out);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
-	buf_printf(out, "], \"left_out\": %zu}\n", job->count - job->reported);
+	buf_printf(out, "], \"left_out\": %zu", job->count - job->reported);
+	put_elsewhere(out, &job->elsewhere);
+	buf_text(out, "}\n");
 	http_answer(job->request, &answer);
 }
 
@@ -141,6 +180,39 @@ static void one_done(void *context, const struct run_report *report)
 		all_done(job);
 }
 
+static struct elsewhere elsewhere_of(struct arena *arena, size_t count)
+{
+	return (struct elsewhere){.tests = arena_array(arena, count, sizeof(char *)),
+		.agents = arena_array(arena, count, sizeof(char *))};
+}
+
+static void answer_asked(
+	struct http_request *request, size_t count, const struct elsewhere *elsewhere)
+{
+	struct http_answer answer = {.status = 202};
+
+	buf_printf(&answer.body, "{\"count\": %zu", count);
+	put_elsewhere(&answer.body, elsewhere);
+	buf_text(&answer.body, "}\n");
+	http_answer(request, &answer);
+}
+
+static void run_and_leave(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count)
+{
+	struct elsewhere elsewhere = elsewhere_of(http_arena(request), count);
+	size_t begun = 0;
+
+	for (size_t i = 0; i < count; i++)
+		begun += ask_elsewhere(api, http_arena(request), tests[i]->name, &elsewhere) ||
+			 scheduler_run_now(api->scheduler, tests[i]->name, NULL, NULL);
+	if (begun == 0)
+		http_fail(request, 404, "the agent does not monitor the requested tests");
+	else
+		answer_asked(request, begun, &elsewhere);
+}
+
+/* Nobody can be waited for that runs a test elsewhere. */
 static void run_and_wait(struct api *api, struct http_request *request,
 	const struct test *const *tests, size_t count)
 {
@@ -150,9 +222,12 @@ static void run_and_wait(struct api *api, struct http_request *request,
 	*job = (struct job){.agent = api->agent,
 		.request = request,
 		.written = arena_array(arena, count, sizeof *job->written),
+		.elsewhere = elsewhere_of(arena, count),
 		.pending = 1, /* this function itself */
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
+		if (ask_elsewhere(api, arena, tests[i]->name, &job->elsewhere))
+			continue;
 		job->pending++;
 		job->count++;
 		if (scheduler_run_now(api->scheduler, tests[i]->name, one_done, job))
@@ -160,26 +235,12 @@ static void run_and_wait(struct api *api, struct http_request *request,
 		job->pending--;
 		job->count--;
 	}
-	if (job->count == 0)
+	if (job->count == 0 && job->elsewhere.count > 0)
+		answer_asked(request, job->elsewhere.count, &job->elsewhere);
+	else if (job->count == 0)
 		http_fail(request, 404, "the agent does not monitor the requested tests");
 	else if (--job->pending == 0)
 		all_done(job);
-}
-
-static void run_and_leave(struct api *api, struct http_request *request,
-	const struct test *const *tests, size_t count)
-{
-	struct http_answer answer = {.status = 202};
-	size_t begun = 0;
-
-	for (size_t i = 0; i < count; i++)
-		begun += scheduler_run_now(api->scheduler, tests[i]->name, NULL, NULL);
-	if (begun == 0) {
-		http_fail(request, 404, "the agent does not monitor the requested tests");
-		return;
-	}
-	buf_printf(&answer.body, "{\"count\": %zu}\n", begun);
-	http_answer(request, &answer);
 }
 
 /* The tests of the request; false after an answer. */

@@ -1,5 +1,5 @@
 /*
- * /api/v1/series: a test's points with its change points. The agent keeps no points, so each
+ * /api/v1/series: a test's points with its change points. The agent keeps few points, so each
  * request fetches them. A run starts at each series' stored anchor, this only as far back as the
  * test's range, so their first change points may differ. The answer is built on the worker that
  * ran the detection.

@@ -1,5 +1,6 @@
-/* Silences: list, add, end. */
+/* Silences: list, add, end, and what one would select. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/notify/silence.h"
@@ -10,7 +11,6 @@
 struct silencing {
 	struct api *api;
 	struct http_request *request;
-	struct store_silence *added;
 };
 
 enum { MOST_OPEN = 10000 };
@@ -50,35 +50,181 @@ void api_get_silences(void *context, struct http_request *request)
 	store_client_call(agent, &list->call);
 }
 
-/* The open changes are there: answers with what the new silence reaches. */
-static void reached(struct store_list *list)
-{
-	struct silencing *silencing = list->call.context;
-	struct store_silence *call = silencing->added;
-	struct http_answer answer = {0};
+/* A list of the open changes, and what matchers select of it: of a silence that was added, or that
+ * somebody thinks of. A worker compares them, as both may be many. */
+struct silence_reaching {
+	struct api *api;
+	struct http_request *request;
+	struct config_ref *config_ref;
+	struct store_silence *added; /* or NULL */
+	const char *matchers;
+	struct store_list *list;
 	struct silence_reach reach;
+	struct silence_reaching *next, **place;
+};
 
-	/* Without the list the silence is there all the same. */
-	silence_reach(silencing->api->agent->config, call->silence.matchers,
-		list->call.failed ? &(const struct record_rows){0} : &list->records,
-		list->call.arena, &reach);
-	silence_put_added(&answer.body, &call->silence, call->now, reach.tests, reach.changes,
-		reach.unknown, reach.suggestion);
-	buf_char(&answer.body, '\n');
-	http_answer(silencing->request, &answer);
-	store_call_free(&call->call);
-	store_call_free(&list->call);
+static void free_reaching(struct silence_reaching *reaching)
+{
+	*reaching->place = reaching->next;
+	if (reaching->next)
+		reaching->next->place = reaching->place;
+	if (reaching->added)
+		store_call_free(&reaching->added->call);
+	if (reaching->list)
+		store_call_free(&reaching->list->call);
+	config_ref_release(reaching->config_ref);
+	free(reaching);
 }
 
-static void ask_reach(struct silencing *silencing, struct store_silence *call)
+void api_silences_free(struct api *api)
 {
-	struct store_list *list = store_list_new(reached, silencing);
+	while (api->reaching)
+		free_reaching(api->reaching);
+}
 
-	silencing->added = call;
+static void put_reached_tests(struct buf *out, const struct silence_reach *reach)
+{
+	buf_printf(out, ", \"tests\": %zu, \"first_tests\": [", reach->tests);
+	for (size_t i = 0; i < reach->tests && i < SILENCE_REACH_SHOWN; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, reach->first_tests[i]->name);
+	}
+	buf_char(out, ']');
+}
+
+static void put_reached_changes(struct buf *out, const struct silence_reach *reach)
+{
+	buf_printf(out, ", \"open_changes\": %zu, \"first_changes\": [", reach->changes);
+	for (size_t i = 0; i < reach->changes && i < SILENCE_REACH_SHOWN; i++) {
+		const struct change_record *record = reach->first_changes[i];
+		const struct announcement *item = &record->item;
+
+		buf_printf(out, "%s\n  {\"id\": %" PRId64, i ? "," : "", item->id);
+		json_put_text(out, "test", item->test);
+		json_put_text(out, "metric", item->metric);
+		json_put_text(out, "branch", *record->branch ? record->branch : NULL);
+		json_put_time(out, "time", item->time);
+		json_put_bool(out, "regression", announcement_verdict(item) >= 0);
+		json_put_levels(out, &item->change);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
+
+/* A preview stops where it would take long: whoever types asks for many. */
+static void compare(void *context)
+{
+	struct silence_reaching *reaching = context;
+	struct store_list *list = reaching->list;
+	struct matcher_effort effort = {0};
+
+	/* Without the list, the tests can be told all the same. */
+	silence_reach(reaching->config_ref->config, reaching->matchers,
+		list->call.failed ? &(const struct record_rows){0} : &list->records,
+		list->call.arena, reaching->added ? NULL : &effort, &reaching->reach);
+}
+
+static void compared(void *context)
+{
+	struct silence_reaching *reaching = context;
+	const struct silence_reach *reach = &reaching->reach;
+	const struct store_silence *added = reaching->added;
+	struct http_answer answer = {0};
+	struct buf *out = &answer.body;
+
+	if (added) {
+		silence_put_added(out, &added->silence, added->now, reach->tests, reach->changes,
+			reach->unknown, reach->suggestion);
+		buf_char(out, '\n');
+	} else {
+		buf_text(out, "{\"problem\": ");
+		if (reach->problem)
+			buf_json_text(out, reach->problem);
+		else
+			buf_text(out, "null");
+		json_put_text(out, "matchers", reaching->matchers);
+		put_reached_tests(out, reach);
+		put_reached_changes(out, reach);
+		silence_put_warning(out, reach->unknown, reach->suggestion);
+		buf_text(out, "}\n");
+	}
+	http_answer(reaching->request, &answer);
+	free_reaching(reaching);
+}
+
+static void open_listed(struct store_list *list)
+{
+	struct silence_reaching *reaching = list->call.context;
+
+	reaching->list = list;
+	engine_compute(reaching->api->agent->engine, compare, compared, reaching);
+}
+
+/* Takes over the call, if there is one. The matchers are the request's, or the call's. */
+static void ask_reach(struct api *api, struct http_request *request, const char *matchers,
+	struct store_silence *added)
+{
+	struct silence_reaching *reaching = memory_new(1, sizeof *reaching);
+	struct store_list *list = store_list_new(open_listed, reaching);
+
+	*reaching = (struct silence_reaching){.api = api,
+		.request = request,
+		.config_ref = config_ref_hold(api->agent->config_ref),
+		.added = added,
+		.matchers = matchers,
+		.next = api->reaching,
+		.place = &api->reaching};
+	if (reaching->next)
+		reaching->next->place = &reaching->next;
+	api->reaching = reaching;
 	list->filter.open = true;
-	list->filter.now = call->now;
+	list->filter.now = agent_now(api->agent);
 	list->filter.limit = MOST_OPEN;
-	store_client_call(silencing->api->agent, &list->call);
+	store_client_call(api->agent, &list->call);
+}
+
+/* The text in its normal form, in the arena; NULL and an error if it cannot be read. */
+static const char *normal_form(const char *text, struct arena *arena, struct error *error)
+{
+	struct matchers matchers;
+	struct buf normal = {0};
+
+	if (!matchers_parse(text, arena, &matchers, error))
+		return NULL;
+	matchers_print(&matchers, &normal);
+	matchers_free(&matchers);
+	return buf_keep(&normal, arena);
+}
+
+/* Whoever is still typing is answered, too. */
+static void answer_unreadable(struct http_request *request, const struct error *error)
+{
+	struct http_answer answer = {0};
+
+	buf_text(&answer.body, "{\"problem\": ");
+	buf_json_text(&answer.body, error->text);
+	json_put_text(&answer.body, "matchers", NULL);
+	put_reached_tests(&answer.body, &(const struct silence_reach){0});
+	put_reached_changes(&answer.body, &(const struct silence_reach){0});
+	json_put_text(&answer.body, "warning", NULL);
+	buf_text(&answer.body, "}\n");
+	http_answer(request, &answer);
+}
+
+void api_get_silence_preview(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	const char *text = http_parameter(request, "matchers"), *matchers;
+	struct error error;
+
+	if (!text)
+		http_fail(request, 400, "the parameter \"matchers\" is needed");
+	else if (!(matchers = normal_form(text, http_arena(request), &error)))
+		answer_unreadable(request, &error);
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else
+		ask_reach(api, request, matchers, NULL);
 }
 
 static void written(struct store_silence *call)
@@ -96,7 +242,7 @@ static void written(struct store_silence *call)
 		if (api->silenced)
 			api->silenced(api->context, &call->silence);
 		if (http_id(request) == 0 && !api->agent->stopping) {
-			ask_reach(silencing, call);
+			ask_reach(api, request, call->silence.matchers, call);
 			return;
 		}
 		silence_put_json(&answer.body, &call->silence, call->now);

@@ -1,24 +1,89 @@
-/* /api/v1/tests: the monitored tests, in order of their names, in pages. */
+/*
+ * /api/v1/tests: the monitored tests, in order of their names, in pages. And /api/v1/configuration:
+ * one of them as it is configured.
+ */
 #include <fnmatch.h>
 #include <string.h>
 
 #include "agent/core/when.h"
+#include "agent/notify/silence.h"
+#include "agent/runtime/fleet.h"
 #include "agent/web/api.h"
+#include "conf/in_effect.h"
 
-enum { LIMIT = 1000, MOST = 10000 };
+enum { LIMIT = 1000, MOST = 10000, WORDS_MOST = 16, QUERY_MOST = 500 };
+
+/* Of a test: the first that applies. */
+enum test_state { TEST_ELSEWHERE, TEST_FAILING, TEST_STALE, TEST_NEW, TEST_OK, TEST_STATES };
+
+static const char *const test_state_names[] = {
+	"elsewhere", "failing", "stale", "new", "ok", "running", NULL};
+
+enum { RUNNING = TEST_STATES /* whatever the state */ };
 
 struct listing {
-	const char *pattern, *after; /* or NULL */
-	int64_t limit;
-	size_t listed, matching;
-	const char *last, *next; /* names; next: the last one listed if there are more */
+	const struct agent *agent;
+	const char *pattern;  /* or NULL */
+	struct strings words; /* all of which a test must have */
+	unsigned states;      /* bits 1 << enum test_state, 1 << RUNNING; 0: all */
+	struct api_page page;
+	size_t counts[TEST_STATES + 1]; /* by state, of those that have pattern and words */
 	struct buf *out;
 };
 
-static bool is_asked(const struct listing *listing, const char *name)
+static enum test_state state_of(const struct scheduler_test *state)
 {
-	return !listing->pattern || strcmp(listing->pattern, name) == 0 ||
-	       fnmatch(listing->pattern, name, 0) == 0;
+	return state->elsewhere       ? TEST_ELSEWHERE
+	       : state->failing       ? TEST_FAILING
+	       : state->stale         ? TEST_STALE
+	       : state->last_run == 0 ? TEST_NEW
+				      : TEST_OK;
+}
+
+static bool is_within(const char *text, const char *word)
+{
+	return text && strcasestr(text, word);
+}
+
+static bool is_in_list(const struct strings *list, const char *word)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < list->count && !found; i++)
+		found = is_within(list->items[i], word);
+	return found;
+}
+
+static bool has_word(const struct test *test, const char *word)
+{
+	bool found = is_within(test->name, word) || is_within(test->source->name, word) ||
+		     (test->server && is_within(test->server->name, word)) ||
+		     is_in_list(&test->tags, word);
+
+	for (size_t i = 0; i < test->metric_count && !found; i++)
+		found = is_within(test->metrics[i].name, word);
+	return found;
+}
+
+static bool is_asked(const struct listing *listing, const struct test *test)
+{
+	bool asked = !listing->pattern || strcmp(listing->pattern, test->name) == 0 ||
+		     fnmatch(listing->pattern, test->name, 0) == 0;
+
+	for (size_t i = 0; i < listing->words.count && asked; i++)
+		asked = has_word(test, listing->words.items[i]);
+	return asked;
+}
+
+/* Counts the test; whether it is in one of the states that are asked for. */
+static bool is_counted(struct listing *listing, const struct scheduler_test *state)
+{
+	enum test_state is = state_of(state);
+	unsigned bits = 1u << is | (state->running ? 1u << RUNNING : 0);
+
+	listing->counts[is]++;
+	listing->counts[RUNNING] += state->running;
+	return !listing->states || (bits & listing->states);
 }
 
 static void put_metrics(struct buf *out, const struct test *test)
@@ -31,7 +96,16 @@ static void put_metrics(struct buf *out, const struct test *test)
 	buf_char(out, ']');
 }
 
-static void put_state(struct buf *out, const struct scheduler_test *state)
+/* In a fleet: the agent that runs it, or null. */
+static void put_agent(struct buf *out, const struct agent *agent, const char *elsewhere)
+{
+	if (!agent->fleet)
+		return;
+	json_put_text(out, "agent", !elsewhere ? fleet_name(agent) : *elsewhere ? elsewhere : NULL);
+}
+
+static void put_state(
+	struct buf *out, const struct agent *agent, const struct scheduler_test *state)
 {
 	const struct test *test = state->test;
 
@@ -45,9 +119,13 @@ static void put_state(struct buf *out, const struct scheduler_test *state)
 	api_put_strings(out, "notify", &test->notify);
 	json_put_bool(out, "running", state->running);
 	json_put_bool(out, "failing", state->failing);
+	json_put_bool(out, "stale", state->stale);
+	json_put_text(out, "state", test_state_names[state_of(state)]);
 	json_put_text(out, "problem", state->problem);
+	put_agent(out, agent, state->elsewhere);
 	json_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
 	json_put_time(out, "next_run", state->next_due);
+	json_put_time(out, "last_point", state->newest == WHEN_ALWAYS ? WHEN_NEVER : state->newest);
 	json_put_seconds(out, "duration_seconds", state->duration);
 	buf_printf(out, ", \"series\": %zu, \"points\": %zu}", state->series, state->points);
 }
@@ -55,38 +133,136 @@ static void put_state(struct buf *out, const struct scheduler_test *state)
 static void list_test(void *context, const struct scheduler_test *state)
 {
 	struct listing *listing = context;
-	const char *name = state->test->name;
 
-	if (!is_asked(listing, name))
-		return;
-	listing->matching++;
-	if (listing->after && strcmp(name, listing->after) <= 0)
-		return;
-	if (listing->listed == (size_t)listing->limit) {
-		listing->next = listing->last;
-		return;
+	if (is_asked(listing, state->test) && is_counted(listing, state) &&
+		api_page_lists(&listing->page, state->test->name, listing->out))
+		put_state(listing->out, listing->agent, state);
+}
+
+static bool read_words(struct http_request *request, struct strings *out, struct error *error)
+{
+	const char *text = http_parameter(request, "q"), **words;
+	struct arena *arena = http_arena(request);
+
+	*out = (struct strings){0};
+	if (!text)
+		return true;
+	if (strlen(text) > QUERY_MOST)
+		return error_set(error, ERROR_USAGE, "q: more than %d bytes", QUERY_MOST);
+	words = arena_array(arena, WORDS_MOST, sizeof *words);
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		size_t length = strcspn(text, " ");
+
+		if (out->count == WORDS_MOST)
+			return error_set(error, ERROR_USAGE, "q: more than %d words", WORDS_MOST);
+		words[out->count++] = arena_strndup(arena, text, length);
+		text += length;
 	}
-	buf_text(listing->out, listing->listed++ ? "," : "");
-	put_state(listing->out, state);
-	listing->last = name;
+	out->items = words;
+	return true;
+}
+
+static bool read_states(struct http_request *request, unsigned *out, struct error *error)
+{
+	const char *text = http_parameter(request, "state");
+
+	*out = 0;
+	while (text && *text) {
+		size_t length = strcspn(text, ","), at = 0;
+
+		while (test_state_names[at] && (strlen(test_state_names[at]) != length ||
+						       memcmp(test_state_names[at], text, length)))
+			at++;
+		if (!test_state_names[at])
+			return error_set(error, ERROR_USAGE,
+				"state: \"%.*s\" is none of failing, stale, new, ok, running, "
+				"elsewhere",
+				length < 100 ? (int)length : 100, text);
+		*out |= 1u << at;
+		text += length + (text[length] == ',');
+	}
+	return true;
 }
 
 void api_get_tests(void *context, struct http_request *request)
 {
 	struct http_answer answer = {0};
-	struct listing listing = {.pattern = http_parameter(request, "test"),
-		.after = http_parameter(request, "after"),
-		.out = &answer.body};
+	const struct agent *agent = api_of(context)->agent;
+	struct listing listing = {
+		.agent = agent, .pattern = http_parameter(request, "test"), .out = &answer.body};
 	struct error error;
 
-	if (!api_limit(request, LIMIT, MOST, &listing.limit, &error)) {
+	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error) ||
+		!read_words(request, &listing.words, &error) ||
+		!read_states(request, &listing.states, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}
 	buf_text(&answer.body, "{\"tests\": [");
 	scheduler_each(api_of(context)->scheduler, list_test, &listing);
-	buf_printf(&answer.body, "], \"total\": %zu", listing.matching);
-	json_put_text(&answer.body, "next", listing.next);
-	buf_text(&answer.body, "}\n");
+	api_page_end(&listing.page, &answer.body);
+	buf_text(&answer.body, ", \"states\": {");
+	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING, first = i;
+		test_state_names[i]; i++)
+		buf_printf(&answer.body, "%s\"%s\": %zu", i > first ? ", " : "",
+			test_state_names[i], listing.counts[i]);
+	buf_text(&answer.body, "}}\n");
+	http_answer(request, &answer);
+}
+
+static void put_options(struct buf *out, const struct options_in_effect *section)
+{
+	buf_text(out, "\n  {\"of\": ");
+	buf_json_text(out, section->of);
+	json_put_text(out, "name", section->name);
+	buf_text(out, ", \"options\": [");
+	for (size_t i = 0; i < section->count; i++) {
+		const struct option_in_effect *option = &section->items[i];
+
+		buf_text(out, i ? ",\n   {\"name\": " : "\n   {\"name\": ");
+		buf_json_text(out, option->name);
+		json_put_text(out, "value", option->value);
+		json_put_bool(out, "default", option->usual);
+		json_put_bool(out, "hidden", option->hidden);
+		json_put_text(out, "help", option->help);
+		buf_char(out, '}');
+	}
+	buf_text(out, "]}");
+}
+
+void api_get_configuration(void *context, struct http_request *request)
+{
+	const struct agent *agent = api_of(context)->agent;
+	const char *name = http_parameter(request, "test");
+	const struct test *test = name ? config_test(agent->config, name) : NULL;
+	const struct options_in_effect *sections;
+	struct http_answer answer = {0};
+	struct strings groups;
+	size_t count, left;
+
+	if (!test) {
+		if (name)
+			http_fail(request, 404, "there is no test \"%.200s\"", name);
+		else
+			http_fail(request, 400, "the parameter \"test\" is needed");
+		return;
+	}
+	count = test_in_effect(agent->config, agent->schema, test, http_arena(request), &sections);
+	groups = silence_groups(agent->config, test->name, http_arena(request));
+	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
+	buf_text(&answer.body, "{\"test\": ");
+	buf_json_text(&answer.body, test->name);
+	json_put_text(&answer.body, "file", test->file);
+	buf_printf(&answer.body, ", \"line\": %d", test->line);
+	json_put_text(&answer.body, "unsupported", test->unsupported);
+	api_put_strings(&answer.body, "groups", &groups);
+	json_put_bool(&answer.body, "routed", test->routed);
+	api_put_strings(&answer.body, "receivers", &test->notify);
+	buf_text(&answer.body, ",\n \"sections\": [");
+	for (size_t i = 0; i < count; i++) {
+		buf_text(&answer.body, i ? "," : "");
+		put_options(&answer.body, &sections[i]);
+	}
+	buf_printf(&answer.body, "], \"metrics_left_out\": %zu}\n", left);
 	http_answer(request, &answer);
 }

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
+#include "agent/runtime/events.h"
+#include "agent/runtime/repository.h"
 #include "agent/web/api.h"
+#include "agent/web/assets.h"
+#include "agent/web/datasets.h"
+#include "agent/web/pictures.h"
 
 struct web {
 	struct agent *agent;
@@ -72,8 +77,7 @@ static bool open_listed(struct web *web, struct error *error)
 				.owner = settings->socket_owner},
 			.access = web->access,
 			.external_url = settings->external_url,
-			.routes = pages_routes,
-			.more = api_routes,
+			.routes = {pages_routes, api_routes, asset_routes, picture_routes},
 			.context = &web->pages};
 
 		web->https[i] = http_start(web->agent->engine, &options, error);
@@ -93,7 +97,7 @@ static bool open_metrics(struct web *web, struct error *error)
 		return true;
 	web->metrics = http_start(web->agent->engine,
 		&(struct http_options){.listen = {.address = listen, .open = true},
-			.routes = pages_routes,
+			.routes = {pages_routes},
 			.context = &web->pages},
 		error);
 	return web->metrics || error_prefix(error, "agent.metrics_listen: ");
@@ -108,6 +112,7 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 		.options = *options,
 		.api = {.agent = agent,
 			.scheduler = scheduler,
+			.delivery_manager = options->delivery_manager,
 			.reload = options->reload,
 			.triaged = options->triaged,
 			.silenced = options->silenced,
@@ -117,6 +122,10 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 			.collect = collect,
 			.context = web,
 			.api = &web->api}};
+	web->api.watchers = watchers_new(agent);
+	web->api.datasets = datasets_new(agent);
+	web->api.repositories = repositories_new(agent);
+	web->api.arrivals = arrivals_new(&web->api);
 	if (open_access(web, error) && open_listed(web, error) && open_metrics(web, error))
 		return web;
 	web_free(web);
@@ -136,17 +145,27 @@ void web_free(struct web *web)
 {
 	if (!web)
 		return;
+	repositories_free(web->api.repositories);
 	for (size_t i = 0; i < web->count; i++)
 		http_free(web->https[i]);
 	http_free(web->metrics);
+	watchers_free(web->api.watchers);
+	datasets_free(web->api.datasets);
 	access_free(web->access);
+	api_silences_free(&web->api);
+	arrivals_free(web->api.arrivals);
 	free(web->https);
 	free(web);
 }
 
 const char *web_adopt(struct web *web)
 {
-	return access_reload(web->access);
+	const char *problem = access_reload(web->access);
+
+	events_reload(web->agent);
+	for (size_t i = 0; i < web->count; i++)
+		http_end_streams(web->https[i]);
+	return problem;
 }
 
 uint16_t web_port(const struct web *web)

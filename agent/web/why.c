@@ -55,7 +55,7 @@ static void listed(struct store_list *list)
 		end_inquiry(inquiry, list->call.error);
 		return;
 	}
-	api_hide(inquiry->fetch.request, list);
+	api_hide(inquiry->fetch.request, list->call.arena, &list->records);
 	why_state(&inquiry->ask, list);
 	why_query(&inquiry->ask, inquiry->task);
 	api_fetch_data(inquiry->task);

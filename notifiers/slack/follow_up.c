@@ -1,6 +1,6 @@
 /*
- * If Slack rejects the blocks, as it may have done when the message was posted, it is edited as
- * plain text.
+ * If Slack rejects the blocks, as it may have done when the message was posted, it is edited
+ * without its charts, and then as plain text.
  */
 #include "notifiers/slack/follow_up.h"
 
@@ -27,11 +27,14 @@ enum {
 	PERSON_MOST = 80,
 	NOTE_MOST = 300,
 	LINK_MOST = 300,
+	CULPRITS_MOST = 2,
+	VERDICT_MOST = 160,
 };
 
 struct state {
 	struct slack_receipt receipt;
-	bool plain; /* the blocks were rejected */
+	bool bare;  /* the blocks were rejected: those without charts, ... */
+	bool plain; /* ... and these: the text alone */
 };
 
 static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
@@ -158,13 +161,34 @@ static void standing_line(struct buf *out, const struct follow_up *follow_up, co
 		name_some(out, follow_up, is, is == has_moved);
 }
 
-/* What became of the changes, other than what people say. Shorter than a third of SLACK_TRIAGE but
- * for long names. */
+/* ":mag: p99 +24%: first bad: 4f2c91a (97%), ..."; a bisection is of one change. */
+static void culprit_lines(struct buf *out, const struct follow_up *follow_up)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < follow_up->count && shown < CULPRITS_MOST; i++) {
+		const struct announcement *item = &follow_up->changes[i].item;
+
+		if (!item->culprit)
+			continue;
+		buf_text(out, out->length > 0 ? "\n:mag: " : ":mag: ");
+		if (follow_up->count > 1) {
+			slack_short_line(out, item);
+			buf_text(out, ": ");
+		}
+		slack_escaped(out, item->culprit->verdict, VERDICT_MOST);
+		shown++;
+	}
+}
+
+/* What became of the changes, other than what people say. Shorter than two thirds of SLACK_TRIAGE
+ * but for long names. */
 static void standing_lines(struct buf *out, const struct follow_up *follow_up)
 {
 	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
 	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
 	standing_line(out, follow_up, "*moved*", has_moved);
+	culprit_lines(out, follow_up);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -293,7 +317,9 @@ static void write_lines(struct buf *out, const struct attempt *attempt)
 static const char *amended(struct attempt *attempt, const struct buf *line)
 {
 	const struct state *state = attempt->state;
-	json_t *message = json_loads(slack_body(attempt->arena, attempt->payload, 0), 0, NULL);
+	const char *posted = slack_body(attempt->arena, attempt->payload, 0);
+	const char *bare = state->bare ? slack_without_charts(attempt->arena, posted) : NULL;
+	json_t *message = json_loads(bare ? bare : posted, 0, NULL);
 	json_t *blocks = json_object_get(message, "blocks");
 	const char *body = NULL;
 	char *text;
@@ -313,6 +339,12 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 	}
 	json_decref(message);
 	return body;
+}
+
+static bool has_charts(struct attempt *attempt)
+{
+	return slack_without_charts(
+		       attempt->arena, slack_body(attempt->arena, attempt->payload, 0)) != NULL;
 }
 
 static const char *read_question(struct attempt *attempt)
@@ -396,7 +428,8 @@ static enum step refused(struct attempt *attempt, const json_t *answer, const st
 	case SLACK_CONFIG: return fail(attempt, false, ERROR_USAGE, words, error);
 	case SLACK_BLOCKS:
 		if (!state->plain && attempt->follow_up->kind == FOLLOW_UP_AMEND) {
-			state->plain = true;
+			state->plain = state->bare || !has_charts(attempt);
+			state->bare = true;
 			return ask(attempt, next, error);
 		}
 		break;

@@ -280,31 +280,6 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 		members(out, item, begin);
 }
 
-void slack_recovery_line(struct buf *out, const struct announcement *item)
-{
-	buf_text(out,
-		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
-	slack_test_line(out, item);
-	buf_char(out, ' ');
-	if (announcement_extras(item)->folded) {
-		text_crowd(out, item, &slack_style);
-		recovery(out, item);
-		buf_text(out, " (was ");
-		text_spread(out, &item->change);
-		text_crowd_shared(out, item, &slack_style);
-		buf_char(out, ')');
-		return;
-	}
-	slack_escaped(out, item->metric, METRIC);
-	buf_text(out, ": ");
-	recovery(out, item);
-	buf_text(out, " (was ");
-	text_percent(out, &item->change);
-	buf_text(out, "  ");
-	text_levels(out, &item->change, "→");
-	buf_char(out, ')');
-}
-
 /* The text, as a link if there is a page. The URL has no characters that would end it
  * (url_template_check). */
 static void linked(struct buf *out, const char *url, const char *text)
@@ -326,6 +301,44 @@ static size_t length_escaped(const char *url)
 	for (; url && *url; url++)
 		length += *url == '&' ? sizeof "&amp;" - 1 : 1;
 	return length;
+}
+
+/* "  <...|details>", of a crowd of the worst. */
+static void own_page(struct buf *out, const struct announcement *item)
+{
+	const char *page = digest_pages(&item, 1).worst->page;
+
+	if (!page || length_escaped(page) > LINKS)
+		return;
+	buf_text(out, "  ");
+	linked(out, page, page_names[PAGE_CHANGE]);
+}
+
+void slack_recovery_line(struct buf *out, const struct announcement *item)
+{
+	buf_text(out,
+		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
+	slack_test_line(out, item);
+	buf_char(out, ' ');
+	if (announcement_extras(item)->folded) {
+		text_crowd(out, item, &slack_style);
+		recovery(out, item);
+		buf_text(out, " (was ");
+		text_spread(out, &item->change);
+		text_crowd_shared(out, item, &slack_style);
+		buf_char(out, ')');
+		own_page(out, item);
+		return;
+	}
+	slack_escaped(out, item->metric, METRIC);
+	buf_text(out, ": ");
+	recovery(out, item);
+	buf_text(out, " (was ");
+	text_percent(out, &item->change);
+	buf_text(out, "  ");
+	text_levels(out, &item->change, "→");
+	buf_char(out, ')');
+	own_page(out, item);
 }
 
 static void attributes_line(struct buf *out, const struct announcement *item)
@@ -408,13 +421,14 @@ void slack_range_line(struct buf *out, const struct announcement *item)
 	attributes_line(out, item);
 }
 
-/* "\n<...|dashboard>, owner: team-pay"; `of`: whose they are, if not all have them. */
-static void help_line(
-	struct buf *out, const char *const pages[PAGES], const struct announcement *of)
+/* "\n<...|dashboard>, owner: team-pay", of the pages before `last`; `of`: whose they are, if not
+ * all have them. */
+static void help_line(struct buf *out, const char *const pages[PAGES], enum page last,
+	const struct announcement *of)
 {
 	bool any = false;
 
-	for (enum page which = 0; which < PAGES; which++) {
+	for (enum page which = 0; which < last; which++) {
 		bool link = which != PAGE_OWNER;
 
 		if (!pages[which] || (link && length_escaped(pages[which]) > LINKS))
@@ -440,8 +454,16 @@ void slack_help_lines(struct buf *out, const struct announcement *const *items, 
 {
 	struct digest_pages pages = digest_pages(items, count);
 
-	help_line(out, pages.common, NULL);
-	help_line(out, pages.own, pages.worst);
+	help_line(out, pages.common, PAGES, NULL);
+	help_line(out, pages.own, PAGES, pages.worst);
+}
+
+void slack_page_line(struct buf *out, const struct announcement *const *items, size_t count)
+{
+	struct digest_pages pages = digest_pages(items, count);
+
+	help_line(out, pages.common, PAGE_CHANGE + 1, NULL);
+	help_line(out, pages.own, PAGE_CHANGE + 1, pages.worst);
 }
 
 void slack_short_line(struct buf *out, const struct announcement *item)

@@ -36,16 +36,21 @@ void slack_test_line(struct buf *out, const struct announcement *item);
  * the worst of them behind it. */
 void slack_item_line(struct buf *out, const struct announcement *item);
 
-/* "\n:large_green_circle: *test* p99: back to 100 ms after 3 h (was +24%  100 → 124)" */
+/* "\n:large_green_circle: *test* p99: back to 100 ms after 3 h (was +24%  100 → 124)", with
+ * "  <...|details>" if there is a page */
 void slack_recovery_line(struct buf *out, const struct announcement *item);
 
 /* "\na60027ff .. 15ce8e36 (compare)", with links where there are pages; nothing where no commit is
  * known. */
 void slack_range_line(struct buf *out, const struct announcement *item);
 
-/* "\n<https://grafana.example/d/1|dashboard>, <...|runbook>, owner: team-pay" of items of a digest,
- * and "\nof p99: <...|dashboard>" where it is only the worst's; nothing where there is none. */
+/* "\n<https://hunter.example/change/7|details>, <...|dashboard>, <...|runbook>, owner: team-pay" of
+ * items of a digest, and "\nof p99: <...|dashboard>" where it is only the worst's; nothing where
+ * there is none. */
 void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count);
+
+/* The first of these lines with the agent's page alone: of the change, or of the worst. */
+void slack_page_line(struct buf *out, const struct announcement *const *items, size_t count);
 
 /* "test p99 +24%", without markup. */
 void slack_short_line(struct buf *out, const struct announcement *item);

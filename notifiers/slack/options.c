@@ -8,6 +8,8 @@
 #include "agent/core/arena.h"
 #include "agent/core/secret.h"
 
+static const char *const pictures[] = {"chart", "png", "none", NULL};
+
 const struct field slack_fields[] = {
 	OPTION_SECRET(struct slack_options, bot_token,
 		"token of the bot that posts (scopes chat:write, and channels:read and "
@@ -26,6 +28,10 @@ const struct field slack_fields[] = {
 		"what the emoji of a reaction says: open, acknowledged, expected, ignored, infra, "
 		"false or fixed; default: eyes: acknowledged, white_check_mark: expected, "
 		"no_bell: ignored, x: false, construction: infra"),
+	OPTION_CHOICE(struct slack_options, picture, "chart", pictures,
+		"what messages show of the points around their worst changes: chart (Slack's own, "
+		"of at most two), png (a picture of the worst in the thread; a bot's scope "
+		"files:write) or none"),
 	OPTION_SECRET(struct slack_options, webhook_url,
 		"incoming webhook, instead of a bot; its channel is fixed", .flags = FIELD_ENV),
 	OPTION_STRING(struct slack_options, webhook_url_file, NULL,
@@ -193,6 +199,9 @@ bool slack_options_check(const void *context, struct error *error)
 	if (transfer_url_problem(options->api_url))
 		return error_set(
 			error, ERROR_USAGE, "api_url: %s", transfer_url_problem(options->api_url));
+	if (options->picture == SLACK_PNG && slack_by_webhook(options))
+		return error_set(error, ERROR_USAGE,
+			"picture: png needs a bot_token: a webhook cannot upload");
 	if (!check_triagers(options, error) || !check_reactions(&options->reactions, error))
 		return false;
 	if (slack_by_bot(options) && options->channels.count == 0)

@@ -7,11 +7,15 @@
 #include "agent/core/transfer.h"
 #include "agent/core/triage.h"
 
+/* What is shown of the worst changes of a message. */
+enum slack_picture { SLACK_CHART, SLACK_PNG, SLACK_NO_PICTURE };
+
 struct slack_options {
 	struct endpoint endpoint;
 	const char *bot_token, *bot_token_file;
 	const char *webhook_url, *webhook_url_file;
 	const char *api_url;
+	int picture; /* enum slack_picture */
 	struct strings channels;
 	struct strings triagers; /* ids of users */
 	struct pairs reactions;  /* emoji, with or without colons -> triage state; none: default */

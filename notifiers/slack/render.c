@@ -5,11 +5,13 @@
 #include "notifiers/slack/render.h"
 
 #include <assert.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "notifiers/digest.h"
 #include "notifiers/notifier.h"
+#include "notifiers/slack/chart.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/lines.h"
 
@@ -236,11 +238,14 @@ struct rendering {
 	const struct message *message;
 	struct digest digest;
 	const char *channel;
+	bool with_charts;
 	const struct announcement **by_weight; /* all, worst first */
 	const struct announcement **items;     /* the shown ones, by post */
 	struct post posts[SLACK_POSTS];
 	size_t post_count, shown;
-	bool planned;    /* the distribution over posts is final */
+	bool planned;      /* the distribution over posts is final */
+	struct buf charts; /* blocks, with commas, of the first post */
+	size_t chart_count, chart_words;
 	struct buf what; /* of the first line, see text_what */
 	struct slack_blocks blocks;
 	struct buf *payload;
@@ -326,6 +331,34 @@ static void head_blocks(struct rendering *rendering)
 	buf_free(&text);
 }
 
+/* Charts of the worst changes whose points are known; of a crowd of its worst. */
+static void draw_charts(struct rendering *rendering)
+{
+	size_t count = rendering->digest.message.count;
+
+	for (size_t i = 0; i < count && rendering->chart_count < SLACK_CHARTS; i++) {
+		const struct announcement *item = rendering->by_weight[i];
+		size_t before = rendering->charts.length, words;
+
+		buf_char(&rendering->charts, ',');
+		words = slack_chart(&rendering->charts, digest_pages(&item, 1).worst);
+		rendering->chart_words += words;
+		rendering->chart_count += words > 0;
+		if (words == 0)
+			rendering->charts.length = before;
+	}
+}
+
+static void chart_blocks(struct rendering *rendering)
+{
+	struct slack_blocks *blocks = &rendering->blocks;
+
+	if (rendering->chart_count > 0)
+		buf_append(&blocks->json, rendering->charts.data, rendering->charts.length);
+	blocks->count += rendering->chart_count;
+	blocks->text += rendering->chart_words;
+}
+
 /* Builds the post with as many of its items as fit, and drops the others from it. */
 static void build(struct rendering *rendering, struct post *post)
 {
@@ -334,6 +367,7 @@ static void build(struct rendering *rendering, struct post *post)
 	slack_blocks_clear(&rendering->blocks);
 	if (post->number == 0) {
 		head_blocks(rendering);
+		chart_blocks(rendering);
 		rendering->blocks.text += SLACK_TRIAGE;
 		if (!rendering->planned)
 			rendering->blocks.text += REST_MOST;
@@ -500,6 +534,8 @@ static void render_changes(struct rendering *rendering)
 	rendering->by_weight = memory_new(count, sizeof *rendering->by_weight);
 	message_by_weight(&rendering->digest.message, rendering->by_weight);
 	text_what(&rendering->what, rendering->message, &slack_style);
+	if (rendering->with_charts)
+		draw_charts(rendering);
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		struct post *post = &rendering->posts[i];
@@ -517,6 +553,7 @@ static void render_changes(struct rendering *rendering)
 	}
 	buf_free(&text);
 	buf_free(&rendering->what);
+	buf_free(&rendering->charts);
 	free(rendering->items);
 	free(rendering->by_weight);
 	digest_free(&rendering->digest);
@@ -569,6 +606,18 @@ static void add_sections(struct rendering *rendering)
 	buf_free(&text);
 }
 
+/* Where all is known of the changes of a sentence, of the worst if they are several. */
+static void add_page(struct buf *section, const struct message *message)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+
+	for (size_t i = 0; i < message->count; i++)
+		items[i] = &message->items[i];
+	if (message->count > 0)
+		slack_page_line(section, items, message->count);
+	free(items);
+}
+
 /* A section, and its text for notifications, which begins with the subject unless it names it. */
 static void render_notice(struct rendering *rendering)
 {
@@ -588,6 +637,7 @@ static void render_notice(struct rendering *rendering)
 	buf_char(&section, '\n');
 	buf_append(&section, body.data ? body.data : "", body.length);
 	buf_free(&body);
+	add_page(&section, rendering->message);
 	slack_blocks_section(&rendering->blocks, &section);
 	add_sections(rendering);
 	write_body(rendering, &(struct post){.of = 1}, &text);
@@ -627,9 +677,11 @@ static void render_recovered(struct rendering *rendering)
 	buf_free(&text);
 }
 
-void slack_render(const struct message *message, const char *channel, struct buf *payload)
+void slack_render(
+	const struct message *message, const char *channel, bool charts, struct buf *payload)
 {
-	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
+	struct rendering rendering = {
+		.message = message, .channel = channel, .with_charts = charts, .payload = payload};
 
 	if (message->kind == MESSAGE_RECOVERED)
 		render_recovered(&rendering);
@@ -659,4 +711,44 @@ size_t slack_body_count(const char *payload)
 		count++;
 	}
 	return count;
+}
+
+/* Takes the charts out of the blocks; false: there is none. */
+static bool drop_charts(json_t *blocks)
+{
+	bool any = false;
+
+	for (size_t i = json_array_size(blocks); i > 0; i--) {
+		const char *type =
+			json_string_value(json_object_get(json_array_get(blocks, i - 1), "type"));
+
+		if (type && strcmp(type, "data_visualization") == 0)
+			any |= json_array_remove(blocks, i - 1) == 0;
+	}
+	return any;
+}
+
+static const char *simpler(struct arena *arena, const char *body, bool charts_alone)
+{
+	json_t *message = body ? json_loads(body, 0, NULL) : NULL;
+	char *text = NULL;
+	const char *copy;
+
+	if (charts_alone ? drop_charts(json_object_get(message, "blocks"))
+			 : json_object_del(message, "blocks") == 0)
+		text = json_dumps(message, JSON_COMPACT);
+	copy = arena_strdup(arena, text);
+	free(text);
+	json_decref(message);
+	return copy;
+}
+
+const char *slack_without_charts(struct arena *arena, const char *body)
+{
+	return simpler(arena, body, true);
+}
+
+const char *slack_without_blocks(struct arena *arena, const char *body)
+{
+	return simpler(arena, body, false);
 }

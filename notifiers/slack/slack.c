@@ -4,8 +4,8 @@
  *
  * Slack reports most errors in the body of a 200 response. They are classified (reason.h) as
  * temporary, configuration errors and permanent; unknown errors are retried until the caller gives
- * up. If Slack rejects the blocks, the message is sent once more as plain text; if it rejects a
- * reply, as a message of its own.
+ * up. If Slack rejects the blocks, the message is sent once more without its charts, which it has
+ * not known for long, and then as plain text; if it rejects a reply, as a message of its own.
  *
  * If an earlier attempt may have arrived, a bot first checks the channel for the message, and
  * retries that as it would a post. A webhook cannot check, nor can a bot without the scope for it:
@@ -13,6 +13,9 @@
  *
  * A payload holds one body per line; each is sent in a round of its own. The receipt is described
  * in receipt.h.
+ *
+ * With `picture: png` one more round uploads a picture into the thread. By then the message is
+ * there and its receipt stored: whatever fails, it counts as sent.
  *
  * The webhook's address is a secret: error messages name its option, never the address.
  */
@@ -31,6 +34,7 @@
 #include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 #include "notifiers/slack/search.h"
+#include "notifiers/slack/upload.h"
 
 enum { REASON_MOST = 60, SPACING_MS = 1100 };
 
@@ -41,10 +45,13 @@ struct state {
 	const char *thread;           /* ts of the message whose thread it goes into, or NULL */
 	size_t part;                  /* from 1 */
 	struct slack_receipt receipt; /* of the rounds before */
-	bool plain;                   /* the blocks were rejected; sending the text alone */
+	bool bare;                    /* the blocks were rejected; sending those without charts */
+	bool plain;                   /* these were, too; sending the text alone */
 	bool looking;                 /* a search is in progress */
 	bool unresolved; /* the search was denied: an earlier attempt may have arrived */
 	struct slack_search search;
+	bool uploading; /* all is posted; its picture follows */
+	struct slack_upload upload;
 };
 
 static bool destinations(
@@ -76,8 +83,11 @@ static bool accepts_destination(const void *options, struct error *error)
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
-	(void)options, (void)error;
-	slack_render(message, *destination ? destination : NULL, payload);
+	const struct slack_options *chosen = options;
+
+	(void)error;
+	slack_render(message, *destination ? destination : NULL, chosen->picture == SLACK_CHART,
+		payload);
 	return true;
 }
 
@@ -189,6 +199,52 @@ static enum step look(struct attempt *attempt, struct transfer *next, struct err
 	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
+/* Whether a picture belongs into the thread of the message. */
+static bool has_picture(const struct attempt *attempt)
+{
+	const struct slack_options *options = attempt->options;
+
+	return attempt->draw && options->picture == SLACK_PNG && slack_by_bot(options) &&
+	       strstr(attempt->payload, "\"event_type\":\"hunter_c_changes\"");
+}
+
+static enum step without_picture(struct attempt *attempt, const char *reason)
+{
+	attempt->notice = arena_printf(attempt->arena, "slack %s: messages have no picture (%s)",
+		attempt->destination, reason);
+	return STEP_DONE;
+}
+
+/* The round after the last post. */
+static enum step begin_upload(struct attempt *attempt, struct transfer *next)
+{
+	struct state *state = attempt->state;
+	struct slack_upload *upload = &state->upload;
+	struct error error;
+
+	if (!has_picture(attempt) || !state->receipt.stamp || !state->receipt.channel ||
+		state->part != slack_body_count(attempt->payload) + 1)
+		return STEP_DONE;
+	if (!attempt->draw(attempt, &upload->picture, &error) ||
+		!bot_token(attempt, &upload->token, &error))
+		return without_picture(attempt, error.text);
+	upload->thread = state->receipt.thread;
+	upload->channel = state->receipt.channel;
+	state->uploading = true;
+	slack_upload_begin(upload, attempt, next);
+	return STEP_TRANSFER;
+}
+
+static enum step uploaded(struct attempt *attempt, const struct reply *reply, struct transfer *next)
+{
+	struct state *state = attempt->state;
+	const char *reason = "";
+	enum step step = slack_upload_take(&state->upload, attempt, reply, next, &reason);
+
+	attempt->retry_after = -1;
+	return step == STEP_FAILED ? without_picture(attempt, reason) : step;
+}
+
 static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	struct arena *arena = attempt->arena;
@@ -201,7 +257,7 @@ static enum step begin(struct attempt *attempt, struct transfer *next, struct er
 	state->part = state->receipt.posts + 1;
 	state->body = slack_body(arena, attempt->payload, state->receipt.posts);
 	if (!state->body)
-		return STEP_DONE;
+		return begin_upload(attempt, next);
 	if (bot)
 		state->thread = state->receipt.thread ? state->receipt.thread : thread;
 	if (attempt->maybe_delivered == MAYBE_DELIVERED_NO || !bot)
@@ -229,7 +285,8 @@ static enum step posted(struct attempt *attempt, const char *stamp, const char *
 
 	if (receipt.thread)
 		attempt->receipt = slack_receipt(attempt->arena, &receipt);
-	attempt->more = receipt.thread && state->part < slack_body_count(attempt->payload);
+	attempt->more = receipt.thread && (state->part < slack_body_count(attempt->payload) ||
+						  (has_picture(attempt) && receipt.channel));
 	return STEP_DONE;
 }
 
@@ -259,21 +316,6 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	return post(attempt, next, error);
 }
 
-/* The message without its blocks, in the arena; NULL if it is not a message of ours. */
-static const char *without_blocks(struct arena *arena, const char *payload)
-{
-	json_t *message = json_loads(payload, 0, NULL);
-	char *text = NULL;
-	const char *plain;
-
-	if (message && json_object_del(message, "blocks") == 0)
-		text = json_dumps(message, JSON_COMPACT);
-	plain = arena_strdup(arena, text);
-	free(text);
-	json_decref(message);
-	return plain;
-}
-
 /* Posts the message again in a simpler form; false if that was tried already. */
 static bool simpler(struct attempt *attempt, enum slack_reason reason)
 {
@@ -284,8 +326,14 @@ static bool simpler(struct attempt *attempt, enum slack_reason reason)
 		state->thread = NULL;
 		return true;
 	}
-	if (reason != SLACK_BLOCKS || state->plain ||
-		!(plain = without_blocks(attempt->arena, state->body)))
+	if (reason != SLACK_BLOCKS || state->plain)
+		return false;
+	if (!state->bare && (plain = slack_without_charts(attempt->arena, state->body))) {
+		state->bare = true;
+		state->body = plain;
+		return true;
+	}
+	if (!(plain = slack_without_blocks(attempt->arena, state->body)))
 		return false;
 	state->plain = true;
 	state->body = plain;
@@ -373,6 +421,8 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	if (!last)
 		return begin(attempt, next, error);
 	attempt->retry_after = last->retry_after;
+	if (((struct state *)attempt->state)->uploading)
+		return uploaded(attempt, last, next);
 	if (((struct state *)attempt->state)->looking)
 		return looked(attempt, last, next, error);
 	if (last->kind == REPLY_UNREACHABLE)
@@ -392,6 +442,13 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 static bool amends(const void *options)
 {
 	return slack_by_bot(options);
+}
+
+static bool pictures(const void *context)
+{
+	const struct slack_options *options = context;
+
+	return options->picture == SLACK_PNG;
 }
 
 static bool listens(const void *context)
@@ -419,5 +476,6 @@ const struct notifier slack_notifier = {
 	.step = step,
 	.amends = amends,
 	.listens = listens,
+	.pictures = pictures,
 	.follow_up = slack_follow_up,
 };

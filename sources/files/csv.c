@@ -505,6 +505,14 @@ static bool csv_check_metrics(
 	return true;
 }
 
+static bool csv_reads(struct query *query, struct source_readings *out, struct error *error)
+{
+	const struct csv_options *options = query->options;
+	(void)error;
+	query_reads(query, out, (struct source_reading){READING_FILE, options->file, NULL});
+	return true;
+}
+
 const struct source csv_source = {
 	.plugin = {.name = "csv",
 		.summary = "a CSV file with a row for each run",
@@ -513,4 +521,5 @@ const struct source csv_source = {
 		.check = csv_check,
 		.check_metrics = csv_check_metrics},
 	.read = csv_read,
+	.reads = csv_reads,
 };

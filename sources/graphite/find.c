@@ -13,6 +13,7 @@ enum {
 	LEAVES_MAX = 1000,
 	FOLDERS_MAX = 500,
 	EXPLAINED_MAX = 20, /* targets without series that are explained */
+	ASKED_MAX = 20,     /* metrics of each of them that the server is asked for */
 	SHOWN = 200,
 };
 
@@ -210,7 +211,8 @@ bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct err
 			diagnosis->unexplained++;
 			continue;
 		}
-		if (!diagnosis->no_find && diagnosis->path < diagnosis->expression.paths.count) {
+		if (!diagnosis->no_find && diagnosis->path < ASKED_MAX &&
+			diagnosis->path < diagnosis->expression.paths.count) {
 			*pattern = diagnosis->expression.paths.items[diagnosis->path];
 			return true;
 		}

@@ -467,6 +467,31 @@ static bool graphite_check(const void *options, struct error *error)
 	return true;
 }
 
+/* What an expression names: paths, and series by tags. */
+static void read_target(struct query *query, const char *text, struct source_readings *out)
+{
+	struct expression expression = target_read(query->arena, text);
+	for (size_t i = 0; i < expression.paths.count; i++)
+		query_reads(query, out,
+			(struct source_reading){READING_PATH, expression.paths.items[i], NULL});
+	for (size_t i = 0; i < expression.tagged.count; i++)
+		query_reads(query, out,
+			(struct source_reading){READING_TAGGED, NULL,
+				target_matchers(query->arena, expression.tagged.items[i])});
+}
+
+static bool graphite_reads(struct query *query, struct source_readings *out, struct error *error)
+{
+	struct graphite_plan plan;
+	if (!graphite_plan(query, &plan, error))
+		return false;
+	for (size_t i = 0; i < plan.count && plan.targets; i++)
+		read_target(query, plan.targets[i].text, out);
+	if (!plan.targets)
+		query_reads(query, out, (struct source_reading){READING_BELOW, plan.prefix, NULL});
+	return true;
+}
+
 const struct source graphite_source = {
 	.plugin = {.name = "graphite",
 		.summary = "Graphite: paths with suffixes, or any expression of its functions",
@@ -477,4 +502,5 @@ const struct source graphite_source = {
 		.endpoint = true},
 	.step = graphite_step,
 	.asks = true,
+	.reads = graphite_reads,
 };

@@ -11,10 +11,11 @@
 
 #include "agent/core/buf.h"
 
-enum { PATHS_MAX = 20, NESTING_MAX = 100 };
+enum { NESTING_MAX = 100 };
 
 static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
 static const int64_t steps_most = 1000000;
+static const char by_tag[] = "seriesByTag";
 
 bool target_is_plain(const char *text)
 {
@@ -50,8 +51,8 @@ struct parser {
 	struct arena *arena;
 	const char *begin, *at;
 	int depth; /* 1: the outermost */
-	const char **paths;
-	size_t path_count;
+	const char **paths, **tagged;
+	size_t path_count, tagged_count;
 	struct expression *out;
 	struct target_reach reach; /* of the last expression */
 	const char *literal;       /* the last string or number, or NULL */
@@ -138,6 +139,13 @@ static bool is_literal(const char *text, size_t length)
 	       strpbrk("-0123456789", (char[2]){*text, '\0'});
 }
 
+static void add_text(
+	struct parser *parser, const char ***texts, size_t *count, const char *from, size_t length)
+{
+	*texts = arena_grow(parser->arena, *texts, *count, sizeof **texts);
+	(*texts)[(*count)++] = arena_strndup(parser->arena, from, length);
+}
+
 static bool parse_path(struct parser *parser)
 {
 	const char *from = parser->at;
@@ -159,8 +167,7 @@ static bool parse_path(struct parser *parser)
 		parser->literal_length = length;
 		return true;
 	}
-	if (parser->path_count < PATHS_MAX)
-		parser->paths[parser->path_count++] = arena_strndup(parser->arena, from, length);
+	add_text(parser, &parser->paths, &parser->path_count, from, length);
 	return true;
 }
 
@@ -291,6 +298,7 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 	const struct looking_back *function = find_looking_back(parser->at, name);
 	struct target_reach own = {.steps = function ? function->steps : 0};
 	struct target_reach inner = argument > 0 ? parser->reach : (struct target_reach){0};
+	bool tagged = name == strlen(by_tag) && strncmp(parser->at, by_tag, name) == 0;
 	parser->at += name;
 	skip_space(parser);
 	const char *bracket = parser->at++;
@@ -316,8 +324,12 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 			return wrong(parser, c ? "a comma or ) is missing" : "( is not closed");
 		}
 		parser->at++;
-		if (c == ')')
-			return true;
+		if (c != ')')
+			continue;
+		if (tagged)
+			add_text(parser, &parser->tagged, &parser->tagged_count, bracket + 1,
+				(size_t)(parser->at - bracket - 2));
+		return true;
 	}
 }
 
@@ -351,13 +363,45 @@ struct expression target_read(struct arena *arena, const char *text)
 		.arena = arena,
 		.begin = text,
 		.at = text,
-		.paths = arena_array(arena, PATHS_MAX, sizeof *parser.paths),
 		.out = &expression,
 	};
 	if (parse_expression(&parser) && *parser.at)
 		wrong(&parser, *parser.at == ')' ? "there is one ) too many"
 						 : "there is something after its end");
 	expression.paths = (struct strings){parser.paths, parser.path_count};
+	expression.tagged = (struct strings){parser.tagged, parser.tagged_count};
 	expression.reach = parser.reach;
 	return expression;
+}
+
+static void write_matcher(struct buf *out, const char *text)
+{
+	size_t name = strcspn(text, "!=");
+	const char *sign = text + name;
+	bool negative = *sign == '!', regex = sign[negative] && sign[negative + 1] == '~';
+	const char *value = sign + negative + regex + 1;
+	struct buf whole = {0};
+	if (name == 0 || sign[negative] != '=')
+		return;
+	buf_text(out, out->length > 0 ? "," : "");
+	buf_append(out, text, name);
+	buf_text(out, negative ? "!" : "=");
+	buf_text(out, regex ? "~" : negative ? "=" : "");
+	buf_printf(&whole, regex ? "(?:%s).*" : "%s", value);
+	buf_json_text(out, whole.data);
+	buf_free(&whole);
+}
+
+const char *target_matchers(struct arena *arena, const char *arguments)
+{
+	struct buf out = {0};
+	for (;;) {
+		arguments += strcspn(arguments, "'\"");
+		const char *end = *arguments ? strchr(arguments + 1, *arguments) : NULL;
+		if (!end)
+			return buf_keep(&out, arena);
+		write_matcher(
+			&out, arena_strndup(arena, arguments + 1, (size_t)(end - arguments - 1)));
+		arguments = end + 1;
+	}
 }

@@ -37,12 +37,18 @@ struct target_reach {
 
 /* The parts of an expression, by Graphite's grammar. */
 struct expression {
-	struct strings paths;      /* its metrics, including wildcards; at most 20, in the arena */
+	struct strings paths;      /* its metrics, including wildcards; in the arena */
+	struct strings tagged;     /* the arguments of each seriesByTag(): "'name=a','dc=~e.*'" */
 	struct target_reach reach; /* if it is malformed, of the part that was understood */
 	const char *problem;       /* what is wrong (") is missing"), or NULL */
 	size_t at;                 /* where: the character, from 1 */
 };
 
 struct expression target_read(struct arena *arena, const char *text);
+
+/* The arguments of seriesByTag() as a list of matchers: 'name=a', 'dc=~east' is
+ * name="a",dc=~"(?:east).*", since expressions of Graphite match from the beginning on, but not to
+ * the end. */
+const char *target_matchers(struct arena *arena, const char *arguments);
 
 #endif

@@ -653,15 +653,9 @@ static int compare_appearances(const void *a, const void *b)
 
 static bool has_time(const struct times *times, int64_t time)
 {
-	size_t low = 0, high = times->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (times->items[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < times->n && times->items[low] == time;
+	size_t at = times_lower_bound(times->items, times->n, time);
+
+	return at < times->n && times->items[at] == time;
 }
 
 /* Whether the release started after the beginning of the step. At the first evaluation within the

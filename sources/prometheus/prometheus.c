@@ -610,6 +610,20 @@ static enum step prometheus_step(
 	return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
+static bool prometheus_reads(struct query *query, struct source_readings *out, struct error *error)
+{
+	const struct prometheus_options *options = query->options;
+	if (!check_queries(options, query->metrics, query->metric_count, error))
+		return false;
+	for (size_t i = 0; i == 0 || i < query->metric_count; i++) {
+		const char *own = query->metric_count > 0 ? query->metrics[i].query : NULL, *text;
+		if (!fill_query(query, own ? own : options->query, &text, error))
+			return false;
+		promql_reads(query, text, out);
+	}
+	return true;
+}
+
 const struct source prometheus_source = {
 	.plugin = {.name = "prometheus",
 		.summary = "Prometheus, VictoriaMetrics, Thanos, Mimir: PromQL over HTTP",
@@ -621,4 +635,5 @@ const struct source prometheus_source = {
 		.endpoint = true},
 	.step = prometheus_step,
 	.asks = true,
+	.reads = prometheus_reads,
 };

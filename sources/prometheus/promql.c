@@ -323,3 +323,72 @@ bool promql_is_selector(const char *query)
 	skip_blanks(&reach);
 	return !*reach.at;
 }
+
+/* The text between the braces that are next, which are skipped. */
+static const char *read_labels(struct reach *reach, struct arena *arena)
+{
+	const char *from = reach->at + 1;
+	skip_labels(reach);
+	return arena_strndup(arena, from, (size_t)(reach->at - from - (reach->at[-1] == '}')));
+}
+
+/* Whether the word is a function or an aggregation: a bracket follows, or by (...). */
+static bool is_called(struct reach reach)
+{
+	static const char *const groupings[] = {"by", "without", NULL};
+	skip_blanks(&reach);
+	const char *word = reach.at;
+	while (is_word(*reach.at))
+		reach.at++;
+	return *word == '(' || is_one_of(word, (size_t)(reach.at - word), groupings);
+}
+
+static void read_name(struct reach *reach, struct query *query, struct source_readings *out)
+{
+	static const char *const groupings[] = {
+		"by", "without", "on", "ignoring", "group_left", "group_right", NULL};
+	static const char *const others[] = {
+		"and", "or", "unless", "bool", "offset", "atan2", "inf", "Inf", "nan", "NaN", NULL};
+	const char *word = reach->at;
+	while (is_word(*reach->at))
+		reach->at++;
+	size_t length = (size_t)(reach->at - word);
+	if (is_one_of(word, length, groupings)) {
+		skip_grouping(reach);
+		return;
+	}
+	if (is_one_of(word, length, others) || is_called(*reach))
+		return;
+	struct source_reading reading = {
+		READING_SERIES, arena_strndup(query->arena, word, length), NULL};
+	skip_blanks(reach);
+	if (*reach->at == '{')
+		reading.matchers = read_labels(reach, query->arena);
+	query_reads(query, out, reading);
+}
+
+void promql_reads(struct query *query, const char *text, struct source_readings *out)
+{
+	struct reach reach = {.at = text};
+	for (;;) {
+		skip_blanks(&reach);
+		char c = *reach.at;
+		if (!c)
+			return;
+		if (strchr("\"'`", c))
+			skip_quotes(&reach);
+		else if (c == '{')
+			query_reads(query, out,
+				(struct source_reading){
+					READING_SERIES, NULL, read_labels(&reach, query->arena)});
+		else if (c == '[')
+			reach.at += strcspn(reach.at, "]");
+		else if ((c >= '0' && c <= '9') || c == '.')
+			reach.at +=
+				strspn(reach.at, "0123456789.abcdefghijklmnopqrstuvwxyzABCDEFX");
+		else if (is_word(c))
+			read_name(&reach, query, out);
+		else
+			reach.at++;
+	}
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/core/arena.h"
+#include "sources/source.h"
 
 /* Whether the query has a %{BRANCH}. */
 bool promql_has_branch(const char *query);
@@ -29,5 +30,9 @@ bool promql_fill_branch(struct arena *arena, const char *query, const char *bran
  * is not PromQL the result is arbitrary, but at least -1.
  */
 int64_t promql_reach(const char *query, int64_t step);
+
+/* Adds the selectors of a query to `out`. Words that cannot be told from names of metrics count as
+ * such. */
+void promql_reads(struct query *query, const char *text, struct source_readings *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the state file takes when it holds a million changes of 10,000 tests: writing them, opening
- * it, and the questions that the agent and people ask. Prints tab-separated rows of name, work,
- * time, rate and memory for tests/bench/run; the file, whose path is the argument, stays.
+ * What the state takes when it holds a million changes of 10,000 tests: writing them, opening it,
+ * and the questions that the agent and people ask. Prints tab-separated rows of name, work, time,
+ * rate and memory for tests/bench/run; the state, whose path or address is the argument, stays.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
+#include "agent/core/excerpt.h"
 #include "agent/store/store.h"
 
 enum {
@@ -19,7 +20,11 @@ enum {
 	WRITES = 200,
 	TRIAGED = 10000, /* changes, the first ones */
 	SILENCES = 1000,
+	POINTS = 200,
+	PASS = 1000, /* changes that one run finds */
 };
+
+static const char *name = "store"; /* of the rows */
 
 /* The loop: answers are handed from the store's thread to this one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -61,26 +66,41 @@ static double seconds_since(int64_t start)
 static void print_row(const char *work, double seconds, const char *rate)
 {
 	if (seconds >= 1)
-		printf("store\t%s\t%.3g s", work, seconds);
+		printf("%s\t%s\t%.3g s", name, work, seconds);
 	else
-		printf("store\t%s\t%.3g ms", work, 1e3 * seconds);
+		printf("%s\t%s\t%.3g ms", name, work, 1e3 * seconds);
 	printf("\t%s\t\n", rate);
 	fflush(stdout);
 }
 
-static struct store_call *record_test(int number)
+/* Points a day apart that a step of the change's size lies among, with noise. */
+static struct packed_excerpt excerpt_of(struct arena *arena, int64_t time)
+{
+	static double values[POINTS];
+	int64_t times[POINTS];
+
+	for (int i = 0; i < POINTS; i++) {
+		times[i] = time + (i - POINTS / 2) * INT64_C(86400000);
+		if (values[i] == 0)
+			values[i] = (i < POINTS / 2 ? 100 : 120) + (i * 7919 % 101) / 50.0;
+	}
+	return excerpt_pack(arena, times, values, POINTS, POINTS / 2, POINTS / 2);
+}
+
+static struct store_call *record_test(int number, int changes)
 {
 	struct store_record *request = store_record_new(NULL, NULL);
 	struct arena *arena = request->call.arena;
-	const char *name = arena_printf(arena, "service-%02d.benchmark-%05d", number % 50, number);
+	const char *test = arena_printf(arena, "service-%02d.benchmark-%05d", number % 50, number);
 
-	request->test = name;
-	request->records.items = arena_array(arena, CHANGES, sizeof *request->records.items);
-	request->records.count = CHANGES;
-	for (int i = 0; i < CHANGES; i++) {
+	request->test = test;
+	request->records.items =
+		arena_array(arena, (size_t)changes, sizeof *request->records.items);
+	request->records.count = (size_t)changes;
+	for (int i = 0; i < changes; i++) {
 		struct change_record *record = &request->records.items[i];
 
-		record->item = (struct announcement){.test = name,
+		record->item = (struct announcement){.test = test,
 			.metric = "p99",
 			.unit = "ms",
 			.direction = -1,
@@ -106,6 +126,7 @@ static struct store_call *record_test(int number)
 		record->state = i % 10 == 0 ? CHANGE_WITHDRAWN : CHANGE_CONFIRMED;
 		record->first_seen = record->item.time + 3600000;
 		record->spacing = 86400000;
+		record->item.excerpt = excerpt_of(arena, record->item.time);
 	}
 	request->checkpoints.items = arena_alloc(arena, sizeof *request->checkpoints.items);
 	*request->checkpoints.items = (struct series_checkpoint){.series = "p99{region=\"eu\"}",
@@ -126,7 +147,7 @@ static void fill(struct store *store)
 		if (i >= AT_ONCE)
 			store_call_free(take());
 		if (i < TESTS)
-			store_submit(store, record_test(i));
+			store_submit(store, record_test(i, CHANGES));
 	}
 	seconds = seconds_since(start);
 	snprintf(rate, sizeof rate, "%.0f changes/s", TESTS * CHANGES / seconds);
@@ -281,6 +302,16 @@ static void prune(struct store *store)
 		&request->pruned.changes, NULL);
 }
 
+/* A run that finds many changes at once, in a state that holds a million. */
+static void record_pass(struct store *store)
+{
+	struct store_call *call = record_test(TESTS, PASS);
+	int64_t start = clock_monotonic_ns();
+
+	wait_for(store, call);
+	print_row("1,000 changes that one run has found", seconds_since(start), "");
+}
+
 static struct store *open_or_die(const char *path)
 {
 	struct error error;
@@ -299,6 +330,8 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
+	if (strncmp(argv[1], "postgresql:", 11) == 0)
+		name = "postgresql";
 	store = open_or_die(argv[1]);
 	fill(store);
 	store_close(store);
@@ -309,6 +342,7 @@ int main(int argc, char **argv)
 	print_row("open and check it, load queued messages", seconds_since(start), "");
 	ask_all(store);
 	triage(store);
+	record_pass(store);
 	prune(store);
 	store_close(store);
 	return 0;

@@ -1,12 +1,12 @@
 /*
  * serve_series: a Prometheus that has much to say, for measuring who asks it.
  *
- *     serve_series PORT LABEL_SETS POINTS THREADS
+ *     serve_series PORT LABEL_SETS POINTS THREADS [steady]
  *
  * Answers any range or instant query with LABEL_SETS series of at most POINTS points, a minute
  * apart, up to an hour before the time that was asked for: noise with a step now and then, the same
- * for the same time. So later answers have the points of earlier ones and a new one each minute;
- * /advance?N makes the hour N minutes shorter from then on.
+ * for the same time; with `steady` nothing is to be found. Later answers have the points of earlier
+ * ones and a new one each minute; /advance?N makes the hour N minutes shorter from then on.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -25,6 +25,7 @@ enum { MINUTE = 60, REQUEST = 16384 };
 struct server {
 	int listener;
 	int64_t sets, points;
+	bool steady;            /* nothing is to be found */
 	_Atomic int64_t behind; /* minutes */
 };
 
@@ -42,8 +43,11 @@ static double unit(uint64_t x)
 }
 
 /* Of a series at a minute. The level changes every 500 minutes, for some of the series. */
-static double value_at(uint64_t series, int64_t minute)
+static double value_at(const struct server *server, uint64_t series, int64_t minute)
 {
+	if (server->steady)
+		return 1000 + (double)(minute % 2);
+
 	uint64_t era = (uint64_t)(minute + (int64_t)(mix(series) % 500)) / 500;
 	double level = unit(series * 977 + era * 31) < 0.1 ? 1100 : 1000;
 
@@ -78,11 +82,12 @@ static int64_t parameter(const char *request, const char *name, int64_t otherwis
 	return at ? (int64_t)strtod(at + strlen(name), NULL) : otherwise;
 }
 
-static void add_series(struct text *text, uint64_t number, int64_t first, int64_t last)
+static void add_series(const struct server *server, struct text *text, uint64_t number,
+	int64_t first, int64_t last)
 {
 	for (int64_t minute = first; minute <= last; minute++)
 		add(text, "%s[%lld,\"%.3f\"]", minute == first ? "" : ",",
-			(long long)(minute * MINUTE), value_at(number, minute));
+			(long long)(minute * MINUTE), value_at(server, number, minute));
 }
 
 /* `start` and `end` of query_range; an instant query has `time`. The query's text makes the series
@@ -104,7 +109,7 @@ static void answer_query(const struct server *server, const char *request, struc
 		add(text,
 			"%s{\"metric\":{\"__name__\":\"bench\",\"instance\":\"%lld\"},\"values\":[",
 			i ? "," : "", (long long)i);
-		add_series(text, seed + (uint64_t)i, first, last);
+		add_series(server, text, seed + (uint64_t)i, first, last);
 		add(text, "]}");
 	}
 	add(text, "]}}");
@@ -183,12 +188,13 @@ int main(int argc, char **argv)
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int yes = 1;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: serve_series PORT LABEL_SETS POINTS THREADS\n");
+	if (argc < 5 || argc > 6) {
+		fprintf(stderr, "usage: serve_series PORT LABEL_SETS POINTS THREADS [steady]\n");
 		return 2;
 	}
 	server.sets = atoi(argv[2]);
 	server.points = atoi(argv[3]);
+	server.steady = argc == 6;
 	address.sin_port = htons((uint16_t)atoi(argv[1]));
 	server.listener = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(server.listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

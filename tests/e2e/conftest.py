@@ -5,6 +5,10 @@ import subprocess
 from typing import NamedTuple
 
 import pytest
+from state_address import drop_states
+
+# What a library that draws pictures keeps until the end of the process is no leak of ours.
+os.environ.setdefault("LSAN_OPTIONS", f"suppressions={pathlib.Path(__file__).parent / 'leaks.txt'}:print_suppressions=0")
 
 
 class Result(NamedTuple):
@@ -19,6 +23,13 @@ def program(request):
     path = pathlib.Path(os.environ.get("HUNTER_C") or pathlib.Path(request.config.getoption("--build")) / "hunter-c").resolve()
     assert path.is_file(), f"{path} was not built"
     return path
+
+
+@pytest.fixture(autouse=True)
+def states(tmp_path):
+    """What a test keeps in databases is forgotten after it."""
+    yield
+    drop_states(tmp_path)
 
 
 @pytest.fixture

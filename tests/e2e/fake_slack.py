@@ -11,6 +11,7 @@ that it has taken is in no history for a while, and answered when it is there, w
 """
 import http.server
 import json
+import math
 import random
 import re
 import socket
@@ -53,9 +54,47 @@ def check_block(problems, where, block):
         if not 1 <= len(block.get("elements", [])) <= 10:
             problems.append(f"{where}: {len(block.get('elements', []))} elements")
         return sum(check_text(problems, f"{where}.elements[{i}]", e, "mrkdwn", 2000) for i, e in enumerate(block.get("elements", [])))
+    if kind == "data_visualization":
+        return check_chart(problems, where, block)
     if kind != "divider":
         problems.append(f"{where}: unexpected type {kind}")
     return 0
+
+
+def check_words(problems, where, text, most):
+    if not isinstance(text, str) or not 1 <= len(text) <= most:
+        problems.append(f"{where}: {text!r} is not 1 to {most} characters")
+    return len(str(text))
+
+
+def check_chart(problems, where, block):
+    """A line chart: each series has a value for each category, in their order, and for nothing else."""
+    chart = block.get("chart", {})
+    axes = chart.get("axis_config", {})
+    categories = axes.get("categories", [])
+    names = [series.get("name") for series in chart.get("series", [])]
+    if set(block) - {"type", "title", "chart", "block_id"} or set(chart) != {"type", "series", "axis_config"} or \
+            set(axes) - {"categories", "x_label", "y_label"} or chart["type"] != "line":
+        problems.append(f"{where}: unknown or missing members")
+    if not 1 <= len(names) <= 6 or len(set(names)) < len(names):
+        problems.append(f"{where}: series {names}")
+    if not 1 <= len(categories) <= 20 or len(set(categories)) < len(categories):
+        problems.append(f"{where}: {len(categories)} categories, or one is there twice")
+    words = check_words(problems, f"{where}.title", block.get("title"), 50)
+    words += sum(check_words(problems, f"{where}.{label}", axes[label], 50) for label in ("x_label", "y_label") if label in axes)
+    words += sum(check_words(problems, f"{where}.categories", c, 20) for c in categories)
+    for series in chart.get("series", []):
+        words += check_words(problems, f"{where}.series", series.get("name"), 20)
+        data = series.get("data", [])
+        if [point.get("label") for point in data] != categories or any(set(point) != {"label", "value"} for point in data):
+            problems.append(f"{where}: the labels of {series.get('name')} are not the categories")
+        if not all(isinstance(point.get("value"), (int, float)) and math.isfinite(point["value"]) for point in data):
+            problems.append(f"{where}: a value of {series.get('name')} is no number")
+    return words
+
+
+def charts_of(message):
+    return [b for b in message.get("blocks", []) if b.get("type") == "data_visualization"]
 
 
 POST = {"channel", "text", "blocks", "metadata", "parse", "thread_ts", "unfurl_links", "unfurl_media"}
@@ -74,6 +113,8 @@ def check(message, known=POST):
     blocks = message.get("blocks", [])
     if not 1 <= len(blocks) <= BLOCKS:
         problems.append(f"{len(blocks)} blocks")
+    if len(charts_of(message)) > 2:
+        problems.append(f"{len(charts_of(message))} charts")
     if sum(check_block(problems, f"blocks[{i}]", b) for i, b in enumerate(blocks)) > BLOCKS_TEXT:
         problems.append("too much text in all blocks")
     return problems
@@ -107,6 +148,10 @@ class FakeSlack:
         self.edits = []  # (time.monotonic(), body) of each chat.update that was accepted
         self.update_error = None  # chat.update is refused so
         self.read_error = None  # reactions.get is refused so
+        self.charts = True  # it knows charts; an old one does not
+        self.uploads = []  # {"title", "png", "channel_id", "thread_ts", "alt_txt"} of each that was completed
+        self.places = {}  # file id -> what was said of it, and the bytes that came
+        self.upload_hangs = None  # "ask", "send" or "complete": is never answered
         self.kicked = set()  # channels that the bot is not in any more
         self.deleted = set()  # ts of posts that somebody has deleted
         self.looks = []  # what was asked about channels
@@ -134,7 +179,8 @@ class FakeSlack:
 
             def do_GET(self):
                 with slack.lock:
-                    self.answer(slack.look(self.path, self.headers))
+                    found = slack.look(self.path, self.headers)
+                self.answer(found)
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -196,6 +242,10 @@ class FakeSlack:
             if self.hang:
                 self.note(self.refused, "hang")
                 return None
+            if path.startswith("/upload/v1/"):
+                return self.upload(path, headers, body)
+            if path == "/api/files.completeUploadExternal":
+                return self.complete_upload(headers, body)
             answer = self.webhook_post(path, headers, body) if path.startswith(WEBHOOK) else self.api_post(path, headers, body)
             if path == "/api/chat.update":
                 return answer
@@ -210,7 +260,7 @@ class FakeSlack:
     def channel_of(body):
         try:
             return json.loads(body).get("channel", "")
-        except ValueError:
+        except (ValueError, UnicodeDecodeError):
             return ""
 
     def channel_id(self, channel):
@@ -225,13 +275,16 @@ class FakeSlack:
         if headers.get("Authorization") != f"Bearer {self.token}":
             return answer(False, error="invalid_auth")
         needed = {"users.conversations": "channels:read", "conversations.history": "channels:history",
-                  "conversations.replies": "channels:history", "reactions.get": "reactions:read"}.get(method)
+                  "conversations.replies": "channels:history", "reactions.get": "reactions:read",
+                  "files.getUploadURLExternal": "files:write"}.get(method)
         if not needed:
             return answer(False, error="unknown_method")
         if needed not in self.scopes or "private" in asked.get("types", "") and "groups:read" not in self.scopes:
             return answer(False, error="missing_scope", needed=needed, provided="chat:write")
         if method == "reactions.get":
             return self.read_reactions(asked)
+        if method == "files.getUploadURLExternal":
+            return self.ask_upload(asked)
         ids = {self.channel_id(c): c for c in self.channels}
         if method == "users.conversations":
             key, found = "channels", [{"id": i, "name": c.lstrip("#")} for i, c in ids.items()]
@@ -251,6 +304,40 @@ class FakeSlack:
         end = start + self.page
         more = str(end) if end < len(found) else ""
         return answer(True, **{key: found[start:end]}, has_more=bool(more), response_metadata={"next_cursor": more})
+
+    def ask_upload(self, asked):
+        if self.upload_hangs == "ask":
+            self.note(self.refused, "hang ask")
+            return None
+        if not asked.get("filename", "").endswith(".png") or not 0 < int(asked.get("length", 0)) < 1 << 20 or not asked.get("alt_txt"):
+            self.note(self.violations, f"upload of {asked}")
+        file = f"F{len(self.places) + 1:04d}"
+        self.places[file] = dict(asked)
+        return answer(True, upload_url=f"http://127.0.0.1:{self.port}/upload/v1/{file}", file_id=file)
+
+    def upload(self, path, headers, body):
+        """The bytes, where it was said; nobody's token belongs there."""
+        if self.upload_hangs == "send":
+            self.note(self.refused, "hang send")
+            return None
+        place = self.places.get(path.removeprefix("/upload/v1/"))
+        if place is None or len(body) != int(place["length"]) or headers.get("Authorization"):
+            self.note(self.violations, f"{len(body)} bytes to {path}")
+        place["png"] = body
+        return 200, {"Content-Type": "text/plain"}, f"OK - {len(body)}"
+
+    def complete_upload(self, headers, body):
+        if self.upload_hangs == "complete":
+            self.note(self.refused, "hang complete")
+            return None
+        said = json.loads(body)
+        if headers.get("Authorization") != f"Bearer {self.token}" or set(said) - {"files", "channel_id", "thread_ts"}:
+            self.note(self.violations, f"completed an upload with {sorted(said)}")
+        if said["channel_id"] not in {self.channel_id(c) for c in self.channels} or said["thread_ts"] not in self.stamps:
+            return answer(False, error="invalid_thread_ts")
+        (file,) = said["files"]
+        self.note(self.uploads, said | self.places[file["id"]] | {"title": file["title"]})
+        return answer(True, files=[file])
 
     def message(self, channel, ts):
         """The post of that ts in the channel with that id, or the error that Slack gives."""
@@ -315,6 +402,8 @@ class FakeSlack:
             return limited
         message = json.loads(body)
         post, error = self.message(message.get("channel"), message.get("ts"))
+        if not self.charts and charts_of(message):
+            error = error or "invalid_blocks"
         error = error or self.update_error or ("msg_too_long" if len(message.get("text", "")) > TEXT else None)
         if error:
             self.note(self.refused, error)
@@ -351,6 +440,9 @@ class FakeSlack:
             return answer(False, error="not_in_channel")
         if not message.get("metadata", {}).get("event_payload", {}).get("key"):
             self.note(self.violations, "no key in the metadata")
+        if not self.charts and charts_of(message):
+            self.note(self.refused, "invalid_blocks")
+            return answer(False, error="invalid_blocks")
         limited = self.limited(message["channel"])
         if limited:
             return limited
@@ -366,6 +458,9 @@ class FakeSlack:
         message = json.loads(body)
         if "channel" in message or "thread_ts" in message:
             self.note(self.violations, "a webhook's channel is fixed")
+        if not self.charts and charts_of(message):
+            self.note(self.refused, "invalid_blocks")
+            return 400, {"Content-Type": "text/html"}, "invalid_blocks"
         limited = self.limited("")
         if limited:
             return limited

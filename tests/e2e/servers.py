@@ -6,6 +6,8 @@
 import contextlib
 import email
 import email.policy
+import fcntl
+import functools
 import glob
 import http.server
 import json
@@ -375,6 +377,461 @@ def postgres():
         if server:
             server.stop()
         shutil.rmtree(folder)
+
+
+# Keeps servers from outliving the run that started them, whatever ends it: waits for its end, then ends those whose numbers are
+# in the folder (NAME.pid, and PostgreSQL's own notes), and removes the folder.
+KEEPER = """
+trap '' INT TERM HUP
+tail --pid="$1" -f /dev/null
+for file in "$2"/*.pid; do [ ! -f "$file" ] || kill "$(head -n 1 "$file")"; done
+for file in "$2"/postmaster.pid "$2"/*/postmaster.pid; do [ ! -f "$file" ] || kill -QUIT "$(head -n 1 "$file")"; done
+rm -rf "$2"
+"""
+
+
+class Folder:
+    """A folder in which servers run as another user than root; it goes, and they with it, when the run is over."""
+
+    def __init__(self, name, owner=None, where=None):
+        self.account = _unprivileged()
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix=f"hunter-{name}-", dir=where))
+        self.path.chmod(0o755)
+        self.own(self.path)
+        self.keeper = subprocess.Popen(["sh", "-c", KEEPER, "sh", str(owner or os.getpid()), self.path], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/")
+
+    def own(self, path):
+        if self.account:
+            os.chown(path, self.account.pw_uid, self.account.pw_gid)
+
+    def write(self, name, text):
+        path = self.path / name
+        path.write_text(text)
+        self.own(path)
+        return path
+
+    def user(self):
+        """What subprocess needs to run something here."""
+        account = self.account
+        return {"cwd": self.path} | ({"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {})
+
+    def start(self, name, *command, env=None):
+        """Starts a process that logs to NAME.log; the keeper knows it by NAME.pid."""
+        with open(self.path / f"{name}.log", "a") as log:
+            process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True, env=os.environ | (env or {}), **self.user())
+        (self.path / f"{name}.pid").write_text(f"{process.pid}\n")
+        return process
+
+    def ended(self, name):
+        (self.path / f"{name}.pid").unlink(missing_ok=True)
+
+    def remove(self):
+        os.killpg(self.keeper.pid, signal.SIGKILL)
+        self.keeper.wait()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class StatePostgres:
+    """A running PostgreSQL for states: user "hunter" needs no password and may create databases, "admin" may do all."""
+
+    def __init__(self, folder, process, port, tools):
+        self.folder, self.process, self.port, self.tools, self.maker = folder, process, port, tools, None
+
+    def address(self, database="postgres"):
+        return f"postgresql://hunter@127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database="postgres", user="admin"):
+        """A psycopg2 connection without transactions of its own."""
+        connection = psycopg2().connect(host="127.0.0.1", port=self.port, user=user, dbname=database, connect_timeout=10)
+        connection.autocommit = True
+        return connection
+
+    def sql(self, text, database="postgres"):
+        """Runs a statement as admin; its rows as tuples, None if it has none."""
+        with contextlib.closing(self.connect(database)) as connection, connection.cursor() as cursor:
+            cursor.execute(text)
+            return cursor.fetchall() if cursor.description else None
+
+    def create(self, database=None):
+        """The address of a new, empty database that belongs to hunter."""
+        database = database or "state_" + os.urandom(6).hex()
+        self.maker = self.maker or self.connect()
+        strategy = " STRATEGY FILE_COPY" if self.maker.server_version >= 150000 else ""  # what older ones do: half as long
+        with self.maker.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {database} OWNER hunter{strategy}")
+        return self.address(database)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(20)
+        self.folder.ended("postgres")
+
+
+def psycopg2():
+    """Python's client of PostgreSQL."""
+    return pytest.importorskip("psycopg2", reason="psycopg2 is not installed (Debian: apt install python3-psycopg2)")
+
+
+# As quick as it gets: nothing of it has to survive the machine.
+QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_connections=600", "shared_buffers=64MB", "max_wal_size=256MB",
+         "dynamic_shared_memory_type=mmap")
+
+STATE_HBA = "local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"
+
+
+def _memory():
+    """A folder in memory, if there is one with room for some hundred databases: to make one there takes a tenth of the time."""
+    with contextlib.suppress(OSError):
+        room = os.statvfs("/dev/shm")
+        if room.f_bavail * room.f_frsize > 4 << 30:
+            return "/dev/shm"
+    return None
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _start_state_postgres(folder, tools, settings):
+    """A running server of the folder's data, or None if its port was taken meanwhile."""
+    port = free_port()
+    options = [word for setting in (*QUICK, *settings) for word in ("-c", setting)]
+    process = folder.start("postgres", tools / "postgres", "-D", folder.path / "data", "-p", port, "-c", "listen_addresses=127.0.0.1",
+                           "-c", f"unix_socket_directories={folder.path}", *options)
+    server = StatePostgres(folder, process, port, tools)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(psycopg2().OperationalError):
+            server.sql("SELECT 1")
+            return server
+        time.sleep(0.05)
+    if process.poll() is None:
+        server.stop()
+    return None
+
+
+def start_state_postgres(owner=None, settings=()):
+    """A PostgreSQL for states that lasts as long as process `owner` (this one); see state_postgres."""
+    tools = _postgres_tools()
+    if not tools:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt install postgresql)")
+    psycopg2()
+    folder, server = Folder("state", owner, _memory()), None
+    try:
+        subprocess.run([tools / "initdb", "-D", folder.path / "data", "-U", "admin", "-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync"],
+                       check=True, capture_output=True, timeout=300, **folder.user())
+        (folder.path / "data" / "pg_hba.conf").write_text(STATE_HBA)
+        for _ in range(3):
+            server = server or _start_state_postgres(folder, tools, settings)
+        assert server, (folder.path / "postgres.log").read_text()
+        server.sql("CREATE ROLE hunter LOGIN CREATEDB IN ROLE pg_signal_backend")  # autovacuum may be in a database that it drops
+    except BaseException:
+        if server:
+            server.stop()
+        folder.remove()
+        raise
+    return server
+
+
+@contextlib.contextmanager
+def state_postgres(settings=()):
+    """An empty PostgreSQL for states, on a free port of the loopback; `settings` are its own, as "name=value"."""
+    server = start_state_postgres(settings=settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+        server.folder.remove()
+
+
+# A PostgreSQL that all tests of a run share, each with databases of its own, in front of it a PgBouncer. The first that asks starts
+# them. The runner (tests/conftest.py) names a folder for their ports in HUNTER_TEST_RUN, and itself in HUNTER_TEST_RUNNER.
+
+
+def _shared(name, start):
+    """What start() returns (a port), called once a run."""
+    run = pathlib.Path(os.environ["HUNTER_TEST_RUN"])
+    with open(run / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        noted = run / f"{name}.port"
+        if not noted.exists():
+            noted.write_text(str(start(int(os.environ["HUNTER_TEST_RUNNER"])).port))
+    return int(noted.read_text())
+
+
+@functools.cache
+def run_postgres():
+    """The run's StatePostgres."""
+    return StatePostgres(None, None, _shared("postgres", start_state_postgres), _postgres_tools())
+
+
+@functools.cache
+def run_pgbouncer():
+    """The run's Bouncer."""
+    postgres = run_postgres()
+    return Bouncer(None, None, _shared("pgbouncer", lambda owner: start_pgbouncer(postgres, owner)))
+
+
+# Only what the protocol needs: a client that asks for more when it connects is refused, and no session outlives a transaction.
+BOUNCER = """
+[databases]
+* = host=127.0.0.1 port={behind}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {folder}/users
+pool_mode = transaction
+max_client_conn = 2000
+default_pool_size = 8
+server_idle_timeout = 5
+server_lifetime = 60
+"""
+
+
+class Bouncer:
+    """A running PgBouncer, in transaction mode."""
+
+    def __init__(self, folder, process, port):
+        self.folder, self.process, self.port = folder, process, port
+
+    def address(self, database="postgres"):
+        return f"postgresql://hunter@127.0.0.1:{self.port}/{database}"
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(20)
+        self.folder.ended("pgbouncer")
+
+
+def start_pgbouncer(postgres, owner=None):
+    """A PgBouncer that lasts as long as process `owner` (this one); see pgbouncer."""
+    program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+    if not program:
+        pytest.skip("pgbouncer is not installed (Debian: apt install pgbouncer)")
+    folder = Folder("pgbouncer", owner)
+    try:
+        shutil.copy(program, folder.path / "pgbouncer")  # where its user can reach it
+        folder.write("users", '"hunter" ""\n"admin" ""\n')
+        for _ in range(3):
+            port = free_port()
+            folder.write("pgbouncer.ini", BOUNCER.format(behind=postgres.port, port=port, folder=folder.path))
+            process = folder.start("pgbouncer", folder.path / "pgbouncer", folder.path / "pgbouncer.ini")
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline and process.poll() is None:
+                if _listens(port):
+                    return Bouncer(folder, process, port)
+                time.sleep(0.02)
+        raise AssertionError((folder.path / "pgbouncer.log").read_text())
+    except BaseException:
+        folder.remove()
+        raise
+
+
+@contextlib.contextmanager
+def pgbouncer(postgres):
+    """A PgBouncer in transaction mode in front of a StatePostgres."""
+    server = start_pgbouncer(postgres)
+    try:
+        yield server
+    finally:
+        server.stop()
+        server.folder.remove()
+
+
+PATRONI = """
+scope: hunter
+name: {name}
+restapi: {{listen: "127.0.0.1:{rest}", connect_address: "127.0.0.1:{rest}"}}
+etcd3: {{hosts: [{etcds}]}}
+log: {{level: INFO}}
+bootstrap:
+  dcs:
+    ttl: {ttl}
+    loop_wait: 1
+    retry_timeout: 3
+    primary_start_timeout: 0
+    synchronous_mode: true
+    synchronous_mode_strict: true
+    postgresql:
+      use_pg_rewind: true
+      parameters: {{dynamic_shared_memory_type: mmap, max_connections: 300, shared_buffers: 32MB, fsync: "off", full_page_writes: "on", wal_log_hints: "on", max_wal_senders: 10}}
+  initdb: [{{encoding: UTF8}}, {{locale: C}}, {{username: admin}}, no-sync]
+postgresql:
+  listen: 127.0.0.1:{port}
+  connect_address: 127.0.0.1:{port}
+  data_dir: {folder}/{name}
+  bin_dir: {tools}
+  pgpass: {folder}/{name}.pgpass
+  authentication: {{superuser: {{username: admin}}, replication: {{username: admin}}, rewind: {{username: admin}}}}
+  parameters: {{unix_socket_directories: "{folder}"}}
+  pg_hba: [local all all trust, host all all 127.0.0.1/32 trust, host replication all 127.0.0.1/32 trust]
+  remove_data_directory_on_rewind_failure: true
+  remove_data_directory_on_diverged_timelines: true
+"""
+
+
+class Patroni:
+    """Three nodes of PostgreSQL under Patroni, with an etcd for each: a commit is on two of them before it is answered."""
+
+    names = ("n1", "n2", "n3")
+
+    def __init__(self, folder, tools, ttl):
+        self.folder, self.tools, self.processes = folder, tools, {}
+        self.ports = {name: free_port() for name in self.names}
+        rest = {name: free_port() for name in self.names}
+        self.rest = {name: f"http://127.0.0.1:{port}" for name, port in rest.items()}
+        self.etcd = {name: (free_port(), free_port()) for name in self.names}
+        etcds = ", ".join(f'"127.0.0.1:{client}"' for client, _ in self.etcd.values())
+        for name in self.names:
+            folder.write(f"{name}.yml", PATRONI.format(name=name, rest=rest[name], etcds=etcds, ttl=ttl, port=self.ports[name],
+                                                       folder=folder.path, tools=tools))
+
+    def address(self, database="hunter"):
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+        return f"postgresql://hunter@{hosts}/{database}?target_session_attrs=read-write"
+
+    def start_etcd(self, program):
+        peers = ",".join(f"{name}=http://127.0.0.1:{peer}" for name, (_, peer) in self.etcd.items())
+        for name, (client, peer) in self.etcd.items():
+            self.processes["etcd-" + name] = self.folder.start(
+                "etcd-" + name, program, "--name", name, "--data-dir", self.folder.path / f"etcd-{name}",
+                "--listen-client-urls", f"http://127.0.0.1:{client}", "--advertise-client-urls", f"http://127.0.0.1:{client}",
+                "--listen-peer-urls", f"http://127.0.0.1:{peer}", "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}",
+                "--initial-cluster", peers, "--heartbeat-interval", "250", "--election-timeout", "2500", "--logger", "zap",
+                env={"ETCD_UNSUPPORTED_ARCH": "arm64"} if os.uname().machine == "aarch64" else None)
+
+    def start(self, name):
+        """Starts a node, for the first time or after it was killed."""
+        libraries = [str(self.folder.path / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.processes[name] = self.folder.start(name, "/usr/bin/python3", "-m", "patroni", self.folder.path / f"{name}.yml",
+                                                 env={"PYTHONPATH": ":".join(libraries)})
+
+    def says(self, name):
+        """What a node says of itself, {} while it says nothing."""
+        try:
+            with urllib.request.urlopen(self.rest[name] + "/patroni", timeout=2) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.loads(error.read() or b"{}")
+        except (OSError, ValueError):
+            return {}
+
+    def primary(self):
+        """The name of the node that takes writes, None while there is none."""
+        for name in self.names:
+            said = self.says(name)
+            if said.get("role") in ("master", "primary") and said.get("state") == "running":
+                return name
+        return None
+
+    def wait(self, condition, timeout=120):
+        deadline = time.monotonic() + timeout
+        while not (found := condition()):
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.1)
+        return found
+
+    def wait_whole(self, timeout=180):
+        """Until all nodes run, and the primary has a synchronous standby."""
+        self.wait(lambda: all(self.says(name).get("state") == "running" for name in self.names) and self.primary(), timeout)
+        self.wait(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == [(1,)], timeout)
+
+    def connect(self, database="postgres"):
+        ports = ",".join(str(port) for port in self.ports.values())
+        connection = psycopg2().connect(host="127.0.0.1,127.0.0.1,127.0.0.1", port=ports, user="admin", dbname=database,
+                                        target_session_attrs="read-write", connect_timeout=3)
+        connection.autocommit = True
+        return connection
+
+    def sql(self, text, database="postgres"):
+        """Runs a statement at the primary; None while there is none."""
+        with contextlib.suppress(psycopg2().OperationalError), contextlib.closing(self.connect(database)) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(text)
+                return cursor.fetchall() if cursor.description else []
+        return None
+
+    def postmaster(self, name):
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.folder.path / name / "postmaster.pid").read_text().split()[0])
+        return None
+
+    def kill(self, name):
+        """The machine is gone: Patroni, then PostgreSQL, at once; it is gone too when this returns."""
+        postmaster = self.postmaster(name)
+        self.processes[name].kill()
+        self.processes[name].wait()
+        if postmaster:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(postmaster, signal.SIGKILL)
+        self.folder.ended(name)
+        deadline = time.monotonic() + 30
+        while postmaster and _listens(self.ports[name]) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def log(self):
+        return "".join(f"--- {file.name}\n" + "".join(file.read_text(errors="replace").splitlines(True)[-40:])
+                       for file in sorted(self.folder.path.glob("*.log")))
+
+    def stop(self):
+        for name in self.names:
+            if self.processes[name].poll() is None:
+                self.kill(name)
+        for name, process in self.processes.items():
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            self.folder.ended(name)
+
+
+def _patroni_library():
+    """The folder of Python's packages in which Patroni is: Debian's, or that of an unpacked package. None without it."""
+    roots = [pathlib.Path(folder).parent for folder in os.environ["PATH"].split(":") if folder.endswith("usr/bin")]
+    for root in [*roots, pathlib.Path("/usr")]:
+        if (root / "lib/python3/dist-packages/patroni").is_dir():
+            return root / "lib/python3/dist-packages"
+    return None
+
+
+@contextlib.contextmanager
+def patroni(ttl=20):
+    """Three nodes of PostgreSQL with synchronous_mode_strict, user "hunter" and its database "hunter"."""
+    tools, library, etcd = _postgres_tools(), _patroni_library(), shutil.which("etcd")
+    if not tools or not library or not etcd:
+        pytest.skip("PostgreSQL's server, Patroni or etcd is not installed (Debian: apt install postgresql patroni etcd-server)")
+    for needed in ("psycopg2", "etcd", "psutil", "click", "prettytable", "dateutil"):
+        pytest.importorskip(needed, reason=f"Patroni's python3-{needed} is not installed")
+    folder = Folder("patroni")
+    cluster = Patroni(folder, tools, ttl)
+    try:
+        shutil.copytree(library / "patroni", folder.path / "python" / "patroni")  # where its user can reach it
+        shutil.copy(etcd, folder.path / "etcd")
+        cluster.start_etcd(folder.path / "etcd")
+        cluster.wait(lambda: all(_listens(client) for client, _ in cluster.etcd.values()))
+        cluster.start("n1")
+        cluster.wait(cluster.primary)
+        for name in cluster.names[1:]:
+            cluster.start(name)
+        cluster.wait_whole()
+        cluster.sql("CREATE ROLE hunter LOGIN")
+        cluster.sql("CREATE DATABASE hunter OWNER hunter")
+        yield cluster
+    finally:
+        cluster.stop()
+        folder.remove()
 
 
 EXIM = """

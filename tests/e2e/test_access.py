@@ -14,6 +14,7 @@ import subprocess
 import time
 
 import pytest
+from state_address import state_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
 # "secret" at a cost of 10, "other" at one of 4.
@@ -91,7 +92,7 @@ def prepare(tmp_path, web, listen="127.0.0.1:0", agent=""):
 
 def begin(agents, path, *arguments):
     agent = agents(path, *arguments)
-    agent.port = int(re.search(r" port=(\d+)", agent.wait_log("msg=started"))[1])
+    agent.port = int(re.search(r" port=(\d+)", agent.begun())[1])
     return agent
 
 
@@ -364,7 +365,7 @@ def test_socket(agents, hunter, tmp_path):
     assert status(agent.port, *LOOK) == 401
     # Whoever comes second leaves it alone; what nobody listens on is replaced; it is removed in the end.
     second = tmp_path / "second.yaml"
-    second.write_text(settings.read_text().replace("state.db", "other.db"))
+    second.write_text(settings.read_text().replace(state_of(tmp_path), state_of(tmp_path, "other.db")))
     refused = hunter("run", "--config", second)
     assert refused.code == 4 and "another process listens there" in refused.err, refused.err
     assert through(*LOOK) == 200

@@ -1,4 +1,7 @@
-"""How the commands find a running agent and ask it: the socket, the loopback, tokens, TLS; and what they say where it does not work."""
+"""How the commands find a running agent and ask it: the socket, the loopback, tokens, TLS; and what they say where it does not work.
+
+They find it by the lock of its state file. In a database they write by themselves, so those tests are about files.
+"""
 import http.server
 import json
 import os
@@ -13,6 +16,7 @@ import threading
 import time
 
 import pytest
+from state_address import state_of
 from test_access import TOKEN, begin, make_certificate, prepare, secret_file
 from test_run import agents, write_csv  # noqa: F401 (agents is a fixture)
 
@@ -37,7 +41,7 @@ def with_change(tmp_path, web=None, listen="127.0.0.1:0", agent=""):
 
 def started(agents, path):
     agent = agents(path)
-    agent.wait_log("msg=started")
+    agent.begun()
     return agent
 
 
@@ -52,6 +56,7 @@ def wait_for_change(hunter, path):
         time.sleep(0.05)
 
 
+@pytest.mark.state_file
 def test_by_socket(agents, hunter, tmp_path):
     """A socket in agent.listen is all that it takes."""
     path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
@@ -106,6 +111,7 @@ def test_tokens(agents, hunter, tmp_path):
     assert agent.end() == 0
 
 
+@pytest.mark.state_file
 def test_discovered_by_port(agents, hunter, tmp_path):
     """Without a socket the loopback is asked, with the token that it takes; 0.0.0.0 is the loopback, too."""
     port = free_port()
@@ -139,6 +145,7 @@ def test_tls(agents, hunter, tmp_path):
     assert agent.end() == 0
 
 
+@pytest.mark.state_file
 def test_unavailable(agents, hunter, tmp_path):
     port = free_port()
     down = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{port}/")
@@ -149,7 +156,7 @@ def test_unavailable(agents, hunter, tmp_path):
         refused = hunter("silence", "list", "--agent", wrong)
         assert refused.code == 2 and "--agent" in refused.err and "pw" not in refused.err, refused
     path = with_change(tmp_path)
-    refused = hunter("triage", 1, "--config", path, "--state-file", tmp_path / "state.db", "--agent", "http://localhost/")
+    refused = hunter("triage", 1, "--config", path, "--state-file", state_of(tmp_path), "--agent", "http://localhost/")
     assert refused.code == 2 and "only one" in refused.err, refused
     # No agent and no state.
     refused = hunter("triage", 1, "open", "--config", path)
@@ -170,6 +177,7 @@ def test_unavailable(agents, hunter, tmp_path):
     assert done.code == 0 and "1 change changed" in done.out, done
 
 
+@pytest.mark.state_file
 def test_silences(agents, hunter, tmp_path):
     """Added through the agent that has the state, or without one."""
     path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
@@ -221,6 +229,7 @@ def test_silences(agents, hunter, tmp_path):
     assert silence("end", "4").code == 0
 
 
+@pytest.mark.state_file
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user(agents, program, hunter):
     """Who may not read the state asks the agent by its socket."""

@@ -14,6 +14,7 @@ import struct
 import threading
 
 import pytest
+from state_address import state_text
 from test_run import Agent, config, csv_test, write_csv
 
 SONG = "7f3a9c"  # in each canary
@@ -183,7 +184,7 @@ def test_no_canary_sings(program, hunter, tmp_path, status, receivers, form):
             assert agent.end() == 0
         finally:
             agent.process.kill()
-        state = "".join(p.read_bytes().decode("latin-1") for p in tmp_path.glob("state.db*"))
+        state = state_text(tmp_path)
         runs = [hunter(*arguments, "--config", path) for arguments in (
             ["analyze"], ["validate"], ["validate", "--output", "json"], ["list-tests"], ["changes"], ["run", "--once"],
             ["list-metrics"])]

@@ -6,10 +6,10 @@ import csv
 import datetime
 import json
 import re
-import sqlite3
 
 import pytest
 import servers
+from state_address import open_state, state_of
 
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
 MINUTE, POINTS, STEP_AT = 60, 100, 60
@@ -52,7 +52,7 @@ def write_config(folder, group="", agent=""):
     path = folder / "hunter.yaml"
     path.write_text(f"""
 stdout: {{}}
-agent: {{state: {folder}/state.db, listen: 127.0.0.1:0, max_age: never, {agent}}}
+agent: {{state: {state_of(folder)}, listen: 127.0.0.1:0, max_age: never, {agent}}}
 tests:
 {tests}
 test_groups:
@@ -110,7 +110,7 @@ def test_what_cannot_be_read(hunter, tmp_path):
 
 
 def changes(folder, condition):
-    with sqlite3.connect(folder / "state.db") as state:
+    with open_state(folder) as state:
         return state.execute(f"SELECT test, series, members, shared FROM changes WHERE {condition}").fetchall()
 
 

@@ -7,12 +7,12 @@ import http.server
 import json
 import os
 import signal
-import sqlite3
 import threading
 import time
 
 import faulty
 import pytest
+from state_address import drop_state, open_state
 from test_faults import FAIL, KINDS, NOT_GRAPHITE, TOO_MUCH, Graphite
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
@@ -117,7 +117,7 @@ def test_a_test_that_fails_alone(agents, tmp_path):
 
 
 def conditions(tmp_path):
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         return [subject for subject, in state.execute("SELECT subject FROM conditions ORDER BY subject")]
 
 
@@ -203,7 +203,7 @@ def test_late_data_are_left_for_later(hunter, tmp_path):
             out.write(f"{(now - i * HOUR + HOUR / 2).isoformat()},c{i},{value + i % 3}\n")
 
     def found(delay):
-        (tmp_path / "state.db").unlink(missing_ok=True)
+        drop_state(tmp_path)
         path = config(tmp_path, csv_test(tmp_path / "data.csv", extra=f"    evaluation_delay: {delay}\n    detection: {{season: none}}\n"))
         done = hunter("run", "--once", "--config", path)
         assert done.code == 0, done.err

@@ -317,6 +317,17 @@ def test_a_configuration_found_where_others_write(hunter, tmp_path):
     assert hunter("validate").out.startswith(said)
 
 
+def test_the_password_of_the_state(hunter, tmp_path):
+    (tmp_path / "hunter.yaml").write_text(
+        "agent: {state: 'postgresql://h@db/h', state_password_file: password}\ntests: {a: {type: csv, file: a.csv}}\n")
+    (tmp_path / "a.csv").write_text("time,m\n2026-01-01,1\n")
+    assert 'state_password_file: cannot read "' in hunter("validate").out
+    (tmp_path / "password").write_text(" \n")
+    assert "state_password_file: " in hunter("validate").out
+    (tmp_path / "password").write_text("s3cret\n")
+    assert "state_password_file" not in hunter("validate").out
+
+
 def test_secret_files_lie_beside_the_configuration(hunter, tmp_path):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/hunter.yaml").write_text(

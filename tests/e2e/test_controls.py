@@ -7,6 +7,7 @@ import random
 import subprocess
 
 import pytest
+from state_address import state_of
 
 HOUR = datetime.timedelta(hours=1)
 START = datetime.datetime(2026, 3, 2)
@@ -35,7 +36,7 @@ def series(step=1.12, load_step=1.0, seed=5):
 
 
 CONFIG = """
-agent: {{state: "{folder}/state.db", max_age: never}}
+agent: {{state: "{state}", max_age: never}}
 tests:
   web:
     type: csv
@@ -58,7 +59,7 @@ def write(folder, of_metric="", of_test="", **options):
     (folder / "shop.csv").write_text(table({"traffic": load}))
     (folder / "eu.csv").write_text(table({"p99": other}))
     (folder / "both.csv").write_text(table({"p99": p99, "traffic": load}))
-    (folder / "hunter.yaml").write_text(CONFIG.format(folder=folder, of_metric=of_metric, of_test=of_test))
+    (folder / "hunter.yaml").write_text(CONFIG.format(folder=folder, state=state_of(folder), of_metric=of_metric, of_test=of_test))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import random
 import pytest
 import servers
 from fake_slack import FakeSlack
+from state_address import state_of
 from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -57,7 +58,7 @@ def prometheus(tmp_path_factory):
 
 def config(folder, server, tests, more=""):
     path = folder / "hunter.yaml"
-    path.write_text(f"{server}\nagent: {{state: {folder}/state.db, listen: '127.0.0.1:0', max_age: never, group_wait: 0s}}\n"
+    path.write_text(f"{server}\nagent: {{state: {state_of(folder)}, listen: '127.0.0.1:0', max_age: never, group_wait: 0s}}\n"
                     f"{more}\ntests:\n{tests}")
     return path
 

@@ -1,9 +1,8 @@
 """The digest: what is open and whose it is, what has happened since the last one, once for each of its times."""
-import contextlib
 import json
 import signal
-import sqlite3
 
+from state_address import open_state
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
 from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
 
@@ -12,7 +11,7 @@ WEEK = 8 * 86400000
 
 def later(tmp_path, receiver="stdout", ms=WEEK):
     """The last digest was a week earlier."""
-    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
+    with open_state(tmp_path) as state:
         assert state.execute("UPDATE moments SET time = time - ? WHERE name = ?", (ms, f"digest {receiver}")).rowcount == 1
 
 

@@ -55,6 +55,9 @@ def parts(mail):
     """Its text and its HTML."""
     assert mail.get_content_type() == "multipart/alternative"
     text, html = mail.iter_parts()
+    if html.get_content_type() == "multipart/related":  # with a picture
+        html, picture = html.iter_parts()
+        assert (picture.get_content_type(), picture.get_content_disposition()) == ("image/png", "inline")
     assert (text.get_content_type(), html.get_content_type()) == ("text/plain", "text/html")
     return text.get_content(), html.get_content()
 
@@ -88,7 +91,7 @@ def test_a_mail_as_it_arrives(hunter, tmp_path, exim, how):
     text, html = parts(mail)
     assert "p99: +20% [19.7, 20.6]  99.84 → 120 ms  regression\n" in text.replace("\r", "")
     assert "+20% [19.7, 20.6]</strong>  99.84 → 120 ms  regression</div>" in html
-    assert 'content="light dark"' in html and not re.search(r"<(img|link|script|iframe)|url\(", html)
+    assert 'content="light dark"' in html and not re.search(r"<(img(?! src=\"cid:)|link|script|iframe)|url\(", html)
     assert exim.raw("ann")[-1].split(b"\n\n", 1)[0].isascii()
     assert all(len(line) <= 998 for line in exim.raw("ann")[-1].splitlines())
 

@@ -5,11 +5,11 @@ import json
 import random
 import re
 import signal
-import sqlite3
 
 import pytest
 import servers
 from fake_slack import FakeSlack
+from state_address import open_state, state_of
 from test_run import CANARY, START, Agent, bot
 from test_tell import SCHEMA, agents, hook, slack, valid  # noqa: F401 (agents, hook and slack are fixtures)
 
@@ -45,13 +45,13 @@ def config(folder, top="", agent="", runners=RUNNERS, metrics=METRICS, test=""):
     tests = "".join(f"  fio.runner-{r}: {{type: csv, file: {folder}/r{r}.csv, time_column: time, attributes: [runner], {test}"
                     f" metrics: {{{listed}}}}}\n" for r in runners)
     path = folder / "hunter.yaml"
-    path.write_text(f"{top}\nagent: {{state: {folder}/state.db, listen: '127.0.0.1:0', max_age: never, group_wait: 0s, interval: 1s,"
+    path.write_text(f"{top}\nagent: {{state: {state_of(folder)}, listen: '127.0.0.1:0', max_age: never, group_wait: 0s, interval: 1s,"
                     f" environment: runner{agent}}}\ntests:\n{tests}")
     return path
 
 
 def rows(folder, query):
-    with sqlite3.connect(f"file:{folder}/state.db?mode=ro", uri=True) as state:
+    with open_state(folder) as state:
         return state.execute(query).fetchall()
 
 
@@ -222,7 +222,7 @@ def prometheus(tmp_path_factory):
 
 def service(folder, server, query="bench_seconds"):
     path = folder / "hunter.yaml"
-    path.write_text(f"prometheus: {{url: '{server.url}'}}\nagent: {{state: {folder}/state.db, max_age: never}}\ntests:\n"
+    path.write_text(f"prometheus: {{url: '{server.url}'}}\nagent: {{state: {state_of(folder)}, max_age: never}}\ntests:\n"
                     f"  bench: {{type: prometheus, query: '{query}', step: 1h, range: 3650d, interval: 1h, environment: runner,"
                     " detection: {season: none}, metrics: {bench: {direction: -1}}}\n")
     return path

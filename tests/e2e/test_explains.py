@@ -15,6 +15,7 @@ import urllib.request
 import pytest
 import servers
 from fake_slack import FakeSlack
+from state_address import KIND, state_of
 from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
 from test_storm import Clock
 
@@ -83,6 +84,8 @@ def slack():
 
 @pytest.fixture
 def clock(tmp_path, program, monkeypatch):
+    if KIND != "file":
+        pytest.skip("the time is that of the database")
     clock = Clock(tmp_path, program)
     if clock.problem:
         pytest.skip(clock.problem)
@@ -97,7 +100,7 @@ def written(folder, prometheus, graphite, slack, bench="old.bench", was=""):
 prometheus: {{url: "{prometheus.url}"}}
 graphite: {{url: "{graphite.url}"}}
 {bot(slack)}
-agent: {{state: {folder}/state.db, listen: "127.0.0.1:0", interval: 1s, group_wait: 0s, evaluation_delay: 0}}
+agent: {{state: {state_of(folder)}, listen: "127.0.0.1:0", interval: 1s, group_wait: 0s, evaluation_delay: 0}}
 tests:
   shop: {{type: prometheus, query: "avg_over_time(work_seconds[1h])", step: 1h, range: 40d, deployments: deployed_time_seconds,
     metrics: {{work: {{direction: -1, unit: s}}}}}}

@@ -22,7 +22,11 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 class Answer:
     def __init__(self, response, body):
-        self.status, self.headers, self.text = response.status, response.headers, body.decode()
+        self.status, self.headers, self.body = response.status, response.headers, body
+
+    @property
+    def text(self):
+        return self.body.decode()
 
     @property
     def json(self):

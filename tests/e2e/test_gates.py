@@ -1,5 +1,4 @@
 """Gates: changes that people have accepted do not fail a build, and the output says so."""
-import contextlib
 import csv
 import datetime
 import io
@@ -7,9 +6,9 @@ import json
 import random
 import re
 import signal
-import sqlite3
 
 import pytest
+from state_address import open_state, state_of
 from test_run import agents  # noqa: F401 (fixture)
 
 DAY = datetime.timedelta(days=1)
@@ -271,7 +270,7 @@ def configure(folder, state="state.db", data="one.csv", known=""):
     """A configuration for one test with a state of its own; returns its path."""
     path = folder / f"{state}.yaml"
     path.write_text(f"""
-agent: {{state: {folder / state}, max_age: never, listen: "127.0.0.1:0", group_wait: 0s, interval: 1h}}
+agent: {{state: {state_of(folder, state)}, max_age: never, listen: "127.0.0.1:0", group_wait: 0s, interval: 1h}}
 tests:
   one: {{type: csv, file: {folder / data}, attributes: [commit], metrics: {{p99: {{direction: -1}}}}}}
 known_changes: [{known}]
@@ -291,12 +290,12 @@ def accepted(hunter, folder):
     """A state in which the change of `one` was accepted."""
     first = hunter("run", "--once", "--config", configure(folder, known=KNOWN))
     assert first.code == 0 and first.out == "1 accepted change not counted\n"
-    return folder / "state.db"
+    return state_of(folder)
 
 
-def alter(state, sql):
-    with contextlib.closing(sqlite3.connect(state)) as database, database:
-        database.execute(sql)
+def alter(folder, sql):
+    with open_state(folder) as state:
+        state.execute(sql)
 
 
 def test_the_agent_expects_known_changes(hunter, folder, accepted):
@@ -317,24 +316,24 @@ def test_other_changes_are_told(hunter, folder):
     result = hunter("run", "--once", "--config", configure(folder, data="two.csv", known=KNOWN))
     assert result.code == 0 and "+26%" in result.out and "+20%" not in result.out
     assert last(result) == "1 accepted change not counted"
-    assert sorted(change["triage"]["state"] for change in changes(hunter, folder / "state.db")) == ["expected", "open"]
+    assert sorted(change["triage"]["state"] for change in changes(hunter, state_of(folder))) == ["expected", "open"]
 
 
 def test_strict_tells_all(hunter, folder):
     result = hunter("run", "--once", "--strict", "--config", configure(folder, known=KNOWN))
     assert result.code == 0 and "+20%" in result.out and "accepted" not in result.out
-    assert [change["triage"]["state"] for change in changes(hunter, folder / "state.db")] == ["open"]
+    assert [change["triage"]["state"] for change in changes(hunter, state_of(folder))] == ["open"]
 
 
 def test_what_was_told_before_is_expected_from_then_on(hunter, folder):
     assert "+20%" in hunter("run", "--once", "--config", configure(folder)).out
     result = hunter("run", "--once", "--config", configure(folder, known=KNOWN))
     assert result.out == "1 accepted change not counted\n"
-    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "expected"
+    assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "expected"
 
 
 def test_a_person_has_the_last_word(hunter, folder, accepted):
-    alter(accepted, "UPDATE triage SET triage = 1, version = 2, person = 'ann'")
+    alter(folder, "UPDATE triage SET triage = 1, version = 2, person = 'ann'")
     hunter("run", "--once", "--config", configure(folder, known=KNOWN))
     assert [change["triage"]["person"] for change in changes(hunter, accepted)] == ["ann"]
 
@@ -354,7 +353,7 @@ def test_a_reload_brings_entries(hunter, folder, agents):  # noqa: F811
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_log('msg="accepted as a known change"')
     assert agent.end() == 0
-    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "expected"
+    assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "expected"
 
 
 def test_an_agent_keeps_still(hunter, folder, agents):  # noqa: F811
@@ -372,7 +371,7 @@ def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):  # noqa:
     agent.wait_log("msg=sent")
     assert agent.end() == 0
     assert "+20%" in "".join(agent.out)
-    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "open"
+    assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "open"
 
 
 def entry(**keys):
@@ -385,18 +384,18 @@ def test_an_entry_gets_another_until(hunter, folder, before):
     """Also after it has expired, and the change was open again and told."""
     hunter("run", "--once", "--config", configure(folder, known=entry(until="2999-01-01")))
     if before < "2999":
-        alter(folder / "state.db", "UPDATE triage SET until = 1767225600000")
+        alter(folder, "UPDATE triage SET until = 1767225600000")
         known = configure(folder, known=entry(until=before))
         assert "+20%" in hunter("run", "--once", "--config", known).out
-        assert changes(hunter, folder / "state.db")[0]["triage"]["person"] == "hunter-c"
+        assert changes(hunter, state_of(folder))[0]["triage"]["person"] == "hunter-c"
     longer = configure(folder, known=entry(until="3999-01-01", reason="another reason"))
     assert "+20%" not in hunter("run", "--once", "--config", longer).out
-    triage = changes(hunter, folder / "state.db")[0]["triage"]
+    triage = changes(hunter, state_of(folder))[0]["triage"]
     assert (triage["state"], triage["until"], triage["note"]) == ("expected", "3999-01-01T00:00:00Z", "another reason")
     again = hunter("run", "--once", "--config", longer)
-    assert again.out == "" and changes(hunter, folder / "state.db")[0]["triage"] == triage
+    assert again.out == "" and changes(hunter, state_of(folder))[0]["triage"] == triage
     hunter("run", "--once", "--config", configure(folder, known=entry()))
-    assert changes(hunter, folder / "state.db")[0]["triage"]["until"] is None
+    assert changes(hunter, state_of(folder))[0]["triage"]["until"] is None
 
 
 def test_an_entry_is_removed(hunter, folder, accepted):
@@ -412,7 +411,7 @@ def test_an_entry_is_removed(hunter, folder, accepted):
 
 
 def test_what_others_said_needs_no_entry(hunter, folder, accepted):
-    alter(accepted, "UPDATE triage SET person = 'ann'")
+    alter(folder, "UPDATE triage SET person = 'ann'")
     assert hunter("run", "--once", "--config", configure(folder)).out == ""
     assert changes(hunter, accepted)[0]["triage"]["state"] == "expected"
 
@@ -431,7 +430,7 @@ def test_a_reload_removes_entries(hunter, folder, agents):  # noqa: F811
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_log("msg=sent")
     assert agent.end() == 0
-    assert changes(hunter, folder / "state.db")[0]["triage"]["state"] == "open"
+    assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "open"
 
 
 @pytest.mark.parametrize("at_most, state", [(0, "open"), (30, "open"), (60, "expected")])
@@ -478,21 +477,21 @@ def test_triaged_changes_do_not_count(hunter, source):
 
 @pytest.mark.parametrize("state, code", [("acknowledged", 0), ("expected", 0), ("ignored", 0), ("infra", 0), ("false", 0), ("fixed", 0),
                                          ("open", 1)])
-def test_which_states_pass(hunter, accepted, source, state, code):
+def test_which_states_pass(hunter, folder, accepted, source, state, code):
     names = ["open", "acknowledged", "expected", "ignored", "infra", "false", "fixed"]
-    alter(accepted, f"UPDATE triage SET triage = {names.index(state) + 1}, person = 'ann'")
+    alter(folder, f"UPDATE triage SET triage = {names.index(state) + 1}, person = 'ann'")
     assert gate(hunter, "one", *source()) == (code, code)
 
 
 def test_an_expired_triage_counts(hunter, accepted, folder):
-    alter(accepted, "UPDATE triage SET until = 1700000000000")
+    alter(folder, "UPDATE triage SET until = 1700000000000")
     assert gate(hunter, "one", "--state", accepted) == (1, 1)
 
 
 @pytest.mark.parametrize("state", [2, 3, 7], ids=["acknowledged", "expected", "fixed"])
 def test_a_larger_change_counts_again(hunter, folder, accepted, source, state):
     """The same change as before, but now by 40 instead of 20%; a slightly larger one is the same."""
-    alter(accepted, f"UPDATE triage SET triage = {state}")
+    alter(folder, f"UPDATE triage SET triage = {state}")
     text = (folder / "one.csv").read_text().splitlines()
     flags = source()
     for factor, codes in ((1.003, (0, 0)), (1.2, (1, 1))):
@@ -547,7 +546,7 @@ def test_triage_writes_an_entry(hunter, folder):
     result = hunter(*arguments)
     assert result.code == 0 and last(result) == f"1 entry added to {path}", result
     text = path.read_text()
-    change, = changes(hunter, folder / "state.db")
+    change, = changes(hunter, state_of(folder))
     most = float(re.search(r"at_most: (\S+)", text)[1])
     assert change["size_high"] <= most <= change["size_high"] + 0.11
     assert text == ("# accepted in review\nknown_changes: # none yet\n"
@@ -588,7 +587,7 @@ def test_what_triage_does_not_write(hunter, folder):
     refused(3, "there is no folder new, and only one named .hunter is made", "1", "expected", "--reason", "x", "--write", "new/x.yaml")
     refused(3, "there is no folder no/.hunter/such, and only", "1", "expected", "--reason", "x", "--write", "no/.hunter/such/x.yaml")
     refused(3, "--write: .: cannot read", "1", "expected", "--reason", "x", "--write", ".")
-    assert changes(hunter, folder / "state.db")[0]["triage"]["version"] == 0
+    assert changes(hunter, state_of(folder))[0]["triage"]["version"] == 0
     refused(2, "change 1 is open", "1", "--write", "new.yaml")
     refused(3, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/.hunter/folder.yaml")
     assert not (folder / "new.yaml").exists()

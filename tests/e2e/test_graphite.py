@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 import servers
+from state_address import state_of
 
 START = 1709251200  # 2024-03-01 00:00:00 UTC
 HOUR = 3600
@@ -299,7 +300,7 @@ def test_all_below_a_prefix(hunter, tmp_path, server):
 
 def test_run_once_tells_it_once(hunter, tmp_path, server):
     config(tmp_path, server.url, SHOP.replace("prefix:", "range: 3650d\n    prefix:"),
-           f"agent: {{state: {tmp_path}/state.db, listen: '127.0.0.1:0', max_age: never, group_wait: 0s}}\n")
+           f"agent: {{state: {state_of(tmp_path)}, listen: '127.0.0.1:0', max_age: never, group_wait: 0s}}\n")
     first = hunter("run", "--once")
     assert first.code == 0, first.err
     assert "shop" in first.out and "p99" in first.out and "throughput" in first.out and "c0070" in first.out, first.out

@@ -17,6 +17,7 @@ import urllib.request
 import faulty
 import pytest
 import servers
+from state_address import state_of
 from test_faults import Prometheus
 
 START, MINUTE, POINTS = 1709251200, 60, 20  # 2024-03-01 00:00:00 UTC
@@ -272,7 +273,7 @@ def test_a_token_that_changes_while_the_agent_runs(program, tmp_path):
     token.write_text("first\n")
     with faulty.Server(Prometheus) as server:
         config(tmp_path, f"prometheus: {{url: '{server.url}', bearer_token_file: {token}}}\n"
-                         f"agent: {{state: {tmp_path}/state.db, listen: '127.0.0.1:0', interval: 1s}}")
+                         f"agent: {{state: {state_of(tmp_path)}, listen: '127.0.0.1:0', interval: 1s}}")
         agent = subprocess.Popen([program, "run"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             for text in ("first", "second"):

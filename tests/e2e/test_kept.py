@@ -5,13 +5,13 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import threading
 
 import pytest
 import servers
 from fake_pagerduty import FakePagerDuty
 from fake_slack import FakeSlack
+from state_address import open_state
 from test_face import port_of
 from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
@@ -22,7 +22,7 @@ STEP = [(30, 1.2)]
 
 
 def rows(folder, query):
-    with contextlib.closing(sqlite3.connect(f"file:{folder}/state.db?mode=ro", uri=True)) as state:
+    with open_state(folder) as state:
         return state.execute(query).fetchall()
 
 
@@ -99,9 +99,10 @@ def test_kills_while_firing_and_resolving(agents, hunter, tmp_path, receiver):
             agent.end(signal.SIGKILL)
         agent = agents(path)
         agent.pass_by(4)
-        assert outside.firing() == 0 and agent.end() == 0
+        owed = "SELECT count(*) FROM deliveries WHERE amend IS NOT NULL AND receipt IS NOT NULL"
+        agent.wait(lambda: outside.firing() == 0 and rows(tmp_path, owed) == [(0,)], 90)
+        assert agent.end() == 0
         outside.check()
-        assert rows(tmp_path, "SELECT count(*) FROM deliveries WHERE amend IS NOT NULL AND receipt IS NOT NULL") == [(0,)]
         done = hunter("store", "check", "--config", path)
         assert done.code == 0, done.err
 
@@ -119,9 +120,8 @@ def test_a_receiver_hears_the_events_that_it_chose(agents, hunter, tmp_path, hoo
     kinds = lambda: [d["kind"] for d in documents(hook)]
     agent.wait_log("msg=sent")
     agent.end()
-    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state:
+    with open_state(tmp_path) as state:
         state.execute("UPDATE deliveries SET updated = updated - 2 * 3600000")  # it was two hours ago
-        state.commit()
     agent = agents(path)
     agent.wait(lambda: "reminder" in kinds())
     done = hunter("triage", "--config", path, "--agent", f"http://127.0.0.1:{port_of(agent)}", "1", "acknowledged", "--note", "we look")

@@ -15,11 +15,11 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import threading
 
 import pytest
 from fake_slack import FakeSlack
+from state_address import open_state
 from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401  (a fixture)
 from test_tell import Hook, wide
 
@@ -91,7 +91,7 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
 
     def changes(self):
         """The test and time of each change by its id."""
-        with contextlib.closing(sqlite3.connect(self.folder / "state.db")) as state:
+        with open_state(self.folder) as state:
             return {i: (test, time) for i, test, time in state.execute("SELECT id, test, time FROM changes")}
 
     @staticmethod

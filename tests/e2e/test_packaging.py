@@ -85,7 +85,7 @@ def test_what_is_installed(prefix):
                  "share/doc/hunter-c/README.md", "share/doc/hunter-c/conf/hunter.yaml",
                  "share/doc/hunter-c/conf/example.yaml", "share/doc/hunter-c/conf/example/read.inmem.csv",
                  "share/doc/hunter-c/docs/architecture.md", "share/doc/hunter-c/docs/webhook.schema.json", "share/doc/hunter-c/hunter-c-alerts.yaml",
-                 "lib/systemd/system/hunter-c.service",
+                 "share/doc/hunter-c/arrivals.py", "lib/systemd/system/hunter-c.service", "lib/systemd/system/hunter-c@.service",
                  "lib/sysusers.d/hunter-c.conf", "lib/tmpfiles.d/hunter-c.conf"]:
         assert path in installed
     assert not [p for p in installed if p.endswith((".h", ".c", ".a"))]
@@ -163,7 +163,9 @@ def test_completion_of_tests_and_groups(prefix):
 
 def test_completion_of_known_values(prefix):
     program = prefix / "bin/hunter-c"
-    assert complete(prefix, program, "store", "") == ["check", "backup", "prune", "audit"]
+    assert complete(prefix, program, "store", "") == ["check", "backup", "copy", "prune", "audit"]
+    assert complete(prefix, program, "bisect", "") == ["plan"]
+    assert complete(prefix, program, "bisect", "--direction", "") == ["either", "up", "down"]
     assert complete(prefix, program, "store", "check", "--state-file", "x", "") == []
     for command in ("changes", "list-groups", "detect", "validate"):
         assert complete(prefix, program, "--config", "conf/example.yaml", command, "") == []

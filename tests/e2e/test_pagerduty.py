@@ -7,6 +7,7 @@ import time
 
 import pytest
 from fake_pagerduty import FakePagerDuty
+from state_address import state_text
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
 KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"
@@ -36,7 +37,7 @@ def test_an_incident_for_a_message(hunter, tmp_path, pagerduty):
     assert event["payload"]["custom_details"]["size"].startswith("+50")
     assert "db.a" in event["payload"]["custom_details"]["changes"]
     assert {link["href"] for link in event["links"]} == {"https://x.test/db.a", "https://x.test/db.b"}
-    assert KEY not in (tmp_path / "state.db").read_bytes().decode("latin-1") and KEY not in result.err + result.out
+    assert KEY not in state_text(tmp_path) and KEY not in result.err + result.out
 
 
 def test_too_fast(agents, tmp_path, pagerduty):

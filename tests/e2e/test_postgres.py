@@ -9,6 +9,7 @@ import time
 
 import pytest
 import servers
+from state_address import state_of
 
 DAYS = 60
 SINCE = ("--since", "2024-01-01")
@@ -406,7 +407,7 @@ def test_tls(hunter, tmp_path, server):
 
 def test_the_agent_tells_it_once(hunter, tmp_path, server):
     path = config(tmp_path, section(server), STORE.replace("time_column", "base_branch: main\n    time_column"))
-    path.write_text(path.read_text() + f"agent: {{state: {tmp_path}/state.db, max_age: never, group_wait: 0s, listen: '127.0.0.1:0'}}\n")
+    path.write_text(path.read_text() + f"agent: {{state: {state_of(tmp_path)}, max_age: never, group_wait: 0s, listen: '127.0.0.1:0'}}\n")
     first = hunter("run", "--once", "--log-level", "warn")
     assert first.code == 0 and "store" in first.out and "p99" in first.out and "2024-02-10" in first.out, first.out + first.err
     again = hunter("run", "--once", "--log-level", "warn")

@@ -12,6 +12,7 @@ from http import server as http_server
 
 import pytest
 import servers
+from state_address import state_of
 
 START = 1709251200  # 2024-03-01 00:00:00 UTC
 MINUTE = 60
@@ -55,7 +56,7 @@ def server(tmp_path_factory):
 
 def config(folder, url, tests, more=""):
     path = folder / "hunter.yaml"
-    path.write_text(f"prometheus: {{url: '{url}'{more}}}\nagent: {{state: '{folder}/state.db'}}\ntests:\n{tests}")
+    path.write_text(f"prometheus: {{url: '{url}'{more}}}\nagent: {{state: '{state_of(folder)}'}}\ntests:\n{tests}")
     return path
 
 

@@ -2,17 +2,18 @@
 
 Slack is the strict fake, with its limits and errors; the store is read as it is on the disk.
 """
-import contextlib
+import os
 import random
 import signal
-import sqlite3
 import threading
 import time
 
 import pytest
 from fake_slack import FakeSlack
+from state_address import KIND, open_state
 from test_run import CANARY, Agent, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
+FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 ANN, BOB, EVE = "U012ANN", "U012BOB00", "U012EVE00"
 
 
@@ -28,7 +29,7 @@ def bot(slack, more=f"triagers: [{ANN}, {BOB}]", channels="#perf"):
 
 
 def state_of(tmp_path, query):
-    with contextlib.closing(sqlite3.connect(f"file:{tmp_path}/state.db?mode=ro", uri=True)) as state:
+    with open_state(tmp_path) as state:
         return state.execute(query).fetchall()
 
 
@@ -201,6 +202,7 @@ def test_a_message_that_was_deleted_is_posted_anew(hunter, agents, tmp_path, sla
     say("acknowledged")
     slack.wait(lambda: len(slack.posts) == 2)
     wait_context(agent, slack, slack.stamps[1], ":eyes: *acknowledged*")
+    agent.wait_log("message brought up to date")  # which is also noted
     agent.end()
     agent = agents(tmp_path / "hunter.yaml")
     slack.deleted.add(slack.stamps[1])
@@ -228,9 +230,12 @@ def test_a_webhook_is_neither_read_nor_edited(agents, tmp_path, slack):
 def test_many_messages_are_read_in_turn_at_most_20_a_minute(hunter, agents, tmp_path, slack):
     """And many edits do not keep reactions waiting."""
     for k in range(6):
-        write_csv(tmp_path / f"{k}.csv", [(15 + 12 * k, 1.2)], points=100)
+        write_csv(tmp_path / f"{k}.csv", [(15 + 12 * k, 1.2)] if k < 3 else [], points=100)
     tests = "".join(csv_test(tmp_path / f"{k}.csv", name=f"db{k}") for k in range(6))
     agent = agents(config(tmp_path, tests, bot(slack)))
+    slack.wait(lambda: len(slack.posts) == 3)
+    for k in range(3, 6):  # more than three at once would be one message
+        write_csv(tmp_path / f"{k}.csv", [(15 + 12 * k, 1.2)], points=100)
     slack.wait(lambda: len(slack.posts) == 6)
     slack.wait(lambda: len(slack.reads) >= 8, timeout=60)
     times = [at for at, _ in slack.reads]
@@ -257,30 +262,31 @@ def test_configuration(hunter, tmp_path, slack):
 
 
 def test_50_kills_lose_and_double_no_reaction(agents, tmp_path, slack):
-    """A reaction comes and goes; the agent is killed a random while after its start, while it reads, stores or edits."""
+    """A reaction comes and goes; the agent is killed a random while after its start, while it reads, stores or edits. With a database these
+    are fewer, as each start waits until the lease of the one that was killed is over."""
     agent, ts = told(agents, tmp_path, slack)
     agent.process.send_signal(signal.SIGKILL)
     agent.process.wait()
     slack.per_minute, rng, there = 1000, random.Random(4), False
-    for _ in range(50):
+    for _ in range(50 if KIND == "file" or FULL else 8):
         if rng.random() < 0.5:
             (slack.unreact if there else slack.react)(ts, "eyes", ANN)
             there = not there
         requests = len(slack.reads) + len(slack.edits)
         agent = agents(tmp_path / "hunter.yaml")
         if rng.random() < 0.75:
-            slack.wait(lambda: len(slack.reads) + len(slack.edits) > requests)
+            slack.wait(lambda: len(slack.reads) + len(slack.edits) > requests, 90)
         threading.Event().wait(rng.uniform(0, 0.03))
         agent.end(signal.SIGKILL)
     if not there:
         slack.react(ts, "eyes", ANN)
     agent = agents(tmp_path / "hunter.yaml")
-    wait_triage(agent, tmp_path, ACKNOWLEDGED)
+    agent.wait(lambda: [row[0] for row in triage(tmp_path)] == [ACKNOWLEDGED], 90)
     wait_context(agent, slack, ts, ":eyes: *acknowledged*")
     assert len(slack.posts) == 1
     said = [detail for action, _, _, detail in audit(tmp_path)]
     assert said == ["acknowledged, was open", "open, was acknowledged"] * (len(said) // 2) + ["acknowledged, was open"]
-    assert 3 <= len(said) <= triage(tmp_path)[0][2]
+    assert (3 if KIND == "file" else 1) <= len(said) <= triage(tmp_path)[0][2]
 
 
 def test_what_is_said_elsewhere_is_shown_and_wins(hunter, agents, tmp_path, slack):

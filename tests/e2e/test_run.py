@@ -15,7 +15,6 @@ import select
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import threading
 import time
@@ -24,7 +23,8 @@ import urllib.request
 
 import pytest
 import servers
-from fake_slack import FakeSlack
+from fake_slack import FakeSlack, charts_of
+from state_address import open_state, state_of
 
 CANARY = "xoxb-canary-7f3a9c"
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
@@ -57,7 +57,7 @@ def config(tmp_path, tests, slack="", agent=""):
     path.write_text(f"""
 {slack}
 agent:
-  state: {tmp_path}/state.db
+  state: {state_of(tmp_path)}
   listen: 127.0.0.1:0
   max_age: never
   interval: 1s
@@ -117,8 +117,15 @@ class Agent:
             assert self.changed.wait_for(look, timeout) and found, f"no {pattern!r} in:\n{''.join(self.log)}"
         return found[0]
 
+    def begun(self):
+        """What it says when it has started, once it works: in a database it takes the tests first, those of one that was killed 20 s later."""
+        started = self.wait_log("msg=started")
+        if "state=postgresql:" in started:
+            self.wait_log("took over shards", 60)
+        return started
+
     def address(self):
-        return "http://127.0.0.1:" + re.search(r"port=(\d+)", self.wait_log("msg=started"))[1]
+        return "http://127.0.0.1:" + re.search(r"port=(\d+)", self.begun())[1]
 
     def get(self, path):
         try:
@@ -134,9 +141,10 @@ class Agent:
     def wait(self, condition, timeout=30):
         """Until condition() holds; asked again and again, as it looks at something outside of the log."""
         deadline = time.monotonic() + timeout
-        while not condition():
+        while not (found := condition()):
             assert time.monotonic() < deadline, "".join(self.out + self.log)
             time.sleep(0.05)
+        return found
 
     def wait_metric(self, name, least, timeout=30):
         deadline = threading.Event()
@@ -158,6 +166,15 @@ class Agent:
             reader.join()
         assert CANARY not in "".join(self.log + self.out)
         return code
+
+
+def run_once(hunter, path, timeout=60):
+    """A single run after an agent was killed: in a database it is refused until the lease of that is over."""
+    deadline = time.monotonic() + timeout
+    while (done := hunter("run", "--once", "--config", path)).code == 4 and "in use by another agent" in done.err:
+        assert time.monotonic() < deadline, done
+        time.sleep(0.5)
+    return done
 
 
 @pytest.fixture
@@ -253,7 +270,7 @@ def test_changes_apart_are_messages_apart_up_to_three(hunter, tmp_path):
     for count, messages in ((3, 3), (4, 1)):
         write_csv(tmp_path / "read.csv", steps[:count], points=190)
         path = config(tmp_path, csv_test(tmp_path / "read.csv"))
-        path.write_text(path.read_text().replace("state.db", f"state{count}.db"))
+        path.write_text(path.read_text().replace(state_of(tmp_path), state_of(tmp_path, f"state{count}.db")))
         done = hunter("run", "--once", "--config", path)
         assert done.code == 0, done.err
         assert len(re.findall("^[0-9]+ regressions? in db.read since", done.out, re.M)) == messages and done.out.count("  regression\n") == count
@@ -351,6 +368,7 @@ def test_data_that_are_empty_for_a_while(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).out == ""
 
 
+@pytest.mark.state_file
 def test_state_that_cannot_be_had(hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
@@ -497,11 +515,44 @@ def test_retry_after_is_obeyed(hunter, tmp_path, slack):
 def test_blocks_that_slack_refuses_become_text(hunter, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
-    slack.answers.append((200, '{"ok": false, "error": "invalid_blocks"}'))
+    slack.answers += [(200, '{"ok": false, "error": "invalid_blocks"}')] * 2  # with the chart, and without
     assert hunter("run", "--once", "--config", path).code == 0
     assert len(slack.posts) == 1 and "blocks" not in slack.posts[0]
     assert "db.read p99 +20%" in slack.posts[0]["text"]
     slack.violations.clear()  # that there are no blocks
+
+
+def test_chart(hunter, tmp_path, slack):
+    """The points next to the change as they were measured, and the levels."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)], points=36)
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    (block,) = charts_of(slack.posts[0])
+    assert slack.posts[0]["blocks"].index(block) == 1 and block["title"] == "db.read p99 +20%"
+    axes, (measured, levels) = block["chart"]["axis_config"], block["chart"]["series"]
+    assert (axes["x_label"], axes["y_label"]) == ("UTC", "ms")
+    assert axes["categories"] == [f"{START + datetime.timedelta(hours=i):%H:%M}" for i in range(16, 36)]
+    assert [p["value"] for p in measured["data"]] == pytest.approx([round(level(i, [(30, 1.2)]), 4) for i in range(16, 36)], rel=1e-6)
+    before, after = [{p["value"] for p in levels["data"][part]} for part in (slice(14), slice(14, None))]
+    assert len(before) == len(after) == 1 and before.pop() * 1.15 < after.pop()
+
+
+@pytest.mark.parametrize("webhook", [False, True])
+def test_a_slack_that_knows_no_charts(hunter, tmp_path, slack, webhook):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    section = f'slack: {{webhook_url: "{slack.webhook}"}}' if webhook else bot(slack)
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), section)
+    slack.charts = False
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert slack.refused == ["invalid_blocks"]
+    assert [b["type"] for b in slack.posts[0]["blocks"]] == ["section", "divider", "section", "section"], slack.posts
+
+
+def test_no_chart_if_none_is_wanted(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack).replace("{", "{picture: none, ", 1))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert slack.posts and charts_of(slack.posts[0]) == []
 
 
 def test_many_changes_within_the_limits(hunter, tmp_path, slack):
@@ -581,6 +632,7 @@ def test_metrics_and_health(agents, tmp_path, slack):
     assert agent.end() == 0
 
 
+@pytest.mark.state_file
 def test_passes_without_news_write_nothing(agents, tmp_path, slack):
     """An agent that finds nothing new leaves the disk alone."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
@@ -598,10 +650,10 @@ def test_what_was_sent_is_forgotten_after_ninety_days(hunter, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     assert hunter("run", "--once", "--config", path).code == 0
     for days, left in ((89, 1), (91, 0)):
-        with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
-            state.execute("UPDATE deliveries SET updated = (unixepoch() - ? * 86400) * 1000", (days,))
+        with open_state(tmp_path) as state:
+            state.execute("UPDATE deliveries SET updated = ?", (int(time.time() - days * 86400) * 1000,))
         assert hunter("run", "--once", "--config", path).code == 0
-        with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state:
+        with open_state(tmp_path) as state:
             assert state.execute("SELECT count(*) FROM deliveries").fetchone() == (left,)
             assert state.execute("SELECT count(*) FROM changes").fetchone() == (1,)
     assert len(slack.posts) == 1
@@ -804,7 +856,7 @@ def test_a_webhook_waits_before_it_posts_again(hunter, tmp_path, slack):
 
 
 def age_the_outbox(tmp_path, days):
-    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
+    with open_state(tmp_path) as state:
         assert state.execute("UPDATE deliveries SET created = created - ? * 86400000 WHERE state = 1", (days,)).rowcount == 1
 
 
@@ -839,8 +891,7 @@ def test_kills_at_any_moment(agents, tmp_path, slack):
         threading.Event().wait(0.012 * kill)
         assert agent.end(signal.SIGKILL) == -signal.SIGKILL
     last = agents(path)
-    last.pass_by(1)
-    last.wait_metric("hunter_changes", kills)
+    slack.wait(lambda: len({c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}) == kills, 60)
     while last.metric("hunter_delivery_queue_length") > 0:
         threading.Event().wait(0.05)
     assert last.end() == 0
@@ -892,7 +943,7 @@ def test_only_what_was_begun_is_looked_for(agents, hunter, tmp_path, slack):
     agent.end(signal.SIGKILL)
     slack.hang = False
     slack.looks.clear()
-    assert hunter("run", "--once", "--config", path).code == 0
+    assert run_once(hunter, path).code == 0
     assert len(slack.posts) == 3
     assert slack.looks.count("conversations.history") == 1
 
@@ -911,6 +962,7 @@ def test_sigterm_does_not_wait_for_a_source(agents, tmp_path):
             assert agent.end(timeout=5) == 0
 
 
+@pytest.mark.state_file
 def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
@@ -922,13 +974,14 @@ def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
 
 
+@pytest.mark.state_file
 def test_state_that_is_locked_for_a_while(agents, tmp_path, slack):
     """What cannot be recorded is not told; it is told once the state store available again."""
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     agent = agents(path)
     agent.pass_by(1)
-    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+    with open_state(tmp_path) as other:
         other.execute("BEGIN IMMEDIATE")
         write_csv(tmp_path / "new.csv", [(30, 1.2)])
         shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
@@ -1051,7 +1104,7 @@ def test_more_series_than_are_watched(hunter, tmp_path):
     (tmp_path / "wide.csv").write_text("\n".join(["time," + ",".join(names)] + rows) + "\n")
     path = tmp_path / "hunter.yaml"
     path.write_text(f"""
-agent: {{state: {tmp_path}/state.db, max_age: never}}
+agent: {{state: {state_of(tmp_path)}, max_age: never}}
 tests:
   wide:
     type: csv

@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 import pytest
+from state_address import state_of
 from test_run import CANARY, agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
 
 FULL = os.environ.get("HUNTER_TEST_FULL") == "1"
@@ -151,7 +152,7 @@ def test_what_cannot_change_while_it_runs(agents, tmp_path):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     agent = agents(path)
-    path.write_text(path.read_text().replace("127.0.0.1:0", "127.0.0.1:1").replace("state.db", "other.db"))
+    path.write_text(path.read_text().replace("127.0.0.1:0", "127.0.0.1:1").replace(state_of(tmp_path), state_of(tmp_path, "other.db")))
     assert "tests=1" in reload(agent)
     told = [re.search(r"setting=(\S+)", line)[1] for line in agent.log if "until a restart" in line]
     assert told == ["agent.listen", "agent.state"]
@@ -346,11 +347,12 @@ def test_systemd_is_told(agents, tmp_path, monkeypatch, kind):
     systemd.wait("STOPPING=1")
 
 
-@pytest.fixture
-def unit(program, tmp_path):
-    """The unit, with this build's program."""
-    path = tmp_path / "hunter-c.service"
-    path.write_text((UNITS / "hunter-c.service").read_text().replace("ExecStart=hunter-c", f"ExecStart={program}"))
+@pytest.fixture(params=["hunter-c.service", "hunter-c@.service"])
+def unit(request, program, tmp_path):
+    """The unit, or an instance of the template that is made of it, with this build's program."""
+    text = ((UNITS if request.param == "hunter-c.service" else program.parent) / request.param).read_text()
+    path = tmp_path / request.param.replace("@", "@eu-1")
+    path.write_text(text.replace("ExecStart=hunter-c", f"ExecStart={program}"))
     return path
 
 

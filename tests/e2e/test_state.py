@@ -15,6 +15,8 @@ import subprocess
 import threading
 
 import pytest
+import state_address
+from state_address import open_state, state_of
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
 
 LOCKED = 30 if os.environ.get("HUNTER_TEST_FULL") else 0
@@ -59,11 +61,11 @@ def test_changes_as_a_table(hunter, told, tmp_path):
     assert cells[:3] == ["2024-03-02 06:00:00 +0000", "db.read", "p99"]
     assert re.fullmatch(r"\+20% \[1\d\.\d, 2\d\.\d\]", cells[5]) and cells[7:9] == ["c0029..c0030", "confirmed"]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \+0000", cells[9])
-    assert files(tmp_path) == before == ["state.db", "state.db.lock"]
+    assert files(tmp_path) == before == (["state.db", "state.db.lock"] if state_address.KIND == "file" else [])
 
 
 def test_changes_as_csv_and_json(hunter, told, tmp_path):
-    rows = list(csv.DictReader(io.StringIO(hunter("changes", "--state-file", tmp_path / "state.db", "--output", "csv").out)))
+    rows = list(csv.DictReader(io.StringIO(hunter("changes", "--state-file", state_of(tmp_path), "--output", "csv").out)))
     change, = known(hunter, told)
     assert [rows[0][k] for k in ("test", "metric", "commit_before", "commit_after", "state", "regression")] == [
         "db.read", "p99", "c0029", "c0030", "confirmed", "yes"]
@@ -75,8 +77,8 @@ def test_changes_as_csv_and_json(hunter, told, tmp_path):
 
 def test_changes_as_csv_hold_no_formulas(hunter, told, tmp_path):
     """The state knows the branch and the commit as they are; only what is printed is guarded."""
-    path = tmp_path / "state.db"
-    with contextlib.closing(sqlite3.connect(path)) as db, db:
+    path = state_of(tmp_path)
+    with open_state(tmp_path) as db:
         db.execute("UPDATE changes SET commit_after = '=1+1', commit_before = '-5'")
     for flags, shown in ([], "'=1+1"), (["--csv-formulas"], "=1+1"):
         out = hunter("changes", "--state-file", path, "--output", "csv", *flags).out
@@ -100,7 +102,7 @@ def test_changes_of_a_test_that_is_not_there(hunter, told, tmp_path):
     """Nothing is listed as there is no such test, or as it has no such change: only the first is a slip."""
     for flags, words in ((["--config", told, "--test", "db.raed"], "test=db.raed did_you_mean=db.read"),
                          (["--config", told, "--test", "web.*"], "test=web.*"),
-                         (["--state-file", tmp_path / "state.db", "--test", "web"], "test=web")):
+                         (["--state-file", state_of(tmp_path), "--test", "web"], "test=web")):
         done = hunter("changes", *flags)
         assert done.code == 0 and f'msg="no test has that name" {words}\n' in done.err
     for flags in (["--test", "db.read", "--state", "withdrawn"], ["--test", "db.*", "--until", "2024-03-01"]):
@@ -126,14 +128,15 @@ def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
     assert agent.end() == 0
 
 
+@pytest.mark.state_file
 @pytest.mark.parametrize("arguments, code, words", [
     (["changes", "--state-file", "none.db"], 4, "none.db: No such file"),
     (["changes", "--state-file", "hunter.yaml"], 4, "damaged"),
     (["changes", "--state-file", "state.db", "--state", "gone"], 2, '"gone" is none of confirmed'),
     (["changes", "--state-file", "state.db", "--since", "yesterweek"], 2, "--since"),
     (["changes", "--state-file", "state.db", "db.read"], 2, "--test"),
-    (["store"], 2, "check, backup FILE, prune"),
-    (["store", "backup"], 2, "check, backup FILE, prune"),
+    (["store"], 2, "check, backup FILE, copy FROM TO, prune"),
+    (["store", "backup"], 2, "check, backup FILE, copy FROM TO, prune"),
     (["store", "prune", "--state-file", "state.db"], 2, "--older-than"),
     (["store", "check", "--state-file", "none.db"], 4, "none.db: No such file"),
     (["store", "backup", "copy.db", "--state-file", "none.db"], 4, "none.db: No such file"),
@@ -149,6 +152,7 @@ def test_what_is_refused(hunter, told, tmp_path, arguments, code, words):
 # store
 
 
+@pytest.mark.state_file
 def test_check_and_backup_beside_a_running_agent(agents, hunter, told, tmp_path):
     agent = agents(told)
     agent.pass_by(1)
@@ -167,6 +171,7 @@ def test_check_and_backup_beside_a_running_agent(agents, hunter, told, tmp_path)
     assert hunter("run", "--once", "--config", told).out == ""
 
 
+@pytest.mark.state_file
 def test_check_of_a_damaged_file(hunter, told, tmp_path):
     with open(tmp_path / "state.db", "r+b") as file:
         file.seek(4096)
@@ -199,6 +204,7 @@ def test_a_dry_prune_leaves_the_file_alone(agents, hunter, told, tmp_path):
     assert (done.code, done.err) == (0, "") and "would be forgotten" in done.out
 
 
+@pytest.mark.state_file
 def test_prune(agents, hunter, told, tmp_path):
     agent = agents(told)
     refused = hunter("store", "prune", "--older-than", "0s", "--config", told)
@@ -233,6 +239,7 @@ DAMAGE = ["changes SET state = -5", "changes SET news = 7", "changes SET time = 
           "changes SET news = 1, first_seen = 9223372036854775807"]
 
 
+@pytest.mark.state_file
 def test_a_single_pass_over_damaged_rows_ends(hunter, tmp_path):
     """A file of which the pages are whole, with values that make no sense; a message waits in it."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
@@ -248,6 +255,7 @@ def test_a_single_pass_over_damaged_rows_ends(hunter, tmp_path):
         assert done.code == 4 and "is damaged (CHECK constraint failed in" in done.err, damage
 
 
+@pytest.mark.state_file
 def test_locked_state_comes_back_without_news(agents, tmp_path, slack):
     """What failed was never told; when the change is gone by then, the agent is ready all the same."""
     write_csv(tmp_path / "read.csv", [])
@@ -280,6 +288,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", disk], check=True)
 
 
+@pytest.mark.state_file
 def test_disk_full(agents, hunter, tmp_path, slack, small_disk):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
@@ -306,6 +315,7 @@ def test_disk_full(agents, hunter, tmp_path, slack, small_disk):
     assert len(known(hunter, path)) == 1
 
 
+@pytest.mark.state_file
 def test_state_on_a_read_only_disk(hunter, tmp_path, slack, small_disk):
     """An agent does not start on it; people can look at what is there."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
@@ -327,6 +337,7 @@ def limit_files(agent, size):
     resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (size, hard))
 
 
+@pytest.mark.state_file
 def test_files_that_may_not_grow_for_a_while(agents, tmp_path, slack):
     """The limit is no signal that ends the agent; what cannot be recorded is told when it is gone."""
     write_csv(tmp_path / "read.csv", [])

@@ -23,7 +23,6 @@ import re
 import resource
 import signal
 import socket
-import sqlite3
 import struct
 import subprocess
 import threading
@@ -34,6 +33,7 @@ from typing import NamedTuple
 import faulty
 import pytest
 from fake_slack import FakeSlack
+from state_address import KIND, open_state, state_of
 from test_faults import Prometheus
 from test_run import CANARY, START, Agent
 
@@ -202,7 +202,7 @@ class House:
                         for name in data.steps)
         self.path = folder.parent / f"{folder.name}.yaml"
         self.path.write_text(f"prometheus: {{url: '{server.url}', timeout: 1s, retry_for: 0s}}\n{sections}\n"
-                             f"agent: {{state: '{folder}/state.db', listen: '127.0.0.1:0', max_age: never, interval: 1s, "
+                             f"agent: {{state: '{state_of(folder)}', listen: '127.0.0.1:0', max_age: never, interval: 1s, "
                              f"group_wait: 0s, group_interval: 1d}}\n"
                              # or steps up and down within a first weekend would rightly be held, and not told
                              f"detection: {{season: none}}\ntests:\n{tests}")
@@ -274,6 +274,9 @@ class Disk:
     def __init__(self, folder):
         self.folder, self.filler = folder, folder / "filler"
         folder.mkdir()
+        self.problem = "the state is in a database"
+        if KIND != "file":
+            return
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], check=False, capture_output=True, text=True)
         self.problem = done.stderr.strip() if done.returncode != 0 else None
 
@@ -434,7 +437,7 @@ def is_near(pair, pairs):
 
 def known(program, folder):
     """All that an agent knows: (name, index) and state by id."""
-    done = subprocess.run([program, "changes", "--state-file", folder / "state.db", "--output", "json", "--limit", "1000000"],
+    done = subprocess.run([program, "changes", "--state-file", state_of(folder), "--output", "json", "--limit", "1000000"],
                           capture_output=True, text=True, timeout=60, check=True)
     return {c["id"]: c for c in json.loads(done.stdout)["changes"]}
 
@@ -449,7 +452,7 @@ def wanted(data):
 
 def is_settled(house, data):
     """All changes are known and believed, those taken out are not, and nothing waits."""
-    with contextlib.closing(sqlite3.connect(f"file:{house.folder}/state.db?mode=ro", uri=True)) as state:
+    with open_state(house.folder) as state:
         if state.execute("SELECT count(*) FROM deliveries WHERE state = 1").fetchone() != (0,):
             return False
         if state.execute("SELECT count(*) FROM changes WHERE news = 1").fetchone() != (0,):
@@ -594,7 +597,7 @@ def test_storm(program, places, seed):
             for house in houses:
                 assert house.end(signal.SIGTERM) == 0
             for house in houses:
-                done = subprocess.run([program, "store", "check", "--state-file", house.folder / "state.db"],
+                done = subprocess.run([program, "store", "check", "--state-file", state_of(house.folder)],
                                       capture_output=True, text=True, timeout=60)
                 assert done.returncode == 0, done.stdout + done.stderr
             changes = known(program, houses[0].folder)

@@ -1,16 +1,15 @@
 """Is it still there? Queries that give nothing, label sets that end and come back, on a real Prometheus that scrapes an exporter."""
-import contextlib
 import http.server
 import json
 import re
 import signal
-import sqlite3
 import threading
 import time
 import urllib.request
 
 import pytest
 import servers
+from state_address import open_state
 from test_conditions import count, wait_out
 from test_run import agents, config, write_csv  # noqa: F401 (agents is a fixture)
 
@@ -125,7 +124,7 @@ def series(agent, test):
 
 
 def vanished(tmp_path):
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         return state.execute("SELECT count(*) FROM vanished").fetchone()[0]
 
 
@@ -205,7 +204,7 @@ def test_a_test_and_a_metric_that_are_renamed(agents, tmp_path):
 
 
 def known_after(tmp_path):
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         return state.execute("SELECT test, metric FROM changes").fetchall() + state.execute("SELECT test, series FROM series").fetchall()
 
 
@@ -271,7 +270,7 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     agent.end()
     assert count(agent, ALIVE) == 0 and hunter("run", "--once", "--config", path).out.count(ALIVE) == 0
 
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         assert state.execute("UPDATE moments SET time = time - 604800000 WHERE name = 'heartbeat stdout'").rowcount == 1
     write_csv(tmp_path / "a.csv", [(30, 1.5)], points=240)
     path.write_text(path.read_text().replace("stale_after: never}", "stale_after: never, detection: {season: none}}"))
@@ -286,14 +285,14 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     agent.end()
     assert count(agent, ALIVE) == 1
 
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         state.execute("UPDATE moments SET time = time - 604800000 WHERE name = 'heartbeat stdout'")
     write_csv(tmp_path / "b.csv", [])
     path.write_text(path.read_text().replace("stale_after: 1h", "stale_after: never"))
     said = hunter("run", "--once", "--config", path).out
     assert said.count(ALIVE) == 1 and "; all of them have data" in said
     path.write_text(path.read_text().replace("weekly", "off"))
-    with sqlite3.connect(tmp_path / "state.db") as state:
+    with open_state(tmp_path) as state:
         state.execute("DELETE FROM moments")
     assert hunter("run", "--once", "--config", path).out.count(ALIVE) == 0
     path.write_text(path.read_text().replace("heartbeat: off", "heartbeat: daily"))

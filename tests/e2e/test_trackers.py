@@ -8,6 +8,7 @@ import signal
 
 import pytest
 from fake_trackers import SHA, GitHub, GitLab, Jira
+from state_address import drop_state
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (a fixture)
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
@@ -222,7 +223,7 @@ def test_killed_while_firing_and_resolving(agents, tmp_path, kind):
     for _ in range(10 if FULL else 2):
         tracker.issues.clear()
         tracker.made.clear()
-        (tmp_path / "state.db").unlink(missing_ok=True)
+        drop_state(tmp_path)
         write_csv(tmp_path / "a.csv", [(30, 1.2)])
         for act in None, over:
             if act:

@@ -1,11 +1,11 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
 import json
-import sqlite3
 import time
 import urllib.parse
 
 import pytest
+from state_address import open_state, state_of
 from test_agent_api import wait_for_change
 from test_face import ask, on_demand, port_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
@@ -111,10 +111,10 @@ def test_wrong_requests(running):
         status, answer = post(running.port, path, **form)
         assert status == code and told in answer["error"], (path, form, answer)
     assert ask(running.port, one).status == 405 and ask(running.port, "/api/v1/triage").status == 405
-    # What only the store can refuse: that is no failure of the store.
+    # What only the store can refuse: that is no failure of the store. Of several changes the version is the sum.
     for _ in range(2):
-        status, answer = post(running.port, "/api/v1/triage", ids="1..999999", state="expected", person="ann", version=0)
-        assert status == 400 and "a version is of one change" in answer["error"], answer
+        status, answer = post(running.port, "/api/v1/triage", ids="1..999999", state="expected", person="ann", version=1)
+        assert status == 409 and "nothing was changed" in answer["error"] and answer["changed"] == 0, answer
     assert ask(running.port, "/-/ready").status == 200
     assert ask(running.port, "/api/v1/changes?triage=nonsense").status == 400 and ask(running.port, "/api/v1/changes?open=1").status == 400
     assert triage_of(running.port, number)["version"] == 0 and ask(running.port, "/api/v1/audit").json["audit"] == []
@@ -131,7 +131,7 @@ def test_selections(running):
     assert status == 200 and answer["changed"] == 3, answer
     status, answer = post(running.port, "/api/v1/triage", commit="c0030", state="infra")
     assert status == 200 and {c["test"] for c in answer["changes"]} == {"db.read", "db.good"}, answer
-    with sqlite3.connect(f"file:{running.path.parent}/state.db?mode=ro", uri=True) as state:
+    with open_state(running.path.parent) as state:
         key = state.execute("SELECT key FROM deliveries ORDER BY id LIMIT 1").fetchone()[0]
     status, answer = post(running.port, "/api/v1/triage", message=key, state="fixed")
     assert status == 200 and answer["count"] >= 1, answer
@@ -236,7 +236,7 @@ def test_without_an_agent(agents, hunter, tmp_path):
     assert done.code == 0 and "1 change changed" in done.out, done
     change = next(c for c in json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"] if c["id"] == number)
     assert [event["origin"] for event in change["history"] if event["event"] == "triaged"] == ["command line"], change
-    refused = hunter("triage", number, "open", "--seen", "0", "--state-file", tmp_path / "state.db")
+    refused = hunter("triage", number, "open", "--seen", "0", "--state-file", state_of(tmp_path))
     assert refused.code == 2 and "is expected now" in refused.err, refused
     # Without an agent that opens it again, the clock decides.
     assert hunter("triage", number, "expected", "--until", "2s", "--config", path).code == 0
@@ -259,7 +259,7 @@ def test_without_an_agent(agents, hunter, tmp_path):
             return list(pool.map(lambda i: hunter("triage", *what, "infra", "--owner", f"p{i}", "--config", path), range(8)))
 
     def version():
-        shown = hunter("triage", number, "--state-file", tmp_path / "state.db", "--output", "json")
+        shown = hunter("triage", number, "--state-file", state_of(tmp_path), "--output", "json")
         return json.loads(shown.out)["changes"][0]["triage"]["version"]
 
     answers = at_once("--test", test)
@@ -287,8 +287,8 @@ def test_830_in_one_request(agents, hunter, tmp_path):
     """Many ids of many changes: one command, one request, one transaction."""
     path = settings(tmp_path)
     assert hunter("run", "--once", "--config", path).code == 0
-    with sqlite3.connect(tmp_path / "state.db") as state:
-        names = [row[1] for row in state.execute("PRAGMA table_info(changes)") if row[1] != "id"]
+    with open_state(tmp_path) as state:
+        names = [column[0] for column in state.execute("SELECT * FROM changes LIMIT 0").description if column[0] != "id"]
         columns_ = ", ".join(names)
         first = state.execute("SELECT min(id) FROM changes").fetchone()[0]
         for i in range(2000):

@@ -1,13 +1,12 @@
 """`hunter-c why`: each way in which a change is told, or is dropped, is explained as what it is."""
-import contextlib
 import csv
 import datetime
 import json
 import random
 import re
-import sqlite3
 
 import pytest
+from state_address import drop_state, open_state
 from test_face import ask, on_demand, port_of
 from test_run import START, agents, config  # noqa: F401 (agents is a fixture)
 
@@ -211,7 +210,7 @@ def test_what_is_too_old_and_what_is_told(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
     found = why(hunter, path)
     assert (found["verdict"], found["record"]["news"]) == ("max_age", "silent")
-    (tmp_path / "state.db").unlink()
+    drop_state(tmp_path)
     path.write_text(old.replace("max_age: 14d", "max_age: never"))
     assert hunter("run", "--once", "--config", path).code == 0
     found = why(hunter, path)
@@ -220,7 +219,7 @@ def test_what_is_too_old_and_what_is_told(hunter, tmp_path):
 
 
 def state_of(tmp_path, statement, *values):
-    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as db, db:
+    with open_state(tmp_path) as db:
         db.execute(statement, values)
 
 
@@ -442,7 +441,7 @@ test_groups:
     found = explained(hunter, path, "db", "alone")
     assert (found["verdict"], found["cluster"]) == ("told", None)
     # Accepted before that: the cluster has announced nothing, neither have its members.
-    (tmp_path / "state.db").unlink()
+    drop_state(tmp_path)
     path.write_text(path.read_text() + "known_changes:\n- {test: crowd, time: 2024-04-30, reason: bigger cache}\n")
     assert "crowd" not in hunter("run", "--once", "--config", path).out
     found = explained(hunter, path, "db", "m3")

@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
+#include "agent/store/sql/rows.h"
+#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/rows.h"
 #include "agent/store/store.h"
 
 enum { PATCHES, VALUES, WHOLE_FILE, MODES, EARLIER = 128, UNCHECKED_VERSION = 11 };
@@ -122,7 +123,9 @@ static void make_files(void)
 		"9);"
 		"INSERT INTO silences (matchers, begins, until, created) VALUES ('a', 1, 2, 1);"
 		"INSERT INTO audit (time, person, origin, action, change, detail) VALUES"
-		" (5, 'ann', 'command line', 'triage', 1, 'expected, was open')",
+		" (5, 'ann', 'command line', 'triage', 1, 'expected, was open');"
+		"INSERT INTO excerpts VALUES (1, "
+		"x'0202020000000000000000000000000000f03f0000803f')",
 		&whole_size);
 	store_file_close(open_file()); /* else the fuzzer would not get far */
 	remove_files();
@@ -338,7 +341,7 @@ static bool perform(struct store_file *file, struct store_call *call)
 {
 	struct error error;
 	bool done = store_file_begin(file, store_writes(call->kind), &error) &&
-		    store_file_perform(file, call, &error);
+		    sql_perform(file, call, &error);
 	const struct store_counts *counts = store_call_counts(call);
 
 	for (int state = 1; done && counts && state < CHANGE_STATES; state++)
@@ -376,7 +379,11 @@ static void read_all(struct store_file *file)
 	struct store_checkpoints *checkpoints = store_checkpoints_new(NULL, NULL);
 	struct store_pending *pending = store_pending_new(NULL, NULL);
 	struct store_list *list = store_list_new(NULL, NULL);
+	struct store_excerpts *excerpts = store_excerpts_new(NULL, NULL);
+	const int64_t ids[] = {1, 2};
 
+	excerpts->changes = ids;
+	excerpts->change_count = 2;
 	restore->since = 1;
 	known->test = checkpoints->test = list->about = "test";
 	if (perform(file, &restore->call))
@@ -389,6 +396,10 @@ static void read_all(struct store_file *file)
 		check_pending(pending);
 	if (perform(file, &list->call))
 		check_listed(list);
+	if (perform(file, &excerpts->call))
+		for (size_t i = 0; i < excerpts->count; i++)
+			check_record(&excerpts->items[i].record);
+	store_call_free(&excerpts->call);
 	store_call_free(&restore->call);
 	store_call_free(&known->call);
 	store_call_free(&checkpoints->call);

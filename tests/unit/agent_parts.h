@@ -13,6 +13,7 @@
 #include "agent/cli/cli.h"
 #include "agent/core/clock.h"
 #include "agent/monitor/scheduler.h"
+#include "agent/runtime/fleet.h"
 
 struct parts {
 	char folder[64], path[96], state[96];
@@ -65,7 +66,7 @@ static inline void parts_configure(const struct parts *parts, const char *yaml)
 	buf_free(&text);
 }
 
-static inline struct parts *parts_new_with(const char *yaml, bool jumping)
+static inline struct parts *parts_make(const char *yaml, bool jumping, bool fleet)
 {
 	struct parts *parts = calloc(1, sizeof *parts);
 	struct problems problems = {0};
@@ -93,10 +94,23 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 		engine_new(&(struct engine_options){.jobs = 1, .jumping = jumping}, &error);
 	parts->agent.store = store_open(parts->state, parts_post, parts->agent.engine, &error);
 	assert_non_null(parts->agent.store);
+	if (fleet)
+		fleet_scripted(&parts->agent);
 	parts->delivery_manager = delivery_manager_new(&parts->agent);
 	parts->dispatcher = dispatcher_new(&parts->agent, parts->delivery_manager);
 	parts->scheduler = scheduler_new(&parts->agent, parts->dispatcher);
 	return parts;
+}
+
+static inline struct parts *parts_new_with(const char *yaml, bool jumping)
+{
+	return parts_make(yaml, jumping, false);
+}
+
+/* The agent is one of a fleet, and holds what the test gives it by fleet_script. */
+static inline struct parts *parts_new_fleet(const char *yaml)
+{
+	return parts_make(yaml, false, true);
 }
 
 static inline struct parts *parts_new(const char *yaml)
@@ -111,6 +125,7 @@ static inline void parts_free(struct parts *parts)
 
 	store_close(parts->agent.store);
 	assert_true(engine_free(parts->agent.engine));
+	fleet_free(&parts->agent);
 	scheduler_free(parts->scheduler);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);

@@ -14,9 +14,9 @@
 #endif
 
 /* How many random cases a test tries: a sanitizer makes each of them ten times as slow, and looks
- * at the same code in a sixth of them. */
+ * at the same code in a twelfth of them. */
 #ifdef SANITIZED
-#define CASES(count) ((count) / 6)
+#define CASES(count) ((count) / 12)
 #else
 #define CASES(count) (count)
 #endif

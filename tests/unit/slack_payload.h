@@ -83,13 +83,59 @@ static inline size_t slack_check_context(const json_t *block)
 	return count;
 }
 
+static inline size_t slack_check_words(const json_t *text, size_t most)
+{
+	assert_non_null(json_string_value(text));
+	assert_in_range(slack_characters(json_string_value(text)), 1, most);
+	return slack_characters(json_string_value(text));
+}
+
+/* A chart: a value in each series for each of its categories. */
+static inline size_t slack_check_chart(const json_t *block)
+{
+	const json_t *chart = json_object_get(block, "chart"), *one;
+	const json_t *axes = json_object_get(chart, "axis_config");
+	const json_t *categories = json_object_get(axes, "categories");
+	size_t count = slack_check_words(json_object_get(block, "title"), 50), i;
+
+	assert_int_equal(json_object_size(block), 3);
+	assert_int_equal(json_object_size(chart), 3);
+	assert_string_equal(json_string_value(json_object_get(chart, "type")), "line");
+	assert_in_range(json_array_size(categories), 1, 20);
+	json_array_foreach(categories, i, one)
+	{
+		count += slack_check_words(one, 20);
+		for (size_t k = 0; k < i; k++)
+			assert_false(json_equal(json_array_get(categories, k), one));
+	}
+	count += slack_check_words(json_object_get(axes, "x_label"), 50);
+	if (json_object_get(axes, "y_label"))
+		count += slack_check_words(json_object_get(axes, "y_label"), 50);
+	assert_in_range(json_array_size(json_object_get(chart, "series")), 1, 6);
+	json_array_foreach(json_object_get(chart, "series"), i, one)
+	{
+		const json_t *data = json_object_get(one, "data");
+
+		count += slack_check_words(json_object_get(one, "name"), 20);
+		assert_int_equal(json_array_size(data), json_array_size(categories));
+		for (size_t k = 0; k < json_array_size(data); k++) {
+			const json_t *point = json_array_get(data, k);
+
+			assert_true(json_is_number(json_object_get(point, "value")));
+			assert_true(json_equal(
+				json_object_get(point, "label"), json_array_get(categories, k)));
+		}
+	}
+	return count;
+}
+
 /* The one body; the caller releases it. */
 static inline json_t *slack_check(const char *payload, const char *channel)
 {
 	json_error_t problem;
 	json_t *body = json_loads(payload, JSON_REJECT_DUPLICATES, &problem);
 	const json_t *blocks, *block;
-	size_t total = 0, i;
+	size_t total = 0, charts = 0, i;
 
 	if (!body)
 		fail_msg("%s", problem.text);
@@ -109,6 +155,8 @@ static inline json_t *slack_check(const char *payload, const char *channel)
 			total += slack_check_section(block);
 		else if (strcmp(type, "context") == 0)
 			total += slack_check_context(block);
+		else if (strcmp(type, "data_visualization") == 0 && charts++ < 2)
+			total += slack_check_chart(block);
 		else
 			assert_string_equal(type, "divider");
 	}

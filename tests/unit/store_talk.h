@@ -6,13 +6,13 @@
 #define TESTS_STORE_TALK_H
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/store/store.h"
+#include "tests/unit/state_address.h"
 
 /* The loop of these tests: replies wait here until await takes them. */
 struct loop {
@@ -125,7 +125,7 @@ static inline int setup(void **state)
 	strcpy(fixture->folder, "/tmp/test_store.XXXXXX");
 	if (!mkdtemp(fixture->folder))
 		return -1;
-	snprintf(fixture->path, sizeof fixture->path, "%s/state.db", fixture->folder);
+	state_new(fixture->folder, fixture->path, sizeof fixture->path);
 	pthread_mutex_init(&fixture->loop.mutex, NULL);
 	pthread_cond_init(&fixture->loop.filled, NULL);
 	*state = fixture;
@@ -138,6 +138,7 @@ static inline int teardown(void **state)
 	char command[128];
 
 	store_close(fixture->store);
+	state_drop(fixture->path);
 	snprintf(command, sizeof command, "rm -rf %s", fixture->folder);
 	free(fixture);
 	return system(command);
@@ -294,27 +295,14 @@ static inline void settle(
 static inline int64_t count_rows(const struct fixture *fixture, const char *table)
 {
 	char sql[200];
-	sqlite3 *database;
-	sqlite3_stmt *statement;
-	int64_t count;
 
 	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
-	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	count = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	sqlite3_close(database);
-	return count;
+	return state_number(fixture->path, sql);
 }
 
 static inline void database_with(const struct fixture *fixture, const char *sql)
 {
-	sqlite3 *database;
-
-	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(database);
+	state_execute(fixture->path, sql);
 }
 
 /* As a program would that is held to no CHECK. */
@@ -337,6 +325,20 @@ static inline void refused(struct fixture *fixture, const char *words)
 	assert_non_null(strstr(error.text, fixture->path));
 }
 
+static inline void not_of_a_file(void **state)
+{
+	(void)state;
+	skip();
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* Of what only a file has. */
+#define FILE_CASE(name)                                                                            \
+	{                                                                                          \
+#name, state_is_database() ? not_of_a_file : (name),                               \
+			state_is_database() ? NULL : setup, state_is_database() ? NULL : teardown, \
+			NULL                                                                       \
+	}
 
 #endif

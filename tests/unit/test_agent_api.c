@@ -86,7 +86,7 @@ static struct http *start(struct world *world, const char *listen)
 	struct http *http = http_start(world->engine,
 		&(struct http_options){.listen = {.address = listen, .mode = "0600"},
 			.access = world->access,
-			.routes = routes,
+			.routes = {routes},
 			.context = world},
 		&error);
 

@@ -695,6 +695,71 @@ static void test_no_storm(void **state)
 	assert_int_equal(history->begun, 1);
 }
 
+/* Twenty tests fail alone, run after run; returns how many are told in this one. */
+static size_t fail_together(struct history *history)
+{
+	size_t told = 0;
+	char name[16];
+
+	works(history, "fine", "prometheus");
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		fails(history, name, "prometheus");
+		for (size_t j = 0; j < history->count; j++)
+			told += history->turns[j].kind == CONDITION_TEST;
+	}
+	history->clock += MINUTE;
+	return told;
+}
+
+/* Of an agent of a fleet: its share at once, the rest when it knows what the others have told. */
+static void test_a_share_of_what_is_told(void **state)
+{
+	struct history *history = *state;
+	struct source_view view;
+
+	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){0, 0}, 2);
+	assert_int_equal(fail_together(history), 0);
+	assert_int_equal(fail_together(history), 0);
+	assert_int_equal(fail_together(history), 2);
+	assert_int_equal(fail_together(history), 0);
+	conditions_view(history->conditions, "prometheus", &view);
+	assert_int_equal(view.told[VIEW_FAILS], 2);
+	assert_int_equal(view.many[VIEW_FAILS], 0);
+	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){2, 7}, 2);
+	assert_int_equal(fail_together(history), 1); /* 2 + 3 are five */
+	conditions_view(history->conditions, "prometheus", &view);
+	assert_int_equal(view.told[VIEW_FAILS], 3);
+	assert_int_equal(view.many[VIEW_FAILS], 17);
+	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){4, 0}, 2);
+	assert_int_equal(fail_together(history), 0);
+}
+
+static void assert_view(const struct history *history, enum view_verdict verdict, bool awaited)
+{
+	struct source_view view;
+
+	conditions_view(history->conditions, "prometheus", &view);
+	assert_int_equal(view.verdict, verdict);
+	assert_int_equal(view.awaited, awaited);
+	assert_int_equal(view.since != 0, verdict == VIEW_DOWN);
+}
+
+static void test_a_view_of_a_source(void **state)
+{
+	struct history *history = *state;
+
+	assert_view(history, VIEW_NONE, false);
+	conditions_expect(history->conditions, "a", "prometheus");
+	assert_view(history, VIEW_NONE, true);
+	for (int i = 0; i < 4; i++, history->clock += MINUTE) {
+		assert_view(history, i < 3 ? VIEW_NONE : VIEW_DOWN, true);
+		fails(history, "a", "prometheus");
+	}
+	works(history, "a", "prometheus");
+	assert_view(history, VIEW_UP, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -719,6 +784,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_test_with_another_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_histories, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_storm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_share_of_what_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_view_of_a_source, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,11 @@ static void print_test(struct buf *out, const struct test *test)
 	buf_text(out, "\n   ");
 	print_detection(out, &test->detection);
 	buf_char(out, '\n');
+	if (test->bisect) {
+		buf_printf(out, "    bisect in %s:", test->repository ? test->repository : "-");
+		print_options(out, test_bisect_fields, test->bisect, sizeof *test->bisect);
+		buf_char(out, '\n');
+	}
 	for (size_t i = 0; i < test->metric_count; i++)
 		print_metric(out, test, &test->metrics[i], &test->detections[i]);
 	if (test->unsupported)

@@ -17,6 +17,7 @@
 #include "detectors/scratch.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
+#include "tests/unit/sanitized.h"
 
 #include "tests/unit/detect.h"
 
@@ -299,6 +300,7 @@ static void test_work_of_a_combination(void **state)
 	scratch_free(scratch);
 }
 
+#ifndef SANITIZED
 /* Instead of working for hours it says what was too much, and is ready for the next call. */
 static void test_too_much_work(void **state)
 {
@@ -334,6 +336,7 @@ static void test_too_much_work(void **state)
 	free(values);
 	free(changes);
 }
+#endif
 
 /* Wherever the work ends, nothing is read or written that should not be. */
 static void test_cut_short(void **state)
@@ -375,7 +378,9 @@ int main(void)
 		cmocka_unit_test(test_within_the_limit),
 		cmocka_unit_test(test_work_is_counted),
 		cmocka_unit_test(test_work_of_a_combination),
+#ifndef SANITIZED /* billions of steps, of the code that the other cases run */
 		cmocka_unit_test(test_too_much_work),
+#endif
 		cmocka_unit_test(test_cut_short),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static void test_long_one_by_one(void **state)
 	static double values[N];
 	static struct change full[N];
 	struct scratch *scratch = scratch_new();
-	for (uint64_t seed = 1; seed <= 3; seed++) {
+	for (uint64_t seed = 1; seed <= CASES(3) + 1; seed++) {
 		uint64_t random = seed;
 		random_series(&random, values, N);
 		struct edivisive_options options = {.window = 50, .p_value = 0.001};

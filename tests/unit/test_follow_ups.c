@@ -7,6 +7,7 @@
 
 #include "agent/notify/follow_ups.h"
 #include "agent_world.h"
+#include "tests/unit/sanitized.h"
 
 enum { TESTS = 1, STEP_AT = 30, REFRESH = 10 * MINUTE, PACE = 500, CALLS = 4000 };
 
@@ -371,6 +372,7 @@ static void test_what_stands_is_said_again(void **state)
 	world_free(world);
 }
 
+#ifndef SANITIZED
 /* A receiver that is away for days is told when it is back; one that refuses for days is not asked
  * for ever. */
 static void test_trouble(void **state)
@@ -393,6 +395,7 @@ static void test_trouble(void **state)
 		world_free(world);
 	}
 }
+#endif
 
 /* It is sent again while a change stands. */
 static void test_a_message_that_was_deleted(void **state)
@@ -425,7 +428,9 @@ int main(void)
 		cmocka_unit_test(test_triage_is_made_known),
 		cmocka_unit_test(test_what_ends_before_it_was_sent),
 		cmocka_unit_test(test_what_stands_is_said_again),
+#ifndef SANITIZED /* two weeks, in which the state is looked at every five seconds */
 		cmocka_unit_test(test_trouble),
+#endif
 		cmocka_unit_test(test_a_message_that_was_deleted),
 	};
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "agent/core/clock.h"
 #include "agent/engine/engine.h"
@@ -32,6 +34,8 @@ struct world {
 	struct http_request *kept[40];
 	_Atomic size_t kept_count;
 	int waiting;
+	struct flowing *flowing; /* answers that come piece by piece, in progress */
+	_Atomic int flows, ended;
 	int open[MANY];
 	sem_t still, on;  /* the engine stands still; it may go on */
 	ssize_t received; /* last: 0 at the end, -1 if none came */
@@ -109,6 +113,116 @@ static void release(void *context, struct http_request *request)
 	answer_kept(world_of(context));
 }
 
+/* An answer of `a` pieces, each of a line and 10,000 bytes; b: how it goes on after them. */
+struct flowing {
+	struct world *world;
+	struct http_request *request;
+	struct flowing *next;
+	int pieces, made;
+	enum http_flow then;
+};
+
+static enum http_flow flow(void *context, struct buf *out)
+{
+	struct flowing *flowing = context;
+	char part[10001];
+
+	assert_int_equal(out->length, 0);
+	if (flowing->made >= flowing->pieces && flowing->pieces >= 0)
+		return flowing->then;
+	buf_printf(out, "piece %d\n", flowing->made++);
+	memset(part, 'x', sizeof part - 1);
+	part[sizeof part - 1] = '\n';
+	buf_append(out, part, sizeof part);
+	return HTTP_FLOWS;
+}
+
+static void end_flow(void *context)
+{
+	struct flowing *flowing = context, **link = &flowing->world->flowing;
+
+	flowing->world->ended++;
+	while (*link != flowing)
+		link = &(*link)->next;
+	*link = flowing->next;
+	free(flowing);
+}
+
+static void begin_flow(struct world *world, struct http_request *request)
+{
+	struct flowing *flowing = calloc(1, sizeof *flowing);
+	const char *then = http_parameter(request, "b");
+
+	*flowing = (struct flowing){.world = world,
+		.request = request,
+		.next = world->flowing,
+		.pieces = http_parameter(request, "a") ? atoi(http_parameter(request, "a")) : 0,
+		.then = !then                         ? HTTP_ENDS
+			: strcmp(then, "breaks") == 0 ? HTTP_BREAKS
+						      : HTTP_RESTS};
+	world->flowing = flowing;
+	world->flows++;
+	if (http_stream(request, &(struct http_stream){.type = "text/plain",
+					 .endless = then && strcmp(then, "rests") == 0,
+					 .every = then && strcmp(then, "beats") == 0 ? 20 : 0,
+					 .next = flow,
+					 .end = end_flow,
+					 .context = flowing}))
+		return;
+	end_flow(flowing);
+	http_fail(request, 503, "too many");
+}
+
+static void serve_flow(void *context, struct http_request *request)
+{
+	begin_flow(world_of(context), request);
+}
+
+/* Kept requests are answered piece by piece. */
+static void serve_late(void *context, struct http_request *request)
+{
+	struct world *world = world_of(context);
+
+	for (size_t i = 0; i < world->kept_count; i++)
+		begin_flow(world, world->kept[i]);
+	world->kept_count = 0;
+	say(context, request);
+}
+
+/* Those that rest have one more piece. */
+static void serve_wake(void *context, struct http_request *request)
+{
+	struct world *world = world_of(context);
+
+	for (struct flowing *flowing = world->flowing; flowing; flowing = flowing->next) {
+		flowing->pieces++;
+		http_stream_wake(flowing->request);
+	}
+	say(context, request);
+}
+
+static void serve_end(void *context, struct http_request *request)
+{
+	http_end_streams(world_of(context)->http);
+	say(context, request);
+}
+
+/* A JSON string of `a` bytes; b: another type, "fails", or "later". */
+static void serve_text(void *context, struct http_request *request)
+{
+	struct http_answer answer = {0};
+	const char *b = http_parameter(request, "b");
+
+	(void)context;
+	if (b && strcmp(b, "fails") == 0)
+		answer.status = 409;
+	else if (b && strcmp(b, "png") == 0)
+		answer.type = "image/png";
+	for (int i = 0, n = atoi(http_parameter(request, "a")); i < n; i++)
+		buf_char(&answer.body, (char)('a' + i % 13 * (i % 2)));
+	http_answer(request, &answer);
+}
+
 static const char *const test_names[] = {"a", "b", NULL};
 
 static const struct route test_routes[] = {
@@ -122,6 +236,11 @@ static const struct route test_routes[] = {
 	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true, ROLE_VIEWER},
 	{"/impatient", HTTP_READ, true, 20, test_names, keep, false, ROLE_VIEWER},
 	{"/large", HTTP_READ, false, 0, test_names, say_much, false, ROLE_VIEWER},
+	{"/text", HTTP_READ | HTTP_POST, false, 0, test_names, serve_text, false, ROLE_VIEWER},
+	{"/flow", HTTP_READ, false, 0, test_names, serve_flow, false, ROLE_VIEWER},
+	{"/late", HTTP_READ, false, 0, test_names, serve_late, false, ROLE_VIEWER},
+	{"/wake", HTTP_READ, false, 0, test_names, serve_wake, false, ROLE_VIEWER},
+	{"/end", HTTP_READ, false, 0, test_names, serve_end, false, ROLE_VIEWER},
 	{"/release", HTTP_READ, false, 0, test_names, release, false, ROLE_VIEWER},
 	{0},
 };
@@ -130,8 +249,7 @@ static struct http *start(struct world *world, const char *listen, bool open, st
 {
 	return http_start(world->engine,
 		&(struct http_options){.listen = {.address = listen, .open = open},
-			.routes = pages_routes,
-			.more = test_routes,
+			.routes = {pages_routes, test_routes},
 			.context = &world->pages},
 		error);
 }
@@ -881,8 +999,7 @@ static void test_requests_have_their_time(void **state)
 	http_free(world->http);
 	world->http = http_start(world->engine,
 		&(struct http_options){.listen = {.address = "127.0.0.1:0"},
-			.routes = pages_routes,
-			.more = test_routes,
+			.routes = {pages_routes, test_routes},
 			.context = &world->pages,
 			.request_within = 300},
 		&error);
@@ -996,6 +1113,316 @@ static void test_ids(void **state)
 	run(*state, get_ids);
 }
 
+/* Reads a chunked body into world->answer; returns its length, or -1 if it is cut off. */
+static long receive_chunks(struct world *world, int fd)
+{
+	static char body[1 << 22];
+	size_t length = 0, at, body_length = 0;
+	ssize_t got;
+	char *end;
+
+	while ((got = recv(fd, body + length, sizeof body - 1 - length, 0)) > 0)
+		length += (size_t)got;
+	close(fd);
+	body[length] = '\0';
+	end = strstr(body, "\r\n\r\n");
+	assert_non_null(end);
+	assert_non_null(strstr(body, "Transfer-Encoding: chunked\r\n"));
+	for (at = (size_t)(end + 4 - body); at < length;) {
+		size_t size = strtoul(body + at, &end, 16);
+
+		at = (size_t)(end + 2 - body);
+		if (size == 0)
+			return (long)body_length;
+		if (at + size > length)
+			return -1;
+		memcpy(world->answer, body + at, size < 100 ? size : 100);
+		body_length += size;
+		at += size + 2;
+	}
+	return -1;
+}
+
+static void ask_pieces(struct world *world)
+{
+	int fd = connect_to(world);
+
+	send_text(fd, HEAD("GET", "/flow?a=300", ""));
+	assert_int_equal(receive_chunks(world, fd), 300 * 10001 + 10 * 8 + 90 * 9 + 200 * 10);
+	fd = connect_to(world);
+	send_text(fd, HEAD("GET", "/flow?a=3&b=breaks", ""));
+	assert_int_equal(receive_chunks(world, fd), -1);
+	ask(world, HEAD("GET", "/flow", ""));
+	saw(world, "\r\n\r\n0\r\n\r\n");
+	ask(world, HEAD("HEAD", "/flow?a=3", ""));
+	saw(world, "HTTP/1.1 200 OK\r\n");
+	assert_null(strstr(world->answer, "piece"));
+	ask(world, "GET /flow?a=2 HTTP/1.0\r\nHost: x\r\n\r\n");
+	saw(world, "\r\n\r\npiece 0\n");
+	saw(world, "\npiece 1\n");
+	assert_int_equal(world->received, 0);
+}
+
+static void wait_for(const _Atomic int *counter, int least)
+{
+	while (*counter < least)
+		sched_yield();
+}
+
+static void test_answers_in_pieces(void **state)
+{
+	struct world *world = *state;
+
+	run(world, ask_pieces);
+	assert_int_equal(world->flows, 5);
+	assert_int_equal(world->ended, 5);
+}
+
+/* Reads until there is so much of that text. */
+static void read_until(struct world *world, int fd, const char *text)
+{
+	size_t length = 0;
+	ssize_t got;
+
+	world->answer[0] = '\0';
+	while (!strstr(world->answer, text)) {
+		got = recv(fd, world->answer + length, ANSWER - 1 - length, 0);
+		assert_true(got > 0);
+		length += (size_t)got;
+		world->answer[length] = '\0';
+	}
+}
+
+static void ask_resting(struct world *world)
+{
+	int fd = connect_to(world), beating = connect_to(world);
+
+	send_text(fd, HEAD("GET", "/flow?a=1&b=rests", ""));
+	read_until(world, fd, "piece 0\n");
+	send_text(beating, HEAD("GET", "/flow?a=1&b=beats", ""));
+	read_until(world, beating, "piece 0\n");
+	for (int i = 1; i < 4; i++) {
+		char piece[20];
+
+		snprintf(piece, sizeof piece, "piece %d\n", i);
+		ask(world, HEAD("GET", "/wake", ""));
+		read_until(world, fd, piece);
+		read_until(world, beating, piece);
+	}
+	/* One ends, the other is left. */
+	ask(world, HEAD("GET", "/end", ""));
+	receive(world, fd);
+	assert_int_equal(world->received, 0);
+	saw(world, "\r\n0\r\n\r\n");
+	wait_for(&world->ended, 1);
+	close(beating);
+	ask(world, HEAD("GET", "/wake", ""));
+	wait_for(&world->ended, 2);
+}
+
+static void test_pieces_that_come_later(void **state)
+{
+	run(*state, ask_resting);
+}
+
+/* One reads nothing of what has no end, the other rests; then the server stops. */
+static void ask_without_reading(struct world *world)
+{
+	int unread = connect_to(world), rests = connect_to(world);
+
+	send_text(unread, HEAD("GET", "/flow?a=-1&b=rests", ""));
+	send_text(rests, HEAD("GET", "/flow?a=1&b=rests", ""));
+	read_until(world, rests, "piece 0\n");
+	for (int i = 0; i < 50; i++)
+		expect(world, HEAD("GET", "/say?a=1", ""), " 200 ", "read a=1");
+	world->open[0] = unread;
+	world->open[1] = rests;
+}
+
+static void test_stopping_ends_all_pieces(void **state)
+{
+	struct world *world = *state;
+
+	run(world, ask_without_reading);
+	assert_int_equal(world->ended, 0);
+	http_stop(world->http);
+	assert_int_equal(world->ended, 2);
+	receive(world, world->open[1]);
+	saw(world, "\r\n0\r\n\r\n");
+	close(world->open[0]);
+}
+
+static void ask_for_all_streams(struct world *world)
+{
+	int open[HTTP_LISTENERS];
+
+	for (int i = 0; i < HTTP_LISTENERS; i++) {
+		open[i] = connect_from(world, 1 + (unsigned)i / HTTP_LISTENERS_OF_ONE);
+		send_text(open[i], HEAD("GET", "/flow?a=1&b=rests", ""));
+		read_until(world, open[i], "piece 0\n");
+		if (i + 1 != HTTP_LISTENERS_OF_ONE)
+			continue;
+		/* As many as one address may have; others find a place. */
+		expect(world, HEAD("GET", "/flow?a=1&b=rests", ""), " 503 ", "Retry-After: ");
+		assert_int_equal(world->ended, 1);
+	}
+	int late = connect_from(world, 9);
+	send_text(late, HEAD("GET", "/flow?a=1&b=rests", ""));
+	read_until(world, late, " 503 ");
+	close(late);
+	assert_int_equal(world->ended, 2);
+	expect(world, HEAD("GET", "/say?a=1", ""), " 200 ", "read a=1");
+	expect(world, HEAD("GET", "/flow?a=1&b=ends", ""), " 200 ", "piece 0");
+	for (int i = 0; i < HTTP_LISTENERS; i++)
+		close(open[i]);
+	ask(world, HEAD("GET", "/wake", ""));
+	ask(world, HEAD("GET", "/wake", ""));
+	wait_for(&world->ended, HTTP_LISTENERS + 2);
+	int fd = connect_to(world);
+	send_text(fd, HEAD("GET", "/flow?a=1&b=rests", ""));
+	read_until(world, fd, "piece 0\n");
+	close(fd);
+}
+
+/* More than one address may have, which takes no place of others. */
+static void test_streams_have_their_places(void **state)
+{
+	run(*state, ask_for_all_streams);
+}
+
+static void ask_late_pieces(struct world *world)
+{
+	int fd = connect_to(world), gone = connect_to(world);
+
+	send_text(fd, HEAD("GET", "/keep?a=2", ""));
+	send_text(gone, HEAD("GET", "/impatient?a=2&b=rests", ""));
+	receive(world, gone);
+	saw(world, " 504 ");
+	while (world->kept_count < 2)
+		sched_yield();
+	expect(world, HEAD("GET", "/late", ""), " 200 ", "read");
+	assert_int_equal(receive_chunks(world, fd), 2 * 10009);
+	wait_for(&world->ended, 2);
+}
+
+static void test_late_pieces(void **state)
+{
+	run(*state, ask_late_pieces);
+}
+
+/* Asks for so many bytes; returns the length of the body, unpacked if it is packed. */
+static long ask_text(struct world *world, const char *what, const char *headers)
+{
+	static char got[1 << 21], plain[1 << 21];
+	char request[400];
+	size_t length = 0;
+	ssize_t count;
+	int fd = connect_to(world);
+
+	snprintf(request, sizeof request, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
+		what, headers);
+	send_text(fd, request);
+	while ((count = recv(fd, got + length, sizeof got - 1 - length, 0)) > 0)
+		length += (size_t)count;
+	close(fd);
+	got[length] = '\0';
+	const char *body = strstr(got, "\r\n\r\n");
+	assert_non_null(body);
+	size_t head = (size_t)(body + 4 - got);
+	memcpy(world->answer, got, head);
+	world->answer[head] = '\0';
+	if (!strstr(world->answer, "Content-Encoding: gzip") || length == head)
+		return (long)(length - head);
+	z_stream stream = {.next_in = (Bytef *)got + head,
+		.avail_in = (uInt)(length - head),
+		.next_out = (Bytef *)plain,
+		.avail_out = sizeof plain};
+	assert_int_equal(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	inflateEnd(&stream);
+	for (uLong i = 0; i < stream.total_out; i++)
+		assert_int_equal(plain[i], 'a' + (int)(i % 13 * (i % 2)));
+	return (long)stream.total_out;
+}
+
+static void ask_texts(struct world *world)
+{
+	static const char packs[] = "Accept-Encoding: gzip, deflate, br\r\n";
+	static const int sizes[] = {1024, 32768, 32769, 40000};
+	char what[100], known[200];
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		snprintf(what, sizeof what, "GET /text?a=%d", sizes[i]);
+		assert_int_equal(ask_text(world, what, packs), sizes[i]);
+		saw(world, " 200 ");
+		saw(world, "Content-Encoding: gzip\r\n");
+		saw(world, "Vary: Accept-Encoding\r\n");
+		saw(world, "Cache-Control: private, no-cache\r\n");
+		snprintf(known, sizeof known, "%sIf-None-Match: \"x\", %.24s\r\n", packs,
+			strstr(world->answer, "ETag: ") + strlen("ETag: "));
+		*strchr(strstr(known, "W/"), '\r') = '\0';
+		strcat(known, "\r\n");
+		assert_int_equal(ask_text(world, what, known), 0);
+		saw(world, " 304 ");
+		assert_null(strstr(world->answer, "Content-Encoding"));
+		snprintf(what, sizeof what, "GET /text?a=%d", sizes[i] + 1);
+		assert_int_equal(ask_text(world, what, known), sizes[i] + 1);
+		saw(world, " 200 ");
+		assert_int_equal(ask_text(world, what, ""), sizes[i] + 1);
+		assert_null(strstr(world->answer, "Content-Encoding"));
+		saw(world, "ETag: W/\"");
+		assert_int_equal(
+			ask_text(world, what, "Accept-Encoding: gzip;q=0\r\n"), sizes[i] + 1);
+		assert_null(strstr(world->answer, "Content-Encoding"));
+	}
+	/* Small ones, errors and pictures are sent as they are; answers to a POST have no version.
+	 */
+	assert_int_equal(ask_text(world, "GET /text?a=1023", packs), 1023);
+	assert_null(strstr(world->answer, "Content-Encoding"));
+	saw(world, "Cache-Control: no-store\r\n");
+	assert_int_equal(ask_text(world, "GET /text?a=50000&b=png", packs), 50000);
+	assert_null(strstr(world->answer, "Content-Encoding"));
+	assert_int_equal(ask_text(world, "GET /text?a=50000&b=fails", packs), 50000);
+	saw(world, " 409 ");
+	assert_null(strstr(world->answer, "ETag"));
+	snprintf(known, sizeof known, "%sContent-Length: 0\r\n", packs);
+	assert_int_equal(ask_text(world, "POST /text?a=50000", known), 50000);
+	saw(world, "Content-Encoding: gzip\r\n");
+	assert_null(strstr(world->answer, "ETag"));
+	assert_int_equal(ask_text(world, "HEAD /text?a=50000", packs), 0);
+	saw(world, "Content-Encoding: gzip\r\n");
+}
+
+static void test_small_on_their_way(void **state)
+{
+	run(*state, ask_texts);
+}
+
+/* Their answers are not there yet when the server stops. */
+static void leave_packing(struct world *world)
+{
+	world->open[0] = connect_to(world);
+	send_text(world->open[0], HEAD("GET", "/keep?a=1", "Accept-Encoding: gzip\r\n"));
+	while (world->kept_count < 1)
+		sched_yield();
+}
+
+static void test_stopping_while_answers_are_packed(void **state)
+{
+	struct world *world = *state;
+	struct http_answer answer = {0};
+
+	run(world, leave_packing);
+	for (int i = 0; i < 1 << 20; i++)
+		buf_char(&answer.body, 'x');
+	http_answer(world->kept[0], &answer);
+	world->kept_count = 0;
+	http_stop(world->http);
+	receive(world, world->open[0]);
+	saw(world, " 503 ");
+	saw(world, "stopping");
+}
+
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -1027,6 +1454,13 @@ int main(void)
 		WORLD_TEST(test_requests_have_their_time),
 		WORLD_TEST(test_often),
 		WORLD_TEST(test_addresses),
+		WORLD_TEST(test_answers_in_pieces),
+		WORLD_TEST(test_pieces_that_come_later),
+		WORLD_TEST(test_stopping_ends_all_pieces),
+		WORLD_TEST(test_streams_have_their_places),
+		WORLD_TEST(test_late_pieces),
+		WORLD_TEST(test_small_on_their_way),
+		WORLD_TEST(test_stopping_while_answers_are_packed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,23 @@ static void test_first_sight(void **state)
 	assert_int_equal(record->spacing, HOUR);
 }
 
+/* The points around it go with a change: those that are there of this series. */
+static void test_points_around(void **state)
+{
+	struct fixture *f = *state;
+	struct excerpt excerpt;
+
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] = i == 70 ? (double)NAN : i < 60 ? 10 : 12;
+	find(f, NULL, 0, ALWAYS);
+	assert_true(excerpt_unpack(f->arena, f->request->records.items[0].item.excerpt, &excerpt));
+	assert_int_equal(excerpt.n, N - 1);
+	for (size_t i = 0; i < excerpt.n; i++) {
+		assert_int_equal(excerpt.times[i], START + (int64_t)(i + (i >= 70)) * HOUR);
+		assert_true(excerpt.values[i] == (i < 60 ? 10 : 12));
+	}
+}
+
 /* The last good commit is that of the last point which exists in this series. */
 static void test_missing_points_have_no_commit(void **state)
 {
@@ -291,6 +308,7 @@ static void test_moved_with_its_numbers(void **state)
 	find(f, &known, 1, ALWAYS);
 	item = f->request->updates[0].item;
 	assert_non_null(item);
+	assert_true(f->request->updates[0].excerpt.length > 0);
 	assert_string_equal(item->commit_before, "c59");
 	assert_string_equal(item->commit_after, "c60");
 	assert_string_equal(item->place_commit_before, "c57");
@@ -497,6 +515,7 @@ static void test_step_that_is_undone(void **state)
 	assert_int_equal(f->request->update_count, 1);
 	assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
 	assert_int_equal(f->request->updates[0].over.time, START + 80 * HOUR);
+	assert_true(f->request->updates[0].excerpt.length > 0);
 	assert_true(fabs(f->request->updates[0].over.level - 10) < 0.1);
 	assert_false(f->request->updates[0].silent);
 	assert_int_equal(f->request->records.count, 1);
@@ -637,6 +656,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_first_sight),
+		CASE(test_points_around),
 		CASE(test_missing_points_have_no_commit),
 		CASE(test_rows_without_commit_widen_the_range),
 #ifndef SANITIZED

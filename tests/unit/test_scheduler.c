@@ -301,7 +301,199 @@ static void test_stopping(void **state)
 	assert_non_null(strstr(f->problem, "stopping"));
 }
 
+/* --- In a fleet. */
+
+static int setup_fleet(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	struct store_restore *restored = store_restore_new(NULL, NULL);
+
+	f->parts = parts_new_fleet(AGENT TEST("a", "a.csv") TEST("b", "none.csv"));
+	write_points(f, "a.csv", 60);
+	scheduler_start(f->parts->scheduler, restored);
+	store_call_free(&restored->call);
+	*state = f;
+	return 0;
+}
+
+static int shard(const char *test)
+{
+	return fleet_shard_of_test(&(struct test){.name = test});
+}
+
+/* The agent holds the shards of these tests, and no others. */
+static void hold(const struct fixture *f, const char *tests)
+{
+	struct fleet_shards shards = {0};
+
+	for (; *tests; tests++)
+		shards.has[shard((char[]){*tests, '\0'})] = true;
+	fleet_script(&f->parts->agent, &shards, NULL);
+}
+
+/* As the list shows the tests: 'A' runs here, 'a' elsewhere. */
+static void mark(void *context, const struct scheduler_test *state)
+{
+	char *marks = context;
+
+	marks += strlen(marks);
+	marks[0] = (char)(*state->test->name - (state->elsewhere ? 0 : 'a' - 'A'));
+	marks[1] = '\0';
+}
+
+static void stop(void *engine)
+{
+	engine_stop(engine);
+}
+
+/* What is gained is read from the store first. */
+static void assert_marks(const struct fixture *f, const char *expected)
+{
+	struct engine *engine = f->parts->agent.engine;
+	int64_t end = engine_now(engine) + 60000;
+	char marks[16] = "";
+
+	scheduler_each(f->parts->scheduler, mark, marks);
+	while (strcmp(marks, expected) != 0 && engine_now(engine) < end) {
+		engine_after(engine, 20, stop, engine);
+		(void)engine_run(engine);
+		*marks = '\0';
+		scheduler_each(f->parts->scheduler, mark, marks);
+	}
+	assert_string_equal(marks, expected);
+}
+
+/* Has the engine run until the test has, or for a while. */
+static bool runs(const struct fixture *f, const char *expected, int64_t most)
+{
+	struct engine *engine = f->parts->agent.engine;
+	int64_t end = engine_now(engine) + most;
+
+	while (engine_now(engine) < end && !shows(f, expected)) {
+		engine_after(engine, 20, stop, engine);
+		(void)engine_run(engine);
+	}
+	return shows(f, expected);
+}
+
+#define RAN "\nhunter_runs_total{source=\"csv\"} "
+
+static void test_nothing_runs_that_is_elsewhere(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_marks(f, "ab");
+	assert_string_equal(scheduler_elsewhere(f->parts->scheduler, "a"), "");
+	ask(f, "a");
+	assert_int_equal(f->answered, 1);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "another agent"));
+	assert_false(runs(f, RAN, 300));
+	hold(f, "a");
+	assert_true(runs(f, RAN, 60000));
+	assert_marks(f, "Ab");
+	assert_null(scheduler_elsewhere(f->parts->scheduler, "a"));
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 60);
+	hold(f, "b");
+	assert_marks(f, "aB");
+	assert_true(runs(f, "hunter_run_failures_total{source=\"csv\"", 60000));
+}
+
+/* What is lost during its run is dropped; gained again, it runs once more. */
+static void test_lost_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	hold(f, "a");
+	assert_true(runs(f, RAN, 60000));
+	ask(f, "a");
+	ask(f, "a");
+	hold(f, "");
+	assert_int_equal(f->answered, 1); /* who waits for the next run */
+	assert_non_null(strstr(f->problem, "taken it over"));
+	wait_for_answers(f);
+	assert_true(f->last.failed);
+	assert_marks(f, "ab");
+	hold(f, "a");
+	assert_marks(f, "Ab");
+	ask(f, "a");
+	hold(f, "");
+	hold(f, "a"); /* while it runs, or after that */
+	assert_marks(f, "Ab");
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 60);
+}
+
+static double missed(const struct fixture *f)
+{
+	static const char name[] = "\nhunter_missed_runs_total ";
+	struct buf text = {0};
+	double count;
+
+	scheduler_collect(f->parts->scheduler);
+	metrics_print(f->parts->agent.metrics, METRICS_TEXT, &text);
+	count = strtod(strstr(text.data, name) + sizeof name - 1, NULL);
+	buf_free(&text);
+	return count;
+}
+
+/* Nobody waits here for the runs of a test that is another agent's. */
+static void test_what_is_lost_is_not_missed(void **state)
+{
+	struct fixture *f = *state;
+	double before;
+
+	adopt(f, "agent: {state: \"%s/state.db\", interval: 1s}\ntests:\n" TEST("a", "a.csv"));
+	hold(f, "a");
+	assert_true(runs(f, RAN, 60000));
+	hold(f, "");
+	before = missed(f);
+	assert_false(runs(f, "\nnothing", 2500));
+	assert_true(missed(f) == before);
+}
+
+/* Without trust nothing begins, and nothing is forgotten. */
+static void test_without_trust(void **state)
+{
+	struct fixture *f = *state;
+
+	fleet_script_trust(&f->parts->agent, false);
+	hold(f, "a");
+	assert_false(runs(f, RAN, 300));
+	ask(f, "a");
+	assert_int_equal(f->answered, 0);
+	assert_marks(f, "Ab");
+	fleet_script_trust(&f->parts->agent, true);
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+}
+
+/* A reload gives a test another meaning elsewhere: nothing happens here. */
+static void test_reload_in_a_fleet(void **state)
+{
+	struct fixture *f = *state;
+
+	hold(f, "b");
+	adopt(f, AGENT TEST("a", "c.csv") TEST("b", "a.csv") TEST("c", "c.csv"));
+	assert_marks(f, "aBc");
+	ask(f, "b");
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 60);
+	write_points(f, "c.csv", 40);
+	hold(f, "bc");
+	assert_marks(f, "aBC");
+	ask(f, "c");
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 40);
+	assert_true(shows(f, "\nhunter_tests 2\n"));
+}
+
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define SHARED(test) cmocka_unit_test_setup_teardown(test, setup_fleet, teardown)
 
 int main(void)
 {
@@ -317,6 +509,11 @@ int main(void)
 		WATCHED(test_gauges_of_what_is_gone),
 		WATCHED(test_freed_while_it_runs),
 		WATCHED(test_stopping),
+		SHARED(test_nothing_runs_that_is_elsewhere),
+		SHARED(test_lost_while_it_runs),
+		SHARED(test_what_is_lost_is_not_missed),
+		SHARED(test_without_trust),
+		SHARED(test_reload_in_a_fleet),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -687,7 +687,7 @@ static void test_reach(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		silence_reach(f->config, cases[i].matchers, &open, f->arena, &reach);
+		silence_reach(f->config, cases[i].matchers, &open, f->arena, NULL, &reach);
 		if (reach.tests != cases[i].tests || reach.changes != cases[i].changes)
 			fail_msg("%s: %zu tests, %zu changes", cases[i].matchers, reach.tests,
 				reach.changes);
@@ -698,6 +698,62 @@ static void test_reach(void **state)
 		if (reach.suggestion)
 			assert_string_equal(reach.suggestion, cases[i].suggestion);
 	}
+}
+
+/* An answer that somebody waits for stops at what costs too much, and says so. */
+static void test_reach_stops(void **state)
+{
+	struct fixture *f = *state;
+	struct change_record records[] = {change_of("db.read", "p99"), change_of("db.read", "p50")};
+	const struct record_rows open = {records, 2};
+	struct matcher_effort effort = {0};
+	struct silence_reach reach;
+
+	records[0].branch = records[1].branch = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	silence_reach(f->config, "branch=~'a+'", &open, f->arena, &effort, &reach);
+	assert_null(reach.problem);
+	assert_int_equal(reach.changes, 2);
+	silence_reach(f->config, "branch=~'(a*a*)*[bc]'", &open, f->arena, &effort, &reach);
+	assert_non_null(reach.problem);
+	assert_non_null(strstr(reach.problem, "too long to match (a*a*)*[bc]"));
+	assert_int_equal(reach.tests + reach.changes, 0);
+	silence_reach(f->config, "branch=~'(a*a*)*[bc]'", &open, f->arena, NULL, &reach);
+	assert_null(reach.problem);
+	assert_int_equal(reach.tests, 4);
+}
+
+/* The index says of every test and cluster what a look at all groups says. */
+static void test_index_of_groups(void **state)
+{
+	enum { TESTS = 12, GROUPS = 5 };
+	struct fixture *f = *state;
+	struct test tests[TESTS] = {0};
+	struct cluster_settings cluster;
+	struct group groups[GROUPS] = {0};
+	const struct config config = {.groups = groups, .group_count = GROUPS};
+	struct silence_index index = {.config = &config, .arena = f->arena};
+	const struct test *members[GROUPS][TESTS];
+	const char *asked[] = {"group 0", "group 1", "t1", "t2", "t3", "t6", "t11", "none", NULL};
+
+	for (size_t i = 0; i < TESTS; i++)
+		tests[i].name = arena_printf(f->arena, "t%zu", i);
+	for (size_t i = 0; i < GROUPS; i++) {
+		groups[i].name = arena_printf(f->arena, "group %zu", i);
+		groups[i].tests = members[i];
+		groups[i].cluster = i == 1 ? &cluster : NULL;
+		for (size_t j = 0; j < TESTS - 1; j += i + 1)
+			members[i][groups[i].count++] = &tests[j];
+		members[i][groups[i].count++] = &tests[0];
+	}
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		struct strings right = silence_groups(&config, asked[i], f->arena);
+		struct strings found = silence_index_groups(&index, asked[i]);
+
+		assert_int_equal(found.count, right.count);
+		for (size_t j = 0; j < right.count; j++)
+			assert_string_equal(found.items[j], right.items[j]);
+	}
+	assert_int_equal(silence_index_groups(&index, "t6").count, 3);
 }
 
 static double elapsed(const struct timespec *from)
@@ -915,6 +971,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_selects, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reach, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reach_stops, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_index_of_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_effort_of_a_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost_of_mute_times, setup, teardown),

@@ -100,7 +100,7 @@ static void test_looks_like_hunters(void **state)
 	const json_t *blocks, *fields;
 	json_t *body;
 
-	slack_render(&example, "#perf", &fixture->out);
+	slack_render(&example, "#perf", true, &fixture->out);
 	body = slack_check(fixture->out.data, "#perf");
 	blocks = json_object_get(body, "blocks");
 	assert_int_equal(json_array_size(blocks), 7);
@@ -209,7 +209,7 @@ static void test_place_size_and_trend(void **state)
 	const json_t *fields;
 	json_t *body;
 
-	slack_render(&description, "#perf", &fixture->out);
+	slack_render(&description, "#perf", true, &fixture->out);
 	body = slack_check(fixture->out.data, "#perf");
 	fields = json_object_get(json_array_get(json_object_get(body, "blocks"), 3), "fields");
 	assert_int_equal(json_array_size(fields), 3);
@@ -247,7 +247,7 @@ static void test_metadata_holds_key_and_ids(void **state)
 	const json_t *event;
 	json_t *body;
 
-	slack_render(&example, "#perf", &fixture->out);
+	slack_render(&example, "#perf", true, &fixture->out);
 	body = slack_check(fixture->out.data, "#perf");
 	event = json_object_get(json_object_get(body, "metadata"), "event_payload");
 	assert_string_equal(json_string_value(json_object_get(event, "key")), "k-1");
@@ -255,7 +255,7 @@ static void test_metadata_holds_key_and_ids(void **state)
 		json_integer_value(json_array_get(json_object_get(event, "changes"), 2)), 13);
 	json_decref(body);
 	buf_clear(&fixture->out);
-	slack_render(&example, NULL, &fixture->out);
+	slack_render(&example, NULL, true, &fixture->out);
 	body = slack_check(fixture->out.data, NULL);
 	assert_null(json_object_get(body, "metadata"));
 	json_decref(body);
@@ -323,7 +323,7 @@ static void test_no_markup_of_names_in_a_message(void **state)
 	struct fixture *fixture = *state;
 	json_t *body;
 
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	body = slack_check(fixture->out.data, "#perf");
 	assert_string_equal(json_string_value(json_object_get(body, "parse")), "none");
 	assert_non_null(strstr(fixture->out.data, "<https://pages.example/a_b_|\u2236b>"));
@@ -445,7 +445,7 @@ static void test_property_limits_hold(void **state)
 			items[i] = random_item(arena, &random, length, names, tests);
 		qsort(items, count, sizeof *items, compare_times);
 		buf_clear(&fixture->out);
-		slack_render(&message, "C0123", &fixture->out);
+		slack_render(&message, "C0123", true, &fixture->out);
 		slack_check_all(fixture->out.data, "C0123");
 		arena_free(arena);
 	}
@@ -468,7 +468,7 @@ static void test_thirty_thousand_changes(void **state)
 			.time = START,
 			.change = {LEVELS(100, i == 17777 ? 900 : 90),
 				.magnitude = i == 17777 ? 8 : 0.11, .pvalue = 1e-6}};
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	assert_non_null(strstr(fixture->out.data,
 		"*1 regression, 29999 improvements in suite.test-296, suite.test-000, "
 		"suite.test-001 and 497 more tests* since "));
@@ -782,6 +782,97 @@ static void test_refused_blocks_become_text(void **state)
 	assert_int_equal(fixture->error.kind, ERROR_DATA);
 }
 
+/* One that does not know charts gets the other blocks; one that knows neither, the text. */
+static void test_refused_charts_go_first(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	fixture->attempt.payload =
+		"{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[{\"type\":\"divider\"},"
+		"{\"type\":\"data_visualization\"},{\"type\":\"data_visualization\"}]}";
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_TRANSFER);
+	body = json_loadb(fixture->transfer.body, fixture->transfer.body_length, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(body, "blocks")), 1);
+	json_decref(body);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_TRANSFER);
+	body = json_loadb(fixture->transfer.body, fixture->transfer.body_length, 0, NULL);
+	assert_null(json_object_get(body, "blocks"));
+	json_decref(body);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_FAILED);
+}
+
+/* Charts of the two worst whose points are known, whatever the names and times. */
+static void test_charts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct arena *arena = arena_new();
+	char *longest = arena_alloc(arena, 10001);
+	int64_t times[100];
+	double values[100];
+	struct announcement items[4];
+	struct message message = {.key = "k", .items = items, .count = 4};
+	const json_t *blocks, *chart, *series;
+	json_t *body;
+
+	memset(longest, 'x', 10000);
+	for (int i = 0; i < 100; i++) {
+		times[i] = START + i * INT64_C(86400000) + i / 50;
+		values[i] = i < 50 ? 1 : 2;
+	}
+	for (int i = 0; i < 4; i++) {
+		items[i] = (struct announcement){.test = i == 1 ? "<!here>\n\xe2\x80\xae" : "db",
+			.metric = i == 2 ? longest : "p99",
+			.unit = i == 2 ? longest : "ms",
+			.direction = -1,
+			.time = times[50],
+			.change = {LEVELS(1, 5 - i)},
+			.excerpt = excerpt_pack(arena, times, values, 100, 50, 50)};
+	}
+	items[0].excerpt = (struct packed_excerpt){0};
+	slack_render(&message, "#perf", true, &fixture->out);
+	body = slack_check(fixture->out.data, "#perf");
+	blocks = json_object_get(body, "blocks");
+	chart = json_object_get(json_array_get(blocks, 1), "chart");
+	series = json_object_get(json_array_get(json_object_get(chart, "series"), 0), "data");
+	assert_int_equal(json_array_size(series), 20);
+	assert_true(json_number_value(json_object_get(json_array_get(series, 9), "value")) == 1);
+	assert_true(json_number_value(json_object_get(json_array_get(series, 10), "value")) == 2);
+	series = json_object_get(json_array_get(json_object_get(chart, "series"), 1), "data");
+	assert_true(json_number_value(json_object_get(json_array_get(series, 9), "value")) == 1);
+	assert_true(json_number_value(json_object_get(json_array_get(series, 10), "value")) == 4);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(blocks, 2), "type")),
+		"data_visualization");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(blocks, 3), "type")), "divider");
+	json_decref(body);
+
+	/* All at one time, and with too few points: named by number, and none. */
+	for (int i = 0; i < 100; i++)
+		times[i] = i < 50 ? START : START + 1;
+	items[1].time = START + 1;
+	items[1].excerpt = excerpt_pack(arena, times, values, 100, 50, 50);
+	items[2].excerpt = excerpt_pack(arena, times, values, 3, 1, 1);
+	items[3].excerpt = (struct packed_excerpt){(const unsigned char *)"\377", 1};
+	buf_clear(&fixture->out);
+	slack_render(&message, NULL, true, &fixture->out);
+	body = slack_check(fixture->out.data, NULL);
+	blocks = json_object_get(body, "blocks");
+	chart = json_object_get(json_array_get(blocks, 1), "chart");
+	assert_string_equal(
+		json_string_value(json_array_get(
+			json_object_get(json_object_get(chart, "axis_config"), "categories"), 19)),
+		"20");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(blocks, 2), "type")), "divider");
+	json_decref(body);
+	arena_free(arena);
+}
+
 static void test_webhook(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1022,6 +1113,8 @@ int main(void)
 		CASE(test_search_ends, setup_bot),
 		CASE(test_webhook_cannot_look, setup),
 		CASE(test_refused_blocks_become_text, setup_bot),
+		CASE(test_refused_charts_go_first, setup_bot),
+		CASE(test_charts, setup_bot),
 		CASE(test_webhook, setup),
 		CASE(test_secret_files, setup),
 		CASE(test_stdout_text, setup),

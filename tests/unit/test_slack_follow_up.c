@@ -381,7 +381,7 @@ static void test_property_room_is_left(void **state)
 					LEVELS(200, 100 + (double)(random_next(&random) % 300))}};
 		}
 		buf_clear(&fixture->out);
-		slack_render(&message, "#perf", &fixture->out);
+		slack_render(&message, "#perf", true, &fixture->out);
 		fixture->attempt.payload = fixture->out.data;
 		json_decref(amended(fixture));
 		json_decref(slack_check(fixture->transfer.body, "C77"));
@@ -475,6 +475,32 @@ static void test_refused_blocks_become_text(void **state)
 	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"),
 		STEP_FAILED);
 	assert_true(follow_up.gone);
+}
+
+/* A Slack that did not know the charts when the message was posted gets it without them again. */
+static void test_refused_charts_go_first(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	fixture->attempt.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":"
+				   "[{\"type\":\"divider\"},{\"type\":\"data_visualization\"}]}";
+	changes[0].triage.version = 1;
+	follow_up.kind = FOLLOW_UP_AMEND;
+	assert_int_equal(follow(fixture, NULL), STEP_TRANSFER);
+	body = json_loads(fixture->transfer.body, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(body, "blocks")), 3);
+	json_decref(body);
+	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"),
+		STEP_TRANSFER);
+	body = json_loads(fixture->transfer.body, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(body, "blocks")), 2);
+	json_decref(body);
+	assert_int_equal(reply_with(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"),
+		STEP_TRANSFER);
+	body = json_loads(fixture->transfer.body, 0, NULL);
+	assert_null(json_object_get(body, "blocks"));
+	json_decref(body);
 }
 
 static void test_answers_are_classified(void **state)
@@ -620,6 +646,7 @@ int main(void)
 		CASE(test_the_message_shows_what_became_of_its_changes),
 		CASE(test_a_post_without_room_stays),
 		CASE(test_refused_blocks_become_text),
+		CASE(test_refused_charts_go_first),
 		CASE(test_answers_are_classified),
 		CASE(test_receipts),
 		CASE(test_who_amends_and_listens),

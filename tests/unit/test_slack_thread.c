@@ -160,7 +160,7 @@ static void assert_complete(struct fixture *fixture, size_t count, bool bot)
 			.change = {LEVELS(100, 120 + (double)(i % 7)),
 				.magnitude = 0.2 + 0.01 * (double)(i % 7), .pvalue = 1e-6}};
 	buf_clear(&fixture->out);
-	slack_render(&message, bot ? "#perf" : NULL, &fixture->out);
+	slack_render(&message, bot ? "#perf" : NULL, true, &fixture->out);
 	assert_in_range(
 		slack_check_all(fixture->out.data, bot ? "#perf" : NULL), 1, bot ? SLACK_POSTS : 1);
 	for (at = fixture->out.data; (at = strstr(at, ":red_circle:")); at++)
@@ -201,7 +201,7 @@ static void test_links(void **state)
 		.shared = "96% renderer=gpu"};
 	struct message message = {.key = "key", .items = &item, .count = 1};
 
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data, "1336 series +100%, 96% renderer=gpu\\n"
 						  "a|1 .. <https://example.com/b2|b2> "
@@ -232,18 +232,27 @@ static void test_pages_and_owner(void **state)
 			.owner = "team *x* <!here>"}};
 	struct message message = {.key = "key", .items = items, .count = 2};
 
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data,
 		"p50: +50%  1 → 1.5\\n<https://example.com/r|runbook>, owner: team \u2217x\u2217 "
 		"&lt;!here&gt;\\nof p99: <https://example.com/d/99?a=1&amp;b=2|dashboard>\""));
 	assert_null(strstr(fixture->out.data, "d/50"));
+	items[0].page = "https://hunter.example/change/7";
+	items[1].page = "https://hunter.example/change/8";
+	buf_clear(&fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_non_null(strstr(fixture->out.data,
+		"\\nof p99: <https://hunter.example/change/7|details>, <https://example.com/d/99"));
+	assert_null(strstr(fixture->out.data, "change/8"));
 	memset(longest, 'a', 900);
 	memcpy(longest, "https://", 8);
+	items[0].page = items[1].page = NULL;
 	items[0].dashboard = longest;
 	items[1].owner = NULL;
 	buf_clear(&fixture->out);
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_null(strstr(fixture->out.data, "aaa"));
 	assert_non_null(strstr(
@@ -275,7 +284,7 @@ static void test_a_crowd_is_one_line(void **state)
 	items[COUNT] = items[0];
 	items[COUNT].id = 999;
 	items[COUNT].change = (struct change){LEVELS(100, 90)};
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	assert_int_equal(slack_body_count(fixture->out.data), 1);
 	body = slack_check(fixture->out.data, "#perf");
 	assert_non_null(strstr(fixture->out.data,
@@ -311,7 +320,7 @@ static void test_more_of(void **state)
 		.thread = "other",
 		.more_of = &first};
 
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data,
 		"More change points of <!date^1625184000^{date_short_pretty} "
@@ -327,7 +336,7 @@ static void test_notice(void **state)
 		.subject = "prom<!here>", .text = "it is down & out", .time = START};
 	struct message message = {.key = "key", .kind = MESSAGE_NOTICE, .notice = &notice};
 
-	slack_render(&message, "#perf", &fixture->out);
+	slack_render(&message, "#perf", true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data,
 		":warning: *prom&lt;!here&gt;*  <!date^1625184000^{date_short_pretty} "
@@ -335,7 +344,7 @@ static void test_notice(void **state)
 	assert_non_null(strstr(fixture->out.data, "hunter_c_notice"));
 	notice.recovered = true;
 	buf_clear(&fixture->out);
-	slack_render(&message, NULL, &fixture->out);
+	slack_render(&message, NULL, true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, NULL));
 	assert_non_null(strstr(fixture->out.data, ":large_green_circle:"));
 }
@@ -354,7 +363,7 @@ static void test_a_notice_with_times(void **state)
 		.recovered = true};
 	struct message message = {.kind = MESSAGE_NOTICE, .key = "key", .notice = &notice};
 
-	slack_render(&message, NULL, &fixture->out);
+	slack_render(&message, NULL, true, &fixture->out);
 	json_decref(slack_check(fixture->out.data, NULL));
 	assert_non_null(strstr(fixture->out.data,
 		"\"text\":\"test \\\"db\\\" came back at <!date^1625184060^{date_short_pretty} "

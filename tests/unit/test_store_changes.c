@@ -405,6 +405,85 @@ static void test_update_renews_numbers(void **state)
 	store_call_free(&due->call);
 }
 
+static struct packed_excerpt pack_three(struct arena *arena, double last)
+{
+	const double values[] = {10, 12, last};
+	const int64_t times[] = {1000, 2000, 3000};
+
+	return excerpt_pack(arena, times, values, 3, 1, 1);
+}
+
+/* What is stored around these changes, "7: 10 12 14" each. */
+static void check_excerpts(
+	struct fixture *fixture, const int64_t *ids, size_t count, const char *expected)
+{
+	struct store_excerpts *request = store_excerpts_new(NULL, NULL);
+	struct buf text = {0};
+
+	request->changes = ids;
+	request->change_count = count;
+	ask(fixture, &request->call);
+	if (request->call.failed)
+		fail_msg("%s", request->call.error->text);
+	for (size_t i = 0; i < request->count; i++) {
+		const struct excerpted *item = &request->items[i];
+
+		buf_printf(&text, "%s%d:", i > 0 ? ", " : "", (int)item->record.item.id);
+		assert_string_equal(item->record.item.metric, "p99");
+		for (size_t k = 0; k < item->excerpt.n; k++) {
+			assert_int_equal(item->excerpt.times[k], 1000 * ((int)k + 1));
+			buf_printf(&text, " %g", item->excerpt.values[k]);
+		}
+	}
+	buf_char(&text, 0);
+	assert_string_equal(text.data, expected);
+	buf_free(&text);
+	store_call_free(&request->call);
+}
+
+/* Of what is confirmed, not of candidates; as it was written last; in the order asked for. */
+static void test_points_around_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct arena *arena = arena_new();
+	struct change_record confirmed = example, candidate = example;
+	int64_t ids[] = {2, 99, 1, 2};
+
+	open_fixture(fixture);
+	confirmed.item.excerpt = candidate.item.excerpt = pack_three(arena, 14);
+	candidate.state = CHANGE_CANDIDATE;
+	candidate.news = NOTIFY_HELD;
+	assert_int_equal(record_one(fixture, &confirmed), 1);
+	assert_int_equal(record_one(fixture, &candidate), 2);
+	check_excerpts(fixture, ids, 4, "2:, 1: 10 12 14, 2:");
+	candidate = confirmed;
+	candidate.confirmed = true;
+	candidate.item.id = 2;
+	candidate.item.excerpt = pack_three(arena, 15);
+	assert_int_equal(record_one(fixture, &candidate), 2);
+	update(fixture,
+		(struct change_record_update){.id = 1, .time = 5, .state = CHANGE_WITHDRAWN});
+	reopen(fixture);
+	check_excerpts(fixture, ids, 4, "2: 10 12 15, 1: 10 12 14, 2: 10 12 15");
+	update(fixture, (struct change_record_update){.id = 1,
+				.time = 5,
+				.state = CHANGE_MOVED,
+				.excerpt = pack_three(arena, 16)});
+	check_excerpts(fixture, ids, 3, "2: 10 12 15, 1: 10 12 16");
+	/* One that nobody knows any more takes none with it, and a candidate gets none. */
+	update(fixture, (struct change_record_update){.id = 77,
+				.time = 5,
+				.state = CHANGE_MOVED,
+				.excerpt = pack_three(arena, 16)});
+	assert_int_equal(count_rows(fixture, "excerpts"), 2);
+	/* One that cannot be read is as none. */
+	database_with(fixture, state_is_database()
+				       ? "UPDATE excerpts SET points = '\\xff' WHERE change = 1"
+				       : "UPDATE excerpts SET points = x'ff' WHERE change = 1");
+	check_excerpts(fixture, ids, 3, "2: 10 12 15, 1:");
+	arena_free(arena);
+}
+
 static void check_list(struct fixture *fixture, struct change_filter filter, const char *expected)
 {
 	struct store_list *request = list(fixture, filter);
@@ -416,6 +495,99 @@ static void check_list(struct fixture *fixture, struct change_filter filter, con
 		strcat(ids, "...");
 	assert_string_equal(ids, expected);
 	store_call_free(&request->call);
+}
+
+/* One that changed in a test, with this commit, and in such a size. */
+static int64_t record_like(struct fixture *fixture, const char *test, const char *commit,
+	int64_t time, double size, int direction, size_t members)
+{
+	struct change_record record = example;
+
+	record.item.test = test;
+	record.item.time = time;
+	record.item.commit_after = commit;
+	record.item.place_commit_after = commit;
+	record.item.version_after = NULL;
+	record.item.change.size = size;
+	record.item.direction = direction;
+	record.item.members = members;
+	record.news = NOTIFY_SILENT;
+	return record_one(fixture, &record);
+}
+
+/* The change; "3 commit message, 2 cluster (of 2)". */
+static void check_story(struct fixture *fixture, int64_t change, size_t limit, const char *expected,
+	int64_t cluster)
+{
+	static const char *const tests[] = {"db.read", "db.write"};
+	static const struct store_cluster clusters[] = {
+		{"other", {tests + 1, 1}}, {"frames", {tests, 1}}};
+	struct store_story *call = store_story_new(NULL, NULL);
+	struct buf text = {0};
+
+	call->change = change;
+	call->limit = limit;
+	call->clusters = clusters;
+	call->cluster_count = 2;
+	ask(fixture, &call->call);
+	assert_false(call->call.failed);
+	assert_int_equal(call->records.count, 1);
+	assert_int_equal(call->records.items[0].item.id, change);
+	assert_int_equal(call->cluster, cluster);
+	for (size_t i = 0; i < call->related_count; i++) {
+		buf_printf(&text, "%s%d", i ? ", " : "", (int)call->related[i].record.item.id);
+		for (int bit = 0; bit < RELATIONS; bit++)
+			if (call->related[i].relations >> bit & 1)
+				buf_printf(&text, " %s", relation_names[bit]);
+	}
+	buf_printf(&text, " (of %zu)", call->related_total);
+	assert_string_equal(text.data, expected);
+	buf_free(&text);
+	store_call_free(&call->call);
+}
+
+/* What stands before what does not, the worst first, and what only a message tells of last. */
+static void test_what_is_related_to_a_change(void **state)
+{
+	const int64_t time = example.item.time, day = 86400000;
+	struct fixture *fixture = *state;
+	struct store_story *none = store_story_new(NULL, NULL);
+	int64_t message;
+
+	open_fixture(fixture);
+	assert_int_equal(record_like(fixture, "db.read", "b2", time, 10, -1, 0), 1);
+	assert_int_equal(record_like(fixture, "db.write", "b2", time + day, 20, -1, 0), 2);
+	assert_int_equal(record_like(fixture, "db.list", "b2", time - 6 * day, 90, 1, 0), 3);
+	assert_int_equal(record_like(fixture, "db.list", "b2", time, 30, -1, 0), 4);
+	assert_int_equal(record_like(fixture, "db.scan", "b3", time, 95, -1, 0), 5);
+	assert_int_equal(record_like(fixture, "db.scan", "b3", time, 99, -1, 0), 6);
+	assert_int_equal(record_like(fixture, "db.late", "b2", time + 9 * day, 9, -1, 0), 7);
+	assert_int_equal(record_like(fixture, "frames", NULL, time + 300000, 15, -1, 20), 8);
+	assert_int_equal(record_like(fixture, "frames", NULL, time + 300001, 15, -1, 20), 9);
+	assert_int_equal(record_like(fixture, "db.read", "b9", time + 60000, 5, -1, 0), 10);
+	update(fixture, (struct change_record_update){4, time, 20, .state = CHANGE_WITHDRAWN});
+	message = queue_one(fixture, 1);
+	database_with(fixture,
+		"INSERT INTO announced (change, delivery) VALUES (2, 1), (6, 1);"
+		"INSERT INTO environments (id, label, value, time, spacing, hit, total, up, down,"
+		" worse, better, elsewhere, elsewhere_changed, told, followed, created)"
+		" VALUES (5, 'host', 'a', 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1);"
+		"UPDATE changes SET environment_event = 5 WHERE id IN (1, 5)");
+	assert_int_equal(message, 1);
+	check_story(fixture, 1, 20,
+		"8 cluster, 5 environment, 2 commit message, 10 cluster, 3 commit, 4 commit, 6 "
+		"message (of 7)",
+		8);
+	check_story(fixture, 1, 2, "8 cluster, 5 environment (of 7)", 8);
+	/* Of the cluster: its members, in the group's test and near enough. */
+	check_story(fixture, 8, 20, "1 cluster, 10 cluster (of 2)", 0);
+	check_story(fixture, 7, 20, " (of 0)", 0);
+	none->change = 11;
+	none->limit = 1;
+	ask(fixture, &none->call);
+	assert_int_equal(none->records.count, 0);
+	assert_false(none->pruned);
+	store_call_free(&none->call);
 }
 
 static void test_list_gives_what_is_asked_for(void **state)
@@ -520,6 +692,98 @@ static void test_lists_hold_nothing_up(void **state)
 	store_call_free(fixture->answer);
 	sem_destroy(&gate.arrived);
 	sem_destroy(&gate.open);
+}
+
+/* What a taker has seen: ids with their messages, each taken only if its id is odd; of the others
+ * the message stays MESSAGE_UNASKED. */
+enum { MESSAGE_UNASKED = -1 };
+struct seen {
+	int64_t ids[16], messages[16];
+	size_t count, ended;
+};
+
+static int64_t *see(struct store_list *list, const struct change_record *record)
+{
+	struct seen *seen = list->taker;
+	int64_t *message = &seen->messages[seen->count];
+
+	*message = MESSAGE_UNASKED;
+	seen->ids[seen->count++] = record->item.id;
+	return record->item.id % 2 == 1 ? message : NULL;
+}
+
+static void see_end(struct store_list *list)
+{
+	((struct seen *)list->taker)->ended++;
+}
+
+static struct store_list *list_seen(
+	struct fixture *fixture, struct change_filter filter, int64_t looks, struct seen *seen)
+{
+	struct store_list *request = store_list_new(NULL, NULL);
+
+	*seen = (struct seen){0};
+	request->filter = filter;
+	request->looks = looks;
+	request->take = see;
+	request->taken = see_end;
+	request->taker = seen;
+	ask(fixture, &request->call);
+	if (request->call.failed)
+		fail_msg("%s", request->call.error->text);
+	assert_int_equal(request->records.count, 0);
+	assert_int_equal(seen->ended, 1);
+	return request;
+}
+
+static void check_seen(const struct seen *seen, const int64_t *ids, size_t count)
+{
+	assert_int_equal(seen->count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(seen->ids[i], ids[i]);
+}
+
+/* A list that is shown rather than kept: state by state, the last first, with the message of each;
+ * the limit counts what is taken, `looks` also the others. */
+static void test_a_list_is_shown(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_list *request;
+	struct seen seen;
+	int64_t message;
+
+	open_fixture(fixture);
+	for (int64_t i = 1; i <= 6; i++)
+		assert_int_equal(record_named(fixture, i < 4 ? "a" : "b", "x",
+					 i == 2 ? CHANGE_MOVED : CHANGE_CONFIRMED, i),
+			i);
+	message = queue_one(fixture, 3);
+	request = list_seen(fixture, (struct change_filter){0}, 0, &seen);
+	check_seen(&seen, (const int64_t[]){6, 5, 4, 3, 1, 2}, 6);
+	assert_int_equal(seen.messages[3], message);
+	assert_int_equal(seen.messages[0], MESSAGE_UNASKED);
+	assert_int_equal(seen.messages[1], 0);
+	assert_false(request->more);
+	store_call_free(&request->call);
+	request = list_seen(fixture, (struct change_filter){.limit = 2}, 0, &seen);
+	check_seen(&seen, (const int64_t[]){6, 5, 4, 3, 2}, 5);
+	assert_true(request->more);
+	store_call_free(&request->call);
+	request = list_seen(fixture, (struct change_filter){0}, 3, &seen);
+	check_seen(&seen, (const int64_t[]){6, 5, 4, 2}, 4);
+	assert_true(request->more);
+	store_call_free(&request->call);
+	request = list_seen(fixture, (struct change_filter){0}, 5, &seen);
+	check_seen(&seen, (const int64_t[]){6, 5, 4, 3, 1, 2}, 6);
+	assert_false(request->more);
+	store_call_free(&request->call);
+	request = list_seen(fixture,
+		(struct change_filter){.test = "a", .states = 1U << CHANGE_CONFIRMED}, 0, &seen);
+	check_seen(&seen, (const int64_t[]){3, 1}, 2);
+	store_call_free(&request->call);
+	request = list_seen(fixture, (struct change_filter){.since = 3, .until = 6}, 0, &seen);
+	check_seen(&seen, (const int64_t[]){5, 4, 3}, 3);
+	store_call_free(&request->call);
 }
 
 static void test_checkpoints_are_of_one_test(void **state)
@@ -923,13 +1187,19 @@ static void test_ids_never_come_back(void **state)
 {
 	struct fixture *fixture = *state;
 
+	struct arena *arena = arena_new();
+	struct change_record record = example;
+
 	open_fixture(fixture);
+	record.item.excerpt = pack_three(arena, 14);
 	for (int64_t id = 1; id <= 3; id++) {
-		assert_int_equal(record_one(fixture, &example), id);
+		assert_int_equal(record_one(fixture, &record), id);
 		assert_int_equal(queue_one(fixture, id), id);
 		settle(fixture, id, DELIVERY_SENT, 1);
 	}
 	forget_all(fixture);
+	assert_int_equal(count_rows(fixture, "excerpts"), 0);
+	arena_free(arena);
 	reopen(fixture);
 	assert_int_equal(record_one(fixture, &example), 4);
 	assert_int_equal(queue_one(fixture, 4), 4);
@@ -965,6 +1235,10 @@ static void test_probe_and_size(void **state)
 	size = store_size(fixture->store);
 	assert_true(size > 4096);
 	done(fixture, store_probe_new());
+	if (state_is_database()) {
+		assert_int_equal(count_rows(fixture, "schema WHERE probed = 1"), 1);
+		return;
+	}
 	assert_true(store_size(fixture->store) > size);
 	snprintf(version, sizeof version, "pragma_user_version WHERE user_version = %d",
 		STORE_VERSION);
@@ -1012,7 +1286,10 @@ int main(void)
 		CASE(test_recovery_of_what_was_told_long_ago),
 		CASE(test_recovery_meets_its_message),
 		CASE(test_update_renews_numbers),
+		CASE(test_points_around_changes),
+		CASE(test_what_is_related_to_a_change),
 		CASE(test_list_gives_what_is_asked_for),
+		CASE(test_a_list_is_shown),
 		CASE(test_lists_hold_nothing_up),
 		CASE(test_checkpoints_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
@@ -1027,7 +1304,7 @@ int main(void)
 		CASE(test_ids_never_come_back),
 		CASE(test_prune_cuts_history),
 		CASE(test_probe_and_size),
-		CASE(test_log_is_bounded),
+		FILE_CASE(test_log_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

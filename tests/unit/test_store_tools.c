@@ -252,6 +252,8 @@ static void test_check_finds_what_is_wrong(void **state)
 	expect_problem(fixture, "wrong count of changes in state 3: 7");
 	spoil(fixture, "UPDATE changes SET time = 9223372036854775807 WHERE id = 2");
 	expect_problem(fixture, "a row of changes is out of range: time 9223372036854775807");
+	database_with(fixture, "INSERT INTO excerpts VALUES (1, x'00')");
+	expect_problem(fixture, "the points around change 1 are unreadable");
 	spoil(fixture, "UPDATE deliveries SET state = -5");
 	expect_problem(fixture, "a row of deliveries is out of range: state -5");
 	database_with(fixture, "UPDATE sqlite_sequence SET seq = 1 WHERE name = 'changes'");

@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/schema.h"
 #include "tests/unit/close.h"
@@ -607,7 +608,7 @@ static void test_copy_of_an_earlier_version(void **state)
 	if (!copy)
 		fail_msg("%s", error.text);
 	assert_true(store_file_begin(copy, true, &error));
-	assert_true(store_file_perform(copy, &request->call, &error));
+	assert_true(sql_perform(copy, &request->call, &error));
 	assert_int_equal(request->records.count, 1);
 	store_file_rollback(copy);
 	store_call_free(&request->call);
@@ -649,6 +650,44 @@ static void test_version_13(void **state)
 	assert_int_equal(count_rows(fixture, "audit"), 0);
 }
 
+/* One of before the points around changes: there are none of them, and nothing is news. */
+static void test_version_15(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_11(fixture);
+	for (int version = 11; version < 15; version++)
+		database_with(fixture, store_migrations[version]);
+	database_with(fixture, "PRAGMA user_version = 15");
+	assert_int_equal(count_rows(fixture, "changes WHERE news = 1"), 1);
+	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "changes WHERE news = 1"), 1);
+	assert_int_equal(count_rows(fixture, "announced WHERE said IS NOT NULL"), 0);
+	assert_int_equal(count_rows(fixture, "deliveries WHERE amend IS NOT NULL"), 0);
+	assert_int_equal(count_rows(fixture, "excerpts"), 0);
+}
+
+/* One of before bisections; what is to be said of changes stays. */
+static void test_version_16(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t before;
+
+	make_version_11(fixture);
+	for (int version = 11; version < 16; version++)
+		database_with(fixture, store_migrations[version]);
+	database_with(fixture, "UPDATE announced SET said = 3, told_size = 1.5, told_time = 7");
+	database_with(fixture, "PRAGMA user_version = 16");
+	before = count_rows(fixture, "announced WHERE said = 3");
+	assert_true(before > 0);
+	open_fixture(fixture);
+	assert_int_equal(count_rows(fixture,
+				 "announced WHERE said = 3 AND told_size = 1.5 AND told_time = 7"),
+		before);
+	assert_int_equal(count_rows(fixture, "changes WHERE culprit IS NOT NULL"), 0);
+	assert_int_equal(count_rows(fixture, "bisections"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -663,6 +702,8 @@ int main(void)
 		CASE(test_version_11),
 		CASE(test_version_11_keeps_its_last_ids),
 		CASE(test_version_13),
+		CASE(test_version_15),
+		CASE(test_version_16),
 		CASE(test_contradictions_are_set_aside),
 		CASE(test_power_failures),
 		CASE(test_copy_of_an_earlier_version),

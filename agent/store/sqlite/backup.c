@@ -53,7 +53,7 @@ static bool copy(sqlite3 *from, const char *path, struct error *error)
 
 static bool copy_from(const char *path, const char *target, struct error *error)
 {
-	bool settled, done = false;
+	bool settled = false, done = false;
 
 	for (int i = 0; i < 2; i++) {
 		sqlite3 *from = store_reader_connect(path, &settled, error);

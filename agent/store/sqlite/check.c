@@ -5,15 +5,17 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "agent/store/sql/rows.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
-#include "agent/store/sqlite/rows.h"
 
 enum {
 	MOST_PROBLEMS = 100,
 	FIRST_WITH_COUNTS = 3,
 	FIRST_WITH_SEQUENCES = 12,
-	FIRST_WITH_TRIAGE = 14
+	FIRST_WITH_TRIAGE = 14,
+	FIRST_WITH_EXCERPTS = 16,
+	FIRST_WITH_BISECTIONS = 17
 };
 
 struct check {
@@ -211,7 +213,7 @@ static const struct range {
 	{"deliveries", "amended", 0, ROWS_MOST, 15},
 	{"deliveries", "reminded", -ROWS_MOST, ROWS_MOST, 15},
 	{"announced", "told_time", -ROWS_MOST, ROWS_MOST, 15},
-	{"announced", "said", 1, 3, 15},
+	{"announced", "said", 1, 7, 15},
 	{"triage", "triage", 1, TRIAGE_STATES - 1, 14},
 	{"triage", "version", 1, ROWS_MOST, 14},
 	{"triage", "triaged", -ROWS_MOST, ROWS_MOST, 14},
@@ -229,6 +231,14 @@ static const struct range {
 	{"audit", "id", 1, ROWS_MOST, 14},
 	{"audit", "time", -ROWS_MOST, ROWS_MOST, 14},
 	{"audit", "change", 1, ROWS_MOST, 14},
+	{"bisections", "id", 1, ROWS_MOST, 17},
+	{"bisections", "state", 1, BISECTION_STATES - 1, 17},
+	{"bisections", "asked", -ROWS_MOST, ROWS_MOST, 17},
+	{"bisections", "begun", -ROWS_MOST, ROWS_MOST, 17},
+	{"bisections", "ended", -ROWS_MOST, ROWS_MOST, 17},
+	{"bisections", "runs", 0, ROWS_MOST, 17},
+	{"bisection_events", "kind", 1, BISECTION_LINES - 1, 17},
+	{"bisection_events", "run", 0, ROWS_MOST, 17},
 };
 
 static void check_values(struct check *check)
@@ -251,7 +261,8 @@ static const struct {
 	const char *table;
 	int64_t since; /* version */
 } sequences[] = {{"changes", FIRST_WITH_SEQUENCES}, {"deliveries", FIRST_WITH_SEQUENCES},
-	{"silences", FIRST_WITH_TRIAGE}, {"audit", FIRST_WITH_TRIAGE}};
+	{"silences", FIRST_WITH_TRIAGE}, {"audit", FIRST_WITH_TRIAGE},
+	{"bisections", FIRST_WITH_BISECTIONS}};
 
 static void check_sequence(struct check *check, const char *table)
 {
@@ -260,6 +271,28 @@ static void check_sequence(struct check *check, const char *table)
 			   " FROM %s) WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
 			   "  WHERE name = '%s'), 0)",
 			   table, table, table));
+}
+
+static void check_excerpts(struct check *check)
+{
+	sqlite3_stmt *statement;
+
+	if (sqlite3_prepare_v2(check->database,
+		    "SELECT change, points FROM excerpts ORDER BY change", -1, &statement,
+		    NULL) == SQLITE_OK)
+		while (sqlite3_step(statement) == SQLITE_ROW) {
+			struct packed_excerpt packed = {sqlite3_column_blob(statement, 1),
+				(size_t)sqlite3_column_bytes(statement, 1)};
+			struct arena *scratch = arena_new();
+			struct excerpt excerpt;
+
+			if (!excerpt_unpack(scratch, packed, &excerpt))
+				found(check, arena_printf(check->arena,
+						     "the points around change %lld are unreadable",
+						     sqlite3_column_int64(statement, 0)));
+			arena_free(scratch);
+		}
+	sqlite3_finalize(statement);
 }
 
 static void check_content(struct check *check)
@@ -282,6 +315,8 @@ static void check_content(struct check *check)
 	for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
 		if (report->version >= sequences[i].since)
 			check_sequence(check, sequences[i].table);
+	if (report->version >= FIRST_WITH_EXCERPTS)
+		check_excerpts(check);
 	if (check->unlawful && report->problems.count == 0)
 		found(check, "a row violates a CHECK constraint of its table");
 }

@@ -14,6 +14,8 @@
 
 #include "agent/core/log.h"
 #include "agent/store/backend.h"
+#include "agent/store/sql/copy.h"
+#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
 
@@ -33,8 +35,9 @@ struct file_id {
 	ino_t inode;
 };
 
-struct store_file {
-	char *path;
+struct sqlite_file {
+	struct store_file file;
+	char *path, *label;
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
@@ -93,43 +96,156 @@ int64_t store_file_size(const char *path)
 	return (size > 0 ? size : 0) + (log > 0 ? log : 0);
 }
 
+static struct sqlite_file *of(struct store_file *file)
+{
+	return (struct sqlite_file *)file;
+}
+
 const char *store_file_path(const struct store_file *file)
 {
-	return file->path;
+	return ((const struct sqlite_file *)file)->path;
 }
 
-int64_t store_file_inserted(struct store_file *file)
-{
-	return sqlite3_last_insert_rowid(file->database);
-}
-
-int64_t store_file_changed(struct store_file *file)
-{
-	return sqlite3_changes64(file->database);
-}
-
-sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement)
-{
-	sqlite3_reset(file->statements[statement]);
-	sqlite3_clear_bindings(file->statements[statement]);
-	return file->statements[statement];
-}
-
-bool store_file_fail(struct store_file *file, const char *doing, struct error *error)
+static bool fail(struct sqlite_file *file, const char *doing, struct error *error)
 {
 	int code = sqlite3_errcode(file->database) & 0xff;
 
 	file->stuck = code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH &&
 		      code != SQLITE_TOOBIG && code != SQLITE_ERROR;
-	return error_set(error, ERROR_STATE, "state file %s: cannot %s: %s", file->path, doing,
+	return error_set(error, ERROR_STATE, "%s: cannot %s: %s", file->file.label, doing,
 		sqlite3_errmsg(file->database));
 }
 
+static bool prepare(struct sqlite_file *file, enum statement statement)
+{
+	return sqlite3_prepare_v3(file->database, sqlite_statements[statement], -1,
+		       SQLITE_PREPARE_PERSISTENT, &file->statements[statement], NULL) == SQLITE_OK;
+}
+
+static sqlite3_stmt *native(struct sql_statement *statement)
+{
+	return (sqlite3_stmt *)statement;
+}
+
+/* A reader, which is opened for one call, prepares what that needs. */
+static struct sql_statement *driver_statement(struct store_file *base, enum statement statement)
+{
+	struct sqlite_file *file = of(base);
+
+	if (!file->statements[statement] && !prepare(file, statement))
+		return NULL;
+	sqlite3_reset(file->statements[statement]);
+	sqlite3_clear_bindings(file->statements[statement]);
+	return (struct sql_statement *)file->statements[statement];
+}
+
+static void driver_integer(struct sql_statement *statement, int parameter, int64_t value)
+{
+	sqlite3_bind_int64(native(statement), parameter, value);
+}
+
+static void driver_null(struct sql_statement *statement, int parameter)
+{
+	sqlite3_bind_null(native(statement), parameter);
+}
+
+static void driver_number(struct sql_statement *statement, int parameter, double value)
+{
+	sqlite3_bind_double(native(statement), parameter, value);
+}
+
+static void driver_text(struct sql_statement *statement, int parameter, const char *text)
+{
+	sqlite3_bind_text(native(statement), parameter, text, -1, SQLITE_STATIC);
+}
+
+static void driver_bytes(
+	struct sql_statement *statement, int parameter, const void *bytes, size_t length)
+{
+	sqlite3_bind_blob(native(statement), parameter, bytes, (int)length, SQLITE_STATIC);
+}
+
+static enum sql_step driver_step(struct sql_statement *statement)
+{
+	switch (sqlite3_step(native(statement))) {
+	case SQLITE_ROW: return SQL_ROW;
+	case SQLITE_DONE: return SQL_DONE;
+	default: return SQL_FAILED;
+	}
+}
+
+static void driver_reset(struct sql_statement *statement)
+{
+	sqlite3_reset(native(statement));
+}
+
+static enum sql_type driver_type(struct sql_statement *statement, int column)
+{
+	switch (sqlite3_column_type(native(statement), column)) {
+	case SQLITE_INTEGER: return SQL_INTEGER;
+	case SQLITE_FLOAT: return SQL_NUMBER;
+	case SQLITE_TEXT: return SQL_TEXT;
+	case SQLITE_BLOB: return SQL_BYTES;
+	default: return SQL_NULL;
+	}
+}
+
+static int64_t driver_column_integer(struct sql_statement *statement, int column)
+{
+	return sqlite3_column_int64(native(statement), column);
+}
+
+static double driver_column_number(struct sql_statement *statement, int column)
+{
+	return sqlite3_column_double(native(statement), column);
+}
+
+static const char *driver_column_text(struct sql_statement *statement, int column)
+{
+	return (const char *)sqlite3_column_text(native(statement), column);
+}
+
+static const void *driver_column_bytes(struct sql_statement *statement, int column, size_t *length)
+{
+	const void *bytes = sqlite3_column_blob(native(statement), column);
+
+	*length = bytes ? (size_t)sqlite3_column_bytes(native(statement), column) : 0;
+	return bytes;
+}
+
+static int64_t driver_changed(struct store_file *file)
+{
+	return sqlite3_changes64(of(file)->database);
+}
+
+static bool driver_fail(struct store_file *file, const char *doing, struct error *error)
+{
+	return fail(of(file), doing, error);
+}
+
+static const struct sql_driver driver = {
+	.statement = driver_statement,
+	.bind_integer = driver_integer,
+	.bind_null = driver_null,
+	.bind_number = driver_number,
+	.bind_text = driver_text,
+	.bind_bytes = driver_bytes,
+	.step = driver_step,
+	.reset = driver_reset,
+	.type = driver_type,
+	.integer = driver_column_integer,
+	.number = driver_column_number,
+	.text = driver_column_text,
+	.bytes = driver_column_bytes,
+	.changed = driver_changed,
+	.fail = driver_fail,
+};
+
 static bool execute(
-	struct store_file *file, const char *sql, const char *doing, struct error *error)
+	struct sqlite_file *file, const char *sql, const char *doing, struct error *error)
 {
 	if (sqlite3_exec(file->database, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return store_file_fail(file, doing, error);
+		return fail(file, doing, error);
 	return true;
 }
 
@@ -153,13 +269,12 @@ bool store_file_ask(sqlite3 *database, const char *sql, int64_t *number, char *t
 }
 
 static bool ask_number(
-	struct store_file *file, const char *sql, int64_t *number, struct error *error)
+	struct sqlite_file *file, const char *sql, int64_t *number, struct error *error)
 {
-	return store_file_ask(file->database, sql, number, NULL, 0) ||
-	       store_file_fail(file, "read it", error);
+	return store_file_ask(file->database, sql, number, NULL, 0) || fail(file, "read it", error);
 }
 
-static bool damaged(struct store_file *file, const char *what, struct error *error)
+static bool damaged(struct sqlite_file *file, const char *what, struct error *error)
 {
 	return error_set(error, ERROR_STATE,
 		"state file %s is damaged (%s) and was not changed: restore a backup, or move the"
@@ -167,21 +282,21 @@ static bool damaged(struct store_file *file, const char *what, struct error *err
 		file->path, what);
 }
 
-static bool check_schema(struct store_file *file, struct error *error)
+static bool check_schema(struct sqlite_file *file, struct error *error)
 {
 	if (sqlite3_exec(file->database, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
 		SQLITE_OK)
 		switch (sqlite3_errcode(file->database)) {
 		case SQLITE_NOTADB:
 		case SQLITE_CORRUPT: return damaged(file, sqlite3_errmsg(file->database), error);
-		default: return store_file_fail(file, "open it", error);
+		default: return fail(file, "open it", error);
 		}
 	return true;
 }
 
 /* The quick check skips comparing indices with their tables, which takes seconds for a large
  * file. */
-static bool check_pages(struct store_file *file, struct error *error)
+static bool check_pages(struct sqlite_file *file, struct error *error)
 {
 	bool small = store_file_size(file->path) <= CHECKED_WHOLE;
 	const char *question = small ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)";
@@ -195,7 +310,7 @@ static bool check_pages(struct store_file *file, struct error *error)
 }
 
 /* An empty file is new: version 0. */
-static bool check_version(struct store_file *file, int64_t *version, struct error *error)
+static bool check_version(struct sqlite_file *file, int64_t *version, struct error *error)
 {
 	int64_t application, tables;
 
@@ -217,7 +332,7 @@ static bool check_version(struct store_file *file, int64_t *version, struct erro
 }
 
 /* Warns of rows that the migration found invalid. */
-static void warn_of_repairs(struct store_file *file)
+static void warn_of_repairs(struct sqlite_file *file)
 {
 	char tables[256] = "";
 	int64_t rows = 0;
@@ -234,217 +349,9 @@ static void warn_of_repairs(struct store_file *file)
 		LOG_TEXT("file", file->path), LOG_INT("rows", rows), LOG_TEXT("tables", tables));
 }
 
-static bool migrate(struct store_file *file, int64_t version, struct error *error)
-{
-	static const char doing[] = "migrate it";
-	bool unchecked = version < FIRST_CHECKED, done;
-	char sql[96];
-
-	if (version == STORE_VERSION)
-		return true;
-	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		STORE_APPLICATION, STORE_VERSION);
-	if (!store_file_begin(file, true, error))
-		return false;
-	done = execute(file, sql, doing, error);
-	for (; version < STORE_VERSION && done; version++)
-		done = execute(file, store_migrations[version], doing, error);
-	done = done && store_file_commit(file, error);
-	if (!done)
-		store_file_rollback(file);
-	else if (unchecked)
-		warn_of_repairs(file);
-	return done;
-}
-
-/* matches(pattern, text): a shell pattern, or the same text, as a test may be called a[1]. */
-static void matches(sqlite3_context *context, int count, sqlite3_value **values)
-{
-	const char *pattern = (const char *)sqlite3_value_text(values[0]);
-	const char *text = (const char *)sqlite3_value_text(values[1]);
-
-	(void)count;
-	sqlite3_result_int(context,
-		pattern && text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
-}
-
-static bool add_function(struct store_file *file, struct error *error)
-{
-	if (sqlite3_create_function(file->database, "matches", 2,
-		    SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, matches, NULL, NULL) != SQLITE_OK)
-		return store_file_fail(file, "use it", error);
-	return true;
-}
-
-static bool prepare(struct store_file *file, struct error *error)
-{
-	if (!add_function(file, error) || !execute(file, store_temporary, "use it", error) ||
-		!execute(file, "PRAGMA foreign_keys = ON", "use it", error))
-		return false;
-	for (size_t i = 0; i < STATEMENT_COUNT; i++)
-		if (sqlite3_prepare_v3(file->database, store_statements[i], -1,
-			    SQLITE_PREPARE_PERSISTENT, &file->statements[i], NULL) != SQLITE_OK)
-			return store_file_fail(file, "use it", error);
-	return true;
-}
-
-/* Decides before any write whether to refuse the file: the statements must fit the tables of this
- * version; an older version is migrated in one transaction. */
-static bool take_into_use(struct store_file *file, struct error *error)
-{
-	int64_t version;
-
-	if (!check_pages(file, error) || !check_version(file, &version, error) ||
-		!execute(file, settings, "use it", error) || !migrate(file, version, error) ||
-		!prepare(file, error))
-		return false;
-	file->untouched = false;
-	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
-		    error))
-		return false;
-	store_tighten(file->path);
-	return true;
-}
-
-static bool open_database(struct store_file *file, struct error *error)
-{
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-
-	if (!store_claim(file->path, error))
-		return false;
-	file->untouched = store_file_beside(file->path, "-wal") > 0;
-	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
-		return store_file_fail(file, "open it", error);
-	file->main = id_of(file->path, "");
-	sqlite3_busy_timeout(file->database, BUSY_MS);
-	if (sqlite3_db_readonly(file->database, "main"))
-		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
-	if (!take_into_use(file, error))
-		return false;
-	file->log = id_of(file->path, "-wal");
-	return true;
-}
-
-/* The agent never leaves an empty file behind, so this one has lost its content. */
-static void warn_of_loss(const char *path)
-{
-	if (store_file_beside(path, "") == 0 &&
-		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
-		log_event(LEVEL_WARN,
-			"the state file was in use before and is empty: starting without any state",
-			LOG_TEXT("file", path));
-}
-
-struct store_file *store_file_open(const char *path, struct error *error)
-{
-	struct store_file *file = memory_new(1, sizeof *file);
-
-	*file = (struct store_file){.path = store_path_new(path, error), .lock = -1};
-	if (file->path) {
-		warn_of_loss(file->path);
-		file->lock = store_lock(file->path, error);
-		file->held = id_of_open(file->lock);
-	}
-	if (file->lock >= 0 && open_database(file, error))
-		return file;
-	store_file_close(file);
-	return NULL;
-}
-
-/* Only the agent migrates. */
-static bool check_reader(struct store_file *file, struct error *error)
-{
-	int64_t version;
-
-	if (!check_schema(file, error) || !check_version(file, &version, error))
-		return false;
-	if (version < STORE_VERSION)
-		return error_set(error, ERROR_STATE,
-			"state file %s was written by an older hunter-c: the agent migrates it when"
-			" it starts",
-			file->path);
-	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) &&
-	       prepare(file, error);
-}
-
-struct store_file *store_file_of(const char *path, sqlite3 *database, struct error *error)
-{
-	struct store_file *file = memory_new(1, sizeof *file);
-
-	*file = (struct store_file){.path = strdup(path), .lock = -1, .database = database};
-	if (!file->path)
-		abort();
-	if (check_reader(file, error))
-		return file;
-	store_file_close(file);
-	return NULL;
-}
-
-static bool copy_into(struct store_file *file, sqlite3 *from, struct error *error)
-{
-	sqlite3_backup *backup;
-
-	if (sqlite3_open_v2("", &file->database,
-		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-		    NULL) != SQLITE_OK)
-		return store_file_fail(file, "copy it", error);
-	backup = sqlite3_backup_init(file->database, "main", from, "main");
-	if (backup)
-		(void)sqlite3_backup_step(backup, -1);
-	if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
-		return store_file_fail(file, "copy it", error);
-	return true;
-}
-
-static struct store_file *copy_once(const char *path, bool *settled, struct error *error)
-{
-	sqlite3 *from = store_reader_connect(path, settled, error);
-	struct store_file *file = from ? memory_new(1, sizeof *file) : NULL;
-	int64_t version;
-
-	if (!file)
-		return NULL;
-	*file = (struct store_file){.path = memory_strdup(path), .lock = -1};
-	if (copy_into(file, from, error) && check_pages(file, error) &&
-		check_version(file, &version, error) && migrate(file, version, error) &&
-		prepare(file, error)) {
-		sqlite3_close(from);
-		return file;
-	}
-	sqlite3_close(from);
-	store_file_close(file);
-	return NULL;
-}
-
-struct store_file *store_file_copy(const char *path, struct error *error)
-{
-	bool settled = false;
-	struct store_file *file = copy_once(path, &settled, error);
-
-	if (!store_reader_overtaken(path, settled))
-		return file;
-	if (file)
-		store_file_close(file);
-	return copy_once(path, &settled, error);
-}
-
-void store_file_close(struct store_file *file)
-{
-	for (size_t i = 0; i < STATEMENT_COUNT; i++)
-		sqlite3_finalize(file->statements[i]);
-	if (file->untouched) /* closing must not checkpoint the log into the file */
-		(void)sqlite3_db_config(
-			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
-	sqlite3_close(file->database);
-	if (file->lock >= 0)
-		close(file->lock);
-	free(file->path);
-	free(file);
-}
-
 /* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
  * cleanly. An unlinked lock excludes nobody. */
-static bool is_in_place(struct store_file *file, struct error *error)
+static bool is_in_place(struct sqlite_file *file, struct error *error)
 {
 	bool main = is_still(file->path, "", file->main);
 
@@ -469,7 +376,7 @@ static bool is_in_place(struct store_file *file, struct error *error)
 
 /* IMMEDIATE: a transaction that starts as a reader and writes later may fail at once instead of
  * waiting for another writer. */
-bool store_file_begin(struct store_file *file, bool writes, struct error *error)
+static bool begin(struct sqlite_file *file, bool writes, struct error *error)
 {
 	file->stuck = false;
 	if (writes && !is_in_place(file, error))
@@ -477,20 +384,277 @@ bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);
 }
 
-bool store_file_commit(struct store_file *file, struct error *error)
+static bool commit(struct sqlite_file *file, struct error *error)
 {
 	return execute(file, "COMMIT", "write to it", error);
 }
 
-void store_file_rollback(struct store_file *file)
+static void roll_back(struct sqlite_file *file)
 {
 	if (!sqlite3_get_autocommit(file->database))
 		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
+static bool migrate(struct sqlite_file *file, int64_t version, struct error *error)
+{
+	static const char doing[] = "migrate it";
+	bool unchecked = version < FIRST_CHECKED, done;
+	char sql[96];
+
+	if (version == STORE_VERSION)
+		return true;
+	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		STORE_APPLICATION, STORE_VERSION);
+	if (!begin(file, true, error))
+		return false;
+	done = execute(file, sql, doing, error);
+	for (; version < STORE_VERSION && done; version++)
+		done = execute(file, store_migrations[version], doing, error);
+	done = done && commit(file, error);
+	if (!done)
+		roll_back(file);
+	else if (unchecked)
+		warn_of_repairs(file);
+	return done;
+}
+
+/* matches(pattern, text): a shell pattern, or the same text, as a test may be called a[1]. */
+static void matches(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *pattern = (const char *)sqlite3_value_text(values[0]);
+	const char *text = (const char *)sqlite3_value_text(values[1]);
+
+	(void)count;
+	sqlite3_result_int(context,
+		pattern && text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
+}
+
+static bool add_function(struct sqlite_file *file, struct error *error)
+{
+	if (sqlite3_create_function(file->database, "matches", 2,
+		    SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, matches, NULL, NULL) != SQLITE_OK)
+		return fail(file, "use it", error);
+	return true;
+}
+
+static bool set_up(struct sqlite_file *file, struct error *error)
+{
+	return add_function(file, error) &&
+	       execute(file, "PRAGMA foreign_keys = ON", "use it", error);
+}
+
+/* All statements, as one that does not fit the tables must be noticed before anything is written.
+ */
+static bool set_up_whole(struct sqlite_file *file, struct error *error)
+{
+	if (!set_up(file, error))
+		return false;
+	for (int i = 0; i < STATEMENT_COUNT; i++)
+		if (!prepare(file, (enum statement)i))
+			return fail(file, "use it", error);
+	return true;
+}
+
+/* Decides before any write whether to refuse the file: the statements must fit the tables of this
+ * version; an older version is migrated in one transaction. */
+static bool take_into_use(struct sqlite_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!check_pages(file, error) || !check_version(file, &version, error) ||
+		!execute(file, settings, "use it", error) || !migrate(file, version, error) ||
+		!set_up_whole(file, error))
+		return false;
+	file->untouched = false;
+	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
+		    error))
+		return false;
+	store_tighten(file->path);
+	return true;
+}
+
+static bool open_database(struct sqlite_file *file, struct error *error)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+
+	if (!store_claim(file->path, error))
+		return false;
+	file->untouched = store_file_beside(file->path, "-wal") > 0;
+	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
+		return fail(file, "open it", error);
+	file->main = id_of(file->path, "");
+	sqlite3_busy_timeout(file->database, BUSY_MS);
+	if (sqlite3_db_readonly(file->database, "main"))
+		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
+	if (!take_into_use(file, error))
+		return false;
+	file->log = id_of(file->path, "-wal");
+	return true;
+}
+
+/* Takes over the path; NULL: there is none. */
+static struct sqlite_file *file_new(char *path)
+{
+	struct sqlite_file *file = memory_new(1, sizeof *file);
+
+	*file = (struct sqlite_file){.path = path, .lock = -1};
+	if (path && asprintf(&file->label, "state file %s", path) < 0)
+		abort();
+	file->file = (struct store_file){.driver = &driver, .label = file->label};
+	return file;
+}
+
+/* The agent never leaves an empty file behind, so this one has lost its content. */
+static void warn_of_loss(const char *path)
+{
+	if (store_file_beside(path, "") == 0 &&
+		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
+		log_event(LEVEL_WARN,
+			"the state file was in use before and is empty: starting without any state",
+			LOG_TEXT("file", path));
+}
+
+struct store_file *store_file_open(const char *path, struct error *error)
+{
+	struct sqlite_file *file = file_new(store_path_new(path, error));
+
+	if (file->path) {
+		warn_of_loss(file->path);
+		file->lock = store_lock(file->path, error);
+		file->held = id_of_open(file->lock);
+	}
+	if (file->lock >= 0 && open_database(file, error))
+		return &file->file;
+	store_file_close(&file->file);
+	return NULL;
+}
+
+/* Only the agent migrates. */
+static bool check_reader(struct sqlite_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!check_schema(file, error) || !check_version(file, &version, error))
+		return false;
+	if (version < STORE_VERSION)
+		return error_set(error, ERROR_STATE,
+			"state file %s was written by an older hunter-c: the agent migrates it when"
+			" it starts",
+			file->path);
+	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) && set_up(file, error);
+}
+
+struct store_file *store_file_of(const char *path, sqlite3 *database, struct error *error)
+{
+	struct sqlite_file *file = file_new(memory_strdup(path));
+
+	file->database = database;
+	if (check_reader(file, error))
+		return &file->file;
+	store_file_close(&file->file);
+	return NULL;
+}
+
+static bool copy_into(struct sqlite_file *file, sqlite3 *from, struct error *error)
+{
+	sqlite3_backup *backup;
+
+	if (sqlite3_open_v2("", &file->database,
+		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+		    NULL) != SQLITE_OK)
+		return fail(file, "copy it", error);
+	backup = sqlite3_backup_init(file->database, "main", from, "main");
+	if (backup)
+		(void)sqlite3_backup_step(backup, -1);
+	if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
+		return fail(file, "copy it", error);
+	return true;
+}
+
+static struct store_file *copy_once(const char *path, bool *settled, struct error *error)
+{
+	sqlite3 *from = store_reader_connect(path, settled, error);
+	struct sqlite_file *file = from ? file_new(memory_strdup(path)) : NULL;
+	int64_t version;
+
+	if (!file)
+		return NULL;
+	if (copy_into(file, from, error) && check_pages(file, error) &&
+		check_version(file, &version, error) && migrate(file, version, error) &&
+		set_up_whole(file, error)) {
+		sqlite3_close(from);
+		return &file->file;
+	}
+	sqlite3_close(from);
+	store_file_close(&file->file);
+	return NULL;
+}
+
+struct store_file *store_file_copy(const char *path, struct error *error)
+{
+	bool settled = false;
+	struct store_file *file = copy_once(path, &settled, error);
+
+	if (!store_reader_overtaken(path, settled))
+		return file;
+	if (file)
+		store_file_close(file);
+	return copy_once(path, &settled, error);
+}
+
+void store_file_close(struct store_file *base)
+{
+	struct sqlite_file *file = of(base);
+
+	for (size_t i = 0; i < STATEMENT_COUNT; i++)
+		sqlite3_finalize(file->statements[i]);
+	if (file->untouched) /* closing must not checkpoint the log into the file */
+		(void)sqlite3_db_config(
+			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	sqlite3_close(file->database);
+	if (file->lock >= 0)
+		close(file->lock);
+	free(file->label);
+	free(file->path);
+	free(file);
+}
+
+bool store_file_begin(struct store_file *file, bool writes, struct error *error)
+{
+	return begin(of(file), writes, error);
+}
+
+bool store_file_commit(struct store_file *file, struct error *error)
+{
+	return commit(of(file), error);
+}
+
+void store_file_rollback(struct store_file *file)
+{
+	roll_back(of(file));
+}
+
 bool store_file_stuck(const struct store_file *file)
 {
-	return file->stuck;
+	return ((const struct sqlite_file *)file)->stuck;
+}
+
+static bool is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static bool hold(const char *path, int *lock, struct error *error)
+{
+	char *real;
+
+	*lock = -1;
+	if (!is_there(path))
+		return true;
+	real = store_path_new(path, error);
+	*lock = real ? store_lock(real, error) : -1;
+	free(real);
+	return *lock >= 0;
 }
 
 const struct store_backend sqlite_backend = {
@@ -498,14 +662,18 @@ const struct store_backend sqlite_backend = {
 	.copy = store_file_copy,
 	.close = store_file_close,
 	.begin = store_file_begin,
-	.perform = store_file_perform,
+	.perform = sql_perform,
 	.commit = store_file_commit,
 	.rollback = store_file_rollback,
 	.is_stuck = store_file_stuck,
 	.read = store_file_read,
 	.check = store_file_check,
 	.backup = store_file_backup,
+	.take_over = sql_copy,
+	.compare = sql_compare,
+	.hold = hold,
 	.is_held = store_is_locked,
+	.is_there = is_there,
 	.path = store_file_path,
 	.size = store_file_size,
 };

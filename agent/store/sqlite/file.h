@@ -45,28 +45,10 @@ int64_t store_file_size(const char *path);
 
 const char *store_file_path(const struct store_file *file);
 
-/* Performs the call, inside a transaction. */
-bool store_file_perform(
-	struct store_file *file, struct store_call *call, struct error *error) MUST_USE;
-
 /* Implement store_check and store_backup. */
 bool store_file_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
 bool store_file_backup(
 	const char *path, const char *target, bool force, struct error *error) MUST_USE;
-
-struct sqlite3_stmt;
-
-/* Id of the last inserted row. */
-int64_t store_file_inserted(struct store_file *file);
-
-/* Number of rows that the last statement changed. */
-int64_t store_file_changed(struct store_file *file);
-
-/* A prepared statement, reset and without bindings. */
-struct sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement);
-
-/* Sets the error from the path and SQLite's message. Always false. */
-bool store_file_fail(struct store_file *file, const char *doing, struct error *error);
 
 #endif

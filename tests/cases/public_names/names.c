@@ -90,6 +90,7 @@ static void put_configuration(void)
 	put_fields("key of a server or receiver with an address", NULL, endpoint_fields, false);
 	put_fields("key of every receiver", NULL, receiver_fields, false);
 	put_fields("key of a receiver's digest", NULL, digest_fields, false);
+	put_fields("key of a test's bisect", NULL, test_bisect_fields, false);
 	put_fields("key of a route", NULL, route_fields, false);
 	put_fields("key of a known change", NULL, known_change_fields, false);
 	put_fields("key of detection", NULL, confirm_fields, false);

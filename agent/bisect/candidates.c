@@ -1,0 +1,475 @@
+/* One git after the other, each with what the one before it has found. */
+#include "agent/bisect/candidates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/bisect/bisection.h"
+#include "agent/core/buf.h"
+#include "agent/engine/engine.h"
+#include "agent/engine/execution.h"
+#include "agent/engine/git.h"
+
+enum {
+	WITHIN = 60000,        /* ms */
+	MOST_BYTES = 16 << 20, /* of what git prints */
+	SHORTEST = 7,
+	LONGEST_NAME = 1000,
+	LINES = 5,
+};
+
+enum stage {
+	STAGE_FOLDER,
+	STAGE_TOP,
+	STAGE_GOOD,
+	STAGE_BAD,
+	STAGE_ANCESTOR,
+	STAGE_BASE,
+	STAGE_COMMITS,
+	STAGE_STATUS,
+};
+
+struct candidates_search {
+	struct engine *engine;
+	struct arena *arena; /* the caller's */
+	struct candidates_request request;
+	candidates_done *done;
+	void *context;
+	enum stage stage;
+	bool as_tag; /* a version that git does not know is tried as a tag: "v1.2" */
+	bool shallow, has_tree;
+	struct candidate_commits out;
+	struct transfer transfer;
+	struct execution execution;
+};
+
+static void step(struct candidates_search *search);
+
+static struct strings copy_strings(struct arena *arena, const struct strings *strings)
+{
+	const char **items = arena_array(arena, strings->count, sizeof *items);
+
+	for (size_t i = 0; i < strings->count; i++)
+		items[i] = arena_strdup(arena, strings->items[i]);
+	return (struct strings){items, strings->count};
+}
+
+void candidates_search_free(struct candidates_search *search)
+{
+	if (!search)
+		return;
+	buf_free(&search->execution.output);
+	free(search);
+}
+
+static void finish(struct candidates_search *search, const struct error *error)
+{
+	struct candidate_commits *out = arena_alloc(search->arena, sizeof *out);
+	candidates_done *done = search->done;
+	void *context = search->context;
+
+	*out = search->out;
+	candidates_search_free(search);
+	done(context, error ? NULL : out, error);
+}
+
+static void fail(struct candidates_search *search, enum error_kind kind, const char *text)
+{
+	struct error error;
+
+	error_set(&error, kind, "%s", text);
+	finish(search, &error);
+}
+
+/* What it printed, without the last line's end. */
+static const char *printed(struct candidates_search *search)
+{
+	const struct buf *output = &search->execution.output;
+	size_t length = output->length;
+
+	while (length > 0 && output->data[length - 1] == '\n')
+		length--;
+	return length ? arena_strndup(search->arena, output->data, length) : "";
+}
+
+static bool is_id(const char *text, size_t length)
+{
+	return (length == 40 || length == CANDIDATE_ID) &&
+	       strspn(text, "0123456789abcdef") >= length;
+}
+
+/* "false\nfalse\ntrue\n/src/app/.git": shallow, bare, in a work tree, and the git folder. */
+static bool take_folder(struct candidates_search *search)
+{
+	const char *lines[4] = {printed(search)};
+
+	for (size_t i = 1; i < 4; i++) {
+		lines[i] = strchr(lines[i - 1], '\n');
+		if (!lines[i])
+			return false;
+		lines[i]++;
+	}
+	search->shallow = strncmp(lines[0], "true\n", 5) == 0;
+	search->has_tree = strncmp(lines[2], "true\n", 5) == 0;
+	search->out.git = search->out.repository = lines[3];
+	return *lines[3] == '/';
+}
+
+static bool is_version(const char *text)
+{
+	return *text >= '0' && *text <= '9' && strchr(text, '.');
+}
+
+static void unknown_commit(struct candidates_search *search, const char *name)
+{
+	fail(search, ERROR_USAGE,
+		arena_printf(search->arena, "%s: \"%.200s\" names no commit%s",
+			search->out.repository,
+			git_text(search->arena, name, name + strlen(name), CANDIDATE_TEXT),
+			search->shallow ? "; this clone is shallow, git fetch --unshallow "
+					  "completes it"
+					: ""));
+}
+
+/* A resolved end of the range. False: it failed, or goes on with another name. */
+static bool take_commit(
+	struct candidates_search *search, bool good, const char *name, const char **out)
+{
+	const char *id = printed(search);
+
+	if (good && is_id(id, strlen(id))) {
+		search->as_tag = false;
+		*out = id;
+		return true;
+	}
+	if (!search->as_tag && is_version(name)) {
+		search->as_tag = true;
+		step(search);
+	} else {
+		unknown_commit(search, name);
+	}
+	return false;
+}
+
+static const char *short_of(struct candidates_search *search, const char *id)
+{
+	return arena_strndup(search->arena, id, 12);
+}
+
+static void no_ancestor(struct candidates_search *search)
+{
+	const char *good = short_of(search, search->out.good);
+	const char *bad = short_of(search, search->out.bad);
+
+	if (search->shallow)
+		fail(search, ERROR_DATA,
+			arena_printf(search->arena,
+				"%s: this clone is shallow and does not reach from %s back to %s; "
+				"git fetch --unshallow completes it",
+				search->out.repository, bad, good));
+	else
+		fail(search, ERROR_USAGE,
+			arena_printf(search->arena, "%s: %s and %s have no commit in common",
+				search->out.repository, good, bad));
+}
+
+/* What they have in common is the good end then. */
+static bool take_base(struct candidates_search *search, bool good)
+{
+	const char *base = printed(search);
+
+	if (!good || !is_id(base, strlen(base)) || search->shallow) {
+		no_ancestor(search);
+		return false;
+	}
+	if (strcmp(base, search->out.bad) == 0) {
+		fail(search, ERROR_USAGE,
+			arena_printf(search->arena,
+				"the bad end %s is an ancestor of the good end %s: are they "
+				"swapped?",
+				short_of(search, base), short_of(search, search->out.good)));
+		return false;
+	}
+	search->out.base_of = search->out.good;
+	search->out.good = base;
+	return true;
+}
+
+static bool parse_one(
+	struct arena *arena, const char *text, const char *end, struct candidate_commit *out)
+{
+	const char *lines[LINES] = {text}, *stop[LINES];
+
+	for (size_t i = 0; i < LINES; i++) {
+		stop[i] = i == LINES - 1 ? end : memchr(lines[i], '\n', (size_t)(end - lines[i]));
+		if (!stop[i])
+			return false;
+		if (i < LINES - 1)
+			lines[i + 1] = stop[i] + 1;
+	}
+	size_t digits = (size_t)(stop[0] - text), figures = (size_t)(stop[3] - lines[3]);
+
+	if (!is_id(text, digits) || figures == 0 || figures > 12 ||
+		strspn(lines[3], "0123456789") != figures)
+		return false;
+	out->id = arena_strndup(arena, text, digits);
+	out->merge = memchr(lines[1], ' ', (size_t)(stop[1] - lines[1])) != NULL;
+	out->author = git_text(arena, lines[2], stop[2], CANDIDATE_TEXT);
+	out->time = 1000 * strtoll(arena_strndup(arena, lines[3], figures), NULL, 10);
+	out->subject = git_text(arena, lines[4], stop[4], CANDIDATE_TEXT);
+	return true;
+}
+
+static void reverse(struct candidate_commit *items, size_t count)
+{
+	for (size_t i = 0; i < count / 2; i++) {
+		struct candidate_commit item = items[i];
+
+		items[i] = items[count - 1 - i];
+		items[count - 1 - i] = item;
+	}
+}
+
+bool candidates_parse(struct arena *arena, const char *text, size_t length,
+	struct candidate_commits *out, struct error *error)
+{
+	const char *end = text + length;
+	size_t most = 0;
+
+	for (const char *at = text; at < end; at++)
+		most += !*at;
+	if (most > BISECT_CANDIDATES_MOST)
+		return error_set(error, ERROR_USAGE,
+			"the range has more than %d commits: choose nearer ends, or those that "
+			"touch some --paths",
+			BISECT_CANDIDATES_MOST);
+	out->items = arena_array(arena, most, sizeof *out->items);
+	out->count = 0;
+	while (text < end) {
+		const char *stop = memchr(text, '\0', (size_t)(end - text));
+
+		if (!stop || !parse_one(arena, text, stop, &out->items[out->count]))
+			return error_set(
+				error, ERROR_DATA, "git printed something else than commits");
+		out->count++;
+		text = stop + 1;
+	}
+	reverse(out->items, out->count);
+	return true;
+}
+
+/* The bad end is the last of them, which it is not if it touches none of the paths. */
+static bool take_commits(struct candidates_search *search)
+{
+	const struct buf *output = &search->execution.output;
+	struct candidate_commits *out = &search->out;
+	struct error error;
+
+	if (!candidates_parse(search->arena, output->length ? output->data : "", output->length,
+		    out, &error)) {
+		finish(search, &error);
+		return false;
+	}
+	if (out->count > 0) {
+		out->bad = out->items[out->count - 1].id;
+		return true;
+	}
+	fail(search, ERROR_USAGE,
+		arena_printf(search->arena, "%s: no commit from %s to %s%s", out->repository,
+			short_of(search, out->good), short_of(search, out->bad),
+			search->request.paths.count > 0 ? " touches these paths" : ""));
+	return false;
+}
+
+/* Goes to the next stage; false: it has ended, or goes on otherwise. */
+static bool take(struct candidates_search *search, bool good)
+{
+	struct candidate_commits *out = &search->out;
+
+	switch (search->stage) {
+	case STAGE_FOLDER:
+		if (!good || !take_folder(search)) {
+			fail(search,
+				search->execution.reply.kind == REPLY_UNREACHABLE ? ERROR_DATA
+										  : ERROR_USAGE,
+				arena_printf(search->arena, "%s: %s", search->request.repository,
+					git_problem(search->arena, &search->execution)));
+			return false;
+		}
+		search->stage = search->has_tree ? STAGE_TOP : STAGE_GOOD;
+		return true;
+	case STAGE_TOP:
+		if (good)
+			out->repository = printed(search);
+		break;
+	case STAGE_GOOD:
+		if (!take_commit(search, good, search->request.good, &out->good))
+			return false;
+		break;
+	case STAGE_BAD:
+		if (!take_commit(search, good, search->request.bad, &out->bad))
+			return false;
+		if (strcmp(out->good, out->bad) == 0) {
+			fail(search, ERROR_USAGE,
+				arena_printf(search->arena,
+					"the good and the bad end are the same commit, %s",
+					short_of(search, out->good)));
+			return false;
+		}
+		break;
+	case STAGE_ANCESTOR: search->stage = good ? STAGE_COMMITS : STAGE_BASE; return true;
+	case STAGE_BASE:
+		if (!take_base(search, good))
+			return false;
+		break;
+	case STAGE_COMMITS:
+		if (!take_commits(search))
+			return false;
+		if (!search->has_tree) {
+			finish(search, NULL);
+			return false;
+		}
+		break;
+	case STAGE_STATUS:
+		out->dirty = good && search->execution.output.length > 0;
+		finish(search, NULL);
+		return false;
+	}
+	search->stage++;
+	return true;
+}
+
+static void ended(struct execution *execution)
+{
+	struct candidates_search *search =
+		(struct candidates_search *)((char *)execution -
+					     offsetof(struct candidates_search, execution));
+	const struct reply *reply = &execution->reply;
+	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_TOP ||
+		       search->stage == STAGE_STATUS;
+	/* Other stages take 1 and 128 for an answer. */
+	bool broken = reply->kind != REPLY_ANSWER ||
+		      (search->stage == STAGE_COMMITS && reply->status != 0);
+
+	if (!certain && broken)
+		fail(search, ERROR_DATA,
+			arena_printf(search->arena, "%s: %s", search->out.repository,
+				git_problem(search->arena, execution)));
+	else if (take(search, reply->kind == REPLY_ANSWER && reply->status == 0))
+		step(search);
+}
+
+static void execute(struct candidates_search *search, const char *const *arguments)
+{
+	buf_free(&search->execution.output);
+	search->transfer =
+		git_transfer(search->arena, search->request.repository, arguments, false);
+	search->transfer.most_output = MOST_BYTES;
+	search->transfer.timeout = WITHIN;
+	engine_execute(search->engine, &search->execution, &search->transfer, ended);
+}
+
+static void resolve(struct candidates_search *search, const char *name)
+{
+	const char *const arguments[] = {"rev-parse", "--verify", "--end-of-options",
+		arena_printf(search->arena, "%s%s^{commit}", search->as_tag ? "v" : "", name),
+		NULL};
+
+	execute(search, arguments);
+}
+
+static void list_commits(struct candidates_search *search)
+{
+	const struct strings *paths = &search->request.paths;
+	const char *const head[] = {"log", "-z", "--first-parent", "--no-color", "--no-decorate",
+		"--no-notes", "--no-show-signature", "--encoding=UTF-8", "--no-patch",
+		"--format=tformat:%H%n%P%n%an%n%at%n%s",
+		arena_printf(search->arena, "--max-count=%d", BISECT_CANDIDATES_MOST + 1),
+		"--end-of-options",
+		arena_printf(search->arena, "%s..%s", search->out.good, search->out.bad), "--"};
+	enum { HEAD = sizeof head / sizeof *head };
+	const char **arguments =
+		arena_array(search->arena, HEAD + paths->count + 1, sizeof *arguments);
+
+	memcpy(arguments, head, sizeof head);
+	for (size_t i = 0; i < paths->count; i++)
+		arguments[HEAD + i] = paths->items[i];
+	execute(search, arguments);
+}
+
+static void step(struct candidates_search *search)
+{
+	const struct candidate_commits *out = &search->out;
+	const char *const folder[] = {"rev-parse", "--is-shallow-repository",
+		"--is-bare-repository", "--is-inside-work-tree", "--path-format=absolute",
+		"--git-common-dir", NULL};
+	const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
+	const char *const ancestor[] = {"merge-base", "--is-ancestor", out->good, out->bad, NULL};
+	const char *const base[] = {"merge-base", out->good, out->bad, NULL};
+	const char *const status[] = {"--no-optional-locks", "status", "--porcelain",
+		"--untracked-files=no", "--ignore-submodules=all", NULL};
+
+	switch (search->stage) {
+	case STAGE_FOLDER: execute(search, folder); break;
+	case STAGE_TOP: execute(search, top); break;
+	case STAGE_GOOD: resolve(search, search->request.good); break;
+	case STAGE_BAD: resolve(search, search->request.bad); break;
+	case STAGE_ANCESTOR: execute(search, ancestor); break;
+	case STAGE_BASE: execute(search, base); break;
+	case STAGE_COMMITS: list_commits(search); break;
+	case STAGE_STATUS: execute(search, status); break;
+	}
+}
+
+static void refuse_name(void *context)
+{
+	struct candidates_search *search = context;
+
+	fail(search, ERROR_USAGE, "a commit's name is empty, or too long to be one");
+}
+
+static bool is_name(const char *name)
+{
+	return *name && strlen(name) <= LONGEST_NAME;
+}
+
+struct candidates_search *candidates_find(struct engine *engine, struct arena *arena,
+	const struct candidates_request *request, candidates_done *done, void *context)
+{
+	struct candidates_search *search = memory_new(1, sizeof *search);
+
+	*search = (struct candidates_search){.engine = engine,
+		.arena = arena,
+		.request = {arena_strdup(arena, request->repository),
+			arena_strdup(arena, request->good), arena_strdup(arena, request->bad),
+			copy_strings(arena, &request->paths)},
+		.done = done,
+		.context = context};
+	search->out.repository = search->request.repository;
+	if (is_name(request->good) && is_name(request->bad))
+		step(search);
+	else
+		engine_after(engine, 0, refuse_name, search);
+	return search;
+}
+
+static bool is_shared(const struct candidate_commits *candidates, const char *id, size_t length)
+{
+	bool shared =
+		strcmp(candidates->good, id) != 0 && strncmp(candidates->good, id, length) == 0;
+
+	for (size_t i = 0; i < candidates->count && !shared; i++)
+		shared = strcmp(candidates->items[i].id, id) != 0 &&
+			 strncmp(candidates->items[i].id, id, length) == 0;
+	return shared;
+}
+
+const char *candidates_short(
+	struct arena *arena, const struct candidate_commits *candidates, const char *id)
+{
+	size_t length = SHORTEST;
+
+	while (length < strlen(id) && is_shared(candidates, id, length))
+		length++;
+	return arena_strndup(arena, id, length);
+}

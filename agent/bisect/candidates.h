@@ -1,0 +1,67 @@
+/*
+ * The commits of a bisection: those of a range, from the oldest, as a local clone has them.
+ *
+ * git is run without a shell and without the clone's hooks (agent/engine/git.h). What people name
+ * is resolved by `git rev-parse --verify --end-of-options`; from then on only full ids are used.
+ * By default the line of first parents is followed, so that a merge is one candidate.
+ */
+#ifndef AGENT_BISECT_CANDIDATES_H
+#define AGENT_BISECT_CANDIDATES_H
+
+#include "agent/core/arena.h"
+#include "agent/core/field.h"
+
+struct engine;
+
+/* Longest full id (SHA-256), and what is kept of a subject or an author, in characters. */
+enum { CANDIDATE_ID = 64, CANDIDATE_TEXT = 200 };
+
+struct candidates_request {
+	const char *repository; /* a folder of the clone */
+	const char *good, *bad; /* as people name commits: v1.2, HEAD, 4f2c91a */
+	struct strings paths;   /* only commits that touch these; none: all */
+};
+
+struct candidate_commit {
+	const char *id, *author, *subject; /* subjects and authors may be cut; no controls */
+	int64_t time;                      /* ms, of the author */
+	bool merge;
+};
+
+struct candidate_commits {
+	const char *repository; /* its top folder, or the folder of a bare one; absolute */
+	const char *git;        /* its git folder, common to all its work trees; absolute */
+	const char *good, *bad; /* full ids; `good` is position 0 */
+	const char *base_of;    /* `good` is its merge base with the bad end, as what was given
+				   (this full id) is no ancestor of that; or NULL */
+	bool dirty;             /* the work tree has changes, which no run will see */
+	struct candidate_commit *items; /* [count]; items[0] is position 1 */
+	size_t count;                   /* 1 to BISECT_CANDIDATES_MOST */
+};
+
+/*
+ * Finds them, on the loop's thread; `done` is called with them, which live in the arena, or with
+ * NULL and an error: ERROR_USAGE where the request is wrong (unknown commit, empty range, no
+ * repository), ERROR_DATA where the clone cannot tell (shallow, git missing). The request is
+ * copied. The search is freed before `done` is called. If the engine is freed first, `done` is not
+ * called, and the search is to be freed.
+ */
+struct candidates_search;
+typedef void candidates_done(
+	void *context, const struct candidate_commits *candidates, const struct error *error);
+struct candidates_search *candidates_find(struct engine *engine, struct arena *arena,
+	const struct candidates_request *request, candidates_done *done, void *context);
+void candidates_search_free(struct candidates_search *search); /* accepts NULL */
+
+/* What git has printed, the latest first: id, parents' ids, author, time in s, and subject, a line
+ * each, commits ended by NUL. Sets items and count. False and an error: that is something else, or
+ * they are too many. */
+bool candidates_parse(struct arena *arena, const char *text, size_t length,
+	struct candidate_commits *out, struct error *error) MUST_USE;
+
+/* The shortest beginning of the id that no other candidate and not the good end has, at least 7
+ * digits; into the arena. */
+const char *candidates_short(
+	struct arena *arena, const struct candidate_commits *candidates, const char *id);
+
+#endif

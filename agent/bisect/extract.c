@@ -1,0 +1,337 @@
+/*
+ * What is printed comes from a program of the user's with much else in it, so a value is taken only
+ * where it cannot be mistaken: the last number is refused if it may be a part of something else, as
+ * of "1,234", of a date or of a version.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "agent/bisect/extract.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/number.h"
+
+enum {
+	MOST_TRIES = 1000, /* beginnings of JSON documents */
+	STEPS_MOST = 5000000,
+	DEPTH_MOST = 10000,
+	HEAP_KIB = 20000,
+	SHOWN = 40,
+};
+
+enum extract_kind { EXTRACT_LAST, EXTRACT_JSON, EXTRACT_REGEX };
+
+struct extract {
+	enum extract_kind kind;
+	char *path; /* of JSON */
+	pcre2_code *code;
+	pcre2_match_context *limits;
+};
+
+/* One step of a path: a key, or an index (`key` is NULL then). */
+struct segment {
+	const char *key;
+	size_t length, index;
+};
+
+/* Takes a segment from the path; false at its end, or with *wrong if there is none. */
+static bool next_segment(const char **path, bool first, struct segment *out, bool *wrong)
+{
+	const char *at = *path;
+
+	*wrong = false;
+	if (!*at)
+		return false;
+	if (*at == '[') {
+		size_t digits = strspn(at + 1, "0123456789");
+		const char *quote = at[1] == '"' ? strchr(at + 2, '"') : NULL;
+
+		*wrong = quote ? quote[1] != ']'
+			       : digits == 0 || digits > 9 || at[1 + digits] != ']';
+		if (*wrong)
+			return false;
+		*out = quote ? (struct segment){at + 2, (size_t)(quote - at - 2), 0}
+			     : (struct segment){NULL, 0, strtoul(at + 1, NULL, 10)};
+		*path = quote ? quote + 2 : at + digits + 2;
+		return true;
+	}
+	at += !first && *at == '.';
+	*out = (struct segment){at, strcspn(at, ".["), 0};
+	*wrong = out->length == 0 || (!first && **path != '.');
+	*path = at + out->length;
+	return !*wrong;
+}
+
+static bool check_path(const char *path, struct error *error)
+{
+	const char *at = path;
+	struct segment segment;
+	bool wrong = !*path;
+
+	for (bool first = true; !wrong && next_segment(&at, first, &segment, &wrong);)
+		first = false;
+	return !wrong || error_set(error, ERROR_USAGE,
+				 "\"json:%.200s\" is no path: json:p99, json:results[0].p99, "
+				 "json:[\"a.b\"]",
+				 path);
+}
+
+static bool compile(struct extract *extract, const char *pattern, struct error *error)
+{
+	PCRE2_SIZE where = 0;
+	PCRE2_UCHAR text[160];
+	int problem = 0;
+
+	extract->code = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern),
+		PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &problem, &where, NULL);
+	if (!extract->code) {
+		pcre2_get_error_message(problem, text, sizeof text);
+		return error_set(error, ERROR_USAGE,
+			"\"regex:%.200s\" is no regular expression: %s (at its character %zu)",
+			pattern, (const char *)text, (size_t)where + 1);
+	}
+	extract->limits = pcre2_match_context_create(NULL);
+	if (!extract->limits)
+		abort();
+	pcre2_set_match_limit(extract->limits, STEPS_MOST);
+	pcre2_set_depth_limit(extract->limits, DEPTH_MOST);
+	pcre2_set_heap_limit(extract->limits, HEAP_KIB);
+	return true;
+}
+
+struct extract *extract_new(const char *text, struct error *error)
+{
+	struct extract *extract = memory_new(1, sizeof *extract);
+	bool good = true;
+
+	*extract = (struct extract){0};
+	if (text && strncmp(text, "json:", 5) == 0) {
+		extract->kind = EXTRACT_JSON;
+		extract->path = memory_strdup(text + 5);
+		good = check_path(extract->path, error);
+	} else if (text && strncmp(text, "regex:", 6) == 0) {
+		extract->kind = EXTRACT_REGEX;
+		good = compile(extract, text + 6, error);
+	} else if (text && strcmp(text, "last") != 0) {
+		good = error_set(error, ERROR_USAGE,
+			"\"%.200s\" is none of last, json:PATH, regex:PATTERN", text);
+	}
+	if (good)
+		return extract;
+	extract_free(extract);
+	return NULL;
+}
+
+void extract_free(struct extract *extract)
+{
+	if (!extract)
+		return;
+	pcre2_code_free(extract->code);
+	pcre2_match_context_free(extract->limits);
+	free(extract->path);
+	free(extract);
+}
+
+static bool is_digit(const char *at, const char *end)
+{
+	return at < end && *at >= '0' && *at <= '9';
+}
+
+/* The end of the number that begins at `at`, or NULL. */
+static const char *number_end(const char *at, const char *end)
+{
+	const char *start, *exponent;
+
+	at += at < end && (*at == '-' || *at == '+');
+	start = at;
+	while (is_digit(at, end))
+		at++;
+	if (at < end && *at == '.' && (at > start || is_digit(at + 1, end)))
+		for (at++; is_digit(at, end);)
+			at++;
+	if (at == start || (at == start + 1 && *start == '.'))
+		return NULL;
+	if (at < end && (*at == 'e' || *at == 'E')) {
+		exponent = at + 1;
+		exponent += exponent < end && (*exponent == '-' || *exponent == '+');
+		if (is_digit(exponent, end))
+			for (at = exponent; is_digit(at, end);)
+				at++;
+	}
+	return at;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether what touches the number shows that it is a part of something else. */
+static bool is_part(const char *start, const char *at, const char *stop, const char *end)
+{
+	bool joins = at > start && strchr(",:/.+-", at[-1]) != NULL;
+
+	if (at - start > 1 && joins && is_digit(at - 2, end))
+		return true; /* 1,234 12:30 2026-01-02 1.2.3 */
+	if (at > start && strchr("+-.", *at) && is_word(at[-1]))
+		return true; /* 2026-01 p-99 1.2.3 */
+	if (stop < end && strchr(",:/.", *stop) && is_digit(stop + 1, end))
+		return true;
+	return stop < end && stop[-1] == '0' && (*stop == 'x' || *stop == 'X');
+}
+
+/* "ESC [ 32 m", as terminals take it. */
+static const char *skip_colours(const char *at, const char *end)
+{
+	while (end - at > 1 && at[0] == '\33' && at[1] == '[') {
+		for (at += 2; at < end && !isalpha((unsigned char)*at);)
+			at++;
+		at += at < end;
+	}
+	return at;
+}
+
+static bool last_number(const char *text, size_t length, double *value, struct error *error)
+{
+	const char *end = text + length, *last = NULL, *last_end = NULL;
+	const char *start = text, *last_start = text; /* of what no colour interrupts */
+
+	for (const char *at = text; at < end;) {
+		const char *stop = NULL, *bare = skip_colours(at, end);
+
+		start = bare > at ? bare : start;
+		at = bare;
+		if (at < end && !(at > start && is_word(at[-1]) && is_word(*at)))
+			stop = number_end(at, end);
+		if (stop) {
+			last_start = start;
+			last = at;
+			last_end = stop;
+		}
+		at = stop ? stop : at + (at < end);
+	}
+	if (!last)
+		return error_set(error, ERROR_DATA, "it printed no number");
+	if (is_part(last_start, last, last_end, end))
+		return error_set(error, ERROR_DATA,
+			"the last number it printed, at \"%.*s\", may be a part of something else: "
+			"say --extract json:PATH or regex:PATTERN",
+			(int)(last_end - last < SHOWN ? last_end - last : SHOWN), last);
+	if (!number_parse(last, (size_t)(last_end - last), value) || !isfinite(*value))
+		return error_set(error, ERROR_DATA, "the last number it printed is out of range");
+	return true;
+}
+
+/* The document's value, or NULL. */
+static const json_t *value_at(const json_t *document, const char *path)
+{
+	const char *at = path;
+	struct segment segment;
+	bool wrong;
+
+	for (bool first = true; document && next_segment(&at, first, &segment, &wrong);
+		first = false) {
+		char *key = segment.key ? memory_resize(NULL, segment.length + 1, 1) : NULL;
+
+		if (key) {
+			memcpy(key, segment.key, segment.length);
+			key[segment.length] = '\0';
+		}
+		document = key ? json_object_get(document, key)
+			       : json_array_get(document, segment.index);
+		free(key);
+	}
+	return document;
+}
+
+/* The last document that begins at the beginning of a line; first one after which nothing comes. */
+static json_t *last_document(const char *text, size_t length)
+{
+	for (size_t flags = 0; flags <= JSON_DISABLE_EOF_CHECK; flags += JSON_DISABLE_EOF_CHECK) {
+		size_t tries = 0;
+
+		for (size_t at = length; at-- > 0 && tries < MOST_TRIES;) {
+			json_t *document;
+
+			if ((text[at] != '{' && text[at] != '[') ||
+				(at > 0 && text[at - 1] != '\n'))
+				continue;
+			tries++;
+			document = json_loadb(text + at, length - at, flags, NULL);
+			if (document)
+				return document;
+		}
+	}
+	return NULL;
+}
+
+static bool json_value(
+	const char *path, const char *text, size_t length, double *value, struct error *error)
+{
+	json_t *document = last_document(text, length);
+	const json_t *found = value_at(document, path);
+	const char *words = json_string_value(found);
+	bool good = json_is_number(found) ||
+		    (words && number_parse(words, strlen(words), value) && isfinite(*value));
+
+	if (json_is_number(found))
+		*value = json_number_value(found);
+	if (!good)
+		error_set(error, ERROR_DATA,
+			!document ? "it printed no JSON object or array at the beginning of a line"
+			: !found  ? "the JSON it printed has no %s"
+				  : "%s of the JSON it printed is not a number",
+			path);
+	json_decref(document);
+	return good;
+}
+
+static bool regex_value(const struct extract *extract, const char *text, size_t length,
+	double *value, struct error *error)
+{
+	pcre2_match_data *data = pcre2_match_data_create_from_pattern(extract->code, NULL);
+	const char *found = NULL;
+	size_t found_length = 0, at = 0;
+	int result;
+
+	if (!data)
+		abort();
+	while (at <= length && (result = pcre2_match(extract->code, (PCRE2_SPTR)text, length, at, 0,
+					data, extract->limits)) > 0) {
+		const PCRE2_SIZE *places = pcre2_get_ovector_pointer(data);
+		size_t group = result > 1 && places[2] != PCRE2_UNSET ? 1 : 0;
+
+		found = text + places[2 * group];
+		found_length = places[2 * group + 1] - places[2 * group];
+		at = places[1] > at ? places[1] : at + 1;
+	}
+	pcre2_match_data_free(data);
+	if (at <= length && result != PCRE2_ERROR_NOMATCH)
+		return error_set(error, ERROR_DATA,
+			"the regular expression takes too long on what it printed");
+	if (!found)
+		return error_set(
+			error, ERROR_DATA, "what it printed has no match of the expression");
+	if (!number_parse(found, found_length, value) || !isfinite(*value))
+		return error_set(error, ERROR_DATA,
+			"the match \"%.*s\" of the expression is not a number",
+			(int)(found_length < SHOWN ? found_length : SHOWN), found);
+	return true;
+}
+
+bool extract_value(const struct extract *extract, const char *output, size_t length, double *value,
+	struct error *error)
+{
+	switch (extract->kind) {
+	case EXTRACT_LAST: return last_number(output, length, value, error);
+	case EXTRACT_JSON: return json_value(extract->path, output, length, value, error);
+	case EXTRACT_REGEX: return regex_value(extract, output, length, value, error);
+	}
+	return false;
+}

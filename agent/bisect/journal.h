@@ -1,0 +1,107 @@
+/*
+ * The journal of a bisection: what was to be done, and each run as it began and as it ended, as
+ * JSON lines. The first line is the setup.
+ *
+ *     {"hunter_bisect": 1, "repository": "/src/app", "good": "...", "candidates": [...], ...}
+ *     {"begin": {"id": 1, "worker": 0, "position": 0, "phase": "ends", "round": 1, "at": ms}}
+ *     {"result": {"id": 1, "worker": 0, "position": 0, "outcome": "measured", "value": 1.5, ...}}
+ *     {"resumed": {"at": ms}}
+ *     {"cancelled": {"at": ms}}
+ *
+ * Lines are encoded and decoded one by one, for the file of the command and for rows of a store.
+ */
+#ifndef AGENT_BISECT_JOURNAL_H
+#define AGENT_BISECT_JOURNAL_H
+
+#include "agent/bisect/bisection.h"
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/field.h"
+
+enum { JOURNAL_VERSION = 1, JOURNAL_LINE_MOST = 8 << 20 };
+
+struct journal_setup {
+	const char *repository;    /* absolute */
+	const char *good, *bad;    /* full ids */
+	struct strings candidates; /* full ids, positions 1 to count */
+	struct strings subjects;   /* of positions 0 to count, or none */
+	struct strings paths;
+	struct bisect_options options;
+	const char *run, *extract; /* extract may be NULL */
+	struct strings lines;      /* of workers that have one; the others are local */
+	struct strings cpus;       /* CPU sets of local workers, or none */
+	int64_t timeout;           /* ms */
+	bool remove_ignored;
+	bool merges;               /* if the culprit is a merge, its commits are searched next */
+	int64_t change;            /* the id of the change that it is about; 0: none */
+	const char *test, *metric; /* of that; or NULL */
+	int64_t at;                /* ms, wall clock */
+	const char *into;          /* the merge that is searched, full id; NULL: none */
+};
+
+enum journal_kind {
+	JOURNAL_SETUP,
+	JOURNAL_BEGIN,
+	JOURNAL_RESULT,
+	JOURNAL_RESUMED,
+	JOURNAL_CANCELLED,
+};
+
+struct journal_entry {
+	enum journal_kind kind;
+	int64_t at;                  /* ms, wall clock; of a result: when it had ended */
+	struct journal_setup *setup; /* of JOURNAL_SETUP */
+	struct bisect_run run;       /* of JOURNAL_BEGIN */
+	struct bisect_result result; /* of JOURNAL_RESULT */
+	const char *problem;         /* of JOURNAL_RESULT: why there is no value; or NULL */
+};
+
+/* Append a line, with its end. */
+void journal_put_setup(struct buf *out, const struct journal_setup *setup);
+void journal_put_begin(struct buf *out, const struct bisect_run *run, int64_t at);
+void journal_put_result(struct buf *out, const struct bisect_result *result, const char *problem);
+void journal_put_resumed(struct buf *out, int64_t at);
+void journal_put_cancelled(struct buf *out, int64_t at);
+
+/* Decodes one line, without its end; texts are copied to the arena. What it says is checked: ids,
+ * positions, workers and times are in their ranges. False and an error (ERROR_DATA). */
+bool journal_parse(struct arena *arena, const char *line, size_t length, struct journal_entry *out,
+	struct error *error) MUST_USE;
+
+struct journal {
+	struct journal_setup *setup;
+	struct journal_entry *entries; /* without the setup */
+	size_t count;
+	size_t torn; /* bytes at the end that are no whole line */
+};
+
+/* Decodes all lines; the last one is dropped if its end is missing. Errors name the line. */
+bool journal_read(struct arena *arena, const char *text, size_t length, struct journal *out,
+	struct error *error) MUST_USE;
+
+/*
+ * A new bisection as its journal leaves it. Runs that were begun and have no result are in hand:
+ * whoever resumes tells it that they are lost. *paused (may be NULL): ms in which no program worked
+ * on it. A budget does not count them: the bisection's times are those of the wall clock without
+ * them, so whoever goes on subtracts *paused from `now` and `begun`.
+ */
+struct bisection *journal_replay(const struct journal *journal, int64_t *paused);
+
+/*
+ * The file. Each event is on disk when a put returns. Only one program has it: another one is
+ * refused (ERROR_STATE).
+ */
+struct journal_file;
+
+/* Makes it (fails if it exists), or opens it and reads all it has, dropping a torn last line. */
+struct journal_file *journal_create(
+	const char *path, const struct journal_setup *setup, struct error *error);
+struct journal_file *journal_open(
+	struct arena *arena, const char *path, struct journal *out, struct error *error);
+/* Without the lock, for looking at it while another program writes. */
+bool journal_look(
+	struct arena *arena, const char *path, struct journal *out, struct error *error) MUST_USE;
+bool journal_write(struct journal_file *file, const struct buf *line, struct error *error) MUST_USE;
+void journal_close(struct journal_file *file); /* accepts NULL */
+
+#endif

@@ -1,0 +1,388 @@
+/* Commits by name are at most so many, the others by number. */
+#include "agent/bisect/verdict_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/json_put.h"
+#include "agent/core/utf8.h"
+
+enum {
+	SHORTEST = 7,
+	NAMED = 5,    /* commits of a set in the line */
+	LISTED = 256, /* in JSON */
+	BAR = 30,     /* columns */
+	NARROWEST = 40,
+};
+
+static const double worth_a_row = .005;
+
+static bool is_shared(const struct verdict_commits *commits, const char *id, size_t length)
+{
+	for (size_t i = 0; i <= commits->count; i++)
+		if (strncmp(commits->ids[i], id, length) == 0 && strcmp(commits->ids[i], id) != 0)
+			return true;
+	return false;
+}
+
+const char *verdict_short(
+	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID])
+{
+	const char *id = commits->ids[position];
+	size_t length = SHORTEST;
+
+	while (length < strlen(id) && is_shared(commits, id, length))
+		length++;
+	snprintf(out, VERDICT_ID, "%.*s", (int)length, id);
+	return out;
+}
+
+/* 100% is for what is certain. */
+static void put_percent(struct buf *out, double probability)
+{
+	if (probability >= .995 && probability < 1)
+		buf_printf(out, "%.1f%%", fmin(100 * probability, 99.9));
+	else if (probability > 0 && probability < .005)
+		buf_text(out, "<1%");
+	else
+		buf_printf(out, "%.0f%%", 100 * probability);
+}
+
+/* "+6.3% [5.1, 7.4], 12 pairs" */
+static void put_estimate(struct buf *out, const struct bisect_estimate *estimate, const char *after)
+{
+	if (isfinite(estimate->percent))
+		buf_printf(out, "%+.1f%%", estimate->percent);
+	else
+		buf_text(out, "a step of unknown size");
+	if (isfinite(estimate->low) && isfinite(estimate->high))
+		buf_printf(out, " [%.1f, %.1f]", estimate->low, estimate->high);
+	buf_printf(out, "%s%zu pair%s", after, estimate->pairs, estimate->pairs == 1 ? "" : "s");
+}
+
+static void put_commit(struct buf *out, const struct verdict_commits *commits, size_t position)
+{
+	char id[VERDICT_ID];
+
+	buf_text(out, verdict_short(commits, position, id));
+}
+
+static void put_set(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	for (size_t i = 0; i < status->set_count && i < NAMED; i++) {
+		buf_text(out, i ? ", " : "");
+		put_commit(out, commits, status->set[i].position);
+		buf_text(out, " (");
+		put_percent(out, status->set[i].probability);
+		buf_text(out, status->set[i].broken ? ", cannot be tested)" : ")");
+	}
+	if (status->set_count > NAMED)
+		buf_printf(out, " and %zu others", status->set_count - NAMED);
+}
+
+static size_t count_broken(const struct bisect_status *status)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < status->set_count; i++)
+		count += status->set[i].broken;
+	return count;
+}
+
+/* "one of 3, of which 2 cannot be tested: ..." */
+static void put_left(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	size_t broken = count_broken(status);
+
+	buf_printf(out, "first bad: one of %zu", status->set_count);
+	if (broken > 0)
+		buf_printf(out, ", of which %zu cannot be tested", broken);
+	buf_text(out, ": ");
+	put_set(out, status, commits);
+}
+
+/* Besides the culprit, what has some probability, too. */
+static void put_found(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	size_t culprit = status->set_count > 0 ? status->set[0].position : 0;
+	size_t second = 0;
+
+	buf_text(out, "first bad: ");
+	put_set(out, status, commits);
+	for (size_t i = 1; i <= commits->count; i++)
+		if (i != culprit &&
+			(second == 0 || status->probability[i] > status->probability[second]))
+			second = i;
+	if (status->set_count == 1 && second > 0 && status->probability[second] >= worth_a_row) {
+		buf_text(out, ", ");
+		put_commit(out, commits, second);
+		buf_text(out, " (");
+		put_percent(out, status->probability[second]);
+		buf_char(out, ')');
+	}
+	buf_text(out, "; verified against its parent: ");
+	put_estimate(out, &status->verified, ", ");
+}
+
+static void put_over(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	switch (status->end) {
+	case BISECT_FOUND: put_found(out, status, commits); break;
+	case BISECT_SET:
+		put_left(out, status, commits);
+		buf_text(out, "; no commit that can be tested tells them apart");
+		break;
+	case BISECT_OUT_OF_BUDGET:
+		put_left(out, status, commits);
+		buf_text(out, "; the budget is used up");
+		break;
+	case BISECT_NOT_REPRODUCED:
+		buf_text(out, "not reproduced: ");
+		put_estimate(out, &status->ends, " after ");
+		break;
+	case BISECT_ENDS_BROKEN: buf_text(out, "an end of the range cannot be measured"); break;
+	case BISECT_CANCELLED:
+		buf_text(out, "cancelled");
+		if (status->set_count > 0 && status->set_count < commits->count) {
+			buf_text(out, "; ");
+			put_left(out, status, commits);
+		}
+		break;
+	}
+}
+
+static void put_progress(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	switch (status->phase) {
+	case BISECT_ENDS:
+		buf_text(out, "measuring the ends");
+		if (status->ends.pairs > 0) {
+			buf_text(out, ": ");
+			put_estimate(out, &status->ends, " after ");
+		}
+		break;
+	case BISECT_SEARCH:
+		buf_printf(out, "%zu of %zu commits left", status->set_count, commits->count);
+		if (status->set_count > 0 && status->set_count < commits->count) {
+			buf_text(out, ": ");
+			put_set(out, status, commits);
+		}
+		break;
+	case BISECT_VERIFY:
+		buf_text(out, "comparing with its parent: ");
+		put_set(out, status, commits);
+		break;
+	case BISECT_OVER: put_over(out, status, commits); break;
+	}
+}
+
+void verdict_text(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	put_progress(out, status, commits);
+	if (status->more_steps)
+		buf_text(out, "; the range seems to have more than one step, this is the largest");
+}
+
+const char *verdict_end_name(enum bisect_end end)
+{
+	static const char *const names[] = {[BISECT_FOUND] = "found",
+		[BISECT_SET] = "set",
+		[BISECT_OUT_OF_BUDGET] = "out_of_budget",
+		[BISECT_NOT_REPRODUCED] = "not_reproduced",
+		[BISECT_ENDS_BROKEN] = "ends_broken",
+		[BISECT_CANCELLED] = "cancelled"};
+
+	return names[end];
+}
+
+const char *verdict_phase_name(enum bisect_phase phase)
+{
+	static const char *const names[] = {[BISECT_ENDS] = "ends",
+		[BISECT_SEARCH] = "search",
+		[BISECT_VERIFY] = "verify",
+		[BISECT_OVER] = "over"};
+
+	return names[phase];
+}
+
+static void put_candidate(struct buf *out, const struct bisect_candidate *candidate,
+	const struct verdict_commits *commits)
+{
+	buf_text(out, "{\"commit\": ");
+	buf_json_text(out, commits->ids[candidate->position]);
+	buf_printf(out, ", \"position\": %zu", candidate->position);
+	if (commits->subjects)
+		json_put_text(out, "subject", commits->subjects[candidate->position]);
+	json_put_number(out, "probability", candidate->probability);
+	json_put_bool(out, "broken", candidate->broken);
+	buf_char(out, '}');
+}
+
+static void put_estimate_json(
+	struct buf *out, const char *key, const struct bisect_estimate *estimate)
+{
+	buf_printf(out, ", \"%s\": ", key);
+	if (estimate->pairs == 0) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_printf(out, "{\"pairs\": %zu", estimate->pairs);
+	json_put_number(out, "percent", estimate->percent);
+	json_put_number(out, "low", estimate->low);
+	json_put_number(out, "high", estimate->high);
+	buf_char(out, '}');
+}
+
+void verdict_json(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+{
+	bool over = status->phase == BISECT_OVER;
+
+	buf_printf(out, "\"phase\": \"%s\"", verdict_phase_name(status->phase));
+	json_put_text(out, "end", over ? verdict_end_name(status->end) : NULL);
+	buf_text(out, ", \"culprit\": ");
+	if (over && status->end == BISECT_FOUND && status->set_count > 0)
+		put_candidate(out, &status->set[0], commits);
+	else
+		buf_text(out, "null");
+	buf_text(out, ", \"set\": [");
+	for (size_t i = 0; i < status->set_count && i < LISTED; i++) {
+		buf_text(out, i ? ", " : "");
+		put_candidate(out, &status->set[i], commits);
+	}
+	buf_printf(out,
+		"], \"set_count\": %zu, \"candidates\": %zu, \"broken\": %zu, \"runs\": %zu, "
+		"\"rounds\": %zu",
+		status->set_count, commits->count, status->broken, status->runs, status->rounds);
+	put_estimate_json(out, "ends", &status->ends);
+	put_estimate_json(out, "verified", &status->verified);
+	json_put_number(out, "spread", status->spread);
+	json_put_bool(out, "more_steps", status->more_steps);
+}
+
+void verdict_level_take(struct verdict_level *level, const struct bisect_result *result)
+{
+	if (result->outcome == BISECT_MEASURED) {
+		level->count++;
+		level->mean += (result->value - level->mean) / (double)level->count;
+	} else if (result->outcome != BISECT_LOST) {
+		level->failed++;
+	}
+}
+
+/* Rows that are shown: what was measured, and what is probable. */
+static bool is_shown(const struct bisect_status *status, const struct verdict_commits *commits,
+	const struct verdict_level *levels, size_t position)
+{
+	return position == 0 || position == commits->count || levels[position].count > 0 ||
+	       levels[position].failed > 0 || status->probability[position] >= worth_a_row;
+}
+
+static void put_bar(struct buf *out, double probability)
+{
+	static const char *const parts[] = {"", "\xE2\x96\x8F", "\xE2\x96\x8E", "\xE2\x96\x8D",
+		"\xE2\x96\x8C", "\xE2\x96\x8B", "\xE2\x96\x8A", "\xE2\x96\x89"};
+	size_t eighths = (size_t)lround(probability * BAR * 8);
+
+	for (size_t i = 0; i < eighths / 8; i++)
+		buf_text(out, "\xE2\x96\x88");
+	buf_text(out, parts[eighths % 8]);
+	for (size_t i = (eighths + 7) / 8; i < BAR; i++)
+		buf_char(out, ' ');
+}
+
+static void put_subject(struct buf *out, const char *subject, size_t columns)
+{
+	const char *end = subject + strlen(subject);
+
+	for (size_t i = 0; subject < end && i < columns; i++) {
+		size_t size = utf8_length(subject, (size_t)(end - subject));
+
+		if (size == 0 || utf8_is_control(subject, size))
+			buf_char(out, '?');
+		else
+			buf_append(out, subject, size);
+		subject += size ? size : 1;
+	}
+}
+
+static void put_row(struct buf *out, const struct bisect_status *status,
+	const struct verdict_commits *commits, const struct verdict_level *level, size_t position,
+	size_t width, int columns)
+{
+	char id[VERDICT_ID], mean[32] = "";
+	double probability = position > 0 ? status->probability[position] : 0;
+	size_t used;
+
+	if (level->count > 0)
+		snprintf(mean, sizeof mean, "%.6g", level->mean);
+	buf_printf(out, "%-*s %12s ", (int)width, verdict_short(commits, position, id), mean);
+	if (level->count > 0)
+		buf_printf(out, "%5zu ", level->count);
+	else
+		buf_text(out, level->failed > 0 ? "fails " : "      ");
+	if (position == 0) {
+		buf_printf(out, "%-*s", BAR + 5, "good");
+	} else {
+		struct buf percent = {0};
+
+		put_bar(out, probability);
+		put_percent(&percent, probability);
+		buf_printf(out, "%5s", percent.data);
+		buf_free(&percent);
+	}
+	used = width + 20 + BAR + 6;
+	if (commits->subjects && (size_t)columns > used + 8) {
+		buf_char(out, ' ');
+		put_subject(out, commits->subjects[position], (size_t)columns - used);
+	}
+	while (out->length > 0 && out->data[out->length - 1] == ' ')
+		out->data[--out->length] = '\0';
+	buf_char(out, '\n');
+}
+
+static void put_gap(struct buf *out, size_t count, double probability)
+{
+	if (count == 0)
+		return;
+	buf_printf(out, "... %zu commit%s", count, count == 1 ? "" : "s");
+	if (probability > 0) {
+		buf_text(out, ", ");
+		put_percent(out, probability);
+	}
+	buf_char(out, '\n');
+}
+
+void verdict_plot(struct buf *out, const struct bisect_status *status,
+	const struct verdict_commits *commits, const struct verdict_level *levels, int columns)
+{
+	size_t width = SHORTEST, hidden = 0;
+	double sum = 0;
+	char id[VERDICT_ID];
+
+	for (size_t i = 0; i <= commits->count; i++)
+		if (is_shown(status, commits, levels, i) &&
+			strlen(verdict_short(commits, i, id)) > width)
+			width = strlen(id);
+	buf_printf(out, "%-*s %12s %5s probability\n", (int)width, "commit", "mean", "runs");
+	for (size_t i = 0; i <= commits->count; i++) {
+		if (!is_shown(status, commits, levels, i)) {
+			hidden++;
+			sum += status->probability[i];
+			continue;
+		}
+		put_gap(out, hidden, sum);
+		hidden = 0;
+		sum = 0;
+		put_row(out, status, commits, &levels[i], i, width,
+			columns > NARROWEST ? columns : NARROWEST);
+	}
+}

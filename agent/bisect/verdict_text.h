@@ -1,0 +1,56 @@
+/*
+ * What a bisection found, in words, as JSON, and as bars on a terminal: one renderer for the
+ * command and the agent.
+ *
+ *     first bad: 4f2c91a (97%), 77aa012 (2%); verified against its parent: +6.3% [5.1, 7.4], 12
+ * pairs
+ */
+#ifndef AGENT_BISECT_VERDICT_TEXT_H
+#define AGENT_BISECT_VERDICT_TEXT_H
+
+#include "agent/bisect/bisection.h"
+#include "agent/core/buf.h"
+
+/* The commits of the positions 0 (the good end) to count. */
+struct verdict_commits {
+	const char *const *ids;      /* [count + 1], full */
+	const char *const *subjects; /* [count + 1], or NULL */
+	size_t count;
+};
+
+enum { VERDICT_ID = 65 };
+
+/* The shortest beginning of a position's id that no other one has, at least 7 digits. */
+const char *verdict_short(
+	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID]);
+
+/* One line without its end: the verdict of a bisection that is over, else how far it is. */
+void verdict_text(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
+
+/* The word of an end: "found", "set", "out_of_budget", "not_reproduced", "ends_broken",
+ * "cancelled"; and of a phase: "ends", "search", "verify", "over". */
+const char *verdict_end_name(enum bisect_end end);
+const char *verdict_phase_name(enum bisect_phase phase);
+
+/* Members of a JSON object, beginning with "phase": phase, end (null until it is over), culprit
+ * with its id, subject and probability (null unless found), the credible set, the estimates, runs
+ * and rounds. */
+void verdict_json(
+	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
+
+/* What was measured at a position; count 0: nothing. */
+struct verdict_level {
+	size_t count, failed;
+	double mean;
+};
+
+/* Adds what came of a run. */
+void verdict_level_take(struct verdict_level *level, const struct bisect_result *result);
+
+/* A line for each commit that matters, from the oldest, with its level and a bar for its
+ * probability; the others between them in one line. `columns`: of the terminal. */
+void verdict_plot(struct buf *out, const struct bisect_status *status,
+	const struct verdict_commits *commits, const struct verdict_level *levels, int columns);
+
+#endif

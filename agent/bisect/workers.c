@@ -1,0 +1,501 @@
+/*
+ * A run is a checkout, a command, and a look at what it printed, one after the other; the last is
+ * done on a worker of the engine, as an expression may take its time.
+ */
+#include "agent/bisect/workers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "agent/bisect/worktrees.h"
+#include "agent/core/arena.h"
+#include "agent/core/log.h"
+#include "agent/core/when.h"
+#include "agent/engine/engine.h"
+#include "agent/engine/execution.h"
+
+enum {
+	UNTESTABLE = 125, /* as for `git bisect run` */
+	NO_ANSWER = 255,  /* of ssh that cannot connect */
+	MOST_UNANSWERED = 3,
+	MOST_OUTPUT = 1 << 20,
+	MOST_LOG = 256 << 10,
+	LOGS_KEPT = 200, /* of runs that were measured, and of others */
+	LEAST_SPACE = 1 << 20,
+	MOST_VARIABLES = 16 + WORKERS_VARIABLES,
+	MOST_ENVIRONMENT = 1 << 20,
+};
+
+struct slot {
+	struct workers *all;
+	struct worker_options options;
+	cpu_set_t cpus;
+	bool busy, stopping, checking_out;
+	bool afresh; /* the next checkout removes all that was built */
+	size_t unanswered;
+	struct bisect_run run;
+	int64_t begun, start; /* ms: wall clock, engine_now */
+	struct arena *arena;  /* of the run */
+	const char *commit, *log;
+	struct pair variables[MOST_VARIABLES];
+	struct command_options command_options;
+	struct transfer transfer;
+	struct execution execution;
+	struct worker_report report;
+	struct error error; /* of the extraction */
+	bool extracted;
+};
+
+struct workers {
+	struct arena *arena;
+	struct workers_options options;
+	const char *logs;
+	struct extract *extract;
+	struct worktrees *trees;
+	struct slot *slots;
+	size_t failures; /* logs of failed runs that were kept */
+	workers_done *done;
+	void *context;
+};
+
+/* Whether a process is of a run in this folder: it has inherited the variable. */
+static bool is_ours(const char *pid, const char *variable)
+{
+	char path[64], *text;
+	size_t length = strlen(variable), size = 0;
+	bool ours = false;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	text = memory_resize(NULL, MOST_ENVIRONMENT, 1);
+	size = fread(text, 1, MOST_ENVIRONMENT - 1, file);
+	text[size] = '\0';
+	for (size_t at = 0; at < size && !ours; at += strlen(text + at) + 1)
+		ours = strcmp(text + at, variable) == 0 && text[at + length] == '\0';
+	free(text);
+	fclose(file);
+	return ours;
+}
+
+/* The descriptor holds on to the process, so that no other one can be meant. */
+static bool end_process(const char *pid, const char *variable)
+{
+	int process = pidfd_open((pid_t)strtol(pid, NULL, 10), 0);
+	bool ours = process >= 0 && is_ours(pid, variable) &&
+		    pidfd_send_signal(process, SIGKILL, NULL, 0) == 0;
+
+	if (process >= 0)
+		close(process);
+	return ours;
+}
+
+/* Ends what the runs of a killed program have left. */
+static void end_strays(const char *folder)
+{
+	char *variable = NULL, self[24];
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	size_t ended = 0;
+
+	snprintf(self, sizeof self, "%ld", (long)getpid());
+	if (asprintf(&variable, "HUNTER_BISECT_WORK=%s", folder) < 0)
+		abort();
+	while (processes && (entry = readdir(processes)))
+		if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name) &&
+			strcmp(entry->d_name, self) != 0)
+			ended += end_process(entry->d_name, variable);
+	if (processes)
+		closedir(processes);
+	free(variable);
+	if (ended > 0)
+		log_event(LEVEL_INFO, "ended processes of an earlier bisection",
+			LOG_INT("count", ended), LOG_TEXT("folder", folder));
+}
+
+static void copy_slots(struct workers *all, const struct workers_options *options)
+{
+	all->slots = arena_array(all->arena, options->count, sizeof *all->slots);
+	for (size_t i = 0; i < options->count; i++) {
+		struct slot *slot = &all->slots[i];
+
+		*slot = (struct slot){.all = all, .options = options->workers[i]};
+		slot->options.line = arena_strdup(all->arena, slot->options.line);
+		if (slot->options.cpus) {
+			slot->cpus = *slot->options.cpus;
+			slot->options.cpus = &slot->cpus;
+		}
+	}
+}
+
+static struct pairs copy_pairs(struct arena *arena, const struct pairs *pairs)
+{
+	struct pair *items = arena_array(arena, pairs->count, sizeof *items);
+
+	for (size_t i = 0; i < pairs->count; i++)
+		items[i] = (struct pair){arena_strdup(arena, pairs->items[i].key),
+			arena_strdup(arena, pairs->items[i].value)};
+	return (struct pairs){items, pairs->count};
+}
+
+struct workers *workers_new(const struct workers_options *options, workers_done *done,
+	void *context, struct error *error)
+{
+	struct extract *extract = extract_new(options->extract, error);
+	struct workers *all;
+	struct arena *arena;
+
+	if (!extract)
+		return NULL;
+	all = memory_new(1, sizeof *all);
+	arena = arena_new();
+	*all = (struct workers){.arena = arena,
+		.options = *options,
+		.logs = arena_printf(arena, "%s/logs", options->folder),
+		.extract = extract,
+		.done = done,
+		.context = context};
+	all->options.repository = arena_strdup(arena, options->repository);
+	all->options.folder = arena_strdup(arena, options->folder);
+	all->options.run = arena_strdup(arena, options->run);
+	copy_slots(all, options);
+	all->options.variables = copy_pairs(arena, &options->variables);
+	all->trees = worktrees_new(options->engine, options->repository, options->folder,
+		options->count, options->fetches);
+	if (mkdir(all->logs, 0777) == 0 || errno == EEXIST) {
+		end_strays(options->folder);
+		return all;
+	}
+	error_set(error, ERROR_STATE, "%s: %s", all->logs, strerror(errno));
+	workers_free(all);
+	return NULL;
+}
+
+static void rest(struct slot *slot)
+{
+	buf_free(&slot->execution.output);
+	if (slot->command_options.log > 0)
+		close(slot->command_options.log);
+	slot->command_options.log = 0;
+	arena_free(slot->arena);
+	slot->arena = NULL;
+	slot->busy = slot->stopping = slot->checking_out = false;
+}
+
+void workers_free(struct workers *all)
+{
+	if (!all)
+		return;
+	for (size_t i = 0; i < all->options.count; i++)
+		rest(&all->slots[i]);
+	worktrees_free(all->trees);
+	extract_free(all->extract);
+	arena_free(all->arena);
+	free(all);
+}
+
+bool workers_busy(const struct workers *all, size_t worker)
+{
+	return all->slots[worker].busy;
+}
+
+bool workers_gone(const struct workers *all, size_t worker)
+{
+	return all->slots[worker].unanswered >= MOST_UNANSWERED;
+}
+
+/* A measured run's file is kept for a while, one of another run if they are not too many. */
+static void tidy_logs(struct slot *slot)
+{
+	struct workers *all = slot->all;
+	char path[32];
+
+	if (slot->report.result.outcome != BISECT_MEASURED) {
+		if (++all->failures > LOGS_KEPT && slot->log) {
+			unlink(slot->log);
+			slot->log = NULL;
+		}
+	} else if (slot->run.id > LOGS_KEPT) {
+		snprintf(path, sizeof path, "/run-%" PRIu64 ".log", slot->run.id - LOGS_KEPT);
+		unlink(arena_printf(slot->arena, "%s%s", all->logs, path));
+	}
+}
+
+/* The file of a run that was not measured gets another name, by which it is kept. */
+static void rename_log(struct slot *slot)
+{
+	const char *name;
+
+	if (!slot->log || slot->report.result.outcome == BISECT_MEASURED)
+		return;
+	name = arena_printf(
+		slot->arena, "%s/failed-%" PRIu64 ".log", slot->all->logs, slot->run.id);
+	if (rename(slot->log, name) == 0)
+		slot->log = name;
+}
+
+static void finish(struct slot *slot, enum bisect_outcome outcome, const char *problem)
+{
+	struct workers *all = slot->all;
+	struct worker_report *report = &slot->report;
+	struct arena *arena = slot->arena;
+	struct worker_report copy;
+
+	if (slot->stopping) {
+		outcome = BISECT_LOST;
+		problem = "it was stopped";
+	}
+	report->result.id = slot->run.id;
+	report->result.worker = slot->run.worker;
+	report->result.position = slot->run.position;
+	report->result.outcome = outcome;
+	report->result.begun = slot->begun;
+	report->result.lasted = engine_now(all->options.engine) - slot->start;
+	report->problem = problem;
+	slot->afresh = outcome == BISECT_FAILED;
+	rename_log(slot);
+	tidy_logs(slot);
+	report->log = slot->log;
+	copy = *report;
+	slot->arena = NULL;
+	rest(slot);
+	all->done(all->context, &copy);
+	arena_free(arena);
+}
+
+static void hopeless(struct slot *slot, const char *problem)
+{
+	slot->report.hopeless = true;
+	finish(slot, BISECT_LOST, problem);
+}
+
+static bool disk_is_full(const char *folder)
+{
+	struct statvfs space;
+
+	return statvfs(folder, &space) == 0 &&
+	       ((uint64_t)space.f_bavail * space.f_frsize < LEAST_SPACE ||
+		       (space.f_files > 0 && space.f_favail == 0));
+}
+
+/* A run that has failed: is that so for a reason of its own? */
+static void failed(struct slot *slot, const char *problem)
+{
+	const char *folder = slot->all->options.folder;
+
+	if (disk_is_full(folder))
+		hopeless(slot, arena_printf(slot->arena, "the disk of %s is full", folder));
+	else
+		finish(slot, BISECT_FAILED, problem);
+}
+
+static void extract(void *context)
+{
+	struct slot *slot = context;
+	const struct buf *output = &slot->execution.output;
+
+	slot->extracted = extract_value(slot->all->extract, output->length ? output->data : "",
+		output->length, &slot->report.result.value, &slot->error);
+}
+
+static void extracted(void *context)
+{
+	struct slot *slot = context;
+
+	if (slot->extracted)
+		finish(slot, BISECT_MEASURED, NULL);
+	else
+		failed(slot, slot->error.text);
+}
+
+static void no_answer(struct slot *slot)
+{
+	slot->unanswered++;
+	finish(slot, BISECT_LOST, "the worker did not answer: its line ended with status 255");
+}
+
+static void ended(struct execution *execution)
+{
+	struct slot *slot = (struct slot *)((char *)execution - offsetof(struct slot, execution));
+	const struct reply *reply = &execution->reply;
+	char time[WHEN_TEXT];
+
+	if (slot->stopping) {
+		finish(slot, BISECT_LOST, NULL);
+	} else if (reply->kind == REPLY_UNREACHABLE) {
+		hopeless(slot, arena_strdup(slot->arena, reply->problem));
+	} else if (reply->kind == REPLY_AMBIGUOUS) {
+		failed(slot, arena_printf(slot->arena, "it took longer than %s and was ended",
+				     when_format_duration(slot->all->options.timeout, time)));
+	} else if (slot->options.line && reply->status == NO_ANSWER) {
+		no_answer(slot);
+	} else if (reply->status == UNTESTABLE) {
+		slot->unanswered = 0;
+		finish(slot, BISECT_UNTESTABLE, "exit status 125");
+	} else if (reply->status != 0) {
+		slot->unanswered = 0;
+		failed(slot, reply->status > 128 && reply->problem
+				     ? arena_printf(slot->arena, "exit status %d: %s",
+					       reply->status, reply->problem)
+				     : arena_printf(slot->arena, "exit status %d", reply->status));
+	} else {
+		slot->unanswered = 0;
+		engine_compute(slot->all->options.engine, extract, extracted, slot);
+	}
+}
+
+static void add_variable(struct slot *slot, const char *key, const char *value)
+{
+	slot->variables[slot->transfer.plain.count++] = (struct pair){key, value};
+}
+
+/* What git of a hook or an alias has set would lead it to the user's work tree. */
+static void add_variables(struct slot *slot)
+{
+	static const char *const removed[] = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
+		"GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"};
+	const struct pairs *more = &slot->all->options.variables;
+	struct arena *arena = slot->arena;
+
+	slot->transfer.plain = (struct pairs){slot->variables, 0};
+	for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
+		add_variable(slot, removed[i], NULL);
+	add_variable(slot, "HUNTER_COMMIT", slot->commit);
+	add_variable(
+		slot, "HUNTER_BISECT_POSITION", arena_printf(arena, "%zu", slot->run.position));
+	add_variable(slot, "HUNTER_BISECT_RUN", arena_printf(arena, "%" PRIu64, slot->run.id));
+	add_variable(slot, "HUNTER_WORKER", arena_printf(arena, "%zu", slot->run.worker + 1));
+	add_variable(slot, "HUNTER_BISECT_WORK", slot->all->options.folder);
+	for (size_t i = 0; i < more->count && i < WORKERS_VARIABLES; i++)
+		add_variable(slot, more->items[i].key, more->items[i].value);
+}
+
+static void put_quoted(struct buf *out, const char *text)
+{
+	buf_char(out, '\'');
+	for (; *text; text++)
+		if (*text == '\'')
+			buf_text(out, "'\\''");
+		else
+			buf_char(out, *text);
+	buf_char(out, '\'');
+}
+
+/* For a shell elsewhere, which does not have the variables: digits, an id, and quoted texts. */
+static const char *script(const struct slot *slot)
+{
+	const struct pairs *more = &slot->all->options.variables;
+	struct buf out = {0};
+
+	buf_printf(&out,
+		"export HUNTER_COMMIT=%s HUNTER_BISECT_POSITION=%zu HUNTER_BISECT_RUN=%" PRIu64
+		" HUNTER_WORKER=%zu",
+		slot->commit, slot->run.position, slot->run.id, slot->run.worker + 1);
+	for (size_t i = 0; i < more->count && i < WORKERS_VARIABLES; i++) {
+		buf_printf(&out, " %s=", more->items[i].key);
+		put_quoted(&out, more->items[i].value);
+	}
+	buf_printf(&out, "; %s", slot->all->options.run);
+	return buf_keep(&out, slot->arena);
+}
+
+static void run_command(struct slot *slot)
+{
+	const struct workers_options *options = &slot->all->options;
+	const char **command = arena_array(slot->arena, 6, sizeof *command);
+	int log = open(slot->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	command[0] = "/bin/sh";
+	command[1] = "-c";
+	command[2] = slot->options.line ? arena_printf(slot->arena, "%s \"$@\"", slot->options.line)
+					: options->run;
+	if (slot->options.line) {
+		command[3] = "hunter-c";
+		command[4] = script(slot);
+	}
+	if (log < 0)
+		slot->log = NULL;
+	slot->command_options = (struct command_options){
+		.folder = worktrees_path(slot->all->trees, slot->run.worker),
+		.inherits = options->environment,
+		.keeps_end = true,
+		.whole_group = true,
+		.cancellable = true,
+		.cpus = slot->options.cpus,
+		.log = log < 0 ? 0 : log,
+		.most_log = MOST_LOG};
+	slot->transfer = (struct transfer){.kind = TRANSFER_EXEC,
+		.command = command,
+		.body = "",
+		.most_output = MOST_OUTPUT,
+		.timeout = options->timeout,
+		.options = &slot->command_options};
+	add_variables(slot);
+	engine_execute(options->engine, &slot->execution, &slot->transfer, ended);
+}
+
+static void checked_out(void *context, enum worktree_outcome outcome, const char *problem)
+{
+	struct slot *slot = context;
+
+	slot->checking_out = false;
+	problem = arena_strdup(slot->arena, problem);
+	if (outcome == WORKTREE_READY && !slot->stopping) {
+		slot->log = arena_printf(
+			slot->arena, "%s/run-%" PRIu64 ".log", slot->all->logs, slot->run.id);
+		run_command(slot);
+	} else if (outcome == WORKTREE_VANISHED) {
+		finish(slot, BISECT_UNTESTABLE, problem);
+	} else if (outcome == WORKTREE_FAILED) {
+		hopeless(slot, problem);
+	} else {
+		finish(slot, BISECT_LOST, problem);
+	}
+}
+
+void workers_run(struct workers *all, const struct bisect_run *run, const char *commit, int64_t now)
+{
+	struct slot *slot = &all->slots[run->worker];
+
+	slot->busy = slot->checking_out = true;
+	slot->run = *run;
+	slot->begun = now;
+	slot->start = engine_now(all->options.engine);
+	slot->arena = arena_new();
+	slot->commit = arena_strdup(slot->arena, commit);
+	slot->log = NULL;
+	slot->report = (struct worker_report){0};
+	worktrees_checkout(all->trees, run->worker, slot->commit,
+		all->options.remove_ignored || slot->afresh, checked_out, slot);
+}
+
+void workers_stop(struct workers *all, size_t worker)
+{
+	struct slot *slot = &all->slots[worker];
+
+	if (!slot->busy || slot->stopping)
+		return;
+	slot->stopping = true;
+	if (slot->checking_out)
+		worktrees_stop(all->trees, worker);
+	else
+		execution_cancel(&slot->execution);
+}
+
+void workers_remove_trees(
+	struct workers *all, void (*done)(void *context, const char *problem), void *context)
+{
+	worktrees_remove(all->trees, done, context);
+}

@@ -1,0 +1,88 @@
+/*
+ * Workers: each makes one run at a time: checks the commit out in its work tree, runs the command
+ * there with a time limit, keeps what it prints in a bounded file, and extracts the value.
+ *
+ * The command is given to /bin/sh -c, in the work tree, with these variables:
+ * HUNTER_COMMIT (full id), HUNTER_BISECT_POSITION, HUNTER_BISECT_RUN (its id), HUNTER_WORKER (from
+ * 1), HUNTER_BISECT_WORK (the folder). Nothing of the repository is ever part of a command line.
+ * Exit status 0: measured; 125: the commit cannot be tested; else the run has failed. Beyond its
+ * time its whole process group is ended.
+ *
+ * A worker with a line of its own (`ssh dev1`) runs that line instead, likewise in its work tree
+ * and with the variables, and with one more argument: a command for a shell that sets the same
+ * variables and runs the command.
+ */
+#ifndef AGENT_BISECT_WORKERS_H
+#define AGENT_BISECT_WORKERS_H
+
+#include <sched.h>
+
+#include "agent/bisect/bisection.h"
+#include "agent/bisect/extract.h"
+#include "agent/core/field.h"
+
+struct engine;
+struct workers;
+
+enum { WORKERS_VARIABLES = 8 };
+
+/* One worker. */
+struct worker_options {
+	const char *line;      /* NULL: this machine */
+	const cpu_set_t *cpus; /* NULL: any; of the run, not of the checkout */
+};
+
+struct workers_options {
+	struct engine *engine;
+	const char *repository;    /* absolute */
+	const char *folder;        /* absolute, exists; gets worker-N/ and logs/ */
+	const char *run, *extract; /* the command; see extract_new */
+	struct pairs variables;    /* more of them for the command; at most WORKERS_VARIABLES */
+	int64_t timeout;           /* ms, of a run */
+	bool environment;    /* the command gets all of this program's; else what the engine gives,
+				see agent/engine/execution.h */
+	bool remove_ignored; /* builds begin from nothing */
+	bool fetches;        /* a checkout may fetch what a partial clone lacks */
+	const struct worker_options *workers; /* [count] */
+	size_t count;                         /* 1 to BISECT_WORKERS_MOST */
+};
+
+/* What came of a run; valid during the call. */
+struct worker_report {
+	struct bisect_result result;
+	const char *problem; /* why there is no value, one sentence; or NULL */
+	const char *log;     /* the file with what was printed; NULL: nothing was */
+	/* Nothing that the commit can be blamed for (a full disk, git fails): the bisection should
+	 * stop, and go on when that is mended. The outcome is BISECT_LOST. */
+	bool hopeless;
+};
+
+typedef void workers_done(void *context, const struct worker_report *report);
+
+/* The options and what they point to are copied. Processes of runs that a killed program left
+ * behind in this folder are ended first. NULL and an error if `extract` is wrong or the folder
+ * cannot be used. */
+struct workers *workers_new(const struct workers_options *options, workers_done *done,
+	void *context, struct error *error);
+/* After the engine was freed. Accepts NULL. */
+void workers_free(struct workers *workers);
+
+/* Begins a run of a commit (full id) by run->worker, which must be free; `done` is called on the
+ * loop's thread, never before this returns. `now`: ms, wall clock. */
+void workers_run(
+	struct workers *workers, const struct bisect_run *run, const char *commit, int64_t now);
+bool workers_busy(const struct workers *workers, size_t worker);
+
+/* Whether the worker has not answered several times in a row (its line ended with status 255, as
+ * ssh does that cannot connect); it should get no more runs. */
+bool workers_gone(const struct workers *workers, size_t worker);
+
+/* Ends the worker's run with all its processes, if it has one; it is reported as BISECT_LOST. What
+ * a line does on another machine is up to that line. */
+void workers_stop(struct workers *workers, size_t worker);
+
+/* Removes the work trees, as worktrees_remove; none may be busy. */
+void workers_remove_trees(
+	struct workers *workers, void (*done)(void *context, const char *problem), void *context);
+
+#endif

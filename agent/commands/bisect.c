@@ -1,0 +1,724 @@
+/* `bisect`: the flags, what is made of them, and looks at a journal without a search. */
+#include "agent/commands/bisect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/bisect/candidates.h"
+#include "agent/bisect/extract.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/state_file.h"
+#include "agent/core/sha256.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+
+enum { ATTEMPTS = 2, MOST_NAME = 4096, NAME_DIGITS = 8 };
+
+static const char *const outputs[] = {"text", "json", NULL};
+static const char *const directions[] = {"either", "up", "down", NULL};
+static const char marker[] = "hunter-bisect";
+
+static const struct field bisect_fields[] = {
+	OPTION_STRING(struct bisect_flags, good, NULL, "the commit that has the old level",
+		.metavar = "COMMIT"),
+	OPTION_STRING(struct bisect_flags, bad, NULL,
+		"the commit that has the new level; by default HEAD", .metavar = "COMMIT"),
+	OPTION_STRING(struct bisect_flags, change, NULL,
+		"the recorded change with this id: its range, levels and spread", .metavar = "ID"),
+	OPTION_STRING(struct bisect_flags, repo, NULL,
+		"a folder of the clone; by default that of the change's test, or the current one",
+		.metavar = "PATH"),
+	OPTION_STRING(struct bisect_flags, run, NULL,
+		"the command that builds and measures, in a work tree at $HUNTER_COMMIT",
+		.metavar = "COMMAND"),
+	OPTION_STRING(struct bisect_flags, extract, "last",
+		"the value in what it prints: last (number), json:PATH or regex:PATTERN",
+		.metavar = "HOW"),
+	OPTION_DURATION(struct bisect_flags, timeout, "1h", 1000, 30.0 * 86400000,
+		"how long a run may take"),
+	OPTION_INT(struct bisect_flags, workers, NULL, 0, BISECT_WORKERS_MOST,
+		"runs at a time on this machine, or for plan the devices; by default 1, with "
+		"--worker 0"),
+	OPTION_LIST(struct bisect_flags, worker,
+		"one more worker: its runs are given to this command, as 'ssh dev1'; repeat it",
+		.flags = FIELD_WHOLE | FIELD_COMMAND, .metavar = "COMMAND"),
+	OPTION_LIST(struct bisect_flags, cpus,
+		"the processors of each local worker, as 0-3,4-7 or 0-1+4-5", .metavar = "SETS"),
+	OPTION_LIST(struct bisect_flags, paths, "only commits that touch these",
+		.flags = FIELD_WHOLE | FIELD_MANY, .metavar = "PATH"),
+	OPTION_BOOL(struct bisect_flags, merges,
+		"if a merge is to blame, search the commits that it brought"),
+	OPTION_BOOL(struct bisect_flags, clean, "build from nothing: also remove what git ignores"),
+	OPTION_CHOICE(struct bisect_flags, direction, "either", directions,
+		"which way the step goes; by default that of the change"),
+	OPTION_DOUBLE(struct bisect_flags, confidence, "0.95", 0.5, 0.9999,
+		"how probable one commit has to be"),
+	OPTION_DOUBLE(struct bisect_flags, step, NULL, -99, 1e6,
+		"the step that is expected, in percent; by default that of the change",
+		.metavar = "PERCENT"),
+	OPTION_DOUBLE(struct bisect_flags, spread, NULL, 0, 1e6,
+		"the standard deviation of single runs, in percent; by default that of the change",
+		.metavar = "PERCENT"),
+	OPTION_DURATION(struct bisect_flags, budget, NULL, 1000, 365.0 * 86400000,
+		"stop then, and say which commits are left"),
+	OPTION_INT(struct bisect_flags, max_runs, NULL, 1, 1e6, "stop after so many runs"),
+	OPTION_STRING(struct bisect_flags, work, NULL,
+		"the folder for work trees, logs and the journal; by default one below "
+		"$XDG_STATE_HOME or ~/.local/state",
+		.metavar = "DIR"),
+	OPTION_BOOL(struct bisect_flags, dry_run, "print the plan, run nothing"),
+	OPTION_BOOL(struct bisect_flags, resume, "go on with the bisection of the work folder"),
+	OPTION_BOOL(struct bisect_flags, discard,
+		"drop the unfinished bisection of the work folder, and its work trees; with "
+		"--run begin another one"),
+	OPTION_BOOL(struct bisect_flags, log, "print the runs of the work folder's bisection"),
+	OPTION_BOOL(struct bisect_flags, show,
+		"print its levels and probabilities; also while it is under way"),
+	OPTION_CHOICE(struct bisect_flags, output, "text", outputs, "how to print the result"),
+	OPTION_STRING(struct bisect_flags, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	{0},
+};
+
+static const struct field plan_fields[] = {
+	OPTION_INT(struct bisect_flags, candidates, NULL, 1, BISECT_CANDIDATES_MOST,
+		"plan: commits of the range"),
+	OPTION_INT(struct bisect_flags, every, NULL, 1, BISECT_CANDIDATES_MOST,
+		"plan: a lab tests every Nth commit", .metavar = "N"),
+	OPTION_DOUBLE(
+		struct bisect_flags, commits_per_hour, NULL, 0, 1e6, "plan: commits that come in"),
+	OPTION_DOUBLE(struct bisect_flags, run_minutes, NULL, 0, 1e5,
+		"plan, --dry-run: minutes of a run"),
+	{0},
+};
+
+static const struct option_part parts[] = {{bisect_fields, 0}, {plan_fields, 0},
+	{agent_api_fields, offsetof(struct bisect_flags, api)}, {0}};
+
+const char *bisect_journal(struct arena *arena, const char *folder, size_t number)
+{
+	return number == 1 ? arena_printf(arena, "%s/journal.jsonl", folder)
+			   : arena_printf(arena, "%s/journal-%zu.jsonl", folder, number);
+}
+
+size_t bisect_latest(const char *folder)
+{
+	struct arena *arena = arena_new();
+	size_t number = BISECT_JOURNALS;
+
+	while (number > 0 && access(bisect_journal(arena, folder, number), F_OK) != 0)
+		number--;
+	arena_free(arena);
+	return number;
+}
+
+struct verdict_commits bisect_commits(struct arena *arena, const struct journal_setup *setup)
+{
+	const char **ids = arena_array(arena, setup->candidates.count + 1, sizeof *ids);
+
+	ids[0] = setup->good;
+	for (size_t i = 0; i < setup->candidates.count; i++)
+		ids[i + 1] = setup->candidates.items[i];
+	return (struct verdict_commits){
+		ids, setup->subjects.count ? setup->subjects.items : NULL, setup->candidates.count};
+}
+
+void bisect_set_range(struct arena *arena, struct journal_setup *setup,
+	const struct candidate_commits *candidates)
+{
+	size_t count = candidates->count;
+	const char **ids = arena_array(arena, count, sizeof *ids);
+	const char **subjects = arena_array(arena, count + 1, sizeof *subjects);
+
+	subjects[0] = "";
+	for (size_t i = 0; i < count; i++) {
+		ids[i] = candidates->items[i].id;
+		subjects[i + 1] = candidates->items[i].subject;
+	}
+	setup->good = candidates->good;
+	setup->bad = candidates->bad;
+	setup->candidates = (struct strings){ids, count};
+	setup->subjects = (struct strings){subjects, count + 1};
+}
+
+struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal)
+{
+	struct verdict_level *levels =
+		arena_array(arena, journal->setup->candidates.count + 1, sizeof *levels);
+
+	for (size_t i = 0; i < journal->count; i++)
+		if (journal->entries[i].kind == JOURNAL_RESULT) {
+			const struct bisect_result *result = &journal->entries[i].result;
+
+			verdict_level_take(&levels[result->position], result);
+		}
+	return levels;
+}
+
+/* Whether it is text, so that the journal keeps it as it is. */
+static bool check_text(const char *flag, const char *text, struct error *error)
+{
+	const char *at = text ? text : "", *end = at + strlen(at);
+	size_t size;
+
+	while (at < end && (size = utf8_length(at, (size_t)(end - at))) > 0)
+		at += size;
+	return at == end || error_set(error, ERROR_USAGE, "%s is not UTF-8", flag);
+}
+
+static bool check_texts(const char *flag, const struct strings *texts, struct error *error)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (!check_text(flag, texts->items[i], error))
+			return false;
+	return true;
+}
+
+static const char *absolute(struct arena *arena, const char *path, struct error *error)
+{
+	char *found = realpath(path, NULL);
+	const char *copy;
+
+	if (!found) {
+		error_set(error, ERROR_USAGE, "--repo: %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	copy = arena_strdup(arena, found);
+	free(found);
+	return copy;
+}
+
+/* The folder of the clone that the path is in; the path itself if there is none above it. */
+static const char *top_of(struct arena *arena, const char *path)
+{
+	char *at = arena_strdup(arena, path), *slash;
+
+	for (;;) {
+		if (access(arena_printf(arena, "%s/.git", at), F_OK) == 0)
+			return at;
+		slash = strrchr(at, '/');
+		if (!slash || slash == at)
+			return path;
+		*slash = '\0';
+	}
+}
+
+/* One for each clone, by its path. */
+static const char *default_folder(struct arena *arena, const char *repository, struct error *error)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *top = top_of(arena, repository), *name = strrchr(top, '/');
+	unsigned char sum[SHA256_BYTES];
+	char digits[2 * SHA256_BYTES + 1];
+	struct sha256 hash;
+
+	if ((!state || *state != '/') && (!home || *home != '/')) {
+		error_set(error, ERROR_USAGE, "--work DIR is needed, as $HOME is not set");
+		return NULL;
+	}
+	sha256_begin(&hash);
+	sha256_add(&hash, top, strlen(top));
+	sha256_end(&hash, sum);
+	sha256_hex(sum, digits);
+	return arena_printf(arena, "%s%s/hunter-c/bisect/%s-%.*s",
+		state && *state == '/' ? state : home,
+		state && *state == '/' ? "" : "/.local/state", name && name[1] ? name + 1 : "root",
+		NAME_DIGITS, digits);
+}
+
+static const char *folder_of(struct cli *cli, const char *repository, struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	char here[PATH_MAX];
+
+	if (!flags->work)
+		return default_folder(cli->arena, repository, error);
+	if (*flags->work == '/')
+		return flags->work;
+	if (!getcwd(here, sizeof here)) {
+		error_set(error, ERROR_USAGE, "--work: %s", strerror(errno));
+		return NULL;
+	}
+	return arena_printf(cli->arena, "%s/%s", here, flags->work);
+}
+
+static bool make_folders(struct arena *arena, const char *path, struct error *error)
+{
+	char *copy = arena_strdup(arena, path);
+
+	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+			return error_set(error, ERROR_STATE, "%s: %s", copy, strerror(errno));
+		if (!slash)
+			return true;
+		*slash = '/';
+	}
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	bool empty = true;
+
+	while (folder && empty && (entry = readdir(folder)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (folder)
+		closedir(folder);
+	return empty;
+}
+
+/* Makes the folder ours: what lies in it may be removed. Returns its real path, or NULL. */
+static const char *claim(struct arena *arena, const char *path, struct error *error)
+{
+	const char *mark = arena_printf(arena, "%s/%s", path, marker);
+	char *real;
+	int fd;
+
+	if (!make_folders(arena, path, error))
+		return NULL;
+	if (access(mark, F_OK) != 0 && !is_empty(path)) {
+		error_set(error, ERROR_USAGE,
+			"%s has files that are not of a bisection; --work takes an empty or a new "
+			"folder",
+			path);
+		return NULL;
+	}
+	fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	real = realpath(path, NULL);
+	if (fd < 0 || !real) {
+		error_set(error, ERROR_STATE, "%s: %s", mark, strerror(errno));
+	} else {
+		path = arena_strdup(arena, real);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(real);
+	return fd >= 0 && real ? path : NULL;
+}
+
+/* What a finished bisection left makes place; its journals keep the names previous*.jsonl. */
+static bool put_aside(struct cli *cli, const char *folder, struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	size_t latest = bisect_latest(folder);
+	struct arena *arena = cli->arena;
+	struct journal_file *file;
+	struct journal journal;
+	bool over = true;
+
+	if (latest == 0)
+		return true;
+	file = journal_open(arena, bisect_journal(arena, folder, latest), &journal, error);
+	if (!file && !(flags->discard && error->kind == ERROR_DATA))
+		return false; /* in use; or no journal, which may be dropped */
+	if (file) {
+		struct bisection *bisection = journal_replay(&journal, NULL);
+
+		over = bisection_status(bisection)->phase == BISECT_OVER;
+		bisection_free(bisection);
+	}
+	if (!over && !flags->discard) {
+		journal_close(file);
+		return error_set(error, ERROR_USAGE,
+			"%s has a bisection that is not finished: --resume goes on with it, "
+			"--discard drops it",
+			folder);
+	}
+	for (size_t i = 1; i <= latest; i++) {
+		const char *name = bisect_journal(arena, folder, i);
+
+		if (rename(name, i == 1 ? arena_printf(arena, "%s/previous.jsonl", folder)
+					: arena_printf(arena, "%s/previous-%zu.jsonl", folder,
+						  i)) != 0 &&
+			errno != ENOENT) {
+			journal_close(file);
+			return error_set(error, ERROR_STATE, "%s: %s", name, strerror(errno));
+		}
+	}
+	journal_close(file);
+	return true;
+}
+
+/* The folder of an earlier bisection. */
+static const char *earlier_folder(struct cli *cli, struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	const char *repository = absolute(cli->arena, flags->repo ? flags->repo : ".", error);
+	const char *folder = repository ? folder_of(cli, repository, error) : NULL;
+	char *real;
+
+	if (!folder)
+		return NULL;
+	real = realpath(folder, NULL);
+	if (!real || bisect_latest(real) == 0) {
+		free(real);
+		error_set(error, ERROR_USAGE,
+			"%s has no bisection; --work DIR or --repo PATH says where it is", folder);
+		return NULL;
+	}
+	folder = arena_strdup(cli->arena, real);
+	free(real);
+	return folder;
+}
+
+/* --discard without a new bisection: drops an unfinished one, with its work trees. */
+static int discard(struct cli *cli)
+{
+	struct error error;
+	const char *folder = earlier_folder(cli, &error);
+
+	if (!folder || !put_aside(cli, folder, &error))
+		return cli_fail(&error);
+	return bisect_clean(cli, folder);
+}
+
+/* Flags that only a new bisection has. */
+static bool is_new(const struct bisect_flags *flags)
+{
+	return flags->good || flags->bad || flags->change || flags->run;
+}
+
+static bool check_flags(const struct bisect_flags *flags, struct error *error)
+{
+	size_t workers = (size_t)flags->workers + flags->worker.count;
+	struct extract *extract = extract_new(flags->extract, error);
+
+	if (!extract)
+		return error_prefix(error, "--extract: ");
+	extract_free(extract);
+	if (!flags->good && !flags->change)
+		return error_set(error, ERROR_USAGE,
+			"--good COMMIT is needed, or --change ID: where does the range begin?");
+	if (!flags->run && !flags->dry_run)
+		return error_set(error, ERROR_USAGE,
+			"--run COMMAND is needed: what builds a commit and prints its number?");
+	if (workers > BISECT_WORKERS_MOST)
+		return error_set(error, ERROR_USAGE, "at most %d workers", BISECT_WORKERS_MOST);
+	return check_text("--run", flags->run, error) &&
+	       check_text("--extract", flags->extract, error) &&
+	       check_texts("--worker", &flags->worker, error) &&
+	       check_texts("--paths", &flags->paths, error);
+}
+
+static bool set_workers(
+	const struct bisect_flags *flags, struct journal_setup *setup, struct error *error)
+{
+	size_t local = (size_t)flags->workers;
+
+	if (local == 0 && flags->worker.count == 0)
+		local = 1;
+	setup->options.workers = local + flags->worker.count;
+	setup->lines = flags->worker;
+	setup->cpus = flags->cpus;
+	if (flags->cpus.count > 0 && flags->cpus.count != local)
+		return error_set(error, ERROR_USAGE,
+			"--cpus has %zu sets for %zu local workers: one for each is needed",
+			flags->cpus.count, local);
+	for (size_t i = 0; i < flags->cpus.count; i++) {
+		cpu_set_t set;
+
+		if (!bisect_cpus(flags->cpus.items[i], &set, error))
+			return false;
+	}
+	return true;
+}
+
+static void set_options(const struct bisect_flags *flags, const struct bisect_change *change,
+	struct bisect_options *options)
+{
+	static const int signs[] = {0, 1, -1};
+
+	options->confidence = flags->confidence;
+	options->step = isnan(change->step) ? (double)NAN : change->step;
+	options->spread = change->spread;
+	if (flags->step != 0)
+		options->step = flags->step / 100;
+	if (flags->spread > 0)
+		options->spread = flags->spread / 100;
+	options->direction = flags->direction ? signs[flags->direction] : change->direction;
+	options->budget = flags->budget;
+	options->most_runs = (size_t)flags->max_runs;
+	options->attempts = ATTEMPTS;
+}
+
+static bool set_ends(const struct bisect_flags *flags, const struct bisect_change *change,
+	struct journal_setup *setup, struct error *error)
+{
+	setup->good = flags->good ? flags->good : change->from;
+	setup->bad = flags->bad ? flags->bad : flags->change ? change->to : "HEAD";
+	if (setup->good && setup->bad)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"change %" PRId64 " does not say its commits: --good and --bad name the range",
+		change->id);
+}
+
+/* All but the commits. */
+static bool make_setup(struct cli *cli, struct journal_setup *setup, struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	struct bisect_change change = {.step = (double)NAN, .spread = (double)NAN};
+	const char *repo;
+
+	if (!check_flags(flags, error) ||
+		(flags->change && !bisect_change_read(cli, flags->change, &change, error)))
+		return false;
+	repo = flags->repo ? flags->repo : change.repository ? change.repository : ".";
+	*setup = (struct journal_setup){.paths = flags->paths,
+		.run = flags->run,
+		.extract = flags->extract,
+		.timeout = flags->timeout,
+		.remove_ignored = flags->clean,
+		.merges = flags->merges,
+		.change = change.id,
+		.test = change.test,
+		.metric = change.metric,
+		.at = cli->now};
+	setup->repository = absolute(cli->arena, repo, error);
+	set_options(flags, &change, &setup->options);
+	return setup->repository && check_text("--repo", setup->repository, error) &&
+	       set_workers(flags, setup, error) && set_ends(flags, &change, setup, error);
+}
+
+static void print_notes(const struct candidate_commits *candidates)
+{
+	if (candidates->base_of)
+		fprintf(stderr,
+			"note: the good end %.12s is no ancestor of the bad one: the range begins "
+			"where they parted, at %.12s\n",
+			candidates->base_of, candidates->good);
+	if (candidates->dirty)
+		fprintf(stderr, "note: %s has changes that are not committed: no run sees them\n",
+			candidates->repository);
+	if (candidates->count == 1)
+		fprintf(stderr,
+			"note: the range has a single commit, %.12s: the runs can only say "
+			"whether the step is there\n",
+			candidates->items[0].id);
+}
+
+/* Whether it pays, as far as that is known before anything is measured. */
+static int print_plan(struct cli *cli, const struct journal_setup *setup)
+{
+	const struct bisect_flags *flags = cli->options;
+	const struct bisect_options *options = &setup->options;
+	struct buf line = {0};
+	double strength = fabs(options->step / options->spread); /* NAN: not known */
+
+	bisect_put_plan(&line, setup, options->step, options->spread,
+		(int64_t)(flags->run_minutes * 60000));
+	fprintf(cli->out, "%s\n", line.data);
+	buf_free(&line);
+	if (!isfinite(strength))
+		fprintf(cli->out, "the runs of a probe follow from the ends, which are measured "
+				  "first; --step and --spread give them now\n");
+	else if (!bisect_worthwhile(setup))
+		fprintf(cli->out,
+			"not worth it: the step is %.2g times the spread of single runs; make the "
+			"runs longer or quieter, or test another metric\n",
+			strength);
+	return EXIT_NOTHING;
+}
+
+static int begin(struct cli *cli)
+{
+	const struct bisect_flags *flags = cli->options;
+	const struct candidate_commits *candidates;
+	struct journal_setup setup;
+	struct error error;
+	const char *folder;
+
+	if (!make_setup(cli, &setup, &error))
+		return cli_fail(&error);
+	candidates = bisect_candidates(cli, &setup, &error);
+	if (!candidates)
+		return cli_fail(&error);
+	bisect_set_range(cli->arena, &setup, candidates);
+	print_notes(candidates);
+	if (flags->dry_run)
+		return print_plan(cli, &setup);
+	folder = folder_of(cli, setup.repository, &error);
+	folder = folder ? claim(cli->arena, folder, &error) : NULL;
+	if (!folder || !put_aside(cli, folder, &error))
+		return cli_fail(&error);
+	fprintf(stderr, "%zu candidates from %.12s to %.12s, %zu worker%s, in %s\n",
+		candidates->count, setup.good, setup.bad, setup.options.workers,
+		setup.options.workers == 1 ? "" : "s", folder);
+	return bisect_search(cli, folder, &setup);
+}
+
+static void print_levels(struct cli *cli, const struct journal *journal)
+{
+	struct verdict_commits commits = bisect_commits(cli->arena, journal->setup);
+	struct verdict_level *levels = bisect_levels(cli->arena, journal);
+	struct bisection *bisection = journal_replay(journal, NULL);
+	const struct bisect_status *status = bisection_status(bisection);
+	const struct bisect_flags *flags = cli->options;
+	struct winsize size = {.ws_col = 100};
+	struct buf out = {0};
+
+	if (ioctl(fileno(cli->out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		size.ws_col = 100;
+	if (flags->output == BISECT_JSON) {
+		buf_char(&out, '{');
+		verdict_json(&out, status, &commits);
+		buf_text(&out, "}\n");
+	} else {
+		verdict_plot(&out, status, &commits, levels, size.ws_col);
+		verdict_text(&out, status, &commits);
+		buf_char(&out, '\n');
+	}
+	fwrite(out.data, 1, out.length, cli->out);
+	buf_free(&out);
+	bisection_free(bisection);
+}
+
+static void print_event(
+	struct cli *cli, const struct journal_entry *entry, const struct verdict_commits *commits)
+{
+	static const char *const words[] = {"measured", "cannot be tested", "failed", "lost"};
+	const struct bisect_result *result = &entry->result;
+	char time[WHEN_TEXT], lasted[WHEN_TEXT], id[VERDICT_ID];
+	struct buf problem = {0};
+
+	fprintf(cli->out, "%s ", when_format(entry->at, time));
+	if (entry->kind == JOURNAL_RESUMED || entry->kind == JOURNAL_CANCELLED) {
+		fprintf(cli->out, "%s\n", entry->kind == JOURNAL_RESUMED ? "resumed" : "cancelled");
+		return;
+	}
+	fprintf(cli->out, "run %" PRIu64 " %s ", result->id,
+		verdict_short(commits, result->position, id));
+	if (result->outcome == BISECT_MEASURED)
+		fprintf(cli->out, "%.6g", result->value);
+	else
+		fputs(words[result->outcome], cli->out);
+	buf_text(&problem, entry->problem ? entry->problem : "");
+	if (entry->problem) {
+		error_blank(problem.data);
+		fprintf(cli->out, ": %s", problem.data);
+	}
+	buf_free(&problem);
+	fprintf(cli->out, " (worker %zu, %s)\n", result->worker + 1,
+		bisect_duration(result->lasted, lasted));
+}
+
+static void print_log(struct cli *cli, const struct journal *journal)
+{
+	struct verdict_commits commits = bisect_commits(cli->arena, journal->setup);
+	const struct bisect_flags *flags = cli->options;
+
+	for (size_t i = 0; i < journal->count; i++) {
+		const struct journal_entry *entry = &journal->entries[i];
+		struct buf line = {0};
+
+		if (entry->kind == JOURNAL_BEGIN)
+			continue;
+		if (flags->output == BISECT_TEXT) {
+			print_event(cli, entry, &commits);
+			continue;
+		}
+		if (entry->kind == JOURNAL_RESULT)
+			journal_put_result(&line, &entry->result, entry->problem);
+		else if (entry->kind == JOURNAL_RESUMED)
+			journal_put_resumed(&line, entry->at);
+		else
+			journal_put_cancelled(&line, entry->at);
+		fwrite(line.data, 1, line.length, cli->out);
+		buf_free(&line);
+	}
+}
+
+/* --log, --show: each journal of the folder. */
+static int look(struct cli *cli)
+{
+	const struct bisect_flags *flags = cli->options;
+	struct error error;
+	const char *folder = earlier_folder(cli, &error);
+	size_t latest = folder ? bisect_latest(folder) : 0;
+
+	if (!folder)
+		return cli_fail(&error);
+	for (size_t i = 1; i <= latest; i++) {
+		struct journal journal;
+
+		if (!journal_look(
+			    cli->arena, bisect_journal(cli->arena, folder, i), &journal, &error))
+			return cli_fail(&error);
+		if (flags->log)
+			print_log(cli, &journal);
+		if (flags->show)
+			print_levels(cli, &journal);
+	}
+	return EXIT_NOTHING;
+}
+
+static int resume(struct cli *cli)
+{
+	struct error error;
+	const char *folder;
+
+	if (is_new(cli->options)) {
+		error_set(&error, ERROR_USAGE,
+			"--resume goes on with the range and the command that the bisection has: "
+			"without --good, --bad, --change and --run");
+		return cli_fail(&error);
+	}
+	folder = earlier_folder(cli, &error);
+	return folder ? bisect_resume(cli, folder) : cli_fail(&error);
+}
+
+static int run(struct cli *cli)
+{
+	const struct bisect_flags *flags = cli->options;
+	struct error error;
+
+	if (cli->arguments.count == 1 && strcmp(cli->arguments.items[0], "plan") == 0)
+		return bisect_plan(cli);
+	if (cli->arguments.count > 0) {
+		error_set(&error, ERROR_USAGE,
+			"bisect takes flags only, or plan; --run 'COMMAND' needs its quotation "
+			"marks");
+		return cli_fail(&error);
+	}
+	if (flags->log || flags->show)
+		return look(cli);
+	if (flags->resume)
+		return resume(cli);
+	return flags->discard && !is_new(flags) ? discard(cli) : begin(cli);
+}
+
+const struct command bisect_command = {
+	.name = "bisect",
+	.arguments = "[plan]",
+	.summary = "Find the commit that made a metric change, by runs that are noisy",
+	.details =
+		"Builds and measures commits between a good and a bad one, as many at a time as "
+		"there are workers, until one of them is the first bad one with the probability "
+		"of --confidence, and compares that with its parent. --run is a command for the "
+		"shell; it is run in a work tree of its own, where the commit $HUNTER_COMMIT is "
+		"checked out, and prints a number. Exit status 125 says that the commit cannot be "
+		"tested; after any other failure it is tried again. The ends are measured first: "
+		"a step that does not show there ends it.\n\n"
+		"Each run is kept in a journal: after Ctrl-C, a crash or a reboot --resume goes "
+		"on. The user's work tree is not touched. plan prints the rounds and devices that "
+		"a lab needs, from --candidates and --workers, or from --every, "
+		"--commits-per-hour and --run-minutes. docs/bisect.md has more.\n\n"
+		"The exit code is 0 if the commit was found, 1 if the step was not reproduced, 5 "
+		"if several commits are left, 2 for wrong flags, 3 if nothing can be measured, 4 "
+		"if the journal, the work folder or the state is not available, and 130 if it was "
+		"interrupted.",
+	.parts = parts,
+	.options_size = sizeof(struct bisect_flags),
+	.run = run,
+};

@@ -1,0 +1,90 @@
+/*
+ * `bisect`: what its files share. bisect.c has the flags and the looks at a journal,
+ * bisect_change.c what a recorded change says of the range, bisect_search.c the search itself.
+ */
+#ifndef AGENT_COMMANDS_BISECT_H
+#define AGENT_COMMANDS_BISECT_H
+
+#include <sched.h>
+
+#include "agent/bisect/journal.h"
+#include "agent/bisect/verdict_text.h"
+#include "agent/cli/cli.h"
+#include "agent/client/agent_api.h"
+#include "agent/core/when.h"
+
+enum bisect_output { BISECT_TEXT, BISECT_JSON };
+
+/* Besides those of cli.h: a set of commits is left. */
+enum { EXIT_NOT_REPRODUCED = 1, EXIT_SET_LEFT = 5, EXIT_INTERRUPTED = 130 };
+
+struct bisect_flags {
+	struct agent_api_options api;
+	const char *good, *bad, *repo, *change, *run, *extract, *work, *state_file;
+	struct strings paths, worker, cpus;
+	int64_t workers, timeout, budget, max_runs;
+	double confidence, step, spread;
+	int direction, output;
+	bool merges, clean, dry_run, resume, discard, log, show;
+	/* Of `plan`. */
+	int64_t candidates, every;
+	double commits_per_hour, run_minutes;
+};
+
+/* What a recorded change says. */
+struct bisect_change {
+	int64_t id;
+	const char *test, *metric;
+	const char *from, *to;  /* the commits of its range, or NULL */
+	const char *repository; /* of its test's configuration, or NULL */
+	double step, spread;    /* relative; NAN: not known */
+	int direction;          /* of the step */
+};
+
+/* Asks the state or the running agent; copies to the command's arena. */
+bool bisect_change_read(
+	struct cli *cli, const char *id, struct bisect_change *out, struct error *error) MUST_USE;
+
+/* Runs a new bisection, or with a journal goes on with that. Returns the exit code. */
+int bisect_search(struct cli *cli, const char *folder, const struct journal_setup *setup);
+int bisect_resume(struct cli *cli, const char *folder);
+
+/* Removes the work trees that a bisection which was put aside has left. Returns the exit code. */
+int bisect_clean(struct cli *cli, const char *folder);
+
+/* Finds the commits of a setup that names a repository, ends and paths; and puts them in. */
+struct candidate_commits;
+const struct candidate_commits *bisect_candidates(
+	struct cli *cli, const struct journal_setup *setup, struct error *error);
+
+void bisect_set_range(struct arena *arena, struct journal_setup *setup,
+	const struct candidate_commits *candidates);
+
+/* Names of the journals of a folder: the first, and those of merges that were searched next. */
+enum { BISECT_JOURNALS = 16 };
+const char *bisect_journal(struct arena *arena, const char *folder, size_t number);
+/* The number of the latest one, from 1; 0: there is none. */
+size_t bisect_latest(const char *folder);
+
+/* The plan on a line, from what is known of the step and the spread, in percent or NAN; `lasted`:
+ * ms of a run, 0: not known. */
+void bisect_put_plan(struct buf *out, const struct journal_setup *setup, double step, double spread,
+	int64_t lasted);
+
+/* `bisect plan`. Returns the exit code. */
+int bisect_plan(struct cli *cli);
+
+/* "0-3", "0-1+4-5": processors of this machine. */
+bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error) MUST_USE;
+
+/* "2.4 s", "45 s", "12 min", "2 h 40 min". Returns `out`. */
+char *bisect_duration(int64_t ms, char out[WHEN_TEXT]);
+
+/* False: so noisy that it takes more runs than anybody wants, by what is known before any. */
+bool bisect_worthwhile(const struct journal_setup *setup);
+
+/* What a replayed journal says at each position, and the commits by position. */
+struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal);
+struct verdict_commits bisect_commits(struct arena *arena, const struct journal_setup *setup);
+
+#endif

@@ -1,0 +1,146 @@
+/* The change in the API's JSON, from the agent or made of what the state has. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/bisect.h"
+#include "agent/commands/state_file.h"
+#include "agent/store/record_json.h"
+#include "agent/store/store.h"
+#include "notifiers/text.h"
+
+static double number_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void take_change(struct arena *arena, const json_t *change, struct bisect_change *out)
+{
+	double level = number_of(change, "mean_before");
+
+	out->test = arena_strdup(arena, json_string_value(json_object_get(change, "test")));
+	out->metric = arena_strdup(arena, json_string_value(json_object_get(change, "metric")));
+	out->step = number_of(change, "size") / 100;
+	out->spread = level != 0 ? fabs(number_of(change, "stddev_before") / level) : (double)NAN;
+	out->direction = (out->step > 0) - (out->step < 0);
+	if (!(out->spread > 0))
+		out->spread = (double)NAN;
+}
+
+static void no_change(struct error *error, int64_t id)
+{
+	error_set(error, ERROR_USAGE, "there is no change %" PRId64, id);
+}
+
+static bool read_state(
+	struct arena *arena, const char *path, struct bisect_change *out, struct error *error)
+{
+	struct store_excerpts *found = store_excerpts_new(NULL, NULL);
+	struct buf text = {0};
+	bool read;
+
+	found->changes = &out->id;
+	found->change_count = 1;
+	read = store_read(path, &found->call, error);
+	if (read && found->count == 0) {
+		no_change(error, out->id);
+		read = false;
+	}
+	if (read) {
+		const struct change_record *record = &found->items[0].record;
+		const char *from, *to;
+		json_t *change;
+
+		record_put_json(&text, record);
+		change = json_loadb(text.data, text.length, 0, NULL);
+		take_change(arena, change, out);
+		json_decref(change);
+		announcement_range(&record->item, &from, &to);
+		out->from = arena_strdup(arena, from);
+		out->to = arena_strdup(arena, to);
+	}
+	buf_free(&text);
+	store_call_free(&found->call);
+	return read;
+}
+
+static json_t *get(struct agent_api *api, const char *path, struct error *error)
+{
+	struct agent_api_answer answer = {0};
+
+	return agent_api_call(api, path, NULL, &answer, error) ? answer.document : NULL;
+}
+
+static bool read_agent(
+	struct arena *arena, struct agent_api *api, struct bisect_change *out, struct error *error)
+{
+	const char *path = arena_printf(arena, "/api/v1/changes/%" PRId64, out->id);
+	json_t *story = get(api, path, error);
+	json_t *range = story ? get(api, arena_printf(arena, "%s/commits", path), error) : NULL;
+
+	if (range) {
+		take_change(arena, json_object_get(story, "change"), out);
+		out->from = arena_strdup(arena, json_string_value(json_object_get(range, "from")));
+		out->to = arena_strdup(arena, json_string_value(json_object_get(range, "to")));
+	}
+	json_decref(story);
+	json_decref(range);
+	return range != NULL;
+}
+
+static bool ask_agent(struct cli *cli, const struct config *config, struct bisect_change *out,
+	struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	struct agent_api *api = agent_api_new(&flags->api, config, error);
+	bool read = api && read_agent(cli->arena, api, out, error);
+
+	agent_api_free(api);
+	return read;
+}
+
+static bool parse_id(const char *text, int64_t *id, struct error *error)
+{
+	*id = strspn(text, "0123456789") == strlen(text) && strlen(text) <= 18
+		      ? strtoll(text, NULL, 10)
+		      : 0;
+	return *id > 0 || error_set(error, ERROR_USAGE, "--change takes the id of a change");
+}
+
+static const char *repository_of(struct arena *arena, const struct config *config, const char *name)
+{
+	const struct test *test = name ? config_test(config, name) : NULL;
+
+	return test ? arena_strdup(arena, test->repository) : NULL;
+}
+
+/* The configuration says where the state is, and where the test's clone is; of an agent elsewhere
+ * only that says anything. */
+bool bisect_change_read(
+	struct cli *cli, const char *id, struct bisect_change *out, struct error *error)
+{
+	const struct bisect_flags *flags = cli->options;
+	struct config *config = NULL;
+	const char *path;
+	bool agent, read;
+
+	*out = (struct bisect_change){.step = (double)NAN, .spread = (double)NAN};
+	if (!parse_id(id, &out->id, error) ||
+		!state_of_agent(&flags->api, flags->state_file, &agent, error))
+		return false;
+	if (!agent && !flags->state_file && !(config = cli_config(cli)))
+		return error_set(error, ERROR_USAGE,
+			"--change needs the configuration, --state-file or --agent");
+	path = flags->state_file ? flags->state_file : config ? config->agent.state : NULL;
+	if (agent || (config && state_is_hidden(path)))
+		read = ask_agent(cli, config, out, error);
+	else
+		read = read_state(cli->arena, path, out, error);
+	if (read && config)
+		out->repository = repository_of(cli->arena, config, out->test);
+	config_free(config);
+	return read;
+}

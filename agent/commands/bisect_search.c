@@ -1,0 +1,726 @@
+/*
+ * The search: asks the bisection for runs, has the workers make them, and tells what came of them.
+ * Each event is in the journal before anything follows from it.
+ *
+ * A bisection of a merge, which is next if the culprit is one, has a journal of its own; the lock
+ * is that of the first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/bisect/candidates.h"
+#include "agent/bisect/workers.h"
+#include "agent/bisect/worktrees.h"
+#include "agent/commands/bisect.h"
+#include "agent/core/clock.h"
+#include "agent/core/when.h"
+#include "agent/engine/engine.h"
+#include "agent/engine/timers.h"
+
+struct search {
+	struct cli *cli;
+	struct arena *arena;
+	const char *folder;
+	struct engine *engine;
+	struct journal journal; /* as it was opened, or with its setup only */
+	const struct journal_setup *setup;
+	const struct candidate_commits *candidates;
+	struct journal_file *file;
+	struct bisection *bisection;
+	struct workers *workers;
+	struct verdict_commits commits;
+	struct verdict_level *levels;
+	int64_t wall, monotonic, paused; /* ms: when it was begun, and how long nobody worked */
+	int64_t first;                   /* ms, of the first run; 0: none yet */
+	struct alarm budget;
+	size_t runs, measured;
+	int64_t lasted; /* ms, of all that were measured */
+	enum bisect_phase phase;
+	bool stopping, hopeless;
+	struct error error; /* if hopeless */
+};
+
+/* The clock of the bisection: the wall clock without the time in which no program worked on it. */
+static int64_t wall_now(const struct search *search)
+{
+	return search->wall + clock_monotonic() - search->monotonic;
+}
+
+static int64_t now_of(const struct search *search)
+{
+	return wall_now(search) - search->paused;
+}
+
+static void stop_all(struct search *search)
+{
+	search->stopping = true;
+	for (size_t i = 0; i < search->setup->options.workers; i++)
+		workers_stop(search->workers, i);
+}
+
+static void give_up(struct search *search, const struct error *error)
+{
+	if (!search->hopeless)
+		search->error = *error;
+	search->hopeless = true;
+	stop_all(search);
+}
+
+static bool write_line(struct search *search, struct buf *line)
+{
+	struct error error;
+	bool written = journal_write(search->file, line, &error);
+
+	buf_free(line);
+	if (!written)
+		give_up(search, &error);
+	return written;
+}
+
+static const char *name_of(const struct search *search, size_t position, char out[VERDICT_ID])
+{
+	return verdict_short(&search->commits, position, out);
+}
+
+static void print_line(struct buf *line)
+{
+	fprintf(stderr, "%s\n", line->data);
+	buf_free(line);
+}
+
+/* "round 2, run 31: 4f2c91a 12.34 (worker 2, 35s)" */
+static void print_result(struct search *search, const struct worker_report *report)
+{
+	const struct bisect_result *result = &report->result;
+	char id[VERDICT_ID], time[WHEN_TEXT];
+	struct buf line = {0};
+
+	bisect_duration(result->lasted, time);
+	buf_printf(
+		&line, "run %" PRIu64 ": %s ", result->id, name_of(search, result->position, id));
+	switch (result->outcome) {
+	case BISECT_MEASURED: buf_printf(&line, "%.6g", result->value); break;
+	case BISECT_UNTESTABLE: buf_text(&line, "cannot be tested"); break;
+	case BISECT_FAILED: buf_text(&line, "failed"); break;
+	case BISECT_LOST: buf_text(&line, "lost"); break;
+	}
+	if (report->problem)
+		buf_printf(&line, ": %s", report->problem);
+	if (report->log && result->outcome != BISECT_MEASURED)
+		buf_printf(&line, "; see %s", report->log);
+	buf_printf(&line, " (worker %zu, %s)", result->worker + 1, time);
+	print_line(&line);
+}
+
+/* Between two phases, where it stands. */
+static void print_phase(struct search *search, const struct bisect_status *status)
+{
+	struct buf line = {0};
+
+	if (status->phase == search->phase || status->phase == BISECT_OVER)
+		return;
+	search->phase = status->phase;
+	if (status->phase == BISECT_SEARCH)
+		bisect_put_plan(&line, search->setup, status->ends.percent / 100, status->spread,
+			search->measured > 0 ? search->lasted / (int64_t)search->measured : 0);
+	else
+		verdict_text(&line, status, &search->commits);
+	print_line(&line);
+}
+
+/* Of a search that is under way, now and then how far it is. */
+static void print_progress(struct search *search, const struct bisect_status *status)
+{
+	size_t each = 4 * search->setup->options.workers;
+	char time[WHEN_TEXT];
+	struct buf line = {0};
+
+	print_phase(search, status);
+	if (status->phase != BISECT_SEARCH || search->runs % each != 0)
+		return;
+	verdict_text(&line, status, &search->commits);
+	if (status->runs_left > 0 && search->measured > 0)
+		buf_printf(&line, "; about %zu runs, %s left", status->runs_left,
+			bisect_duration(search->lasted / (int64_t)search->measured *
+						(int64_t)status->runs_left /
+						(int64_t)search->setup->options.workers,
+				time));
+	print_line(&line);
+}
+
+static bool begin_run(struct search *search, const struct bisect_run *run, int64_t now)
+{
+	struct buf line = {0};
+
+	journal_put_begin(&line, run, now);
+	if (!write_line(search, &line))
+		return false;
+	workers_run(search->workers, run, search->commits.ids[run->position], now);
+	return true;
+}
+
+static void set_budget(struct search *search)
+{
+	int64_t budget = search->setup->options.budget, left;
+
+	left = search->first + budget - now_of(search);
+	if (budget > 0)
+		engine_alarm_aside(
+			search->engine, &search->budget, clock_monotonic() + (left > 0 ? left : 0));
+}
+
+static size_t count_busy(const struct search *search)
+{
+	size_t busy = 0;
+
+	for (size_t i = 0; i < search->setup->options.workers; i++)
+		busy += workers_busy(search->workers, i);
+	return busy;
+}
+
+/* Gives work to those who are free. */
+static void pump(struct search *search)
+{
+	struct bisect_run run;
+	struct error error;
+
+	for (size_t i = 0; i < search->setup->options.workers && !search->stopping; i++) {
+		int64_t now = now_of(search);
+
+		if (workers_busy(search->workers, i) || workers_gone(search->workers, i) ||
+			!bisection_next(search->bisection, i, now, &run))
+			continue;
+		if (search->first == 0)
+			search->first = now;
+		set_budget(search);
+		if (!begin_run(search, &run, now + search->paused))
+			return;
+	}
+	if (bisection_status(search->bisection)->phase == BISECT_OVER) {
+		stop_all(search);
+	} else if (!search->stopping && count_busy(search) == 0) {
+		error_set(&error, ERROR_DATA, "no worker answers any more");
+		give_up(search, &error);
+	}
+}
+
+static void budget_ended(void *context)
+{
+	struct search *search = context;
+
+	if (search->stopping)
+		return;
+	if (now_of(search) < search->first + search->setup->options.budget) {
+		set_budget(search);
+		return;
+	}
+	for (size_t i = 0; i < search->setup->options.workers; i++)
+		workers_stop(search->workers, i);
+}
+
+static void count_result(struct search *search, const struct bisect_result *result)
+{
+	search->runs += result->outcome != BISECT_LOST;
+	if (result->outcome == BISECT_MEASURED) {
+		search->measured++;
+		search->lasted += result->lasted;
+	}
+	verdict_level_take(&search->levels[result->position], result);
+}
+
+static void run_ended(void *context, const struct worker_report *report)
+{
+	struct search *search = context;
+	struct bisect_result told = report->result;
+	struct buf line = {0};
+	struct error error;
+
+	if (report->result.outcome != BISECT_LOST || !search->stopping)
+		print_result(search, report);
+	journal_put_result(&line, &report->result, report->problem);
+	if (!search->hopeless && !write_line(search, &line))
+		return;
+	buf_free(&line);
+	told.begun -= search->paused;
+	bisection_tell(search->bisection, &told);
+	count_result(search, &report->result);
+	if (report->hopeless) {
+		error_set(&error, ERROR_DATA, "%s", report->problem);
+		give_up(search, &error);
+	}
+	if (search->stopping)
+		return;
+	print_progress(search, bisection_status(search->bisection));
+	pump(search);
+}
+
+/* Which of the begun runs have a result. */
+static void find_ended(const struct journal *journal, bool *ended)
+{
+	for (size_t i = 0; i < journal->count; i++)
+		for (size_t j = i; journal->entries[i].kind == JOURNAL_RESULT && j-- > 0;)
+			if (journal->entries[j].kind == JOURNAL_BEGIN &&
+				journal->entries[j].run.id == journal->entries[i].result.id) {
+				ended[j] = true;
+				break;
+			}
+}
+
+/* The gap since the last event is no time of the bisection's, and the runs that a killed program
+ * had in hand are lost. */
+static bool note_resumption(struct search *search)
+{
+	struct journal *journal = &search->journal;
+	struct journal_entry *entries =
+		arena_array(search->arena, 2 * journal->count + 1, sizeof *entries);
+	bool *ended = arena_array(search->arena, journal->count + 1, sizeof *ended);
+	size_t before = journal->count;
+	struct buf line = {0};
+
+	find_ended(journal, ended);
+	for (size_t i = 0; i < before; i++)
+		entries[i] = journal->entries[i];
+	journal->entries = entries;
+	entries[journal->count++] =
+		(struct journal_entry){.kind = JOURNAL_RESUMED, .at = clock_wall()};
+	journal_put_resumed(&line, entries[before].at);
+	for (size_t i = 0; i < before; i++) {
+		const struct bisect_run *run = &entries[i].run;
+		struct bisect_result lost = {
+			run->id, run->worker, run->position, BISECT_LOST, 0, entries[i].at, 0};
+
+		if (entries[i].kind != JOURNAL_BEGIN || ended[i])
+			continue;
+		journal_put_result(&line, &lost, "the program was ended");
+		entries[journal->count++] = (struct journal_entry){
+			.kind = JOURNAL_RESULT, .result = lost, .at = lost.begun};
+	}
+	return write_line(search, &line);
+}
+
+bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error)
+{
+	const char *at = text;
+
+	CPU_ZERO(out);
+	for (;;) {
+		char *end;
+		unsigned long from = strtoul(at, &end, 10), to = from;
+
+		if (end == at || from >= CPU_SETSIZE)
+			break;
+		if (*end == '-') {
+			at = end + 1;
+			to = strtoul(at, &end, 10);
+			if (end == at || to >= CPU_SETSIZE || to < from)
+				break;
+		}
+		for (unsigned long i = from; i <= to; i++)
+			CPU_SET(i, out);
+		if (!*end)
+			return true;
+		if (*end != '+')
+			break;
+		at = end + 1;
+	}
+	return error_set(error, ERROR_USAGE,
+		"--cpus: \"%.80s\" is no set of processors, as 0-3 or 0-1+4-5", text);
+}
+
+/* Those on this machine first, then those with a line. */
+static bool open_workers(struct search *search, struct error *error)
+{
+	const struct journal_setup *setup = search->setup;
+	size_t count = setup->options.workers, local = count - setup->lines.count;
+	struct worker_options *items = arena_array(search->arena, count, sizeof *items);
+	cpu_set_t *sets = arena_array(search->arena, count, sizeof *sets);
+	const struct pair variables[] = {
+		{"HUNTER_TEST", setup->test}, {"HUNTER_METRIC", setup->metric}};
+
+	for (size_t i = 0; i < setup->cpus.count && i < local; i++) {
+		if (!bisect_cpus(setup->cpus.items[i], &sets[i], error))
+			return false;
+		items[i].cpus = &sets[i];
+	}
+	for (size_t i = local; i < count; i++)
+		items[i].line = setup->lines.items[i - local];
+	const struct workers_options options = {.engine = search->engine,
+		.repository = setup->repository,
+		.folder = search->folder,
+		.run = setup->run,
+		.extract = setup->extract,
+		.variables = {variables, setup->test ? 2 : 0},
+		.timeout = setup->timeout,
+		.environment = true,
+		.remove_ignored = setup->remove_ignored,
+		.fetches = true,
+		.workers = items,
+		.count = count};
+
+	search->workers = workers_new(&options, run_ended, search, error);
+	return search->workers != NULL;
+}
+
+static void found(
+	void *context, const struct candidate_commits *candidates, const struct error *error)
+{
+	struct search *search = context;
+
+	search->candidates = candidates;
+	if (error)
+		search->error = *error;
+}
+
+static bool find(struct search *search, struct error *error)
+{
+	const struct journal_setup *setup = search->setup;
+	const struct candidates_request request = {
+		setup->repository, setup->good, setup->bad, setup->paths};
+	struct candidates_search *finding =
+		candidates_find(search->engine, search->arena, &request, found, search);
+
+	if (!engine_run(search->engine)) {
+		engine_free(search->engine);
+		search->engine = NULL;
+		candidates_search_free(finding);
+		return error_set(error, ERROR_DATA, "interrupted");
+	}
+	if (search->candidates)
+		return true;
+	*error = search->error;
+	return false;
+}
+
+static struct engine *open_engine(struct error *error)
+{
+	return engine_new(&(struct engine_options){.jobs = 1, .catch_signals = true}, error);
+}
+
+const struct candidate_commits *bisect_candidates(
+	struct cli *cli, const struct journal_setup *setup, struct error *error)
+{
+	struct search search = {.cli = cli, .arena = cli->arena, .setup = setup};
+
+	search.engine = open_engine(error);
+	if (!search.engine || !find(&search, error))
+		search.candidates = NULL;
+	if (search.engine)
+		engine_free(search.engine);
+	return search.candidates;
+}
+
+/* Whether the repository still has the range of the journal. */
+static bool fits(struct search *search, struct error *error)
+{
+	const struct strings *ids = &search->setup->candidates;
+
+	if (!find(search, error))
+		return error_prefix(error, "the repository does not fit the journal: ");
+	if (search->candidates->count == ids->count) {
+		size_t same = 0;
+
+		while (same < ids->count &&
+			strcmp(search->candidates->items[same].id, ids->items[same]) == 0)
+			same++;
+		if (same == ids->count)
+			return true;
+	}
+	return error_set(error, ERROR_USAGE,
+		"the repository %s does not fit the journal: its commits from %.12s to %.12s are "
+		"others",
+		search->setup->repository, search->setup->good, search->setup->bad);
+}
+
+static void use_journal(struct search *search)
+{
+	const struct journal *journal = &search->journal;
+
+	search->setup = journal->setup;
+	search->commits = bisect_commits(search->arena, journal->setup);
+	search->levels = bisect_levels(search->arena, journal);
+	search->bisection = journal_replay(journal, &search->paused);
+	search->phase = BISECT_ENDS;
+	for (size_t i = 0; i < journal->count; i++) {
+		const struct journal_entry *entry = &journal->entries[i];
+
+		if (entry->kind == JOURNAL_BEGIN && search->first == 0)
+			search->first = entry->at;
+		if (entry->kind == JOURNAL_RESULT && entry->result.outcome == BISECT_MEASURED) {
+			search->measured++;
+			search->lasted += entry->result.lasted;
+		}
+	}
+}
+
+static void print_json(struct search *search, const struct bisect_status *status)
+{
+	const struct journal_setup *setup = search->setup;
+	struct buf out = {0};
+
+	buf_text(&out, "{\"repository\": ");
+	buf_json_text(&out, setup->repository);
+	buf_text(&out, ", \"good\": ");
+	buf_json_text(&out, setup->good);
+	buf_text(&out, ", \"bad\": ");
+	buf_json_text(&out, setup->bad);
+	buf_text(&out, ", \"merge\": ");
+	buf_json_text(&out, setup->into);
+	buf_text(&out, ", \"journal\": ");
+	buf_json_text(
+		&out, bisect_journal(search->arena, search->folder, bisect_latest(search->folder)));
+	buf_text(&out, ", ");
+	verdict_json(&out, status, &search->commits);
+	buf_text(&out, "}\n");
+	fwrite(out.data, 1, out.length, search->cli->out);
+	buf_free(&out);
+}
+
+static void print_verdict(struct search *search, const struct bisect_status *status)
+{
+	const struct bisect_flags *flags = search->cli->options;
+	struct buf line = {0};
+
+	if (flags->output == BISECT_JSON) {
+		print_json(search, status);
+		return;
+	}
+	verdict_text(&line, status, &search->commits);
+	fprintf(search->cli->out, "%s\n", line.data);
+	buf_free(&line);
+}
+
+static int code_of(const struct bisect_status *status)
+{
+	switch (status->end) {
+	case BISECT_FOUND: return EXIT_NOTHING;
+	case BISECT_NOT_REPRODUCED: return EXIT_NOT_REPRODUCED;
+	case BISECT_SET:
+	case BISECT_OUT_OF_BUDGET:
+	case BISECT_CANCELLED: return EXIT_SET_LEFT;
+	case BISECT_ENDS_BROKEN: return EXIT_DATA;
+	}
+	return EXIT_DATA;
+}
+
+static void removed(void *context, const char *problem)
+{
+	bool *left = context;
+
+	*left = problem != NULL;
+	if (problem)
+		fprintf(stderr, "hunter-c: a work tree was left: %s\n", problem);
+}
+
+/* How to go on, as it is typed. */
+static void print_resume(const struct search *search)
+{
+	struct buf words = {0};
+
+	for (const char *at = search->folder; *at; at++)
+		buf_printf(&words, *at == '\'' ? "'\\''" : "%c", *at);
+	fprintf(stderr,
+		"hunter-c: what was measured is kept; to go on: hunter-c bisect --resume "
+		"--work '%s'\n",
+		words.data);
+	buf_free(&words);
+}
+
+/* Works until it is over or cannot go on. Returns the exit code, -1: over. */
+static int work(struct search *search)
+{
+	search->wall = clock_wall();
+	search->monotonic = clock_monotonic();
+	search->budget = (struct alarm){.call = budget_ended, .context = search};
+	if (search->first != 0)
+		set_budget(search);
+	pump(search);
+	if (!engine_run(search->engine)) {
+		stop_all(search);
+		if (!engine_run(search->engine))
+			fprintf(stderr, "hunter-c: left at once\n");
+		print_resume(search);
+		return EXIT_INTERRUPTED;
+	}
+	if (!search->hopeless)
+		return -1;
+	cli_fail(&search->error);
+	print_resume(search);
+	return exit_code(search->error.kind);
+}
+
+/* A merge that was found is searched next, if that is wanted. */
+static void look_into(
+	const struct search *search, const struct bisect_status *status, struct journal_setup *next)
+{
+	const struct journal_setup *setup = search->setup;
+	size_t position = status->set_count > 0 ? status->set[0].position : 0;
+	const char *id = search->commits.ids[position];
+
+	if (!setup->merges || status->end != BISECT_FOUND || position == 0 ||
+		!search->candidates->items[position - 1].merge)
+		return;
+	*next = *setup;
+	next->into = id;
+	next->good = arena_printf(search->arena, "%s^1", id);
+	next->bad = arena_printf(search->arena, "%s^2", id);
+}
+
+/* One bisection: from its journal, which is open, to its end. */
+static int bisect(struct search *search, bool resumed, struct journal_setup *next)
+{
+	const struct bisect_status *status;
+	struct error error;
+	bool left;
+	int code;
+
+	search->setup = search->journal.setup;
+	if (!fits(search, &error) || !open_workers(search, &error))
+		return cli_fail(&error);
+	if (resumed && !note_resumption(search))
+		return cli_fail(&search->error);
+	use_journal(search);
+	code = work(search);
+	if (code >= 0)
+		return code;
+	status = bisection_status(search->bisection);
+	print_verdict(search, status);
+	look_into(search, status, next);
+	workers_remove_trees(search->workers, removed, &left);
+	return engine_run(search->engine) ? code_of(status) : EXIT_INTERRUPTED;
+}
+
+/* With its own engine, from an open journal, which is closed. *next is set if there is one. */
+static int run_one(struct cli *cli, const char *folder, struct journal_file *file,
+	const struct journal *journal, bool resumed, struct journal_setup *next)
+{
+	struct search search = {.cli = cli,
+		.arena = cli->arena,
+		.folder = folder,
+		.journal = *journal,
+		.file = file};
+	struct error error;
+	int code;
+
+	search.engine = open_engine(&error);
+	code = search.engine ? bisect(&search, resumed, next) : cli_fail(&error);
+	if (search.engine && !engine_free(search.engine)) {
+		cli->abandoned = true;
+		return code;
+	}
+	workers_free(search.workers);
+	bisection_free(search.bisection);
+	journal_close(file);
+	return code;
+}
+
+static struct journal new_journal(struct arena *arena, struct journal_setup *setup)
+{
+	return (struct journal){
+		.setup = setup, .entries = arena_array(arena, 1, sizeof(struct journal_entry))};
+}
+
+/* The commits of the merge, which are a bisection of their own. */
+static struct journal_file *open_merge(struct cli *cli, const char *folder,
+	struct journal_setup *setup, size_t number, struct error *error)
+{
+	const struct candidate_commits *candidates = bisect_candidates(cli, setup, error);
+
+	if (!candidates)
+		return NULL;
+	bisect_set_range(cli->arena, setup, candidates);
+	setup->at = clock_wall();
+	fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", setup->into,
+		candidates->count, candidates->count == 1 ? "" : "s");
+	return journal_create(bisect_journal(cli->arena, folder, number), setup, error);
+}
+
+/* Of what a merge brings nothing alone has the step: the first answer stands. */
+static int without_step(const char *merge, int code)
+{
+	if (code != EXIT_NOT_REPRODUCED && code != EXIT_SET_LEFT && code != EXIT_NOTHING)
+		return code;
+	if (code == EXIT_NOT_REPRODUCED)
+		fprintf(stderr,
+			"the commits of %.7s do not have the step by themselves: it is "
+			"the merge\n",
+			merge);
+	return EXIT_NOTHING;
+}
+
+static int run_all(struct cli *cli, const char *folder, size_t number, struct journal_file *file,
+	struct journal *journal, bool resumed)
+{
+	for (;;) {
+		const char *into = journal->setup->into;
+		struct journal_setup next = {0}, *kept;
+		struct error error;
+		int code = run_one(cli, folder, file, journal, resumed, &next);
+
+		if (!next.into || cli->abandoned || number == BISECT_JOURNALS)
+			return into ? without_step(into, code) : code;
+		kept = arena_alloc(cli->arena, sizeof *kept);
+		*kept = next;
+		file = open_merge(cli, folder, kept, ++number, &error);
+		if (!file)
+			return cli_fail(&error);
+		*journal = new_journal(cli->arena, kept);
+		resumed = false;
+	}
+}
+
+int bisect_search(struct cli *cli, const char *folder, const struct journal_setup *setup)
+{
+	struct journal_setup *copy = arena_alloc(cli->arena, sizeof *copy);
+	struct error error;
+	struct journal_file *file =
+		journal_create(bisect_journal(cli->arena, folder, 1), setup, &error);
+	struct journal journal;
+
+	if (!file)
+		return cli_fail(&error);
+	*copy = *setup;
+	journal = new_journal(cli->arena, copy);
+	return run_all(cli, folder, 1, file, &journal, false);
+}
+
+int bisect_resume(struct cli *cli, const char *folder)
+{
+	size_t number = bisect_latest(folder);
+	struct journal journal;
+	struct journal_file *file;
+	struct error error;
+
+	if (number == 0) {
+		error_set(&error, ERROR_USAGE, "%s: there is no bisection to go on with", folder);
+		return cli_fail(&error);
+	}
+	file = journal_open(
+		cli->arena, bisect_journal(cli->arena, folder, number), &journal, &error);
+	return file ? run_all(cli, folder, number, file, &journal, true) : cli_fail(&error);
+}
+
+int bisect_clean(struct cli *cli, const char *folder)
+{
+	const char *path = arena_printf(cli->arena, "%s/previous.jsonl", folder);
+	struct worktrees *trees;
+	struct journal journal;
+	struct engine *engine;
+	struct error error;
+	bool left = false;
+
+	if (!journal_look(cli->arena, path, &journal, &error))
+		return cli_fail(&error);
+	engine = open_engine(&error);
+	if (!engine)
+		return cli_fail(&error);
+	trees = worktrees_new(engine, journal.setup->repository, folder, 0, false);
+	worktrees_remove(trees, removed, &left);
+	left = !engine_run(engine) || left;
+	engine_free(engine);
+	worktrees_free(trees);
+	return left ? EXIT_STATE : EXIT_NOTHING;
+}

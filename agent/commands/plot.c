@@ -1,0 +1,334 @@
+/*
+ * `plot`: a series as a picture in a file, or on the terminal. Like `why` it reads the test's data
+ * and the agent's state, and writes nothing but the picture.
+ */
+#include "agent/commands/plot.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "agent/analysis/select.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/state_file.h"
+#include "agent/core/when.h"
+#include "agent/monitor/plotting.h"
+#include "agent/report/plot_draw.h"
+#include "agent/store/store.h"
+
+static const char *const themes[] = {"light", "dark", "system", NULL};
+static const char *const scales[] = {"auto", "zero", "log", "relative", NULL};
+
+struct picture_options {
+	const char *output, *state_file;
+	int scale, theme;
+	int64_t width, height;
+	double zoom;
+	bool cleaned;
+};
+
+static const struct field picture_fields[] = {
+	OPTION_STRING(struct picture_options, output, NULL,
+		"draw into this file, FILE.svg or FILE.png; without it the terminal is drawn on",
+		.letter = 'o', .metavar = "FILE"),
+	OPTION_CHOICE(struct picture_options, scale, "auto", scales,
+		"the axis of values: what the points need, from zero, logarithmic, or in percent "
+		"of the first level"),
+	OPTION_BOOL(struct picture_options, cleaned,
+		"without daily and weekly cycles, and without what another series explains"),
+	OPTION_INT(struct picture_options, width, "960", 16, PLOT_MOST_PIXELS,
+		"of the picture, in pixels"),
+	OPTION_INT(struct picture_options, height, "400", 16, PLOT_MOST_PIXELS,
+		"of the picture, in pixels"),
+	OPTION_DOUBLE(struct picture_options, zoom, "1", 1, 4,
+		"of a PNG: its pixels for each of these, for fine screens"),
+	OPTION_CHOICE(struct picture_options, theme, "light", themes,
+		"colours; system: an SVG file follows the reader's settings"),
+	OPTION_STRING(struct picture_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	{0},
+};
+
+static const struct field range_fields[] = {
+	OPTION_STRING(
+		struct selection_flags, since, NULL, "show points from then on", .metavar = "DATE"),
+	OPTION_STRING(
+		struct selection_flags, until, NULL, "show points before then", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, branch, NULL,
+		"show the points of that branch; by default $BRANCH", .variable = "BRANCH",
+		.metavar = "NAME"),
+	{0},
+};
+
+struct plot_options {
+	struct picture_options picture;
+	struct selection_flags range;
+};
+
+static const struct option_part parts[] = {
+	{picture_fields, offsetof(struct plot_options, picture)},
+	{range_fields, offsetof(struct plot_options, range)},
+	{0},
+};
+
+enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_PNG };
+
+struct plotter {
+	struct cli *cli;
+	const struct picture_options *options;
+	enum format format;
+	const struct test *test;
+	struct plotting plotting;
+	struct store_list *list; /* from the state, or NULL */
+	enum exit_code code;
+};
+
+void plot_print(const struct cli *cli, const struct plot *plot)
+{
+	struct plot_terminal terminal = {.color = cli->color};
+	struct winsize size;
+	struct buf out = {0};
+
+	if (ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		terminal.columns = size.ws_col;
+	plot_text(plot, &terminal, &out);
+	fwrite(out.data, 1, out.length, cli->out);
+	buf_free(&out);
+}
+
+/* Each line by itself: there is not much room on a terminal. */
+static void print_lines(const struct plotter *plotter, const struct plot *plot, struct arena *arena)
+{
+	for (size_t i = 0; i < plot->line_count; i++) {
+		const struct plot_line *line = &plot->lines[i];
+		struct plot one = *plot;
+
+		one.lines = line;
+		one.line_count = 1;
+		if (plot->line_count > 1) {
+			one.title = arena_printf(arena, "%s %s", plotter->test->name, line->name);
+			one.unit = line->unit;
+			one.direction = line->direction;
+			fputs(i ? "\n" : "", plotter->cli->out);
+		}
+		plot_print(plotter->cli, &one);
+	}
+}
+
+static bool write_file(const char *name, const struct buf *content, struct error *error)
+{
+	FILE *file = fopen(name, "wbe");
+	bool written;
+
+	if (!file)
+		return error_set(error, ERROR_USAGE, "%s: %s", name, strerror(errno));
+	written = fwrite(content->data, 1, content->length, file) == content->length;
+	if (fclose(file) == 0 && written)
+		return true;
+	return error_set(error, ERROR_USAGE, "%s: %s", name, strerror(errno));
+}
+
+static bool draw_file(const struct plotter *plotter, const struct plot *plot, struct error *error)
+{
+	const struct picture_options *options = plotter->options;
+	const struct plot_style style = {.width = (unsigned)options->width,
+		.height = (unsigned)options->height,
+		.zoom = options->zoom,
+		.theme = (enum plot_theme)options->theme};
+	struct buf out = {0};
+	bool drawn = true;
+
+	if (plotter->format == FORMAT_PNG)
+		drawn = plot_png(plot, &style, &out, error);
+	else
+		plot_svg(plot, &style, &out);
+	drawn = drawn && write_file(options->output, &out, error);
+	buf_free(&out);
+	return drawn;
+}
+
+/* Without a state nothing is known, and what is found is all there is to show. */
+static void show_found(struct plot *plot, struct arena *arena)
+{
+	struct plot_line *lines = arena_array(arena, plot->line_count, sizeof *lines);
+
+	for (size_t l = 0; l < plot->line_count; l++) {
+		const struct plot_line *line = &plot->lines[l];
+		struct plot_change *changes =
+			arena_array(arena, line->change_count, sizeof *changes);
+
+		for (size_t i = 0; i < line->change_count; i++) {
+			changes[i] = line->changes[i];
+			changes[i].source = PLOT_KNOWN;
+		}
+		lines[l] = *line;
+		lines[l].changes = changes;
+	}
+	plot->lines = lines;
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct plotter *plotter = task->result;
+	struct query *query = &task->query;
+	struct plot *plot = arena_alloc(query->arena, sizeof *plot);
+
+	task->result = plot;
+	if (!plotting_make(query->arena, task->test, &query->data, task->companions,
+		    &plotter->plotting, scratch, plot, error))
+		return false;
+	plot->scale = (enum plot_scale)plotter->options->scale;
+	if (!plotter->plotting.has_state)
+		show_found(plot, query->arena);
+	return true;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct plotter *plotter = context;
+
+	(void)part;
+	(void)plotting_query(&plotter->plotting, task);
+	task->result = plotter;
+	task->work = work;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct plotter *plotter = context;
+	const struct task *task = tasks[0];
+	struct error error;
+
+	if (!gather_log(task))
+		return;
+	if (plotter->format == FORMAT_TEXT)
+		print_lines(plotter, task->result, task->query.arena);
+	else if (!draw_file(plotter, task->result, &error))
+		plotter->code = (enum exit_code)cli_fail(&error);
+}
+
+static bool read_state(struct plotter *plotter, const char *path, struct error *error)
+{
+	plotter->list = store_list_new(NULL, NULL);
+	plotting_ask(plotter->list, plotter->test, plotter->cli->now);
+	if (!store_read(path, &plotter->list->call, error))
+		return false;
+	plotting_state(&plotter->plotting, plotter->list);
+	return true;
+}
+
+static int draw(struct plotter *plotter, const struct config *config, struct error *error)
+{
+	const char *given = plotter->options->state_file;
+	const char *path = given ? given : config->agent.state;
+	struct gather gather = {.tests = &plotter->test,
+		.count = 1,
+		.read_timeout = config->agent.read_timeout,
+		.max_memory = config->agent.max_memory_in_flight,
+		.judges = true,
+		.prepare = prepare,
+		.ready = ready,
+		.context = plotter};
+
+	if ((given || state_is_there(path)) && !read_state(plotter, path, error))
+		return cli_fail(error);
+	if (!gather_run(&gather, plotter->cli, error))
+		return cli_fail(error);
+	return (int)exit_stronger(gather.code, plotter->code);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), least = strlen(end);
+
+	return length > least && strcasecmp(text + length - least, end) == 0;
+}
+
+/* All that can be wrong before the configuration is read. */
+static bool parse(struct plotter *plotter, struct selection *range, struct error *error)
+{
+	const struct plot_options *options = plotter->cli->options;
+	const char *output = options->picture.output;
+
+	plotter->options = &options->picture;
+	if (plotter->cli->arguments.count < 1 || plotter->cli->arguments.count > 2)
+		return error_set(error, ERROR_USAGE,
+			"plot takes a test and a metric; hunter-c list-metrics TEST has the names "
+			"of a test's metrics");
+	plotter->format = !output                     ? FORMAT_TEXT
+			  : ends_with(output, ".svg") ? FORMAT_SVG
+						      : FORMAT_PNG;
+	if (plotter->format == FORMAT_PNG && !ends_with(output, ".png"))
+		return error_set(error, ERROR_USAGE,
+			"--output: %.200s: a name that ends with .svg or .png is needed", output);
+	return selection_resolve(&options->range, plotter->cli->now, range, error);
+}
+
+/* The single test of that name; NULL and an error for none or several. */
+static const struct test *find_test(
+	const struct plotter *plotter, const struct config *config, struct error *error)
+{
+	const struct test *const *tests;
+	size_t count;
+
+	if (!config_select(config, &(const struct strings){plotter->cli->arguments.items, 1},
+		    plotter->cli->arena, &tests, &count, error))
+		return NULL;
+	if (count == 1)
+		return tests[0];
+	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; plot takes one",
+		plotter->cli->arguments.items[0], count);
+	return NULL;
+}
+
+static int run(struct cli *cli)
+{
+	struct plotter plotter = {.cli = cli};
+	struct selection range;
+	struct config *config;
+	struct error error;
+	int code;
+
+	if (!parse(&plotter, &range, &error))
+		return cli_fail(&error);
+	config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	plotter.test = find_test(&plotter, config, &error);
+	plotter.plotting = (struct plotting){
+		.metric = cli->arguments.count > 1 ? cli->arguments.items[1] : NULL,
+		.branch = range.branch,
+		.since = range.since,
+		.until = range.until,
+		.cleaned = plotter.options->cleaned,
+		.now = cli->now,
+		.config = config};
+	code = plotter.test ? draw(&plotter, config, &error) : cli_fail(&error);
+	if (cli->abandoned)
+		return code;
+	if (plotter.list)
+		store_call_free(&plotter.list->call);
+	config_free(config);
+	return code;
+}
+
+const struct command plot_command = {
+	.name = "plot",
+	.arguments = "TEST [METRIC]",
+	.summary = "Draw a metric on the terminal, or into an SVG or PNG file",
+	.details =
+		"Draws the test's points with their levels, and the changes that the agent "
+		"knows, with what people have said of them; what only a detection on these "
+		"very points finds is drawn as such. Without a state it draws what is found. "
+		"Silences and times without points are shown, too. METRIC may be the name of a "
+		"series, as 'p99{region=\"eu\"}'; without it all series of the test are drawn.\n\n"
+		"On a terminal the plot is as wide as that, in braille. PNG needs Cairo and a "
+		"font (Debian: libcairo2, fonts-dejavu-core), which nothing else does.\n\n"
+		"The exit code is 0, 2, 3 if the data could not be had or the picture not be "
+		"drawn, or 4.",
+	.parts = parts,
+	.options_size = sizeof(struct plot_options),
+	.run = run,
+};

@@ -1,0 +1,727 @@
+/*
+ * `report`: the changes of tests since a date, with their plots, as a page or as Markdown. Like
+ * `plot` it reads the tests' data and the agent's state, and writes nothing but its files.
+ */
+#include "agent/commands/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "agent/analysis/select.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/output_file.h"
+#include "agent/commands/state_file.h"
+#include "agent/core/database.h"
+#include "agent/core/when.h"
+#include "agent/monitor/plotting.h"
+#include "agent/notify/announce.h"
+#include "agent/report/plot_draw.h"
+#include "agent/report/plot_json.h"
+#include "agent/report/plot_ticks.h"
+#include "agent/store/store.h"
+#include "notifiers/text.h"
+
+struct report_flags {
+	const char *html, *markdown, *title, *state_file;
+};
+
+static const struct field report_fields[] = {
+	OPTION_STRING(struct report_flags, html, NULL,
+		"write one page that needs nothing else; - is standard output",
+		.metavar = "FILE.html"),
+	OPTION_STRING(struct report_flags, markdown, NULL,
+		"write Markdown, and the plots beside it as FILE-1.svg and so on; - is standard "
+		"output, without plots",
+		.metavar = "FILE.md"),
+	OPTION_STRING(struct report_flags, title, "Performance changes", "what stands above it",
+		.metavar = "TEXT"),
+	OPTION_STRING(struct report_flags, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	{0},
+};
+
+static const struct field range_fields[] = {
+	OPTION_STRING(
+		struct selection_flags, since, NULL, "changes from then on", .metavar = "DATE"),
+	OPTION_STRING(
+		struct selection_flags, until, NULL, "changes before then", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, branch, NULL,
+		"changes on that branch; by default $BRANCH", .variable = "BRANCH",
+		.metavar = "NAME"),
+	{0},
+};
+
+struct report_options {
+	struct report_flags report;
+	struct selection_flags range;
+};
+
+static const struct option_part parts[] = {
+	{report_fields, offsetof(struct report_options, report)},
+	{range_fields, offsetof(struct report_options, range)},
+	{0},
+};
+
+enum {
+	BEFORE = 30,         /* points before --since that a plot shows at least */
+	SERIES_MOST = 10000, /* of a test */
+	NEW = 100000,        /* the weight of a change without a size */
+	WORSE = 1000000,
+};
+
+struct maker {
+	struct cli *cli;
+	const struct report_flags *flags;
+	const struct config *config;
+	const char *state; /* the file; NULL: there is none */
+	struct plotting plotting;
+	int64_t since, until;
+	struct report_row *rows;
+	size_t count;
+	struct report_plot plots[REPORT_PLOTS + 1]; /* the one of too many has the least weight */
+	size_t plot_count, ordinals;
+	enum exit_code code; /* of what went wrong besides a test */
+};
+
+/* ---- words of both documents ---- */
+
+const struct report_plot *report_plot_of(
+	const struct report_document *document, const struct report_row *row)
+{
+	for (size_t i = 0; i < document->plot_count; i++)
+		if (document->plots[i].ordinal == row->plot)
+			return &document->plots[i];
+	return NULL;
+}
+
+void report_put_tally(struct buf *out, const struct report_document *document)
+{
+	size_t count = document->count, worse = 0, better = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int verdict = announcement_verdict(&document->rows[i].item);
+
+		worse += verdict > 0;
+		better += verdict < 0;
+	}
+	if (count == 0)
+		buf_text(out, "No changes");
+	else
+		buf_printf(out, "%zu change%s", count, count == 1 ? "" : "s");
+	buf_printf(out, " in %zu test%s", document->tests, document->tests == 1 ? "" : "s");
+	if (count > 0)
+		buf_printf(out, ": %zu worse, %zu better", worse, better);
+	if (count > worse + better)
+		buf_printf(out, ", %zu either way", count - worse - better);
+}
+
+void report_put_omitted(struct buf *out, const struct report_document *document)
+{
+	size_t left_out = 0;
+
+	for (size_t i = 0; i < document->count; i++)
+		left_out += !report_plot_of(document, &document->rows[i]);
+	if (document->count > REPORT_ROWS)
+		buf_printf(out, "%zu less important changes are not listed. ",
+			document->count - REPORT_ROWS);
+	if (left_out > 0)
+		buf_printf(out, "The plots of %zu less important changes were left out.", left_out);
+}
+
+void report_put_range(struct buf *out, const struct report_document *document)
+{
+	if (document->since == WHEN_ALWAYS && document->until == WHEN_NEVER)
+		buf_text(out, "of the whole range");
+	if (document->since != WHEN_ALWAYS) {
+		buf_text(out, "since ");
+		text_utc.time(out, document->since, false);
+	}
+	if (document->until != WHEN_NEVER) {
+		buf_text(out, document->since != WHEN_ALWAYS ? ", before " : "before ");
+		text_utc.time(out, document->until, false);
+	}
+}
+
+void report_put_levels(struct buf *out, const struct announcement *item)
+{
+	double before = item->change.level_before, after = item->change.level_after;
+	struct measure measure = measure_of(fmax(fabs(before), fabs(after)), item->unit);
+	char was[TICK_TEXT], is[TICK_TEXT];
+
+	measure_print(&measure, before, was);
+	measure_print(&measure, after, is);
+	buf_printf(out, "%s → %s", was, is);
+	if (*measure.rest) {
+		buf_char(out, ' ');
+		text_clean(out, measure.rest, MEASURE_TEXT);
+	}
+}
+
+const char *report_verdict(const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+
+	return verdict > 0 ? "worse" : verdict < 0 ? "better" : "changed";
+}
+
+const char *report_shape(const struct announcement *item)
+{
+	int sign = change_sign(&item->change);
+
+	return sign > 0 ? "▲" : sign < 0 ? "▼" : "◆";
+}
+
+/* ---- a test, on a worker ---- */
+
+struct job {
+	const struct maker *maker;
+	struct plotting plotting;
+	struct store_list *list; /* from the state, or NULL */
+	struct report_row *rows; /* their plots are indices below, ... */
+	size_t count;
+	struct report_plot *plots; /* ... of which the most important are drawn */
+	size_t plot_count;
+};
+
+static double weight_of(const struct announcement *item)
+{
+	double size = fabs(item->change.size);
+	int verdict = announcement_verdict(item);
+
+	return (isnan(size) || size > NEW ? NEW : size) + (verdict > 0              ? WORSE
+								  : item->direction ? 0
+										    : WORSE / 2);
+}
+
+/* What people said of it; of one that the state does not have, that. */
+static const char *word_of(const struct job *job, const struct plot_change *change)
+{
+	static const char *const words[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",
+		[PLOT_FRESH] = "only found now, not recorded",
+		[PLOT_LOST] = "recorded, not found now"};
+
+	if (!job->plotting.has_state)
+		return NULL;
+	if (change->source < PLOT_SOURCES && words[change->source])
+		return words[change->source];
+	return change->ended ? "over" : triage_state_names[change->triage];
+}
+
+static const struct change_record *known_record(const struct job *job, int64_t id)
+{
+	const struct record_rows *records = &job->plotting.records;
+
+	for (size_t i = 0; id && i < records->count; i++)
+		if (records->items[i].item.id == id)
+			return &records->items[i];
+	return NULL;
+}
+
+/* The same as the state would have it. */
+static bool found_record(const struct job *job, const struct task *task,
+	const struct plot_line *line, const struct plot_change *change, struct change_record *out)
+{
+	const struct dataset *data = &task->query.data;
+
+	for (size_t s = 0; s < data->count; s++) {
+		const struct series *series = &data->series[s];
+		const struct findings *findings = &job->plotting.found[s].findings;
+
+		for (size_t i = 0; series->identity == line->identity && i < findings->count; i++) {
+			if (series->axis->times[findings->changes[i].index] != change->time)
+				continue;
+			*out = (struct change_record){.series = line->identity,
+				.branch = line->branch ? line->branch : "",
+				.item = announce_change(task->query.arena, task->test->name,
+					task->test->environment, series, &findings->changes[i])};
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_asked(const struct maker *maker, const struct plot_change *change)
+{
+	return change->time >= maker->since && change->time < maker->until && !change->withdrawn;
+}
+
+static bool add_row(struct job *job, const struct task *task, const struct plot_line *line,
+	const struct plot_change *change)
+{
+	const struct change_record *known = known_record(job, change->id);
+	struct arena *arena = task->query.arena;
+	struct change_record record;
+	struct report_row *row;
+
+	if (known)
+		record = *known;
+	else if (!found_record(job, task, line, change, &record))
+		return false;
+	announce_links_by(arena, task->test, &record);
+	if (known)
+		announce_page(arena, job->maker->config, &record.item);
+	job->rows = arena_grow(arena, job->rows, job->count, sizeof *job->rows);
+	row = &job->rows[job->count++];
+	*row = (struct report_row){.item = record.item,
+		.series = line->name,
+		.branch = line->branch,
+		.word = word_of(job, change),
+		.person = known && triage_at(&record.triage, job->plotting.now) != TRIAGE_OPEN
+				  ? record.triage.person
+				  : NULL,
+		.weight = weight_of(&record.item)};
+	return true;
+}
+
+/* The points of the view: with some before the date, so that the old level is seen. */
+static void cut(const struct maker *maker, struct arena *arena, struct plot_line *line)
+{
+	size_t first = 0, end = line->n, least;
+	int64_t last = line->n > 0 ? line->times[line->n - 1] : 0;
+	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
+
+	if (maker->until != WHEN_NEVER && last > maker->until)
+		last = maker->until;
+	while (end > 0 && line->times[end - 1] > last)
+		end--;
+	if (maker->since != WHEN_ALWAYS) {
+		while (first < end && line->times[first] < maker->since)
+			first++;
+		least = first > BEFORE ? first - BEFORE : 0;
+		while (first > 0 &&
+			line->times[first - 1] >= maker->since - (last - maker->since) / 2)
+			first--;
+		first = first < least ? first : least;
+	}
+	line->n = line->total = end - first;
+	line->times += first;
+	line->values += first;
+	line->commits = line->commits ? line->commits + first : NULL;
+	for (size_t c = 0; c < line->column_count; c++)
+		columns[c] =
+			(struct column){line->columns[c].name, line->columns[c].values + first};
+	line->columns = columns;
+}
+
+/* Changes of the view. */
+static void cut_changes(struct arena *arena, struct plot_line *line)
+{
+	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
+	size_t count = 0;
+
+	for (size_t i = 0; i < line->change_count; i++)
+		if (line->n > 0 && line->changes[i].time >= line->times[0] &&
+			line->changes[i].time <= line->times[line->n - 1])
+			changes[count++] = line->changes[i];
+	line->changes = changes;
+	line->change_count = count;
+}
+
+/* Without a state nothing is known, and what is found is all there is to show. */
+static void show_found(struct arena *arena, struct plot_line *line)
+{
+	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
+
+	for (size_t i = 0; i < line->change_count; i++) {
+		changes[i] = line->changes[i];
+		changes[i].source = PLOT_KNOWN;
+	}
+	line->changes = changes;
+}
+
+static void draw(const struct job *job, struct arena *arena, const struct plot *all,
+	const struct plot_line *from, struct report_plot *out)
+{
+	const struct plot_style style = {.theme = PLOT_SYSTEM};
+	struct plot_line *line = arena_alloc(arena, sizeof *line);
+	struct buf text = {0};
+	struct plot plot;
+
+	*line = *from;
+	cut(job->maker, arena, line);
+	cut_changes(arena, line);
+	if (!job->plotting.has_state)
+		show_found(arena, line);
+	plot = (struct plot){.title = arena_printf(arena, "%s %s", out->test, out->series),
+		.unit = line->unit,
+		.direction = line->direction,
+		.lines = line,
+		.line_count = 1,
+		.spans = all->spans,
+		.span_count = all->span_count};
+	if (line->n > 1) {
+		plot.from = line->times[0];
+		plot.to = line->times[line->n - 1];
+	}
+	plot_reduce(arena, &plot, REPORT_COLUMNS);
+	plot_put_json(&text, &plot);
+	out->json = buf_steal(&text);
+	plot_svg(&plot, &style, &text);
+	out->svg = buf_steal(&text);
+}
+
+static int compare_plots(const void *a, const void *b)
+{
+	const struct report_plot *left = a, *right = b;
+
+	return left->weight != right->weight
+		       ? (left->weight < right->weight) - (left->weight > right->weight)
+		       : (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
+}
+
+static void list_rows(struct job *job, const struct task *task, const struct plot *plot)
+{
+	for (size_t l = 0; l < plot->line_count; l++) {
+		const struct plot_line *line = &plot->lines[l];
+		struct report_plot *out = &job->plots[job->plot_count];
+
+		*out = (struct report_plot){.test = task->test->name,
+			.series = line->name,
+			.branch = line->branch,
+			.ordinal = l};
+		for (size_t i = 0; i < line->change_count; i++) {
+			struct report_row *row;
+
+			if (!is_asked(job->maker, &line->changes[i]) ||
+				!add_row(job, task, line, &line->changes[i]))
+				continue;
+			row = &job->rows[job->count - 1];
+			row->plot = l;
+			out->weight = fmax(out->weight, row->weight);
+			out->row = job->count;
+		}
+		job->plot_count += out->row > 0;
+	}
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct job *job = task->result;
+	struct query *query = &task->query;
+	struct plot *plot = arena_alloc(query->arena, sizeof *plot);
+
+	job->plotting.found =
+		arena_array(query->arena, query->data.count, sizeof *job->plotting.found);
+	job->plotting.found_arena = query->arena;
+	job->plotting.since = WHEN_ALWAYS;
+	job->plotting.until = WHEN_NEVER;
+	if (!plotting_make(query->arena, task->test, &query->data, task->companions, &job->plotting,
+		    scratch, plot, error))
+		return false;
+	job->plots = arena_array(query->arena, plot->line_count, sizeof *job->plots);
+	list_rows(job, task, plot);
+	qsort(job->plots, job->plot_count, sizeof *job->plots, compare_plots);
+	for (size_t i = 0; i < job->plot_count && i < REPORT_PLOTS; i++)
+		draw(job, query->arena, plot, &plot->lines[job->plots[i].ordinal], &job->plots[i]);
+	return true;
+}
+
+/* ---- all tests ---- */
+
+static void read_state(struct maker *maker, const struct test *test, struct job *job)
+{
+	struct error error;
+
+	job->list = store_list_new(NULL, NULL);
+	plotting_ask(job->list, test, maker->cli->now);
+	if (store_read(maker->state, &job->list->call, &error)) {
+		plotting_state(&job->plotting, job->list);
+		return;
+	}
+	if (maker->code == EXIT_NOTHING)
+		maker->code = (enum exit_code)cli_fail(&error);
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct maker *maker = context;
+	struct job *job = arena_alloc(task->query.arena, sizeof *job);
+	int64_t end = maker->until < maker->cli->now ? maker->until : maker->cli->now;
+
+	(void)part;
+	*job = (struct job){.maker = maker, .plotting = maker->plotting};
+	if (maker->state)
+		read_state(maker, task->test, job);
+	if (maker->since != WHEN_ALWAYS)
+		job->plotting.since = maker->since - (end - maker->since) / 2;
+	(void)plotting_query(&job->plotting, task);
+	task->result = job;
+	task->work = work;
+}
+
+static void free_plot(struct report_plot *plot)
+{
+	free(plot->json);
+	free(plot->svg);
+	*plot = (struct report_plot){0};
+}
+
+/* Keeps the most important ones. */
+static void take_plot(struct maker *maker, struct report_plot *plot)
+{
+	struct arena *arena = maker->cli->arena;
+
+	if (!plot->json)
+		return;
+	plot->test = arena_strdup(arena, plot->test);
+	plot->series = arena_strdup(arena, plot->series);
+	plot->branch = arena_strdup(arena, plot->branch);
+	maker->plots[maker->plot_count++] = *plot;
+	if (maker->plot_count <= REPORT_PLOTS)
+		return;
+	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
+	free_plot(&maker->plots[--maker->plot_count]);
+}
+
+static void take_row(struct maker *maker, const struct report_row *from)
+{
+	struct arena *arena = maker->cli->arena;
+	struct report_row *row;
+
+	maker->rows = arena_grow(arena, maker->rows, maker->count, sizeof *maker->rows);
+	row = &maker->rows[maker->count];
+	*row = *from;
+	row->item = announce_copy(arena, &from->item);
+	row->item.extras = NULL;
+	row->series = arena_strdup(arena, from->series);
+	row->branch = arena_strdup(arena, from->branch);
+	row->word = arena_strdup(arena, from->word);
+	row->person = arena_strdup(arena, from->person);
+	row->ordinal = maker->count++;
+	row->plot = from->plot + maker->ordinals;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct maker *maker = context;
+	const struct task *task = tasks[0];
+	struct job *job = task->result;
+	size_t most = 0;
+
+	if (gather_log(task)) {
+		for (size_t i = 0; i < job->count; i++)
+			take_row(maker, &job->rows[i]);
+		for (size_t i = 0; i < job->plot_count; i++) {
+			most = job->plots[i].ordinal > most ? job->plots[i].ordinal : most;
+			job->plots[i].ordinal += maker->ordinals;
+			take_plot(maker, &job->plots[i]);
+		}
+		maker->ordinals += most + 1;
+	}
+	if (job && job->list)
+		store_call_free(&job->list->call);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct report_row *left = a, *right = b;
+
+	return left->weight != right->weight
+		       ? (left->weight < right->weight) - (left->weight > right->weight)
+		       : (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
+}
+
+/* ---- files ---- */
+
+static bool is_stdout(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+static bool write_document(
+	const struct maker *maker, const char *path, struct buf *text, struct error *error)
+{
+	bool written = true;
+
+	if (!is_stdout(path))
+		written = output_write(path, text->data, text->length, error);
+	else if (fwrite(text->data, 1, text->length, maker->cli->out) != text->length ||
+		 fflush(maker->cli->out) != 0)
+		written = error_set(error, ERROR_DATA, "standard output cannot be written");
+	buf_free(text);
+	return written;
+}
+
+/* The file's name without its ".md". */
+static const char *base_of(struct arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+	return dot && dot > (slash ? slash + 1 : path)
+		       ? arena_strndup(arena, path, (size_t)(dot - path))
+		       : path;
+}
+
+/* The pictures first: a document that is there has them. */
+static bool write_markdown(const struct maker *maker, const struct report_document *document,
+	const char *path, struct error *error)
+{
+	const char *base = is_stdout(path) ? NULL : base_of(maker->cli->arena, path);
+	struct buf text = {0};
+
+	for (size_t i = 0; base && i < document->plot_count; i++) {
+		const struct report_plot *plot = &document->plots[i];
+
+		if (!output_write(arena_printf(maker->cli->arena, "%s-%zu.svg", base, plot->number),
+			    plot->svg, strlen(plot->svg), error))
+			return false;
+	}
+	report_markdown(&text, document, base);
+	return write_document(maker, path, &text, error);
+}
+
+static bool write_report(
+	struct maker *maker, const struct report_document *document, struct error *error)
+{
+	struct buf text = {0};
+
+	if (maker->flags->html) {
+		report_html(&text, document);
+		if (!write_document(maker, maker->flags->html, &text, error))
+			return false;
+	}
+	return !maker->flags->markdown ||
+	       write_markdown(maker, document, maker->flags->markdown, error);
+}
+
+/* Brings rows and plots into order; plots have the numbers of their first rows. */
+static void put_in_order(struct maker *maker)
+{
+	if (maker->count > 0)
+		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_rows);
+	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
+	for (size_t i = 0; i < maker->plot_count; i++)
+		maker->plots[i].number = i + 1;
+}
+
+static int make(struct maker *maker, const struct test *const *tests, size_t count)
+{
+	struct gather gather = {.tests = tests,
+		.count = count,
+		.read_timeout = maker->config->agent.read_timeout,
+		.max_memory = maker->config->agent.max_memory_in_flight,
+		.judges = true,
+		.prepare = prepare,
+		.ready = ready,
+		.context = maker};
+	struct error error;
+
+	if (!gather_run(&gather, maker->cli, &error))
+		return cli_fail(&error);
+	gather_print_failed(&gather);
+	if (maker->code != EXIT_NOTHING)
+		return (int)maker->code;
+	put_in_order(maker);
+	const struct report_document document = {.title = maker->flags->title,
+		.now = maker->cli->now,
+		.since = maker->since,
+		.until = maker->until,
+		.branch = maker->plotting.branch,
+		.asked = maker->cli->arguments,
+		.tests = count,
+		.failed = gather.failed,
+		.has_state = maker->state != NULL,
+		.rows = maker->rows,
+		.count = maker->count,
+		.plots = maker->plots,
+		.plot_count = maker->plot_count};
+	if (!write_report(maker, &document, &error))
+		return (int)exit_stronger(gather.code, (enum exit_code)cli_fail(&error));
+	return (int)gather.code;
+}
+
+static bool check_file(const char *flag, const char *path, struct error *error)
+{
+	if (!path || is_stdout(path) || output_check(path, error))
+		return true;
+	return error_prefix(error, "--%s: ", flag);
+}
+
+/* All that can be wrong before the configuration is read. */
+static bool check(struct maker *maker, struct error *error)
+{
+	const struct report_flags *flags = maker->flags;
+
+	if (!flags->html && !flags->markdown)
+		return error_set(
+			error, ERROR_USAGE, "report needs --html FILE, --markdown FILE, or both");
+	if (flags->html && flags->markdown && strcmp(flags->html, flags->markdown) == 0)
+		return error_set(error, ERROR_USAGE,
+			"--html and --markdown: both would be written to %.200s", flags->html);
+	return check_file("html", flags->html, error) &&
+	       check_file("markdown", flags->markdown, error);
+}
+
+static bool find_state(struct maker *maker, struct error *error)
+{
+	const char *given = maker->flags->state_file;
+	const char *path = given ? given : maker->config->agent.state;
+
+	if (given && !database_is(path) && !state_is_there(path))
+		return error_set(error, ERROR_STATE, "%.500s: there is no such file", path);
+	maker->state = given || state_is_there(path) ? path : NULL;
+	return true;
+}
+
+static int run(struct cli *cli)
+{
+	const struct report_options *options = cli->options;
+	struct maker *maker = arena_alloc(cli->arena, sizeof *maker);
+	const struct test *const *tests;
+	struct selection range;
+	struct config *config;
+	struct error error;
+	size_t count;
+	int code;
+
+	*maker = (struct maker){.cli = cli, .flags = &options->report};
+	if (!check(maker, &error) || !selection_resolve(&options->range, cli->now, &range, &error))
+		return cli_fail(&error);
+	config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	maker->config = config;
+	maker->since = range.since;
+	maker->until = range.until;
+	maker->plotting = (struct plotting){.branch = range.branch,
+		.since = WHEN_ALWAYS,
+		.until = WHEN_NEVER,
+		.columns = PLOTTING_WHOLE, /* they are reduced once the view is known */
+		.most = SERIES_MOST,
+		.now = cli->now,
+		.config = config};
+	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error) ||
+		!find_state(maker, &error))
+		code = cli_fail(&error);
+	else
+		code = make(maker, tests, count);
+	for (size_t i = 0; i < maker->plot_count; i++)
+		free_plot(&maker->plots[i]);
+	if (!cli->abandoned)
+		config_free(config);
+	return code;
+}
+
+const struct command report_command = {
+	.name = "report",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Write the changes since a date with their plots, as a page or as Markdown",
+	.details =
+		"For CI artifacts, tickets and releases: --html FILE is one page with a table of "
+		"the changes, the worst first, and a plot of each series in which one can zoom. "
+		"It fetches nothing, and shows pictures where scripts may not run, or in print. "
+		"--markdown FILE is the same for a wiki or a merge request, with SVG files beside "
+		"it. Without arguments all tests are reported.\n\n"
+		"The changes are those that the agent knows, with what people have said of them; "
+		"without a state they are what a detection finds. Withdrawn ones are left out. "
+		"The 1000 most important changes are listed, and the 50 most important series "
+		"plotted; the report says what was left out.\n\n"
+		"The exit code is 0 whatever has changed, 2, 3 if some data could not be had (the "
+		"report names these tests) or a file not be written, or 4.",
+	.parts = parts,
+	.options_size = sizeof(struct report_options),
+	.run = run,
+};

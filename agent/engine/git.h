@@ -1,0 +1,29 @@
+/*
+ * git as a command of the engine, run so that a clone cannot make it run other programs: without
+ * its hooks, file system monitor, pager or signature checks. It never asks anybody for a password.
+ */
+#ifndef AGENT_ENGINE_GIT_H
+#define AGENT_ENGINE_GIT_H
+
+#include <stdbool.h>
+
+#include "agent/core/transfer.h"
+
+struct arena;
+struct execution;
+
+/*
+ * A transfer that runs `git -C FOLDER ARGUMENTS...` (which end with NULL); the caller sets
+ * most_output and timeout. Unless it `fetches`, nothing is fetched that a partial clone lacks, by
+ * no protocol.
+ */
+struct transfer git_transfer(
+	struct arena *arena, const char *folder, const char *const *arguments, bool fetches);
+
+/* What has gone wrong with a git that has ended but not with status 0, as a sentence. */
+const char *git_problem(struct arena *arena, const struct execution *execution);
+
+/* What git printed up to `end`, without what is not text, cut after `most` characters. */
+const char *git_text(struct arena *arena, const char *text, const char *end, size_t most);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * Answers piece by piece. libmicrohttpd asks for a piece when the client has taken the one before;
+ * while there is none, the connection is suspended, as it would ask again and again.
+ *
+ * A client that has left, or reads nothing, is noticed when something is sent to it: libmicrohttpd
+ * closes a connection that takes nothing for a while, and the kernel one whose peer does not
+ * acknowledge what was sent.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/core/clock.h"
+#include "agent/engine/engine.h"
+#include "agent/http/request.h"
+
+enum {
+	BLOCK = 4 << 10,
+	ACKNOWLEDGED_WITHIN = 30000, /* ms */
+};
+
+void http_flow_end(struct http_request *request)
+{
+	struct flow *flow = &request->flow;
+	struct http_stream stream = flow->stream;
+
+	if (!stream.next)
+		return;
+	flow->stream.next = NULL;
+	request->http->endless -= stream.endless;
+	buf_free(&flow->piece);
+	if (stream.end)
+		stream.end(stream.context);
+}
+
+static void rest(struct http_request *request)
+{
+	struct flow *flow = &request->flow;
+
+	flow->resting = true;
+	flow->due = flow->stream.every > 0 ? clock_monotonic() + flow->stream.every : INT64_MAX;
+	MHD_suspend_connection(request->connection);
+}
+
+static enum http_flow next_piece(struct http_request *request)
+{
+	struct flow *flow = &request->flow;
+
+	flow->sent = 0;
+	if (flow->piece.capacity > BLOCK)
+		buf_free(&flow->piece); /* most pieces are small */
+	buf_clear(&flow->piece);
+	if (request->http->stopping)
+		return flow->stream.endless ? HTTP_ENDS : HTTP_BREAKS;
+	return flow->stream.next(flow->stream.context, &flow->piece);
+}
+
+static ssize_t read_piece(void *context, uint64_t position, char *out, size_t size)
+{
+	struct http_request *request = context;
+	struct flow *flow = &request->flow;
+
+	(void)position;
+	while (flow->sent == flow->piece.length) {
+		enum http_flow then = flow->over ? HTTP_ENDS : next_piece(request);
+
+		if (then == HTTP_BREAKS)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		flow->over = then == HTTP_ENDS;
+		if (flow->piece.length > 0)
+			break;
+		if (then == HTTP_ENDS)
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (then == HTTP_RESTS) {
+			rest(request);
+			return 0;
+		}
+	}
+	if (size > flow->piece.length - flow->sent)
+		size = flow->piece.length - flow->sent;
+	memcpy(out, flow->piece.data + flow->sent, size);
+	flow->sent += size;
+	return (ssize_t)size;
+}
+
+struct MHD_Response *http_flow_response(struct http_request *request)
+{
+	return MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, BLOCK, read_piece, request, NULL);
+}
+
+/* The kernel gives up on a peer that has vanished without a word. */
+static void bound_silence(struct MHD_Connection *connection)
+{
+	int socket =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+
+	(void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ACKNOWLEDGED_WITHIN},
+		sizeof(unsigned));
+}
+
+/* Behind a trusted proxy it is the client's address that counts, not that of the proxy. */
+static bool is_same_client(const struct http_request *a, const struct http_request *b)
+{
+	struct peer one = peer_of(a->connection), other = peer_of(b->connection);
+
+	if (a->sign_in.access && b->sign_in.access && !one.local && !other.local)
+		return memcmp(a->sign_in.client, b->sign_in.client, sizeof a->sign_in.client) == 0;
+	return peer_is_same(&one, &other);
+}
+
+static bool has_place(const struct http_request *request)
+{
+	size_t count = 0;
+
+	for (const struct http_request *other = request->http->requests; other; other = other->next)
+		count += other->flow.stream.endless && other->flow.stream.next &&
+			 is_same_client(request, other);
+	return request->http->endless < HTTP_LISTENERS && count < HTTP_LISTENERS_OF_ONE;
+}
+
+bool http_stream(struct http_request *request, const struct http_stream *stream)
+{
+	struct http *http = request->http;
+
+	bool waits = request->stage == STAGE_SERVING || request->stage == STAGE_WAITING;
+
+	if (stream->endless && !has_place(request))
+		return false;
+	if (waits) {
+		http->endless += stream->endless;
+		request->flow = (struct flow){.stream = *stream};
+	} else if (stream->end) {
+		stream->end(stream->context);
+	}
+	if (waits && stream->endless) {
+		bound_silence(request->connection);
+		http_visits_listen(request->connection);
+	}
+	http_answer(request, &(struct http_answer){.type = stream->type});
+	return true;
+}
+
+void http_stream_wake(struct http_request *request)
+{
+	struct flow *flow = &request->flow;
+
+	if (!flow->resting)
+		return;
+	flow->resting = false;
+	http_request_resume(request);
+}
+
+int64_t http_flows_sweep(struct http *http, int64_t now)
+{
+	int64_t next = INT64_MAX;
+
+	for (struct http_request *request = http->requests; request; request = request->next) {
+		if (!request->flow.resting)
+			continue;
+		if (request->flow.due <= now)
+			http_stream_wake(request);
+		else if (request->flow.due < next)
+			next = request->flow.due;
+	}
+	return next == INT64_MAX ? -1 : next - now;
+}
+
+void http_end_streams(struct http *http)
+{
+	for (struct http_request *request = http->requests; request; request = request->next) {
+		request->flow.over |= request->flow.stream.endless;
+		if (request->flow.stream.endless)
+			http_stream_wake(request);
+	}
+}

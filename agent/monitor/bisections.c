@@ -1,0 +1,435 @@
+/*
+ * It looks when something has happened that may matter, and now and then in any case. Each look
+ * asks the store for all that is open, and acts on that: nothing depends on having seen each event.
+ */
+#include "agent/monitor/bisections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/monitor/bisect_work.h"
+#include "agent/runtime/fleet.h"
+#include "conf/config.h"
+#include "notifiers/text.h"
+
+enum {
+	SOON = 1000,             /* ms after a change was recorded: known_changes may accept it */
+	LOOK_AGAIN = 30000,      /* ms, after a failure; and while something is open */
+	LOOK_FOR_ANSWERS = 5000, /* ms, in a fleet: labs may answer to another agent */
+	LOOK_ANYWAY = 600000,    /* ms, if there are tests with `bisect` */
+};
+#define DAY INT64_C(86400000)
+#define FOUND_WITHIN (7 * DAY) /* older changes are bisected only if somebody asks */
+
+struct bisections {
+	struct agent *agent;
+	void (*told)(void *context);
+	void *context;
+	struct bisect_work **works, **ended; /* `ended` are to be freed */
+	size_t work_count, ended_count;
+	size_t waiting;
+	bool asking, again, looked;
+	int64_t look_at; /* engine_now; WHEN_NEVER */
+	struct alarm alarm;
+	struct fleet_news news;
+};
+
+static void arm(struct bisections *all, int64_t at)
+{
+	struct agent *agent = all->agent;
+
+	if (at != WHEN_NEVER && !agent->stopping)
+		engine_alarm_aside(agent->engine, &all->alarm, at);
+}
+
+static void look_within(struct bisections *all, int64_t wait)
+{
+	int64_t at = engine_now(all->agent->engine) + wait;
+
+	if (at < all->look_at)
+		all->look_at = at;
+	arm(all, all->look_at);
+}
+
+void bisections_look(struct bisections *all)
+{
+	look_within(all, 0);
+}
+
+static const struct test *test_of(const struct bisections *all, const char *name)
+{
+	const struct config_ref *ref = all->agent->config_ref;
+
+	for (size_t i = 0; i < ref->test_count; i++)
+		if (strcmp(ref->tests[i]->name, name) == 0)
+			return ref->tests[i];
+	return NULL;
+}
+
+/* Of a test that is not configured any more nobody knows more than its name. */
+static int shard_of(const struct bisections *all, const char *name)
+{
+	const struct test *test = test_of(all, name);
+
+	return test ? fleet_shard_of_test(test) : FLEET_DESK;
+}
+
+static bool has_tests(const struct bisections *all)
+{
+	const struct config_ref *ref = all->agent->config_ref;
+
+	for (size_t i = 0; i < ref->test_count; i++)
+		if (ref->tests[i]->bisect)
+			return true;
+	return false;
+}
+
+static struct bisect_work *work_of(const struct bisections *all, int64_t id)
+{
+	for (size_t i = 0; i < all->work_count; i++)
+		if (bisect_work_id(all->works[i]) == id)
+			return all->works[i];
+	return NULL;
+}
+
+/* Events that may matter. */
+
+static bool concerns(const struct bisections *all, const char *test)
+{
+	const struct test *configured = test_of(all, test);
+
+	for (size_t i = 0; i < all->work_count; i++)
+		if (strcmp(bisect_work_test(all->works[i]), test) == 0)
+			return true;
+	return configured && configured->bisect;
+}
+
+static void seen(void *context, const struct store_call *answered)
+{
+	struct bisections *all = context;
+	const struct store_record *record = (const struct store_record *)answered;
+	const struct store_triage *triage = (const struct store_triage *)answered;
+	const struct store_bisection_say *say = (const struct store_bisection_say *)answered;
+	const struct store_bisection_ask *ask = (const struct store_bisection_ask *)answered;
+
+	if (answered->failed)
+		return;
+	if (answered->kind == STORE_RECORD && record->records.count + record->update_count > 0 &&
+		concerns(all, record->test))
+		look_within(all, SOON);
+	else if (answered->kind == STORE_TRIAGE && triage->changed > 0 && !triage->dry_run &&
+		 (all->work_count + all->waiting > 0 || has_tests(all)))
+		look_within(all, 0);
+	else if ((answered->kind == STORE_BISECTION_SAY && say->taken) ||
+		 (answered->kind == STORE_BISECTION_ASK && ask->added))
+		look_within(all, 0);
+}
+
+static void gained(
+	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
+{
+	(void)shards, (void)restored;
+	bisections_look(context);
+}
+
+static void lost(void *context, const struct fleet_shards *shards)
+{
+	struct bisections *all = context;
+
+	for (size_t i = all->work_count; i > 0; i--)
+		if (shards->has[bisect_work_shard(all->works[i - 1])])
+			bisect_work_drop(all->works[i - 1]);
+}
+
+/* People have said something, or changes are others, maybe of our tests. */
+static void news(void *context, const struct fleet_news *latest)
+{
+	struct bisections *all = context;
+	bool more =
+		latest->last_audit != all->news.last_audit || latest->due_set != all->news.due_set;
+
+	all->news = *latest;
+	if (more && (all->work_count + all->waiting > 0 || has_tests(all)))
+		look_within(all, SOON);
+}
+
+/* Works. */
+
+static void free_ended(struct bisections *all)
+{
+	while (all->ended_count > 0)
+		bisect_work_free(all->ended[--all->ended_count]);
+}
+
+static void work_due(void *context)
+{
+	struct bisections *all = context;
+
+	for (size_t i = 0; i < all->work_count; i++)
+		arm(all, bisect_work_due(all->works[i]));
+}
+
+/* It is freed later: whoever calls may still use it. */
+static void work_ended(void *context, struct bisect_work *work, bool told)
+{
+	struct bisections *all = context;
+	size_t at = 0;
+
+	while (at < all->work_count && all->works[at] != work)
+		at++;
+	if (at == all->work_count)
+		return;
+	all->works[at] = all->works[--all->work_count];
+	all->ended = memory_resize(all->ended, all->ended_count + 1, sizeof *all->ended);
+	all->ended[all->ended_count++] = work;
+	if (told && !all->agent->stopping)
+		all->told(all->context);
+	look_within(all, told ? 0 : SOON);
+}
+
+static void take_up(struct bisections *all, const struct bisection_row *row)
+{
+	const struct test *test = test_of(all, row->test);
+	const struct bisect_work_listener listener = {work_due, work_ended, all};
+
+	all->works = memory_resize(all->works, all->work_count + 1, sizeof *all->works);
+	all->works[all->work_count++] =
+		bisect_work_new(all->agent, row, test, fleet_shard_of_test(test), &listener);
+}
+
+/* A look. */
+
+/* Why a bisection is of no use any more, or NULL. */
+static const char *needless(
+	const struct bisections *all, const struct bisection_row *row, struct arena *arena)
+{
+	const struct test *test = test_of(all, row->test);
+
+	if (row->cancelled)
+		return row->cancelled;
+	if (row->change_state == CHANGE_WITHDRAWN)
+		return "the change was withdrawn";
+	if (row->change_state == CHANGE_RECOVERED)
+		return "the change has recovered";
+	if (row->triage >= TRIAGE_EXPECTED)
+		return arena_printf(
+			arena, "the change was triaged as %s", triage_state_names[row->triage]);
+	return test && test->bisect ? NULL : "the test has no `bisect` any more";
+}
+
+static void cancel_row(struct bisections *all, const struct bisection_row *row, const char *why)
+{
+	struct store_bisection_say *say = store_bisection_say_new(NULL, NULL);
+
+	say->bisection = row->id;
+	say->now = agent_now(all->agent);
+	say->cancel = true;
+	say->actor = (struct actor){"hunter-c", "agent"};
+	say->why = arena_strdup(say->call.arena, why);
+	fleet_fence(all->agent, &say->call, shard_of(all, row->test));
+	store_client_call(all->agent, &say->call);
+}
+
+/* Nobody can go on with it. */
+static void end_row(struct bisections *all, const struct bisection_row *row, const char *why)
+{
+	struct store_bisection_write *write = store_bisection_write_new(NULL, NULL);
+
+	write->bisection = row->id;
+	write->now = agent_now(all->agent);
+	write->end = "cancelled";
+	write->cancelled = arena_strdup(write->call.arena, why);
+	fleet_fence(all->agent, &write->call, shard_of(all, row->test));
+	store_client_call(all->agent, &write->call);
+	metrics_add(all->agent->metrics, METRIC_BISECTIONS_ENDED, 1, "cancelled", NULL);
+}
+
+static void begun(struct store_bisection_begin *begin)
+{
+	struct bisections *all = begin->call.context;
+
+	if (!begin->call.failed && begin->begun && !all->agent->stopping && begin->rows.count > 0) {
+		const struct bisection_row *row = &begin->rows.items[0];
+		const struct test *test = test_of(all, row->test);
+
+		log_event(LEVEL_INFO, "bisection begins", LOG_INT("id", row->id),
+			LOG_INT("change", row->change), LOG_TEXT("test", row->test),
+			LOG_TEXT("metric", row->metric), LOG_TEXT("lab", row->lab));
+		if (test && test->bisect && !work_of(all, row->id))
+			take_up(all, row);
+	}
+	store_call_free(&begin->call);
+}
+
+static void begin_row(
+	struct bisections *all, const struct bisection_row *row, const struct test *test)
+{
+	struct store_bisection_begin *begin = store_bisection_begin_new(begun, all);
+
+	begin->bisection = row->id;
+	begin->now = agent_now(all->agent);
+	begin->since = begin->now - DAY;
+	begin->most = test->bisect->max_per_day;
+	fleet_fence(all->agent, &begin->call, fleet_shard_of_test(test));
+	store_client_call(all->agent, &begin->call);
+}
+
+static void see_row(struct bisections *all, const struct bisection_row *row, struct arena *arena)
+{
+	const struct test *test = test_of(all, row->test);
+	const char *why = needless(all, row, arena);
+	struct bisect_work *work = work_of(all, row->id);
+
+	if (!fleet_holds(all->agent, shard_of(all, row->test)))
+		return;
+	all->waiting += row->state == BISECTION_WAITING;
+	if (row->state == BISECTION_WAITING && why)
+		cancel_row(all, row, why);
+	else if (row->state == BISECTION_WAITING)
+		begin_row(all, row, test);
+	else if (work && why)
+		bisect_work_cancel(work, why);
+	else if (work)
+		bisect_work_answers(work, &row->lines);
+	else if (why)
+		end_row(all, row, why);
+	else
+		take_up(all, row);
+}
+
+static bool is_worth_it(const struct change_record *record)
+{
+	const char *good, *bad;
+
+	announcement_range(&record->item, &good, &bad);
+	return good && bad;
+}
+
+static void ask_for(struct bisections *all, const struct change_record *record)
+{
+	const struct test *test = test_of(all, record->item.test);
+	struct store_bisection_ask *ask;
+
+	if (!test || !test->bisect || !is_worth_it(record) ||
+		!fleet_holds(all->agent, fleet_shard_of_test(test)))
+		return;
+	ask = store_bisection_ask_new(NULL, NULL);
+	ask->change = record->item.id;
+	ask->now = agent_now(all->agent);
+	ask->lab = arena_strdup(ask->call.arena, test->bisect->lab);
+	fleet_fence(all->agent, &ask->call, fleet_shard_of_test(test));
+	store_client_call(all->agent, &ask->call);
+}
+
+/* How long until the next look, if nothing happens. */
+static int64_t rest_of(const struct bisections *all)
+{
+	for (size_t i = 0; i < all->work_count; i++)
+		if (fleet_is_shared(all->agent) && bisect_work_asks_a_lab(all->works[i]))
+			return LOOK_FOR_ANSWERS;
+	if (all->work_count + all->waiting > 0)
+		return LOOK_AGAIN;
+	return has_tests(all) ? LOOK_ANYWAY : WHEN_NEVER;
+}
+
+static void listed(struct store_bisections *list)
+{
+	struct bisections *all = list->call.context;
+	bool again = all->again;
+	int64_t rest;
+
+	all->asking = all->again = false;
+	if (!list->call.failed && !all->agent->stopping) {
+		all->looked = true;
+		all->waiting = 0;
+		for (size_t i = list->rows.count; i > 0; i--)
+			see_row(all, &list->rows.items[i - 1], list->call.arena);
+		for (size_t i = 0; i < list->due.count; i++)
+			ask_for(all, &list->due.items[i]);
+	}
+	rest = list->call.failed ? LOOK_AGAIN : rest_of(all);
+	store_call_free(&list->call);
+	if (again)
+		look_within(all, 0);
+	else if (rest != WHEN_NEVER)
+		look_within(all, rest);
+}
+
+static struct strings held_tests(const struct bisections *all, struct arena *arena)
+{
+	const struct config_ref *ref = all->agent->config_ref;
+	const char **names = arena_array(arena, ref->test_count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < ref->test_count; i++)
+		if (ref->tests[i]->bisect &&
+			fleet_holds(all->agent, fleet_shard_of_test(ref->tests[i])))
+			names[count++] = arena_strdup(arena, ref->tests[i]->name);
+	return (struct strings){names, count};
+}
+
+static void look(struct bisections *all)
+{
+	struct store_bisections *list;
+
+	all->look_at = WHEN_NEVER;
+	all->again = all->asking;
+	if (all->asking || all->agent->stopping)
+		return;
+	all->asking = true;
+	list = store_bisections_new(listed, all);
+	list->states = 1u << BISECTION_WAITING | 1u << BISECTION_RUNNING;
+	list->answers = true;
+	list->due_tests = held_tests(all, list->call.arena);
+	list->due_since = agent_now(all->agent) - FOUND_WITHIN;
+	store_client_call(all->agent, &list->call);
+}
+
+static void tick(void *context)
+{
+	struct bisections *all = context;
+
+	if (all->agent->stopping)
+		return;
+	free_ended(all);
+	for (size_t i = all->work_count; i > 0; i--)
+		bisect_work_tick(all->works[i - 1]);
+	if (all->look_at <= engine_now(all->agent->engine))
+		look(all);
+	arm(all, all->look_at);
+	work_due(all);
+}
+
+struct bisections *bisections_new(struct agent *agent, void (*told)(void *context), void *context)
+{
+	struct bisections *all = memory_new(1, sizeof *all);
+
+	*all = (struct bisections){
+		.agent = agent, .told = told, .context = context, .look_at = WHEN_NEVER};
+	all->alarm = (struct alarm){.call = tick, .context = all};
+	agent->seen = seen;
+	agent->seer = all;
+	fleet_listen(agent, &(struct fleet_listener){
+				    .gained = gained, .lost = lost, .news = news, .context = all});
+	return all;
+}
+
+void bisections_free(struct bisections *all)
+{
+	if (!all)
+		return;
+	free_ended(all);
+	for (size_t i = 0; i < all->work_count; i++)
+		bisect_work_free(all->works[i]);
+	free(all->works);
+	free(all->ended);
+	free(all);
+}
+
+void bisections_collect(struct bisections *all)
+{
+	metrics_set(
+		all->agent->metrics, METRIC_BISECTIONS, (double)all->work_count, "running", NULL);
+	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->waiting, "waiting", NULL);
+}

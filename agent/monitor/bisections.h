@@ -1,0 +1,29 @@
+/*
+ * Bisections: asked for where a regression of a test with `bisect` is confirmed, begun as labs and
+ * days allow, cancelled when the change is no more or was triaged away. What there is stands in the
+ * store; here is who looks at it, and when.
+ *
+ * In a fleet a bisection belongs to the agent that holds the shard of its test, and a lab has one
+ * at a time among all agents: the database decides that.
+ *
+ * For the loop's thread.
+ */
+#ifndef AGENT_MONITOR_BISECTIONS_H
+#define AGENT_MONITOR_BISECTIONS_H
+
+#include "agent/runtime/agent.h"
+
+struct bisections;
+
+/* Sets agent->seen. `told` is called when there is a verdict of which people are to be told. */
+struct bisections *bisections_new(struct agent *agent, void (*told)(void *context), void *context);
+/* After the engine was freed. Accepts NULL. */
+void bisections_free(struct bisections *bisections);
+
+/* Looks soon at what is to begin, go on or end: at the start, and after a reload. */
+void bisections_look(struct bisections *bisections);
+
+/* For the metrics. */
+void bisections_collect(struct bisections *bisections);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * The last rounds of a cluster, as people are shown them. Bounded: of the last one the clearest
+ * shapes with their nearest members and a coarse centroid, of earlier ones the numbers.
+ */
+#ifndef AGENT_MONITOR_CLUSTER_ROUND_H
+#define AGENT_MONITOR_CLUSTER_ROUND_H
+
+#include "agent/analysis/shapes.h"
+#include "agent/store/store.h"
+
+enum {
+	CLUSTER_ROUNDS = 10,
+	CLUSTER_ROUND_SHAPES = 30,
+	CLUSTER_ROUND_MEMBERS = 30,
+	CLUSTER_ROUND_POINTS = 160,
+};
+
+/* A shape of the last round. */
+struct round_shape {
+	int64_t change; /* id of its record; 0: unknown */
+	int64_t time;   /* ms */
+	int sign, direction;
+	double regression;
+	double size; /* percent, of the median member; NaN: none */
+	const char *commit_before, *commit_after, *version_before, *version_after;
+	const struct shape_member *members; /* the nearest, without identities */
+	size_t member_count, count;         /* those, and all */
+	const struct label_share *labels;
+	size_t label_count;
+	const float *centroid; /* by point of the round */
+};
+
+struct cluster_round {
+	struct arena *arena;
+	int64_t ended, duration; /* ms, wall clock; ms */
+	const char *problem;     /* why it failed, or NULL */
+	size_t tests, failed;    /* read, or not */
+	size_t series, left_out, points, k;
+	size_t found, fresh;        /* shapes, and those of them that were new */
+	const int64_t *times;       /* of the centroids' points, ms */
+	size_t point_count;         /* at most CLUSTER_ROUND_POINTS */
+	struct round_shape *shapes; /* of the last round; at most CLUSTER_ROUND_SHAPES */
+	size_t shape_count;
+};
+
+/* A copy of the report, or an empty round if it is NULL; `changes` as set by cluster_news. */
+struct cluster_round *cluster_round_new(const struct shape_report *report, const int64_t *changes);
+void cluster_round_free(struct cluster_round *round); /* accepts NULL */
+
+/* Sets the ids of the shapes whose records are new: as the store has given them. */
+void cluster_round_recorded(struct cluster_round *round, const struct store_record *recorded);
+
+/* The last first. `detailed` is the last one that did not fail, or NULL: the only one with
+ * shapes. */
+struct cluster_rounds {
+	struct cluster_round *items[CLUSTER_ROUNDS];
+	size_t count;
+	const struct cluster_round *detailed;
+};
+
+/* Takes over the round. */
+void cluster_rounds_add(struct cluster_rounds *rounds, struct cluster_round *round);
+void cluster_rounds_clear(struct cluster_rounds *rounds);
+
+#endif

@@ -1,0 +1,283 @@
+/* One call writes what has changed and brings the views of all; one at a time is under way. */
+#include "agent/monitor/views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+#include "agent/engine/timers.h"
+#include "agent/monitor/verdicts.h"
+#include "agent/runtime/fleet.h"
+
+enum { MOMENT = 200, AGAIN = 5000, SETTLED = 60000 }; /* ms */
+
+/* This agent's view of a source. */
+struct own_view {
+	const char *source;
+	struct source_view view; /* its text is `text` */
+	char *text;              /* why it is down; or NULL */
+	bool there;              /* it runs tests of it */
+	bool written;            /* the state has it as it is */
+};
+
+struct views {
+	struct agent *agent;
+	struct conditions *conditions;
+	void (*tell)(void *context, const struct condition *condition);
+	void *context;
+	struct arena *arena; /* of the names */
+	struct name_index index;
+	struct own_view *own;
+	size_t room;
+	bool calling, again;
+	struct store_views *seen; /* the last answer, or NULL */
+	struct verdicts *verdicts;
+	bool desk;
+	int64_t changed;     /* engine_now, when anything was another than before */
+	struct alarm alarm;  /* of the next call */
+	struct alarm settle; /* when nothing has changed for a while */
+};
+
+static void call(void *context);
+static void settle(void *context);
+
+struct views *views_new(struct agent *agent, struct conditions *conditions,
+	void (*tell)(void *context, const struct condition *condition), void *context)
+{
+	struct views *views = memory_new(1, sizeof *views);
+
+	*views = (struct views){.agent = agent,
+		.conditions = conditions,
+		.tell = tell,
+		.context = context,
+		.arena = arena_new(),
+		.verdicts = verdicts_new()};
+	views->index.dict.arena = views->arena;
+	views->alarm = (struct alarm){.call = call, .context = views};
+	views->settle = (struct alarm){.call = settle, .context = views};
+	return views;
+}
+
+void views_free(struct views *views)
+{
+	if (!views)
+		return;
+	for (size_t i = 0; i < views->index.count; i++)
+		free(views->own[i].text);
+	free(views->own);
+	if (views->seen)
+		store_call_free(&views->seen->call);
+	verdicts_free(views->verdicts);
+	arena_free(views->arena);
+	free(views);
+}
+
+static void call_after(struct views *views, int64_t wait)
+{
+	struct engine *engine = views->agent->engine;
+
+	engine_alarm(engine, &views->alarm, engine_now(engine) + wait);
+}
+
+/* How many of the tests of a source other agents have told one by one, and how many more this one
+ * may: none has told what the others do not know of for long. */
+static void share(const struct views *views, const char *source)
+{
+	size_t size = fleet_size(views->agent);
+	int64_t told[VIEW_ASPECTS] = {0};
+
+	for (size_t i = 0; views->seen && i < views->seen->view_count; i++) {
+		const struct source_view *view = &views->seen->views[i];
+
+		if (!view->own && strcmp(view->source, source) == 0)
+			for (size_t a = 0; a < VIEW_ASPECTS; a++)
+				told[a] += view->told[a];
+	}
+	conditions_others(views->conditions, source, told,
+		size < CONDITION_TOLD_SINGLY ? CONDITION_TOLD_SINGLY / size : 1);
+}
+
+/* Whether each shard has a holder: the tests of the others are nobody's. */
+static bool is_whole(const struct agent *agent)
+{
+	for (int shard = 0; shard < FLEET_SHARDS; shard++)
+		if (!fleet_holds(agent, shard) && !fleet_holder(agent, shard))
+			return false;
+	return true;
+}
+
+static void judge(struct views *views)
+{
+	struct engine *engine = views->agent->engine;
+	int64_t rest = views->changed + SETTLED - engine_now(engine);
+
+	if (!views->desk || !views->seen || !fleet_holds(views->agent, FLEET_DESK))
+		return;
+	verdicts_judge(views->verdicts, views->seen->views, views->seen->view_count,
+		agent_now(views->agent), rest <= 0 && is_whole(views->agent), views->tell,
+		views->context);
+	if (verdicts_wait(views->verdicts) && !views->agent->once)
+		engine_alarm(
+			engine, &views->settle, engine_now(engine) + (rest > 0 ? rest : SETTLED));
+}
+
+static void settle(void *context)
+{
+	judge(context);
+}
+
+static void answered(struct store_views *answer)
+{
+	struct views *views = answer->call.context;
+	bool again = views->again;
+
+	views->calling = views->again = false;
+	if (answer->call.failed) {
+		views_renew(views);
+		call_after(views, AGAIN);
+		store_call_free(&answer->call);
+		return;
+	}
+	if (views->seen)
+		store_call_free(&views->seen->call);
+	views->seen = answer;
+	views->changed = engine_now(views->agent->engine);
+	for (size_t i = 0; i < views->index.count; i++)
+		share(views, views->index.items[i]);
+	judge(views);
+	if (again)
+		call_after(views, MOMENT);
+}
+
+/* Adds what is not written yet. */
+static void fill(struct views *views, struct store_views *request)
+{
+	struct arena *arena = request->call.arena;
+	struct source_view *write = arena_array(arena, views->index.count, sizeof *write);
+	const char **forget = arena_array(arena, views->index.count, sizeof *forget);
+
+	for (size_t i = 0; i < views->index.count; i++) {
+		struct own_view *own = &views->own[i];
+
+		if (own->written)
+			continue;
+		own->written = true;
+		if (!own->there) {
+			forget[request->forget.count++] = arena_strdup(arena, own->source);
+			continue;
+		}
+		write[request->write_count] = own->view;
+		write[request->write_count].source = arena_strdup(arena, own->source);
+		write[request->write_count++].text =
+			arena_strdup(arena, own->text ? own->text : "");
+	}
+	request->write = write;
+	request->forget.items = forget;
+}
+
+static void call(void *context)
+{
+	struct views *views = context;
+	struct store_views *request;
+
+	if (views->calling)
+		views->again = true;
+	if (views->calling || views->agent->stopping)
+		return;
+	views->calling = true;
+	request = store_views_new(answered, views);
+	fill(views, request);
+	store_client_call(views->agent, &request->call);
+}
+
+void views_read(struct views *views)
+{
+	views->changed = engine_now(views->agent->engine);
+	call_after(views, 0);
+}
+
+static struct own_view *own_of(struct views *views, const char *source)
+{
+	size_t before = views->index.count;
+	size_t at = name_index_add(&views->index, source, strlen(source));
+
+	if (at == before) {
+		views->own = memory_grow(views->own, &views->room, at + 1, sizeof *views->own);
+		views->own[at] = (struct own_view){
+			.source = views->index.items[at], .written = true, .view.text = ""};
+	}
+	return &views->own[at];
+}
+
+static bool is_same(const struct source_view *a, const struct source_view *b)
+{
+	return a->verdict == b->verdict && a->since == b->since && a->awaited == b->awaited &&
+	       memcmp(a->told, b->told, sizeof a->told) == 0 &&
+	       memcmp(a->many, b->many, sizeof a->many) == 0;
+}
+
+void views_look(struct views *views, const char *source, const char *text)
+{
+	struct own_view *own = own_of(views, source);
+	bool was = own->there;
+	struct source_view now;
+
+	conditions_view(views->conditions, source, &now);
+	if (text) {
+		free(own->text);
+		own->text = memory_strdup(text);
+	}
+	own->there = true;
+	if (!was)
+		share(views, source);
+	if (was && is_same(&own->view, &now))
+		return;
+	now.source = own->source;
+	now.text = "";
+	own->view = now;
+	own->written = false;
+	call_after(views, MOMENT);
+}
+
+void views_retain(
+	struct views *views, bool (*keeps)(void *context, const char *source), void *context)
+{
+	for (size_t i = 0; i < views->index.count; i++) {
+		struct own_view *own = &views->own[i];
+
+		if (!own->there || keeps(context, own->source))
+			continue;
+		own->there = own->written = false;
+		own->view = (struct source_view){.text = ""};
+		call_after(views, MOMENT);
+	}
+}
+
+void views_renew(struct views *views)
+{
+	for (size_t i = 0; i < views->index.count; i++)
+		views->own[i].written = false;
+	call_after(views, MOMENT);
+}
+
+void views_desk(struct views *views, const struct condition *conditions, size_t count)
+{
+	verdicts_clear(views->verdicts);
+	for (size_t i = 0; i < count; i++)
+		verdicts_restore(views->verdicts, &conditions[i]);
+	views->desk = true;
+	views_read(views);
+}
+
+void views_no_desk(struct views *views)
+{
+	verdicts_clear(views->verdicts);
+	views->desk = false;
+}
+
+void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
+	void (*lost)(void *context, const struct condition *condition), void *context)
+{
+	if (views->desk)
+		verdicts_retain(views->verdicts, keeps, lost, context);
+}

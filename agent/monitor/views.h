@@ -1,0 +1,42 @@
+/*
+ * How the agents of a fleet see sources: this one's views go to the state when they change, those
+ * of all come back, and where the desk is they are judged (agent/monitor/verdicts.h).
+ *
+ * For the loop's thread; only in a fleet.
+ */
+#ifndef AGENT_MONITOR_VIEWS_H
+#define AGENT_MONITOR_VIEWS_H
+
+#include "agent/monitor/condition.h"
+#include "agent/runtime/agent.h"
+
+struct views;
+
+/* `conditions` are what this agent's tests say; `tell` is called where the desk is. */
+struct views *views_new(struct agent *agent, struct conditions *conditions,
+	void (*tell)(void *context, const struct condition *condition), void *context);
+void views_free(struct views *views); /* after the engine; accepts NULL */
+
+/* This agent's view of the source may have changed. `text` says why it is down, or NULL. */
+void views_look(struct views *views, const char *source, const char *text);
+
+/* Forgets sources for which `keeps` is false: this agent runs no test of them. */
+void views_retain(
+	struct views *views, bool (*keeps)(void *context, const char *source), void *context);
+
+/* Writes and reads all views, since others, or the agents, have changed. */
+void views_read(struct views *views);
+
+/* All that this agent has written may be gone: it is written again. */
+void views_renew(struct views *views);
+
+/* The desk is here, with what was said before; or not any more. */
+void views_desk(struct views *views, const struct condition *conditions, size_t count);
+void views_no_desk(struct views *views);
+
+/* Where the desk is: sources for which `keeps` is false are not used any more; what was said of
+ * them is over. */
+void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
+	void (*lost)(void *context, const struct condition *condition), void *context);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * A plot: series with what is known about them. One structure for all that show it: the page gets
+ * it as JSON, and it is drawn as SVG, PNG or on a terminal, so that they cannot contradict one
+ * another. Strings and arrays are borrowed.
+ */
+#ifndef AGENT_REPORT_PLOT_H
+#define AGENT_REPORT_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/series.h"
+#include "agent/core/triage.h"
+
+/* What a change is to the reader. */
+enum plot_source {
+	PLOT_KNOWN,     /* confirmed: as the store has it, and as messages have told it */
+	PLOT_CANDIDATE, /* found, and not yet confirmed */
+	PLOT_FRESH,     /* only a detection on these very points finds it */
+	PLOT_LOST,      /* as the store has it; a detection on these points does not find it */
+	PLOT_SOURCES,
+};
+
+/* "known", "candidate" ... */
+extern const char *const plot_source_names[PLOT_SOURCES];
+
+/* The levels are horizontal lines to the change before and after, or the ends of the view; but no
+ * farther than where they are known to hold. */
+struct plot_change {
+	int64_t id; /* the store's; 0: it has none */
+	enum plot_source source;
+	int64_t time;     /* ms, first point of the new level */
+	int64_t from, to; /* ms: with 95%, the new level began at one of these or between them */
+	double before, after;
+	int64_t level_from, level_to; /* ms, where `before` begins and `after` ends; 0: unknown */
+	double size;                  /* percent of the old level; NaN: unknown */
+	bool trend;     /* the level moved from `before` to `after` between `from` and `to` */
+	int verdict;    /* as announcement_verdict: 1 worse, -1 better, 0 neither */
+	int64_t ended;  /* ms, the first point back at the old level; 0: it stands */
+	bool withdrawn; /* it was told, and is no longer believed */
+	enum triage_state triage;
+	const char *commit; /* of the first point of the new level, or NULL */
+};
+
+struct plot_line {
+	const char *name; /* the series, or NULL if the plot's title says it */
+	const char *branch;
+	const char *test, *metric, *identity; /* or NULL */
+	const char *unit;                     /* or NULL */
+	int direction;                        /* as of the plot */
+	/* Templates of links, see agent/core/url_template.h; or NULL. */
+	const char *commit_url, *compare_url;
+	size_t n;
+	const int64_t *times; /* ms, ascending */
+	const double *values; /* NaN: no value, the line is interrupted */
+	/* What the points were measured on; NULL: unknown, and so may each be. */
+	const char *const *commits;
+	const struct column *columns; /* all that is known of the points, commits among it */
+	size_t column_count;
+	size_t total;                      /* points before plot_reduce */
+	const struct plot_change *changes; /* in order of time */
+	size_t change_count;
+};
+
+enum plot_span_kind { PLOT_SILENCE, PLOT_OUTAGE, PLOT_SPAN_KINDS };
+
+/* Something that held for a while. */
+struct plot_span {
+	enum plot_span_kind kind;
+	int64_t from, to; /* ms */
+	const char *text; /* why, by whom */
+};
+
+enum plot_scale { PLOT_AUTO, PLOT_FROM_ZERO, PLOT_LOGARITHMIC, PLOT_RELATIVE, PLOT_SCALES };
+
+/* "auto", "zero", "log", "relative": relative to the first level, in percent. */
+extern const char *const plot_scale_names[PLOT_SCALES];
+
+struct plot {
+	const char *title; /* "db.read p99", or NULL */
+	const char *unit;  /* of all lines, or NULL */
+	int direction;     /* of all lines: 1 higher is better, -1 lower is better, 0 either way */
+	const struct plot_line *lines;
+	size_t line_count;
+	const struct plot_span *spans;
+	size_t span_count;
+	int64_t from, to; /* ms, what is shown; both 0: all points */
+	int64_t mark;     /* the id of the change that it is about, 0: none */
+	enum plot_scale scale;
+};
+
+#endif

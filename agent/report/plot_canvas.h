@@ -1,0 +1,77 @@
+/*
+ * What a picture is drawn on: SVG or Cairo. All lengths are px, y downwards.
+ */
+#ifndef AGENT_REPORT_PLOT_CANVAS_H
+#define AGENT_REPORT_PLOT_CANVAS_H
+
+#include "agent/report/plot_draw.h"
+
+/* Colours by what they mean; each theme has its own. */
+enum ink {
+	INK_GROUND,
+	INK_TEXT,
+	INK_FAINT, /* text of less weight */
+	INK_GRID,
+	INK_AXIS,
+	INK_WORSE,
+	INK_BETTER,
+	INK_NEUTRAL, /* a change that is neither */
+	INK_LEVEL,
+	INK_BAND, /* where a change may have begun */
+	INK_SILENCE,
+	INK_OUTAGE,
+	INK_SERIES, /* the first of SERIES_INKS */
+};
+
+enum { SERIES_INKS = 6, INKS = INK_SERIES + SERIES_INKS };
+
+/* 0xRRGGBB of a theme that is not PLOT_SYSTEM. */
+unsigned ink_color(enum ink ink, enum plot_theme theme);
+
+struct spot {
+	double x, y;
+};
+
+struct box {
+	double left, top, right, bottom;
+};
+
+struct pen {
+	enum ink ink;
+	double opacity, width;
+	double dash, gap; /* 0: solid */
+};
+
+enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
+
+struct caption {
+	struct spot at; /* on the baseline */
+	const char *text;
+	double size;
+	enum anchor anchor;
+	enum ink ink;
+	bool bold, halo; /* halo: a rim of the ground's colour, for text over lines */
+};
+
+struct canvas {
+	void (*area)(struct canvas *canvas, const struct box *box, enum ink ink, double opacity);
+	void (*line)(struct canvas *canvas, const struct spot *spots, size_t count,
+		const struct pen *pen);
+	void (*shape)(struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink,
+		double opacity);
+	void (*dots)(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
+		enum ink ink, double opacity);
+	void (*text)(struct canvas *canvas, const struct caption *caption);
+	void (*clip)(struct canvas *canvas, const struct box *box); /* NULL: no longer */
+};
+
+/* The whole picture. The style is one of plot_style_of. */
+void plot_draw(const struct plot *plot, const struct plot_style *style, struct canvas *canvas);
+
+/* What the picture shows, for those who do not see it: a few sentences. */
+void plot_describe(const struct plot *plot, struct buf *out);
+
+/* About how wide a text is, in a sans serif font. */
+double caption_width(const char *text, double size, bool bold);
+
+#endif

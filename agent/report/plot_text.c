@@ -1,0 +1,583 @@
+/*
+ * A plot on a terminal: braille, of which a cell has two columns of four dots. Lines join the
+ * points, levels are drawn over them, and a change is a dotted line through all rows, with its size
+ * above it; all changes are listed below in words, since colours may be missing.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+#include "agent/report/plot_canvas.h"
+#include "agent/report/plot_view.h"
+#include "agent/report/table.h"
+
+enum { LEAST_COLUMNS = 30, MOST_COLUMNS = 400, LEAST_ROWS = 4, MOST_ROWS = 100, LISTED = 20 };
+
+/* What a cell shows, the more important one later. */
+enum tint { TINT_NONE, TINT_CHANGE, TINT_SERIES, TINT_LEVEL };
+
+struct cell {
+	unsigned char dots;
+	unsigned char tint;  /* enum tint */
+	const char *escape;  /* of the tint; NULL: the terminal's own colour */
+	const char *passing; /* of a change that passes here, or NULL */
+	bool passes;
+};
+
+struct screen {
+	const struct plot *plot;
+	struct view view;
+	struct arena *arena;
+	struct buf *out;
+	struct ticks values, times;
+	bool color;
+	unsigned columns, rows; /* of the whole line; of the body */
+	unsigned left, width;   /* cells before the body, and of it */
+	struct cell *cells;
+};
+
+#define PLAIN "\033[0m"
+#define BOLD "\033[1m"
+#define QUIET "\033[2m"
+
+static const char *const series_escapes[] = {
+	"\033[36m", "\033[33m", "\033[35m", "\033[34m", "\033[95m", "\033[93m"};
+
+static const char *verdict_escape(const struct plot_change *change)
+{
+	return change->verdict > 0 ? "\033[31m" : change->verdict < 0 ? "\033[32m" : "\033[33m";
+}
+
+static void paint(const struct screen *s, const char *escape)
+{
+	if (s->color && escape)
+		buf_text(s->out, escape);
+}
+
+static void put_blanks(struct buf *out, size_t count)
+{
+	while (count-- > 0)
+		buf_char(out, ' ');
+}
+
+/* Foreign text, at most so many columns of it; returns those it takes. */
+static size_t put_foreign(const struct screen *s, const char *text, size_t most)
+{
+	char *plain = arena_strndup(s->arena, text, utf8_cut(text, 4 * most));
+	size_t width;
+
+	utf8_blank(plain, '?');
+	while ((width = text_width(plain)) > most)
+		plain[utf8_cut(plain, strlen(plain) - 1)] = '\0';
+	buf_text(s->out, plain);
+	return width;
+}
+
+/* Cells. */
+
+static double dot_x(const struct screen *s, double time)
+{
+	return view_across(&s->view, time) * (2.0 * s->width - 1);
+}
+
+static double dot_y(const struct screen *s, double shown)
+{
+	double up = fmin(fmax(view_up(&s->view, shown), 0), 1);
+
+	return (1 - up) * (4.0 * s->rows - 1);
+}
+
+static void set_dot(struct screen *s, long x, long y, enum tint tint, const char *escape)
+{
+	static const unsigned char bits[2][4] = {{1, 2, 4, 64}, {8, 16, 32, 128}};
+	struct cell *cell;
+
+	if (x < 0 || y < 0 || x >= 2 * (long)s->width || y >= 4 * (long)s->rows)
+		return;
+	cell = &s->cells[(unsigned)(y / 4) * s->width + (unsigned)(x / 2)];
+	cell->dots |= bits[x % 2][y % 4];
+	if (tint < cell->tint)
+		return;
+	cell->tint = (unsigned char)tint;
+	cell->escape = escape;
+}
+
+static void join(struct screen *s, double x0, double y0, double x1, double y1, enum tint tint,
+	const char *escape)
+{
+	double steps = ceil(fmax(fabs(x1 - x0), fabs(y1 - y0)));
+
+	if (!(steps >= 1))
+		steps = 1;
+	for (double i = 0; i <= steps; i++)
+		set_dot(s, lround(x0 + (x1 - x0) * i / steps), lround(y0 + (y1 - y0) * i / steps),
+			tint, escape);
+}
+
+static void trace_line(struct screen *s, size_t line)
+{
+	const struct plot_line *data = &s->plot->lines[line];
+	struct view_range range = view_points(&s->view, data);
+	const char *escape = series_escapes[line % 6];
+	bool joined = false;
+	double x0 = 0, y0 = 0;
+
+	for (size_t i = range.from; i < range.to; i++) {
+		bool seen = view_has(&s->view, data->values[i]);
+		double x = dot_x(s, (double)data->times[i]), y;
+
+		/* One point beyond either edge would lead to it by a long way round. */
+		if (!seen || x < -1 || x > 2.0 * s->width) {
+			joined = false;
+			continue;
+		}
+		y = dot_y(s, view_shown(&s->view, line, data->values[i]));
+		if (joined && i > 0 &&
+			!view_interrupted(&s->view, data->times[i - 1], data->times[i]))
+			join(s, x0, y0, x, y, TINT_SERIES, escape);
+		else
+			set_dot(s, lround(x), lround(y), TINT_SERIES, escape);
+		x0 = x;
+		y0 = y;
+		joined = true;
+	}
+}
+
+static void trace_level(
+	struct screen *s, size_t line, double from, double to, double before, double after)
+{
+	double left = fmax(dot_x(s, from), 0), right = fmin(dot_x(s, to), 2.0 * s->width - 1);
+
+	if (!view_has(&s->view, before) || !view_has(&s->view, after) || right < left)
+		return;
+	join(s, left, dot_y(s, view_shown(&s->view, line, before)), right,
+		dot_y(s, view_shown(&s->view, line, after)), TINT_LEVEL, BOLD);
+}
+
+static void trace_levels(struct screen *s, size_t line, size_t i)
+{
+	const struct plot_line *data = &s->plot->lines[line];
+	const struct plot_change *change = &data->changes[i];
+	struct view_reach reach = view_reach(&s->view, data, i);
+	double from = reach.from, to = reach.to, begin = (double)change->time, end = begin;
+
+	if (change->trend && change->to > change->from) {
+		begin = fmax((double)change->from, from);
+		end = fmin((double)change->to, to);
+		trace_level(s, line, begin, end, change->before, change->after);
+	}
+	if (i == 0)
+		trace_level(s, line, from, begin, change->before, change->before);
+	double over = change->ended > change->time ? fmin((double)change->ended, to) : to;
+	trace_level(s, line, end, over, change->after, change->after);
+	if (over < to)
+		trace_level(s, line, over, to, change->before, change->before);
+}
+
+static unsigned cell_of(const struct screen *s, int64_t time)
+{
+	double x = dot_x(s, (double)time) / 2;
+
+	return x < 0 ? 0 : x >= s->width ? s->width - 1 : (unsigned)x;
+}
+
+static void trace_change(struct screen *s, const struct plot_change *change)
+{
+	if (!view_sees(&s->view, change))
+		return;
+	for (unsigned row = 0; row < s->rows; row++) {
+		struct cell *cell = &s->cells[row * s->width + cell_of(s, change->time)];
+
+		cell->passes = true;
+		cell->passing = verdict_escape(change);
+	}
+}
+
+/* Rows. */
+
+static void put_cell(struct screen *s, const struct cell *cell)
+{
+	const char *escape = cell->dots ? cell->escape : cell->passing;
+	char text[4];
+
+	if (!cell->dots && !cell->passes) {
+		buf_char(s->out, ' ');
+		return;
+	}
+	paint(s, escape);
+	if (cell->dots)
+		buf_append(s->out, text, utf8_write(0x2800U + cell->dots, text));
+	else
+		buf_text(s->out, "┊");
+	paint(s, escape ? PLAIN : NULL);
+}
+
+/* The mark of the axis in a row, or NULL. */
+static const struct tick *tick_in(const struct screen *s, unsigned row)
+{
+	for (size_t i = 0; i < s->values.count; i++)
+		if ((unsigned)lround(dot_y(s, s->values.items[i].at)) / 4 == row)
+			return &s->values.items[i];
+	return NULL;
+}
+
+static void put_row(struct screen *s, unsigned row)
+{
+	const struct tick *tick = tick_in(s, row);
+	const char *text = tick ? tick->text : "";
+	size_t width = text_width(text), room = s->left - 1;
+
+	put_blanks(s->out, width < room ? room - width : 0);
+	paint(s, QUIET);
+	if (width > room) {
+		width = put_foreign(s, text, room - 1);
+		buf_text(s->out, "…");
+		put_blanks(s->out, room - 1 - width);
+	} else {
+		buf_text(s->out, text);
+	}
+	buf_text(s->out, tick ? "┤" : "│");
+	paint(s, PLAIN);
+	unsigned last = s->width;
+	while (last > 0 && !s->cells[row * s->width + last - 1].dots &&
+		!s->cells[row * s->width + last - 1].passes)
+		last--;
+	for (unsigned i = 0; i < last; i++)
+		put_cell(s, &s->cells[row * s->width + i]);
+	buf_char(s->out, '\n');
+}
+
+/* What the axis of times has in a cell. */
+static const char *axis_at(const struct screen *s, unsigned cell)
+{
+	for (size_t i = 0; i < s->plot->span_count; i++) {
+		const struct plot_span *span = &s->plot->spans[i];
+
+		if (span->to >= s->view.from && span->from <= s->view.to &&
+			cell_of(s, span->from) <= cell && cell <= cell_of(s, span->to))
+			return span->kind == PLOT_OUTAGE ? "×" : "═";
+	}
+	for (size_t i = 0; i < s->times.count; i++)
+		if (cell_of(s, (int64_t)s->times.items[i].at) == cell)
+			return "┬";
+	return "─";
+}
+
+/* Texts around their marks, as far as they leave a blank between each other. */
+static void put_times(struct screen *s, bool contexts)
+{
+	size_t at = 0, end = s->left + s->width;
+
+	for (size_t i = 0; i < s->times.count; i++) {
+		const struct tick *tick = &s->times.items[i];
+		const char *text = contexts ? tick->context : tick->text;
+		size_t width = text_width(text), cell = s->left + cell_of(s, (int64_t)tick->at);
+		size_t half = (contexts ? text_width(tick->text) : width) / 2;
+		size_t start = cell > half ? cell - half : 0;
+
+		if (start + width > end)
+			start = end > width ? end - width : 0;
+		if (width == 0 || (at > 0 && start < at + 1))
+			continue;
+		put_blanks(s->out, start - at);
+		buf_text(s->out, text);
+		at = start + width;
+	}
+	buf_char(s->out, '\n');
+}
+
+static void put_axis(struct screen *s)
+{
+	bool contexts = false;
+
+	put_blanks(s->out, s->left - 1);
+	paint(s, QUIET);
+	buf_text(s->out, "└");
+	for (unsigned i = 0; i < s->width; i++)
+		buf_text(s->out, axis_at(s, i));
+	buf_char(s->out, '\n');
+	put_times(s, false);
+	for (size_t i = 0; i < s->times.count; i++)
+		contexts = contexts || *s->times.items[i].context;
+	if (contexts)
+		put_times(s, true);
+	paint(s, PLAIN);
+}
+
+/* Words. */
+
+static const char *arrow(const struct plot_change *change)
+{
+	return change->after >= change->before ? "▲" : "▼";
+}
+
+static const char *percent(struct arena *arena, const struct plot_change *change)
+{
+	if (!isfinite(change->size))
+		return "new";
+	return arena_printf(
+		arena, fabs(change->size) < 999.95 ? "%+.1f%%" : "%+.3g%%", change->size);
+}
+
+/* A size above its change. */
+struct note {
+	const struct plot_change *change;
+	const char *text;
+	double rank;
+	unsigned width, start;
+	bool placed;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct note *one = a, *other = b;
+
+	if (one->rank != other->rank)
+		return one->rank < other->rank ? 1 : -1;
+	return (one->change > other->change) - (one->change < other->change);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct note *one = a, *other = b;
+
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+/* The change that the plot is about first, then the larger ones. */
+static struct note note_of(const struct screen *s, const struct plot_change *change)
+{
+	struct note note = {.change = change,
+		.rank = isfinite(change->size) ? fabs(change->size) : 1e9,
+		.text = arena_printf(s->arena, "%s%s", arrow(change), percent(s->arena, change))};
+	unsigned cell = cell_of(s, change->time);
+
+	note.rank += change->id && change->id == s->plot->mark ? 1e18 : 0;
+	note.width = (unsigned)text_width(note.text);
+	note.start = cell > note.width / 2 ? cell - note.width / 2 : 0;
+	if (note.start + note.width > s->width)
+		note.start = s->width > note.width ? s->width - note.width : 0;
+	return note;
+}
+
+static size_t notes_of(const struct screen *s, struct note **out)
+{
+	size_t count = 0, most = 0;
+
+	for (size_t l = 0; l < s->plot->line_count; l++)
+		most += s->plot->lines[l].change_count;
+	*out = arena_array(s->arena, most, sizeof **out);
+	for (size_t l = 0; l < s->plot->line_count; l++)
+		for (size_t i = 0; i < s->plot->lines[l].change_count; i++)
+			if (view_sees(&s->view, &s->plot->lines[l].changes[i]))
+				(*out)[count++] = note_of(s, &s->plot->lines[l].changes[i]);
+	qsort(*out, count, sizeof **out, by_rank);
+	return count;
+}
+
+/* Those for which there is room. */
+static void put_lane(struct screen *s)
+{
+	enum { MOST = 200 };
+	struct note *notes;
+	size_t count = notes_of(s, &notes);
+	unsigned at = 0;
+
+	count = count < MOST ? count : MOST;
+	for (size_t i = 0; i < count; i++) {
+		notes[i].placed = notes[i].width < s->width;
+		for (size_t k = 0; k < i && notes[i].placed; k++)
+			notes[i].placed = !notes[k].placed ||
+					  notes[i].start > notes[k].start + notes[k].width ||
+					  notes[k].start > notes[i].start + notes[i].width;
+	}
+	if (count == 0)
+		return;
+	qsort(notes, count, sizeof *notes, by_start);
+	put_blanks(s->out, s->left);
+	for (size_t i = 0; i < count; i++) {
+		if (!notes[i].placed)
+			continue;
+		put_blanks(s->out, notes[i].start - at);
+		at = notes[i].start + notes[i].width;
+		paint(s, verdict_escape(notes[i].change));
+		buf_text(s->out, notes[i].text);
+		paint(s, PLAIN);
+	}
+	buf_char(s->out, '\n');
+}
+
+static void put_title(struct screen *s)
+{
+	const char *unit = s->view.relative ? "relative to the first level" : s->view.measure.rest;
+	int direction = s->plot->direction;
+	size_t width = 0;
+
+	if (s->plot->title && *s->plot->title) {
+		paint(s, BOLD);
+		width = put_foreign(s, s->plot->title, s->columns - 1);
+		paint(s, PLAIN);
+	}
+	const char *rest = arena_printf(s->arena, "%s%s%s%s", *unit ? "  " : "", unit,
+		direction > 0   ? "  higher is better"
+		: direction < 0 ? "  lower is better"
+				: "",
+		s->view.logarithmic ? "  logarithmic" : "");
+	if (width + text_width(rest) < s->columns)
+		buf_text(s->out, rest);
+	buf_char(s->out, '\n');
+	for (size_t l = 0; l < s->plot->line_count && s->plot->line_count > 1; l++) {
+		paint(s, series_escapes[l % 6]);
+		buf_text(s->out, "⣀ ");
+		put_foreign(s, s->plot->lines[l].name ? s->plot->lines[l].name : "points",
+			s->columns - 3);
+		paint(s, PLAIN);
+		buf_char(s->out, '\n');
+	}
+}
+
+/* What there is to say of a change beside its numbers. */
+static const char *remark(const struct plot_change *change)
+{
+	static const char *const sources[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",
+		[PLOT_FRESH] = "found only now",
+		[PLOT_LOST] = "no longer found in these points"};
+
+	if (change->withdrawn)
+		return "withdrawn";
+	if (change->triage > TRIAGE_OPEN && change->triage < TRIAGE_STATES)
+		return triage_state_names[change->triage];
+	if (change->source < PLOT_SOURCES && sources[change->source])
+		return sources[change->source];
+	return change->ended ? "over" : "";
+}
+
+static void put_change(struct screen *s, size_t line, const struct plot_change *change)
+{
+	struct measure measure =
+		measure_of(fmax(fabs(change->before), fabs(change->after)), s->plot->unit);
+	char time[WHEN_TEXT], before[TICK_TEXT], after[TICK_TEXT];
+	const char *name = s->plot->lines[line].name, *more = remark(change);
+
+	when_format(change->time, time);
+	measure_print(&measure, change->before, before);
+	measure_print(&measure, change->after, after);
+	paint(s, verdict_escape(change));
+	buf_printf(s->out, "%s %s%s", arrow(change), percent(s->arena, change),
+		change->verdict > 0   ? " worse"
+		: change->verdict < 0 ? " better"
+				      : "");
+	paint(s, PLAIN);
+	buf_printf(s->out, "  %.16s  %s → %s", time, before, after);
+	if (s->plot->line_count > 1 && name) {
+		buf_text(s->out, "  ");
+		put_foreign(s, name, 60);
+	}
+	if (change->commit && *change->commit) {
+		char scratch[TABLE_SCRATCH];
+
+		buf_text(s->out, "  ");
+		put_foreign(s, table_commit(change->commit, scratch), 40);
+	}
+	if (*more)
+		buf_printf(s->out, "  %s", more);
+	buf_char(s->out, '\n');
+}
+
+static void put_spans(struct screen *s)
+{
+	for (size_t i = 0; i < s->plot->span_count && i < LISTED; i++) {
+		const struct plot_span *span = &s->plot->spans[i];
+		char from[WHEN_TEXT], to[WHEN_TEXT];
+
+		if (span->to < s->view.from || span->from > s->view.to)
+			continue;
+		when_format(span->from, from);
+		when_format(span->to, to);
+		buf_printf(s->out, "%s %.16s .. %.16s  ", span->kind == PLOT_OUTAGE ? "×" : "═",
+			from, to);
+		put_foreign(s,
+			span->text && *span->text   ? span->text
+			: span->kind == PLOT_OUTAGE ? "no data"
+						    : "silenced",
+			60);
+		buf_char(s->out, '\n');
+	}
+}
+
+static void put_changes(struct screen *s)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; l < s->plot->line_count; l++)
+		for (size_t i = 0; i < s->plot->lines[l].change_count; i++) {
+			const struct plot_change *change = &s->plot->lines[l].changes[i];
+
+			if (view_sees(&s->view, change) && count++ < LISTED)
+				put_change(s, l, change);
+		}
+	if (count > LISTED)
+		buf_printf(s->out, "and %zu more changes\n", count - LISTED);
+}
+
+/* All together. */
+
+static unsigned within(unsigned value, unsigned least, unsigned most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+static void measure(struct screen *s, const struct plot_terminal *terminal)
+{
+	size_t widest = 0;
+
+	s->columns =
+		within(terminal->columns ? terminal->columns : 80, LEAST_COLUMNS, MOST_COLUMNS);
+	s->rows = within(terminal->rows ? terminal->rows : within(s->columns / 6, 10, 24),
+		LEAST_ROWS, MOST_ROWS);
+	view_ticks(&s->view, s->rows / 3 > 2 ? s->rows / 3 : 2, &s->values);
+	for (size_t i = 0; i < s->values.count; i++) {
+		size_t width = text_width(s->values.items[i].text);
+		widest = width > widest ? width : widest;
+	}
+	s->left = within((unsigned)widest + 1, 2, s->columns / 2);
+	s->width = s->columns - s->left - 1;
+	ticks_time(&s->times, s->view.from, s->view.to, s->width / 11);
+	s->cells = arena_array(s->arena, (size_t)s->width * s->rows, sizeof *s->cells);
+}
+
+void plot_text(const struct plot *plot, const struct plot_terminal *terminal, struct buf *out)
+{
+	struct arena *arena = arena_new();
+	struct screen s = {.plot = plot,
+		.view = view_of(plot, arena),
+		.arena = arena,
+		.out = out,
+		.color = terminal->color};
+
+	measure(&s, terminal);
+	put_title(&s);
+	if (s.view.empty) {
+		buf_text(out, "no points\n");
+		arena_free(arena);
+		return;
+	}
+	for (size_t l = 0; l < plot->line_count; l++) {
+		trace_line(&s, l);
+		for (size_t i = 0; i < plot->lines[l].change_count; i++) {
+			trace_change(&s, &plot->lines[l].changes[i]);
+			trace_levels(&s, l, i);
+		}
+	}
+	put_lane(&s);
+	for (unsigned row = 0; row < s.rows; row++)
+		put_row(&s, row);
+	put_axis(&s);
+	put_changes(&s);
+	put_spans(&s);
+	arena_free(arena);
+}

@@ -1,0 +1,344 @@
+/* A ring of the last events. */
+#include "agent/runtime/events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "agent/runtime/fleet.h"
+
+enum {
+	SECOND = 1000,
+	MOST_BYTES = 8 << 10, /* of one event; longer ones are only counted */
+};
+
+struct kept {
+	const char *kind;
+	char *data;
+	size_t length;
+};
+
+struct events {
+	struct agent *agent;
+	void (*news)(void *context);
+	void *context;
+	int64_t born; /* ms, wall clock: tells its ids from those of other agents */
+	struct kept ring[EVENTS_KEPT];
+	uint64_t first, last; /* numbers of those kept; first > last: none */
+	size_t bytes;
+	int64_t second; /* engine_now at the start of the second in which ... */
+	size_t told;    /* ... so many were told, */
+	size_t untold;  /* ... and so many not */
+	struct alarm alarm;
+	struct fleet_news fleet; /* the last of a fleet */
+};
+
+static struct kept *place_of(struct events *events, uint64_t number)
+{
+	return &events->ring[number % EVENTS_KEPT];
+}
+
+static void forget_first(struct events *events)
+{
+	struct kept *kept = place_of(events, events->first++);
+
+	events->bytes -= kept->length;
+	free(kept->data);
+	*kept = (struct kept){0};
+}
+
+static void keep(struct events *events, const char *kind, struct buf *data)
+{
+	size_t length = data->length;
+
+	while (events->first <= events->last && (events->last - events->first + 1 == EVENTS_KEPT ||
+							events->bytes + length > EVENTS_BYTES))
+		forget_first(events);
+	events->last++;
+	*place_of(events, events->last) =
+		(struct kept){.kind = kind, .data = buf_steal(data), .length = length};
+	events->bytes += length;
+	if (events->news)
+		events->news(events->context);
+}
+
+/* Those of the last second that were not told, as one. */
+static void tell_rest(struct events *events)
+{
+	struct buf data = {0};
+
+	if (events->untold == 0)
+		return;
+	buf_printf(&data, "{\"count\": %zu}", events->untold);
+	events->untold = 0;
+	events->told++;
+	keep(events, "changes", &data);
+}
+
+static void second_over(void *context)
+{
+	struct events *events = context;
+
+	events->second = engine_now(events->agent->engine);
+	events->told = 0;
+	tell_rest(events);
+}
+
+/* Takes the data. */
+static void tell(struct events *events, const char *kind, struct buf *data)
+{
+	int64_t now = engine_now(events->agent->engine);
+
+	if (now - events->second >= SECOND)
+		second_over(events);
+	if (events->told < EVENTS_A_SECOND && data->length <= MOST_BYTES) {
+		events->told++;
+		keep(events, kind, data);
+		return;
+	}
+	buf_free(data);
+	if (events->untold++ == 0)
+		engine_alarm(events->agent->engine, &events->alarm, events->second + SECOND);
+}
+
+/* Others have recorded or said something, or this agent has, which is told then, too. */
+static void news_of_fleet(void *context, const struct fleet_news *news)
+{
+	struct events *events = context;
+	const struct fleet_news *last = &events->fleet;
+	bool more = news->last_audit != last->last_audit || news->due_set != last->due_set ||
+		    news->last_delivery != last->last_delivery;
+
+	events->fleet = *news;
+	if (more && events->untold++ == 0)
+		engine_alarm(events->agent->engine, &events->alarm, events->second + SECOND);
+}
+
+struct events *events_new(struct agent *agent, void (*news)(void *context), void *context)
+{
+	struct events *events = memory_new(1, sizeof *events);
+
+	*events = (struct events){.agent = agent,
+		.news = news,
+		.context = context,
+		.born = agent_now(agent),
+		.first = 1,
+		.second = engine_now(agent->engine)};
+	events->alarm = (struct alarm){.call = second_over, .context = events};
+	fleet_listen(agent, &(struct fleet_listener){.news = news_of_fleet, .context = events});
+	return events;
+}
+
+void events_free(struct events *events)
+{
+	while (events && events->first <= events->last)
+		forget_first(events);
+	free(events);
+}
+
+static const char *triage_name(enum triage_state state)
+{
+	return triage_state_names[state ? state : TRIAGE_OPEN];
+}
+
+static struct buf change_of(
+	int64_t id, const char *test, const char *metric, enum change_state state)
+{
+	struct buf data = {0};
+
+	buf_printf(&data, "{\"id\": %" PRId64, id);
+	json_put_text(&data, "test", test);
+	json_put_text(&data, "metric", metric);
+	json_put_text(&data, "state", change_state_names[state]);
+	return data;
+}
+
+static void tell_record(struct events *events, const struct change_record *record)
+{
+	const struct announcement *item = &record->item;
+	struct buf data = change_of(item->id, item->test, item->metric, record->state);
+
+	json_put_text(&data, "triage", triage_name(record->triage.state));
+	json_put_bool(&data, "regression", announcement_verdict(item) >= 0);
+	json_put_bool(&data, "known", record->confirmed);
+	buf_char(&data, '}');
+	tell(events, "change", &data);
+}
+
+/* What a candidate is like from run to run is no news. */
+static void tell_update(
+	struct events *events, const char *test, const struct change_record_update *update)
+{
+	struct buf data;
+
+	if (update->state == CHANGE_CANDIDATE)
+		return;
+	data = change_of(
+		update->id, test, update->item ? update->item->metric : NULL, update->state);
+	json_put_text(&data, "triage", NULL);
+	if (update->item)
+		json_put_bool(&data, "regression", announcement_verdict(update->item) >= 0);
+	else
+		json_put_text(&data, "regression", NULL);
+	json_put_bool(&data, "known", true);
+	buf_char(&data, '}');
+	tell(events, "change", &data);
+}
+
+static void tell_recorded(struct events *events, const struct store_record *call)
+{
+	for (size_t i = 0; i < call->records.count; i++)
+		tell_record(events, &call->records.items[i]);
+	for (size_t i = 0; i < call->update_count; i++)
+		tell_update(events, call->test, &call->updates[i]);
+}
+
+static void tell_triage(struct events *events, const struct record_rows *records)
+{
+	for (size_t i = 0; i < records->count; i++) {
+		const struct change_record *record = &records->items[i];
+		const struct triage *triage = &record->triage;
+		struct buf data = change_of(
+			record->item.id, record->item.test, record->item.metric, record->state);
+
+		json_put_text(&data, "triage", triage_name(triage->state));
+		json_put_text(&data, "owner", triage->owner);
+		json_put_text(&data, "person", triage->person);
+		buf_printf(&data, ", \"version\": %" PRId64 "}", triage->version);
+		tell(events, "triage", &data);
+	}
+}
+
+static void tell_silence(struct events *events, const struct store_silence *call)
+{
+	const struct silence *silence = &call->silence;
+	struct buf data = {0};
+
+	buf_printf(&data, "{\"id\": %" PRId64, silence->id);
+	json_put_text(&data, "matchers", silence->matchers);
+	json_put_time(&data, "from", silence->from);
+	json_put_time(&data, "until", silence->until);
+	json_put_bool(&data, "ended", silence->ended != 0);
+	json_put_text(&data, "owner", silence->owner);
+	buf_char(&data, '}');
+	tell(events, "silence", &data);
+}
+
+/* What is written of a run that begins or ends is no news to those who watch. */
+static void tell_bisection(struct events *events, const struct bisection_rows *rows)
+{
+	struct buf data = {0};
+	const struct bisection_row *row = rows->items;
+
+	if (rows->count == 0)
+		return;
+	buf_printf(&data, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
+	json_put_text(&data, "test", row->test);
+	json_put_text(&data, "metric", row->metric);
+	json_put_text(&data, "state", bisection_state_names[row->state]);
+	json_put_text(&data, "end", row->end);
+	buf_printf(&data, ", \"runs\": %" PRId64 "}", row->runs);
+	tell(events, "bisection", &data);
+}
+
+static const struct bisection_rows *bisections_of(const struct store_call *answered)
+{
+	const struct store_bisection_ask *ask = (const struct store_bisection_ask *)answered;
+	const struct store_bisection_begin *begin = (const struct store_bisection_begin *)answered;
+	const struct store_bisection_write *write = (const struct store_bisection_write *)answered;
+	const struct store_bisection_say *say = (const struct store_bisection_say *)answered;
+
+	if (answered->kind == STORE_BISECTION_ASK)
+		return ask->added ? &ask->rows : NULL;
+	if (answered->kind == STORE_BISECTION_BEGIN)
+		return begin->begun ? &begin->rows : NULL;
+	if (answered->kind == STORE_BISECTION_WRITE)
+		return write->gone ? NULL : &write->rows;
+	if (answered->kind == STORE_BISECTION_SAY)
+		return say->taken && say->cancel ? &say->rows : NULL;
+	return NULL;
+}
+
+void events_store(struct agent *agent, const struct store_call *answered)
+{
+	const struct store_triage *triage = (const struct store_triage *)answered;
+	const struct store_silence *silence = (const struct store_silence *)answered;
+
+	if (!agent->events || answered->failed)
+		return;
+	if (bisections_of(answered))
+		tell_bisection(agent->events, bisections_of(answered));
+	if (answered->kind == STORE_RECORD)
+		tell_recorded(agent->events, (const struct store_record *)answered);
+	else if (answered->kind == STORE_TRIAGE && triage->changed > 0 && !triage->dry_run)
+		tell_triage(agent->events, &triage->records);
+	else if (answered->kind == STORE_REOPEN_DUE)
+		tell_triage(agent->events, &((const struct store_reopen_due *)answered)->records);
+	else if (answered->kind == STORE_SILENCE && silence->found)
+		tell_silence(agent->events, silence);
+}
+
+void events_test(struct agent *agent, const char *test, bool failing, const char *problem)
+{
+	struct buf data = {0};
+
+	if (!agent->events)
+		return;
+	buf_text(&data, "{\"name\": ");
+	buf_json_text(&data, test);
+	json_put_bool(&data, "failing", failing);
+	json_put_text(&data, "problem", problem);
+	buf_char(&data, '}');
+	tell(agent->events, "test", &data);
+}
+
+void events_reload(struct agent *agent)
+{
+	struct buf data = {0};
+
+	if (!agent->events)
+		return;
+	buf_printf(&data, "{\"tests\": %zu}", agent->config_ref->test_count);
+	tell(agent->events, "configuration", &data);
+}
+
+uint64_t events_last(const struct events *events)
+{
+	return events->last;
+}
+
+bool events_reaches(const struct events *events, uint64_t number)
+{
+	return number + 1 >= events->first;
+}
+
+bool events_next(const struct events *events, uint64_t number, struct event_news *out)
+{
+	uint64_t next = number + 1 < events->first ? events->first : number + 1;
+	const struct kept *kept = &events->ring[next % EVENTS_KEPT];
+
+	if (next > events->last)
+		return false;
+	*out = (struct event_news){next, kept->kind, kept->data};
+	return true;
+}
+
+const char *events_id(const struct events *events, uint64_t number, char text[EVENTS_ID])
+{
+	snprintf(text, EVENTS_ID, "%" PRIx64 "-%" PRIu64, (uint64_t)events->born, number);
+	return text;
+}
+
+bool events_number(const struct events *events, const char *id, uint64_t *out)
+{
+	char own[EVENTS_ID];
+	const char *dash = strchr(id, '-');
+
+	if (!dash || strlen(dash + 1) > 18)
+		return false;
+	*out = strtoull(dash + 1, NULL, 10);
+	return strcmp(events_id(events, *out, own), id) == 0 && *out <= events->last;
+}

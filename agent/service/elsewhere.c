@@ -1,0 +1,42 @@
+/* A condition is stored when people are told of it. */
+#include "agent/service/elsewhere.h"
+
+#include <string.h>
+
+#include "agent/monitor/condition.h"
+#include "agent/runtime/fleet.h"
+
+bool elsewhere_is(const struct agent *agent, const struct test *test)
+{
+	return agent->fleet && !fleet_holds(agent, fleet_shard_of_test(test));
+}
+
+static const struct condition *find(
+	const struct health_rows *health, enum condition_kind kind, const char *name)
+{
+	for (size_t i = 0; i < health->condition_count; i++)
+		if (health->conditions[i].kind == kind &&
+			strcmp(condition_name(&health->conditions[i]), name) == 0)
+			return &health->conditions[i];
+	return NULL;
+}
+
+struct scheduler_test elsewhere_state(const struct agent *agent, const struct scheduler_test *state,
+	const struct health_rows *health)
+{
+	struct scheduler_test known = *state;
+	const struct test *test = state->test;
+	const char *source = test->server ? test->server->name : test->source->name;
+	const struct condition *down, *failing;
+
+	if (!elsewhere_is(agent, test))
+		return known;
+	down = find(health, CONDITION_SOURCE, source);
+	failing = find(health, CONDITION_TEST, test->name);
+	known.source_up = !down;
+	known.down_since = down ? down->since : 0;
+	known.failing = failing != NULL;
+	known.problem = failing ? failing->text : NULL;
+	known.stale = find(health, CONDITION_STALE, test->name) != NULL;
+	return known;
+}

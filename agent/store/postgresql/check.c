@@ -1,0 +1,141 @@
+/*
+ * What the constraints of the tables do not say already.
+ */
+#include "agent/store/postgresql/file.h"
+#include "agent/store/postgresql/schema.h"
+
+enum { PROBLEMS_MOST = 100 };
+
+struct check {
+	struct connection *connection;
+	struct arena *arena;
+	struct store_report *report;
+	const char *problems[PROBLEMS_MOST];
+};
+
+static void found(struct check *check, const char *problem)
+{
+	struct strings *problems = &check->report->problems;
+
+	if (problems->count < PROBLEMS_MOST)
+		check->problems[problems->count++] = problem;
+}
+
+static bool ask_number(struct check *check, const char *sql, int64_t *number, struct error *error)
+{
+	PGresult *result = connection_ask(check->connection, sql, NULL, error);
+
+	if (result && PQntuples(result) > 0)
+		*number = cell_integer(result, 0, 0);
+	PQclear(result);
+	return result != NULL;
+}
+
+static bool check_sequences(struct check *check, struct error *error)
+{
+	static const char *const tables[] = {
+		"changes", "deliveries", "silences", "audit", "bisections"};
+
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		const char *table = tables[i];
+		int64_t bad = 0;
+
+		if (!ask_number(check,
+			    arena_printf(check->arena,
+				    "SELECT count(*) FROM %s_id_seq WHERE last_value <"
+				    " (SELECT coalesce(max(id), 0) FROM %s)",
+				    table, table),
+			    &bad, error))
+			return false;
+		if (bad != 0)
+			found(check, arena_printf(check->arena, "ids of table %s could be reused",
+					     table));
+	}
+	return true;
+}
+
+/* In steps, so that a large state need not be in memory at once. */
+static bool check_excerpts(struct check *check, struct error *error)
+{
+	int64_t last = 0;
+
+	for (int rows = 1; rows > 0;) {
+		struct parameters parameters = {0};
+		PGresult *result;
+
+		parameter_integer(&parameters, last);
+		result = connection_ask(check->connection,
+			"SELECT change, points FROM excerpts WHERE change > $1 ORDER BY change"
+			" LIMIT 1000",
+			&parameters, error);
+		if (!result)
+			return false;
+		rows = PQntuples(result);
+		for (int row = 0; row < rows; row++) {
+			struct packed_excerpt packed = {(const void *)PQgetvalue(result, row, 1),
+				(size_t)PQgetlength(result, row, 1)};
+			struct arena *scratch = arena_new();
+			struct excerpt excerpt;
+
+			last = cell_integer(result, row, 0);
+			if (!excerpt_unpack(scratch, packed, &excerpt))
+				found(check, arena_printf(check->arena,
+						     "the points around change %lld are unreadable",
+						     (long long)last));
+			arena_free(scratch);
+		}
+		PQclear(result);
+	}
+	return true;
+}
+
+static bool check_shards(struct check *check, struct error *error)
+{
+	int64_t count = 0;
+
+	if (!ask_number(check, "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255", &count,
+		    error))
+		return false;
+	if (count != 256)
+		found(check, arena_printf(check->arena, "there are %lld of 256 shards",
+				     (long long)count));
+	return true;
+}
+
+static bool check_all(struct check *check, struct error *error)
+{
+	struct store_report *report = check->report;
+
+	return ask_number(check, "SELECT count(*) FROM changes", &report->changes, error) &&
+	       ask_number(check, "SELECT count(*) FROM deliveries", &report->deliveries, error) &&
+	       ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1", &report->queued,
+		       error) &&
+	       ask_number(check, "SELECT count(*) FROM series", &report->series, error) &&
+	       ask_number(check, "SELECT pg_database_size(current_database())", &report->size,
+		       error) &&
+	       check_sequences(check, error) && check_shards(check, error) &&
+	       check_excerpts(check, error);
+}
+
+bool postgresql_check(
+	const char *address, struct arena *arena, struct store_report *report, struct error *error)
+{
+	struct store_file *file = postgresql_open_as_it_is(address, error);
+	struct check check = {.arena = arena, .report = report};
+	const char **problems;
+	bool done;
+
+	*report = (struct store_report){.version = POSTGRESQL_VERSION};
+	if (!file)
+		return false;
+	check.connection = postgresql_connection(file);
+	connection_patience(check.connection, INT64_C(600000));
+	done = connection_begin(check.connection, false, error) && check_all(&check, error) &&
+	       connection_commit(check.connection, error);
+	postgresql_close(file);
+	problems = arena_array(arena, report->problems.count, sizeof *problems);
+	for (size_t i = 0; i < report->problems.count; i++)
+		problems[i] = check.problems[i];
+	report->problems.items = problems;
+	return done;
+}

@@ -1,0 +1,1249 @@
+/*
+ * libpq's asynchronous functions are used, always in pipeline mode: each wait is a poll() with the
+ * time that is left. Only the look-up of a host's name is outside our control, since libpq leaves
+ * it to libc. Hosts are tried one by one, each within a limit, which libpq's own functions for
+ * several hosts do not have when they do not block.
+ *
+ * The server has a limit of its own (statement_timeout), and gives up a transaction of which it
+ * hears nothing (idle_in_transaction_session_timeout), such as that of an agent that was stopped.
+ * Outside of transactions the limit is sent until the connection has answered one quickly, and
+ * after any that it has not: each connection that is given up leaves at most one statement behind.
+ * Neither is true of COMMIT, which may wait for a standby: a server that gives up waiting would say
+ * that it is committed, while the standby does not have it.
+ */
+#include "agent/store/postgresql/connection.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/clock.h"
+#include "agent/core/database.h"
+#include "agent/core/log.h"
+#include "agent/core/secret.h"
+
+enum {
+	CONNECT_MS = 5000,
+	LATE_MS = 2000,     /* how much later than the server we give up */
+	ATTEMPTS = 3,       /* of a statement that meets conflicts */
+	IDLE_MS = 10000,    /* of a transaction, unless it is given more time than others */
+	POLL_MS = 200,      /* TLS may have read ahead what poll() does not see */
+	QUICK_MS = 1000,    /* an answer by which a connection is proven */
+	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
+	PENDING_MOST = 500, /* statements without an answer */
+	OPTIONS_MOST = 64,
+	WRITER_TEXT = 33,
+	CONFIRMED_KEPT = 64,
+	LOAD_BYTES = 65536,
+	SQLSTATE_TEXT = 6,
+};
+
+enum {
+	TYPE_BOOL = 16,
+	TYPE_BYTEA = 17,
+	TYPE_INT8 = 20,
+	TYPE_INT2 = 21,
+	TYPE_INT4 = 23,
+	TYPE_TEXT = 25,
+	TYPE_FLOAT4 = 700,
+	TYPE_FLOAT8 = 701
+};
+
+struct host {
+	const char *name, *address, *port; /* or NULL */
+};
+
+struct limits {
+	char statement[24], idle[24];
+};
+
+struct connection {
+	struct arena *arena; /* has secrets */
+	const char *shown, *password_file;
+	const char *keys[OPTIONS_MOST], *values[OPTIONS_MOST]; /* without hosts and ports */
+	size_t options;
+	struct host *hosts;
+	size_t host_count, at; /* at: the one to try first */
+	int64_t connect_ms, patience_ms;
+	int64_t away_until; /* monotonic */
+
+	PGconn *link; /* NULL: none */
+	bool open, committing;
+	bool number_sent; /* the transaction has a number */
+	bool doomed;      /* a statement of the open transaction has failed */
+	bool proven;      /* the last answer was quick */
+	bool loading;     /* rows are being sent, outside of the pipeline */
+	size_t pending;   /* statements that were sent and have no answer yet */
+	int64_t changed;
+	struct buf parsed; /* the statement that the server parsed last, in the open transaction */
+	struct buf rows;   /* to be loaded */
+	Oid parsed_types[PARAMETERS_MOST];
+	int parsed_count;
+	struct error problem; /* of the last failure, with its state and kind: */
+	char sqlstate[SQLSTATE_TEXT];
+	enum trouble trouble;
+
+	bool numbered;
+	char writer[WRITER_TEXT];
+	int64_t number;                    /* of the last transaction */
+	int64_t doubtful;                  /* its number; 0: none */
+	int64_t confirmed[CONFIRMED_KEPT]; /* numbers that were in doubt, and were committed */
+	size_t confirmed_count;
+};
+
+static _Atomic uint64_t round_trips, waited, connects, failures, retries, doubts;
+
+void connection_figures(struct connection_figures *out)
+{
+	*out = (struct connection_figures){
+		round_trips, waited, connects, failures, retries, doubts};
+}
+
+void connection_retried(void)
+{
+	retries++;
+}
+
+/* Parameters and cells */
+
+static void add(struct parameters *parameters, Oid type, const char *value, size_t length)
+{
+	int at = parameters->count++;
+
+	if (at >= PARAMETERS_MOST)
+		abort();
+	parameters->types[at] = type;
+	parameters->values[at] = value;
+	parameters->lengths[at] = (int)length;
+	parameters->formats[at] = 1;
+}
+
+static void add_bits(struct parameters *parameters, Oid type, uint64_t bits)
+{
+	char *room = parameters->room[parameters->count];
+
+	for (int i = 0; i < 8; i++)
+		room[i] = (char)(bits >> (56 - 8 * i));
+	add(parameters, type, room, 8);
+}
+
+void parameter_integer(struct parameters *parameters, int64_t value)
+{
+	add_bits(parameters, TYPE_INT8, (uint64_t)value);
+}
+
+void parameter_null(struct parameters *parameters)
+{
+	add(parameters, TYPE_INT8, NULL, 0);
+}
+
+void parameter_number(struct parameters *parameters, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	if (isnan(value))
+		add(parameters, TYPE_FLOAT8, NULL, 0);
+	else
+		add_bits(parameters, TYPE_FLOAT8, bits);
+}
+
+void parameter_text(struct parameters *parameters, const char *text)
+{
+	add(parameters, TYPE_TEXT, text, text ? strlen(text) : 0);
+}
+
+void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length)
+{
+	add(parameters, TYPE_BYTEA, bytes, length);
+}
+
+enum cell_kind cell_kind(const PGresult *result, int column)
+{
+	switch (PQftype(result, column)) {
+	case TYPE_BOOL:
+	case TYPE_INT2:
+	case TYPE_INT4:
+	case TYPE_INT8: return CELL_INTEGER;
+	case TYPE_FLOAT4:
+	case TYPE_FLOAT8: return CELL_NUMBER;
+	case TYPE_BYTEA: return CELL_BYTES;
+	default: return CELL_TEXT;
+	}
+}
+
+bool cell_is_null(const PGresult *result, int row, int column)
+{
+	return PQgetisnull(result, row, column);
+}
+
+static uint64_t bits_of(const PGresult *result, int row, int column)
+{
+	const unsigned char *at = (const unsigned char *)PQgetvalue(result, row, column);
+	uint64_t bits = 0;
+
+	for (int i = 0, length = PQgetlength(result, row, column); i < length && i < 8; i++)
+		bits = bits << 8 | at[i];
+	return bits;
+}
+
+int64_t cell_integer(const PGresult *result, int row, int column)
+{
+	uint64_t bits = bits_of(result, row, column);
+
+	switch (PQftype(result, column)) {
+	case TYPE_INT2: return (int16_t)bits;
+	case TYPE_INT4: return (int32_t)bits;
+	default: return (int64_t)bits;
+	}
+}
+
+double cell_number(const PGresult *result, int row, int column)
+{
+	uint64_t bits = bits_of(result, row, column);
+	uint32_t few = (uint32_t)bits;
+	double value;
+	float single;
+
+	if (PQgetisnull(result, row, column))
+		return (double)NAN;
+	memcpy(&value, &bits, sizeof value);
+	memcpy(&single, &few, sizeof single);
+	switch (PQftype(result, column)) {
+	case TYPE_FLOAT8: return value;
+	case TYPE_FLOAT4: return (double)single;
+	default: return (double)cell_integer(result, row, column);
+	}
+}
+
+const char *cell_text(const PGresult *result, int row, int column)
+{
+	return PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
+}
+
+/* Failures */
+
+enum trouble connection_trouble(const struct connection *connection)
+{
+	return connection->trouble;
+}
+
+const char *connection_problem(const struct connection *connection)
+{
+	return connection->problem.text;
+}
+
+const char *connection_sqlstate(const struct connection *connection)
+{
+	return connection->sqlstate;
+}
+
+const char *connection_shown(const struct connection *connection)
+{
+	return connection->shown;
+}
+
+/* The first line of a message, without the password. */
+static void note(
+	struct connection *connection, enum trouble trouble, const char *state, const char *text)
+{
+	const char *password = connection->link ? PQpass(connection->link) : NULL;
+	const struct strings secrets = {&password, password && *password ? 1 : 0};
+	struct arena *scratch = arena_new();
+	char *line;
+
+	text = text ? text : "";
+	line = arena_strndup(scratch, text, strcspn(text, "\r\n"));
+	secret_mask(line, strlen(line), &secrets);
+	connection->trouble = trouble;
+	snprintf(connection->sqlstate, sizeof connection->sqlstate, "%s", state ? state : "");
+	error_set(&connection->problem, ERROR_STATE, "%s%s%s%s", *line ? line : "no message",
+		state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
+	arena_free(scratch);
+}
+
+static bool fail(const struct connection *connection, struct error *error)
+{
+	return error_set(error, ERROR_STATE, "state database %s: %s", connection->shown,
+		connection->problem.text);
+}
+
+/* Gives the connection up. What was being committed is in doubt. A transaction stays open, so that
+ * nothing else of it is sent, which would be outside of it on the next connection. */
+static void drop(struct connection *connection)
+{
+	PQfinish(connection->link); /* does not wait: the connection does not block */
+	connection->link = NULL;
+	connection->pending = 0;
+	connection->loading = false;
+	if (connection->committing && connection->number != 0) {
+		connection->doubtful = connection->number;
+		connection->trouble = TROUBLE_DOUBT;
+		doubts++;
+	}
+	connection->doomed = connection->open;
+	connection->committing = false;
+}
+
+/* If a host has several addresses, libpq lists each attempt; the last says most. */
+static const char *last_attempt(const char *text)
+{
+	static const char attempt[] = "connection to server ";
+
+	for (const char *at = text; (at = strstr(at, attempt)); at++)
+		if (at == text || at[-1] == '\n')
+			text = at;
+	return text;
+}
+
+static bool lost(struct connection *connection)
+{
+	const char *text = PQerrorMessage(connection->link);
+
+	note(connection, TROUBLE_AWAY, NULL,
+		text && *text ? text : "the connection to the server was closed");
+	drop(connection);
+	return false;
+}
+
+static bool is_of(const char *state, const char *const *classes)
+{
+	for (; *classes; classes++)
+		if (strncmp(state, *classes, strlen(*classes)) == 0)
+			return true;
+	return false;
+}
+
+/* By SQLSTATE. A server that is no longer the primary, that stops, or is out of something would
+ * fail any call. */
+static enum trouble trouble_of(const char *state)
+{
+	static const char *const conflicts[] = {"40001", "40P01", NULL};
+	static const char *const away[] = {"08", "25006", "25P03", "53", "57", "58", "XX", NULL};
+
+	if (is_of(state, conflicts))
+		return TROUBLE_CONFLICT;
+	return is_of(state, away) ? TROUBLE_AWAY : TROUBLE_STATEMENT;
+}
+
+static void note_result(struct connection *connection, const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	note(connection, state ? trouble_of(state) : TROUBLE_AWAY, state,
+		said ? said : PQresultErrorMessage(result));
+}
+
+/* Waiting */
+
+enum ready { READY, NOT_YET, TOO_LATE };
+
+static enum ready wait_socket(PGconn *link, short events, int64_t deadline)
+{
+	struct pollfd fd = {.fd = PQsocket(link), .events = events};
+	int64_t left = deadline - clock_monotonic();
+	int ready;
+
+	if (left <= 0)
+		return TOO_LATE;
+	ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
+	if (ready > 0 || (ready < 0 && errno != EINTR))
+		return READY; /* libpq reports any error */
+	return NOT_YET;
+}
+
+static bool late(struct connection *connection)
+{
+	char text[80];
+
+	snprintf(text, sizeof text, "the server did not answer within %lld ms",
+		(long long)(connection->patience_ms + LATE_MS));
+	note(connection, TROUBLE_AWAY, NULL, text);
+	drop(connection);
+	return false;
+}
+
+/* Connecting */
+
+static void add_option(struct connection *connection, const char *key, const char *value)
+{
+	if (connection->options + 2 >= OPTIONS_MOST)
+		abort();
+	connection->keys[connection->options] = key;
+	connection->values[connection->options++] = value;
+}
+
+static bool has_option(const struct connection *connection, const char *key)
+{
+	for (size_t i = 0; i < connection->options; i++)
+		if (strcmp(connection->keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static size_t count_of(const char *list)
+{
+	size_t count = 1;
+
+	for (; list && *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+/* Item i of a list with commas; of a list with one item that one; NULL: it is empty. */
+static const char *item_of(struct arena *arena, const char *list, size_t i)
+{
+	size_t length;
+
+	if (!list)
+		return NULL;
+	if (count_of(list) == 1)
+		i = 0;
+	for (; i > 0 && list; i--) {
+		list = strchr(list, ',');
+		list += list != NULL;
+	}
+	length = list ? strcspn(list, ",") : 0;
+	return length > 0 ? arena_strndup(arena, list, length) : NULL;
+}
+
+static bool set_hosts(struct connection *connection, const char *names, const char *addresses,
+	const char *ports, struct error *error)
+{
+	size_t count = count_of(addresses ? addresses : names);
+
+	if ((names && addresses && count_of(names) != count) ||
+		(count_of(ports) != 1 && count_of(ports) != count))
+		return error_set(error, ERROR_USAGE,
+			"state database %s: it has another number of hosts than of ports or"
+			" addresses",
+			connection->shown);
+	connection->hosts = arena_array(connection->arena, count, sizeof *connection->hosts);
+	connection->host_count = count;
+	for (size_t i = 0; i < count; i++)
+		connection->hosts[i] = (struct host){item_of(connection->arena, names, i),
+			item_of(connection->arena, addresses, i),
+			item_of(connection->arena, ports, i)};
+	/* It may be a piece of the password, which is not to be shown. */
+	if (names && strchr(names, '@'))
+		return error_set(error, ERROR_USAGE,
+			"state database %s: the name of a host has an '@'; one in a password is"
+			" written as %%40",
+			connection->shown);
+	return true;
+}
+
+static void set_limit(struct connection *connection, const char *seconds)
+{
+	long given = strtol(seconds, NULL, 10);
+
+	if (given > 0 && given < 3600)
+		connection->connect_ms = given * 1000;
+}
+
+/* What libpq would not do by itself: find out that the other side is gone, within seconds. */
+static void set_defaults(struct connection *connection)
+{
+	static const char *const defaults[][2] = {{"client_encoding", "UTF8"},
+		{"fallback_application_name", "hunter-c"}, {"target_session_attrs", "read-write"},
+		{"keepalives", "1"}, {"keepalives_idle", "5"}, {"keepalives_interval", "3"},
+		{"keepalives_count", "3"}, {"tcp_user_timeout", "10000"}};
+
+	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+		if (!has_option(connection, defaults[i][0]))
+			add_option(connection, defaults[i][0], defaults[i][1]);
+}
+
+static bool take_options(
+	struct connection *connection, const PQconninfoOption *option, struct error *error)
+{
+	const char *names = NULL, *addresses = NULL, *ports = NULL;
+
+	for (; option->keyword; option++) {
+		const char *value = arena_strdup(connection->arena, option->val);
+
+		if (!value || !*value)
+			continue;
+		if (strcmp(option->keyword, "host") == 0)
+			names = value;
+		else if (strcmp(option->keyword, "hostaddr") == 0)
+			addresses = value;
+		else if (strcmp(option->keyword, "port") == 0)
+			ports = value;
+		else if (strcmp(option->keyword, "connect_timeout") == 0)
+			set_limit(connection, value);
+		else
+			add_option(connection, arena_strdup(connection->arena, option->keyword),
+				value);
+	}
+	set_defaults(connection);
+	return set_hosts(connection, names, addresses, ports, error);
+}
+
+static bool parse(struct connection *connection, const char *address, struct error *error)
+{
+	char *problem = NULL;
+	PQconninfoOption *options;
+	bool done;
+
+	address = database_address(connection->arena, address, &connection->password_file);
+	options = PQconninfoParse(address, &problem);
+	if (!options) {
+		/* Its words have pieces of the address, which may be a password. */
+		PQfreemem(problem);
+		return error_set(error, ERROR_USAGE,
+			"state database %s: it is not an address of PostgreSQL, as"
+			" postgresql://user@host:port/database?parameter=value",
+			connection->shown);
+	}
+	done = take_options(connection, options, error);
+	for (PQconninfoOption *option = options; option->keyword; option++)
+		if (option->val)
+			explicit_bzero(option->val, strlen(option->val));
+	PQconninfoFree(options);
+	return done;
+}
+
+static void name_writer(struct connection *connection)
+{
+	unsigned char bytes[(WRITER_TEXT - 1) / 2];
+
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(connection->writer + 2 * i, 3, "%02x", bytes[i]);
+}
+
+struct connection *connection_new(const char *address, struct error *error)
+{
+	struct arena *arena = arena_new();
+	struct connection *connection = arena_alloc(arena, sizeof *connection);
+
+	arena_holds_secrets(arena);
+	*connection = (struct connection){.arena = arena,
+		.shown = database_shown(arena, address),
+		.connect_ms = CONNECT_MS,
+		.patience_ms = CONNECTION_PATIENCE};
+	if (parse(connection, arena_strdup(arena, address), error))
+		return connection;
+	arena_free(arena);
+	return NULL;
+}
+
+void connection_free(struct connection *connection)
+{
+	if (!connection)
+		return;
+	PQfinish(connection->link);
+	buf_free(&connection->parsed);
+	buf_free(&connection->rows);
+	arena_free(connection->arena);
+}
+
+void connection_number(struct connection *connection)
+{
+	if (!connection->numbered)
+		name_writer(connection);
+	connection->numbered = true;
+}
+
+/* By default libpq prints notices on stderr; warnings become ours. */
+static void take_notice(void *context, const PGresult *result)
+{
+	const struct connection *connection = context;
+	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	if (severity && strcmp(severity, "WARNING") == 0)
+		log_event(LEVEL_WARN, "the state's database warns",
+			LOG_TEXT("state", connection->shown),
+			LOG_TEXT("warning", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)));
+}
+
+static void start(struct connection *connection, const struct host *host, const char *password)
+{
+	const char *keys[OPTIONS_MOST + 5] = {NULL}, *values[OPTIONS_MOST + 5] = {NULL};
+	const char *const more[][2] = {{"host", host->name}, {"hostaddr", host->address},
+		{"port", host->port}, {"password", password}};
+	size_t count = connection->options;
+
+	memcpy(keys, connection->keys, count * sizeof *keys);
+	memcpy(values, connection->values, count * sizeof *values);
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		if (more[i][1]) {
+			keys[count] = more[i][0];
+			values[count++] = more[i][1];
+		}
+	connection->link = PQconnectStartParams(keys, values, 0);
+	if (!connection->link)
+		abort(); /* out of memory */
+	PQsetNoticeReceiver(connection->link, take_notice, connection);
+}
+
+static bool finish_connecting(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->connect_ms;
+	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
+	char text[80];
+
+	while (PQstatus(connection->link) != CONNECTION_BAD && polled != PGRES_POLLING_OK &&
+		polled != PGRES_POLLING_FAILED) {
+		short events = polled == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+		enum ready ready = wait_socket(connection->link, events, deadline);
+
+		if (ready == TOO_LATE) {
+			snprintf(text, sizeof text, "no connection within %lld ms",
+				(long long)connection->connect_ms);
+			note(connection, TROUBLE_AWAY, NULL, text);
+			return false;
+		}
+		if (ready == READY)
+			polled = PQconnectPoll(connection->link);
+	}
+	if (polled == PGRES_POLLING_OK && PQsetnonblocking(connection->link, 1) == 0 &&
+		PQenterPipelineMode(connection->link))
+		return true;
+	note(connection, TROUBLE_AWAY, NULL, last_attempt(PQerrorMessage(connection->link)));
+	return false;
+}
+
+static bool connect_to(struct connection *connection, const struct host *host, const char *password)
+{
+	start(connection, host, password);
+	connects++;
+	if (finish_connecting(connection))
+		return true;
+	failures++;
+	PQfinish(connection->link);
+	connection->link = NULL;
+	/* Which of several hosts, where libpq's message does not say so. */
+	if (connection->host_count > 1 && host->name &&
+		!strstr(connection->problem.text, host->name))
+		error_prefix(&connection->problem, "%s: ", host->name);
+	return false;
+}
+
+static bool connect_any(struct connection *connection, const char *password)
+{
+	for (size_t i = 0; i < connection->host_count; i++) {
+		size_t at = (connection->at + i) % connection->host_count;
+
+		if (connect_to(connection, &connection->hosts[at], password)) {
+			connection->at = at;
+			connection->proven = false;
+			return true;
+		}
+	}
+	connection->at = (connection->at + 1) % connection->host_count;
+	connection->away_until = clock_monotonic() + AWAY_MS;
+	return false;
+}
+
+/* Whether the server has closed a connection on which nothing is under way. */
+static bool is_stale(struct connection *connection)
+{
+	struct pollfd fd = {.fd = PQsocket(connection->link), .events = POLLIN};
+
+	/* The server's last words, and then the end. */
+	while (PQstatus(connection->link) == CONNECTION_OK) {
+		if (connection->pending > 0 || poll(&fd, 1, 0) == 0)
+			return false;
+		if (!PQconsumeInput(connection->link))
+			return true;
+		(void)PQisBusy(connection->link);
+	}
+	return true;
+}
+
+static bool ensure(struct connection *connection)
+{
+	struct arena *scratch;
+	const char *password = NULL;
+	struct error error;
+	bool done = true;
+
+	if (connection->link && !is_stale(connection))
+		return true;
+	if (connection->link)
+		drop(connection);
+	if (clock_monotonic() < connection->away_until) {
+		connection->trouble = TROUBLE_AWAY; /* with the problem as it was */
+		return false;
+	}
+	scratch = arena_new();
+	if (connection->password_file && !secret_read(scratch, "state_password_file",
+						 connection->password_file, &password, &error)) {
+		note(connection, TROUBLE_AWAY, NULL, error.text);
+		done = false;
+	}
+	done = done && connect_any(connection, password);
+	arena_free(scratch);
+	return done;
+}
+
+/* Statements */
+
+/* What is sent again and again in a transaction is parsed once: the server keeps the last statement
+ * without a name, and in a transaction poolers change neither the server nor that. */
+static bool is_parsed(
+	const struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	return connection->open && connection->parsed.length > 0 &&
+	       connection->parsed_count == parameters->count &&
+	       memcmp(connection->parsed_types, parameters->types,
+		       (size_t)parameters->count * sizeof *parameters->types) == 0 &&
+	       strcmp(connection->parsed.data, sql) == 0;
+}
+
+static void note_parsed(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	buf_clear(&connection->parsed);
+	buf_text(&connection->parsed, sql);
+	connection->parsed_count = parameters->count;
+	memcpy(connection->parsed_types, parameters->types, sizeof connection->parsed_types);
+}
+
+static bool send_statement(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	if (is_parsed(connection, sql, parameters))
+		return PQsendQueryPrepared(connection->link, "", parameters->count,
+			parameters->values, parameters->lengths, parameters->formats, 1);
+	note_parsed(connection, sql, parameters);
+	return PQsendQueryParams(connection->link, sql, parameters->count, parameters->types,
+		parameters->values, parameters->lengths, parameters->formats, 1);
+}
+
+static bool queue(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	static const struct parameters none;
+
+	if (!parameters)
+		parameters = &none;
+	if (connection->open && connection->doomed)
+		return false; /* with the problem as it was */
+	if (!connection->link) {
+		note(connection, TROUBLE_AWAY, NULL, "the connection to the server was closed");
+		return false;
+	}
+	if (!send_statement(connection, sql, parameters))
+		return lost(connection);
+	connection->pending++;
+	return true;
+}
+
+/* The next result, or NULL at the end of a statement's; false: the connection is lost. */
+static bool next_result(struct connection *connection, int64_t deadline, PGresult **result)
+{
+	for (;;) {
+		int left = PQflush(connection->link);
+		enum ready ready;
+
+		if (left < 0)
+			return lost(connection);
+		if (!PQisBusy(connection->link) && left == 0)
+			break;
+		ready = wait_socket(
+			connection->link, (short)(left ? POLLIN | POLLOUT : POLLIN), deadline);
+		if (ready == TOO_LATE)
+			return late(connection);
+		if (!PQconsumeInput(connection->link))
+			return lost(connection);
+	}
+	*result = PQgetResult(connection->link);
+	if (*result || PQstatus(connection->link) == CONNECTION_OK)
+		return true;
+	return lost(connection);
+}
+
+static int64_t changed_of(PGresult *result)
+{
+	return strtoll(PQcmdTuples(result), NULL, 10);
+}
+
+/* Takes a result of a statement; false if it is an error. The last one is kept. */
+static bool take(struct connection *connection, PGresult *result, PGresult **last)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	PQclear(*last);
+	*last = NULL;
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+		connection->changed = changed_of(result);
+		*last = result;
+		return true;
+	}
+	if (status != PGRES_PIPELINE_ABORTED)
+		note_result(connection, result);
+	PQclear(result);
+	return false;
+}
+
+/* Reads the answers to all that was sent, up to the synchronisation point. */
+static bool read_all(struct connection *connection, int64_t deadline, PGresult **last)
+{
+	bool good = true;
+	PGresult *result = NULL;
+
+	for (;;) {
+		if (!next_result(connection, deadline, &result))
+			return false;
+		if (!result)
+			continue; /* between two statements */
+		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+			break;
+		/* After an error the rest is skipped by the server. */
+		good = take(connection, result, last) && good;
+	}
+	PQclear(result);
+	connection->pending = 0;
+	return good;
+}
+
+/* Waits for the answers to all that was sent; the result of the last is for PQclear. NULL: one has
+ * failed, or the connection is lost. */
+static PGresult *drain(struct connection *connection)
+{
+	int64_t started = clock_monotonic_ns();
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	PGresult *last = NULL;
+	bool good;
+
+	if (!connection->link) {
+		note(connection, TROUBLE_AWAY, NULL, "the connection to the server was closed");
+		return NULL;
+	}
+	if (!PQpipelineSync(connection->link)) {
+		lost(connection);
+		return NULL;
+	}
+	good = read_all(connection, deadline, &last);
+	round_trips++;
+	waited += (uint64_t)(clock_monotonic_ns() - started) / 1000;
+	connection->proven = good && clock_monotonic_ns() - started < QUICK_MS * INT64_C(1000000);
+	if (good)
+		return last;
+	PQclear(last);
+	connection->doomed = connection->open;
+	/* A server that does not take writes any more, or is about to stop: another host. */
+	if (connection->link && connection->trouble == TROUBLE_AWAY)
+		drop(connection);
+	return NULL;
+}
+
+static bool drained(struct connection *connection)
+{
+	PGresult *result = drain(connection);
+
+	PQclear(result);
+	return result != NULL;
+}
+
+/* The limits of a transaction. */
+static void put_limits(const struct connection *connection, struct limits *out)
+{
+	snprintf(out->statement, sizeof out->statement, "%lld", (long long)connection->patience_ms);
+	snprintf(out->idle, sizeof out->idle, "%lld",
+		(long long)(connection->patience_ms > CONNECTION_PATIENCE ? connection->patience_ms
+									  : IDLE_MS));
+}
+
+static bool send_limits(struct connection *connection)
+{
+	struct parameters parameters = {0};
+	struct limits limits;
+
+	put_limits(connection, &limits);
+	parameter_text(&parameters, limits.statement);
+	parameter_text(&parameters, limits.idle);
+	return queue(connection,
+		"SELECT set_config('statement_timeout', $1, true),"
+		" set_config('idle_in_transaction_session_timeout', $2, true)",
+		&parameters);
+}
+
+/* A statement that is a transaction of its own. */
+static bool queue_alone(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	return ensure(connection) &&
+	       (connection->proven || connection->pending > 0 || send_limits(connection)) &&
+	       queue(connection, sql, parameters);
+}
+
+/* Asks whether the doubtful transaction was committed, and refuses it if it was not: then it can
+ * no longer be. A transaction that is still open has locked the row, and this waits for it. */
+static bool settle(struct connection *connection)
+{
+	static const char sql[] =
+		"INSERT INTO commits AS c (writer, number, refused, used) VALUES ($1, 0, $2,"
+		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
+		" ON CONFLICT (writer) DO UPDATE SET refused ="
+		" CASE WHEN c.number = $2 THEN c.refused ELSE $2 END RETURNING number";
+	struct parameters parameters = {0};
+	PGresult *result;
+
+	if (connection->doubtful == 0)
+		return true;
+	parameter_text(&parameters, connection->writer);
+	parameter_integer(&parameters, connection->doubtful);
+	if (!queue_alone(connection, sql, &parameters))
+		return false;
+	result = drain(connection);
+	if (!result)
+		return false;
+	if (PQntuples(result) == 1 && cell_integer(result, 0, 0) == connection->doubtful)
+		connection->confirmed[connection->confirmed_count++ % CONFIRMED_KEPT] =
+			connection->doubtful;
+	connection->doubtful = 0;
+	PQclear(result);
+	return true;
+}
+
+/* With the limits. */
+static bool send_number(struct connection *connection)
+{
+	struct parameters parameters = {0};
+	struct limits limits;
+
+	connection->number++;
+	connection->number_sent = true;
+	put_limits(connection, &limits);
+	parameter_text(&parameters, connection->writer);
+	parameter_integer(&parameters, connection->number);
+	parameter_text(&parameters, limits.statement);
+	parameter_text(&parameters, limits.idle);
+	return queue(connection,
+		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"
+		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
+		" ON CONFLICT (writer) DO UPDATE SET number = excluded.number,"
+		" used = excluded.used RETURNING set_config('statement_timeout', $3, true),"
+		" set_config('idle_in_transaction_session_timeout', $4, true)",
+		&parameters);
+}
+
+/* A failure is found by whatever is sent next. */
+void connection_patience(struct connection *connection, int64_t ms)
+{
+	if (ms == connection->patience_ms)
+		return;
+	connection->patience_ms = ms;
+	if (connection->open)
+		(void)send_limits(connection);
+}
+
+static bool begin(struct connection *connection, const char *sql, bool numbered)
+{
+	connection->trouble = TROUBLE_NONE;
+	connection->open = false;
+	if (!settle(connection) || !ensure(connection))
+		return false;
+	connection->open = true;
+	connection->doomed = false;
+	buf_clear(&connection->parsed);
+	connection->number_sent = false;
+	connection->changed = 0;
+	return queue(connection, sql, NULL) &&
+	       (numbered ? send_number(connection) : send_limits(connection));
+}
+
+bool connection_begin(struct connection *connection, bool writes, struct error *error)
+{
+	static const char *const sql[] = {"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+		"BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE"};
+
+	return begin(connection, sql[writes], writes && connection->numbered) ||
+	       fail(connection, error);
+}
+
+bool connection_begin_plain(struct connection *connection, struct error *error)
+{
+	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false) ||
+	       fail(connection, error);
+}
+
+/* A transaction that is in an error is rolled back by COMMIT, which says so. */
+static bool is_committed(struct connection *connection, PGresult *result)
+{
+	if (strcmp(PQcmdStatus(result), "COMMIT") == 0)
+		return true;
+	note(connection, TROUBLE_STATEMENT, NULL, "the transaction had failed");
+	return false;
+}
+
+/* The answer to COMMIT is lost. */
+static bool find_out(struct connection *connection, struct error *error)
+{
+	if (!settle(connection)) {
+		connection->trouble = TROUBLE_DOUBT;
+		return fail(connection, error);
+	}
+	if (connection_has_committed(connection, connection->number))
+		return true;
+	note(connection, TROUBLE_CONFLICT, NULL, "the connection broke before it was committed");
+	return fail(connection, error);
+}
+
+bool connection_commit(struct connection *connection, struct error *error)
+{
+	PGresult *result;
+	bool done;
+
+	if (!queue(connection, "SET LOCAL statement_timeout = 0", NULL))
+		return fail(connection, error);
+	/* A part of what is queued may be sent at once. */
+	connection->committing = connection->number_sent;
+	result = queue(connection, "COMMIT", NULL) ? drain(connection) : NULL;
+	connection->committing = false;
+	/* A conflict that COMMIT finds has ended it; so has the end of the connection. */
+	if (!connection->link || PQtransactionStatus(connection->link) == PQTRANS_IDLE)
+		connection->open = false;
+	if (!result)
+		return connection->doubtful != 0 ? find_out(connection, error)
+						 : fail(connection, error);
+	connection->open = false;
+	done = is_committed(connection, result) || fail(connection, error);
+	PQclear(result);
+	return done;
+}
+
+void connection_rollback(struct connection *connection)
+{
+	if (!connection->open)
+		return;
+	if (connection->loading)
+		drop(connection); /* which ends the transaction */
+	/* The first answers are of what was sent before; its errors are known. */
+	if (connection->link && connection->pending > 0)
+		(void)drained(connection);
+	connection->doomed = false;
+	if (connection->link && (!queue(connection, "ROLLBACK", NULL) || !drained(connection)) &&
+		connection->link)
+		drop(connection);
+	connection->open = false;
+}
+
+int64_t connection_transaction(const struct connection *connection)
+{
+	return connection->open && connection->number_sent ? connection->number : 0;
+}
+
+bool connection_has_committed(const struct connection *connection, int64_t number)
+{
+	for (size_t i = 0; i < CONFIRMED_KEPT; i++)
+		if (number != 0 && connection->confirmed[i] == number)
+			return true;
+	return false;
+}
+
+bool connection_send(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error)
+{
+	if (!(connection->open ? queue : queue_alone)(connection, sql, parameters))
+		return fail(connection, error);
+	return connection->pending < PENDING_MOST || drained(connection) || fail(connection, error);
+}
+
+PGresult *connection_ask(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error)
+{
+	PGresult *result = NULL;
+
+	if ((connection->open ? queue : queue_alone)(connection, sql, parameters))
+		result = drain(connection);
+	if (!result)
+		fail(connection, error);
+	return result;
+}
+
+bool connection_run(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error)
+{
+	PGresult *result = connection_ask(connection, sql, parameters, error);
+
+	PQclear(result);
+	return result != NULL;
+}
+
+int64_t connection_changed(struct connection *connection, struct error *error)
+{
+	if (connection->pending > 0 && !drained(connection)) {
+		fail(connection, error);
+		return -1;
+	}
+	return connection->changed;
+}
+
+/* Loading: not in a pipeline, which has no COPY. */
+
+static void put_bits(struct buf *out, uint32_t bits, int bytes)
+{
+	for (int i = bytes - 1; i >= 0; i--)
+		buf_char(out, (char)(bits >> (8 * i)));
+}
+
+static bool flush(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	int left;
+
+	while ((left = PQflush(connection->link)) > 0) {
+		if (wait_socket(connection->link, POLLIN | POLLOUT, deadline) == TOO_LATE)
+			return late(connection);
+		if (!PQconsumeInput(connection->link))
+			return lost(connection);
+	}
+	return left == 0 || lost(connection);
+}
+
+static bool send_rows(struct connection *connection)
+{
+	struct buf *rows = &connection->rows;
+	bool done = PQputCopyData(connection->link, rows->data, (int)rows->length) == 1
+			    ? flush(connection)
+			    : lost(connection);
+
+	buf_clear(rows);
+	return done;
+}
+
+/* Takes results up to the end of the statement's, or to the first of that status. */
+static bool take_until(struct connection *connection, ExecStatusType status, int64_t deadline)
+{
+	bool good = true, found = false;
+	PGresult *result = NULL;
+
+	while (!found) {
+		if (!next_result(connection, deadline, &result))
+			return false;
+		if (!result)
+			return good && status == PGRES_COMMAND_OK;
+		found = status != PGRES_COMMAND_OK && PQresultStatus(result) == status;
+		if (!found && PQresultStatus(result) != PGRES_COMMAND_OK) {
+			note_result(connection, result);
+			good = false;
+		}
+		PQclear(result);
+	}
+	return true;
+}
+
+static bool begin_load(struct connection *connection, const char *sql)
+{
+	static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+
+	if (connection->pending > 0 && !drained(connection))
+		return false;
+	if (!connection->link || connection->doomed)
+		return false; /* with the problem as it was */
+	if (!PQexitPipelineMode(connection->link) || !PQsendQuery(connection->link, sql))
+		return lost(connection);
+	buf_clear(&connection->parsed);
+	buf_clear(&connection->rows);
+	buf_append(&connection->rows, header, sizeof header);
+	connection->loading = take_until(connection, PGRES_COPY_IN, deadline);
+	connection->doomed = !connection->loading;
+	if (!connection->loading && connection->link && !PQenterPipelineMode(connection->link))
+		return lost(connection);
+	return connection->loading;
+}
+
+bool connection_load_begin(struct connection *connection, const char *sql, struct error *error)
+{
+	return begin_load(connection, sql) || fail(connection, error);
+}
+
+bool connection_load_row(
+	struct connection *connection, const struct parameters *row, struct error *error)
+{
+	struct buf *rows = &connection->rows;
+
+	if (!connection->loading)
+		return fail(connection, error);
+	put_bits(rows, (uint32_t)row->count, 2);
+	for (int i = 0; i < row->count; i++) {
+		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
+		if (row->values[i] && row->lengths[i] > 0)
+			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
+	}
+	return rows->length < LOAD_BYTES || send_rows(connection) || fail(connection, error);
+}
+
+static bool end_load(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	bool good;
+
+	if (!connection->loading)
+		return false;
+	put_bits(&connection->rows, UINT16_MAX, 2);
+	if (!send_rows(connection))
+		return false;
+	connection->loading = false;
+	if (PQputCopyEnd(connection->link, NULL) != 1)
+		return lost(connection);
+	if (!flush(connection))
+		return false;
+	good = take_until(connection, PGRES_COMMAND_OK, deadline);
+	connection->doomed = !good;
+	if (connection->link && !PQenterPipelineMode(connection->link))
+		return lost(connection);
+	return good;
+}
+
+bool connection_load_end(struct connection *connection, struct error *error)
+{
+	return end_load(connection) || fail(connection, error);
+}
+
+PGresult *connection_ask_again(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error)
+{
+	PGresult *result = NULL;
+
+	for (int i = 0; i < ATTEMPTS && !result; i++) {
+		result = connection_ask(connection, sql, parameters, error);
+		if (!result && connection_trouble(connection) != TROUBLE_CONFLICT)
+			break;
+	}
+	return result;
+}
+
+bool connection_run_again(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error)
+{
+	PGresult *result = connection_ask_again(connection, sql, parameters, error);
+
+	PQclear(result);
+	return result != NULL;
+}
+
+/* Statements end with a semicolon at the end of a line. */
+bool connection_script(struct connection *connection, const char *sql, struct error *error)
+{
+	while (*sql) {
+		const char *end = strstr(sql, ";\n");
+		size_t length = end ? (size_t)(end - sql) : strlen(sql);
+		char *statement = strndup(sql, length);
+		bool done;
+
+		if (!statement)
+			abort();
+		done = connection_run(connection, statement, NULL, error);
+		free(statement);
+		if (!done)
+			return false;
+		sql += length + (end ? 2 : 0);
+	}
+	return true;
+}

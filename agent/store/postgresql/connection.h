@@ -1,0 +1,150 @@
+/*
+ * A connection to the PostgreSQL database that has the state, directly or through PgBouncer in
+ * transaction mode: nothing is left in a session from one transaction to the next.
+ *
+ * It connects when it is used, comes back by itself, and of several hosts takes the first that
+ * takes writes. All functions block the calling thread, but never longer than the connection's
+ * patience for an answer, or its limit for each host that is tried, whatever the network does.
+ *
+ * Statements are sent one after the other without waiting (connection_send), until an answer is
+ * needed (connection_ask, connection_changed, connection_commit): an error of one that was sent is
+ * an error of the next that waits.
+ *
+ * Whether a transaction was committed whose answer is lost is found out by asking: each writes its
+ * number into the writer's row of the table `commits`. Asking about a number also refuses it, so
+ * that what is still on its way to a server can no longer be committed.
+ */
+#ifndef AGENT_STORE_POSTGRESQL_CONNECTION_H
+#define AGENT_STORE_POSTGRESQL_CONNECTION_H
+
+#include <libpq-fe.h>
+#include <stdint.h>
+
+#include "agent/core/error.h"
+
+struct connection;
+
+enum { PARAMETERS_MOST = 64 };
+
+/* Values for $1, $2, ...; start with {0}. Texts and bytes are borrowed until the call that they
+ * are for has returned. */
+struct parameters {
+	int count;
+	Oid types[PARAMETERS_MOST];
+	const char *values[PARAMETERS_MOST];
+	int lengths[PARAMETERS_MOST], formats[PARAMETERS_MOST];
+	char room[PARAMETERS_MOST][8];
+};
+
+void parameter_integer(struct parameters *parameters, int64_t value);
+void parameter_null(struct parameters *parameters);                   /* an integer */
+void parameter_number(struct parameters *parameters, double value);   /* NaN becomes NULL */
+void parameter_text(struct parameters *parameters, const char *text); /* or NULL */
+void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length);
+
+/* What the last failure was about. */
+enum trouble {
+	TROUBLE_NONE,
+	TROUBLE_STATEMENT, /* the statement, or what it was to write */
+	TROUBLE_CONFLICT,  /* other transactions: it may be done again at once */
+	TROUBLE_AWAY,      /* no server that takes writes, or it did not answer in time */
+	TROUBLE_DOUBT,     /* the same, and whether it was committed is not known yet */
+};
+
+/* Parses the address (see agent/core/database.h) and does not connect yet. NULL and ERROR_USAGE if
+ * it is malformed. */
+struct connection *connection_new(const char *address, struct error *error);
+void connection_free(struct connection *connection); /* accepts NULL */
+
+/* How long an answer may take: ms if it is not CONNECTION_PATIENCE. In a transaction for the rest
+ * of it. */
+enum { CONNECTION_PATIENCE = 30000 };
+void connection_patience(struct connection *connection, int64_t ms);
+
+/* Transactions that write are numbered from now on; the table `commits` is there. */
+void connection_number(struct connection *connection);
+
+/*
+ * A transaction: serializable if it writes, else read-only and of one moment. Nothing may be
+ * waited for, so that errors may come later. After a failure connection_rollback, which accepts
+ * that no transaction is open.
+ */
+bool connection_begin(struct connection *connection, bool writes, struct error *error) MUST_USE;
+bool connection_commit(struct connection *connection, struct error *error) MUST_USE;
+void connection_rollback(struct connection *connection);
+
+/* One that sees what others have committed meanwhile, statement by statement; it may write, and is
+ * not numbered. */
+bool connection_begin_plain(struct connection *connection, struct error *error) MUST_USE;
+
+/* The number of the open transaction that writes; 0: none, or not numbered. */
+int64_t connection_transaction(const struct connection *connection);
+
+/* Whether the transaction of that number, whose outcome was in doubt, was committed after all.
+ * Known once another has begun. */
+bool connection_has_committed(const struct connection *connection, int64_t number);
+
+/* Sends a statement without waiting for its answer. The parameters are copied. */
+bool connection_send(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error) MUST_USE;
+
+/* Runs a statement, in the open transaction or else in one of its own, and returns its result, for
+ * PQclear; NULL if it failed. Parameters may be NULL. */
+PGresult *connection_ask(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error) MUST_USE;
+
+/* The same without a result. */
+bool connection_run(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error) MUST_USE;
+
+/* For statements outside transactions: conflicts with others are rare, and over when the statement
+ * is repeated, a few times. */
+PGresult *connection_ask_again(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error) MUST_USE;
+bool connection_run_again(struct connection *connection, const char *sql,
+	const struct parameters *parameters, struct error *error) MUST_USE;
+
+/* Many rows at once, in the open transaction: "COPY table (columns) FROM STDIN (FORMAT binary)",
+ * then rows whose values have exactly the columns' types. Nothing else is sent until the end, which
+ * waits for the answer. Values are copied. */
+bool connection_load_begin(
+	struct connection *connection, const char *sql, struct error *error) MUST_USE;
+bool connection_load_row(
+	struct connection *connection, const struct parameters *row, struct error *error) MUST_USE;
+bool connection_load_end(struct connection *connection, struct error *error) MUST_USE;
+
+/* Runs a script of several statements, without parameters, within the open transaction. */
+bool connection_script(
+	struct connection *connection, const char *sql, struct error *error) MUST_USE;
+
+/* How many rows the last statement of the open transaction wrote; -1 with an error. */
+int64_t connection_changed(struct connection *connection, struct error *error) MUST_USE;
+
+/* Of the last failure, and its message without the address; "" and SQLSTATE are never NULL. */
+enum trouble connection_trouble(const struct connection *connection);
+const char *connection_problem(const struct connection *connection);
+const char *connection_sqlstate(const struct connection *connection);
+
+/* The address as people may see it. */
+const char *connection_shown(const struct connection *connection);
+
+/* Cells of a result; integers and truth values of any width, 0 if it is NULL. */
+enum cell_kind { CELL_INTEGER, CELL_NUMBER, CELL_TEXT, CELL_BYTES };
+enum cell_kind cell_kind(const PGresult *result, int column);
+bool cell_is_null(const PGresult *result, int row, int column);
+int64_t cell_integer(const PGresult *result, int row, int column);
+double cell_number(const PGresult *result, int row, int column);    /* NaN if it is NULL */
+const char *cell_text(const PGresult *result, int row, int column); /* NULL if it is NULL */
+
+/* Of all connections of the process. */
+struct connection_figures {
+	uint64_t round_trips, waited; /* waited: us, for all of them */
+	uint64_t connects, failures;  /* of connecting to a host */
+	uint64_t retries; /* transactions that were done again, see connection_retried */
+	uint64_t doubts;  /* commits whose answer was lost */
+};
+
+void connection_figures(struct connection_figures *out);
+void connection_retried(void);
+
+#endif

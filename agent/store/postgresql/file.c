@@ -1,0 +1,868 @@
+/*
+ * A statement without result rows is sent without waiting for its answer, so that a transaction
+ * that only writes takes few round trips; what fails is found by the next that waits, at the latest
+ * by COMMIT.
+ *
+ * Changes are not counted by triggers: agents would wait for one another. They are counted after
+ * the transaction, at most every COUNTED_MS if there are many.
+ */
+#include "agent/store/postgresql/file.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/database.h"
+#include "agent/core/utf8.h"
+#include "agent/store/backend.h"
+#include "agent/store/postgresql/fleet.h"
+#include "agent/store/postgresql/schema.h"
+#include "agent/store/postgresql/statements.h"
+#include "agent/store/sql/copy.h"
+#include "agent/store/sql/work.h"
+
+enum {
+	COUNTED_MS = 10000,
+	FEW_CHANGES = 20000, /* are counted each time */
+	COUNTING_MOST = 64,  /* calls of a transaction that return counts */
+	COPIES_MOST = 8,
+	CONFLICTS_MOST = 60, /* tries */
+	AWAY_MOST = 2,
+	PAUSE_MOST = 250, /* ms */
+	TURN_MS = 5000,
+	LONG_MS = 120000, /* for calls that may read or write the whole state */
+};
+
+struct sql_statement {
+	struct postgresql_file *file;
+	enum statement kind;
+	char *text;
+	int count; /* of parameters */
+	bool has_rows;
+	struct parameters parameters;
+	char *copies[COPIES_MOST]; /* of texts that are not as they were given */
+	size_t copy_count;
+	PGresult *result;
+	bool borrowed; /* the result is the file's */
+	int row;
+};
+
+struct postgresql_file {
+	struct store_file file;
+	char *address, *label;
+	struct connection *connection;
+	struct postgresql_file *reader; /* used by the reader's thread */
+	struct connection *turns;       /* used by the thread that takes turns, ... */
+	struct connection *fleet;       /* ... and by that of the fleet's other calls */
+	struct sql_statement *statements[STATEMENT_COUNT];
+	bool copy;    /* nothing is committed */
+	bool loading; /* what is inserted */
+	_Atomic int64_t size;
+
+	PGresult *counts;
+	int64_t counted;       /* ms, monotonic; 0: never */
+	int64_t counted_total; /* changes */
+	struct store_counts *counting[COUNTING_MOST];
+	size_t counting_count;
+};
+
+static struct postgresql_file *of(struct store_file *file)
+{
+	return (struct postgresql_file *)file;
+}
+
+/* The driver */
+
+/* "?7" becomes "$7"; returns how many parameters there are. */
+static int translate(char *text)
+{
+	int most = 0;
+
+	for (; *text; text++)
+		if (*text == '?' && text[1] >= '0' && text[1] <= '9') {
+			int number = atoi(text + 1);
+
+			*text = '$';
+			most = number > most ? number : most;
+		}
+	return most;
+}
+
+static bool has_rows(const char *text)
+{
+	if (strncmp(text, "SELECT", 6) == 0 || strstr(text, " RETURNING "))
+		return true;
+	return strncmp(text, "WITH", 4) == 0 && !strstr(text, "INSERT INTO") &&
+	       !strstr(text, "UPDATE ") && !strstr(text, "DELETE FROM");
+}
+
+static struct sql_statement *statement_new(struct postgresql_file *file, enum statement kind)
+{
+	struct sql_statement *statement = memory_new(1, sizeof *statement);
+
+	*statement = (struct sql_statement){
+		.file = file, .kind = kind, .text = memory_strdup(postgresql_statements[kind])};
+	statement->count = translate(statement->text);
+	statement->has_rows = has_rows(statement->text);
+	return statement;
+}
+
+static void driver_reset(struct sql_statement *statement)
+{
+	if (!statement->borrowed)
+		PQclear(statement->result);
+	statement->result = NULL;
+	statement->borrowed = false;
+	while (statement->copy_count > 0)
+		free(statement->copies[--statement->copy_count]);
+}
+
+static struct sql_statement *driver_statement(struct store_file *base, enum statement kind)
+{
+	struct postgresql_file *file = of(base);
+	struct sql_statement *statement = file->statements[kind];
+
+	if (!statement)
+		statement = file->statements[kind] = statement_new(file, kind);
+	driver_reset(statement);
+	for (int i = 0; i < statement->count; i++) {
+		statement->parameters.values[i] = NULL;
+		statement->parameters.types[i] = 0;
+		statement->parameters.formats[i] = 1;
+	}
+	return statement;
+}
+
+static struct parameters *before(struct sql_statement *statement, int parameter)
+{
+	statement->parameters.count = parameter - 1;
+	return &statement->parameters;
+}
+
+static void driver_integer(struct sql_statement *statement, int parameter, int64_t value)
+{
+	parameter_integer(before(statement, parameter), value);
+}
+
+static void driver_null(struct sql_statement *statement, int parameter)
+{
+	parameter_null(before(statement, parameter));
+}
+
+static void driver_number(struct sql_statement *statement, int parameter, double value)
+{
+	parameter_number(before(statement, parameter), value);
+}
+
+static bool is_utf8(const char *text)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length == 0)
+			return false;
+	}
+	return true;
+}
+
+/* The server takes no text that is not UTF-8; bytes that are not become '?'. */
+static const char *clean(struct sql_statement *statement, const char *text)
+{
+	char *copy;
+
+	if (!text || is_utf8(text))
+		return text;
+	if (statement->copy_count == COPIES_MOST)
+		return "?";
+	copy = memory_strdup(text);
+	statement->copies[statement->copy_count++] = copy;
+	for (size_t left = strlen(copy), length; left > 0; copy += length, left -= length) {
+		length = utf8_length(copy, left);
+		if (length > 0)
+			continue;
+		*copy = '?';
+		length = 1;
+	}
+	return statement->copies[statement->copy_count - 1];
+}
+
+static void driver_text(struct sql_statement *statement, int parameter, const char *text)
+{
+	parameter_text(before(statement, parameter), clean(statement, text));
+}
+
+static void driver_bytes(
+	struct sql_statement *statement, int parameter, const void *bytes, size_t length)
+{
+	parameter_bytes(before(statement, parameter), bytes, length);
+}
+
+static enum sql_step run(struct sql_statement *statement)
+{
+	struct postgresql_file *file = statement->file;
+	struct error error;
+
+	statement->parameters.count = statement->count;
+	if (file->loading)
+		return connection_load_row(file->connection, &statement->parameters, &error)
+			       ? SQL_DONE
+			       : SQL_FAILED;
+	if (!statement->has_rows)
+		return connection_send(
+			       file->connection, statement->text, &statement->parameters, &error)
+			       ? SQL_DONE
+			       : SQL_FAILED;
+	statement->borrowed = statement->kind == STATEMENT_COUNTS && file->counts;
+	statement->result = statement->borrowed ? file->counts
+						: connection_ask(file->connection, statement->text,
+							  &statement->parameters, &error);
+	statement->row = -1;
+	return statement->result ? SQL_ROW : SQL_FAILED;
+}
+
+static enum sql_step driver_step(struct sql_statement *statement)
+{
+	if (!statement->result) {
+		enum sql_step step = run(statement);
+
+		if (step != SQL_ROW)
+			return step;
+	}
+	return ++statement->row < PQntuples(statement->result) ? SQL_ROW : SQL_DONE;
+}
+
+static enum sql_type driver_type(struct sql_statement *statement, int column)
+{
+	if (PQgetisnull(statement->result, statement->row, column))
+		return SQL_NULL;
+	switch (cell_kind(statement->result, column)) {
+	case CELL_INTEGER: return SQL_INTEGER;
+	case CELL_NUMBER: return SQL_NUMBER;
+	case CELL_BYTES: return SQL_BYTES;
+	case CELL_TEXT: return SQL_TEXT;
+	}
+	return SQL_TEXT;
+}
+
+static int64_t driver_column_integer(struct sql_statement *statement, int column)
+{
+	return cell_integer(statement->result, statement->row, column);
+}
+
+static double driver_column_number(struct sql_statement *statement, int column)
+{
+	return cell_number(statement->result, statement->row, column);
+}
+
+static const char *driver_column_text(struct sql_statement *statement, int column)
+{
+	return cell_text(statement->result, statement->row, column);
+}
+
+static const void *driver_column_bytes(struct sql_statement *statement, int column, size_t *length)
+{
+	*length = 0;
+	if (PQgetisnull(statement->result, statement->row, column))
+		return NULL;
+	*length = (size_t)PQgetlength(statement->result, statement->row, column);
+	return PQgetvalue(statement->result, statement->row, column);
+}
+
+/* Of what has failed nothing was changed; the failure itself is seen by the next that waits. */
+static int64_t driver_changed(struct store_file *file)
+{
+	struct error error;
+	int64_t changed = connection_changed(of(file)->connection, &error);
+
+	return changed > 0 ? changed : 0;
+}
+
+static bool fail(struct postgresql_file *file, const char *doing, struct error *error)
+{
+	return error_set(error, ERROR_STATE, "%s: cannot %s: %s", file->label, doing,
+		connection_problem(file->connection));
+}
+
+static bool driver_fail(struct store_file *file, const char *doing, struct error *error)
+{
+	return fail(of(file), doing, error);
+}
+
+/* "INSERT INTO table (columns) VALUES ..." */
+static bool driver_load_begin(struct store_file *base, enum statement insert, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+	const char *text = postgresql_statements[insert] + strlen("INSERT INTO ");
+	const char *end = strstr(text, " VALUES ");
+	char *copy;
+
+	if (!end || asprintf(&copy, "COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text),
+			    text) < 0)
+		abort();
+	file->loading = connection_load_begin(file->connection, copy, error);
+	free(copy);
+	return file->loading;
+}
+
+static bool driver_load_end(struct store_file *base, struct error *error)
+{
+	of(base)->loading = false;
+	return connection_load_end(of(base)->connection, error);
+}
+
+static const struct sql_driver driver = {
+	.answers_whole = true,
+	.statement = driver_statement,
+	.bind_integer = driver_integer,
+	.bind_null = driver_null,
+	.bind_number = driver_number,
+	.bind_text = driver_text,
+	.bind_bytes = driver_bytes,
+	.step = driver_step,
+	.reset = driver_reset,
+	.type = driver_type,
+	.integer = driver_column_integer,
+	.number = driver_column_number,
+	.text = driver_column_text,
+	.bytes = driver_column_bytes,
+	.changed = driver_changed,
+	.load_begin = driver_load_begin,
+	.load_end = driver_load_end,
+	.fail = driver_fail,
+};
+
+/* Opening */
+
+static bool ask_number(
+	struct postgresql_file *file, const char *sql, int64_t *number, struct error *error)
+{
+	PGresult *result = connection_ask(file->connection, sql, NULL, error);
+	bool done = result && PQntuples(result) == 1;
+
+	if (done)
+		*number = cell_integer(result, 0, 0);
+	else if (result)
+		error_set(error, ERROR_STATE, "%s: a row is missing", file->label);
+	PQclear(result);
+	return done;
+}
+
+/* 0: the tables are not there. Fails if a newer program has made them, or another one. */
+static bool read_version(struct postgresql_file *file, int64_t *version, struct error *error)
+{
+	int64_t there;
+
+	*version = 0;
+	if (!ask_number(file,
+		    "SELECT count(*) FROM information_schema.tables WHERE table_schema ="
+		    " current_schema() AND table_name = 'schema'",
+		    &there, error))
+		return false;
+	if (there == 0)
+		return true;
+	if (!ask_number(file, "SELECT version FROM schema WHERE one = 1", version, error))
+		return false;
+	if (*version > POSTGRESQL_VERSION)
+		return error_set(error, ERROR_STATE,
+			"%s was written by a newer hunter-c (version %lld, supported up to %d)",
+			file->label, (long long)*version, POSTGRESQL_VERSION);
+	return *version >= POSTGRESQL_FIRST ||
+	       error_set(error, ERROR_STATE, "%s is the database of another program", file->label);
+}
+
+static bool check_server(struct postgresql_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!ask_number(file, "SELECT CAST(current_setting('server_version_num') AS BIGINT)",
+		    &version, error))
+		return false;
+	return version >= POSTGRESQL_OLDEST_SERVER ||
+	       error_set(error, ERROR_STATE, "%s: the server is older than PostgreSQL %d",
+		       file->label, POSTGRESQL_OLDEST_SERVER / 10000);
+}
+
+/* One agent migrates at a time: those that wait for the lock find that it is done. A database
+ * without such locks (CockroachDB) refuses the second by itself. */
+static bool migrate_locked(struct postgresql_file *file, struct error *error)
+{
+	struct connection *connection = file->connection;
+	struct parameters parameters = {0};
+	int64_t version;
+
+	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL, error) ||
+		!read_version(file, &version, error))
+		return false;
+	if (version == POSTGRESQL_VERSION)
+		return true;
+	for (int64_t from = version; from < POSTGRESQL_VERSION;
+		from = from == 0 ? POSTGRESQL_FIRST : from + 1) {
+		size_t script = from == 0 ? 0 : (size_t)(from - POSTGRESQL_FIRST + 1);
+
+		if (!connection_script(connection, postgresql_migrations[script], error))
+			return false;
+	}
+	parameter_integer(&parameters, POSTGRESQL_VERSION);
+	return connection_run(connection, "UPDATE schema SET version = $1", &parameters, error);
+}
+
+static bool migrate(struct postgresql_file *file, struct error *error)
+{
+	struct connection *connection = file->connection;
+	struct error first;
+	int64_t version;
+
+	if (connection_begin_plain(connection, &first)) {
+		if (migrate_locked(file, &first) && connection_commit(connection, &first))
+			return true;
+		connection_rollback(connection);
+	}
+	if (read_version(file, &version, error) && version == POSTGRESQL_VERSION)
+		return true; /* another has done it */
+	*error = first;
+	return error_prefix(error, "cannot make or migrate the tables (the owner of the database "
+				   "must, see docs/fleet.md): ");
+}
+
+static int64_t size_of(struct postgresql_file *file)
+{
+	struct error error;
+	int64_t size = 0;
+
+	return ask_number(file, "SELECT pg_database_size(current_database())", &size, &error) ? size
+											      : 0;
+}
+
+static struct postgresql_file *file_new(const char *address, struct error *error)
+{
+	struct postgresql_file *file = memory_new(1, sizeof *file);
+	struct arena *scratch = arena_new();
+
+	*file = (struct postgresql_file){.address = memory_strdup(address)};
+	if (asprintf(&file->label, "state database %s", database_shown(scratch, address)) < 0)
+		abort();
+	arena_free(scratch);
+	file->file = (struct store_file){.driver = &driver, .label = file->label};
+	file->connection = connection_new(address, error);
+	if (file->connection)
+		return file;
+	postgresql_close(&file->file);
+	return NULL;
+}
+
+void postgresql_close(struct store_file *base)
+{
+	struct postgresql_file *file = of(base);
+
+	if (file->reader)
+		postgresql_close(&file->reader->file);
+	connection_free(file->connection);
+	connection_free(file->turns);
+	connection_free(file->fleet);
+	for (int i = 0; i < STATEMENT_COUNT; i++)
+		if (file->statements[i]) {
+			driver_reset(file->statements[i]);
+			free(file->statements[i]->text);
+			free(file->statements[i]);
+		}
+	PQclear(file->counts);
+	explicit_bzero(file->address, strlen(file->address)); /* which may have a password */
+	free(file->address);
+	free(file->label);
+	free(file);
+}
+
+/* Opens what is there already, of this version. */
+struct store_file *postgresql_open_as_it_is(const char *address, struct error *error)
+{
+	struct postgresql_file *file = file_new(address, error);
+	int64_t version;
+
+	if (!file)
+		return NULL;
+	if (read_version(file, &version, error)) {
+		if (version == POSTGRESQL_VERSION)
+			return &file->file;
+		if (version == 0)
+			error_set(error, ERROR_STATE, "%s has no state yet", file->label);
+		else
+			error_set(error, ERROR_STATE,
+				"%s has version %lld: an agent of this version, or `hunter-c store"
+				" check`, must migrate it first",
+				file->label, (long long)version);
+	}
+	postgresql_close(&file->file);
+	return NULL;
+}
+
+static struct store_file *open_database(const char *address, struct error *error)
+{
+	struct postgresql_file *file = file_new(address, error);
+	int64_t version;
+
+	if (!file)
+		return NULL;
+	if (check_server(file, error) && read_version(file, &version, error) &&
+		(version == POSTGRESQL_VERSION || migrate(file, error))) {
+		connection_number(file->connection);
+		file->size = size_of(file);
+		return &file->file;
+	}
+	postgresql_close(&file->file);
+	return NULL;
+}
+
+static struct store_file *copy_database(const char *address, struct error *error)
+{
+	struct postgresql_file *file =
+		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
+
+	if (!file)
+		return NULL;
+	file->copy = true;
+	return &file->file;
+}
+
+/* Transactions */
+
+static bool begin(struct store_file *base, bool writes, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+
+	file->counting_count = 0;
+	connection_patience(file->connection, CONNECTION_PATIENCE);
+	return connection_begin(file->connection, writes, error);
+}
+
+static void count(struct postgresql_file *file)
+{
+	struct error error;
+	PGresult *counts = connection_ask(
+		file->connection, postgresql_statements[STATEMENT_COUNTS], NULL, &error);
+
+	file->counted = clock_monotonic();
+	if (!counts)
+		return;
+	PQclear(file->counts);
+	file->counts = counts;
+	file->counted_total = 0;
+	for (int row = 0; row < PQntuples(counts); row++)
+		file->counted_total += cell_integer(counts, row, 1);
+}
+
+static void put_counts(const struct postgresql_file *file, struct store_counts *out)
+{
+	memset(out->states, 0, sizeof out->states);
+	for (int row = 0; file->counts && row < PQntuples(file->counts); row++) {
+		int64_t state = cell_integer(file->counts, row, 0);
+
+		if (state > 0 && state < CHANGE_STATES)
+			out->states[state] = cell_integer(file->counts, row, 1);
+	}
+}
+
+/* What calls return that would have others wait for them within the transaction. */
+static void count_for_calls(struct postgresql_file *file)
+{
+	bool old = file->counted == 0 || clock_monotonic() - file->counted >= COUNTED_MS;
+
+	if (file->counting_count == 0)
+		return;
+	if (old || file->counted_total < FEW_CHANGES)
+		count(file);
+	if (old)
+		file->size = size_of(file);
+	for (size_t i = 0; i < file->counting_count; i++)
+		put_counts(file, file->counting[i]);
+}
+
+static bool commit(struct store_file *base, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+
+	if (file->copy) {
+		connection_rollback(file->connection);
+		return true;
+	}
+	if (!connection_commit(file->connection, error))
+		return false;
+	count_for_calls(file);
+	return true;
+}
+
+static void rollback(struct store_file *file)
+{
+	of(file)->loading = false;
+	connection_rollback(of(file)->connection);
+}
+
+static bool is_stuck(const struct store_file *base)
+{
+	switch (connection_trouble(((const struct postgresql_file *)base)->connection)) {
+	case TROUBLE_AWAY:
+	case TROUBLE_DOUBT: return true;
+	case TROUBLE_NONE:
+	case TROUBLE_STATEMENT:
+	case TROUBLE_CONFLICT: return false;
+	}
+	return true;
+}
+
+/* A time that differs from agent to agent. */
+static void pause_for(int tries)
+{
+	int64_t most = tries < 7 ? 2 << tries : PAUSE_MOST;
+	struct timespec pause = {.tv_nsec = (clock_monotonic_ns() / 64 % (most * 1000)) * 1000};
+
+	nanosleep(&pause, NULL);
+}
+
+static bool again(struct store_file *file, int tries)
+{
+	switch (connection_trouble(of(file)->connection)) {
+	case TROUBLE_CONFLICT:
+		if (tries >= CONFLICTS_MOST)
+			return false;
+		pause_for(tries);
+		break;
+	case TROUBLE_AWAY:
+		if (tries >= AWAY_MOST)
+			return false;
+		break;
+	case TROUBLE_NONE:
+	case TROUBLE_STATEMENT:
+	case TROUBLE_DOUBT: return false;
+	}
+	connection_retried();
+	return true;
+}
+
+static bool is_long(enum store_kind kind)
+{
+	return kind == STORE_PRUNE || kind == STORE_RENAMES || kind == STORE_RESTORE ||
+	       kind == STORE_LIST || kind == STORE_EXCERPTS || kind == STORE_STORY ||
+	       kind == STORE_TRIAGE || kind == STORE_REOPEN_DUE;
+}
+
+/* Those of writers that are gone for long. */
+static bool prune_commits(struct postgresql_file *file, struct error *error)
+{
+	return connection_send(file->connection,
+		"DELETE FROM commits WHERE used < CAST(extract(epoch FROM clock_timestamp()"
+		" - INTERVAL '30 days') * 1000 AS BIGINT)",
+		NULL, error);
+}
+
+static void note_counts(struct postgresql_file *file, struct store_call *call)
+{
+	const struct store_counts *counts = store_call_counts(call);
+
+	if (counts && file->counting_count < COUNTING_MOST)
+		file->counting[file->counting_count++] =
+			call->kind == STORE_RESTORE  ? &((struct store_restore *)call)->counts
+			: call->kind == STORE_RECORD ? &((struct store_record *)call)->counts
+						     : &((struct store_prune *)call)->counts;
+}
+
+static bool perform(struct store_file *base, struct store_call *call, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+	int64_t number = connection_transaction(file->connection);
+
+	/* A call that is made again, as nobody knew whether it had been committed. */
+	if (number != 0 && connection_has_committed(file->connection, call->transaction))
+		return true;
+	call->transaction = number;
+	note_counts(file, call);
+	if (is_long(call->kind))
+		connection_patience(file->connection, LONG_MS);
+	if (call->kind >= STORE_TURN)
+		return fleet_perform(file->connection, call, error);
+	return fleet_lock(file->connection, call, error) &&
+	       (call->kind != STORE_PRUNE || prune_commits(file, error)) &&
+	       sql_perform(base, call, error);
+}
+
+static bool perform_alone(
+	struct postgresql_file *file, struct store_call *call, struct error *error)
+{
+	for (int tries = 0;; tries++) {
+		if (begin(&file->file, false, error) && perform(&file->file, call, error) &&
+			commit(&file->file, error))
+			return true;
+		rollback(&file->file);
+		if (!again(&file->file, tries))
+			return false;
+	}
+}
+
+static bool read_once(const char *address, struct store_call *call, struct error *error)
+{
+	struct postgresql_file *file =
+		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
+	bool done;
+
+	if (!file)
+		return false;
+	done = perform_alone(file, call, error);
+	postgresql_close(&file->file);
+	return done;
+}
+
+static bool list(struct store_file *base, struct store_call *call, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+
+	if (!file->reader)
+		file->reader = file_new(file->address, error);
+	if (!file->reader)
+		return false;
+	return perform_alone(file->reader, call, error);
+}
+
+static bool turn(struct store_file *base, struct store_call *call, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+	bool renews = call->kind == STORE_TURN;
+	struct connection **connection = renews ? &file->turns : &file->fleet;
+
+	if (!*connection)
+		*connection = connection_new(file->address, error);
+	if (!*connection)
+		return false;
+	connection_patience(*connection, renews ? TURN_MS : CONNECTION_PATIENCE);
+	return fleet_perform(*connection, call, error) || error_prefix(error, "%s: ", file->label);
+}
+
+/* How many agents are at work on it. */
+static bool count_agents(const char *address, int64_t *alive, struct error *error)
+{
+	struct postgresql_file *file =
+		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
+	bool done = file && ask_number(file,
+				    "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
+				    " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+				    alive, error);
+
+	if (file)
+		postgresql_close(&file->file);
+	return done;
+}
+
+static bool is_held(const char *address)
+{
+	struct error error;
+	int64_t alive;
+
+	return count_agents(address, &alive, &error) && alive > 0;
+}
+
+/* Nobody joins or renews a lease meanwhile. The transaction may have begun to see the state before
+ * it had to wait, so another one looks whether somebody is there. */
+static bool reserve(struct store_file *base, struct error *error)
+{
+	struct postgresql_file *file = of(base);
+	int64_t alive;
+
+	connection_patience(file->connection, LONG_MS);
+	if (!connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL, error) ||
+		!count_agents(file->address, &alive, error))
+		return false;
+	return alive == 0 || error_set(error, ERROR_STATE, "an agent has %s: stop it first",
+				     connection_shown(file->connection));
+}
+
+static const char *address_of(const struct store_file *file)
+{
+	return ((const struct postgresql_file *)file)->address;
+}
+
+static int64_t size_now(const struct store_file *file)
+{
+	return ((const struct postgresql_file *)file)->size;
+}
+
+/* Of all connections of this process, which has one state open. */
+static void traffic(const struct store_file *file, struct store_traffic *out)
+{
+	struct connection_figures figures;
+
+	(void)file;
+	connection_figures(&figures);
+	*out = (struct store_traffic){.round_trips = (int64_t)figures.round_trips,
+		.connections = (int64_t)figures.connects,
+		.retries = (int64_t)figures.retries,
+		.seconds = (double)figures.waited / 1e6};
+}
+
+static bool is_there(const char *address)
+{
+	struct error error;
+	struct postgresql_file *file = file_new(address, &error);
+	int64_t version = 1;
+	bool there = !file || !read_version(file, &version, &error) || version != 0;
+
+	if (file)
+		postgresql_close(&file->file);
+	return there;
+}
+
+static int64_t size_at(const char *address)
+{
+	struct error error;
+	struct postgresql_file *file =
+		(struct postgresql_file *)postgresql_open_as_it_is(address, &error);
+	int64_t size = file ? size_of(file) : 0;
+
+	if (file)
+		postgresql_close(&file->file);
+	return size;
+}
+
+static bool backup(const char *address, const char *target, bool force, struct error *error)
+{
+	struct arena *scratch = arena_new();
+
+	(void)force;
+	error_set(error, ERROR_USAGE,
+		"backup %s: state database %s is backed up by PostgreSQL's own means: pg_dump"
+		" --format=custom --file=%s for one moment, a physical backup and its log "
+		"(pg_basebackup,"
+		" WAL archive) for any; or `hunter-c store copy` into a file",
+		target, database_shown(scratch, address), target);
+	arena_free(scratch);
+	return false;
+}
+
+struct connection *postgresql_connection(struct store_file *file)
+{
+	return of(file)->connection;
+}
+
+const struct store_backend postgresql_backend = {
+	.open = open_database,
+	.copy = copy_database,
+	.close = postgresql_close,
+	.begin = begin,
+	.perform = perform,
+	.commit = commit,
+	.rollback = rollback,
+	.is_stuck = is_stuck,
+	.again = again,
+	.read = read_once,
+	.list = list,
+	.turn = turn,
+	.check = postgresql_check,
+	.backup = backup,
+	.reserve = reserve,
+	.take_over = sql_copy,
+	.compare = sql_compare,
+	.is_held = is_held,
+	.is_there = is_there,
+	.path = address_of,
+	.size = size_at,
+	.size_now = size_now,
+	.traffic = traffic,
+};

@@ -1,0 +1,22 @@
+/*
+ * A state on PostgreSQL: the driver for its statements, its transactions. For the files of this
+ * folder.
+ */
+#ifndef AGENT_STORE_POSTGRESQL_FILE_H
+#define AGENT_STORE_POSTGRESQL_FILE_H
+
+#include "agent/store/postgresql/connection.h"
+#include "agent/store/sql/driver.h"
+
+/* Opens what is there, of this version, and does not migrate it. */
+struct store_file *postgresql_open_as_it_is(const char *address, struct error *error);
+void postgresql_close(struct store_file *file);
+
+/* The connection of its transactions. */
+struct connection *postgresql_connection(struct store_file *file);
+
+/* Implements store_check. */
+bool postgresql_check(const char *address, struct arena *arena, struct store_report *report,
+	struct error *error) MUST_USE;
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * A change as a plot, from what the store has: its levels, and the points around it. Needs no
+ * source.
+ */
+#ifndef AGENT_STORE_RECORD_PLOT_H
+#define AGENT_STORE_RECORD_PLOT_H
+
+#include "agent/report/plot.h"
+#include "agent/store/store.h"
+
+/* Borrows from what was found. Without points only the levels are shown. */
+const struct plot *record_plot(struct arena *arena, const struct excerpted *found);
+
+/* The change as a plot has it. */
+struct plot_change record_plot_change(const struct change_record *record);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * What the calls in SQL need of a database. A backend has a driver for its own, with the texts of
+ * all statements; its handle begins with a `struct store_file`.
+ *
+ * A statement is used from `statement` to `reset`; others may be used meanwhile. Parameters and
+ * columns are counted as the database's own interface for SQLite does: parameters from 1, columns
+ * from 0. Each parameter is always bound by the same function, whatever its value: a missing text
+ * is a text that is NULL, and an unknown number (NaN) a number that is NULL.
+ */
+#ifndef AGENT_STORE_SQL_DRIVER_H
+#define AGENT_STORE_SQL_DRIVER_H
+
+#include "agent/store/sql/statements.h"
+#include "agent/store/store.h"
+
+struct sql_statement; /* the driver's */
+struct sql_driver;
+
+struct store_file {
+	const struct sql_driver *driver;
+	const char *label; /* "state file /var/lib/hunter-c/state.db": how errors begin */
+};
+
+enum sql_step { SQL_ROW, SQL_DONE, SQL_FAILED };
+
+enum sql_type { SQL_NULL, SQL_INTEGER, SQL_NUMBER, SQL_TEXT, SQL_BYTES };
+
+struct sql_driver {
+	/* All rows of an answer are in memory before the first one can be read: a long one is
+	 * better asked for in pieces. */
+	bool answers_whole;
+
+	/* Ready to be bound, all parameters NULL. It may be NULL if the statement cannot be
+	 * prepared: all functions accept that, and `step` fails. */
+	struct sql_statement *(*statement)(struct store_file *file, enum statement statement);
+
+	void (*bind_integer)(struct sql_statement *statement, int parameter, int64_t value);
+	void (*bind_null)(struct sql_statement *statement, int parameter); /* an integer */
+	void (*bind_number)(struct sql_statement *statement, int parameter, double value);
+	/* The text may be NULL; text and bytes are borrowed until `reset`. */
+	void (*bind_text)(struct sql_statement *statement, int parameter, const char *text);
+	void (*bind_bytes)(
+		struct sql_statement *statement, int parameter, const void *bytes, size_t length);
+
+	/* The next row, if there is one. A statement without result columns is run by the first
+	 * step. */
+	enum sql_step (*step)(struct sql_statement *statement);
+	void (*reset)(struct sql_statement *statement);
+
+	/* Of the row; a truth value is an integer. Texts and bytes last until the next step. */
+	enum sql_type (*type)(struct sql_statement *statement, int column);
+	int64_t (*integer)(struct sql_statement *statement, int column);
+	double (*number)(struct sql_statement *statement, int column);
+	const char *(*text)(struct sql_statement *statement, int column); /* NULL: it is NULL */
+	const void *(*bytes)(struct sql_statement *statement, int column, size_t *length);
+
+	/* How many rows the last statement that was run inserted, updated or deleted. */
+	int64_t (*changed)(struct store_file *file);
+
+	/* NULL, or: rows that the statement, an insert with all its columns, adds from now on may
+	 * be kept back until `load_end`, which finds out what fails; no other statement is used
+	 * meanwhile. */
+	bool (*load_begin)(struct store_file *file, enum statement insert, struct error *error);
+	bool (*load_end)(struct store_file *file, struct error *error);
+
+	/* Sets the error from the label, what was being done and the database's message. Always
+	 * false. */
+	bool (*fail)(struct store_file *file, const char *doing, struct error *error);
+};
+
+#endif

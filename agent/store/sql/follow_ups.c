@@ -1,0 +1,155 @@
+#include "agent/store/sql/follow_ups.h"
+
+#include "agent/core/buf.h"
+#include "agent/store/sql/rows.h"
+
+static void read_followed(struct reader *reader, struct followed_message *followed)
+{
+	struct delivery *message = &followed->message;
+
+	*followed = (struct followed_message){.message = {.state = DELIVERY_SENT}};
+	message->id = read_id(reader);
+	message->key = read_name(reader);
+	message->receiver = read_name(reader);
+	message->destination = read_name(reader);
+	message->receipt = read_text(reader);
+	message->now = read_time(reader);
+	followed->mark = read_count(reader);
+}
+
+const char *follow_ups_names(struct arena *arena, const struct strings *names)
+{
+	struct buf out = {0};
+
+	buf_char(&out, '[');
+	for (size_t i = 0; i < names->count; i++) {
+		buf_text(&out, i > 0 ? "," : "");
+		buf_json_text(&out, names->items[i]);
+	}
+	buf_char(&out, ']');
+	return buf_keep(&out, arena);
+}
+
+/* Adds the messages of these receivers. */
+static bool list(struct store_file *file, struct store_follow_ups *call, enum statement statement,
+	const struct strings *receivers, int64_t limit, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = {.binder = bind_to(file, statement), .arena = arena};
+
+	if (receivers->count == 0)
+		return true;
+	bind_text(&reader.binder, follow_ups_names(arena, receivers));
+	bind_integer(&reader.binder, limit);
+	if (statement == STATEMENT_TO_READ)
+		bind_time(&reader.binder, call->since);
+	while (reader_next(&reader, error)) {
+		struct followed_message *followed;
+
+		call->messages =
+			rows_grow(arena, call->messages, &call->count, sizeof *call->messages);
+		followed = &call->messages[call->count - 1];
+		read_followed(&reader, followed);
+		followed->answers = statement == STATEMENT_TO_READ;
+		followed->stands = statement == STATEMENT_TO_REFRESH;
+	}
+	return !reader.failed;
+}
+
+static bool read_told(struct store_file *file, struct arena *arena,
+	struct followed_message *followed, struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_TOLD_RECORDS), .arena = arena};
+
+	bind_integer(&reader.binder, followed->message.id);
+	while (reader_next(&reader, error)) {
+		struct told_record *told;
+
+		followed->told = rows_grow(arena, followed->told, &followed->count, sizeof *told);
+		told = &followed->told[followed->count - 1];
+		*told = (struct told_record){0};
+		read_record(&reader, &told->record);
+		told->time = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool read_one(struct store_file *file, struct store_follow_ups *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = {.binder = bind_to(file, STATEMENT_FOLLOWED), .arena = arena};
+
+	bind_integer(&reader.binder, call->delivery);
+	while (reader_next(&reader, error)) {
+		call->messages =
+			rows_grow(arena, call->messages, &call->count, sizeof *call->messages);
+		read_followed(&reader, &call->messages[0]);
+		call->messages[0].message.payload = read_text(&reader);
+		call->messages[0].reaction = read_text(&reader);
+		call->messages[0].amended = read_count(&reader);
+		call->messages[0].message.thread = read_text(&reader);
+		call->messages[0].message.kind = read_text(&reader);
+	}
+	return !reader.failed &&
+	       (call->count == 0 || read_told(file, arena, &call->messages[0], error));
+}
+
+static bool count_left(struct store_file *file, struct store_follow_ups *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = {.binder = bind_to(file, STATEMENT_LEFT), .arena = arena};
+
+	while (call->count_standing && reader_next(&reader, error)) {
+		struct standing_messages *at;
+
+		call->standing =
+			rows_grow(arena, call->standing, &call->standing_count, sizeof *at);
+		at = &call->standing[call->standing_count - 1];
+		at->receiver = read_name(&reader);
+		at->count = read_count(&reader);
+	}
+	return !reader.failed;
+}
+
+bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, struct error *error)
+{
+	call->messages = NULL;
+	call->count = 0;
+	if (call->delivery != 0)
+		return read_one(file, call, error);
+	return list(file, call, STATEMENT_TO_AMEND, &call->amending, STORE_AMENDMENTS, error) &&
+	       list(file, call, STATEMENT_TO_READ, &call->listening, STORE_ANSWERS, error) &&
+	       list(file, call, STATEMENT_TO_REFRESH, &call->refreshing, STORE_STANDING, error) &&
+	       count_left(file, call, error);
+}
+
+bool follow_ups_amended(struct store_file *file, struct store_amended *call, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_AMENDED);
+	struct reader reader;
+
+	bind_integer(&binder, call->delivery);
+	bind_count(&binder, call->mark);
+	bind_text(&binder, call->receipt);
+	if (!bind_finish(&binder, error))
+		return false;
+	reader =
+		(struct reader){.binder = bind_to(file, STATEMENT_MARK), .arena = call->call.arena};
+	bind_integer(&reader.binder, call->delivery);
+	call->marked = false;
+	while (reader_next(&reader, error))
+		call->marked = read_count(&reader) > 0;
+	return !reader.failed;
+}
+
+bool follow_ups_send_anew(
+	struct store_file *file, struct store_send_anew *call, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_SEND_ANEW);
+
+	bind_integer(&binder, call->delivery);
+	if (!bind_finish(&binder, error))
+		return false;
+	call->queued = file->driver->changed(file) > 0;
+	return true;
+}

@@ -1,0 +1,947 @@
+/*
+ * Rows become structs in the call's arena. Lists are read to their end or to their limit; those
+ * that can be long have one.
+ */
+#include "agent/store/sql/read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/store/sql/audit.h"
+#include "agent/store/sql/silences.h"
+#include "notifiers/message.h"
+
+enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000, TAKEN_AT_ONCE = 500, PAGE_MOST = 50000 };
+
+static struct reader open_reader(
+	struct store_file *file, struct arena *arena, enum statement statement)
+{
+	return (struct reader){.binder = bind_to(file, statement), .arena = arena};
+}
+
+static bool load_records(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_PENDING);
+
+	return read_records(&reader, &call->records, error);
+}
+
+static int compare_down(const void *a, const void *b)
+{
+	const double *left = a, *right = b;
+
+	return (*left < *right) - (*left > *right);
+}
+
+/* The size of a change for comparison; what has none comes first. */
+static double size_of(const struct change_record *record)
+{
+	double size = fabs(record->item.change.size);
+
+	return isnan(size) ? HUGE_VAL : size;
+}
+
+/* At least as large as this are the STORE_PICTURED largest. */
+static double least_pictured(const struct record_rows *records)
+{
+	double *sizes, least;
+
+	if (records->count <= STORE_PICTURED)
+		return 0;
+	sizes = memory_new(records->count, sizeof *sizes);
+	for (size_t i = 0; i < records->count; i++)
+		sizes[i] = size_of(&records->items[i]);
+	qsort(sizes, records->count, sizeof *sizes, compare_down);
+	least = sizes[STORE_PICTURED - 1];
+	free(sizes);
+	return least;
+}
+
+static struct packed_excerpt read_packed(
+	struct owned_reader *rows, int64_t change, struct error *error)
+{
+	struct packed_excerpt packed = {0};
+
+	while (owned_next(rows, change, error)) {
+		const void *bytes = read_bytes(&rows->reader, &packed.length);
+
+		if (bytes)
+			packed.bytes = memcpy(arena_alloc(rows->reader.arena, packed.length), bytes,
+				packed.length);
+	}
+	return packed;
+}
+
+/* What is packed of each change, by its place. */
+static bool load_packed(struct store_file *file, struct arena *arena, struct owners *changes,
+	struct packed_excerpt *out, struct error *error)
+{
+	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_EXCERPTS_OF)};
+	const struct owner *owner;
+
+	if (changes->count == 0)
+		return true;
+	owners_sort(changes, false);
+	owner = changes->items;
+	bind_owners(&rows.reader.binder, arena, changes, 0, changes->count);
+	for (size_t i = 0; i < changes->count; i++)
+		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
+					      ? out[owner[i - 1].place]
+					      : read_packed(&rows, owner[i].id, error);
+	return !rows.reader.failed;
+}
+
+/* For pictures: of so many, a message shows the largest. */
+static bool load_excerpts(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	double least = least_pictured(&call->records);
+	struct packed_excerpt packed[STORE_PICTURED];
+	struct owners owners = {0};
+	size_t places[STORE_PICTURED];
+
+	for (size_t i = 0; i < call->records.count && owners.count < STORE_PICTURED; i++)
+		if (size_of(&call->records.items[i]) >= least) {
+			places[owners.count] = i;
+			owners_add(&owners, arena, call->records.items[i].item.id, owners.count);
+		}
+	if (!load_packed(file, arena, &owners, packed, error))
+		return false;
+	for (size_t i = 0; i < owners.count; i++)
+		call->records.items[places[i]].item.excerpt = packed[i];
+	return true;
+}
+
+/* Merges two results that are both ordered by change. */
+static bool load_told(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_TOLD);
+	struct change_record *record = call->records.items;
+	const struct change_record *end = record + call->records.count;
+
+	while (reader_next(&reader, error)) {
+		int64_t id = read_id(&reader);
+
+		while (record < end && record->item.id < id)
+			record++;
+		if (record < end && record->item.id == id)
+			record_told(arena, record, read_name(&reader));
+	}
+	return !reader.failed;
+}
+
+static void read_delivery(struct reader *reader, struct delivery *delivery)
+{
+	delivery->id = read_id(reader);
+	delivery->key = read_name(reader);
+	delivery->receiver = read_name(reader);
+	delivery->destination = read_name(reader);
+	delivery->payload = read_text(reader);
+	delivery->thread = read_text(reader);
+	delivery->state = (enum delivery_state)read_choice(reader, 1, DELIVERY_ABANDONED);
+	delivery->receipt = read_text(reader);
+	delivery->attempts = read_count(reader);
+	delivery->now = read_time(reader);
+	delivery->begun = read_choice(reader, 0, 1) == 1;
+	delivery->not_before = read_time(reader);
+	delivery->kind = read_text(reader);
+}
+
+static bool read_deliveries(struct reader *reader, struct delivery_rows *out, struct error *error)
+{
+	*out = (struct delivery_rows){0};
+	while (reader_next(reader, error)) {
+		out->items = rows_grow(reader->arena, out->items, &out->count, sizeof *out->items);
+		read_delivery(reader, &out->items[out->count - 1]);
+	}
+	return !reader->failed;
+}
+
+static void read_members(struct owned_reader *rows, struct delivery *delivery, struct error *error)
+{
+	struct arena *arena = rows->reader.arena;
+	struct growing growing = {0};
+	struct record_rows records = {0};
+
+	while (owned_next(rows, delivery->id, error))
+		read_record(&rows->reader, growing_next(&growing, records.count++));
+	growing_keep(&growing, arena, &records);
+	delivery->records = records.items;
+	delivery->record_count = records.count;
+}
+
+bool store_members(struct store_file *file, struct arena *arena, struct delivery *deliveries,
+	size_t count, struct error *error)
+{
+	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_RECENT_RECORDS)};
+	struct owners owners = {0};
+
+	if (count == 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		owners_add(&owners, arena, deliveries[i].id, i);
+	owners_sort(&owners, false);
+	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	for (size_t i = 0; i < count; i++)
+		read_members(&rows, &deliveries[owners.items[i].place], error);
+	return !rows.reader.failed;
+}
+
+/* Deliveries that continue a queued message need its thread. */
+static bool load_deliveries(
+	struct store_file *file, struct store_restore *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_QUEUED);
+	struct delivery_rows *deliveries = &call->deliveries;
+	size_t most;
+
+	if (!read_deliveries(&reader, deliveries, error))
+		return false;
+	most = deliveries->count < MOST_MEMBERS ? deliveries->count : MOST_MEMBERS;
+	return store_members(
+		file, arena, deliveries->items + deliveries->count - most, most, error);
+}
+
+static bool load_recent(struct store_file *file, struct store_restore *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RECENT);
+
+	if (call->since == 0)
+		return true;
+	bind_integer(&reader.binder, call->since);
+	return read_deliveries(&reader, &call->recent, error) &&
+	       store_members(file, arena, call->recent.items, call->recent.count, error);
+}
+
+/* Adds the delivery with that one record. */
+static void add_with(struct arena *arena, struct delivery_rows *out,
+	const struct delivery *delivery, const struct change_record *record)
+{
+	struct delivery *added;
+
+	out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+	added = &out->items[out->count - 1];
+	*added = *delivery;
+	added->records = record;
+	added->record_count = 1;
+}
+
+/* The messages about the recoveries, which are in the order of their ids. */
+static bool told_by(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_TOLD_BY)};
+	struct owners owners = {0};
+
+	for (size_t i = 0; i < call->recoveries.count; i++)
+		owners_add(&owners, arena, call->recoveries.items[i].item.id, i);
+	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	for (size_t i = 0; i < owners.count; i++)
+		while (owned_next(&rows, owners.items[i].id, error)) {
+			struct delivery delivery = {0};
+
+			(void)read_choice(&rows.reader, 0, 1); /* pruned */
+			read_delivery(&rows.reader, &delivery);
+			add_with(arena, &call->messages, &delivery, &call->recoveries.items[i]);
+		}
+	return !rows.reader.failed;
+}
+
+static bool load_environments(struct store_file *file, struct arena *arena,
+	struct environment_rows *out, struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_ENVIRONMENTS);
+
+	out->count = 0;
+	while (reader_next(&reader, error)) {
+		struct environment_event *event;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *event);
+		event = &out->items[out->count - 1];
+		event->id = read_id(&reader);
+		event->label = read_name(&reader);
+		event->value = read_name(&reader);
+		event->time = read_time(&reader);
+		event->spacing = read_count(&reader);
+		event->hit = (size_t)read_count(&reader);
+		event->total = (size_t)read_count(&reader);
+		event->up = (size_t)read_count(&reader);
+		event->down = (size_t)read_count(&reader);
+		event->worse = (size_t)read_count(&reader);
+		event->better = (size_t)read_count(&reader);
+		event->size = read_number(&reader);
+		event->elsewhere = (size_t)read_count(&reader);
+		event->elsewhere_changed = (size_t)read_count(&reader);
+		event->told = (size_t)read_count(&reader);
+		event->followed = read_choice(&reader, 0, 1) == 1;
+		event->created = read_time(&reader);
+		event->standing = (size_t)read_count(&reader);
+		event->back = (size_t)read_count(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool load_recoveries(
+	struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RECOVERED);
+
+	bind_integer(&reader.binder, STORE_RECOVERIES);
+	if (!read_records(&reader, &call->recoveries, error))
+		return false;
+	return call->recoveries.count == 0 ||
+	       (told_by(file, call, error) &&
+		       load_environments(file, arena, &call->environments, error));
+}
+
+/* The records of the owners, by their places; NULL: there is none. */
+static bool load_records_of(struct store_file *file, struct arena *arena, struct owners *owners,
+	struct change_record **out, struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_RECORDS_OF);
+	struct record_rows records;
+	size_t at = 0;
+
+	if (owners->count == 0)
+		return true;
+	owners_sort(owners, false);
+	bind_owners(&reader.binder, arena, owners, 0, owners->count);
+	if (!read_records(&reader, &records, error))
+		return false;
+	for (size_t i = 0; i < owners->count; i++) {
+		const struct owner *owner = &owners->items[i];
+
+		while (at < records.count && records.items[at].item.id < owner->id)
+			at++;
+		out[owner->place] = at < records.count && records.items[at].item.id == owner->id
+					    ? &records.items[at]
+					    : NULL;
+	}
+	return true;
+}
+
+static bool load_retractions(
+	struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_RETRACTIONS);
+	struct retraction_rows *out = &call->retractions;
+	struct change_record *records[STORE_RETRACTIONS];
+	struct owners changes = {0};
+
+	bind_integer(&reader.binder, STORE_RETRACTIONS);
+	while (reader_next(&reader, error)) {
+		struct retraction *retraction;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		retraction = &out->items[out->count - 1];
+		read_delivery(&reader, &retraction->message);
+		owners_add(&changes, arena, read_id(&reader), out->count - 1);
+		retraction->corrected = read_choice(&reader, 1, 2) == 2;
+	}
+	if (reader.failed || !load_records_of(file, arena, &changes, records, error))
+		return false;
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].message.records = records[i];
+		out->items[i].message.record_count = records[i] != NULL;
+	}
+	return true;
+}
+
+static bool load_said(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_SAID);
+	struct change_record *records[STORE_RETRACTIONS];
+	struct said_rows *out = &call->said;
+	struct owners changes = {0};
+
+	bind_integer(&reader.binder, STORE_RETRACTIONS);
+	while (reader_next(&reader, error)) {
+		struct said *at;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		at = &out->items[out->count - 1];
+		read_delivery(&reader, &at->message);
+		owners_add(&changes, arena, read_id(&reader), out->count - 1);
+		at->what = (unsigned)read_choice(
+			&reader, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT);
+	}
+	if (reader.failed || !load_records_of(file, arena, &changes, records, error))
+		return false;
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].message.records = records[i];
+		out->items[i].message.record_count = records[i] != NULL;
+	}
+	return true;
+}
+
+bool store_pending(struct store_file *file, struct store_pending *call, struct error *error)
+{
+	call->messages.count = call->retractions.count = call->said.count = 0;
+	return load_records(file, call, error) && load_told(file, call, error) &&
+	       load_excerpts(file, call, error) && load_recoveries(file, call, error) &&
+	       load_retractions(file, call, error) && load_said(file, call, error);
+}
+
+bool store_reminders(struct store_file *file, struct store_reminders *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	struct reader reader = open_reader(file, arena, STATEMENT_TO_REMIND);
+
+	bind_text(&reader.binder, call->receiver);
+	bind_time(&reader.binder, call->before);
+	bind_integer(&reader.binder, STORE_REMINDERS_MOST);
+	bind_integer(&reader.binder, call->after);
+	return read_deliveries(&reader, &call->messages, error) &&
+	       store_members(file, arena, call->messages.items, call->messages.count, error);
+}
+
+bool store_due(struct store_file *file, struct store_due *due, struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_DUE)};
+
+	while (reader_next(&reader, error)) {
+		due->changes = read_count(&reader);
+		due->recoveries = read_count(&reader);
+		due->retractions = read_count(&reader);
+		due->said = read_count(&reader);
+	}
+	return !reader.failed;
+}
+
+bool store_counts(struct store_file *file, struct store_counts *counts, struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_COUNTS)};
+
+	while (reader_next(&reader, error)) {
+		int64_t state = read_choice(&reader, 1, CHANGE_STATES - 1);
+
+		counts->states[state] = read_count(&reader);
+	}
+	return !reader.failed && store_due(file, &counts->due, error);
+}
+
+static bool load_conditions(struct store_file *file, struct arena *arena,
+	struct health_rows *health, struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_CONDITIONS);
+
+	health->condition_count = 0;
+	while (reader_next(&reader, error)) {
+		struct condition *condition;
+
+		health->conditions = rows_grow(
+			arena, health->conditions, &health->condition_count, sizeof *condition);
+		condition = &health->conditions[health->condition_count - 1];
+		condition->subject = read_name(&reader);
+		condition->kind =
+			(enum condition_kind)read_choice(&reader, 1, CONDITION_MANY_STALE);
+		condition->since = read_time(&reader);
+		condition->text = read_name(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool load_moments(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_MOMENTS);
+
+	health->moment_count = 0;
+	while (reader_next(&reader, error)) {
+		struct store_moment *moment;
+
+		health->moments =
+			rows_grow(arena, health->moments, &health->moment_count, sizeof *moment);
+		moment = &health->moments[health->moment_count - 1];
+		moment->name = read_name(&reader);
+		moment->time = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool load_vanished(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_VANISHED_ALL);
+
+	health->vanished_count = 0;
+	while (reader_next(&reader, error)) {
+		struct vanished *vanished;
+
+		health->vanished = rows_grow(
+			arena, health->vanished, &health->vanished_count, sizeof *vanished);
+		vanished = &health->vanished[health->vanished_count - 1];
+		*vanished = (struct vanished){.test = read_name(&reader)};
+		vanished->series = read_name(&reader);
+		vanished->ended = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool load_health(struct store_file *file, struct arena *arena, struct health_rows *health,
+	struct error *error)
+{
+	return load_conditions(file, arena, health, error) &&
+	       load_moments(file, arena, health, error) &&
+	       load_vanished(file, arena, health, error);
+}
+
+bool store_restore(struct store_file *file, struct store_restore *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+
+	return load_deliveries(file, call, error) && load_recent(file, call, error) &&
+	       load_environments(file, arena, &call->environments, error) &&
+	       load_health(file, arena, &call->health, error) &&
+	       silences_load(file, arena, &call->silences, error) &&
+	       store_counts(file, &call->counts, error);
+}
+
+bool store_queued(struct store_file *file, struct store_queued *call, struct error *error)
+{
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_QUEUED);
+
+	return read_deliveries(&reader, &call->deliveries, error);
+}
+
+bool store_known(struct store_file *file, struct store_known *call, struct error *error)
+{
+	struct reader reader = open_reader(file, call->call.arena, STATEMENT_KNOWN);
+
+	bind_text(&reader.binder, call->test);
+	return read_all_known(&reader, &call->records, error);
+}
+
+static bool load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
+	struct checkpoint_rows *out, struct error *error)
+{
+	struct reader reader = open_reader(file, arena, STATEMENT_CHECKPOINTS);
+
+	bind_text(&reader.binder, test);
+	out->count = 0;
+	while (reader_next(&reader, error)) {
+		struct series_checkpoint *checkpoint;
+
+		out->items = rows_grow(arena, out->items, &out->count, sizeof *checkpoint);
+		checkpoint = &out->items[out->count - 1];
+		checkpoint->series = read_name(&reader);
+		checkpoint->branch = read_name(&reader);
+		checkpoint->anchor = read_time(&reader);
+		checkpoint->last_point = read_time(&reader);
+		checkpoint->revision = read_count(&reader);
+		checkpoint->revised = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
+bool store_checkpoints(struct store_file *file, struct store_checkpoints *call, struct error *error)
+{
+	return load_checkpoints(file, call->call.arena, call->test, &call->checkpoints, error);
+}
+
+/* The first event is in the record itself. */
+static void read_history(
+	struct owned_reader *rows, struct change_record *record, struct error *error)
+{
+	struct event *events = memory_new(1, sizeof *events);
+	struct event found = {.kind = EVENT_FOUND, .time = record->first_seen};
+	size_t count = 1, room = 1;
+
+	while (owned_next(rows, record->item.id, error)) {
+		struct event *event;
+
+		events = memory_grow(events, &room, count + 1, sizeof *events);
+		event = &events[count++];
+		*event = (struct event){0};
+		event->kind = (enum event_kind)read_choice(&rows->reader, 1, EVENT_STORED - 1);
+		event->time = read_time(&rows->reader);
+		event->point = read_time(&rows->reader);
+		event->receiver = read_text(&rows->reader);
+		event->destination = read_text(&rows->reader);
+	}
+	found.point = count > 1 ? events[1].point : record->item.time;
+	events[0] = found;
+	record->events = rows_keep(rows->reader.arena, events, count, sizeof *events);
+	record->event_count = count;
+}
+
+bool store_events(struct store_file *file, struct arena *arena, struct change_record *records,
+	size_t count, struct error *error)
+{
+	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_EVENTS)};
+	struct owners owners = {0};
+
+	if (count == 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		owners_add(&owners, arena, records[i].item.id, i);
+	owners_sort(&owners, false);
+	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	for (size_t i = 0; i < count; i++)
+		read_history(&rows, &records[owners.items[i].place], error);
+	return !rows.reader.failed && audit_load_events(file, arena, records, &owners, error);
+}
+
+static bool is_pattern(const char *text)
+{
+	return text && strpbrk(text, "*?[\\") != NULL;
+}
+
+/* The tests as a JSON array; NULL: all, or a pattern. */
+static const char *json_of_names(struct arena *arena, const struct change_filter *filter)
+{
+	bool one = filter->names.count == 0 && filter->test && !is_pattern(filter->test);
+	const char *const *names = one ? &filter->test : filter->names.items;
+	size_t count = one ? 1 : filter->names.count;
+	struct buf text = {0};
+	const char *json;
+
+	if (count == 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		buf_char(&text, i > 0 ? ',' : '[');
+		buf_json_text(&text, names[i]);
+	}
+	buf_char(&text, ']');
+	json = arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return json;
+}
+
+/* Chooses the index that is likely to leave the fewest rows to scan. */
+static struct reader list_reader(
+	struct store_file *file, const struct store_list *call, unsigned states)
+{
+	const struct change_filter *filter = &call->filter;
+	bool one_state = (states & (states - 1)) == 0;
+	const char *names = json_of_names(call->call.arena, filter);
+	bool timed = filter->since != 0 || filter->until != 0;
+	struct reader reader = open_reader(file, call->call.arena,
+		names       ? STATEMENT_LIST_TEST
+		: timed     ? STATEMENT_LIST_TIME
+		: one_state ? STATEMENT_LIST_STATE
+			    : STATEMENT_LIST);
+
+	if (names)
+		bind_text(&reader.binder, names);
+	else
+		bind_integer(&reader.binder, states ? __builtin_ctz(states) : 0);
+	return reader;
+}
+
+static bool is_regression(const struct change_record *record)
+{
+	return announcement_verdict(&record->item) >= 0;
+}
+
+/* What a list is restricted to, with what the filter's `open` says. */
+static void restrict_states(const struct change_filter *filter, unsigned *states, unsigned *triage)
+{
+	unsigned waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
+
+	*states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
+	*triage = filter->triage;
+	if (!filter->open)
+		return;
+	*states &= 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED;
+	*triage = *triage ? *triage & waiting : waiting;
+	if (*triage == 0)
+		*triage = 1U << TRIAGE_STATES; /* none */
+}
+
+/* A list, the last recorded first. Where an answer is held whole it comes in pages, small ones
+ * first: as much of it as is wanted may be found soon. */
+struct pages {
+	struct store_file *file;
+	const struct store_list *call;
+	unsigned states, triage;
+	int64_t left;         /* rows that may still be read */
+	int64_t size, unread; /* rows of the page, and what is left of them */
+	int64_t before;       /* the next ids are below it: the reader of rows sets it */
+	struct reader reader;
+};
+
+static void open_page(struct pages *pages)
+{
+	const struct change_filter *filter = &pages->call->filter;
+	struct reader reader = list_reader(pages->file, pages->call, pages->states);
+
+	pages->unread = pages->size < pages->left ? pages->size : pages->left;
+	bind_integer(&reader.binder, filter->since != 0 ? filter->since : INT64_MIN);
+	bind_integer(&reader.binder, filter->until != 0 ? filter->until : INT64_MAX);
+	bind_integer(&reader.binder, pages->states);
+	bind_integer(&reader.binder, pages->before);
+	bind_integer(&reader.binder, pages->unread);
+	bind_text(&reader.binder, filter->test);
+	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
+	bind_integer(&reader.binder, pages->triage);
+	bind_integer(&reader.binder, filter->now);
+	pages->reader = reader;
+}
+
+/* `expected` rows are likely to do. */
+static struct pages open_pages(struct store_file *file, const struct store_list *call,
+	unsigned states, unsigned triage, int64_t most, int64_t expected)
+{
+	int64_t before = call->filter.before_id;
+	struct pages pages = {.file = file,
+		.call = call,
+		.states = states,
+		.triage = triage,
+		.left = most,
+		.size = file->driver->answers_whole ? expected : most,
+		.before = before > 0 ? before : INT64_MAX};
+
+	open_page(&pages);
+	return pages;
+}
+
+static bool pages_next(struct pages *pages, struct error *error)
+{
+	while (!reader_next(&pages->reader, error)) {
+		if (pages->reader.failed || pages->unread > 0 || pages->left == 0)
+			return false;
+		if (pages->size < PAGE_MOST)
+			pages->size *= 4;
+		open_page(pages);
+	}
+	pages->unread--;
+	pages->left--;
+	return true;
+}
+
+static int64_t limit_of(const struct change_filter *filter)
+{
+	return filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
+}
+
+/* Changes that were taken, and where their first messages go. */
+struct taken {
+	struct arena *arena;
+	struct owners changes;
+	int64_t *places[TAKEN_AT_ONCE];
+};
+
+static bool load_first_messages(struct store_file *file, struct taken *taken, struct error *error)
+{
+	struct owned_reader rows = {
+		.reader = open_reader(file, taken->arena, STATEMENT_FIRST_MESSAGES)};
+
+	owners_sort(&taken->changes, false);
+	bind_owners(&rows.reader.binder, taken->arena, &taken->changes, 0, taken->changes.count);
+	for (size_t i = 0; i < taken->changes.count; i++) {
+		const struct owner *change = &taken->changes.items[i];
+
+		while (owned_next(&rows, change->id, error))
+			*taken->places[change->place] = read_count(&rows.reader);
+	}
+	return !rows.reader.failed;
+}
+
+static bool settle_taken(struct store_file *file, struct taken *taken, struct error *error)
+{
+	bool done = taken->changes.count == 0 || load_first_messages(file, taken, error);
+
+	arena_free(taken->arena);
+	*taken = (struct taken){.arena = arena_new()};
+	return done;
+}
+
+/* The arena holds one record only. */
+static bool show_next(struct store_file *file, struct store_list *call, struct pages *pages,
+	struct taken *taken, int64_t *count, struct error *error)
+{
+	struct change_record record = {0};
+	int64_t *message;
+
+	read_record(&pages->reader, &record);
+	pages->before = record.item.id;
+	record_by_clock(&record, call->filter.now);
+	if (pages->reader.strange || (call->filter.open && !is_regression(&record)))
+		return true;
+	if (*count == limit_of(&call->filter)) {
+		call->more = true;
+		return true;
+	}
+	message = call->take(call, &record);
+	if (!message)
+		return true;
+	++*count;
+	*message = 0;
+	taken->places[taken->changes.count] = message;
+	owners_add(&taken->changes, taken->arena, record.item.id, taken->changes.count);
+	return taken->changes.count < TAKEN_AT_ONCE || settle_taken(file, taken, error);
+}
+
+static bool show_state(struct store_file *file, struct store_list *call, unsigned states,
+	unsigned triage, struct error *error)
+{
+	int64_t count = 0, looked = 0, most = call->looks > 0 ? call->looks : INT64_MAX - 1;
+	struct pages pages =
+		open_pages(file, call, states, triage, most + 1, limit_of(&call->filter) + 1);
+	struct taken taken = {.arena = arena_new()};
+	bool done = true, more = false;
+
+	while (done && !more && pages_next(&pages, error)) {
+		if (looked++ == most) {
+			more = true;
+			break;
+		}
+		pages.reader.arena = arena_new();
+		call->more = false;
+		done = show_next(file, call, &pages, &taken, &count, error);
+		more = call->more;
+		arena_free(pages.reader.arena);
+	}
+	call->more = more;
+	done = done && !pages.reader.failed && settle_taken(file, &taken, error);
+	arena_free(taken.arena);
+	return done;
+}
+
+/* State by state, as each has its index. */
+static bool show_all(struct store_file *file, struct store_list *call, struct error *error)
+{
+	unsigned states, triage;
+	bool more = false;
+
+	restrict_states(&call->filter, &states, &triage);
+	for (unsigned state = 1; state < CHANGE_STATES; state++) {
+		if (!(states >> state & 1))
+			continue;
+		if (!show_state(file, call, 1U << state, triage, error))
+			return false;
+		more |= call->more;
+	}
+	call->more = more;
+	if (call->taken)
+		call->taken(call);
+	return true;
+}
+
+/* Those that the filter's `open` leaves, up to one more than are wanted. */
+static bool read_list(struct store_file *file, struct store_list *call, struct error *error)
+{
+	const struct change_filter *filter = &call->filter;
+	struct record_rows *out = &call->records;
+	size_t most = (size_t)limit_of(filter) + 1;
+	unsigned states, triage;
+	struct growing growing = {0};
+	struct pages pages;
+
+	restrict_states(filter, &states, &triage);
+	pages = open_pages(file, call, states, triage, filter->open ? INT64_MAX : (int64_t)most,
+		(int64_t)most);
+	*out = (struct record_rows){0};
+	while (out->count < most && pages_next(&pages, error)) {
+		struct change_record *record = growing_next(&growing, out->count);
+
+		read_record(&pages.reader, record);
+		pages.before = record->item.id;
+		out->count += !filter->open || is_regression(record);
+	}
+	growing_keep(&growing, call->call.arena, out);
+	return !pages.reader.failed;
+}
+
+bool store_list(struct store_file *file, struct store_list *call, struct error *error)
+{
+	const struct change_filter *filter = &call->filter;
+	struct arena *arena = call->call.arena;
+	int64_t limit = limit_of(filter);
+
+	if (call->take)
+		return show_all(file, call, error);
+	if (!read_list(file, call, error))
+		return false;
+	call->more = call->records.count > (size_t)limit;
+	if (call->more)
+		call->records.count = (size_t)limit;
+	for (size_t i = 0; i < call->records.count; i++)
+		record_by_clock(&call->records.items[i], filter->now);
+	return store_events(file, arena, call->records.items, call->records.count, error) &&
+	       load_environments(file, arena, &call->environments, error) &&
+	       (!call->about ||
+		       (load_checkpoints(file, arena, call->about, &call->checkpoints, error) &&
+			       load_health(file, arena, &call->health, error) &&
+			       silences_load(file, arena, &call->silences, error)));
+}
+
+/* One that cannot be read is no reason not to show the change. */
+bool store_load_excerpts(struct store_file *file, struct arena *arena, struct owners *owners,
+	struct excerpt *out, struct error *error)
+{
+	struct packed_excerpt *packed = arena_array(arena, owners->count, sizeof *packed);
+
+	if (!load_packed(file, arena, owners, packed, error))
+		return false;
+	for (size_t i = 0; i < owners->count; i++) {
+		out[i] = (struct excerpt){0};
+		(void)excerpt_unpack(arena, packed[i], &out[i]);
+	}
+	return true;
+}
+
+bool store_excerpts(struct store_file *file, struct store_excerpts *call, struct error *error)
+{
+	struct arena *arena = call->call.arena;
+	size_t most =
+		call->change_count < STORE_EXCERPTS_MOST ? call->change_count : STORE_EXCERPTS_MOST;
+	struct change_record *records[STORE_EXCERPTS_MOST];
+	struct excerpt excerpts[STORE_EXCERPTS_MOST];
+	struct owners owners = {0};
+
+	call->items = arena_array(arena, most, sizeof *call->items);
+	call->count = 0;
+	for (size_t i = 0; i < most; i++)
+		owners_add(&owners, arena, call->changes[i], i);
+	if (!load_records_of(file, arena, &owners, records, error) ||
+		!store_load_excerpts(file, arena, &owners, excerpts, error))
+		return false;
+	for (size_t i = 0; i < most; i++)
+		if (records[i]) {
+			record_by_clock(records[i], call->now);
+			call->items[call->count++] = (struct excerpted){*records[i], excerpts[i]};
+		}
+	return true;
+}
+
+static int compare_weight(const void *a, const void *b)
+{
+	const struct change_record *const *left = a, *const *right = b;
+
+	return announcement_compare_weight(&(*left)->item, &(*right)->item);
+}
+
+bool store_worst(struct store_file *file, struct arena *arena, const struct change_record *records,
+	size_t count, struct excerpted **out, struct error *error)
+{
+	enum { TRIED = 5 };
+	const struct change_record **order = memory_new(count, sizeof *order);
+	struct excerpt excerpts[TRIED];
+	struct owners owners = {0};
+	bool done;
+
+	*out = NULL;
+	for (size_t i = 0; i < count; i++)
+		order[i] = &records[i];
+	qsort(order, count, sizeof(struct change_record *), compare_weight);
+	for (size_t i = 0; i < count && i < TRIED; i++)
+		owners_add(&owners, arena, order[i]->item.id, i);
+	done = store_load_excerpts(file, arena, &owners, excerpts, error);
+	for (size_t i = 0; i < owners.count && !*out && done; i++) {
+		if (excerpts[i].n == 0)
+			continue;
+		*out = arena_alloc(arena, sizeof **out);
+		**out = (struct excerpted){*order[i], excerpts[i]};
+	}
+	free(order);
+	return done;
+}

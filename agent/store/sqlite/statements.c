@@ -1,0 +1,33 @@
+/*
+ * The statements in SQLite's dialect. Those that list changes name their index, as SQLite, without
+ * statistics here, would guess.
+ */
+#include "agent/store/sqlite/schema.h"
+
+#define INDEXED_BY(index) " INDEXED BY " index
+#define NOT_INDEXED " NOT INDEXED"
+#define ORDERED_JOIN " CROSS JOIN"
+#define LARGEST "max"
+#define MATCHES(pattern, text) " matches(" pattern ", " text ")"
+#define TEXTS(json) " json_each(" json ")"
+#define IDS(json) " (SELECT value FROM json_each(" json "))"
+#define PAIRS(json, name) " json_each(" json ") AS " name
+#define HAS_SUSPECT(start)                                                                         \
+	" (json_valid(suspects) AND instr(suspects, " start ") > 0 AND EXISTS (SELECT 1"           \
+	"  FROM json_each(suspects, '$.list') AS suspect"                                          \
+	"  WHERE substr(suspect.value ->> 0, 1, length(" start ")) = " start "))"
+#define LAST_ID(table) " coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" table "'), 0)"
+#define FORGET_LAST_ID(table) "DELETE FROM sqlite_sequence WHERE name = " table
+#define SET_LAST_ID(table, id) "INSERT INTO sqlite_sequence (name, seq) VALUES (" table ", " id ")"
+#define NEXT_CHANGES(count)                                                                        \
+	"WITH RECURSIVE next (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM next WHERE"    \
+	" number < " count ") SELECT" LAST_ID("changes") " + number FROM next"
+#define COUNTS "SELECT state, count FROM counts"
+
+/* SQLite performs this write even if nothing changes. */
+#define PROBE "PRAGMA user_version = 17"
+
+_Static_assert(STORE_VERSION == 17, "PROBE writes the version");
+
+#define STATEMENTS sqlite_statements
+#include "agent/store/sql/statements.inc"

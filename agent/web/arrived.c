@@ -1,0 +1,517 @@
+/*
+ * POST /api/v1/arrived: runs the tests that read what has just been written.
+ *
+ * A worker reads one body after the other. It makes the index of readers at the first one, and
+ * again after a reload of the configuration.
+ */
+#include "agent/web/arrived.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "agent/core/scan.h"
+#include "agent/web/api.h"
+
+enum {
+	MOST_NAME = 8192, /* bytes */
+	MOST_LABELS = 128,
+	MOST_SHOWN = 1000, /* tests in an answer */
+	MOST_BYTES = HTTP_BULK_MOST,
+	MOST_WAITING = 50,                   /* requests, and ... */
+	MOST_BYTES_WAITING = 4 * MOST_BYTES, /* ... their bodies, apart from the first */
+	GZIP = 16 + MAX_WBITS,
+	PIECE = 64 << 10
+};
+
+/* Reading a body. */
+
+struct reader_of_names {
+	struct arrived *out;
+	struct error *error;
+	struct pair labels[MOST_LABELS];
+	size_t line; /* 0: JSON */
+	struct scan scan;
+	const char *begin;
+};
+
+static bool wrong(struct reader_of_names *reader, const char *problem)
+{
+	if (reader->line > 0)
+		return error_set(reader->error, ERROR_USAGE, "line %zu: %s", reader->line, problem);
+	return error_set(reader->error, ERROR_USAGE, "byte %zu: %s",
+		(size_t)(reader->scan.at - reader->begin) + 1, problem);
+}
+
+static void count(struct reader_of_names *reader, bool read)
+{
+	reader->out->names++;
+	reader->out->unread += !read;
+}
+
+/* Takes the quoted value off the text, and unescapes it in place; NULL: it is malformed. */
+static char *take_value(char **at)
+{
+	char *value = *at + 1, *to = value, *from = value;
+
+	if (**at != '"')
+		return NULL;
+	while (*from && *from != '"') {
+		if (*from == '\\' && from[1])
+			from++;
+		else {
+			*to++ = *from++;
+			continue;
+		}
+		*to++ = *from == 'n' ? '\n' : *from;
+		from++;
+	}
+	if (!*from)
+		return NULL;
+	*to = '\0';
+	*at = from + 1;
+	return value;
+}
+
+static char *skip_blanks(char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* Takes `a="1", b="2"}` off the text, up to its end. */
+static bool take_labels(struct reader_of_names *reader, char *at, struct written_series *series)
+{
+	for (at = skip_blanks(at); *at != '}'; at = skip_blanks(at)) {
+		char *name = at, *value;
+		size_t length = strcspn(at, "=\" \t,{}");
+
+		at = skip_blanks(at + length);
+		if (length == 0 || *at != '=')
+			return wrong(reader, "a label and = are missing");
+		at = skip_blanks(at + 1);
+		name[length] = '\0';
+		value = take_value(&at);
+		if (!value)
+			return wrong(reader, "a value in quotation marks is missing");
+		if (series->count == MOST_LABELS)
+			return wrong(reader, "the series has too many labels");
+		reader->labels[series->count++] = (struct pair){name, value};
+		at = skip_blanks(at);
+		if (*at == ',')
+			at++;
+		else if (*at != '}')
+			return wrong(reader, "a comma or } is missing");
+	}
+	at = skip_blanks(at + 1);
+	return !*at || wrong(reader, "there is something behind the }");
+}
+
+/* The label __name__ is the name. */
+static void take_name(struct written_series *series, struct pair *labels)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < series->count; i++)
+		if (strcmp(labels[i].key, "__name__") == 0)
+			series->name = labels[i].value;
+		else
+			labels[count++] = labels[i];
+	series->count = count;
+}
+
+/* up{job="a"}, or the name alone. */
+static bool take_series(struct reader_of_names *reader, char *text)
+{
+	char *brace = strchr(text, '{');
+	struct written_series series = {
+		.name = text, .labels = reader->labels, .unlabelled = !brace};
+
+	text[strcspn(text, " \t{")] = '\0';
+	if (brace) {
+		if (!take_labels(reader, brace + 1, &series))
+			return false;
+		take_name(&series, reader->labels);
+	}
+	count(reader, readers_of_series(&reader->out->readers, &series));
+	return true;
+}
+
+static bool take(struct reader_of_names *reader, enum arrived_kind kind, char *text)
+{
+	struct found_readers *readers = &reader->out->readers;
+
+	if (!*text)
+		return wrong(reader, "a name is missing");
+	if (strlen(text) > MOST_NAME)
+		return wrong(reader, "the name is too long");
+	switch (kind) {
+	case ARRIVED_GRAPHITE: count(reader, readers_of_path(readers, text)); return true;
+	case ARRIVED_PROMETHEUS: return take_series(reader, text);
+	case ARRIVED_FILE: count(reader, readers_of_file(readers, text)); return true;
+	case ARRIVED_TEST: count(reader, readers_named(readers, text)); return true;
+	case ARRIVED_ANY:
+	default: return false;
+	}
+}
+
+static enum arrived_kind kind_of(const char *word, size_t length, const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++)
+		if (strlen(words[i]) == length && strncmp(words[i], word, length) == 0)
+			return (enum arrived_kind)(i + 1);
+	return ARRIVED_ANY;
+}
+
+static const char *const kinds[] = {"graphite", "prometheus", "file", "test", NULL};
+
+static bool take_line(struct reader_of_names *reader, enum arrived_kind kind, char *line)
+{
+	size_t length = strlen(line);
+
+	while (length > 0 && strchr(" \t\r", line[length - 1]))
+		line[--length] = '\0';
+	line = skip_blanks(line);
+	if (!*line)
+		return true;
+	if (kind == ARRIVED_ANY) {
+		length = strcspn(line, " \t");
+		kind = kind_of(line, length, kinds);
+		if (kind == ARRIVED_ANY)
+			return wrong(reader,
+				"graphite, prometheus, file or test is needed before a name");
+		line = skip_blanks(line + length);
+	}
+	if (kind == ARRIVED_GRAPHITE)
+		line[strcspn(line, " \t")] = '\0';
+	return take(reader, kind, line);
+}
+
+static bool read_lines(
+	struct reader_of_names *reader, char *body, size_t length, enum arrived_kind kind)
+{
+	char *end = body + length;
+
+	while (body < end) {
+		char *next = memchr(body, '\n', (size_t)(end - body));
+
+		next = next ? next : end;
+		*next = '\0';
+		reader->line++;
+		if (strlen(body) != (size_t)(next - body))
+			return wrong(reader, "a NUL");
+		if (!take_line(reader, kind, body))
+			return false;
+		body = next + 1;
+	}
+	return true;
+}
+
+/* A series as an object of its labels: {"__name__": "up", "job": "a"}. */
+static bool take_object(struct reader_of_names *reader)
+{
+	struct written_series series = {.name = "", .labels = reader->labels};
+	size_t places[2 * MOST_LABELS];
+	struct scan *scan = &reader->scan;
+	struct buf texts = {0};
+	bool good = scan_open(scan, '{');
+
+	while (good && scan_key(scan)) {
+		if (series.count == MOST_LABELS || texts.length > MOST_NAME) {
+			good = wrong(reader, "the series has too many labels");
+			break;
+		}
+		places[2 * series.count] = texts.length;
+		buf_append(&texts, scan->text.data, strlen(scan->text.data) + 1);
+		places[2 * series.count + 1] = texts.length;
+		good = scan_text(scan);
+		if (good)
+			buf_append(&texts, scan->text.data, strlen(scan->text.data) + 1);
+		series.count++;
+	}
+	good = good && !scan->problem;
+	for (size_t i = 0; good && i < series.count; i++)
+		reader->labels[i] =
+			(struct pair){texts.data + places[2 * i], texts.data + places[2 * i + 1]};
+	if (good) {
+		take_name(&series, reader->labels);
+		count(reader, readers_of_series(&reader->out->readers, &series));
+	}
+	buf_free(&texts);
+	return good;
+}
+
+static bool read_names(struct reader_of_names *reader, enum arrived_kind kind)
+{
+	struct scan *scan = &reader->scan;
+
+	if (!scan_open(scan, '['))
+		return scan_fail(scan, "a list of names is missing");
+	while (scan_item(scan)) {
+		if (kind == ARRIVED_PROMETHEUS && scan_sees(scan, '{')) {
+			if (!take_object(reader))
+				return false;
+		} else if (!scan_text(scan) || !take(reader, kind, scan->text.data)) {
+			return false;
+		}
+	}
+	return !scan->problem;
+}
+
+static bool read_json(struct reader_of_names *reader)
+{
+	static const char *const keys[] = {"graphite", "prometheus", "files", "tests", NULL};
+	struct scan *scan = &reader->scan;
+
+	scan_space(scan);
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan, "an object is missing");
+	while (scan_key(scan)) {
+		enum arrived_kind kind = kind_of(scan->text.data, strlen(scan->text.data), keys);
+
+		if (kind == ARRIVED_ANY)
+			return wrong(reader,
+				"the keys are \"graphite\", \"prometheus\", \"files\" and "
+				"\"tests\"");
+		if (!read_names(reader, kind))
+			return false;
+	}
+	return !scan->problem && scan_end(scan);
+}
+
+bool arrived_read(
+	struct arrived *out, char *body, size_t length, enum arrived_kind kind, struct error *error)
+{
+	struct reader_of_names reader = {.out = out, .error = error, .begin = body};
+	size_t blank = strspn(body, " \t\r\n");
+	bool good;
+
+	*error = (struct error){0};
+	if (kind != ARRIVED_ANY || body[blank] != '{')
+		return read_lines(&reader, body, length, kind);
+	reader.scan = (struct scan){.at = body, .end = body + length};
+	good = read_json(&reader);
+	if (!good && !*error->text)
+		wrong(&reader, reader.scan.problem ? reader.scan.problem : "it is malformed");
+	buf_free(&reader.scan.text);
+	return good;
+}
+
+/* Requests. */
+
+/* A request, or what is left of it once its client has gone. */
+struct arrival {
+	struct arrivals *arrivals;
+	struct http_request *request;
+	struct buf body;
+	size_t came; /* bytes */
+	bool packed;
+	enum arrived_kind kind;
+	struct arrived arrived;
+	struct arena *arena;
+	bool read;
+	struct error error;
+	int status; /* if it was not read */
+	struct arrival *next;
+};
+
+struct arrivals {
+	struct api *api;
+	struct config_ref *config_ref; /* of the readers */
+	struct readers *readers;       /* NULL: not made yet */
+	struct arrival *first, **end;  /* the first is being read */
+	size_t waiting, bytes;         /* all of them, as they came */
+};
+
+struct arrivals *arrivals_new(struct api *api)
+{
+	struct arrivals *arrivals = memory_new(1, sizeof *arrivals);
+
+	*arrivals = (struct arrivals){.api = api, .end = &arrivals->first};
+	return arrivals;
+}
+
+static void free_arrival(struct arrival *arrival)
+{
+	buf_free(&arrival->body);
+	arena_free(arrival->arena);
+	free(arrival);
+}
+
+void arrivals_free(struct arrivals *arrivals)
+{
+	if (!arrivals)
+		return;
+	for (struct arrival *next, *arrival = arrivals->first; arrival; arrival = next) {
+		next = arrival->next;
+		free_arrival(arrival);
+	}
+	readers_free(arrivals->readers);
+	config_ref_release(arrivals->config_ref);
+	free(arrivals);
+}
+
+/* Replaces the body by what gzip has made it of. */
+static bool unpack(struct arrival *arrival)
+{
+	struct buf out = {0};
+	z_stream stream = {
+		.next_in = (Bytef *)arrival->body.data, .avail_in = (uInt)arrival->body.length};
+	int state = Z_OK;
+
+	if (inflateInit2(&stream, GZIP) != Z_OK)
+		abort(); /* out of memory */
+	while (state == Z_OK && out.length <= MOST_BYTES) {
+		buf_reserve(&out, PIECE);
+		stream.next_out = (Bytef *)out.data + out.length;
+		stream.avail_out = PIECE;
+		state = inflate(&stream, Z_NO_FLUSH);
+		out.length += PIECE - stream.avail_out;
+		if (state == Z_STREAM_END &&
+			stream.avail_in > 0) /* the next one of several files */
+			state = inflateReset(&stream);
+	}
+	inflateEnd(&stream);
+	buf_append(&out, "", 0);
+	buf_free(&arrival->body);
+	arrival->body = out;
+	if (out.length > MOST_BYTES) {
+		arrival->status = 413;
+		return error_set(&arrival->error, ERROR_USAGE, "the body is too large");
+	}
+	return state == Z_STREAM_END ||
+	       error_set(&arrival->error, ERROR_USAGE, "the body is not whole, or not gzip");
+}
+
+/* On a worker. */
+static void work(void *context)
+{
+	struct arrival *arrival = context;
+	struct arrivals *arrivals = arrival->arrivals;
+
+	if (!arrivals->readers)
+		arrivals->readers =
+			readers_new(arrivals->config_ref->tests, arrivals->config_ref->test_count);
+	arrival->arrived.readers = found_readers_new(arrivals->readers, arrival->arena);
+	arrival->status = 400;
+	arrival->read = (!arrival->packed || unpack(arrival)) &&
+			arrived_read(&arrival->arrived, arrival->body.data, arrival->body.length,
+				arrival->kind, &arrival->error);
+}
+
+static const char *test_name(const struct arrival *arrival, size_t i)
+{
+	return arrival->arrivals->config_ref->tests[arrival->arrived.readers.tests[i]]->name;
+}
+
+static void answer(const struct arrival *arrival)
+{
+	const struct arrived *arrived = &arrival->arrived;
+	size_t count = arrived->readers.count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
+	struct http_answer answer = {.status = 202};
+
+	buf_printf(&answer.body, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
+		arrived->names, arrived->unread, count);
+	for (size_t i = 0; i < shown; i++) {
+		buf_text(&answer.body, i ? ", " : "");
+		buf_json_text(&answer.body, test_name(arrival, i));
+	}
+	buf_printf(&answer.body, "], \"left_out\": %zu}\n", count - shown);
+	http_answer(arrival->request, &answer);
+}
+
+static void run_readers(const struct arrival *arrival)
+{
+	const struct api *api = arrival->arrivals->api;
+	const struct arrived *arrived = &arrival->arrived;
+
+	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)(arrived->names - arrived->unread),
+		"yes", NULL);
+	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)arrived->unread, "no", NULL);
+	for (size_t i = 0; i < arrived->readers.count; i++)
+		scheduler_written(api->scheduler, test_name(arrival, i));
+}
+
+static void begin(struct arrivals *arrivals);
+
+static void done(void *context)
+{
+	struct arrival *arrival = context;
+	struct arrivals *arrivals = arrival->arrivals;
+
+	if (!arrival->read) {
+		http_fail(arrival->request, arrival->status, "%s", arrival->error.text);
+	} else {
+		run_readers(arrival);
+		answer(arrival);
+	}
+	arrivals->first = arrival->next;
+	arrivals->waiting--;
+	arrivals->bytes -= arrival->came;
+	if (!arrivals->first)
+		arrivals->end = &arrivals->first;
+	free_arrival(arrival);
+	if (arrivals->first)
+		begin(arrivals);
+}
+
+/* Nobody uses the readers meanwhile. */
+static void begin(struct arrivals *arrivals)
+{
+	struct agent *agent = arrivals->api->agent;
+
+	if (arrivals->config_ref != agent->config_ref) {
+		readers_free(arrivals->readers);
+		arrivals->readers = NULL;
+		config_ref_release(arrivals->config_ref);
+		arrivals->config_ref = config_ref_hold(agent->config_ref);
+	}
+	engine_compute(agent->engine, work, done, arrivals->first);
+}
+
+static void add(struct arrivals *arrivals, struct http_request *request, enum arrived_kind kind,
+	bool packed)
+{
+	struct arrival *arrival = memory_new(1, sizeof *arrival);
+
+	*arrival = (struct arrival){.arrivals = arrivals,
+		.request = request,
+		.body = http_body(request),
+		.packed = packed,
+		.kind = kind,
+		.arena = arena_new()};
+	arrival->came = arrival->body.length;
+	arrivals->waiting++;
+	arrivals->bytes += arrival->came;
+	buf_append(&arrival->body, "", 0); /* so that a NUL follows */
+	*arrivals->end = arrival;
+	arrivals->end = &arrival->next;
+	if (arrivals->first == arrival)
+		begin(arrivals);
+}
+
+static bool is_full(const struct arrivals *arrivals)
+{
+	return arrivals->waiting > MOST_WAITING ||
+	       (arrivals->first && arrivals->bytes - arrivals->first->came >= MOST_BYTES_WAITING);
+}
+
+void api_post_arrived(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	const char *word = http_parameter(request, "kind");
+	const char *encoding = http_header(request, "Content-Encoding");
+	enum arrived_kind kind = word ? kind_of(word, strlen(word), kinds) : ARRIVED_ANY;
+	bool packed = encoding && strcasecmp(encoding, "gzip") == 0;
+
+	if (word && kind == ARRIVED_ANY)
+		http_fail(request, 400, "kind: graphite, prometheus, file or test is needed");
+	else if (encoding && *encoding && !packed && strcasecmp(encoding, "identity") != 0)
+		http_fail(request, 415, "the encoding gzip is taken, or none");
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (is_full(api->arrivals))
+		http_fail(request, 503, "too many requests are waiting to be read");
+	else
+		add(api->arrivals, request, kind, packed);
+}

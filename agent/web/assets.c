@@ -1,0 +1,91 @@
+/*
+ * All pages are the same file; its script shows the page that the address names. Files are sent
+ * compressed as they are to clients that accept it, which all browsers do.
+ */
+#include "agent/web/assets.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "agent/http/head.h"
+
+/* What pages may do: nothing inline, nothing from elsewhere. */
+static const char policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+	"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+const struct asset *asset_named(const char *name)
+{
+	for (const struct asset *asset = assets; asset->name; asset++)
+		if (strcmp(asset->name, name) == 0)
+			return asset;
+	return NULL;
+}
+
+void asset_put(const struct asset *asset, struct buf *out)
+{
+	z_stream stream = {.next_in = (unsigned char *)(uintptr_t)asset->bytes,
+		.avail_in = (unsigned)asset->length};
+	unsigned char block[4096];
+	int state;
+
+	if (inflateInit2(&stream, 15 + 16) != Z_OK)
+		abort(); /* out of memory */
+	do {
+		stream.next_out = block;
+		stream.avail_out = sizeof block;
+		state = inflate(&stream, Z_NO_FLUSH);
+		buf_append(out, (char *)block, sizeof block - stream.avail_out);
+	} while (state == Z_OK);
+	inflateEnd(&stream);
+}
+
+static void answer_with(struct http_request *request, const struct asset *asset)
+{
+	struct http_answer answer = {.type = asset->type, .etag = asset->version, .policy = policy};
+
+	if (http_accept_encoding(http_header(request, "Accept-Encoding"), "gzip")) {
+		answer.encoding = "gzip";
+		answer.fixed = asset->bytes;
+		answer.fixed_length = asset->length;
+	} else {
+		asset_put(asset, &answer.body);
+	}
+	http_answer(request, &answer);
+}
+
+static void get_page(void *context, struct http_request *request)
+{
+	(void)context;
+	answer_with(request, asset_named("page.html"));
+}
+
+static void get_asset(void *context, struct http_request *request)
+{
+	const struct asset *asset = asset_named(http_rest(request));
+
+	(void)context;
+	if (asset)
+		answer_with(request, asset);
+	else
+		http_fail(request, 404, "there is no file \"%.100s\"", http_rest(request));
+}
+
+#define PAGE(path)                                                                                 \
+	{                                                                                          \
+		path, HTTP_READ, true, 0, http_any_parameters, get_page, false, ROLE_VIEWER        \
+	}
+
+const struct route asset_routes[] = {
+	{"/assets/", HTTP_READ, true, 0, http_any_parameters, get_asset, false, ROLE_ANYBODY},
+	PAGE("/"),
+	PAGE("/change/*"),
+	PAGE("/explore"),
+	PAGE("/clusters"),
+	PAGE("/tests"),
+	PAGE("/silences"),
+	PAGE("/status"),
+	PAGE("/agents"),
+	{0},
+};

@@ -1,0 +1,358 @@
+/* /api/v1/bisections: those that there are, how one is asked for or ended, and what a lab says of
+ * its runs. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+#include "agent/monitor/bisect_lab.h"
+#include "agent/runtime/fleet.h"
+#include "agent/web/api.h"
+
+enum { LIMIT = 50, MOST = 1000, PROBLEM_MOST = 300 };
+
+static void put_moment(struct buf *out, const char *key, int64_t time)
+{
+	json_put_time(out, key, time != 0 ? time : WHEN_NEVER);
+}
+
+static void put_row(struct buf *out, const struct bisection_row *row)
+{
+	buf_printf(out, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
+	json_put_text(out, "test", row->test);
+	json_put_text(out, "metric", row->metric);
+	json_put_text(out, "lab", row->lab);
+	json_put_text(out, "state", bisection_state_names[row->state]);
+	put_moment(out, "asked", row->asked);
+	put_moment(out, "begun", row->begun);
+	put_moment(out, "ended", row->ended);
+	json_put_text(out, "person", row->person);
+	buf_printf(out, ", \"runs\": %" PRId64, row->runs);
+	json_put_text(out, "end", row->end);
+	json_put_text(out, "verdict", row->verdict);
+	json_put_text(out, "cancelled", row->cancelled);
+	buf_text(out, ", \"culprit\": ");
+	if (row->culprit && row->culprit->bisection == row->id)
+		culprit_put(out, row->culprit);
+	else
+		buf_text(out, "null");
+}
+
+/* The lines are JSON as they are. */
+static void put_journal(struct buf *out, const struct bisection_row *row)
+{
+	buf_printf(out, ",\n \"setup\": %s,\n \"journal\": [", row->setup ? row->setup : "null");
+	for (size_t i = 0, n = 0; i < row->lines.count; i++)
+		if (row->lines.items[i].kind != BISECTION_ANSWER)
+			buf_printf(out, "%s%s", n++ ? ",\n  " : "\n  ", row->lines.items[i].text);
+	buf_char(out, ']');
+}
+
+static void answer_one(struct http_request *request, int status, const struct bisection_row *row)
+{
+	struct http_answer answer = {.status = status};
+
+	put_row(&answer.body, row);
+	buf_text(&answer.body, "}\n");
+	http_answer(request, &answer);
+}
+
+static void listed(struct store_bisections *list)
+{
+	struct http_request *request = list->call.context;
+	struct http_answer answer = {0};
+	struct buf *out = &answer.body;
+
+	if (list->call.failed) {
+		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+		store_call_free(&list->call);
+		return;
+	}
+	buf_text(out, "{\"bisections\": [");
+	for (size_t i = 0; i < list->rows.count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_row(out, &list->rows.items[i]);
+		buf_char(out, '}');
+	}
+	buf_text(out, "], \"next\": ");
+	if (list->more)
+		buf_printf(out, "%" PRId64 "}\n", list->rows.items[list->rows.count - 1].id);
+	else
+		buf_text(out, "null}\n");
+	http_answer(request, &answer);
+	store_call_free(&list->call);
+}
+
+static bool read_states(struct http_request *request, unsigned *states, struct error *error)
+{
+	const char *text = http_parameter(request, "state");
+
+	for (int i = 1; text && i < BISECTION_STATES; i++)
+		if (strcmp(text, bisection_state_names[i]) == 0)
+			*states = 1u << i;
+	return !text || *states != 0 ||
+	       error_set(error, ERROR_USAGE, "state: waiting, running or over is needed");
+}
+
+void api_get_bisections(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+	struct store_bisections *list = store_bisections_new(listed, request);
+	struct error error;
+
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!api_id(request, "change", "a change", &list->change, &error) ||
+		 !api_id(request, "before", "a bisection", &list->before_id, &error) ||
+		 !read_states(request, &list->states, &error) ||
+		 !api_limit(request, LIMIT, MOST - 1, &list->limit, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
+		store_client_call(agent, &list->call);
+		return;
+	}
+	store_call_free(&list->call);
+}
+
+static void found(struct store_bisections *list)
+{
+	struct http_request *request = list->call.context;
+	struct http_answer answer = {0};
+
+	if (list->call.failed) {
+		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	} else if (list->rows.count == 0) {
+		http_fail(request, 404, "there is no bisection %" PRId64, list->id);
+	} else {
+		put_row(&answer.body, &list->rows.items[0]);
+		put_journal(&answer.body, &list->rows.items[0]);
+		buf_text(&answer.body, "}\n");
+		http_answer(request, &answer);
+	}
+	store_call_free(&list->call);
+}
+
+void api_get_bisection(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+	struct store_bisections *list;
+
+	if (agent->stopping) {
+		http_fail(request, 503, "the agent is stopping");
+		return;
+	}
+	list = store_bisections_new(found, request);
+	list->id = http_id(request);
+	list->lines = true;
+	store_client_call(agent, &list->call);
+}
+
+/* Asking for one: the change says which test it is of, and that which lab. */
+struct wanting {
+	struct api *api;
+	struct http_request *request;
+	struct actor actor;
+	int64_t change;
+};
+
+static void asked(struct store_bisection_ask *ask)
+{
+	struct http_request *request = ask->call.context;
+
+	if (ask->call.failed)
+		http_fail(request, http_status_of(ask->call.error), "%s", ask->call.error->text);
+	else if (ask->missing || ask->rows.count == 0)
+		http_fail(request, ask->missing ? 404 : 409,
+			ask->missing ? "there is no change %" PRId64
+				     : "change %" PRId64
+				       " does not stand any more, or was triaged away",
+			ask->change);
+	else
+		answer_one(request, ask->added ? 201 : 200, &ask->rows.items[0]);
+	store_call_free(&ask->call);
+}
+
+static void ask_for(const struct wanting *wanting, const struct test *test)
+{
+	struct store_bisection_ask *ask = store_bisection_ask_new(asked, wanting->request);
+	struct arena *arena = ask->call.arena;
+
+	ask->change = wanting->change;
+	ask->now = agent_now(wanting->api->agent);
+	ask->lab = arena_strdup(arena, test->bisect->lab);
+	ask->actor = (struct actor){arena_strdup(arena, wanting->actor.person),
+		arena_strdup(arena, wanting->actor.origin)};
+	store_client_call(wanting->api->agent, &ask->call);
+}
+
+static void change_read(struct store_list *list)
+{
+	struct wanting *wanting = list->call.context;
+	struct http_request *request = wanting->request;
+	const struct change_record *record = list->records.items;
+	const struct test *test;
+
+	if (list->call.failed) {
+		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	} else if (list->records.count == 0 || record->item.id != wanting->change) {
+		http_fail(request, 404, "there is no change %" PRId64, wanting->change);
+	} else {
+		test = config_test(wanting->api->agent->config, record->item.test);
+		if (!test || !test->bisect)
+			http_fail(
+				request, 409, "test \"%.200s\" has no `bisect`", record->item.test);
+		else
+			ask_for(wanting, test);
+	}
+	store_call_free(&list->call);
+}
+
+void api_post_bisection(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	struct wanting *wanting = arena_alloc(http_arena(request), sizeof *wanting);
+	struct store_list *list;
+	struct error error;
+
+	*wanting = (struct wanting){.api = api, .request = request};
+	if (api->agent->stopping) {
+		http_fail(request, 503, "the agent is stopping");
+		return;
+	}
+	if (!api_actor(request, &wanting->actor, &error) ||
+		!api_id(request, "change", "a change", &wanting->change, &error) ||
+		(wanting->change == 0 &&
+			!error_set(&error, ERROR_USAGE, "change: the id of a change is needed"))) {
+		http_fail(request, 400, "%s", error.text);
+		return;
+	}
+	list = store_list_new(change_read, wanting);
+	list->filter.before_id = wanting->change + 1;
+	list->filter.limit = 1;
+	store_client_call(api->agent, &list->call);
+}
+
+static void said(struct store_bisection_say *say)
+{
+	struct http_request *request = say->call.context;
+
+	if (say->call.failed)
+		http_fail(request, http_status_of(say->call.error), "%s", say->call.error->text);
+	else if (!say->found)
+		http_fail(request, 404, "there is no bisection %" PRId64, say->bisection);
+	else if (say->taken || say->repeated || say->cancel)
+		answer_one(request, 200, &say->rows.items[0]);
+	else
+		http_fail(request, 409,
+			"run %" PRId64 " of bisection %" PRId64
+			" is not waited for: it is unknown, or the bisection is over",
+			say->line.run, say->bisection);
+	store_call_free(&say->call);
+}
+
+/* Takes over the call. */
+static void say_it(struct api *api, struct http_request *request, struct store_bisection_say *say,
+	bool (*fill)(
+		struct http_request *request, struct store_bisection_say *say, struct error *error))
+{
+	struct error error;
+
+	say->bisection = http_id(request);
+	say->now = agent_now(api->agent);
+	if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!api_actor(request, &say->actor, &error) || !fill(request, say, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
+		store_client_call(api->agent, &say->call);
+		return;
+	}
+	store_call_free(&say->call);
+}
+
+static bool fill_cancel(
+	struct http_request *request, struct store_bisection_say *say, struct error *error)
+{
+	(void)request, (void)error;
+	say->cancel = true;
+	say->why = arena_printf(say->call.arena, "cancelled by %s", say->actor.person);
+	return true;
+}
+
+void api_post_bisection_cancel(void *context, struct http_request *request)
+{
+	say_it(api_of(context), request, store_bisection_say_new(said, request), fill_cancel);
+}
+
+static bool read_run(struct http_request *request, int64_t *run, struct error *error)
+{
+	if (!api_id(request, "run", "a run", run, error))
+		return false;
+	return *run > 0 || error_set(error, ERROR_USAGE, "run: the number of a run is needed");
+}
+
+static bool read_value(const char *text, double *value, struct error *error)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return (end > text && !*end && isfinite(*value) && strspn(text, " \t\n") == 0) ||
+	       error_set(error, ERROR_USAGE, "value: a finite number is needed");
+}
+
+static bool is_shown(const char *text)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length == 0 || utf8_is_control(text, length))
+			return false;
+	}
+	return true;
+}
+
+static bool read_problem(struct http_request *request, const char **problem, struct error *error)
+{
+	*problem = http_parameter(request, "problem");
+	if (*problem && (strlen(*problem) > PROBLEM_MOST || !is_shown(*problem)))
+		return error_set(error, ERROR_USAGE,
+			"problem: at most 300 bytes of UTF-8 without control characters");
+	return true;
+}
+
+/* As lab_answer_parse reads it. */
+static bool fill_answer(
+	struct http_request *request, struct store_bisection_say *say, struct error *error)
+{
+	const char *value = http_parameter(request, "value");
+	const char *outcome = http_parameter(request, "outcome");
+	const char *problem;
+	size_t known = 0;
+	double number;
+
+	say->line.kind = BISECTION_ANSWER;
+	outcome = outcome ? outcome : value ? lab_outcomes[BISECT_MEASURED] : "";
+	while (lab_outcomes[known] && strcmp(lab_outcomes[known], outcome) != 0)
+		known++;
+	if (!read_run(request, &say->line.run, error) || !read_problem(request, &problem, error))
+		return false;
+	if (!lab_outcomes[known] || (known == BISECT_MEASURED) != (value != NULL))
+		return error_set(error, ERROR_USAGE,
+			"outcome: measured with a value, untestable or failed is needed");
+	if (known == BISECT_MEASURED) {
+		if (!read_value(value, &number, error))
+			return false;
+		say->line.text =
+			arena_printf(say->call.arena, "%s %.17g", lab_outcomes[known], number);
+	} else {
+		say->line.text = arena_printf(say->call.arena, "%s%s%s", lab_outcomes[known],
+			problem ? ": " : "", problem ? problem : "");
+	}
+	return true;
+}
+
+void api_post_bisection_result(void *context, struct http_request *request)
+{
+	say_it(api_of(context), request, store_bisection_say_new(said, request), fill_answer);
+}

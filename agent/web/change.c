@@ -1,0 +1,322 @@
+/* /api/v1/changes/ID: all that the page of a change shows but for the plot: the change, the state
+ * of its test, and what is related to it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/core/url_template.h"
+#include "agent/core/when.h"
+#include "agent/notify/announce.h"
+#include "agent/notify/silence.h"
+#include "agent/store/record_json.h"
+#include "agent/web/api.h"
+#include "notifiers/text.h"
+
+enum { LIMIT = 12 };
+
+/* A request in progress. */
+struct telling {
+	struct api *api;
+	struct http_request *request;
+};
+
+static void put_relations(struct buf *out, unsigned relations)
+{
+	const char *separator = "";
+
+	buf_text(out, ", \"relations\": [");
+	for (int i = 0; i < RELATIONS; i++)
+		if (relations >> i & 1) {
+			buf_printf(out, "%s\"%s\"", separator, relation_names[i]);
+			separator = ", ";
+		}
+	buf_char(out, ']');
+}
+
+/* The points that are stored with a change; null without any. */
+static void put_excerpt(struct buf *out, const struct excerpt *excerpt)
+{
+	if (excerpt->n == 0) {
+		json_put_text(out, "excerpt", NULL);
+		return;
+	}
+	buf_text(out, ", \"excerpt\": {\"times\": [");
+	for (size_t i = 0; i < excerpt->n; i++)
+		buf_printf(out, "%s%" PRId64, i ? "," : "", excerpt->times[i]);
+	buf_text(out, "], \"values\": [");
+	for (size_t i = 0; i < excerpt->n; i++) {
+		buf_text(out, i ? "," : "");
+		buf_json_number(out, excerpt->values[i]);
+	}
+	buf_text(out, "]}");
+}
+
+static void put_sibling(struct buf *out, const struct related_change *related)
+{
+	const struct change_record *record = &related->record;
+	const struct announcement *item = &record->item;
+
+	buf_printf(out, "{\"id\": %" PRId64, item->id);
+	json_put_text(out, "test", item->test);
+	json_put_text(out, "metric", item->metric);
+	json_put_text(out, "series", record->series);
+	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
+	json_put_text(out, "unit", item->unit);
+	buf_printf(out, ", \"direction\": %d", item->direction);
+	json_put_time(out, "time", item->time);
+	record_put_description(out, item);
+	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", item->change.count_before,
+		item->change.count_after);
+	json_put_text(out, "commit_after", item->commit_after);
+	json_put_time(out, "recovered", item->over.time != 0 ? item->over.time : WHEN_NEVER);
+	json_put_bool(out, "regression", announcement_verdict(item) >= 0);
+	buf_printf(out, ", \"members\": %zu", item->members);
+	json_put_text(out, "state", change_state_names[record->state]);
+	json_put_text(out, "triage",
+		triage_state_names[record->triage.state ? record->triage.state : TRIAGE_OPEN]);
+	put_relations(out, related->relations);
+	put_excerpt(out, &related->excerpt);
+	buf_char(out, '}');
+}
+
+static void put_siblings(struct buf *out, const struct store_story *story)
+{
+	buf_text(out, ",\n \"siblings\": [");
+	for (size_t i = 0; i < story->related_count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_sibling(out, &story->related[i]);
+	}
+	buf_printf(out, "], \"siblings_total\": %zu", story->related_total);
+}
+
+/* A silence of what these values select. Long ones make no matcher. */
+static void put_matchers(struct buf *out, const char *of, const struct matcher *items, size_t count)
+{
+	struct buf text = {0};
+	bool fits = true;
+
+	for (size_t i = 0; i < count; i++)
+		fits = fits && items[i].value && *items[i].value &&
+		       strlen(items[i].value) <= MATCHER_VALUE_MOST;
+	if (!fits)
+		return;
+	matchers_print(&(struct matchers){items, count}, &text);
+	if (text.length <= MATCHERS_TEXT_MOST) {
+		buf_printf(out, "%s{\"of\": \"%s\"", out->data[out->length - 1] == '[' ? "" : ", ",
+			of);
+		json_put_text(out, "matchers", text.data);
+		buf_char(out, '}');
+	}
+	buf_free(&text);
+}
+
+static struct matcher equal(const char *name, const char *value)
+{
+	return (struct matcher){.name = name, .value = value, .operator= MATCHER_EQUAL };
+}
+
+static void put_silences(struct buf *out, const struct announcement *item)
+{
+	struct matcher series[] = {equal("test", item->test), equal("metric", item->metric)};
+	struct matcher environment = equal("environment", item->environment);
+	struct matcher commit = equal("commit", item->commit_after);
+
+	buf_text(out, ",\n \"matchers\": [");
+	if (item->members == 0)
+		put_matchers(out, "series", series, 2);
+	put_matchers(out, item->members ? "cluster" : "test", series, 1);
+	put_matchers(out, "environment", &environment, 1);
+	put_matchers(out, "commit", &commit, 1);
+	buf_char(out, ']');
+}
+
+/* Of several that select it now, the one that ends last. */
+static const struct silence *silence_of(const struct agent *agent, const struct store_story *story,
+	const struct change_record *record)
+{
+	struct silence_subject subject = silence_subject_of(record);
+	const struct silence *found = NULL;
+
+	for (size_t i = 0; i < story->silences.count; i++) {
+		const struct silence *silence = &story->silences.items[i];
+
+		if (silence->from <= story->now && silence_end(silence) > story->now &&
+			(!found || silence_end(silence) > silence_end(found)) &&
+			silence_selects(agent->config, silence->matchers, &subject))
+			found = silence;
+	}
+	return found;
+}
+
+static void put_silence(struct buf *out, const struct silence *silence)
+{
+	if (!silence) {
+		json_put_text(out, "silence", NULL);
+		return;
+	}
+	buf_printf(out, ",\n \"silence\": {\"id\": %" PRId64, silence->id);
+	json_put_text(out, "matchers", silence->matchers);
+	json_put_time(out, "until", silence_end(silence));
+	json_put_text(out, "owner", silence->owner);
+	json_put_text(out, "person", silence->person);
+	json_put_text(out, "reason", silence->reason);
+	buf_char(out, '}');
+}
+
+/* The pages of the commit, of the comparison, and of each listed suspect. */
+static void put_links(struct buf *out, struct arena *arena, const struct announcement *item)
+{
+	const struct extras *extras = announcement_extras(item);
+	const struct attribution *suspects = &item->suspects;
+
+	buf_text(out, ",\n \"links\": {\"commit\": ");
+	buf_json_text(out, item->commit_url);
+	json_put_text(out, "compare", item->compare_url);
+	buf_text(out, ", \"suspects\": [");
+	for (size_t i = 0; i < suspects->listed; i++) {
+		struct url_values values = {0};
+
+		if (extras->templates && extras->values)
+			values = *extras->values;
+		values.commit = suspects->list[i].commit;
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out,
+			extras->templates && values.commit
+				? url_template_expand(arena, extras->templates->commit_url, &values)
+				: NULL);
+	}
+	buf_text(out, "]}");
+}
+
+/* The one of that name. */
+struct search {
+	const char *name;
+	struct buf *out;
+	bool found;
+};
+
+static void put_state(void *context, const struct scheduler_test *state)
+{
+	struct search *search = context;
+	struct buf *out = search->out;
+
+	if (search->found || strcmp(state->test->name, search->name) != 0)
+		return;
+	search->found = true;
+	json_put_text(out, "source", state->test->server ? state->test->server->name : NULL);
+	json_put_seconds(out, "interval_seconds", state->test->interval);
+	json_put_bool(out, "bisects", state->test->bisect != NULL);
+	json_put_bool(out, "running", state->running);
+	json_put_bool(out, "failing", state->failing);
+	json_put_bool(out, "stale", state->stale);
+	json_put_text(out, "problem", state->problem);
+	json_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
+	json_put_time(out, "next_run", state->next_due);
+}
+
+static void put_test(struct buf *out, const struct api *api, const char *name)
+{
+	const struct config *config = api->agent->config;
+	const struct group *group = config_group(config, name);
+	bool cluster = group && group->cluster;
+
+	if (!cluster && !config_test(config, name)) {
+		json_put_text(out, "test", NULL);
+		return;
+	}
+	buf_printf(out, ",\n \"test\": {\"kind\": \"%s\"", cluster ? "cluster" : "test");
+	if (!cluster)
+		scheduler_each(api->scheduler, put_state, &(struct search){name, out, false});
+	buf_char(out, '}');
+}
+
+static void put_story(struct buf *out, const struct telling *telling, struct store_story *story)
+{
+	struct change_record *record = &story->records.items[0];
+	const struct agent *agent = telling->api->agent;
+
+	announce_links(story->call.arena, agent->config, record);
+	buf_text(out, "{\"change\": ");
+	record_put_json(out, record);
+	put_excerpt(out, &story->excerpt);
+	put_links(out, story->call.arena, &record->item);
+	put_test(out, telling->api, record->item.test);
+	json_put_time(out, "last_point", story->last_point);
+	json_put_time(out, "ended", story->ended);
+	put_silence(out, silence_of(agent, story, record));
+	put_silences(out, &record->item);
+	if (story->cluster != 0)
+		buf_printf(out, ",\n \"cluster\": %" PRId64, story->cluster);
+	else
+		json_put_text(out, "cluster", NULL);
+	put_siblings(out, story);
+	buf_text(out, "}\n");
+}
+
+static void told(struct store_story *story)
+{
+	const struct telling *telling = story->call.context;
+	struct http_request *request = telling->request;
+	struct http_answer answer = {0};
+
+	if (story->call.failed)
+		http_fail(
+			request, http_status_of(story->call.error), "%s", story->call.error->text);
+	else if (story->records.count == 0 && story->pruned)
+		http_fail(request, 404,
+			"change %" PRId64 " is not kept any more: it was settled, and pruned",
+			story->change);
+	else if (story->records.count == 0)
+		http_fail(request, 404, "there is no change %" PRId64, story->change);
+	else {
+		api_hide(request, story->call.arena, &story->records);
+		put_story(&answer.body, telling, story);
+		http_answer(request, &answer);
+	}
+	store_call_free(&story->call);
+}
+
+/* Copies, as the configuration may be another one before the store has looked. */
+static void list_clusters(const struct config *config, struct store_story *story)
+{
+	struct arena *arena = story->call.arena;
+	struct store_cluster *clusters = arena_array(arena, config->group_count, sizeof *clusters);
+
+	story->clusters = clusters;
+	for (size_t i = 0; i < config->group_count; i++) {
+		const struct group *group = &config->groups[i];
+		const char **names;
+
+		if (!group->cluster)
+			continue;
+		names = arena_array(arena, group->count, sizeof *names);
+		for (size_t j = 0; j < group->count; j++)
+			names[j] = arena_strdup(arena, group->tests[j]->name);
+		clusters[story->cluster_count++] = (struct store_cluster){
+			arena_strdup(arena, group->name), {names, group->count}};
+	}
+}
+
+void api_get_change(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	struct telling *telling = arena_alloc(http_arena(request), sizeof *telling);
+	struct store_story *story;
+	struct error error;
+	int64_t limit;
+
+	*telling = (struct telling){api, request};
+	if (api->agent->stopping) {
+		http_fail(request, 503, "the agent is stopping");
+		return;
+	}
+	if (!api_limit(request, LIMIT, STORE_RELATED_MOST, &limit, &error)) {
+		http_fail(request, 400, "%s", error.text);
+		return;
+	}
+	story = store_story_new(told, telling);
+	story->change = http_id(request);
+	story->now = agent_now(api->agent);
+	story->limit = (size_t)limit;
+	list_clusters(api->agent->config, story);
+	store_client_call(api->agent, &story->call);
+}

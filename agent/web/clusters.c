@@ -1,0 +1,146 @@
+/* /api/v1/clusters: the cluster groups with their last rounds, in order of their names, in pages.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/web/api.h"
+
+enum { LIMIT = 20, MOST = 100 };
+
+struct listing {
+	const char *group; /* or NULL */
+	struct api_page page;
+	struct buf *out;
+};
+
+static void put_count(struct buf *out, const char *key, size_t count)
+{
+	buf_printf(out, ", \"%s\": %zu", key, count);
+}
+
+static void put_round(struct buf *out, const struct cluster_round *round)
+{
+	json_put_time(out, "ended", round->ended);
+	json_put_seconds(out, "duration_seconds", round->duration);
+	json_put_text(out, "problem", round->problem);
+	put_count(out, "tests", round->tests);
+	put_count(out, "failed_tests", round->failed);
+	put_count(out, "series", round->series);
+	put_count(out, "left_out", round->left_out);
+	put_count(out, "points", round->points);
+	put_count(out, "k", round->k);
+	put_count(out, "found", round->found);
+	put_count(out, "new", round->fresh);
+}
+
+static void put_members(struct buf *out, const struct round_shape *shape)
+{
+	put_count(out, "members", shape->count);
+	buf_text(out, ", \"first_members\": [");
+	for (size_t i = 0; i < shape->member_count; i++) {
+		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
+		buf_json_text(out, shape->members[i].test);
+		json_put_text(out, "series", shape->members[i].series);
+		buf_char(out, '}');
+	}
+	buf_text(out, "], \"shared\": [");
+	for (size_t i = 0; i < shape->label_count; i++) {
+		buf_text(out, i ? ", {\"label\": " : "{\"label\": ");
+		buf_json_text(out, shape->labels[i].text);
+		json_put_number(out, "share", shape->labels[i].share);
+		json_put_number(out, "overall", shape->labels[i].overall);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
+
+static void put_shape(
+	struct buf *out, const struct cluster_round *round, const struct round_shape *shape)
+{
+	if (shape->change > 0)
+		buf_printf(out, "{\"change\": %" PRId64, shape->change);
+	else
+		buf_text(out, "{\"change\": null");
+	json_put_time(out, "time", shape->time);
+	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
+	json_put_bool(out, "worse", shape->sign * shape->direction <= 0);
+	json_put_number(out, "strength", fabs(shape->regression));
+	json_put_number(out, "size", shape->size);
+	json_put_text(out, "commit_before", shape->commit_before);
+	json_put_text(out, "commit_after", shape->commit_after);
+	json_put_text(out, "version_before", shape->version_before);
+	json_put_text(out, "version_after", shape->version_after);
+	put_members(out, shape);
+	buf_text(out, ", \"centroid\": [");
+	for (size_t i = 0; i < round->point_count; i++)
+		buf_printf(out, "%s%.3f", i ? "," : "", (double)shape->centroid[i]);
+	buf_text(out, "]}");
+}
+
+static void put_shapes(struct buf *out, const struct cluster_round *round)
+{
+	if (!round) {
+		buf_text(out, ", \"last\": null");
+		return;
+	}
+	buf_text(out, ",\n   \"last\": {\"times\": [");
+	for (size_t i = 0; i < round->point_count; i++)
+		buf_printf(out, "%s%" PRId64, i ? "," : "", round->times[i]);
+	buf_char(out, ']');
+	put_round(out, round);
+	buf_text(out, ", \"clusters\": [");
+	for (size_t i = 0; i < round->shape_count; i++) {
+		buf_text(out, i ? ",\n    " : "\n    ");
+		put_shape(out, round, &round->shapes[i]);
+	}
+	buf_text(out, "]}");
+}
+
+static void put_cluster(struct buf *out, const struct scheduler_cluster *state)
+{
+	buf_text(out, "\n  {\"name\": ");
+	buf_json_text(out, state->group->name);
+	put_count(out, "tests", state->tests);
+	json_put_seconds(out, "interval_seconds", state->interval);
+	json_put_bool(out, "running", state->running);
+	json_put_bool(out, "failing", state->failing);
+	json_put_time(out, "next_run", state->next_due);
+	put_shapes(out, state->rounds->detailed);
+	buf_text(out, ",\n   \"rounds\": [");
+	for (size_t i = 0; i < state->rounds->count; i++) {
+		buf_printf(out, "%s\n    {\"number\": %zu", i ? "," : "", i);
+		put_round(out, state->rounds->items[i]);
+		buf_char(out, '}');
+	}
+	buf_text(out, "]}");
+}
+
+static void list_cluster(void *context, const struct scheduler_cluster *state)
+{
+	struct listing *listing = context;
+	const char *name = state->group->name;
+
+	if (listing->group && strcmp(listing->group, name) != 0)
+		return;
+	if (api_page_lists(&listing->page, name, listing->out))
+		put_cluster(listing->out, state);
+}
+
+void api_get_clusters(void *context, struct http_request *request)
+{
+	struct http_answer answer = {0};
+	struct listing listing = {.group = http_parameter(request, "group"), .out = &answer.body};
+	struct error error;
+
+	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error)) {
+		http_fail(request, 400, "%s", error.text);
+		return;
+	}
+	buf_text(&answer.body, "{\"groups\": [");
+	scheduler_each_cluster(api_of(context)->scheduler, list_cluster, &listing);
+	api_page_end(&listing.page, &answer.body);
+	buf_text(&answer.body, "}\n");
+	http_answer(request, &answer);
+}

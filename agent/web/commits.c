@@ -1,0 +1,136 @@
+/* /api/v1/changes/ID/commits: what was committed between the points of a change. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/notify/announce.h"
+#include "agent/runtime/repository.h"
+#include "agent/web/api.h"
+#include "notifiers/text.h"
+
+/* A request in progress. */
+struct asking {
+	struct api *api;
+	struct http_request *request;
+	struct store_list *list;
+	const char *from, *to, *commit_url; /* commit_url: the template */
+};
+
+static const char *if_same(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0 ? a : NULL;
+}
+
+/* The clone and the template of links of the change's test, or those that all tests of its cluster
+ * share; NULL: none. */
+static const char *repository_of(
+	const struct config *config, const char *name, const char **commit_url)
+{
+	const struct test *test = config_test(config, name);
+	const struct group *group = test ? NULL : config_group(config, name);
+	const char *path;
+
+	if (group && group->count > 0)
+		test = group->tests[0];
+	*commit_url = test ? test->links.commit_url : NULL;
+	path = test ? test->repository : NULL;
+	for (size_t i = 1; group && i < group->count; i++) {
+		path = if_same(path, group->tests[i]->repository);
+		*commit_url = if_same(*commit_url, group->tests[i]->links.commit_url);
+	}
+	return path;
+}
+
+static void put_commit(struct buf *out, const struct asking *asking, const struct commit *commit)
+{
+	const struct announcement *item = &asking->list->records.items[0].item;
+	const struct url_values values = {
+		.commit = commit->id, .test = item->test, .metric = item->metric};
+
+	buf_text(out, "{\"commit\": ");
+	buf_json_text(out, commit->id);
+	json_put_text(out, "author", commit->author);
+	json_put_time(out, "time", commit->time);
+	json_put_text(out, "subject", commit->subject);
+	json_put_text(out, "url",
+		url_template_expand(asking->list->call.arena, asking->commit_url, &values));
+	buf_char(out, '}');
+}
+
+static void answer(struct asking *asking, bool configured, const struct commits *commits)
+{
+	const struct change_record *record = &asking->list->records.items[0];
+	struct http_answer answer = {0};
+	struct buf *out = &answer.body;
+
+	buf_printf(out, "{\"change\": %" PRId64, record->item.id);
+	json_put_bool(out, "configured", configured);
+	json_put_text(out, "from", asking->from);
+	json_put_text(out, "to", asking->to);
+	json_put_text(out, "compare_url", record->item.compare_url);
+	buf_text(out, ", \"commits\": [");
+	for (size_t i = 0; i < commits->count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_commit(out, asking, &commits->items[i]);
+	}
+	buf_char(out, ']');
+	json_put_bool(out, "more", commits->more);
+	json_put_text(out, "problem", commits->problem);
+	buf_text(out, "}\n");
+	http_answer(asking->request, &answer);
+	store_call_free(&asking->list->call);
+}
+
+static void found(void *context, const struct commits *commits)
+{
+	answer(context, true, commits);
+}
+
+static void listed(struct store_list *list)
+{
+	struct asking *asking = list->call.context;
+	struct agent *agent = asking->api->agent;
+	int64_t id = list->filter.before_id - 1;
+	const char *path;
+
+	asking->list = list;
+	if (list->call.failed) {
+		http_fail(asking->request, http_status_of(list->call.error), "%s",
+			list->call.error->text);
+		store_call_free(&list->call);
+		return;
+	}
+	if (list->records.count == 0 || list->records.items[0].item.id != id) {
+		http_fail(asking->request, 404, "there is no change %" PRId64, id);
+		store_call_free(&list->call);
+		return;
+	}
+	announce_links(list->call.arena, agent->config, &list->records.items[0]);
+	announcement_range(&list->records.items[0].item, &asking->from, &asking->to);
+	path = repository_of(agent->config, list->records.items[0].item.test, &asking->commit_url);
+	asking->commit_url = arena_strdup(list->call.arena, asking->commit_url);
+	if (path)
+		repository_commits(
+			asking->api->repositories, path, asking->from, asking->to, found, asking);
+	else
+		answer(asking, false, &(struct commits){0});
+}
+
+void api_get_commits(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	struct asking *asking;
+	struct store_list *list;
+
+	if (api->agent->stopping) {
+		http_fail(request, 503, "the agent is stopping");
+		return;
+	}
+	list = store_list_new(listed, NULL);
+	asking = arena_alloc(list->call.arena, sizeof *asking);
+	*asking = (struct asking){.api = api, .request = request};
+	list->call.context = asking;
+	list->filter.before_id = http_id(request) + 1;
+	list->filter.limit = 1;
+	list->filter.now = agent_now(api->agent);
+	store_client_call(api->agent, &list->call);
+}

@@ -1,0 +1,199 @@
+/*
+ * /api/v1/events: what happens, as it happens, to those who keep the connection open (server-sent
+ * events), or what has happened since an id.
+ *
+ * Events that come close together are sent together, so that a storm costs each watcher a few wakes
+ * a second. A watcher reads at its own pace from the events that are kept; one that falls behind
+ * them is closed, and told so when it comes back.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/runtime/events.h"
+#include "agent/web/api.h"
+
+enum {
+	TOGETHER = 250,    /* ms between two wakes */
+	BEAT = 15000,      /* ms: a sign of life for proxies, and to notice who has left */
+	RETRY = 2000,      /* ms until a client comes back, ... */
+	RETRY_MORE = 2000, /* ... spread over so many more */
+	MOST_PIECE = 8 << 10,
+};
+
+struct watcher {
+	struct watchers *all;
+	struct http_request *request;
+	struct watcher *next, **link;
+	uint64_t seen; /* number of the last event sent */
+	bool greeted, resets;
+	int64_t beat; /* engine_now when something was sent last */
+};
+
+struct watchers {
+	struct agent *agent;
+	struct watcher *first;
+	size_t come; /* ever */
+	struct alarm alarm;
+	int64_t woken; /* engine_now */
+	bool waits;    /* the alarm is set */
+};
+
+static void wake(void *context)
+{
+	struct watchers *all = context;
+
+	all->waits = false;
+	all->woken = engine_now(all->agent->engine);
+	for (struct watcher *watcher = all->first; watcher; watcher = watcher->next)
+		http_stream_wake(watcher->request);
+}
+
+static void news(void *context)
+{
+	struct watchers *all = context;
+	int64_t now = engine_now(all->agent->engine);
+
+	if (all->waits || !all->first)
+		return;
+	all->waits = true;
+	engine_alarm(all->agent->engine, &all->alarm,
+		now - all->woken >= TOGETHER ? now : all->woken + TOGETHER);
+}
+
+struct watchers *watchers_new(struct agent *agent)
+{
+	struct watchers *all = memory_new(1, sizeof *all);
+
+	*all = (struct watchers){.agent = agent, .woken = engine_now(agent->engine) - TOGETHER};
+	all->alarm = (struct alarm){.call = wake, .context = all};
+	agent->events = events_new(agent, news, all);
+	return all;
+}
+
+void watchers_free(struct watchers *all)
+{
+	if (!all)
+		return;
+	events_free(all->agent->events);
+	all->agent->events = NULL;
+	free(all);
+}
+
+static void put_id(struct buf *out, const struct events *events, uint64_t number)
+{
+	char id[EVENTS_ID];
+
+	buf_printf(out, "id: %s\n", events_id(events, number, id));
+}
+
+/* The time until it comes back is another one for each, so that they do not come all at once. */
+static void greet(struct watcher *watcher, struct buf *out)
+{
+	watcher->greeted = true;
+	buf_printf(out, "retry: %zu\n", (size_t)RETRY + watcher->all->come * 617 % RETRY_MORE);
+	if (watcher->resets)
+		buf_text(out, "event: reset\ndata: {}\n");
+	put_id(out, watcher->all->agent->events, watcher->seen);
+	buf_char(out, '\n');
+}
+
+static enum http_flow next(void *context, struct buf *out)
+{
+	struct watcher *watcher = context;
+	struct agent *agent = watcher->all->agent;
+	const struct events *events = agent->events;
+	struct event_news event;
+
+	if (!watcher->greeted)
+		greet(watcher, out);
+	if (!events_reaches(events, watcher->seen))
+		return HTTP_BREAKS;
+	while (out->length < MOST_PIECE && events_next(events, watcher->seen, &event)) {
+		watcher->seen = event.number;
+		put_id(out, events, event.number);
+		buf_printf(out, "event: %s\ndata: %s\n\n", event.kind, event.data);
+	}
+	if (out->length == 0 && engine_now(agent->engine) - watcher->beat >= BEAT)
+		buf_text(out, ":\n\n");
+	if (out->length > 0)
+		watcher->beat = engine_now(agent->engine);
+	return HTTP_RESTS;
+}
+
+static void end(void *context)
+{
+	struct watcher *watcher = context;
+
+	*watcher->link = watcher->next;
+	if (watcher->next)
+		watcher->next->link = watcher->link;
+	free(watcher);
+}
+
+static void listen_to(struct watchers *all, struct http_request *request, uint64_t seen, bool reset)
+{
+	struct watcher *watcher = memory_new(1, sizeof *watcher);
+
+	*watcher = (struct watcher){.all = all,
+		.request = request,
+		.next = all->first,
+		.link = &all->first,
+		.seen = seen,
+		.resets = reset};
+	if (watcher->next)
+		watcher->next->link = &watcher->next;
+	all->first = watcher;
+	all->come++;
+	if (http_stream(request, &(struct http_stream){.type = "text/event-stream",
+					 .endless = true,
+					 .every = BEAT,
+					 .next = next,
+					 .end = end,
+					 .context = watcher}))
+		return;
+	end(watcher);
+	http_fail(request, 503, "too many clients are listening: %d may, of one address %d",
+		HTTP_LISTENERS, HTTP_LISTENERS_OF_ONE);
+}
+
+static void answer(
+	const struct events *events, struct http_request *request, uint64_t seen, bool reset)
+{
+	struct http_answer answer = {0};
+	struct event_news event;
+	char id[EVENTS_ID];
+
+	buf_text(&answer.body, "{\"events\": [");
+	for (size_t i = 0; events_next(events, seen, &event); i++) {
+		seen = event.number;
+		buf_printf(&answer.body, "%s\n  {\"event\": \"%s\", \"id\": \"%s\", \"data\": %s}",
+			i ? "," : "", event.kind, events_id(events, seen, id), event.data);
+	}
+	buf_printf(&answer.body, "], \"id\": \"%s\", \"reset\": %s}\n", events_id(events, seen, id),
+		reset ? "true" : "false");
+	http_answer(request, &answer);
+}
+
+void api_get_events(void *context, struct http_request *request)
+{
+	struct watchers *all = api_of(context)->watchers;
+	const char *accept = http_header(request, "Accept");
+	const char *after = http_header(request, "Last-Event-ID");
+	const struct events *events = all->agent->events;
+	uint64_t seen = events_last(events), number;
+	bool reset = false;
+
+	if (!after)
+		after = http_parameter(request, "after");
+	if (after && events_number(events, after, &number) && events_reaches(events, number))
+		seen = number;
+	else
+		reset = after != NULL;
+	if (all->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (accept && strstr(accept, "text/event-stream"))
+		listen_to(all, request, seen, reset);
+	else
+		answer(events, request, seen, reset);
+}

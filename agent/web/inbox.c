@@ -1,0 +1,834 @@
+/*
+ * /api/v1/inbox: the changes that people go through, in groups of one cause, the worst first.
+ *
+ * All work is done on the store's thread while the changes are read, with little memory for each:
+ * short rows of those that the filter passes. The loop only starts it and hands over the answer.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "agent/notify/announce.h"
+#include "agent/notify/silence.h"
+#include "agent/web/api.h"
+#include "notifiers/text.h"
+
+enum {
+	MOST = 10000,   /* changes, the last recorded of each state ... */
+	LOOKS = 100000, /* ... among so many */
+	GROUPS = 50,    /* in an answer, ... */
+	GROUPS_MOST = 500,
+	ROWS = 5, /* ... with so many of their changes; of one group alone: */
+	ROWS_OF_ONE = 1000,
+	CLUSTERS_MOST = 1000, /* whose members are looked for */
+	OWNERS_MOST = 50,
+};
+
+enum by { BY_CAUSE, BY_COMMIT, BY_MESSAGE, BY_CLUSTER, BY_ENVIRONMENT, BY_TEST, BY_NONE, BYS };
+
+static const char *const by_names[BYS + 1] = {
+	"cause", "commit", "message", "cluster", "environment", "test", "none", NULL};
+
+/* What a group has in common. */
+enum kind {
+	KIND_CLUSTER,
+	KIND_ENVIRONMENT,
+	KIND_COMMIT,
+	KIND_MESSAGE,
+	KIND_TEST,
+	KIND_CHANGE,
+	KINDS
+};
+
+static const char *const kind_names[KINDS] = {
+	"cluster", "environment", "commit", "message", "test", "change"};
+
+/* A change, with what a list shows of it. Texts are in the inbox's arena. */
+struct row {
+	int64_t id, time, spacing, first_seen, message, event;
+	const char *test, *metric, *branch, *unit, *commit, *commit_before, *shared, *environment,
+		*owner;
+	double before, after, size;
+	size_t suspects, members;
+	enum change_state state;
+	bool suspects_known, trend, regression;
+	int sign;
+	struct triage triage;
+};
+
+struct group_row {
+	const char *key, *name;
+	enum kind kind;
+	struct row **rows;
+	size_t count, waiting, worse;
+	double size; /* the worst one's, HUGE_VAL: from nothing */
+	int64_t latest, version;
+};
+
+struct inbox {
+	struct http_request *request;
+	struct config_ref *config_ref;
+	struct arena *arena;
+
+	/* The request */
+	struct matchers matchers;
+	bool matched; /* there are matchers */
+	struct strings words;
+	const char *owner, *in;
+	int verdict; /* 1 worse, -1 better, 0 both */
+	enum by by;
+	bool by_time;
+	int64_t limit, after, per_group, now;
+
+	/* What was found */
+	struct dict texts;
+	struct silence_index groups_of;
+	struct row **rows;
+	size_t count, waiting, worse, room;
+	bool more;
+	struct matcher_effort effort;
+	const char *problem; /* why the matchers select nothing, or NULL */
+	struct group_row *groups;
+	size_t group_count;
+	struct buf answer;
+};
+
+/* Taking changes, on the store's thread */
+
+/* The text as the inbox keeps it: once. */
+static const char *keep(struct inbox *inbox, const char *text)
+{
+	const char *copy;
+
+	if (!text || !*text)
+		return NULL;
+	copy = dict_get(&inbox->texts, text);
+	if (copy)
+		return copy;
+	copy = arena_strdup(inbox->arena, text);
+	*dict_place(&inbox->texts, copy) = copy;
+	return copy;
+}
+
+static bool passes_matchers(struct inbox *inbox, const struct change_record *record)
+{
+	struct silence_subject subject = silence_subject_of(record);
+	struct silence_asked asked = {
+		.subject = &subject, .index = &inbox->groups_of, .arena = inbox->arena};
+	bool found;
+
+	if (!inbox->matched || silence_is_costly(&inbox->effort))
+		return !inbox->matched;
+	found = silence_matches(&inbox->matchers, &asked, &inbox->effort);
+	silence_asked_free(&asked);
+	return found;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	return text && strcasestr(text, word);
+}
+
+/* Each word is somewhere in its names. */
+static bool passes_words(
+	const struct inbox *inbox, const struct change_record *record, const char *commit)
+{
+	for (size_t i = 0; i < inbox->words.count; i++) {
+		const char *word = inbox->words.items[i];
+
+		if (!has_word(record->item.test, word) && !has_word(record->item.metric, word) &&
+			!has_word(record->series, word) && !has_word(record->branch, word) &&
+			!has_word(commit, word))
+			return false;
+	}
+	return true;
+}
+
+static bool passes_owner(const struct inbox *inbox, const char *owner)
+{
+	if (!inbox->owner)
+		return true;
+	return owner ? strcasecmp(owner, inbox->owner) == 0 : !*inbox->owner;
+}
+
+static struct triage keep_triage(struct inbox *inbox, const struct triage *triage)
+{
+	struct triage copy = *triage;
+
+	copy.owner = keep(inbox, triage->owner);
+	copy.person = keep(inbox, triage->person);
+	copy.link = NULL;
+	copy.note = keep(inbox, triage->note);
+	return copy;
+}
+
+/* The commit that it is about, or the version. */
+static const char *commit_of(const struct announcement *item)
+{
+	const char *commit = announcement_commit(item), *before, *after;
+
+	announcement_range(item, &before, &after);
+	return commit ? commit : after;
+}
+
+static struct row *keep_row(struct inbox *inbox, const struct change_record *record,
+	const char *commit, const char *owner)
+{
+	const struct announcement *item = &record->item;
+	struct row *row = arena_alloc(inbox->arena, sizeof *row);
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	*row = (struct row){.id = item->id,
+		.time = item->time,
+		.spacing = record->spacing,
+		.first_seen = record->first_seen,
+		.event = record->environment_event,
+		.test = keep(inbox, item->test),
+		.metric = keep(inbox, item->metric),
+		.branch = keep(inbox, record->branch),
+		.unit = keep(inbox, item->unit),
+		.commit = keep(inbox, commit),
+		.commit_before = keep(inbox, before),
+		.shared = keep(inbox, item->shared),
+		.environment = keep(inbox, item->environment),
+		.owner = keep(inbox, owner),
+		.before = item->change.level_before,
+		.after = item->change.level_after,
+		.size = item->change.size,
+		.suspects = item->suspects.count,
+		.suspects_known = item->suspects.known,
+		.members = item->members,
+		.state = record->state,
+		.trend = item->change.kind == CHANGE_TREND,
+		.regression = announcement_verdict(item) >= 0,
+		.sign = record->sign,
+		.triage = keep_triage(inbox, &record->triage)};
+	return row;
+}
+
+static int64_t *take(struct store_list *list, const struct change_record *shown)
+{
+	struct inbox *inbox = list->taker;
+	struct change_record record = *shown;
+	struct arena *scratch;
+	const char *commit, *owner;
+	struct row *row;
+
+	if (inbox->verdict != 0 &&
+		(announcement_verdict(&record.item) >= 0) != (inbox->verdict > 0))
+		return NULL;
+	commit = commit_of(&record.item);
+	if (!passes_words(inbox, &record, commit) || !passes_matchers(inbox, &record))
+		return NULL;
+	scratch = arena_new();
+	announce_links(scratch, inbox->config_ref->config, &record);
+	owner = record.triage.owner ? record.triage.owner : record.item.owner;
+	row = passes_owner(inbox, owner) ? keep_row(inbox, &record, commit, owner) : NULL;
+	arena_free(scratch);
+	if (!row)
+		return NULL;
+	inbox->rows =
+		memory_grow(inbox->rows, &inbox->room, inbox->count + 1, sizeof(struct row *));
+	inbox->rows[inbox->count++] = row;
+	return &row->message;
+}
+
+/* Groups */
+
+static bool waits(const struct row *row)
+{
+	return (row->state == CHANGE_CONFIRMED || row->state == CHANGE_MOVED) &&
+	       (row->triage.state == TRIAGE_OPEN || row->triage.state == TRIAGE_ACKNOWLEDGED);
+}
+
+static double weight(const struct row *row)
+{
+	return isnan(row->size) ? HUGE_VAL : fabs(row->size);
+}
+
+/* Those that wait first, regressions before improvements, the largest first. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
+	double w = weight(left), v = weight(right);
+
+	if (waits(left) != waits(right))
+		return waits(left) ? -1 : 1;
+	if (left->regression != right->regression)
+		return left->regression ? -1 : 1;
+	if (w != v)
+		return w > v ? -1 : 1;
+	return (left->id < right->id) - (left->id > right->id);
+}
+
+static int compare_rows_by_time(const void *a, const void *b)
+{
+	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
+
+	if (left->first_seen != right->first_seen)
+		return left->first_seen > right->first_seen ? -1 : 1;
+	return (left->id < right->id) - (left->id > right->id);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group_row *left = a, *right = b;
+
+	if ((left->waiting > 0) != (right->waiting > 0))
+		return left->waiting > 0 ? -1 : 1;
+	if ((left->worse > 0) != (right->worse > 0))
+		return left->worse > 0 ? -1 : 1;
+	if (left->size != right->size)
+		return left->size > right->size ? -1 : 1;
+	return (left->rows[0]->id < right->rows[0]->id) - (left->rows[0]->id > right->rows[0]->id);
+}
+
+static int compare_groups_by_time(const void *a, const void *b)
+{
+	const struct group_row *left = a, *right = b;
+
+	if (left->latest != right->latest)
+		return left->latest > right->latest ? -1 : 1;
+	return (left->rows[0]->id < right->rows[0]->id) - (left->rows[0]->id > right->rows[0]->id);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
+
+	return (left->id < right->id) - (left->id > right->id);
+}
+
+/* The last recorded of all states. */
+static void trim(struct inbox *inbox, bool more)
+{
+	inbox->more = more || inbox->count > MOST;
+	if (inbox->count > 0)
+		qsort(inbox->rows, inbox->count, sizeof(struct row *), compare_ids);
+	if (inbox->count > MOST)
+		inbox->count = MOST;
+	for (size_t i = 0; i < inbox->count; i++) {
+		inbox->waiting += waits(inbox->rows[i]);
+		inbox->worse += inbox->rows[i]->regression;
+	}
+}
+
+/* The changes of a cluster group among the rows, the last first. */
+struct cluster_group {
+	const struct row **rows;
+	size_t count;
+};
+
+/* A cluster group that a test is in. */
+struct membership {
+	const struct cluster_group *group;
+	const struct membership *next;
+};
+
+/* Of groups that have changes, and tests that rows are of. */
+struct clusters {
+	struct name_index groups;
+	struct cluster_group **items; /* by the number of the group */
+	size_t count;
+	struct dict tests; /* struct membership by name */
+};
+
+static const struct row *near_in(const struct cluster_group *group, const struct row *row)
+{
+	for (size_t i = 0; i < group->count; i++)
+		if (group->rows[i]->sign == row->sign &&
+			change_near(group->rows[i]->time, group->rows[i]->spacing, row->time,
+				row->spacing))
+			return group->rows[i];
+	return NULL;
+}
+
+/* The change of a cluster that it is, or is part of, of several the last; or NULL. */
+static const struct row *cluster_of(const struct clusters *clusters, const struct row *row)
+{
+	const struct membership *in = dict_get(&clusters->tests, row->test);
+	const struct row *found = NULL;
+
+	if (row->members > 0)
+		return row;
+	for (; in; in = in->next) {
+		const struct row *cluster = near_in(in->group, row);
+
+		if (cluster && (!found || cluster->id > found->id))
+			found = cluster;
+	}
+	return found;
+}
+
+static bool is_asked(const struct inbox *inbox, enum by by)
+{
+	return inbox->by == BY_CAUSE || inbox->by == by;
+}
+
+/* What it is grouped by, in the order of how much that says. The key goes to `out`. */
+static enum kind kind_of(const struct inbox *inbox, const struct clusters *clusters,
+	const struct row *row, const char **name, struct buf *out)
+{
+	const struct row *cluster = is_asked(inbox, BY_CLUSTER) ? cluster_of(clusters, row) : NULL;
+
+	*name = NULL;
+	if (cluster) {
+		*name = cluster->test;
+		buf_printf(out, "cluster:%" PRId64, cluster->id);
+		return KIND_CLUSTER;
+	}
+	if (is_asked(inbox, BY_ENVIRONMENT) && row->event != 0) {
+		*name = row->environment;
+		buf_printf(out, "environment:%" PRId64, row->event);
+		return KIND_ENVIRONMENT;
+	}
+	if (is_asked(inbox, BY_COMMIT) && row->commit) {
+		*name = row->commit;
+		buf_printf(out, "commit:%s", row->commit);
+		return KIND_COMMIT;
+	}
+	if (is_asked(inbox, BY_MESSAGE) && row->message != 0) {
+		buf_printf(out, "message:%" PRId64, row->message);
+		return KIND_MESSAGE;
+	}
+	if (inbox->by == BY_TEST) {
+		*name = row->test;
+		buf_printf(out, "test:%s", row->test);
+		return KIND_TEST;
+	}
+	buf_printf(out, "change:%" PRId64, row->id);
+	return KIND_CHANGE;
+}
+
+static void add_members(struct inbox *inbox, struct clusters *clusters, const struct group *group,
+	const struct cluster_group *of)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		const char *test = dict_get(&inbox->texts, group->tests[i]->name);
+		struct membership *added;
+		const void **place;
+
+		if (!test)
+			continue;
+		added = arena_alloc(inbox->arena, sizeof *added);
+		place = dict_place(&clusters->tests, test);
+		*added = (struct membership){of, *place};
+		*place = added;
+	}
+}
+
+static struct cluster_group *clusters_group(
+	struct inbox *inbox, struct clusters *clusters, const struct group *group)
+{
+	size_t number = name_index_add(&clusters->groups, group->name, strlen(group->name));
+
+	if (number == clusters->count) {
+		clusters->items = arena_grow(
+			inbox->arena, clusters->items, clusters->count, sizeof *clusters->items);
+		clusters->items[clusters->count] =
+			arena_alloc(inbox->arena, sizeof **clusters->items);
+		add_members(inbox, clusters, group, clusters->items[clusters->count++]);
+	}
+	return clusters->items[number];
+}
+
+static void find_clusters(struct inbox *inbox, struct clusters *out)
+{
+	size_t left = CLUSTERS_MOST;
+
+	*out = (struct clusters){.groups.dict.arena = inbox->arena, .tests.arena = inbox->arena};
+	for (size_t i = 0; i < inbox->count && left > 0; i++) {
+		const struct row *row = inbox->rows[i];
+		const struct group *group =
+			row->members > 0 ? config_group(inbox->config_ref->config, row->test)
+					 : NULL;
+		struct cluster_group *of;
+
+		left -= row->members > 0;
+		if (!group || !group->cluster)
+			continue;
+		of = clusters_group(inbox, out, group);
+		of->rows = arena_grow(inbox->arena, of->rows, of->count, sizeof *of->rows);
+		of->rows[of->count++] = row;
+	}
+}
+
+/* Numbers the groups, and counts their rows. */
+static size_t *number_groups(struct inbox *inbox)
+{
+	struct clusters clusters;
+	struct name_index keys = {.dict.arena = inbox->arena};
+	size_t *numbers = arena_array(inbox->arena, inbox->count, sizeof *numbers);
+	struct buf key = {0};
+
+	find_clusters(inbox, &clusters);
+	inbox->groups = arena_array(inbox->arena, inbox->count, sizeof *inbox->groups);
+	for (size_t i = 0; i < inbox->count; i++) {
+		const char *name;
+		enum kind kind;
+		struct group_row *group;
+
+		buf_clear(&key);
+		kind = kind_of(inbox, &clusters, inbox->rows[i], &name, &key);
+		numbers[i] = name_index_add(&keys, key.data, key.length);
+		group = &inbox->groups[numbers[i]];
+		group->kind = kind;
+		group->name = name;
+		group->count++;
+	}
+	buf_free(&key);
+	inbox->group_count = keys.count;
+	for (size_t i = 0; i < keys.count; i++)
+		inbox->groups[i].key = keys.items[i];
+	return numbers;
+}
+
+static void finish_group(const struct inbox *inbox, struct group_row *group)
+{
+	qsort(group->rows, group->count, sizeof(struct row *),
+		inbox->by_time ? compare_rows_by_time : compare_rows);
+	group->size = 0;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct row *row = group->rows[i];
+
+		group->waiting += waits(row);
+		group->worse += row->regression;
+		group->version += row->triage.version;
+		if (row->first_seen > group->latest)
+			group->latest = row->first_seen;
+	}
+	for (size_t i = 0; i < group->count; i++)
+		if (group->rows[i]->regression == (group->worse > 0) &&
+			waits(group->rows[i]) == (group->waiting > 0) &&
+			weight(group->rows[i]) > group->size)
+			group->size = weight(group->rows[i]);
+}
+
+static void make_groups(struct inbox *inbox)
+{
+	const size_t *numbers = number_groups(inbox);
+
+	for (size_t i = 0; i < inbox->group_count; i++) {
+		struct group_row *group = &inbox->groups[i];
+
+		group->rows = arena_array(inbox->arena, group->count, sizeof(struct row *));
+		group->count = 0;
+		group->latest = INT64_MIN;
+	}
+	for (size_t i = 0; i < inbox->count; i++) {
+		struct group_row *group = &inbox->groups[numbers[i]];
+
+		group->rows[group->count++] = inbox->rows[i];
+	}
+	for (size_t i = 0; i < inbox->group_count; i++)
+		finish_group(inbox, &inbox->groups[i]);
+	if (inbox->group_count > 0)
+		qsort(inbox->groups, inbox->group_count, sizeof *inbox->groups,
+			inbox->by_time ? compare_groups_by_time : compare_groups);
+}
+
+/* The answer */
+
+static void put_triage(struct buf *out, const struct triage *triage)
+{
+	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
+		triage_state_names[triage->state], triage->version);
+	json_put_text(out, "owner", triage->owner);
+	json_put_text(out, "note", triage->note);
+	json_put_text(out, "person", triage->person);
+	json_put_time(out, "time", triage->time != 0 ? triage->time : WHEN_NEVER);
+	json_put_time(out, "until", triage->until != 0 ? triage->until : WHEN_NEVER);
+	buf_char(out, '}');
+}
+
+static void put_row(struct buf *out, const struct row *row)
+{
+	buf_printf(out, "{\"id\": %" PRId64, row->id);
+	json_put_text(out, "test", row->test);
+	json_put_text(out, "metric", row->metric);
+	json_put_text(out, "branch", row->branch);
+	json_put_text(out, "unit", row->unit);
+	json_put_time(out, "time", row->time);
+	json_put_time(out, "first_seen", row->first_seen);
+	json_put_text(out, "kind", row->trend ? "trend" : "step");
+	json_put_number(out, "size", row->size);
+	json_put_number(out, "level_before", row->before);
+	json_put_number(out, "level_after", row->after);
+	json_put_bool(out, "regression", row->regression);
+	json_put_text(out, "state", change_state_names[row->state]);
+	json_put_text(out, "commit", row->commit);
+	json_put_text(out, "commit_before", row->commit_before);
+	if (row->suspects_known)
+		buf_printf(out, ", \"suspects\": %zu", row->suspects);
+	else
+		json_put_text(out, "suspects", NULL);
+	buf_printf(out, ", \"members\": %zu", row->members);
+	json_put_text(out, "shared", row->shared);
+	json_put_text(out, "environment", row->environment);
+	json_put_text(out, "owner", row->owner);
+	put_triage(out, &row->triage);
+	buf_char(out, '}');
+}
+
+static void put_next(struct buf *out, int64_t next, size_t count)
+{
+	if (next < (int64_t)count)
+		buf_printf(out, ", \"next\": %" PRId64, next);
+	else
+		json_put_text(out, "next", NULL);
+}
+
+static void put_group(struct buf *out, const struct group_row *group, int64_t first, int64_t most)
+{
+	int64_t end = first + most;
+
+	buf_text(out, "{\"key\": ");
+	buf_json_text(out, group->key);
+	json_put_text(out, "kind", kind_names[group->kind]);
+	json_put_text(out, "name", group->name);
+	buf_printf(out, ", \"count\": %zu, \"waiting\": %zu, \"worse\": %zu, \"better\": %zu",
+		group->count, group->waiting, group->worse, group->count - group->worse);
+	json_put_number(out, "size", group->size);
+	json_put_time(out, "latest", group->latest);
+	buf_printf(out, ", \"version\": %" PRId64 ", \"changes\": [", group->version);
+	for (int64_t i = first; i < end && i < (int64_t)group->count; i++) {
+		buf_text(out, i > first ? ",\n    " : "\n    ");
+		put_row(out, group->rows[i]);
+	}
+	buf_char(out, ']');
+	put_next(out, end, group->count);
+	buf_char(out, '}');
+}
+
+static void put_groups(struct inbox *inbox)
+{
+	struct buf *out = &inbox->answer;
+	bool first = true;
+
+	if (inbox->in) {
+		for (size_t i = 0; i < inbox->group_count; i++)
+			if (strcmp(inbox->groups[i].key, inbox->in) == 0)
+				put_group(out, &inbox->groups[i], inbox->after, inbox->limit);
+		buf_text(out, "], \"next\": null");
+		return;
+	}
+	for (int64_t i = inbox->after; i < inbox->after + inbox->limit; i++) {
+		if (i >= (int64_t)inbox->group_count)
+			break;
+		buf_text(out, first ? "\n  " : ",\n  ");
+		put_group(out, &inbox->groups[i], 0, inbox->per_group);
+		first = false;
+	}
+	buf_char(out, ']');
+	put_next(out, inbox->after + inbox->limit, inbox->group_count);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Owners of the changes, for choosing one. */
+static void put_owners(struct inbox *inbox)
+{
+	struct dict seen = {.arena = inbox->arena};
+	const char *owners[OWNERS_MOST];
+	size_t count = 0;
+
+	for (size_t i = 0; i < inbox->count && count < OWNERS_MOST; i++) {
+		const char *owner = inbox->rows[i]->owner;
+
+		if (!owner || dict_get(&seen, owner))
+			continue;
+		*dict_place(&seen, owner) = owner;
+		owners[count++] = owner;
+	}
+	qsort(owners, count, sizeof *owners, compare_texts);
+	api_put_strings(&inbox->answer, "owners", &(const struct strings){owners, count});
+}
+
+static void put_answer(struct inbox *inbox)
+{
+	struct buf *out = &inbox->answer;
+
+	buf_printf(out, "{\"total\": %zu, \"waiting\": %zu, \"worse\": %zu, \"group_count\": %zu",
+		inbox->count, inbox->waiting, inbox->worse, inbox->group_count);
+	json_put_bool(out, "more", inbox->more);
+	json_put_text(out, "problem", inbox->problem);
+	json_put_time(out, "now", inbox->now);
+	put_owners(inbox);
+	buf_text(out, ", \"groups\": [");
+	put_groups(inbox);
+	buf_text(out, "}\n");
+}
+
+static void taken(struct store_list *list)
+{
+	struct inbox *inbox = list->taker;
+
+	if (silence_is_costly(&inbox->effort)) {
+		inbox->problem = silence_costs(&inbox->effort, inbox->arena);
+		inbox->count = 0;
+	}
+	trim(inbox, list->more);
+	make_groups(inbox);
+	put_answer(inbox);
+}
+
+static void answer(struct inbox *inbox)
+{
+	struct http_answer answer = {.body = inbox->answer};
+
+	inbox->answer = (struct buf){0};
+	http_answer(inbox->request, &answer);
+}
+
+static void answered(struct store_list *list)
+{
+	struct inbox *inbox = list->taker;
+
+	if (list->call.failed)
+		http_fail(inbox->request, http_status_of(list->call.error), "%s",
+			list->call.error->text);
+	else
+		answer(inbox);
+	buf_free(&inbox->answer);
+	free(inbox->rows);
+	matchers_free(&inbox->matchers);
+	config_ref_release(inbox->config_ref);
+	store_call_free(&list->call);
+}
+
+/* The request */
+
+/* The number of the text in a list of names. */
+static bool parse_choice(const struct http_request *request, const char *name,
+	const char *const *names, size_t *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+	size_t count = 0;
+
+	for (*out = 0; names[count]; count++)
+		if (text && strcmp(names[count], text) == 0)
+			*out = count;
+	if (!text || strcmp(names[*out], text) == 0)
+		return true;
+	(void)error_set(error, ERROR_USAGE, "%s: \"%.100s\" is unknown", name, text);
+	return field_hint(error, text, names, count);
+}
+
+static bool parse_number(const struct http_request *request, const char *name, int64_t initial,
+	int64_t most, int64_t *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	*out = initial;
+	if (!text)
+		return true;
+	*out = *text && strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text)
+		       ? strtoll(text, NULL, 10)
+		       : -1;
+	return (*out >= 0 && *out <= most) ||
+	       error_set(error, ERROR_USAGE, "%s: a number from 0 to %" PRId64 " is needed", name,
+		       most);
+}
+
+/* Those that cannot be read are no error: people are still typing them. */
+static void read_matchers(const struct http_request *request, struct inbox *inbox)
+{
+	const char *text = http_parameter(request, "matchers");
+	struct error error;
+
+	if (!text || !text[strspn(text, " \t\n")])
+		return;
+	if (!silence_compile_any(text, inbox->arena, &inbox->matchers, &error)) {
+		inbox->problem = arena_strdup(inbox->arena, error.text);
+		return;
+	}
+	inbox->matched = true;
+}
+
+enum { WORDS_MOST = 16 };
+
+static bool parse_words(
+	const struct http_request *request, struct inbox *inbox, struct error *error)
+{
+	const char *text = http_parameter(request, "text");
+	const char **words = arena_array(inbox->arena, WORDS_MOST, sizeof *words);
+
+	inbox->words = (struct strings){words, 0};
+	for (text = text ? text : ""; *(text += strspn(text, " ")); text += strcspn(text, " ")) {
+		if (inbox->words.count == WORDS_MOST)
+			return error_set(
+				error, ERROR_USAGE, "text: more than %d words", WORDS_MOST);
+		words[inbox->words.count++] = arena_strndup(inbox->arena, text, strcspn(text, " "));
+	}
+	return true;
+}
+
+static bool parse(const struct http_request *request, struct inbox *inbox,
+	struct change_filter *filter, struct error *error)
+{
+	static const char *const verdicts[] = {"any", "worse", "better", NULL};
+	static const char *const sorts[] = {"worst", "latest", NULL};
+	size_t by, verdict, sort;
+
+	inbox->owner = arena_strdup(inbox->arena, http_parameter(request, "owner"));
+	inbox->in = arena_strdup(inbox->arena, http_parameter(request, "in"));
+	if (!api_change_filter(request, inbox->now, inbox->arena, filter, error) ||
+		!parse_choice(request, "by", by_names, &by, error) ||
+		!parse_choice(request, "verdict", verdicts, &verdict, error) ||
+		!parse_choice(request, "sort", sorts, &sort, error) ||
+		!parse_number(request, "after", 0, MOST, &inbox->after, error) ||
+		!parse_number(request, "rows", ROWS, 100, &inbox->per_group, error) ||
+		!api_limit(request, inbox->in ? 100 : GROUPS, inbox->in ? ROWS_OF_ONE : GROUPS_MOST,
+			&inbox->limit, error) ||
+		!parse_words(request, inbox, error))
+		return false;
+	read_matchers(request, inbox);
+	inbox->by = (enum by)by;
+	inbox->verdict = verdict == 1 ? 1 : -(verdict == 2);
+	inbox->by_time = sort == 1;
+	filter->limit = MOST;
+	return true;
+}
+
+void api_get_inbox(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+	struct store_list *list = store_list_new(answered, NULL);
+	struct arena *arena = list->call.arena;
+	struct inbox *inbox = arena_alloc(arena, sizeof *inbox);
+	struct error error;
+
+	*inbox = (struct inbox){.request = request,
+		.arena = arena,
+		.now = agent_now(agent),
+		.texts.arena = arena,
+		.groups_of.arena = arena};
+	list->take = take;
+	list->looks = LOOKS;
+	list->taken = taken;
+	list->taker = inbox;
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!parse(request, inbox, &list->filter, &error))
+		http_fail(request, 400, "%s", error.text);
+	else if (inbox->problem) {
+		put_answer(inbox);
+		answer(inbox);
+	} else {
+		inbox->config_ref = config_ref_hold(agent->config_ref);
+		inbox->groups_of.config = inbox->config_ref->config;
+		store_client_call(agent, &list->call);
+		return;
+	}
+	matchers_free(&inbox->matchers);
+	store_call_free(&list->call);
+}

@@ -1,0 +1,52 @@
+// Requests to the agent. Errors are sentences for people, as the agent has them.
+
+export class Problem extends Error {
+	constructor(text, status, answer) {
+		super(text);
+		this.status = status; // 0: the agent could not be reached
+		this.answer = answer; // what came with it, such as the changes of a 409; or null
+	}
+}
+
+// `parameters`: an object or URLSearchParams; null and undefined are left out.
+export function query(parameters) {
+	if (parameters instanceof URLSearchParams)
+		return parameters.toString();
+	const out = new URLSearchParams();
+	for (const [name, value] of Object.entries(parameters ?? {}))
+		if (value !== null && value !== undefined)
+			out.set(name, value);
+	return out.toString();
+}
+
+async function ask(path, options) {
+	let answer;
+	try {
+		answer = await fetch(path, {credentials: 'same-origin', ...options});
+	} catch (error) {
+		if (error.name === 'AbortError')
+			throw error;
+		throw new Problem('The agent cannot be reached.', 0, null);
+	}
+	let body = null;
+	try {
+		body = await answer.json();
+	} catch (error) {
+		if (error.name === 'AbortError')
+			throw error;
+	}
+	if (!answer.ok)
+		throw new Problem(body?.error ?? `The agent answered with status ${answer.status}.`, answer.status, body);
+	if (body === null)
+		throw new Problem('The agent\'s answer cannot be read.', answer.status, null);
+	return body;
+}
+
+export function get(path, parameters, signal) {
+	const text = query(parameters);
+	return ask(text ? `${path}?${text}` : path, {signal});
+}
+
+export function post(path, parameters, signal) {
+	return ask(path, {method: 'POST', signal, body: new URLSearchParams(query(parameters))});
+}

@@ -1,0 +1,892 @@
+// /change/ID: what every message links to. What changed, by how much, since when, by which commit,
+// whether it is still so, who looks at it, and what can be done.
+import {get, post} from './api.js';
+import {ago, append, badge, duration, h, name, notice, percent, plain, remember, replace, style, time, verdict, waiting} from './dom.js';
+import {createChart, formatValue} from './chart.js';
+import {changeLinks, pointLinks} from './explore.js';
+import {keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
+
+const FEW = 12, MOST = 100; // siblings
+
+const ms = text => text === null || text === undefined ? null : Date.parse(text);
+
+// A commit is shown as people write it.
+function short(commit) {
+	return /^[0-9a-f]{16,}$/.test(commit ?? '') ? commit.slice(0, 10) : plain(commit, 40);
+}
+
+function commitLink(commit, url) {
+	const text = h('code', {title: plain(commit, 200)}, short(commit));
+
+	return url ? h('a', {href: url}, text) : text;
+}
+
+// As the agent has it, with the full stop that its errors do without.
+function sentence(text) {
+	const clean = plain(text, 600);
+
+	return /[.!?…]$/.test(clean) ? clean : `${clean}.`;
+}
+
+const external = (href, text) => href ? h('a', {href}, text) : null;
+
+// The difference as it is announced; of one without a size, the levels say it.
+function size(change) {
+	return verdict(change.regression, change.size, change.direction);
+}
+
+function interval(change) {
+	if (change.size_low === null || change.size_high === null)
+		return null;
+	return [percent(change.size_low), ' to ', percent(change.size_high)];
+}
+
+// As a plot has it.
+function drawn(change) {
+	return {
+		id: change.id, source: change.state === 'candidate' ? 'candidate' : 'known', time: ms(change.time),
+		from: ms(change.place_from ?? change.time), to: ms(change.place_to ?? change.time),
+		before: change.level_before, after: change.level_after, size: change.size, trend: change.kind === 'trend',
+		verdict: change.direction === 0 ? 0 : change.regression ? 1 : -1, ended: ms(change.recovered ?? null),
+		withdrawn: change.state === 'withdrawn', triage: change.triage.state ?? change.triage, commit: change.commit_after ?? null,
+	};
+}
+
+// The points that were stored with a change, as a plot; null if there are none.
+function storedPlot(change, excerpt) {
+	if (!excerpt || excerpt.times.length === 0)
+		return null;
+	const {times} = excerpt, at = times.findIndex(point => point >= ms(change.time));
+	// The points may reach into levels before and after those of the change.
+	const limits = at < 0 || change.kind === 'trend' ? {}
+		: {level_from: times[Math.max(0, at - change.count_before)], level_to: times[Math.min(times.length, at + change.count_after) - 1]};
+
+	return {
+		title: null, unit: change.unit, direction: change.direction, from: excerpt.times[0], to: excerpt.times[excerpt.times.length - 1],
+		mark: change.id, scale: 'auto', spans: [],
+		lines: [{name: change.metric, test: change.test, metric: change.metric, series: change.series, branch: change.branch,
+			unit: change.unit, direction: change.direction, total: excerpt.times.length, times: excerpt.times,
+			values: excerpt.values, attributes: {}, changes: [{...drawn(change), ...limits}]}],
+	};
+}
+
+// ---- What is seen at a glance
+
+function card(title, ...content) {
+	return h('div', {class: 'card'}, h('dt', {}, title), h('dd', {}, content));
+}
+
+function sizeCard(change) {
+	const trend = change.kind === 'trend';
+
+	return card(trend ? 'Changed gradually' : 'Changed',
+		h('div', {class: 'large'}, size(change)),
+		h('div', {}, formatValue(change.level_before, change.unit), ' → ', formatValue(change.level_after, change.unit)),
+		h('div', {class: 'quiet'}, interval(change) ? ['95%: ', interval(change)] : 'no interval is known'));
+}
+
+function sinceCard(change) {
+	const place = change.place_from !== change.place_to;
+
+	return card('Since', h('div', {class: 'large'}, ago(change.time)), h('div', {}, time(change.time)),
+		h('div', {class: 'quiet'}, change.kind === 'trend' ? ['from ', time(change.place_from), ' to ', time(change.place_to)]
+			: place ? ['95%: ', time(change.place_from), ' to ', time(change.place_to)]
+				: 'at this very point'));
+}
+
+function commitCard(story) {
+	const {change, links} = story, suspects = change.suspects;
+	const from = suspects?.from ?? change.commit_before ?? change.version_before;
+	const to = suspects?.to ?? change.commit_after ?? change.version_after;
+
+	if (!from && !to)
+		return card('Commit', h('div', {class: 'large'}, '–'), h('div', {class: 'quiet'}, 'its points name no commit'));
+	if (suspects && suspects.count === 0)
+		return card('Commit', h('div', {class: 'large'}, 'none'), h('div', {}, 'nothing was deployed in between'),
+			suspects.last?.commit || suspects.last?.version
+				? h('div', {class: 'quiet'}, 'the last one before: ', h('code', {}, short(suspects.last.commit ?? suspects.last.version)), ', ', ago(suspects.last.time))
+				: null);
+	return card(suspects?.count > 1 ? `Commit: ${suspects.count} suspects` : 'Commit',
+		h('div', {class: 'large'}, to ? commitLink(to, links.commit && change.commit_after === to ? links.commit : suspectUrl(story, to)) : '–'),
+		h('div', {}, from ? ['after ', h('code', {title: plain(from)}, short(from))] : null,
+			links.compare ? [' ', external(links.compare, 'compare')] : null),
+		suspects?.share ? h('div', {class: 'quiet'}, `in ${Math.round(100 * suspects.share)}% of the members`) : null);
+}
+
+function suspectUrl(story, commit) {
+	const at = story.change.suspects?.list?.findIndex(suspect => suspect.commit === commit) ?? -1;
+
+	return at >= 0 ? story.links.suspects[at] : null;
+}
+
+function stillCard(story) {
+	const {change, test} = story;
+	const newest = story.last_point ? h('div', {class: 'quiet'}, 'newest point ', ago(story.last_point)) : null;
+	const [word, kind, more] = {
+		candidate: ['not confirmed', 'warn', `${change.count_after} points after it`],
+		confirmed: ['yes', '', 'it stands'],
+		moved: ['yes', '', 'it stands; found at another time than at first'],
+		withdrawn: ['withdrawn', 'quiet', 'no longer found: it was a false alarm'],
+		recovered: ['no, it is over', 'better', null],
+	}[change.state] ?? [change.state, '', null];
+	let source = newest;
+
+	if (story.ended)
+		source = h('div', {class: 'warn'}, 'the series ended ', ago(story.ended));
+	else if (!test)
+		source = h('div', {class: 'warn'}, 'its test is not configured any more');
+	else if (test.failing)
+		source = [h('div', {class: 'warn'}, 'its test fails'), newest];
+	return card('Still so?', h('div', {class: `large ${kind}`}, word),
+		change.state === 'recovered'
+			? h('div', {}, 'back to ', formatValue(change.recovered_level, change.unit), ' after ',
+				duration((ms(change.recovered) - ms(change.time)) / 1000))
+			: more ? h('div', {}, more) : null,
+		source);
+}
+
+function whoCard(story) {
+	const {triage, owner} = story.change;
+	const told = story.change.history.filter(event => event.event === 'announced');
+
+	return card('Who looks at it', h('div', {class: 'large'}, triageBadge(triage.state)),
+		triage.state !== 'open' || triage.version > 0
+			? h('div', {}, triage.state === 'acknowledged' ? [name(triage.owner ?? triage.person ?? '–', 60), ' looks at it, said ']
+				: [triage.owner ? ['owner ', name(triage.owner, 60), '; '] : null, 'said by ', name(triage.person ?? '–', 60), ' '],
+			ago(triage.time))
+			: h('div', {}, owner ? ['owner ', name(owner, 80)] : 'nobody has said anything'),
+		triage.until ? h('div', {class: 'quiet'}, 'until ', time(triage.until)) : null,
+		h('div', {class: 'quiet'}, story.silence ? ['silenced until ', time(story.silence.until)]
+			: told.length > 0 ? ['told ', ago(told[0].at)]
+				: {silent: 'not told: only recorded', held: 'told once confirmed', pending: 'about to be told'}[story.change.news] ?? 'not told'));
+}
+
+function glance(story) {
+	const {change} = story, {triage} = change;
+
+	return [
+		h('dl', {class: 'cards'}, sizeCard(change), sinceCard(change), commitCard(story), stillCard(story), whoCard(story)),
+		triage.note || triage.link ? h('blockquote', {class: 'note'}, triage.note ? name(triage.note, 4000) : null,
+			triage.link ? [' ', external(triage.link, plain(triage.link, 100))] : null) : null,
+		story.silence ? h('p', {class: 'panel mark'}, 'A ', h('a', {href: '/silences'}, `silence (${story.silence.id})`),
+			' of ', name(story.silence.owner ?? story.silence.person ?? '–', 60), ' keeps it from being told until ', time(story.silence.until),
+			story.silence.reason ? [': ', name(story.silence.reason, 300)] : '.') : null,
+		story.test?.problem ? h('p', {class: 'panel mark'}, 'Its test fails, so the newest points may be missing: ', name(story.test.problem, 400)) : null,
+		story.cluster ? h('p', {}, 'It is part of ', h('a', {href: `/change/${story.cluster}`}, 'a cluster of series that changed together'),
+			', which was told in its place.') : null,
+		change.members > 0 ? h('p', {}, `${change.members} series changed together`, change.shared ? [': ', name(change.shared, 300)] : null,
+			'. The size is their median; the levels are those of ', name(change.metric, 200), ', the nearest to their middle.') : null,
+	];
+}
+
+// ---- What can be done
+
+// Buttons, and the fields that go with them. `update` shows what is known now.
+function actions(context, page) {
+	const field = (label, attributes) => {
+		const input = h('input', {type: 'text', ...attributes});
+		return {input, label: h('label', {}, label, input)};
+	};
+	const note = field('Note', {name: 'note', maxlength: 4000, placeholder: 'why, or where it is discussed'});
+	const owner = field('Owner', {name: 'owner', maxlength: 200, size: 10});
+	const until = field('Until', {name: 'until', size: 9, placeholder: '3 days', title: 'It is open again then: "3 days", "friday 18:00", "2026-12-24"'});
+	const link = field('Link', {name: 'link', maxlength: 2000, size: 9, placeholder: 'a ticket'});
+	const fields = {note: note.input, owner: owner.input, until: until.input, link: link.input};
+	const touched = new Set();
+	const buttons = states.map(({state, action, key, hint}) => h('button', {type: 'button', title: key ? `${hint} (${key})` : hint,
+		'aria-keyshortcuts': key, 'data-state': state, onclick: () => page.say(state)}, action, key ? [' ', h('kbd', {'aria-hidden': 'true'}, key)] : null));
+	const save = h('button', {type: 'submit', disabled: true}, 'Save');
+	const form = h('form', {class: 'bar fields', onsubmit: event => { event.preventDefault(); page.say(null); }},
+		note.label, owner.label, until.label, link.label, personField(context), save);
+	const more = h('details', {class: 'more', open: matchMedia('(min-width: 40rem)').matches}, h('summary', {}, 'Note, owner, until …'), form);
+	const silenceButton = h('button', {type: 'button', onclick: () => page.silence()}, 'Silence');
+	const element = h('section', {class: 'actions', 'aria-label': 'Triage'}, h('div', {class: 'bar'}, buttons, silenceButton), more);
+
+	for (const [key, input] of Object.entries(fields))
+		input.addEventListener('input', () => {
+			touched.add(key);
+			save.disabled = false;
+		});
+	return {
+		element,
+		write() {
+			more.open = true;
+			note.input.focus();
+		},
+		// What was written: only fields that were touched.
+		written: () => Object.fromEntries([...touched].map(key => [key, fields[key].value])),
+		said() {
+			touched.clear();
+			save.disabled = true;
+		},
+		busy(is) {
+			for (const button of buttons)
+				button.disabled = is;
+		},
+		update({change: {triage}}) {
+			for (const button of buttons) {
+				button.setAttribute('aria-pressed', String(button.dataset.state === triage.state));
+				button.hidden = button.dataset.state === 'open' && triage.state === 'open';
+			}
+			const values = {note: triage.note, owner: triage.owner, link: triage.link, until: triage.until};
+			for (const [key, input] of Object.entries(fields))
+				if (!touched.has(key))
+					input.value = values[key] ?? '';
+		},
+	};
+}
+
+// ---- The plot
+
+function exploreUrl(change, range) {
+	const parameters = new URLSearchParams({test: change.test, metric: change.series});
+
+	if (change.branch)
+		parameters.set('branch', change.branch);
+	if (range) {
+		parameters.set('since', new Date(range[0]).toISOString());
+		parameters.set('until', new Date(range[1]).toISOString());
+	}
+	return `/explore?${parameters}`;
+}
+
+// From the address: "1700000000000-1700003600000".
+function rangeOf(url) {
+	const found = /^(-?\d+)-(-?\d+)$/.exec(url.searchParams.get('range') ?? '');
+
+	return found && Number(found[1]) < Number(found[2]) ? [Number(found[1]), Number(found[2])] : null;
+}
+
+// The stored points at once; then those of the source, which may be slow, down, or gone.
+function plotSection(context, page, group) {
+	const canvas = h('div', {class: 'plot'});
+	const state = h('div', {class: 'plot-state'});
+	const explore = h('a', {href: '#'}, 'Explore');
+	const links = h('span', {class: 'plot-links'});
+	const around = h('select', {'aria-label': 'Points', onchange: event => {
+		remember({points: event.target.value === 'all' ? 'all' : null});
+		range = null;
+		fetchPoints();
+	}}, h('option', {value: 'around'}, 'Points around it'), h('option', {value: 'all'}, 'All points'));
+	const element = h('section', {'aria-label': 'Plot'}, canvas, state, h('div', {class: 'bar under'}, around, explore, links));
+	let chart = null, fetching = null, range = rangeOf(context.url), view = null, shown = null, story = null;
+
+	around.value = context.url.searchParams.get('points') === 'all' ? 'all' : 'around';
+
+	function pins() {
+		return (context.url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
+			.map(found => ({line: Number(found[1]), time: Number(found[2])}));
+	}
+
+	function draw(plot, what) {
+		shown = what;
+		view = plot.from && plot.to ? [plot.from, plot.to] : null;
+		explore.setAttribute('href', exploreUrl(story.change, range ?? view));
+		if (chart) {
+			chart.update(plot);
+			return;
+		}
+		chart = createChart(canvas, plot, {
+			group, range, scale: plot.scale ?? 'auto', links: pointLinks, pins: pins(),
+			changeLinks: change => (change.id === story.change.id ? [] : changeLinks(change)), label: `${plain(story.change.test)} ${plain(story.change.metric)}`,
+			onRange(now) {
+				range = now;
+				remember({range: now ? `${Math.round(now[0])}-${Math.round(now[1])}` : null});
+				explore.setAttribute('href', exploreUrl(story.change, now ?? view));
+			},
+			onPin: now => remember({pins: now.map(pin => `${pin.line}:${pin.time}`).join(',') || null}),
+		});
+	}
+
+	function failed(text, again = true) {
+		replace(state, h('p', {class: 'panel mark'}, sentence(text), ' ',
+			shown === 'stored' ? 'Shown are the points that were stored when it was confirmed. ' : '',
+			again ? h('button', {type: 'button', onclick: fetchPoints}, 'Try again') : null));
+		if (!shown)
+			replace(canvas, h('p', {class: 'quiet empty'}, 'There are no points to show.'));
+	}
+
+	async function fetchPoints() {
+		const {change, test} = story;
+		const all = around.value === 'all';
+
+		fetching?.abort();
+		if (!test || change.members > 0)
+			return;
+		const own = fetching = new AbortController();
+		const cancelled = () => {
+			own.abort();
+			failed('Not fetched: cancelled.');
+		};
+		context.signal.addEventListener('abort', () => own.abort(), {signal: own.signal});
+		const slow = setTimeout(() => replace(state, waiting(`Fetching the points of ${change.test}${test.source ? ` from ${test.source}` : ''} …`,
+			cancelled)), shown ? 300 : 0);
+		const width = Math.max(300, Math.round(canvas.clientWidth * (globalThis.devicePixelRatio || 1)));
+		try {
+			const plot = await get('/api/v1/plot', all ? {test: change.test, metric: change.series, branch: change.branch, width}
+				: {change: change.id, width}, own.signal);
+			clearTimeout(slow);
+			replace(state);
+			if (!plot.lines?.some(line => line.times.length > 0))
+				failed('The source has no points there now.');
+			else
+				draw({...plot, mark: change.id}, all ? 'all' : 'around');
+		} catch (error) {
+			clearTimeout(slow);
+			if (error.name !== 'AbortError')
+				failed(error.message);
+		}
+	}
+
+	context.signal.addEventListener('abort', () => chart?.destroy());
+	return {
+		element,
+		start(first) {
+			story = first;
+			const {change, test} = story, stored = storedPlot(change, story.excerpt);
+
+			explore.setAttribute('href', exploreUrl(change, range ?? view));
+			explore.hidden = !test || change.members > 0;
+			around.hidden = !test || change.members > 0;
+			replace(links, [[change.dashboard, 'Dashboard'], [change.runbook, 'Runbook']]
+				.filter(([url]) => url).map(([url, text]) => [h('a', {href: url}, text), ' ']),
+			h('a', {href: `/change/${change.id}.svg`}, 'Picture'));
+			if (change.members > 0)
+				drawMembers();
+			else if (stored)
+				draw(stored, 'stored');
+			if (change.members > 0)
+				return;
+			if (!test)
+				failed(`The test ${plain(change.test)} is not configured any more, so its points cannot be fetched.`, false);
+			else
+				fetchPoints();
+		},
+		// The change is another than it was drawn as.
+		refresh(now) {
+			const was = story;
+			story = now;
+			if (JSON.stringify(drawn(was.change)) !== JSON.stringify(drawn(now.change)))
+				fetchPoints();
+		},
+		get range() { return range ?? view; },
+	};
+
+	// A cluster has no points of its own: those of its members, each relative to its first level.
+	function drawMembers() {
+		const lines = story.siblings.filter(one => one.relations.includes('cluster')).slice(0, 8)
+			.map(one => storedPlot(one, one.excerpt)?.lines[0]).filter(Boolean)
+			.map(line => ({...line, name: `${line.test} ${line.metric}`, changes: []}));
+
+		if (lines.length === 0) {
+			failed('No points of its members are stored.', false);
+			return;
+		}
+		draw({title: null, unit: null, direction: story.change.direction, from: null, to: null, mark: story.change.id, scale: 'relative',
+			spans: [], lines: lines.map((line, i) => i === 0 ? {...line, changes: [{...drawn(story.change), before: null, after: null}]} : line)}, 'members');
+	}
+}
+
+// ---- What is related to it
+
+const relationWords = {commit: 'same commit', message: 'same message', cluster: 'same cluster', environment: 'same environment'};
+
+function siblingCard(one, seen) {
+	const canvas = h('div', {class: 'plot small'});
+	const card = h('li', {class: 'sibling'},
+		h('a', {href: `/change/${one.id}`}, name(one.members > 0 ? `${one.test}: ${one.members} series` : `${one.test} ${one.metric}`, 80)),
+		h('div', {}, verdict(one.regression, one.size, one.direction), ' ', h('span', {class: 'quiet'}, ago(one.time))),
+		canvas,
+		h('div', {class: 'labels'}, one.state !== 'confirmed' && one.state !== 'moved' ? badge(one.state) : null, triageBadge(one.triage),
+			h('span', {class: 'quiet'}, one.relations.map(relation => relationWords[relation] ?? relation).join(', '))));
+
+	seen(canvas, one);
+	return card;
+}
+
+function siblingsSection(context, group) {
+	const element = h('section', {'aria-label': 'Related changes'});
+	const charts = new Map();
+	let drawnText = '';
+
+	// Charts are made when they come into view.
+	const watcher = new IntersectionObserver(entries => {
+		for (const entry of entries) {
+			if (!entry.isIntersecting)
+				continue;
+			watcher.unobserve(entry.target);
+			make(entry.target, entry.target.sibling);
+		}
+	}, {rootMargin: '200px'});
+	const clear = () => {
+		watcher.disconnect();
+		for (const chart of charts.values())
+			chart.destroy();
+		charts.clear();
+	};
+
+	function make(canvas, one) {
+		const plot = storedPlot(one, one.excerpt);
+
+		if (plot)
+			charts.set(canvas, createChart(canvas, plot, {small: true, group, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
+		else
+			replace(canvas, h('span', {class: 'quiet empty'}, 'no points are stored'));
+	}
+
+	context.signal.addEventListener('abort', clear);
+	return {
+		element,
+		update(story, all) {
+			const text = JSON.stringify(story.siblings);
+
+			if (text === drawnText)
+				return;
+			drawnText = text;
+			clear();
+			element.hidden = story.siblings.length === 0;
+			const left = story.siblings_total - story.siblings.length;
+			replace(element, h('h2', {}, story.change.members > 0 ? 'Its members, and what is related to it' : 'What changed with it',
+				h('span', {class: 'quiet'}, ` ${story.siblings_total}`)),
+			h('ul', {class: 'siblings'}, story.siblings.map(one => siblingCard(one, (canvas, sibling) => {
+				canvas.sibling = sibling;
+				watcher.observe(canvas);
+			}))),
+			left > 0 && story.siblings.length < MOST
+				? h('p', {}, h('button', {type: 'button', onclick: all}, left + story.siblings.length <= MOST ? `Show all ${story.siblings_total}` : `Show ${MOST}`))
+				: left > 0 ? h('p', {class: 'quiet'}, `and ${left} others`) : null);
+		},
+	};
+}
+
+// ---- Suspects, and the commits between
+
+function suspectRows(story) {
+	const {change} = story;
+
+	return (change.suspects?.list ?? []).map((suspect, i) => h('tr', {'data-suspect': plain(suspect.commit ?? suspect.version)},
+		h('td', {}, commitLink(suspect.commit ?? suspect.version, story.links.suspects[i]),
+			suspect.commit && suspect.version ? [' ', name(suspect.version, 60)] : null),
+		h('td', {}, time(suspect.time), suspect.age_seconds > 0 ? h('span', {class: 'quiet'}, ` ${duration(suspect.age_seconds)} before it`) : null)));
+}
+
+function commitRows(story, answer) {
+	const suspects = new Set((story.change.suspects?.list ?? []).map(suspect => suspect.commit).filter(Boolean));
+	const isSuspect = commit => [...suspects].some(one => commit.startsWith(one) || one.startsWith(commit));
+
+	return answer.commits.map(commit => h('tr', {'data-commit': commit.commit},
+		h('td', {}, commitLink(commit.commit, commit.url)),
+		h('td', {}, name(commit.subject, 300), isSuspect(commit.commit) ? [' ', badge('suspect', 'warn')] : null),
+		h('td', {}, name(commit.author, 60)), h('td', {}, time(commit.time))));
+}
+
+// A table that scrolls by itself if it is long.
+function tall(rows, label, ...content) {
+	return h('div', {class: rows > 8 ? 'table tall' : 'table', tabindex: rows > 8 ? 0 : null, role: rows > 8 ? 'region' : null,
+		'aria-label': rows > 8 ? label : null}, h('table', {class: 'commits'}, content));
+}
+
+function commitsSection(context) {
+	const suspects = h('div'), commits = h('div');
+	const element = h('section', {'aria-label': 'Commits'}, h('h2', {}, 'Suspects and commits'), suspects, commits);
+	let asked = '';
+
+	async function ask(story) {
+		const waits = setTimeout(() => replace(commits, waiting('Reading the commits between …')), 300);
+		try {
+			const answer = await get(`/api/v1/changes/${story.change.id}/commits`, null, context.signal);
+			clearTimeout(waits);
+			if (!answer.configured)
+				replace(commits, h('p', {class: 'quiet'}, 'With the option ', h('code', {}, 'repository'),
+					' of the test, the commits in between are listed here.'));
+			else if (answer.problem)
+				replace(commits, h('p', {class: 'quiet'}, 'The commits in between cannot be listed: ', name(answer.problem, 400)));
+			else
+				replace(commits, h('h3', {}, answer.commits.length === 1 ? 'One commit from ' : `${answer.more ? 'The newest ' : ''}${answer.commits.length} commits from `, h('code', {}, short(answer.from ?? '')), ' to ',
+					h('code', {}, short(answer.to ?? ''))),
+				tall(answer.commits.length, 'Commits', h('tbody', {}, commitRows(story, answer))));
+		} catch (error) {
+			clearTimeout(waits);
+			if (error.name === 'AbortError')
+				throw error;
+			replace(commits, h('p', {class: 'quiet'}, 'The commits in between cannot be listed: ', plain(error.message, 400)));
+		}
+	}
+
+	return {
+		element,
+		update(story) {
+			const {change} = story, list = suspectRows(story), left = (change.suspects?.count ?? 0) - list.length;
+			const known = JSON.stringify([change.suspects, change.commit_before, change.commit_after]);
+
+			if (known === asked)
+				return;
+			asked = known;
+			element.hidden = !change.suspects && !change.commit_after && !change.version_after;
+			replace(suspects, list.length > 0
+				? tall(list.length, 'Suspects', h('thead', {}, h('tr', {}, h('th', {}, 'Suspect'), h('th', {}, 'Deployed, or first seen'))), h('tbody', {}, list))
+				: h('p', {class: 'quiet'}, change.suspects ? ['Nothing was deployed between ', time(change.suspects.since), ' and ', time(change.suspects.until), '.']
+					: 'What was deployed is not known.'),
+			left > 0 ? h('p', {class: 'quiet'}, `and ${left} others`) : null);
+			if (change.commit_after || change.suspects?.to)
+				ask(story);
+		},
+	};
+}
+
+// ---- The bisection of the change
+
+const endWords = {found: 'found', set: 'a set is left', out_of_budget: 'out of budget', not_reproduced: 'not reproduced',
+	ends_broken: 'an end cannot be measured', cancelled: 'cancelled', single: 'nothing to search', impossible: 'could not be made'};
+
+function culpritTable(culprit) {
+	return culprit.set.length === 0 ? null : tall(culprit.set.length, 'Credible set', h('thead', {}, h('tr', {}, h('th', {}, 'First bad commit'), h('th', {}, 'Probability'))),
+		h('tbody', {}, culprit.set.map(one => h('tr', {'data-culprit': plain(one.commit)}, h('td', {}, commitLink(one.commit, null), one.broken ? [' ', badge('not testable', 'warn')] : null),
+			h('td', {}, h('meter', {min: 0, max: 1, value: one.probability, 'aria-hidden': 'true'}), ` ${(100 * one.probability).toFixed(one.probability < 0.995 && one.probability >= 0.005 ? 0 : 1)}%`)))));
+}
+
+function bisectionSection(context) {
+	const text = h('div'), bar = h('p', {class: 'bar'});
+	const element = h('section', {'aria-label': 'Bisection', hidden: true}, h('h2', {}, 'Bisection'), text, bar);
+	let story = null, rows = [], known = '';
+
+	async function act(path, parameters) {
+		try {
+			await post(path, {...parameters, person: person(context) ?? undefined}, context.signal);
+			await ask();
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				notice(error.message, {problem: true});
+		}
+	}
+
+	function show() {
+		const {change, test} = story, [row] = rows, {culprit} = change, open = row && row.state !== 'over';
+		const stands = (change.state === 'confirmed' || change.state === 'moved') && ['open', 'acknowledged'].includes(change.triage.state);
+
+		element.hidden = !culprit && !row && !test?.bisects;
+		replace(text, culprit ? [h('p', {class: 'large'}, name(culprit.verdict, 400)), culpritTable(culprit)] : null,
+			open ? h('p', {}, row.state === 'waiting' ? ['Waits for ', h('code', {}, name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
+				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', {}, name(row.lab, 100)), '.',
+					row.cancelled ? ' It is being ended.' : null]) : null,
+			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${endWords[row.end] ?? plain(row.end)}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
+			!open && !row && !culprit ? h('p', {class: 'quiet'}, 'Nobody has asked for one.') : null);
+		replace(bar, context.may('triager') && open ? h('button', {type: 'button', onclick: () => act(`/api/v1/bisections/${row.id}/cancel`, {})}, 'Cancel') : null,
+			context.may('triager') && !open && test?.bisects && stands
+				? h('button', {type: 'button', onclick: () => act('/api/v1/bisections', {change: change.id})}, row ? 'Bisect again' : 'Bisect') : null);
+	}
+
+	async function ask() {
+		const answer = await get('/api/v1/bisections', {change: story.change.id, limit: 1}, context.signal);
+
+		rows = answer.bisections;
+		show();
+	}
+
+	return {
+		element,
+		update(next) {
+			const now = JSON.stringify([next.change.culprit, next.change.state, next.change.triage.state, next.test?.bisects]);
+
+			story = next;
+			if (now === known)
+				return;
+			known = now;
+			show();
+			ask().catch(() => {});
+		},
+		refresh: () => ask().catch(() => {}),
+	};
+}
+
+// ---- History, details, why
+
+const eventWords = {found: 'found', confirmed: 'confirmed', moved: 'found at another time', withdrawn: 'withdrawn: no longer found',
+	returned: 'found again', announced: 'told', recovered: 'over: the old level is back', triaged: 'triaged', reopened: 'open again'};
+
+function historySection(story) {
+	const line = event => {
+		if (event.event === 'announced')
+			return ['told ', name(event.receiver, 60), event.destination ? [' ', name(event.destination, 80)] : null];
+		if (event.event === 'triaged' || event.event === 'reopened')
+			return [h('b', {}, name(event.person ?? '–', 60)), ': ', name(event.detail ?? eventWords[event.event], 600),
+				event.origin ? h('span', {class: 'quiet'}, ' from ', name(event.origin, 80)) : null];
+		return [eventWords[event.event] ?? plain(event.event),
+			event.event === 'moved' ? [': ', time(event.time)] : null];
+	};
+
+	return [h('h2', {}, 'History'), h('ol', {class: 'history'}, [...story.change.history].reverse().map(event => h('li', {'data-event': plain(event.event)},
+		h('span', {class: 'quiet'}, time(event.at)), ' ', line(event))))];
+}
+
+function detailsSection(story) {
+	const {change} = story;
+	const rows = [];
+	const row = (title, ...content) => rows.push(h('dt', {}, title), h('dd', {}, content));
+
+	row('Test', h('a', {href: `/tests?test=${encodeURIComponent(change.test)}`}, name(change.test)));
+	row('Series', name(change.series, 1000));
+	if (change.branch)
+		row('Branch', name(change.branch));
+	row('Direction', {1: 'higher is better', '-1': 'lower is better', 0: 'either way is a change'}[change.direction]);
+	row('Before', formatValue(change.mean_before, change.unit), ' ± ', formatValue(change.stddev_before, change.unit), `, ${change.count_before} points`);
+	row('After', formatValue(change.mean_after, change.unit), ' ± ', formatValue(change.stddev_after, change.unit), `, ${change.count_after} points`);
+	row('p-value', change.pvalue === null ? '–' : change.pvalue.toExponential(1));
+	if (change.slope !== null)
+		row('Slope', formatValue(change.slope, change.unit), ' per point');
+	if (change.explained_by || change.relative_to)
+		row(change.explained_by ? 'At equal load of' : 'Relative to', name(change.explained_by ?? change.relative_to),
+			change.other_changed ? `, which changed by ${percent(change.other_size)}` : '');
+	if (change.environment)
+		row('Environment', name(change.environment));
+	for (const key of Object.keys(change.attributes ?? {})) {
+		const [before, after] = [change.attributes_before?.[key], change.attributes[key]];
+		row(name(key, 60), before !== undefined && before !== after ? [name(before ?? '–', 200), ' → '] : null, name(after ?? '–', 200));
+	}
+	row('Found in', `${change.runs} ${change.runs === 1 ? 'run' : 'runs'}, first `, time(change.first_seen));
+	return [h('h2', {}, 'Details'), h('dl', {}, rows)];
+}
+
+function whySection(context) {
+	const content = h('div');
+	const element = h('details', {class: 'why', ontoggle: () => { if (element.open) ask(); }}, h('summary', {}, 'Why was it told, or not?'), content);
+	let story = null, asked = false;
+
+	function show(why) {
+		const known = value => value !== null && value !== undefined;
+		const power = side => why.power?.[side]?.smallest;
+		replace(content, h('p', {}, h('b', {}, plain(why.verdict.replaceAll('_', ' '))), ': ', name(why.reason, 800)),
+			h('dl', {},
+				h('dt', {}, 'Points'), h('dd', {}, `${why.points ?? '–'}`, why.detector ? [', judged by ', name(why.detector, 60)] : null),
+				why.arrival ? [h('dt', {}, 'As the points arrived'), h('dd', {}, ['found', 'told', 'lost'].map(key => known(why.arrival[key])
+					? `${key} with point ${why.arrival[key]}` : null).filter(Boolean).join(', ') || 'never found')] : null,
+				known(power('up')) || known(power('down')) ? [h('dt', {}, 'Smallest change told here'), h('dd', {}, ['up', 'down'].filter(side => known(power(side)))
+					.map(side => `${side} ${power(side)}%`).join(', '))] : null),
+			why.tried?.length ? h('div', {class: 'table'}, h('table', {}, h('thead', {}, h('tr', {}, ['Place', 'Change', 'p-value', 'Became', 'Because'].map(text => h('th', {}, text)))),
+				h('tbody', {}, why.tried.slice(0, 20).map(place => h('tr', {class: place.meant ? 'meant' : null},
+					h('td', {}, time(place.time)), h('td', {class: 'number'}, percent(place.forward_change_percent)),
+					h('td', {class: 'number'}, place.pvalue === null || place.pvalue === undefined ? '–' : place.pvalue.toExponential(1)),
+					h('td', {}, plain(place.fate)), h('td', {}, name(place.reason ?? '', 200))))))) : null);
+	}
+
+	async function ask() {
+		const stop = new AbortController();
+		const {change, test} = story;
+
+		if (asked)
+			return;
+		asked = true;
+		context.signal.addEventListener('abort', () => stop.abort(), {signal: stop.signal});
+		replace(content, waiting(`Running the detection again on the points of ${change.test} …`, () => stop.abort()));
+		try {
+			show(await get('/api/v1/why', {test: change.test, metric: change.series, at: change.time}, stop.signal));
+		} catch (error) {
+			asked = false;
+			replace(content, h('p', {class: 'panel mark'}, error.name === 'AbortError' ? 'Cancelled.' : plain(error.message, 600), ' ',
+				test ? h('button', {type: 'button', onclick: ask}, 'Try again') : null));
+		}
+	}
+
+	return {
+		element,
+		update(now) {
+			story = now;
+			element.hidden = !now.test || now.change.members > 0;
+		},
+	};
+}
+
+// ---- Neighbours: the list that one comes from
+
+// As the inbox has left it in this tab; else what waits for somebody.
+async function neighbours(id, signal) {
+	try {
+		const inbox = JSON.parse(sessionStorage.getItem('inbox') ?? 'null');
+		if (inbox?.ids?.includes(id))
+			return {ids: inbox.ids, search: inbox.search ?? ''};
+	} catch {
+		// not ours: as if there were none
+	}
+	const answer = await get('/api/v1/inbox', {open: true, limit: 50, rows: 20}, signal);
+	return {ids: answer.groups.flatMap(group => group.changes.map(change => change.id)), search: ''};
+}
+
+// The inbox as it was, at the change.
+function inboxUrl(list, id) {
+	const parameters = new URLSearchParams(list.search);
+
+	if (list.ids.includes(id))
+		parameters.set('at', id);
+	return `/?${parameters}`.replace(/\?$/, '');
+}
+
+function neighboursBar(list, id) {
+	const at = list.ids.indexOf(id);
+	const step = (to, text, key) => to === undefined ? h('span', {class: 'quiet'}, text)
+		: h('a', {href: `/change/${to}`, 'aria-keyshortcuts': key}, text, ' ', h('kbd', {'aria-hidden': 'true'}, key));
+
+	return [h('a', {href: inboxUrl(list, id)}, 'Inbox'), at >= 0 ? h('span', {class: 'quiet'}, `${at + 1} of ${list.ids.length}`) : null,
+		step(at > 0 ? list.ids[at - 1] : undefined, 'previous', 'k'),
+		step(at >= 0 ? list.ids[at + 1] : list.ids[0], 'next', 'j')];
+}
+
+// ---- The page
+
+function heading(change) {
+	return [name(change.test, 150), change.members > 0 ? ': ' : ' ', change.members > 0 ? `${change.members} series` : name(change.metric, 150), change.branch ? [' ', badge(change.branch)] : null,
+		change.state !== 'confirmed' ? [' ', badge(change.state, change.state === 'recovered' ? 'better' : 'warn')] : null];
+}
+
+export async function show(main, context) {
+	const id = Number(location.pathname.split('/')[2]);
+	const group = 'change';
+	let story, limit = FEW, list = {ids: [], search: ''}, loading = null, lastUndo = null;
+
+	style('change.css');
+	style('chart.css');
+	try {
+		story = await get(`/api/v1/changes/${id}`, {limit}, context.signal);
+	} catch (error) {
+		if (error.status !== 404)
+			throw error;
+		replace(main, h('h1', {}, `Change ${id}`), h('p', {}, plain(error.message, 300)), h('p', {}, h('a', {href: '/'}, 'To the inbox')));
+		return;
+	}
+
+	const title = h('h1'), top = h('nav', {class: 'bar neighbours', 'aria-label': 'Neighbours'}), facts = h('section', {'aria-label': 'At a glance'});
+	const history = h('section', {'aria-label': 'History'}), details = h('section', {'aria-label': 'Details'});
+	const page = {
+		async say(state) {
+			const before = story.change.triage, written = triage.written();
+			const wanted = {...written, ...(state ? {state} : {})};
+
+			if (Object.keys(wanted).length === 0)
+				return;
+			triage.busy(true);
+			try {
+				const answer = await say(story.change, wanted, context);
+				if (!answer.said && answer.change.triage.version !== before.version)
+					notice('Left as it was said by somebody else.');
+				triage.said();
+				if (answer.said) {
+					const back = () => undo(before, answer.change);
+					const line = notice(`${plain(story.change.test, 60)} ${plain(story.change.metric, 60)}: ${answer.change.triage.state}.`,
+						{action: {text: 'Undo', run: back}});
+					lastUndo = () => { line.remove(); back(); };
+				}
+				story.change = {...story.change, triage: answer.change.triage};
+				update();
+				await load();
+			} catch (error) {
+				if (error.name !== 'AbortError')
+					notice(error.message, {problem: true});
+			} finally {
+				triage.busy(false);
+			}
+		},
+		async silence() {
+			const words = {series: 'this series', test: 'the whole test', cluster: 'the group', environment: `everything in ${story.change.environment}`,
+				commit: 'everything that this commit has changed'};
+			if (await silence(story.matchers.map(one => ({text: plain(words[one.of] ?? one.of, 100), matchers: one.matchers})), context))
+				await load();
+		},
+	};
+	const triage = actions(context, page);
+	const plot = plotSection(context, page, group), siblings = siblingsSection(context, group), commits = commitsSection(context);
+	const bisection = bisectionSection(context);
+	const why = whySection(context);
+
+	async function undo(before, change) {
+		try {
+			await say(change, {state: before.state, note: before.note ?? '', owner: before.owner ?? '', link: before.link ?? '', until: before.until ?? ''}, context);
+			await load();
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				notice(error.message, {problem: true});
+		}
+	}
+
+	function update() {
+		const {change} = story;
+
+		document.title = `${change.size === null ? '' : `${percent(change.size)} `}${plain(change.test, 60)} ${change.members > 0 ? `${change.members} series` : plain(change.metric, 60)} · hunter-c`;
+		replace(title, heading(change));
+		replace(facts, glance(story));
+		triage.update(story);
+		replace(history, historySection(story));
+		replace(details, detailsSection(story));
+		commits.update(story);
+		bisection.update(story);
+		siblings.update(story, () => { limit = MOST; load(); });
+		why.update(story);
+	}
+
+	// Several wishes at once are one request, and one more.
+	function load() {
+		const once = async () => {
+			story = await get(`/api/v1/changes/${id}`, {limit}, context.signal);
+			update();
+			plot.refresh(story);
+		};
+		if (loading)
+			return loading.then(() => loading ?? load());
+		loading = once().finally(() => { loading = null; });
+		return loading;
+	}
+
+	const go = to => { if (to !== undefined) location.assign(`/change/${to}`); };
+	const at = () => list.ids.indexOf(id);
+	const keys = {
+		j: () => go(at() >= 0 ? list.ids[at() + 1] : list.ids[0]),
+		k: () => go(list.ids[at() - 1]),
+		u: () => location.assign(inboxUrl(list, id)),
+		w: () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); },
+		x: () => location.assign(exploreUrl(story.change, plot.range)),
+		'?': () => keysHelp([['j k', 'next, previous change of the inbox'], ['u', 'back to the inbox'],
+			...(context.may('triager') ? [...states.filter(one => one.key).map(one => [one.key, `${one.action}: ${one.hint}`]), ['c', 'write a note, an owner, or until when'], ['z', 'undo what was said last'], ['s', 'silence']] : []),
+			['x', 'explore the series'], ['w', 'why was it told, or not'], ['?', 'this help'],
+			['← →', 'in the plot: move the cursor; with Shift: pan'], ['+ - 0', 'in the plot: zoom in, out, all'], ['Enter', 'in the plot: pin the point'], ['[ ]', 'in the plot: the change before, after']]),
+	};
+
+	if (context.may('triager')) {
+		for (const {state, key} of states)
+			if (key)
+				keys[key] = () => page.say(state);
+		keys.s = () => page.silence();
+		keys.c = () => triage.write();
+		keys.z = () => {
+			lastUndo?.();
+			lastUndo = null;
+		};
+	}
+	onKeys(keys, context.signal);
+	append(main, [top, title, facts, context.may('triager') ? triage.element : null, plot.element, siblings.element, bisection.element, commits.element,
+		h('div', {class: 'columns'}, history, details), why.element]);
+	update();
+	plot.start(story);
+	neighbours(id, context.signal).then(found => {
+		list = found;
+		replace(top, neighboursBar(list, id));
+	}, () => replace(top, neighboursBar(list, id)));
+
+	context.live?.listen({
+		change: item => { if (item.id === id || story.siblings.some(one => one.id === item.id)) load(); },
+		triage: item => {
+			if (item.id === id && item.version > story.change.triage.version && item.person && item.person !== (person(context) ?? context.me.person))
+				notice(`${item.person}: ${item.triage}${item.owner ? `, owner ${item.owner}` : ''}`);
+			if (item.id === id ? item.version > story.change.triage.version : story.siblings.some(one => one.id === item.id))
+				load();
+		},
+		silence: () => load(),
+		test: item => { if (item.name === story.change.test) load(); },
+		bisection: item => {
+			if (item.change !== id)
+				return;
+			bisection.refresh();
+			if (item.state === 'over')
+				load();
+		},
+		configuration: () => load(),
+		again: () => load(),
+	}, context.signal);
+}

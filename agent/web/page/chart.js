@@ -1,0 +1,2033 @@
+// A chart of a plot (the JSON of /api/v1/plot), by dygraphs. It fetches nothing and imports
+// nothing, so that a page written by `report --html` uses it, too.
+//
+//   const chart = createChart(element, plot, options);
+//
+// dygraphs draws the lines; the axes, levels, changes, the legend and all that the pointer and the keys do
+// are ours. Its own legend and axis labels would write markup; here names are text, never markup.
+// Of many points those are drawn that a picture of that width can show: the first, least, greatest
+// and last of each column of pixels, so that no spike is hidden.
+
+const DAY = 86400000;
+const LEAST_POINTS = 3; // a view is never narrower
+const MARKS_MOST = 60;
+const DOTS_SPARSE = 7; // pixels from point to point from which on points have dots
+const COLUMN_POINTS = 4;
+const DENSE = 2; // points to a column of pixels from which on a line is drawn by columns
+const PIECE = 32; // segments of a line that are drawn at once
+
+// numbers and times
+
+const units = [
+	{names: ['ns'], factor: 1e-9, kind: 'time'},
+	{names: ['us', 'µs', 'usec'], factor: 1e-6, kind: 'time'},
+	{names: ['ms', 'msec'], factor: 1e-3, kind: 'time'},
+	{names: ['s', 'sec', 'seconds'], factor: 1, kind: 'time'},
+	{names: ['B', 'bytes'], factor: 1, kind: 'bytes'},
+	{names: ['KiB'], factor: 1024, kind: 'bytes'},
+	{names: ['MiB'], factor: 1024 ** 2, kind: 'bytes'},
+	{names: ['GiB'], factor: 1024 ** 3, kind: 'bytes'},
+];
+const scales = {
+	time: [[1e-9, 'ns'], [1e-6, 'µs'], [1e-3, 'ms'], [1, 's'], [60, 'min'], [3600, 'h']],
+	bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']],
+	number: [[1e-12, 'p'], [1e-9, 'n'], [1e-6, 'µ'], [1, ''], [1e3, 'k'], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
+};
+
+// What a name could use to pose as another, control and direction characters, is made visible, as by plain() of dom.js.
+function clean(text) {
+	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, '\ufffd');
+}
+
+// How numbers of this unit and size are written: {factor, unit}.
+function scaleFor(given, size) {
+	const unit = given ? clean(given) : given;
+	const known = units.find((one) => one.names.includes(unit));
+	const base = known ? known.factor : 1;
+	const table = scales[known ? known.kind : 'number'];
+	let best = known ? table[0] : [1, ''];
+
+	if (!known && unit && /^(%|percent)/.test(unit))
+		return {factor: 1, unit};
+	if (!(size > 0))
+		return {factor: 1, unit: unit || ''};
+	for (const one of table)
+		if (size * base >= one[0] * 0.9999 && (known || one[0] >= 1 || size < 1e-3))
+			best = one;
+	if (known)
+		return {factor: base / best[0], unit: best[1]};
+	if (best[0] === 1e3 && size < 1e4)
+		best = [1, ''];
+	return {factor: 1 / best[0], unit: best[1] + (unit ? (best[1] ? ' ' : '') + unit : '')};
+}
+
+function digits(value, most) {
+	if (value === null || !Number.isFinite(value))
+		return '–';
+	return Number(value.toPrecision(most)).toLocaleString('en', {maximumSignificantDigits: most, useGrouping: Math.abs(value) >= 1e4})
+		.replaceAll(',', "\u202f");
+}
+
+export function formatValue(value, unit) {
+	if (value === null || value === undefined || !Number.isFinite(value))
+		return 'no value';
+	const scale = scaleFor(unit, Math.abs(value));
+
+	const glued = scale.unit === '%' || (!unit && scale.unit);
+
+	return digits(value * scale.factor, 5) + (glued ? '' : scale.unit ? '\u00a0' : '') + scale.unit;
+}
+
+export function formatPercent(value) {
+	if (value === null || value === undefined || !Number.isFinite(value))
+		return '';
+	return (value > 0 ? '+' : value < 0 ? '−' : '±') + digits(Math.abs(value), Math.abs(value) >= 100 ? 3 : 2) + '%';
+}
+
+const pad = (n) => String(n).padStart(2, '0');
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+// In the reader's zone; seconds only where there are some.
+export function formatTime(ms) {
+	const date = new Date(ms);
+	const seconds = date.getSeconds() ? ':' + pad(date.getSeconds()) : '';
+
+	return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}${seconds}`;
+}
+
+export function formatUtc(ms) {
+	return new Date(ms).toISOString().replace('T', ' ').replace(/(:00)?\.000Z$/, '') + ' UTC';
+}
+
+function timeElement(ms, className) {
+	const out = element('time', className, formatTime(ms));
+
+	out.dateTime = new Date(ms).toISOString();
+	out.title = formatUtc(ms);
+	return out;
+}
+
+// ticks
+
+const timeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000,
+	900000, 1800000, 3600000, 7200000, 3 * 3600000, 6 * 3600000, 12 * 3600000];
+
+function timeLabel(ms, step, first) {
+	const date = new Date(ms);
+	const day = `${date.getDate()} ${months[date.getMonth()]}`;
+
+	if (step >= 300 * DAY)
+		return String(date.getFullYear());
+	if (step >= 27 * DAY)
+		return date.getMonth() === 0 || first ? `${months[date.getMonth()]} ${date.getFullYear()}` : months[date.getMonth()];
+	if (step >= DAY)
+		return first ? `${day} ${date.getFullYear()}` : day;
+	if (date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0 && date.getMilliseconds() === 0)
+		return first ? `${day} ${date.getFullYear()}` : day;
+	const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+
+	if (step < 1000)
+		return `${clock}:${pad(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+	return (first ? day + ' ' : '') + (step < 60000 ? `${clock}:${pad(date.getSeconds())}` : clock);
+}
+
+// Days of the month and longer steps follow the reader's calendar.
+function calendarTicks(from, to, least) {
+	const out = [];
+	const date = new Date(from);
+	let step;
+
+	date.setHours(0, 0, 0, 0);
+	if (least <= 14 * DAY) {
+		const days = [1, 2, 5, 10, 15].find((n) => n * DAY >= least) || 15;
+
+		step = days * DAY;
+		date.setDate(1);
+		for (; date <= to; date.setMonth(date.getMonth() + 1, 1))
+			for (let day = 1; day <= 31; day += days) {
+				const one = new Date(date.getFullYear(), date.getMonth(), day);
+
+				if (one.getMonth() === date.getMonth() && (day === 1 || 31 - day >= days - 1 || days === 1) && one >= from && one <= to)
+					out.push(one.getTime());
+			}
+		return {ticks: out, step};
+	}
+	const count = [1, 3, 6, 12, 24, 60, 120].find((n) => n * 30 * DAY >= least) || 240;
+
+	step = count * 30 * DAY;
+	date.setMonth(0, 1);
+	if (count >= 12)
+		date.setFullYear(date.getFullYear() - (date.getFullYear() % (count / 12)));
+	for (; date <= to; date.setMonth(date.getMonth() + count))
+		if (date >= from)
+			out.push(date.getTime());
+	return {ticks: out, step};
+}
+
+function clockTicks(from, to, step) {
+	const zone = new Date(from).getTimezoneOffset() * 60000;
+	const ticks = [];
+
+	for (let at = Math.ceil((from - zone) / step) * step + zone; at <= to; at += step)
+		ticks.push(at);
+	return {ticks, step};
+}
+
+// At most as many as there is room for, but not fewer than two.
+function timeTicks(from, to, room) {
+	let found = null;
+
+	for (let least = (to - from) / Math.max(2, room); least > 0.5; least /= 1.6) {
+		found = least > 12 * 3600000 ? calendarTicks(from, to, least) : clockTicks(from, to, timeSteps.find((one) => one >= least));
+		if (found.ticks.length >= 2)
+			break;
+	}
+	return found ? found.ticks.map((at, i) => ({v: at, label: timeLabel(at, found.step, i === 0)})) : [];
+}
+
+function niceStep(least) {
+	const power = 10 ** Math.floor(Math.log10(least));
+
+	return [1, 2, 2.5, 5, 10].find((one) => one * power >= least * 0.999999) * power;
+}
+
+function numberTicks(from, to, room, factor) {
+	const step = niceStep(((to - from) * factor) / Math.max(1, room));
+	const decimals = Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9) + (String(step).replace(/[.0e-]/g, '').startsWith('25') ? 1 : 0)));
+	const out = [];
+
+	for (let n = Math.ceil((from * factor) / step - 1e-9); n * step <= to * factor + step * 1e-9; n++)
+		out.push({v: (n * step) / factor, label: (n * step).toFixed(decimals).replace(/^-(0(\.0*)?)$/, '$1').replace('-', '−')});
+	return out;
+}
+
+function logTicks(from, to, room, factor) {
+	const low = Math.floor(Math.log10(from * factor)), high = Math.ceil(Math.log10(to * factor));
+	const out = [];
+
+	if (Math.log10(to / from) < 0.7)
+		return numberTicks(from, to, room, factor);
+	for (const parts of [[1, 2, 5], [1, 3], [1]]) {
+		out.length = 0;
+		for (let power = low; power <= high; power++)
+			for (const part of parts) {
+				const value = part * 10 ** power;
+
+				if (value >= from * factor * 0.999 && value <= to * factor * 1.001)
+					out.push({v: value / factor, label: digits(value, 3)});
+			}
+		if (out.length <= room)
+			return out;
+	}
+	const every = Math.ceil(out.length / room);
+
+	return out.filter((one, i) => i % every === 0);
+}
+
+// elements
+
+function element(name, className, text) {
+	const out = document.createElement(name);
+
+	if (className)
+		out.className = className;
+	if (text !== undefined && text !== null)
+		out.textContent = clean(text);
+	return out;
+}
+
+// points
+
+// The first index with a value not below.
+function lowerBound(sorted, value) {
+	let low = 0, high = sorted.length;
+
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (sorted[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+// Indices of the points that a picture of so many columns shows, and the nearest on either side.
+export function reduce(x, y, from, to, columns) {
+	const first = Math.max(0, lowerBound(x, from) - 1);
+	let end = lowerBound(x, to);
+
+	while (end < x.length && x[end] <= to)
+		end++;
+	end = Math.min(x.length, end + 1);
+	const out = [];
+
+	if (end - first <= COLUMN_POINTS * columns || !(to > from)) {
+		for (let i = first; i < end; i++)
+			out.push(i);
+		return out;
+	}
+	const per = columns / (to - from);
+	let column = null, begin = -1, least = -1, most = -1, last = -1, hole = -1;
+
+	const close = () => {
+		if (begin < 0) {
+			if (hole >= 0)
+				out.push(hole);
+			return;
+		}
+		for (const i of [begin, Math.min(least, most), Math.max(least, most), last])
+			if (out.length === 0 || out[out.length - 1] < i)
+				out.push(i);
+	};
+
+	for (let i = first; i < end; i++) {
+		const at = Math.floor((x[i] - from) * per);
+
+		if (at !== column) {
+			if (column !== null)
+				close();
+			column = at;
+			begin = least = most = last = hole = -1;
+		}
+		if (Number.isNaN(y[i])) {
+			hole = i;
+			continue;
+		}
+		if (begin < 0)
+			begin = least = most = i;
+		if (y[i] < y[least])
+			least = i;
+		if (y[i] > y[most])
+			most = i;
+		last = i;
+	}
+	close();
+	return out;
+}
+
+function movingMedian(values, count) {
+	const out = new Float64Array(values.length).fill(NaN);
+	const half = count >> 1;
+
+	for (let i = 0; i < values.length; i++) {
+		if (Number.isNaN(values[i]))
+			continue;
+		const window = [];
+
+		for (let k = Math.max(0, i - half); k <= Math.min(values.length - 1, i + half); k++)
+			if (!Number.isNaN(values[k]))
+				window.push(values[k]);
+		window.sort((a, b) => a - b);
+		out[i] = window.length % 2 ? window[window.length >> 1] : (window[window.length / 2 - 1] + window[window.length / 2]) / 2;
+	}
+	return out;
+}
+
+function prepared(raw, index) {
+	const n = raw.times.length;
+	const times = new Float64Array(raw.times);
+	const values = new Float64Array(n);
+
+	for (let i = 0; i < n; i++)
+		values[i] = raw.values[i] === null || raw.values[i] === undefined ? NaN : raw.values[i];
+	return {raw, index, n, times, values, changes: raw.changes || [], unit: raw.unit || null, shown: true};
+}
+
+// The attribute of a point, or null.
+function attributeOf(line, name, i) {
+	const column = (line.raw.attributes || {})[name];
+
+	if (!column)
+		return null;
+	const at = column.at[i];
+
+	return at === undefined || at === null || at < 0 ? null : column.values[at];
+}
+
+// What a level in percent of counts from.
+function baseOf(line) {
+	const first = line.changes.find((one) => one.source !== 'fresh' && one.source !== 'candidate' && !one.withdrawn && one.before);
+
+	if (first)
+		return first.before;
+	const some = Array.from(line.values.slice(0, 1000)).filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
+
+	return some.length ? some[some.length >> 1] : NaN;
+}
+
+// groups: charts with one cursor
+
+const groups = new Map();
+
+function joinGroup(name, chart) {
+	if (!groups.has(name))
+		groups.set(name, new Set());
+	groups.get(name).add(chart);
+}
+
+function leaveGroup(name, chart) {
+	const group = groups.get(name);
+
+	if (group && group.delete(chart) && group.size === 0)
+		groups.delete(name);
+}
+
+// words
+
+// Which way the values went; whether that is worse is said by the word and the colour.
+function markOf(change) {
+	const up = change.after > change.before, down = change.after < change.before;
+
+	return isSure(change) ? (up ? '▲' : down ? '▼' : '◆') : up ? '△' : down ? '▽' : '◇';
+}
+
+function isSure(change) {
+	return change.source === 'known' && !change.withdrawn;
+}
+
+function verdictClass(change) {
+	return change.withdrawn || !change.verdict ? 'chart-neither' : change.verdict > 0 ? 'chart-worse' : 'chart-better';
+}
+
+const verdictWords = {1: 'worse', '-1': 'better', 0: 'changed'};
+const sourceWords = {
+	known: '',
+	candidate: 'not yet confirmed',
+	fresh: 'only a detection on these points finds it; it is not recorded',
+	lost: 'recorded; a detection on these points does not find it',
+};
+
+export function describeChange(change, unit) {
+	const parts = [`${formatPercent(change.size)} ${verdictWords[change.verdict] || 'changed'}`.trim()];
+
+	if (change.before !== null && change.before !== undefined)
+		parts.push(`from ${formatValue(change.before, unit)} to ${formatValue(change.after, unit)}`);
+	parts.push(formatTime(change.time));
+	if (change.withdrawn)
+		parts.push('withdrawn');
+	else if (sourceWords[change.source])
+		parts.push(sourceWords[change.source]);
+	if (change.ended)
+		parts.push('over');
+	if (change.triage && change.triage !== 'open')
+		parts.push(change.triage);
+	return parts.join(', ');
+}
+
+// dygraphs
+
+let loading = null;
+
+function loadDygraph() {
+	if (globalThis.Dygraph)
+		return Promise.resolve(globalThis.Dygraph);
+	if (!loading)
+		loading = import(new URL('dygraph.js', import.meta.url).href).then(() => globalThis.Dygraph);
+	return loading;
+}
+
+// The axes, and all that lies beneath the lines. The labels are text.
+class Ground {
+	constructor(chart) {
+		this.chart = chart;
+		this.labels = [];
+	}
+
+	toString() {
+		return 'ground';
+	}
+
+	activate() {
+		return {layout: this.layout, clearChart: this.clear, willDrawChart: this.draw, didDrawChart: this.above};
+	}
+
+	layout(event) {
+		const {left, bottom, top} = this.chart.margins();
+
+		event.reserveSpaceLeft(left);
+		event.reserveSpaceRight(this.chart.options.small ? 4 : 12);
+		event.reserveSpaceBottom(bottom);
+		event.reserveSpaceTop(top);
+	}
+
+	clear() {
+		for (const label of this.labels)
+			label.remove();
+		this.labels = [];
+	}
+
+	draw(event) {
+		const dygraph = event.dygraph, area = dygraph.plotter_.area;
+
+		this.chart.drawGround(event.drawingContext, area, dygraph);
+		for (const tick of dygraph.layout_.yticks)
+			this.label(event, 'chart-tick-y', tick.label, area.x, area.y + tick.pos * area.h);
+		this.taken = -Infinity;
+		for (const tick of dygraph.layout_.xticks)
+			this.label(event, 'chart-tick-x', tick.label, area.x + tick.pos * area.w, area.y + area.h);
+	}
+
+	above(event) {
+		this.chart.drawLevels(event.drawingContext, event.dygraph.plotter_.area, event.dygraph);
+	}
+
+	label(event, className, text, x, y) {
+		const label = element('span', 'chart-tick ' + className, text);
+
+		if (className === 'chart-tick-x') {
+			// Measuring each would make the browser lay out the page as often.
+			const room = text.length * this.chart.rem * 0.21;
+
+			x = Math.min(x, event.dygraph.width_ - room);
+			if (x - room < this.taken)
+				return; // the previous one has the place
+			this.taken = x + room + 6;
+		}
+		label.style.setProperty('left', x + 'px');
+		label.style.setProperty('top', y + 'px');
+		event.canvas.parentNode.append(label);
+		this.labels.push(label);
+	}
+}
+
+class Chart {
+	constructor(box, plot, options) {
+		this.box = box;
+		this.options = {scale: 'auto', x: 'time', smooth: 0, small: false, shareRange: true, ...options};
+		this.stop = new AbortController();
+		this.cursor = null;    // time, ms
+		this.view = this.options.range || null; // times of what is shown; null: all
+		this.pins = [];
+		this.selected = null;  // {line, change}
+		this.lit = -1;
+		this.build();
+		if (this.options.group)
+			joinGroup(this.options.group, this);
+		this.take(plot);
+		this.ready = loadDygraph().then((Dygraph) => {
+			if (!this.stop.signal.aborted)
+				this.begin(Dygraph);
+		});
+	}
+
+	// building
+
+	build() {
+		const signal = this.stop.signal;
+		const listen = (target, name, call, more) => target.addEventListener(name, call, {signal, ...more});
+
+		this.box.classList.add('chart');
+		this.box.classList.toggle('chart-small', this.options.small);
+		this.legend = element('div', 'chart-legend');
+		this.frame = element('div', 'chart-frame');
+		this.frame.tabIndex = 0;
+		this.frame.setAttribute('role', 'application');
+		this.frame.setAttribute('aria-roledescription', 'chart');
+		this.host = element('div', 'chart-host');
+		this.top = element('canvas', 'chart-top');
+		this.marks = element('div', 'chart-marks');
+		this.axis = element('div', 'chart-axis-unit');
+		this.empty = element('p', 'chart-empty', 'No points here.');
+		this.empty.hidden = true;
+		this.spoken = element('div', 'chart-spoken');
+		this.spoken.setAttribute('aria-live', 'polite');
+		this.frame.append(this.host, this.axis, this.top, this.marks, this.empty);
+		this.panel = element('div', 'chart-panel');
+		this.box.replaceChildren(this.legend, this.frame, this.spoken, this.panel);
+
+		this.box.tabIndex = -1;
+		listen(this.box, 'focus', () => this.frame.focus());
+		listen(this.top, 'pointerdown', (event) => this.pointerDown(event));
+		listen(this.top, 'pointermove', (event) => this.pointerMove(event));
+		listen(this.top, 'pointerup', (event) => this.pointerUp(event));
+		listen(this.top, 'pointercancel', () => this.pointerLost());
+		listen(this.top, 'pointerleave', () => !this.drag && this.showCursor(null));
+		listen(this.top, 'dblclick', () => this.out());
+		listen(this.top, 'wheel', (event) => this.wheel(event), {passive: false});
+		listen(this.frame, 'keydown', (event) => this.key(event));
+		listen(matchMedia('(prefers-color-scheme: dark)'), 'change', () => this.restyle());
+		this.resizes = new ResizeObserver(() => this.redraw());
+		this.resizes.observe(this.frame);
+	}
+
+	take(plot) {
+		this.plot = plot;
+		this.lines = (plot.lines || []).map(prepared);
+		this.arrange();
+	}
+
+	// Sets where each point is drawn: x, y, and the smooth values.
+	arrange() {
+		const byCommit = this.options.x === 'commit';
+
+		this.order = byCommit ? this.commitOrder() : null;
+		for (const line of this.lines) {
+			const values = this.options.scale === 'relative' ? this.relative(line) : line.values;
+
+			line.points = null; // by place, the index of the point; null: the same
+			line.x = line.times;
+			line.y = values;
+			if (byCommit)
+				this.placeByCommit(line, values);
+			line.smooth = this.options.smooth > 1 ? movingMedian(line.y, this.options.smooth) : null;
+		}
+		this.extent = [Infinity, -Infinity];
+		for (const line of this.lines)
+			if (line.n > 0) {
+				this.extent[0] = Math.min(this.extent[0], line.x[0]);
+				this.extent[1] = Math.max(this.extent[1], line.x[line.x.length - 1]);
+			}
+		if (!byCommit && this.plot.from && this.plot.to && this.plot.to > this.plot.from)
+			this.extent = [Math.min(this.plot.from, this.extent[0]), Math.max(this.plot.to, this.extent[1])];
+		this.none = !(this.extent[0] <= this.extent[1]);
+		if (this.none)
+			this.extent = [Date.now() - DAY, Date.now()];
+		if (this.extent[0] === this.extent[1])
+			this.extent = byCommit ? [this.extent[0] - 1, this.extent[1] + 1] : [this.extent[0] - 3600000, this.extent[1] + 3600000];
+	}
+
+	relative(line) {
+		line.base = baseOf(line);
+		return line.values.map((value) => (line.base ? 100 * (value / line.base - 1) : NaN));
+	}
+
+	// Commits in the order in which they were first measured; without commits, the times.
+	commitOrder() {
+		const firsts = new Map();
+		const named = this.lines.some((line) => (line.raw.attributes || {}).commit);
+
+		for (const line of this.lines)
+			for (let i = 0; i < line.n; i++) {
+				const name = named ? attributeOf(line, 'commit', i) : line.times[i];
+
+				if (name !== null && (!firsts.has(name) || firsts.get(name) > line.times[i]))
+					firsts.set(name, line.times[i]);
+			}
+		const names = [...firsts.keys()].sort((a, b) => firsts.get(a) - firsts.get(b));
+
+		return {named, names, places: new Map(names.map((name, i) => [name, i])), times: Float64Array.from(names, (name) => firsts.get(name))};
+	}
+
+	placeByCommit(line, values) {
+		const at = new Float64Array(line.n);
+		const points = [];
+
+		for (let i = 0; i < line.n; i++) {
+			const name = this.order.named ? attributeOf(line, 'commit', i) : line.times[i];
+
+			if (name === null)
+				continue;
+			at[i] = this.order.places.get(name);
+			points.push(i);
+		}
+		points.sort((a, b) => at[a] - at[b] || a - b);
+		line.points = points;
+		line.x = Float64Array.from(points, (i) => at[i]);
+		line.y = Float64Array.from(points, (i) => values[i]);
+	}
+
+	// Places on the x axis of times, and back.
+	placeOf(time) {
+		if (!this.order)
+			return time;
+		return Math.min(lowerBound(this.order.times, time), Math.max(0, this.order.times.length - 1));
+	}
+
+	timeAt(place) {
+		if (!this.order)
+			return place;
+		const at = Math.max(0, Math.min(this.order.times.length - 1, Math.round(place)));
+
+		return this.order.times[at] ?? 0;
+	}
+
+	// What is shown at first: what the plot says, or all.
+	home() {
+		const {from, to} = this.plot;
+
+		return from && to && from < to ? [from, to] : null;
+	}
+
+	window() {
+		const view = this.view || this.home();
+
+		if (!view)
+			return this.order ? [this.extent[0] - 0.5, this.extent[1] + 0.5] : this.extent;
+		const [from, to] = view.map((time) => this.placeOf(time));
+
+		return this.order ? [from - 0.5, to + 0.5] : [from, to];
+	}
+
+	begin(Dygraph) {
+		Dygraph.PLUGINS = [];
+		this.Dygraph = Dygraph;
+		this.restyle();
+		for (const pin of this.options.pins || [])
+			this.pin(pin.line, pin.time, true);
+	}
+
+	// drawing
+
+	restyle() {
+		const style = getComputedStyle(this.box);
+		const read = (name) => style.getPropertyValue('--chart-' + name).trim();
+
+		this.colors = {ink: read('ink'), grid: read('grid'), axis: read('axis'), worse: read('worse'), better: read('better'),
+			neither: read('neither'), band: read('band'), silence: read('silence'), outage: read('outage'), level: read('level'),
+			cursor: read('cursor'), zoom: read('zoom'), paper: read('paper'),
+			lines: [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read('line-' + n))};
+		this.rem = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
+		this.writeLegend();
+		this.writePanel();
+		this.redraw();
+	}
+
+	color(line) {
+		return this.colors.lines[line.index % this.colors.lines.length];
+	}
+
+	margins() {
+		const small = this.options.small;
+
+		return {left: (small ? 2.9 : 3.6) * this.rem, bottom: 1.5 * this.rem, top: (small ? 0.9 : 1.5) * this.rem};
+	}
+
+	redraw() {
+		if (!this.Dygraph || this.pending)
+			return;
+		this.pending = requestAnimationFrame(() => {
+			this.pending = 0;
+			this.drawNow();
+		});
+	}
+
+	drawNow() {
+		const width = this.frame.clientWidth, height = this.frame.clientHeight;
+
+		if (this.stop.signal.aborted || width < 40 || height < 40)
+			return;
+		const {left} = this.margins();
+		const columns = Math.max(50, Math.round(width - left));
+		const range = this.window();
+		const rows = this.rows(range, columns);
+		const values = this.valueRange(range);
+		const options = {file: rows.rows, labels: rows.labels, series: rows.series, dateWindow: range, valueRange: values};
+
+		this.empty.hidden = !this.none;
+		if (this.cursor === null)
+			this.writeReadout();
+		this.scale = scaleFor(this.unit(), Math.max(Math.abs(values[0]), Math.abs(values[1])));
+		this.axis.textContent = this.scale.unit;
+		if (this.dygraph && this.logarithmic === (this.options.scale === 'log')) {
+			if (this.width !== width || this.height !== height)
+				this.dygraph.resize(width, height);
+			this.dygraph.updateOptions(options);
+		} else {
+			this.make(options, width, height);
+		}
+		this.width = width;
+		this.height = height;
+		this.sizeTop(width, height);
+		this.drawTop();
+		this.writeMarks();
+		if (this.view)
+			this.box.dataset.range = this.view.map(Math.round).join(',');
+		else
+			delete this.box.dataset.range;
+	}
+
+	make(options, width, height) {
+		if (this.dygraph)
+			this.dygraph.destroy();
+		this.logarithmic = this.options.scale === 'log';
+		this.dygraph = new this.Dygraph(this.host, options.file, {
+			...options,
+			width,
+			height,
+			plugins: [new Ground(this)],
+			interactionModel: {},
+			legend: 'never',
+			connectSeparatedPoints: true,
+			logscale: this.logarithmic,
+			highlightCircleSize: 0,
+			animatedZooms: false,
+			labelsKMB: false,
+			axes: {
+				x: {ticker: (from, to, pixels) => this.xTicks(from, to, pixels), drawGrid: false},
+				y: {ticker: (from, to, pixels) => this.yTicks(from, to, pixels), drawGrid: false},
+			},
+		});
+	}
+
+	// What is drawn, in rows of one x each.
+	rows(range, columns) {
+		const labels = ['x'], series = {}, sets = [];
+		const shown = this.lines.filter((line) => line.shown);
+		const single = shown.length === 1;
+		const per = shown.length > 4 ? Math.max(100, Math.round((columns * 4) / shown.length)) : columns;
+
+		for (const line of shown) {
+			const indices = reduce(line.x, line.y, range[0], range[1], per);
+			const visible = indices.length ? (line.x[indices[indices.length - 1]] - line.x[indices[0]]) / (range[1] - range[0]) : 0;
+			const dense = visible > 0 && indices.length > DENSE * columns * Math.min(1, visible);
+			const sparse = indices.length > 0 && (columns * Math.max(visible, 0.05)) / indices.length > (this.options.small ? 4 : DOTS_SPARSE);
+			const faded = this.lit >= 0 && this.lit !== line.index;
+			const color = this.color(line);
+
+			line.drawn = indices;
+			sets.push({x: line.x, y: line.y, indices, at: 0});
+			labels.push('line' + line.index);
+			series['line' + line.index] = {
+				color,
+				strokeWidth: line.smooth ? 0.5 : this.lit === line.index ? 2.2 : this.options.small ? 1 : 1.2,
+				drawPoints: sparse,
+				pointSize: this.options.small ? 1.6 : 2.2,
+				plotter: (event) => plotLine(event, faded || line.smooth ? 0.25 : single ? 0.75 : 0.9, dense),
+			};
+			if (!line.smooth)
+				continue;
+			sets.push({x: line.x, y: line.smooth, indices: reduce(line.x, line.smooth, range[0], range[1], per), at: 0});
+			labels.push('smooth' + line.index);
+			series['smooth' + line.index] = {color, strokeWidth: 2, drawPoints: false, plotter: (event) => plotLine(event, faded ? 0.25 : 1, dense)};
+		}
+		if (sets.length === 0)
+			return {rows: [[range[0], null], [range[1], null]], labels: ['x', 'none'], series: {}};
+		return {rows: merged(sets, range), labels, series};
+	}
+
+	valueRange(range) {
+		let low = Infinity, high = -Infinity;
+		const logarithmic = this.options.scale === 'log';
+		const take = (value) => {
+			if (!Number.isFinite(value) || (logarithmic && value <= 0))
+				return;
+			low = Math.min(low, value);
+			high = Math.max(high, value);
+		};
+
+		for (const line of this.lines) {
+			if (!line.shown)
+				continue;
+			for (const i of line.drawn) // which has the least and the greatest
+				if (line.x[i] >= range[0] && line.x[i] <= range[1])
+					take(line.y[i]);
+			for (const one of this.levels(line))
+				if (one.to > range[0] && one.from < range[1])
+					take(one.start), take(one.end);
+		}
+		if (!(low <= high)) {
+			low = logarithmic ? 1 : 0;
+			high = logarithmic ? 10 : 1;
+		}
+		if (logarithmic) {
+			const room = Math.max(Math.pow(high / low, 0.06), 1.02);
+
+			return [low / room, high * room];
+		}
+		if (this.options.scale === 'zero') {
+			low = Math.min(0, low);
+			high = Math.max(0, high);
+		}
+		if (low === high) {
+			const room = Math.abs(low) * 0.1 || 1;
+
+			return [low - room, high + room];
+		}
+		const room = (high - low) * 0.07;
+
+		return [this.options.scale === 'zero' && low === 0 ? 0 : low - room, this.options.scale === 'zero' && high === 0 ? 0 : high + room];
+	}
+
+	unit() {
+		if (this.options.scale === 'relative')
+			return '%';
+		const shown = this.lines.filter((line) => line.shown);
+		const unit = shown.length ? shown[0].unit || this.plot.unit : this.plot.unit;
+
+		return shown.every((line) => (line.unit || this.plot.unit) === unit) ? unit || null : null;
+	}
+
+	xTicks(from, to, pixels) {
+		const room = Math.max(2, Math.floor(pixels / ((this.options.small ? 4.4 : 5) * this.rem)));
+
+		if (!this.order)
+			return timeTicks(from, to, room);
+		const count = to - from, step = Math.max(1, Math.ceil(count / room));
+		const out = [];
+
+		for (let at = Math.ceil(from / step) * step; at <= to; at += step)
+			if (at >= 0 && at < this.order.names.length)
+				out.push({v: at, label: this.order.named ? short(this.order.names[at]) : String(at + 1)});
+		return out;
+	}
+
+	yTicks(from, to, pixels) {
+		const room = Math.max(2, Math.floor(pixels / ((this.options.small ? 1.9 : 2.4) * this.rem)));
+		const factor = this.scale.factor;
+
+		return this.logarithmic ? logTicks(Math.max(from, 1e-300), to, room, factor) : numberTicks(from, to, room, factor);
+	}
+
+	// Levels of a line as drawn: from the changes that stand.
+	levels(line) {
+		const out = [];
+		const changes = line.changes.filter((one) => one.source !== 'fresh' && !one.withdrawn && one.before !== null && one.before !== undefined &&
+			one.after !== null && one.after !== undefined);
+		const y = (value) => (this.options.scale === 'relative' ? (line.base ? 100 * (value / line.base - 1) : NaN) : value);
+		const edge = line.x.length ? [line.x[0], line.x[line.x.length - 1]] : this.extent;
+		const middle = this.order ? 0.5 : 0;
+		let last = null;
+
+		for (let i = 0; i < changes.length; i++) {
+			const one = changes[i], at = this.placeOf(one.time) - middle;
+			const start = one.trend ? this.placeOf(one.from) : at, end = one.trend ? this.placeOf(one.to) : at;
+			const first = last === null ? edge[0] : last;
+			const before = one.level_from ? Math.max(first, this.placeOf(one.level_from) - middle) : first;
+			const next = changes[i + 1];
+			const stop = Math.min(one.ended ? this.placeOf(one.ended) - middle : Infinity,
+				one.level_to ? this.placeOf(one.level_to) + middle : Infinity);
+			const until = Math.min(stop, next ? (next.trend ? this.placeOf(next.from) : this.placeOf(next.time) - middle) : edge[1]);
+			const faint = one.source !== 'known';
+
+			if (start > before)
+				out.push({from: before, to: start, start: y(one.before), end: y(one.before), change: one, faint});
+			if (one.trend && end > start)
+				out.push({from: start, to: end, start: y(one.before), end: y(one.after), change: one, faint});
+			if (until > end)
+				out.push({from: end, to: until, start: y(one.after), end: y(one.after), change: one, faint});
+			last = Math.max(until, end);
+			if (next && until < stop)
+				last = Math.max(end, next.trend ? this.placeOf(next.from) : this.placeOf(next.time) - middle); // it joins
+		}
+		return out;
+	}
+
+	markColor(change) {
+		return change.withdrawn ? this.colors.neither : change.verdict > 0 ? this.colors.worse : change.verdict < 0 ? this.colors.better : this.colors.neither;
+	}
+
+	drawGround(context, area, dygraph) {
+		const X = (place) => dygraph.toDomXCoord(place);
+		const clip = (x) => Math.max(area.x, Math.min(area.x + area.w, x));
+
+		context.save();
+		context.beginPath();
+		context.rect(area.x, area.y, area.w, area.h + 1);
+		context.clip();
+		for (const span of this.plot.spans || [])
+			this.drawSpan(context, area, span, clip(X(this.placeOf(span.from))), clip(X(this.placeOf(span.to))));
+		context.strokeStyle = this.colors.grid;
+		context.lineWidth = 1;
+		context.beginPath();
+		for (const tick of dygraph.layout_.yticks) {
+			const y = Math.round(area.y + tick.pos * area.h) + 0.5;
+
+			context.moveTo(area.x, y);
+			context.lineTo(area.x + area.w, y);
+		}
+		context.stroke();
+		for (const line of this.lines)
+			if (line.shown)
+				this.drawChanges(context, area, line, X);
+		context.restore();
+		context.strokeStyle = this.colors.axis;
+		context.beginPath();
+		context.moveTo(area.x, Math.round(area.y + area.h) + 0.5);
+		context.lineTo(area.x + area.w, Math.round(area.y + area.h) + 0.5);
+		context.stroke();
+	}
+
+	drawSpan(context, area, span, from, to) {
+		if (to < area.x || from > area.x + area.w)
+			return;
+		const width = Math.max(2, to - from);
+
+		context.fillStyle = span.kind === 'silence' ? this.colors.silence : this.colors.outage;
+		context.fillRect(from, area.y, width, area.h);
+		// An outage is hatched, so that it differs by more than colour.
+		if (span.kind !== 'outage')
+			return;
+		context.save();
+		context.beginPath();
+		context.rect(from, area.y, width, area.h);
+		context.clip();
+		context.strokeStyle = this.colors.axis;
+		context.globalAlpha = 0.35;
+		context.lineWidth = 1;
+		context.beginPath();
+		for (let x = from - area.h; x < from + width; x += 9) {
+			context.moveTo(x, area.y + area.h);
+			context.lineTo(x + area.h, area.y);
+		}
+		context.stroke();
+		context.restore();
+	}
+
+	// The bands of places, and the changes.
+	drawChanges(context, area, line, X) {
+		const half = this.order ? 0.5 : 0;
+
+		for (const one of line.changes) {
+			const at = X(this.placeOf(one.time) - half);
+			const low = X(this.placeOf(one.from ?? one.time) - half), high = X(this.placeOf(one.to ?? one.time) + half);
+
+			if (high < area.x || low > area.x + area.w)
+				continue;
+			context.fillStyle = this.colors.band;
+			context.globalAlpha = one.source === 'fresh' || one.withdrawn ? 0.5 : 1;
+			if (one.from !== undefined && one.from !== null && high - low >= 1)
+				context.fillRect(low, area.y, high - low, area.h);
+			context.globalAlpha = one.withdrawn ? 0.5 : 1;
+			context.strokeStyle = this.markColor(one);
+			context.lineWidth = this.plot.mark && one.id === this.plot.mark ? 2 : 1;
+			context.setLineDash(one.source === 'known' && !one.withdrawn ? [] : one.source === 'candidate' ? [2, 3] : [5, 4]);
+			context.beginPath();
+			context.moveTo(Math.round(at) + 0.5, area.y);
+			context.lineTo(Math.round(at) + 0.5, area.y + area.h);
+			context.stroke();
+			context.setLineDash([]);
+		}
+		context.globalAlpha = 1;
+	}
+
+	// Above the lines, in whose noise they would drown; with a rim, so that they are seen there.
+	drawLevels(context, area, dygraph) {
+		const shown = this.lines.filter((line) => line.shown);
+
+		context.save();
+		context.beginPath();
+		context.rect(area.x, area.y, area.w, area.h);
+		context.clip();
+		for (const line of shown)
+			for (const level of this.levels(line)) {
+				const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
+				const width = this.options.small ? 1.6 : 2.2;
+
+				context.globalAlpha = this.lit >= 0 && this.lit !== line.index ? 0.25 : 1;
+				for (const [color, wide] of [[this.colors.paper, width + 1.4], [shown.length > 1 ? this.color(line) : this.colors.level, width]]) {
+					context.strokeStyle = color;
+					context.lineWidth = wide;
+					context.setLineDash(level.faint && wide === width ? [6, 4] : []);
+					context.beginPath();
+					context.moveTo(ends[0], ends[1]);
+					context.lineTo(ends[2], ends[3]);
+					context.stroke();
+				}
+			}
+		context.restore();
+	}
+
+	// The triangles above the changes, as buttons.
+	writeMarks() {
+		const area = this.dygraph.plotter_.area, range = this.window();
+		const half = this.order ? 0.5 : 0;
+		const found = [];
+
+		for (const line of this.lines)
+			for (const change of line.shown ? line.changes : []) {
+				const place = this.placeOf(change.time) - half;
+
+				if (place >= range[0] && place <= range[1])
+					found.push({line, change, x: this.dygraph.toDomXCoord(place)});
+			}
+		found.sort((a, b) => Math.abs(b.change.size || 0) - Math.abs(a.change.size || 0));
+		found.length = Math.min(found.length, MARKS_MOST);
+		found.sort((a, b) => a.x - b.x);
+		this.marks.replaceChildren(...found.map((one) => this.markButton(one, area)));
+		if (!this.options.small)
+			this.labelMarks(found, area);
+	}
+
+	// Size and verdict in words beside the greatest changes, as far as there is room.
+	labelMarks(found, area) {
+		const taken = found.map((one) => [one.x - this.rem * 0.6, one.x + this.rem * 0.6]);
+		const rank = found.map((one, i) => i).sort((a, b) => Math.abs(found[b].change.size || 0) - Math.abs(found[a].change.size || 0));
+
+		for (const i of rank) {
+			const {change, x} = found[i];
+			const text = `${formatPercent(change.size)} ${verdictWords[change.verdict] || ''}`.trim() + (isSure(change) ? '' : '?');
+			const room = text.length * this.rem * 0.46;
+			const from = [x + this.rem * 0.6, x - this.rem * 0.6 - room].find((left) => left >= area.x - this.rem && left + room <= area.x + area.w + this.rem &&
+				!taken.some((one, k) => k !== i && one[0] < left + room && one[1] > left));
+
+			if (!change.size || from === undefined)
+				continue;
+			taken.push([from, from + room]);
+			const label = element('span', 'chart-mark-text ' + verdictClass(change), text);
+
+			if (from < x) {
+				label.classList.add('chart-mark-left');
+				label.style.setProperty('left', x - this.rem * 0.6 + 'px');
+			} else {
+				label.style.setProperty('left', from + 'px');
+			}
+			label.style.setProperty('top', area.y + 'px');
+			this.marks.append(label);
+		}
+	}
+
+	markButton({line, change, x}, area) {
+		const out = element('button', 'chart-mark ' + verdictClass(change), markOf(change));
+		const text = (this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit || this.plot.unit);
+
+		out.type = 'button';
+		out.tabIndex = -1;
+		if (this.plot.mark && change.id === this.plot.mark)
+			out.classList.add('chart-meant');
+		out.title = text;
+		out.setAttribute('aria-label', text);
+		out.style.setProperty('left', x + 'px');
+		out.style.setProperty('top', area.y + 'px');
+		out.addEventListener('click', () => this.select(line, change));
+		return out;
+	}
+
+	sizeTop(width, height) {
+		const ratio = devicePixelRatio || 1;
+
+		if (this.top.width !== Math.round(width * ratio) || this.top.height !== Math.round(height * ratio)) {
+			this.top.width = Math.round(width * ratio);
+			this.top.height = Math.round(height * ratio);
+		}
+	}
+
+	// Cursor, pins and the part that is being chosen.
+	drawTop() {
+		if (!this.dygraph)
+			return;
+		const ratio = devicePixelRatio || 1;
+		const context = this.top.getContext('2d');
+		const area = this.dygraph.plotter_.area;
+
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		context.clearRect(0, 0, this.width, this.height);
+		context.save();
+		context.beginPath();
+		context.rect(area.x - 6, area.y, area.w + 12, area.h);
+		context.clip();
+		if (this.drag && this.drag.kind === 'zoom') {
+			const [a, b] = [this.drag.x, this.drag.now].sort((p, q) => p - q);
+
+			context.fillStyle = this.colors.zoom;
+			context.fillRect(a, area.y, b - a, area.h);
+		}
+		if (this.cursor !== null) {
+			const x = Math.round(this.dygraph.toDomXCoord(this.placeOf(this.cursor))) + 0.5;
+
+			context.strokeStyle = this.colors.cursor;
+			context.lineWidth = 1;
+			context.beginPath();
+			context.moveTo(x, area.y);
+			context.lineTo(x, area.y + area.h);
+			context.stroke();
+			for (const line of this.lines) {
+				const at = line.shown ? this.nearest(line, this.placeOf(this.cursor)) : -1;
+
+				if (at >= 0)
+					this.dot(context, line.x[at], line.y[at], this.options.small ? 2.5 : 3.5, this.color(line), false);
+			}
+		}
+		for (let i = 0; i < this.pins.length; i++) {
+			const pin = this.pins[i], line = this.lines[pin.line];
+
+			if (!line || !line.shown)
+				continue;
+			const at = this.indexAt(line, pin.time);
+
+			if (at < 0)
+				continue;
+			this.dot(context, line.x[at], line.y[at], 5, this.color(line), true);
+			context.fillStyle = this.colors.ink;
+			context.font = `600 ${0.75 * this.rem}px system-ui, sans-serif`;
+			context.strokeStyle = this.colors.paper;
+			context.lineWidth = 3;
+			context.strokeText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
+			context.fillText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
+		}
+		context.restore();
+	}
+
+	dot(context, x, y, size, color, ring) {
+		if (Number.isNaN(y))
+			return;
+		context.beginPath();
+		context.arc(this.dygraph.toDomXCoord(x), this.dygraph.toDomYCoord(y), size, 0, 2 * Math.PI);
+		context.fillStyle = color;
+		context.strokeStyle = ring ? this.colors.ink : this.colors.paper;
+		context.lineWidth = ring ? 2 : 1.5;
+		context.fill();
+		context.stroke();
+	}
+
+	// The place of the existing point that is nearest; -1: there is none.
+	nearest(line, place) {
+		const i = lowerBound(line.x, place);
+		let left = i - 1, right = i;
+
+		while (left >= 0 && Number.isNaN(line.y[left]))
+			left--;
+		while (right < line.x.length && Number.isNaN(line.y[right]))
+			right++;
+		if (left < 0)
+			return right < line.x.length ? right : -1;
+		return right < line.x.length && line.x[right] - place < place - line.x[left] ? right : left;
+	}
+
+	indexAt(line, time) {
+		if (!line.points) {
+			const at = lowerBound(line.times, time);
+
+			return at < line.n && line.times[at] === time ? at : -1;
+		}
+		return line.points.findIndex((i) => line.times[i] === time);
+	}
+
+	// legend
+
+	writeLegend() {
+		const small = this.options.small;
+
+		this.entries = this.lines.map((line) => {
+			const entry = element(small || this.lines.length === 1 ? 'span' : 'button', 'chart-entry');
+			const swatch = element('span', 'chart-swatch');
+
+			swatch.style.setProperty('--swatch', this.color(line));
+			const name = element('span', 'chart-name', line.raw.name || this.plot.title || '');
+			const value = element('span', 'chart-value');
+
+			name.title = name.textContent;
+			entry.append(swatch, name, value);
+			if (line.raw.branch)
+				name.after(element('span', 'chart-branch', line.raw.branch));
+			if (entry.tagName === 'BUTTON') {
+				entry.type = 'button';
+				entry.setAttribute('aria-pressed', String(line.shown));
+				entry.addEventListener('click', () => this.toggle(line));
+				entry.addEventListener('pointerenter', () => this.light(line.index));
+				entry.addEventListener('pointerleave', () => this.light(-1));
+				entry.addEventListener('focus', () => this.light(line.index));
+				entry.addEventListener('blur', () => this.light(-1));
+			}
+			return {entry, value};
+		});
+		this.when = element('span', 'chart-when');
+		this.legend.replaceChildren(...this.entries.map((one) => one.entry), this.when);
+		this.frame.setAttribute('aria-label', this.options.label ||
+			`${this.plot.title || this.lines.map((line) => line.raw.name).join(', ')}: arrow keys move along the points, Enter pins one, plus and minus zoom, brackets go from change to change`);
+	}
+
+	light(index) {
+		this.lit = index;
+		this.redraw();
+	}
+
+	toggle(line) {
+		line.shown = !line.shown;
+		this.entries[line.index].entry.setAttribute('aria-pressed', String(line.shown));
+		this.redraw();
+	}
+
+	writeReadout() {
+		if (!this.entries)
+			return;
+		// Without a cursor the last points, so that nothing moves when there is one.
+		const range = this.window();
+		const last = (line) => this.nearest(line, Math.min(range[1], line.x[line.x.length - 1] ?? range[1]));
+		const atOf = (line) => (this.cursor === null ? last(line) : this.nearest(line, this.placeOf(this.cursor)));
+
+		for (const line of this.lines) {
+			const at = atOf(line);
+
+			this.entries[line.index].value.textContent = at < 0 ? '' : this.valueText(line, at);
+		}
+		this.legend.classList.toggle('chart-resting', this.cursor === null);
+		this.when.replaceChildren();
+		const line = this.lines.find((one) => one.shown);
+		const at = line ? atOf(line) : -1;
+
+		if (at < 0)
+			return;
+		const point = line.points ? line.points[at] : at;
+		const commit = attributeOf(line, 'commit', point);
+		const spans = this.cursor === null || this.options.small ? [] : (this.plot.spans || []).filter((span) => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
+
+		for (const span of spans)
+			this.when.append(element('span', 'chart-span', span.text || span.kind), ' ');
+		if (commit && !this.options.small)
+			this.when.append(element('span', 'chart-commit', short(commit)), ' ');
+		this.when.append(timeElement(this.cursor ?? line.times[point]));
+	}
+
+	valueText(line, at) {
+		const point = line.points ? line.points[at] : at;
+		const value = line.values[point];
+		const text = formatValue(value, line.unit || this.plot.unit);
+
+		return this.options.scale === 'relative' && line.base ? `${formatPercent(100 * (value / line.base - 1))} (${text})` : text;
+	}
+
+	// pins
+
+	pointOf(pin) {
+		const line = this.lines[pin.line];
+		const i = line ? Array.prototype.indexOf.call(line.times, pin.time) : -1;
+
+		if (i < 0)
+			return null;
+		const attributes = {};
+
+		for (const name of Object.keys(line.raw.attributes || {})) {
+			const value = attributeOf(line, name, i);
+
+			if (value !== null)
+				attributes[name] = value;
+		}
+		return {line: line.raw, index: i, time: pin.time, value: Number.isNaN(line.values[i]) ? null : line.values[i], unit: line.unit || this.plot.unit || null,
+			attributes, before: i > 0 ? attributeOf(line, 'commit', i - 1) : null};
+	}
+
+	writePanel() {
+		const parts = [];
+
+		this.box.dataset.pins = this.pins.length;
+		if (this.selected)
+			parts.push(this.changeCard(this.selected));
+		const points = this.pins.map((pin) => this.pointOf(pin)).filter(Boolean);
+
+		points.forEach((point, i) => parts.push(this.pinCard(point, i, i > 0 ? points[0] : null)));
+		this.panel.replaceChildren(...parts);
+	}
+
+	linkList(links) {
+		const out = element('span', 'chart-links');
+
+		for (const link of links || []) {
+			const a = element('a', null, link.text);
+
+			if (!/^(https?:|\/|#|\?)/.test(link.href))
+				continue;
+			a.href = link.href;
+			a.rel = 'noreferrer';
+			out.append(a, ' ');
+		}
+		return out;
+	}
+
+	card(className, title, onClose) {
+		const out = element('section', 'chart-card ' + className);
+		const head = element('div', 'chart-card-head');
+		const close = element('button', 'chart-close', '×');
+
+		close.type = 'button';
+		close.setAttribute('aria-label', 'Close: ' + title.textContent);
+		close.addEventListener('click', onClose);
+		head.append(title, close);
+		out.append(head);
+		return out;
+	}
+
+	pinCard(point, i, first) {
+		const title = element('strong', null, `${i + 1} · ${formatValue(point.value, point.unit)}`);
+		const out = this.card('pin', title, () => this.unpin(i));
+		const facts = element('dl', 'chart-facts');
+		const fact = (name, value) => facts.append(element('dt', null, name), value instanceof Node ? wrap(value) : element('dd', null, value));
+
+		if (this.lines.length > 1)
+			fact('series', point.line.name || '');
+		fact('time', timeElement(point.time));
+		for (const name of Object.keys(point.attributes))
+			fact(name, point.attributes[name]);
+		if (first && first.value)
+			fact('against 1', `${formatPercent(100 * (point.value / first.value - 1))}, ${duration(point.time - first.time)}`);
+		out.append(facts);
+		const links = this.linkList(this.options.links ? this.options.links(point, first) : []);
+		const copy = element('button', 'chart-copy', 'Copy');
+
+		copy.type = 'button';
+		copy.addEventListener('click', () => copyText(pointText(point), copy));
+		links.append(copy);
+		out.append(links);
+		return out;
+	}
+
+	changeCard({line, change}) {
+		const unit = line.unit || this.plot.unit;
+		const title = element('strong', null, `${markOf(change)} ${formatPercent(change.size)} ${verdictWords[change.verdict] || 'changed'}`);
+		const out = this.card('pin chart-change', title, () => this.select(null, null));
+		const facts = element('dl', 'chart-facts');
+		const fact = (name, value) => facts.append(element('dt', null, name), value instanceof Node ? wrap(value) : element('dd', null, value));
+
+		title.className = verdictClass(change);
+		if (this.lines.length > 1)
+			fact('series', line.raw.name || '');
+		fact('level', `${formatValue(change.before, unit)} → ${formatValue(change.after, unit)}`);
+		fact(change.trend ? 'visible' : 'time', timeElement(change.time));
+		if (change.from && change.to && change.to > change.from) {
+			const span = element('span');
+
+			span.append(timeElement(change.from), ' – ', timeElement(change.to));
+			fact(change.trend ? 'from, to' : 'place (95%)', span);
+		}
+		if (change.commit)
+			fact('commit', change.commit);
+		if (change.ended)
+			fact('over since', timeElement(change.ended));
+		const words = change.withdrawn ? 'withdrawn: it was told, and is no longer believed' : change.source === 'known' ? change.ended ? 'recorded, over' : 'recorded' : sourceWords[change.source];
+
+		fact('state', words);
+		if (change.triage && change.source !== 'fresh')
+			fact('triage', change.triage);
+		out.append(facts);
+		if (this.options.changeLinks)
+			out.append(this.linkList(this.options.changeLinks(change, line.raw)));
+		return out;
+	}
+
+	select(line, change) {
+		this.selected = change && !(this.selected && this.selected.change === change) ? {line, change} : null;
+		this.writePanel();
+		if (this.selected) {
+			this.say(describeChange(change, line.unit || this.plot.unit));
+			if (this.options.onChange)
+				this.options.onChange(change, line.raw);
+		}
+	}
+
+	pin(lineIndex, time, quiet) {
+		const line = this.lines[lineIndex];
+
+		if (!line || this.indexAt(line, time) < 0)
+			return;
+		const known = this.pins.findIndex((pin) => pin.line === lineIndex && pin.time === time);
+
+		if (known >= 0 && !quiet) {
+			this.unpin(known);
+			return;
+		}
+		if (known < 0)
+			this.pins.push({line: lineIndex, time});
+		if (this.pins.length > 6)
+			this.pins.shift();
+		this.pinned(quiet);
+	}
+
+	unpin(i) {
+		this.pins.splice(i, 1);
+		this.pinned(false);
+	}
+
+	clearPins() {
+		this.pins = [];
+		this.selected = null;
+		this.pinned(false);
+	}
+
+	pinned(quiet) {
+		this.writePanel();
+		this.drawTop();
+		if (!quiet && this.options.onPin)
+			this.options.onPin(this.pins.slice());
+	}
+
+	// the pointer
+
+	at(event) {
+		const box = this.top.getBoundingClientRect();
+
+		return {x: event.clientX - box.left, y: event.clientY - box.top};
+	}
+
+	inside(x) {
+		const area = this.dygraph.plotter_.area;
+
+		return Math.max(area.x, Math.min(area.x + area.w, x));
+	}
+
+	pointerDown(event) {
+		if (!this.dygraph || event.button > 0)
+			return;
+		const {x, y} = this.at(event);
+
+		this.touches = this.touches || new Map();
+		if (event.pointerType === 'touch') {
+			this.touches.set(event.pointerId, x);
+			if (this.touches.size === 2) {
+				const [a, b] = [...this.touches.values()];
+
+				this.drag = {kind: 'pinch', apart: Math.max(20, Math.abs(a - b)), middle: (a + b) / 2, window: this.window()};
+				return;
+			}
+		}
+		this.top.setPointerCapture(event.pointerId);
+		this.drag = {kind: 'click', wants: event.shiftKey || event.pointerType === 'touch' ? 'pan' : 'zoom', x: this.inside(x), y, now: x, window: this.window(),
+			moved: 0, pointer: event.pointerId};
+		this.frame.focus({preventScroll: true, focusVisible: false});
+	}
+
+	pointerMove(event) {
+		if (!this.dygraph)
+			return;
+		const {x, y} = this.at(event);
+
+		if (this.touches && this.touches.has(event.pointerId))
+			this.touches.set(event.pointerId, x);
+		if (!this.drag) {
+			this.hover(x, y);
+			return;
+		}
+		const drag = this.drag;
+
+		if (drag.kind === 'pinch') {
+			const [a, b] = [...this.touches.values()];
+
+			this.zoomAround(drag.middle, drag.apart / Math.max(20, Math.abs(a - b)), drag.window);
+			return;
+		}
+		drag.moved = Math.max(drag.moved, Math.abs(x - drag.x));
+		drag.now = this.inside(x);
+		if (drag.kind === 'click' && drag.moved > 4)
+			drag.kind = drag.wants;
+		if (drag.kind === 'pan') {
+			const area = this.dygraph.plotter_.area;
+			const by = ((drag.x - x) / area.w) * (drag.window[1] - drag.window[0]);
+
+			this.show(drag.window[0] + by, drag.window[1] + by);
+		} else {
+			this.drawTop();
+		}
+	}
+
+	pointerUp(event) {
+		const drag = this.drag;
+
+		if (this.touches)
+			this.touches.delete(event.pointerId);
+		this.drag = null;
+		if (!drag || !this.dygraph)
+			return;
+		if (drag.kind === 'zoom') {
+			const [a, b] = [drag.x, drag.now].sort((p, q) => p - q);
+
+			this.show(this.dygraph.toDataXCoord(a), this.dygraph.toDataXCoord(b));
+			this.told();
+		} else if (drag.kind === 'click') {
+			this.click(drag.x, drag.y);
+		} else {
+			this.told();
+		}
+		this.drawTop();
+	}
+
+	pointerLost() {
+		this.drag = null;
+		if (this.touches)
+			this.touches.clear();
+		this.drawTop();
+	}
+
+	// The point that is meant: of all lines the nearest.
+	pick(x, y) {
+		const place = this.dygraph.toDataXCoord(x);
+		let best = null;
+
+		for (const line of this.lines) {
+			const at = line.shown ? this.nearest(line, place) : -1;
+
+			if (at < 0)
+				continue;
+			const far = Math.hypot(this.dygraph.toDomXCoord(line.x[at]) - x, (this.dygraph.toDomYCoord(line.y[at]) - y) / 2);
+
+			if (!best || far < best.far)
+				best = {line, at, far, time: line.times[line.points ? line.points[at] : at]};
+		}
+		return best;
+	}
+
+	hover(x, y) {
+		const best = this.pick(this.inside(x), y);
+
+		this.over = this.timeAt(this.dygraph.toDataXCoord(this.inside(x))); // also where there are no points
+		this.showCursor(best ? best.time : null);
+		if ((this.plot.spans || []).length > 0)
+			this.writeReadout();
+	}
+
+	click(x, y) {
+		const best = this.pick(x, y);
+
+		if (!best)
+			return;
+		this.showCursor(best.time);
+		this.pin(best.line.index, best.time, false);
+	}
+
+	wheel(event) {
+		if (!this.dygraph || this.options.small)
+			return;
+		const [from, to] = this.window();
+		const {x} = this.at(event);
+
+		if (event.ctrlKey || event.metaKey) {
+			event.preventDefault();
+			this.zoomAround(x, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 100), [from, to]);
+			this.toldSoon();
+			return;
+		}
+		const delta = (Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.deltaY) * (event.deltaMode === 1 ? 16 : 1);
+		const by = (delta / this.dygraph.plotter_.area.w) * (to - from);
+
+		// At the end of the points the page scrolls on.
+		if ((this.view === null && !this.home()) || (by < 0 && from <= this.extent[0]) || (by > 0 && to >= this.extent[1]))
+			return;
+		event.preventDefault();
+		this.show(from + by, to + by);
+		this.toldSoon();
+	}
+
+	// the view
+
+	zoomAround(x, factor, [from, to]) {
+		const area = this.dygraph.plotter_.area;
+		const part = (this.inside(x) - area.x) / area.w;
+		const middle = from + part * (to - from);
+
+		this.show(middle - (middle - from) * factor, middle + (to - middle) * factor);
+	}
+
+	// Shows these places, within what there is.
+	show(from, to) {
+		const half = this.order ? 0.5 : 0;
+		const low = this.extent[0] - half, high = this.extent[1] + half;
+		const width = Math.max(to - from, this.leastWidth());
+
+		if (to - from < width) {
+			const middle = (from + to) / 2;
+
+			from = middle - width / 2;
+			to = middle + width / 2;
+		}
+		if (width >= high - low) {
+			this.setView(this.home() ? [this.timeAt(low + half), this.timeAt(high - half)] : null);
+			return;
+		}
+		if (from < low) {
+			from = low;
+			to = low + width;
+		} else if (to > high) {
+			to = high;
+			from = high - width;
+		}
+		this.setView([this.timeAt(from + half), this.timeAt(to - half)]);
+	}
+
+	leastWidth() {
+		const line = this.lines.find((one) => one.n > LEAST_POINTS);
+
+		if (this.order)
+			return LEAST_POINTS;
+		return line ? Math.min(((line.x[line.x.length - 1] - line.x[0]) / line.x.length) * LEAST_POINTS, this.extent[1] - this.extent[0]) : 1000;
+	}
+
+	setView(view) {
+		const all = this.options.group && this.options.shareRange ? [...groups.get(this.options.group)].filter((one) => one.options.shareRange) : [this];
+
+		for (const one of all) {
+			one.view = view;
+			one.redraw();
+		}
+	}
+
+	moveTo(view) {
+		this.setView(view);
+		this.told();
+	}
+
+	// To what was shown at first; from there to all points.
+	out() {
+		this.moveTo(this.view === null && this.home() ? [...this.extent].map((place) => this.timeAt(place)) : null);
+	}
+
+	told() {
+		if (this.options.onRange)
+			this.options.onRange(this.view);
+	}
+
+	toldSoon() {
+		clearTimeout(this.telling);
+		this.telling = setTimeout(() => this.told(), 250);
+	}
+
+	showCursor(time) {
+		const all = this.options.group ? groups.get(this.options.group) || [this] : [this];
+
+		for (const one of all) {
+			if (one.cursor === time)
+				continue;
+			one.cursor = time;
+			one.writeReadout();
+			if (!one.pending)
+				one.drawTop();
+		}
+	}
+
+	// the keys
+
+	key(event) {
+		if (!this.dygraph || event.ctrlKey || event.metaKey || event.altKey || event.target !== this.frame)
+			return;
+		const [from, to] = this.window();
+		const area = this.dygraph.plotter_.area;
+		const focus = this.cursor === null ? area.x + area.w / 2 : this.dygraph.toDomXCoord(this.placeOf(this.cursor));
+		const actions = {
+			ArrowLeft: () => (event.shiftKey ? this.pan(-0.2) : this.step(-1)),
+			ArrowRight: () => (event.shiftKey ? this.pan(0.2) : this.step(1)),
+			Home: () => this.step(-Infinity),
+			End: () => this.step(Infinity),
+			'+': () => this.zoomed(focus, 0.6, [from, to]),
+			'=': () => this.zoomed(focus, 0.6, [from, to]),
+			'-': () => this.zoomed(focus, 1 / 0.6, [from, to]),
+			0: () => this.out(),
+			'[': () => this.jump(-1),
+			']': () => this.jump(1),
+			Enter: () => this.pinCursor(),
+			' ': () => this.pinCursor(),
+			Escape: () => (this.pins.length || this.selected ? this.clearPins() : this.showCursor(null)),
+		};
+
+		if (!actions[event.key])
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		actions[event.key]();
+	}
+
+	zoomed(x, factor, range) {
+		this.zoomAround(x, factor, range);
+		this.told();
+	}
+
+	pan(part) {
+		const [from, to] = this.window();
+
+		if (this.view === null && !this.home())
+			return;
+		this.show(from + part * (to - from), to + part * (to - from));
+		this.told();
+	}
+
+	current() {
+		return this.lines.find((line) => line.shown && line.n > 0) || null;
+	}
+
+	step(by) {
+		const line = this.current();
+
+		if (!line)
+			return;
+		const range = this.window();
+		let at;
+
+		if (!Number.isFinite(by)) {
+			at = by < 0 ? 0 : line.x.length - 1;
+		} else if (this.cursor === null) {
+			at = by > 0 ? lowerBound(line.x, range[0]) : Math.max(0, lowerBound(line.x, range[1]) - 1);
+		} else {
+			at = this.nearest(line, this.placeOf(this.cursor)) + by;
+		}
+		while (at > 0 && at < line.x.length - 1 && Number.isNaN(line.y[at]))
+			at += by < 0 ? -1 : 1;
+		if (at < 0 || at >= line.x.length)
+			return;
+		const time = line.times[line.points ? line.points[at] : at];
+
+		this.over = null;
+		this.showCursor(time);
+		this.follow(line.x[at]);
+		this.say(`${formatTime(time)}: ${this.valueText(line, at)}`);
+	}
+
+	// Moves the view so that it has this place.
+	follow(place) {
+		const [from, to] = this.window();
+
+		if (place >= from && place <= to)
+			return;
+		const width = to - from;
+
+		this.show(place - width / 2, place + width / 2);
+		this.told();
+	}
+
+	jump(by) {
+		const all = this.lines.flatMap((line) => (line.shown ? line.changes.map((change) => ({line, change})) : [])).sort((a, b) => a.change.time - b.change.time);
+
+		if (all.length === 0)
+			return;
+		const from = this.selected ? all.findIndex((one) => one.change === this.selected.change) : by > 0 ? -1 : all.length;
+		const next = all[Math.max(0, Math.min(all.length - 1, from + by))];
+
+		this.over = null;
+		this.showCursor(next.change.time);
+		this.follow(this.placeOf(next.change.time));
+		this.selected = null;
+		this.select(next.line, next.change);
+	}
+
+	pinCursor() {
+		const line = this.current();
+
+		if (!line || this.cursor === null)
+			return;
+		const at = this.nearest(line, this.placeOf(this.cursor));
+
+		if (at >= 0)
+			this.pin(line.index, line.times[line.points ? line.points[at] : at], false);
+	}
+
+	say(text) {
+		this.spoken.textContent = text;
+	}
+
+	// for the page
+
+	update(plot, options) {
+		const hidden = plot ? new Set() : new Set(this.lines.filter((line) => !line.shown).map((line) => line.index));
+
+		if (options) {
+			if ('group' in options && options.group !== this.options.group) {
+				if (this.options.group)
+					leaveGroup(this.options.group, this);
+				if (options.group)
+					joinGroup(options.group, this);
+			}
+			this.options = {...this.options, ...options};
+			if ('range' in options)
+				this.view = options.range;
+		}
+		if (plot) {
+			this.selected = null;
+			this.take(plot);
+		} else {
+			this.arrange();
+		}
+		for (const line of this.lines)
+			line.shown = !hidden.has(line.index);
+		this.box.classList.toggle('chart-small', this.options.small);
+		if (this.Dygraph) {
+			this.writeLegend();
+			this.writePanel();
+			this.writeReadout();
+			this.redraw();
+		}
+	}
+
+	range(view) {
+		this.setView(view);
+	}
+
+	destroy() {
+		this.stop.abort();
+		clearTimeout(this.telling);
+		cancelAnimationFrame(this.pending);
+		this.resizes.disconnect();
+		if (this.options.group)
+			leaveGroup(this.options.group, this);
+		if (this.dygraph)
+			this.dygraph.destroy();
+		this.dygraph = null;
+		this.box.replaceChildren();
+		this.box.classList.remove('chart', 'chart-small');
+		this.box.removeAttribute('tabindex');
+		delete this.box.dataset.range;
+		delete this.box.dataset.pins;
+	}
+}
+
+function wrap(node) {
+	const out = element('dd');
+
+	out.append(node);
+	return out;
+}
+
+function short(commit) {
+	return /^[0-9a-f]{12,}$/.test(commit) ? commit.slice(0, 9) : commit.length > 16 ? commit.slice(0, 15) + '…' : commit;
+}
+
+function duration(ms) {
+	const far = Math.abs(ms);
+	const [size, word] = far >= 2 * DAY ? [DAY, 'days'] : far >= 7200000 ? [3600000, 'h'] : far >= 120000 ? [60000, 'min'] : [1000, 's'];
+
+	return `${digits(far / size, 3)} ${word} ${ms < 0 ? 'earlier' : 'later'}`;
+}
+
+function pointText(point) {
+	return [point.line.name, new Date(point.time).toISOString(), String(point.value) + (point.unit ? ' ' + point.unit : ''),
+		...Object.entries(point.attributes).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join("\t");
+}
+
+async function copyText(text, button) {
+	try {
+		await navigator.clipboard.writeText(text);
+		button.textContent = 'Copied';
+	} catch {
+		// Without TLS browsers keep the clipboard from pages.
+		const field = element('textarea', 'chart-clip', text);
+
+		button.after(field);
+		field.select();
+		button.textContent = document.execCommand('copy') ? 'Copied' : 'Not allowed';
+		field.remove();
+	}
+	setTimeout(() => (button.textContent = 'Copy'), 1500);
+}
+
+// Draws a line. In pieces, as browsers without a graphics card take many times as long for one path
+// of thousands of steep strokes as for as many short ones.
+function plotLine(event, alpha, dense) {
+	const context = event.drawingContext, points = event.points;
+
+	if (dense) {
+		plotColumns(event, alpha);
+		return;
+	}
+	const size = event.dygraph.getOption('pointSize', event.setName);
+	const dots = event.dygraph.getOption('drawPoints', event.setName);
+	const alone = [];
+	let open = false, count = 0, from = null;
+
+	context.save();
+	context.globalAlpha = alpha;
+	context.strokeStyle = event.color;
+	context.fillStyle = event.color;
+	context.lineWidth = event.strokeWidth;
+	context.lineJoin = 'bevel';
+	for (let i = 0; i < points.length; i++) {
+		const {canvasx: x, canvasy: y, yval} = points[i];
+
+		if (yval === null)
+			continue;
+		if (Number.isNaN(yval) || Number.isNaN(y)) {
+			from = null;
+			continue;
+		}
+		if (from === null) {
+			const next = points.slice(i + 1, i + 40).find((one) => one.yval !== null);
+
+			if (!next || Number.isNaN(next.yval))
+				alone.push(points[i]);
+		} else {
+			if (!open) {
+				context.beginPath();
+				context.moveTo(from.x, from.y);
+				open = true;
+			} else if (from.jump) {
+				context.moveTo(from.x, from.y);
+			}
+			context.lineTo(x, y);
+			if (++count % PIECE === 0) {
+				context.stroke();
+				open = false;
+			}
+		}
+		from = {x, y, jump: from === null};
+	}
+	if (open)
+		context.stroke();
+	for (const point of dots ? points : alone) {
+		if (point.yval === null || Number.isNaN(point.canvasy))
+			continue;
+		context.beginPath();
+		context.arc(point.canvasx, point.canvasy, size, 0, 2 * Math.PI);
+		context.fill();
+	}
+	context.restore();
+}
+
+// Draws a line with several points to a pixel: from the least to the greatest of each column.
+function plotColumns(event, alpha) {
+	const context = event.drawingContext;
+	const wide = Math.max(1, event.strokeWidth);
+	let column = null, low = 0, high = 0, before = null;
+
+	const close = () => {
+		if (column === null)
+			return;
+		let top = low, bottom = high;
+
+		if (before) {
+			top = Math.min(top, before.high);
+			bottom = Math.max(bottom, before.low);
+		}
+		context.fillRect(column, top - wide / 2, 1, Math.max(wide, bottom - top + wide));
+		before = {low, high};
+		column = null;
+	};
+
+	context.save();
+	context.globalAlpha = alpha;
+	context.fillStyle = event.color;
+	for (const {canvasx, canvasy: y, yval} of event.points) {
+		if (yval === null)
+			continue;
+		if (Number.isNaN(yval) || Number.isNaN(y)) {
+			close();
+			before = null;
+			continue;
+		}
+		const x = Math.round(canvasx);
+
+		if (x !== column) {
+			close();
+			column = x;
+			low = high = y;
+		}
+		low = Math.min(low, y);
+		high = Math.max(high, y);
+	}
+	close();
+	context.restore();
+}
+
+// Rows of one x each. A set without a value there has null, which connects its neighbours; NaN
+// interrupts its line.
+function merged(sets, range) {
+	const rows = [];
+
+	if (sets.length === 1) {
+		const {x, y, indices} = sets[0];
+
+		for (const i of indices)
+			rows.push([x[i], y[i]]);
+	} else {
+		for (;;) {
+			let next = Infinity;
+
+			for (const set of sets)
+				if (set.at < set.indices.length)
+					next = Math.min(next, set.x[set.indices[set.at]]);
+			if (next === Infinity)
+				break;
+			const row = [next];
+
+			for (const set of sets) {
+				const here = set.at < set.indices.length && set.x[set.indices[set.at]] === next;
+
+				row.push(here ? set.y[set.indices[set.at++]] : null);
+			}
+			rows.push(row);
+		}
+	}
+	if (rows.length === 0)
+		rows.push([range[0], ...sets.map(() => null)], [range[1], ...sets.map(() => null)]);
+	return rows;
+}
+
+// Draws the plot into the element. Options: small, group, shareRange, scale, x, smooth, range, pins,
+// label, links(point, first), changeLinks(change, line), onRange(range), onChange(change, line),
+// onPin(pins).
+export function createChart(box, plot, options) {
+	return new Chart(box, plot, options || {});
+}

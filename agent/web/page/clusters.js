@@ -1,0 +1,147 @@
+// Groups of tests that are clustered: the last rounds, with what moved together in them.
+import {get} from './api.js';
+import {createChart} from './chart.js';
+import {ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
+import {due, keepLooking, redraw} from './states.js';
+import {personField, say, states, triageBadge} from './triage.js';
+
+const PAGE = 20;
+
+function listed(items, most, show) {
+	return [items.slice(0, most).map(show), items.length > most
+		? h('li', {}, h('details', {}, h('summary', {}, `and ${number(items.length - most)} more`), h('ul', {class: 'plain-list'}, items.slice(most).map(show)))) : null];
+}
+
+function member(found) {
+	return h('li', {}, h('a', {href: `/explore?test=${encodeURIComponent(found.test)}&metric=${encodeURIComponent(found.series)}`}, name(found.test, 100), ' ', name(found.series, 100)));
+}
+
+function share(label) {
+	return h('li', {}, h('strong', {}, `${number(100 * label.share)}%`), ' ', name(label.label, 200), h('span', {class: 'quiet small'}, ` (of all ${number(100 * label.overall)}%)`));
+}
+
+function place(cluster) {
+	const from = cluster.commit_before ?? cluster.version_before, to = cluster.commit_after ?? cluster.version_after;
+	return [time(cluster.time), to ? [' · ', from ? [h('code', {}, name(from, 40)), ' .. '] : '', h('code', {}, name(to, 40))] : null];
+}
+
+function chartOf(cluster, last, element) {
+	return createChart(element, {unit: '', scale: 'auto', lines: [{name: 'centroid', times: last.times, values: cluster.centroid,
+		changes: [{id: cluster.change, source: 'known', time: Date.parse(cluster.time), size: cluster.size, verdict: cluster.worse ? 1 : -1, triage: 'open'}]}]},
+	{small: true, label: `Shape that ${cluster.members} series share`});
+}
+
+// What people said of the cluster, and buttons to say it.
+function triage(change, context, changed) {
+	const note = h('input', {name: 'note', maxlength: 4000, 'aria-label': 'Note', placeholder: 'Note (a bug, a pull request, why)', value: change.triage.note ?? '', 'data-key': `note ${change.id}`});
+	const press = async state => {
+		try {
+			const {change: now, said} = await say(change, {state, note: note.value.trim() || null}, context);
+			if (said)
+				notice(`Cluster ${change.id} is ${now.triage.state} now.`);
+			changed(now);
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				notice(error.message, {problem: true});
+		}
+	};
+	return h('div', {},
+		h('p', {}, triageBadge(change.triage.state), change.triage.person ? [h('span', {class: 'small quiet'}, ' by ', name(change.triage.person, 60), ' ', ago(change.triage.time))] : '',
+			change.triage.note && !context.may('triager') ? [' ', name(change.triage.note, 500)] : null),
+		context.may('triager') ? [h('div', {class: 'field'}, note),
+			h('div', {class: 'actions'}, states.filter(({state}) => state !== change.triage.state).map(({state, action, hint}) =>
+				h('button', {type: 'button', class: 'small', title: hint, 'data-key': `${state} ${change.id}`, onclick: () => press(state)}, action)))] : null);
+}
+
+function clusterCard(cluster, last, page) {
+	const change = page.changes.get(cluster.change);
+	const chart = h('div', {class: 'centroid'});
+	page.charts.push(() => chartOf(cluster, last, chart));
+	return h('li', {class: 'card', 'data-change': cluster.change ?? ''},
+		h('div', {class: 'card-line'},
+			h('div', {}, verdict(cluster.worse, cluster.size), ' ', h('strong', {}, `${number(cluster.members)} series`), ' ',
+				cluster.change ? h('a', {href: `/change/${cluster.change}`, 'data-key': `change ${cluster.change}`}, `change ${cluster.change}`) : null),
+			h('span', {class: 'small quiet'}, place(cluster))),
+		h('div', {class: 'cluster-parts'}, chart,
+			h('div', {},
+				h('p', {class: 'label'}, 'What they share'),
+				cluster.shared.length ? h('ul', {class: 'plain-list'}, cluster.shared.map(share)) : h('p', {class: 'quiet small'}, 'Nothing that others have not.'),
+				h('p', {class: 'small quiet'}, `strength ${number(cluster.strength)}`)),
+			h('div', {},
+				h('p', {class: 'label'}, 'Nearest members'),
+				h('ul', {class: 'plain-list'}, listed(cluster.first_members, 6, member)),
+				cluster.members > cluster.first_members.length ? h('p', {class: 'quiet small'}, `of ${number(cluster.members)}`) : null)),
+		change ? triage(change, page.context, now => {
+			page.changes.set(now.id, now);
+			page.draw();
+		}) : null);
+}
+
+function roundRow(round) {
+	return h('tr', {},
+		h('td', {class: 'wide'}, time(round.ended), round.problem ? h('div', {class: 'row-problem'}, name(round.problem, 400)) : null),
+		h('td', {class: 'number', 'data-label': 'took'}, duration(round.duration_seconds)),
+		h('td', {class: 'number', 'data-label': 'tests'}, number(round.tests), round.failed_tests ? h('span', {class: 'warn'}, ` (${number(round.failed_tests)} failed)`) : ''),
+		h('td', {class: 'number', 'data-label': 'series'}, number(round.series), round.left_out ? h('span', {class: 'quiet'}, ` (${number(round.left_out)} left out)`) : ''),
+		h('td', {class: 'number', 'data-label': 'moved together'}, number(round.found)),
+		h('td', {class: 'number', 'data-label': 'new'}, number(round.new)));
+}
+
+function groupPart(group, page) {
+	const last = group.last;
+	return h('section', {'aria-label': plain(group.name, 100)},
+		h('div', {class: 'heading'}, h('h2', {}, h('a', {href: `/clusters?group=${encodeURIComponent(group.name)}`, 'data-key': `group ${group.name}`}, name(group.name, 200))),
+			h('span', {class: 'quiet small'}, `${number(group.tests)} tests, every ${duration(group.interval_seconds)}, `,
+				group.running ? 'running' : ['next round ', due(group.next_run)])),
+		group.failing ? h('p', {class: 'problem'}, 'The last round failed: ', name(group.rounds[0]?.problem ?? '', 600)) : null,
+		!last ? h('p', {class: 'quiet'}, 'No round was ended since the agent was started.')
+			: last.clusters.length ? [h('ul', {class: 'cards'}, last.clusters.map(cluster => clusterCard(cluster, last, page))),
+				last.found > last.clusters.length ? h('p', {class: 'quiet'}, `and ${number(last.found - last.clusters.length)} more, less clear`) : null]
+				: h('p', {class: 'quiet'}, `Nothing moved together in the last round, ${number(last.series)} series in ${number(last.points)} points of time.`),
+		group.rounds.length ? h('details', {'data-key': `rounds ${group.name}`}, h('summary', {'data-key': `summary ${group.name}`}, 'Last rounds'), h('div', {class: 'table'}, h('table', {class: 'stack'},
+			h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Ended'), ['Took', 'Tests', 'Series', 'Moved together', 'New'].map(text => h('th', {scope: 'col', class: 'number'}, text)))),
+			h('tbody', {}, group.rounds.map(roundRow))))) : null);
+}
+
+export async function show(main, context) {
+	style('states.css');
+	style('chart.css');
+	const search = new URLSearchParams(location.search);
+	const group = search.get('group'), after = search.get('after');
+	const page = {context, changes: new Map(), charts: [], shown: [], answer: null, draw: () => redraw(main, draw)};
+	let before = '';
+
+	function draw() {
+		for (const chart of page.shown)
+			chart.destroy();
+		page.charts = [];
+		const next = new URL(location.href);
+		next.searchParams.set('after', page.answer.next ?? '');
+		replace(main, h('div', {class: 'heading'}, h('h1', {}, 'Clusters'), h('span', {class: 'quiet'}, 'series of many tests that moved together'),
+			group ? h('a', {href: '/clusters'}, 'All groups') : null),
+		context.may('triager') ? personField(context) : null,
+		page.answer.groups.length ? page.answer.groups.map(found => groupPart(found, page))
+			: h('p', {class: 'quiet'}, group ? 'There is no such group of tests of type cluster.' : ['No group of tests is of ', h('code', {}, 'type: cluster'), '.']),
+		page.answer.next ? h('p', {class: 'pages'}, h('a', {href: next.pathname + next.search}, 'Next page »')) : null);
+		page.shown = page.charts.map(make => make());
+	}
+
+	async function look() {
+		const answer = await get('/api/v1/clusters', {group, after, limit: PAGE}, context.signal);
+		const wanted = answer.groups.filter(found => found.last?.clusters.length).map(found => found.name);
+		const lists = await Promise.all(wanted.map(test => get('/api/v1/changes', {test, limit: 200}, context.signal)));
+		const changes = lists.flatMap(list => list.changes);
+		// Nothing is drawn again while nothing has changed: somebody may be writing a note.
+		const now = JSON.stringify([answer.groups.map(found => [found.name, found.failing, found.rounds[0]?.ended]), changes.map(change => [change.id, change.triage.version])]);
+		page.answer = answer;
+		page.changes = new Map(changes.map(change => [change.id, change]));
+		if (now !== before && !(before && main.querySelector('input:focus')?.value))
+			redraw(main, draw);
+		before = now;
+	}
+
+	context.signal.addEventListener('abort', () => page.shown.forEach(chart => chart.destroy()));
+	replace(main, h('h1', {}, 'Clusters'), waiting('Loading the last rounds …'));
+	await look();
+	keepLooking(context, 30, look, ['triage', 'change']);
+}

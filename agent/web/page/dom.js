@@ -1,0 +1,163 @@
+// Elements, and how numbers and times are written. What comes from outside is only ever text.
+
+// h('a', {class: 'x', href: '/y', onclick: f, 'aria-label': 'z'}, 'text', element, null, [more])
+export function h(name, attributes, ...children) {
+	const element = name.startsWith('svg:')
+		? document.createElementNS('http://www.w3.org/2000/svg', name.slice(4))
+		: document.createElement(name);
+	for (const [key, value] of Object.entries(attributes ?? {})) {
+		if (value === null || value === undefined || value === false)
+			continue;
+		if (typeof value === 'function')
+			element.addEventListener(key.slice(2), value);
+		else if (key === 'value' || key === 'checked' || key === 'disabled' || key === 'selected')
+			element[key] = value;
+		else if (key === 'href' || key === 'src')
+			element.setAttribute(key, safeUrl(String(value)));
+		else
+			element.setAttribute(key, value === true ? '' : String(value));
+	}
+	append(element, children);
+	return element;
+}
+
+export function append(element, children) {
+	for (const child of [children].flat(Infinity))
+		if (child !== null && child !== undefined && child !== false)
+			element.append(child instanceof Node ? child : String(child));
+	return element;
+}
+
+export function replace(element, ...children) {
+	element.replaceChildren();
+	return append(element, children);
+}
+
+// Links lead to pages, and run nothing.
+function safeUrl(url) {
+	const scheme = /^[^/?#]*:/.exec(url.trim());
+	return !scheme || /^https?:$/i.test(scheme[0]) ? url : '#';
+}
+
+// Text from outside as it is safe to show in a line: control and direction characters are made
+// visible, so that a name cannot pose as another; a long one is cut, the whole is in the title.
+export function plain(text, most = 200) {
+	const clean = String(text ?? '').replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+		c => c === '\n' ? '↵' : '�');
+	return clean.length > most ? `${clean.slice(0, most - 1)}…` : clean;
+}
+
+// An element for a name from outside.
+export function name(text, most = 200) {
+	return h('bdi', {class: 'name', title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
+}
+
+// 12345.678 -> "12,346"; four significant digits, as few as tell values apart.
+export function number(value, unit) {
+	if (value === null || value === undefined || !Number.isFinite(value))
+		return '–';
+	const size = Math.abs(value);
+	const text = size !== 0 && (size >= 1e9 || size < 1e-4)
+		? value.toExponential(3)
+		: value.toLocaleString('en', {maximumSignificantDigits: size >= 1000 ? Math.max(4, Math.ceil(Math.log10(size + 1))) : 4});
+	return unit ? `${text} ${plain(unit, 20)}` : text;
+}
+
+// "+12.3%"
+export function percent(value) {
+	if (value === null || value === undefined || !Number.isFinite(value))
+		return '–';
+	const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+	return `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}%`;
+}
+
+const local = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'short'});
+const relative = new Intl.RelativeTimeFormat('en', {numeric: 'auto'});
+
+// A time (ISO or ms) in the viewer's zone, UTC on hover.
+export function time(value) {
+	const date = value === null || value === undefined ? null : new Date(value);
+	if (!date || Number.isNaN(date.getTime()))
+		return h('span', {}, '–');
+	return h('time', {datetime: date.toISOString(), title: date.toISOString().replace('T', ' ').replace(/\.000Z$|Z$/, ' UTC')},
+		local.format(date));
+}
+
+// "3 hours ago", with the time on hover.
+export function ago(value, now = Date.now()) {
+	const date = value === null || value === undefined ? null : new Date(value);
+	if (!date || Number.isNaN(date.getTime()))
+		return h('span', {}, '–');
+	let left = (date.getTime() - now) / 1000;
+	let text = 'now';
+	for (const [unit, size] of [['year', 31557600], ['month', 2629800], ['day', 86400], ['hour', 3600], ['minute', 60]])
+		if (Math.abs(left) >= size) {
+			text = relative.format(Math.trunc(left / size), unit);
+			break;
+		}
+	return h('time', {datetime: date.toISOString(), title: `${local.format(date)} (${date.toISOString()})`}, text);
+}
+
+// "4 min 20 s"
+export function duration(seconds) {
+	if (seconds === null || seconds === undefined)
+		return '–';
+	const units = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
+	let left = Math.round(seconds);
+	if (left < 1)
+		return `${Math.round(seconds * 1000)} ms`;
+	const parts = [];
+	for (const [unit, size] of units)
+		if (left >= size && parts.length < 2) {
+			parts.push(`${Math.floor(left / size)} ${unit}`);
+			left %= size;
+		}
+	return parts.join(' ');
+}
+
+// Worse, better or neither: a shape, a word and a colour. `regression` and `direction` as the API
+// has them; `size` in percent.
+export function verdict(regression, size, direction = -1) {
+	const [kind, word] = direction === 0 ? ['neither', 'changed'] : regression ? ['worse', 'worse'] : ['better', 'better'];
+	const shape = size === null || size === undefined ? '◆' : size > 0 ? '▲' : '▼';
+	return h('span', {class: `verdict ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), ` ${percent(size)} `, h('span', {class: 'word'}, word));
+}
+
+// What people said of a change, as a word on a label.
+export function badge(text, kind = '') {
+	return h('span', {class: `badge ${kind}`}, plain(text, 40));
+}
+
+// A line of what went wrong, which stays until it is closed; or of what was done.
+export function notice(text, {problem = false, action = null} = {}) {
+	const line = h('div', {class: problem ? 'notice problem' : 'notice'}, h('span', {}, plain(text, 500)),
+		action ? h('button', {type: 'button', onclick: () => { line.remove(); action.run(); }}, action.text) : null,
+		h('button', {type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => line.remove()}, '×'));
+	document.getElementById('notices').append(line);
+	if (!problem)
+		setTimeout(() => line.remove(), 8000);
+	return line;
+}
+
+// Shows that something is awaited, and lets it be cancelled.
+export function waiting(text, cancel = null) {
+	return h('p', {class: 'waiting', role: 'status'}, h('span', {class: 'spinner', 'aria-hidden': 'true'}), plain(text),
+		cancel ? h('button', {type: 'button', onclick: cancel}, 'Cancel') : null);
+}
+
+// Puts `parameters` (an object; null removes one) into the address without a new page.
+export function remember(parameters) {
+	const url = new URL(location.href);
+	for (const [key, value] of Object.entries(parameters))
+		if (value === null || value === undefined || value === '')
+			url.searchParams.delete(key);
+		else
+			url.searchParams.set(key, value);
+	history.replaceState(null, '', url);
+}
+
+// Loads a page's own style sheet, once.
+export function style(file) {
+	if (!document.querySelector(`link[href="/assets/${file}"]`))
+		document.head.append(h('link', {rel: 'stylesheet', href: `/assets/${file}`}));
+}

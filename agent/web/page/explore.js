@@ -1,0 +1,473 @@
+// Any series of any tests: in one plot or in several with one cursor. All that is chosen is in the
+// address.
+import {get} from './api.js';
+import {h, name, plain, remember, replace, style, waiting} from './dom.js';
+import {createChart} from './chart.js';
+
+const FOUND_MOST = 40;
+const LINES_MOST = 40;
+const GROUP = 'explore';
+const backs = [['', 'the test\'s range'], ['1 day', '1 day'], ['7 days', '7 days'], ['30 days', '30 days'], ['90 days', '90 days'], ['365 days', '1 year']];
+
+// From the address: test, metric and branch of each series, and how they are shown.
+function read(url) {
+	const all = key => url.searchParams.getAll(key);
+	const one = (key, allowed, usual) => (allowed.includes(url.searchParams.get(key)) ? url.searchParams.get(key) : usual);
+	const ms = key => {
+		const text = url.searchParams.get(key);
+		const at = text === null ? NaN : /^-?\d+$/.test(text) ? Number(text) : Date.parse(text);
+
+		return Number.isNaN(at) ? null : at;
+	};
+	const [since, until] = [ms('since'), ms('until')];
+	const metrics = all('metric'), branches = all('branch');
+
+	return {
+		series: all('test').map((test, i) => ({test, metric: metrics[i] || '', branch: branches[i] || ''})).slice(0, LINES_MOST),
+		plots: one('plots', ['one', 'split'], 'one'),
+		x: one('x', ['time', 'commit'], 'time'),
+		scale: one('y', ['auto', 'zero', 'log', 'relative'], 'auto'),
+		smooth: Math.min(99, Math.max(0, parseInt(url.searchParams.get('smooth'), 10) || 0)),
+		cleaned: url.searchParams.get('cleaned') === 'true',
+		back: url.searchParams.get('back') ?? '',
+		view: since !== null && until !== null && since < until ? [since, until] : null,
+		pins: (url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
+			.map(found => ({line: Number(found[1]), time: Number(found[2])})),
+	};
+}
+
+function write(state) {
+	const url = new URL(location.href);
+
+	for (const key of ['test', 'metric', 'branch'])
+		url.searchParams.delete(key);
+	for (const one of state.series) {
+		url.searchParams.append('test', one.test);
+		if (state.series.some(other => other.metric))
+			url.searchParams.append('metric', one.metric);
+		if (state.series.some(other => other.branch))
+			url.searchParams.append('branch', one.branch);
+	}
+	history.replaceState(null, '', url);
+	remember({
+		plots: state.plots === 'one' ? null : state.plots,
+		x: state.x === 'time' ? null : state.x,
+		y: state.scale === 'auto' ? null : state.scale,
+		smooth: state.smooth || null,
+		cleaned: state.cleaned ? 'true' : null,
+		back: state.back || null,
+		since: state.view ? new Date(state.view[0]).toISOString() : null,
+		until: state.view ? new Date(state.view[1]).toISOString() : null,
+		pins: state.pins.map(pin => `${pin.line}:${pin.time}`).join(',') || null,
+	});
+}
+
+const keyOf = one => JSON.stringify([one.test, one.metric, one.branch]);
+
+// A link of a template of the configuration; null if a value is missing.
+function link(template, values) {
+	let missing = !template;
+	const href = (template || '').replace(/\{([^}]*)\}/g, (all, key) => {
+		missing ||= !values[key];
+		return encodeURIComponent(values[key] ?? '');
+	});
+
+	return missing ? null : href;
+}
+
+export function pointLinks(point, first) {
+	const commit = point.attributes.commit;
+	const other = first ? first.attributes.commit : point.before;
+	const [before, after] = first && first.time > point.time ? [commit, other] : [other, commit];
+	const values = {commit, before, after, test: point.line.test, metric: point.line.metric};
+
+	return [
+		{text: 'commit', href: link(point.line.commit_url, values)},
+		{text: first ? 'compare with 1' : 'compare with the point before', href: before && after && before !== after ? link(point.line.compare_url, values) : null},
+	].filter(one => one.href);
+}
+
+export const changeLinks = change => (change.id ? [{text: `change ${change.id}`, href: `/change/${change.id}`}] : []);
+
+// ---- Search
+
+function searchBox(context, add) {
+	const list = h('ul', {class: 'found', id: 'found', role: 'listbox', 'aria-label': 'Series', hidden: true});
+	const input = h('input', {type: 'search', placeholder: 'Add a series: words in names of tests, metrics, tags; then {label="value"}', 'aria-label': 'Search for series', role: 'combobox',
+		'aria-expanded': 'false', 'aria-controls': 'found', 'aria-autocomplete': 'list', autocomplete: 'off'});
+	let asking = null, timer = 0, chosen = -1, rows = [];
+
+	function close() {
+		list.hidden = true;
+		chosen = -1;
+		input.setAttribute('aria-expanded', 'false');
+		input.removeAttribute('aria-activedescendant');
+	}
+
+	function choose(at) {
+		chosen = rows.length ? (at + rows.length) % rows.length : -1;
+		rows.forEach((row, i) => row.element.setAttribute('aria-selected', String(i === chosen)));
+		if (chosen >= 0) {
+			input.setAttribute('aria-activedescendant', rows[chosen].element.id);
+			rows[chosen].element.scrollIntoView({block: 'nearest'});
+		}
+	}
+
+	function take(row) {
+		add({test: row.test, metric: row.metric, branch: ''});
+		input.value = '';
+		close();
+	}
+
+	// `labels`: those that the series are to have, {region="eu"}, or nothing.
+	function show(answer, words, labels) {
+		const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+
+		rows = [];
+		for (const test of answer.tests) {
+			const metrics = test.metrics.filter(metric => wanted.every(word => `${test.name} ${metric} ${test.tags.join(' ')} ${test.type} ${test.source ?? ''}`.toLowerCase().includes(word)));
+
+			for (const metric of metrics.length ? metrics : test.metrics)
+				rows.push({test: test.name, metric: metric + labels});
+			if (test.metrics.length !== 1)
+				rows.push({test: test.name, metric: labels});
+		}
+		const more = Math.max(0, rows.length - FOUND_MOST) + Math.max(0, answer.total - answer.tests.length);
+
+		rows.length = Math.min(rows.length, FOUND_MOST);
+		rows.forEach((row, i) => {
+			row.element = h('li', {role: 'option', id: `found-${i}`, 'aria-selected': 'false', onmousedown: event => {
+				event.preventDefault();
+				take(row);
+			}}, name(row.test, 120), ' ', h('span', {class: 'quiet'}, row.metric ? name(row.metric, 120) : 'all its series'));
+		});
+		replace(list, rows.map(row => row.element),
+			rows.length === 0 ? h('li', {class: 'quiet', role: 'option', 'aria-disabled': 'true'}, 'Nothing has these words.') : null,
+			more > 0 ? h('li', {class: 'quiet', role: 'option', 'aria-disabled': 'true'}, `${more} more: add a word`) : null);
+		list.hidden = false;
+		input.setAttribute('aria-expanded', 'true');
+		choose(0);
+	}
+
+	async function ask() {
+		const [, words, labels] = /^([^{]*)(\{.*)?$/.exec(input.value.trim()) ?? ['', '', ''];
+
+		asking?.abort();
+		asking = new AbortController();
+		const {signal} = asking;
+		context.signal.addEventListener('abort', () => asking.abort(), {signal});
+		try {
+			const answer = await get('/api/v1/tests', {q: words.trim() || null, limit: FOUND_MOST}, signal);
+			if (!signal.aborted && document.activeElement === input)
+				show(answer, words, labels ?? '');
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				throw error;
+		}
+	}
+
+	input.addEventListener('input', () => {
+		clearTimeout(timer);
+		timer = setTimeout(ask, 120);
+	});
+	input.addEventListener('focus', ask);
+	input.addEventListener('blur', close);
+	input.addEventListener('keydown', event => {
+		if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+			event.preventDefault();
+			if (list.hidden)
+				ask();
+			else
+				choose(chosen + (event.key === 'ArrowDown' ? 1 : -1));
+		} else if (event.key === 'Enter' && !list.hidden && chosen >= 0) {
+			event.preventDefault();
+			take(rows[chosen]);
+		} else if (event.key === 'Escape') {
+			close();
+		}
+	});
+	return {element: h('div', {class: 'search'}, input, list), input};
+}
+
+// ---- Data
+
+class Data {
+	constructor(context, changed) {
+		this.context = context;
+		this.changed = changed;
+		this.known = new Map(); // by series and query: {plot, error, stop}
+	}
+
+	idOf(one, state) {
+		return JSON.stringify([keyOf(one), state.cleaned, state.back]);
+	}
+
+	of(one, state) {
+		const id = this.idOf(one, state);
+
+		if (!this.known.has(id))
+			this.fetch(id, one, state);
+		return this.known.get(id);
+	}
+
+	async fetch(id, one, state) {
+		const stop = new AbortController();
+		const entry = {plot: null, error: null, stop: () => stop.abort()};
+
+		this.known.set(id, entry);
+		this.context.signal.addEventListener('abort', () => stop.abort(), {signal: stop.signal});
+		const parameters = {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null, since: state.back || null};
+		try {
+			let plot = await get('/api/v1/plot', parameters, stop.signal);
+			const first = Math.min(...plot.lines.map(line => line.times[0] ?? Infinity));
+
+			// What the address shows lies further back.
+			if (state.view && !state.back && first > state.view[0] && plot.lines.length > 0) {
+				const since = new Date(state.view[0] - (state.view[1] - state.view[0])).toISOString();
+				const wider = await get('/api/v1/plot', {...parameters, since}, stop.signal);
+
+				if (Math.min(...wider.lines.map(line => line.times[0] ?? Infinity)) < first)
+					plot = {...wider, from: null, to: null};
+			}
+			entry.plot = state.back ? {...plot, from: null, to: null} : plot;
+		} catch (error) {
+			entry.error = error.name === 'AbortError' ? 'It was cancelled.' : error.message;
+		}
+		if (!this.context.signal.aborted)
+			this.changed();
+	}
+
+	forget(keep) {
+		for (const [id, entry] of this.known)
+			if (!keep.has(id)) {
+				entry.stop();
+				this.known.delete(id);
+			}
+	}
+
+	again() {
+		for (const entry of this.known.values())
+			entry.stop();
+		this.known.clear();
+	}
+}
+
+function together(plots, several) {
+	const lines = plots.flatMap(plot => plot.lines.map(line => ({...line, spans: plot.spans,
+		name: several || plot.lines.length > 1 ? `${plain(line.test)} ${plain(line.name)}` : plain(line.name)})));
+	// Where one of several lines has a gap, the others need none.
+	const spans = new Map(plots.flatMap(plot => plot.spans.filter(span => plots.length === 1 || span.text !== 'no points').map(span => [JSON.stringify(span), span])));
+	const units = new Set(lines.map(line => line.unit));
+
+	return {title: plots.length === 1 ? plain(plots[0].title) : 'Several series', unit: units.size === 1 ? lines[0].unit : null, units,
+		lines: lines.slice(0, LINES_MOST), spans: [...spans.values()], left: Math.max(0, lines.length - LINES_MOST)};
+}
+
+// ---- The page
+
+export async function show(main, context) {
+	style('chart.css');
+	style('explore.css');
+	const state = read(context.url);
+	const charts = h('div', {class: 'charts'});
+	const chips = h('ul', {class: 'chips', 'aria-label': 'Series shown'});
+	const waits = h('div', {class: 'waits', 'aria-live': 'polite'});
+	const data = new Data(context, () => draw());
+	let drawn = []; // {chart, box, only}
+	let wasKind = null;
+
+	const search = searchBox(context, one => {
+		if (!state.series.some(other => keyOf(other) === keyOf(one)))
+			state.series.push(one);
+		chosen();
+	});
+
+	function select(label, key, options, change) {
+		return h('label', {}, label, h('select', {onchange: event => {
+			state[key] = event.target.value;
+			change();
+		}}, options.map(([value, text]) => h('option', {value, selected: String(state[key]) === value}, text))));
+	}
+
+	const branch = h('input', {type: 'text', class: 'branch', placeholder: 'branch', 'aria-label': 'A branch to lay over', size: 12});
+	const overlay = h('form', {class: 'overlay', onsubmit: event => {
+		event.preventDefault();
+		const text = branch.value.trim();
+
+		for (const one of text ? [...state.series] : [])
+			if (!state.series.some(other => keyOf(other) === keyOf({...one, branch: text})) && !one.branch)
+				state.series.push({...one, branch: text});
+		branch.value = '';
+		chosen();
+	}}, branch, h('button', {type: 'submit'}, 'Overlay'));
+	const controls = h('div', {class: 'bar controls'},
+		select('Plots', 'plots', [['one', 'one'], ['split', 'split']], looks),
+		select('X', 'x', [['time', 'by time'], ['commit', 'by commit']], looks),
+		select('Y', 'scale', [['auto', 'fits the points'], ['zero', 'from zero'], ['log', 'logarithmic'], ['relative', 'relative to the first level']], looks),
+		select('Smooth', 'smooth', [['0', 'no'], ['5', '5 points'], ['15', '15 points'], ['49', '49 points']], () => {
+			state.smooth = Number(state.smooth);
+			looks();
+		}),
+		select('Back', 'back', backs, () => {
+			state.view = null;
+			chosen();
+		}),
+		h('label', {}, h('input', {type: 'checkbox', checked: state.cleaned, onchange: event => {
+			state.cleaned = event.target.checked;
+			chosen();
+		}}), 'without cycles'),
+		overlay,
+		h('button', {type: 'button', onclick: () => moveTo(null)}, 'All'),
+		h('button', {type: 'button', onclick: () => {
+			data.again();
+			chosen();
+		}}, 'Reload'));
+
+	const help = h('details', {class: 'legend'}, h('summary', {}, 'Signs and keys'),
+		h('p', {}, '▲ ▼ a change that was told, with its levels and the band of places where it may be. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
+			'a detection of these points says otherwise than what is recorded. Hatched: no points, or the source does not answer. Grey: silenced.'),
+		h('p', {}, 'Drag zooms, wheel or shift and drag move, double click shows all, a click pins a point. With the plot in focus: ', h('kbd', {}, '←'), ' ', h('kbd', {}, '→'),
+			' along the points, with ', h('kbd', {}, 'Shift'), ' move, ', h('kbd', {}, '+'), ' ', h('kbd', {}, '-'), ' ', h('kbd', {}, '0'), ' zoom, ', h('kbd', {}, 'Enter'), ' pin, ',
+			h('kbd', {}, '['), ' ', h('kbd', {}, ']'), ' to the changes, ', h('kbd', {}, 'Esc'), ' drop the pins.'));
+
+	replace(main, h('h1', {}, 'Explore'), search.element, chips, controls, waits, charts, help);
+
+	function moveTo(view) {
+		state.view = view;
+		for (const one of drawn)
+			one.chart.range(view);
+		write(state);
+	}
+
+	function looks() {
+		write(state);
+		draw();
+	}
+
+	function chosen() {
+		data.forget(new Set(state.series.map(one => data.idOf(one, state))));
+		write(state);
+		draw();
+	}
+
+	function writeChips() {
+		replace(chips, state.series.map((one, i) => h('li', {class: 'chip'},
+			h('a', {href: `/tests?test=${encodeURIComponent(one.test)}`}, name(one.test, 80)), one.metric ? [' ', name(one.metric, 80)] : null,
+			one.branch ? [' ', h('span', {class: 'badge'}, name(one.branch, 40))] : null,
+			h('button', {type: 'button', class: 'close', 'aria-label': `Remove ${plain(one.test, 80)} ${plain(one.metric, 80)}`, onclick: () => {
+				state.series.splice(i, 1);
+				state.pins = [];
+				chosen();
+			}}, '×'))));
+	}
+
+	function writeWaits(entries) {
+		replace(waits, entries.map(({one, entry}) => {
+			if (entry.error)
+				return h('p', {class: 'panel'}, h('span', {class: 'problem'}, `${plain(one.test, 120)}: ${plain(entry.error, 500)} `),
+					h('button', {type: 'button', onclick: () => {
+						data.known.delete(data.idOf(one, state));
+						draw();
+					}}, 'Try again'));
+			return entry.plot ? null : waiting(`Fetching the points of ${plain(one.test, 120)} …`, entry.stop);
+		}));
+	}
+
+	function clear() {
+		for (const one of drawn)
+			one.chart.destroy();
+		drawn = [];
+	}
+
+	function optionsOf(only) {
+		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, group: GROUP, links: pointLinks, changeLinks,
+			onRange: view => {
+				state.view = view;
+				write(state);
+			},
+			onPin: pins => {
+				state.pins = only === null ? pins : [...state.pins.filter(pin => pin.line !== only), ...pins.map(pin => ({...pin, line: only}))];
+				write(state);
+			}};
+	}
+
+	function draw() {
+		writeChips();
+		controls.hidden = state.series.length === 0;
+		help.hidden = state.series.length === 0;
+		const entries = state.series.map(one => ({one, entry: data.of(one, state)}));
+
+		writeWaits(entries);
+		if (state.series.length === 0) {
+			clear();
+			replace(charts, h('p', {class: 'quiet'}, 'Search for a series above. ', h('a', {href: '/tests'}, 'All tests')));
+			return;
+		}
+		const plots = entries.map(({entry}) => entry.plot).filter(Boolean);
+		const plot = together(plots, state.series.length > 1);
+		const ends = plot.lines.filter(line => line.times.length > 0).map(line => [line.times[0], line.times[line.times.length - 1]]);
+		const from = Math.min(...ends.map(end => end[0])), to = Math.max(...ends.map(end => end[1]));
+		const parts = plots.length === 0 ? [] : state.plots === 'split' ? plot.lines.map((line, i) => ({only: i,
+			plot: {title: line.name, unit: line.unit, lines: [line], spans: line.spans, from: ends.length ? from : null, to: ends.length ? to : null}})) : [{only: null, plot}];
+		const kind = `${state.plots} ${parts.length}`;
+
+		if (kind !== wasKind || drawn.length === 0) {
+			clear();
+			replace(charts, noteOf(plot), parts.map(part => {
+				const box = h('div', {class: state.plots === 'split' ? 'part' : null});
+
+				drawn.push({box, ...part});
+				return box;
+			}));
+			for (const one of drawn)
+				one.chart = createChart(one.box, one.plot, {...optionsOf(one.only),
+					pins: one.only === null ? state.pins : state.pins.filter(pin => pin.line === one.only).map(pin => ({...pin, line: 0}))});
+			wasKind = kind;
+			return;
+		}
+		charts.querySelector('.note')?.remove();
+		charts.prepend(...[noteOf(plot)].filter(Boolean));
+		drawn.forEach((one, i) => one.chart.update(parts[i].plot, optionsOf(one.only)));
+	}
+
+	function noteOf(plot) {
+		if (plot.left > 0)
+			return h('p', {class: 'note quiet'}, `${plot.left} more series are not shown.`);
+		if (plot.units.size > 1 && state.plots === 'one' && state.scale !== 'relative')
+			return h('p', {class: 'note quiet'}, 'These series have different units: split the plots, or show them relative to their first level.');
+		return null;
+	}
+
+	context.live?.listen({
+		change: told => state.series.some(one => one.test === told?.test) && refresh(),
+		triage: () => refresh(),
+		again: () => refresh(),
+	}, context.signal);
+	let refreshing = 0;
+
+	// What is drawn stays until what is new is there.
+	function refresh() {
+		clearTimeout(refreshing);
+		refreshing = setTimeout(async () => {
+			for (const one of state.series) {
+				const entry = data.known.get(data.idOf(one, state));
+
+				if (!entry?.plot)
+					continue;
+				try {
+					const plot = await get('/api/v1/plot', {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null,
+						since: state.back || null}, context.signal);
+					entry.plot = state.back ? {...plot, from: null, to: null} : plot;
+				} catch {
+					return; // the next event, or Reload
+				}
+			}
+			draw();
+		}, 500);
+	}
+
+	context.signal.addEventListener('abort', clear);
+	draw();
+	if (state.series.length === 0)
+		search.input.focus({preventScroll: true});
+}

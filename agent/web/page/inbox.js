@@ -1,0 +1,897 @@
+// The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
+import {Problem, get, post} from './api.js';
+import {ago, h, name, notice, number, plain, remember, replace, style, verdict, waiting} from './dom.js';
+import {dialog, keysHelp, person, states, triageBadge} from './triage.js';
+
+const PAGE = 50; // groups at once
+const FIRST = 12; // groups that are painted first
+const ROWS = 5; // shown of each, until more are asked for
+const AT_ONCE = 500; // changes in one request of triage
+const QUIET = 3000; // ms between two looks at what is new
+const KEPT = 2000; // ids that /change/ID can step through
+
+// In a sentence: "3 changes are ...".
+const said = {open: 'open again', acknowledged: 'acknowledged', expected: 'expected', ignored: 'ignored', infra: 'of the infrastructure',
+	'false': 'a false alarm', fixed: 'fixed'};
+
+// By name in the address: label and choices, each with its value there, its word, and the value for the API.
+const filters = {
+	triage: ['Triage', [['', 'Waiting', 'open,acknowledged'], ['open', 'Open', 'open'], ['acknowledged', 'Acknowledged', 'acknowledged'],
+		['accepted', 'Accepted', 'expected,ignored,infra,false'], ['fixed', 'Fixed', 'fixed'], ['any', 'Any', null]]],
+	verdict: ['Verdict', [['', 'Any', null], ['worse', 'Worse', 'worse'], ['better', 'Better', 'better']]],
+	state: ['State', [['', 'Standing', 'confirmed,moved'], ['candidate', 'Not confirmed yet', 'candidate'], ['recovered', 'Over', 'recovered'],
+		['withdrawn', 'Withdrawn', 'withdrawn'], ['any', 'Any', null]]],
+	owner: ['Owner', [['', 'Anybody', null], ['(nobody)', 'Nobody', '']]],
+	by: ['Group by', [['', 'Cause', 'cause'], ['commit', 'Commit', 'commit'], ['message', 'Message', 'message'], ['cluster', 'Cluster', 'cluster'],
+		['environment', 'Environment', 'environment'], ['test', 'Test', 'test'], ['none', 'Nothing', 'none']]],
+	sort: ['Order', [['', 'Worst first', 'worst'], ['latest', 'Latest first', 'latest']]],
+};
+
+const kinds = {cluster: 'Cluster', environment: 'Environment', commit: 'Commit', message: 'One message', test: 'Test', change: 'Change'};
+
+const many = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+const short = commit => /^[0-9a-f]{12,}$/.test(commit) ? commit.slice(0, 10) : commit;
+
+// What the address asks for.
+function settingsOf(url) {
+	return Object.fromEntries(['q', 'at', 'test', ...Object.keys(filters)].map(key => [key, url.searchParams.get(key) ?? '']));
+}
+
+// The same for the API. What has a matcher's signs is matchers.
+function parametersOf(settings) {
+	const text = settings.q.trim();
+	const out = {rows: ROWS, test: settings.test || null};
+	if (text)
+		out[/[=~!{}"'`]/.test(text) ? 'matchers' : 'text'] = text;
+	for (const [key, [, choices]] of Object.entries(filters)) {
+		const found = choices.find(([value]) => value === settings[key]);
+		out[key] = found ? found[2] : settings[key];
+	}
+	return out;
+}
+
+const listing = '/api/v1/inbox';
+
+// Asked for at once, while the page is still being put together.
+let first = location.pathname === '/' ? get(listing, {...parametersOf(settingsOf(new URL(location.href))), limit: PAGE}) : null;
+first?.catch(() => { /* said when it is awaited */ });
+
+export async function show(main, context) {
+	style('inbox.css');
+	new Inbox(main, context).begin();
+}
+
+class Inbox {
+	constructor(main, context) {
+		this.main = main;
+		this.context = context;
+		this.triager = context.may('triager');
+		this.settings = settingsOf(context.url);
+		this.groups = new Map(); // key -> {key, kind, name, count, ..., element, list, rows}
+		this.rows = new Map(); // id -> {change, group, element, waits}
+		this.chosen = new Set(); // ids
+		this.cursor = null; // a row
+		this.undo = null; // of what was said last
+		this.learning = 0; // requests in progress
+		this.keys = this.tableOfKeys();
+	}
+
+	begin() {
+		this.build();
+		document.addEventListener('keydown', event => this.pressed(event), {signal: this.context.signal});
+		this.load();
+		this.listen();
+	}
+
+	// The page
+
+	build() {
+		this.count = h('small', {'aria-live': 'polite'});
+		this.field = h('input', {type: 'search', id: 'filter', value: this.settings.q, autocomplete: 'off', spellcheck: 'false',
+			placeholder: 'Words, or matchers: test=~"db.*", region="eu"', 'aria-label': 'Filter: words, or matchers as of silences',
+			'aria-describedby': 'filter-problem', oninput: () => this.typed()});
+		this.problem = h('p', {id: 'filter-problem', class: 'said problem', role: 'alert'});
+		this.test = h('input', {type: 'text', value: this.settings.test, placeholder: 'db.*', size: 14, autocomplete: 'off', spellcheck: 'false', list: 'tests',
+			onchange: event => this.set('test', event.target.value.trim())});
+		this.tests = h('datalist', {id: 'tests'});
+		this.selects = {};
+		const selects = Object.entries(filters).map(([key, [label, choices]]) => {
+			this.selects[key] = h('select', {onchange: event => this.set(key, event.target.value)});
+			this.offer(key, choices);
+			return h('label', {}, label, this.selects[key]);
+		});
+		this.list = h('div', {class: 'list'}, waiting('Looking through the changes'));
+		this.end = h('p', {class: 'legend'});
+		this.actions = this.triager ? this.buildActions() : h('div', {class: 'bar actions'}, this.buildArrived(), this.helpButton());
+		replace(this.main, h('div', {class: 'inbox'}, h('h1', {}, 'Inbox', this.count),
+			h('form', {class: 'bar filters', role: 'search', onsubmit: event => event.preventDefault()}, this.field, this.problem,
+				h('details', {open: matchMedia('(min-width: 40rem)').matches || this.isFiltered()}, h('summary', {}, 'Choose, group, order'), h('div', {class: 'selects'}, h('label', {}, 'Test', this.test, this.tests), selects))),
+			this.actions, this.list, this.end));
+		this.page = this.main.firstElementChild;
+		new IntersectionObserver(entries => entries.some(e => e.isIntersecting) && this.loadMore(), {rootMargin: '1200px'}).observe(this.end);
+	}
+
+	offer(key, choices) {
+		const now = this.settings[key];
+		const known = choices.some(([value]) => value === now) ? choices : [...choices, [now, now, now]];
+		replace(this.selects[key], known.map(([value, word]) => h('option', {value, selected: value === now}, plain(word, 60))));
+		this.selects[key].value = now;
+	}
+
+	buildActions() {
+		this.all = h('input', {type: 'checkbox', 'aria-label': 'Select all that are shown', onchange: event => this.chooseShown(event.target.checked)});
+		this.chosenCount = h('span', {class: 'chosen', role: 'status'});
+		this.buttons = states.map(({state, action, key, hint}) => h('button', {type: 'button', 'data-say': state, title: hint, onclick: () => this.say({state})},
+			action, key ? h('kbd', {'aria-hidden': 'true'}, key) : null));
+		this.buttons.push(h('button', {type: 'button', onclick: () => this.ask()}, 'Note, owner …', h('kbd', {'aria-hidden': 'true'}, 'c')));
+		return h('div', {class: 'bar actions', role: 'toolbar', 'aria-label': 'Say what the chosen changes are'},
+			this.all, this.chosenCount, this.buttons, this.buildArrived(), this.helpButton());
+	}
+
+	buildArrived() {
+		this.arrived = h('button', {type: 'button', class: 'arrived', hidden: true, onclick: () => this.toArrived()});
+		return h('span', {'aria-live': 'polite'}, this.arrived);
+	}
+
+	helpButton() {
+		return h('button', {type: 'button', onclick: () => this.help()}, 'Keys', h('kbd', {'aria-hidden': 'true'}, '?'));
+	}
+
+	// Loading
+
+	parameters() {
+		return parametersOf(this.settings);
+	}
+
+	typed() {
+		clearTimeout(this.typing);
+		this.typing = setTimeout(() => this.set('q', this.field.value), 180);
+	}
+
+	set(key, value) {
+		this.settings[key] = value;
+		this.settings.at = '';
+		remember({[key]: value, at: null});
+		this.load();
+	}
+
+	// One request at a time for the list: a later one ends the earlier.
+	async fetch(parameters) {
+		this.asking?.abort();
+		const asking = this.asking = new AbortController();
+		const leave = () => asking.abort();
+		this.context.signal.addEventListener('abort', leave, {signal: asking.signal});
+		try {
+			const early = first;
+			first = null;
+			const answer = await (early ?? get(listing, {...this.parameters(), ...parameters}, asking.signal));
+			asking.signal.throwIfAborted();
+			return answer;
+		} finally {
+			if (this.asking === asking)
+				this.asking = null;
+		}
+	}
+
+	// Null: what was asked for is no longer wanted, or there is a problem, which is shown.
+	tryFetch(parameters) {
+		return this.inFlight = this.fetchOrSay(parameters);
+	}
+
+	async fetchOrSay(parameters) {
+		try {
+			const answer = await this.fetch(parameters);
+			this.sayProblem(answer.problem ?? '');
+			return answer.problem ? null : answer;
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				this.sayProblem(error.message);
+			return null;
+		}
+	}
+
+	sayProblem(text) {
+		this.problem.textContent = plain(text, 400);
+		if (text)
+			this.field.setAttribute('aria-invalid', 'true');
+		else
+			this.field.removeAttribute('aria-invalid');
+	}
+
+	async load() {
+		this.page.classList.add('busy');
+		const answer = await this.tryFetch({limit: PAGE});
+		if (!answer) {
+			if (!this.asking) {
+				this.page.classList.remove('busy');
+				this.list.querySelector('.waiting')?.remove();
+			}
+			return;
+		}
+		this.page.classList.remove('busy');
+		this.rows.clear();
+		this.groups.clear();
+		this.chosen.clear();
+		this.cursor = null;
+		this.newIds = new Set();
+		replace(this.list);
+		this.take(answer);
+		this.answer = answer;
+		// What fits on the screen first.
+		for (const group of answer.groups.slice(0, FIRST))
+			this.list.append(this.addGroup(group).element);
+		this.shown();
+		await new Promise(painted => requestAnimationFrame(() => setTimeout(painted)));
+		if (answer !== this.answer)
+			return;
+		for (const group of answer.groups.slice(FIRST))
+			this.list.append(this.addGroup(group).element);
+		this.shown();
+		const at = this.rows.get(Number(this.settings.at));
+		if (at)
+			this.stand(at, document.activeElement === document.body);
+	}
+
+	take(answer) {
+		this.total = answer.total;
+		this.groupCount = answer.group_count;
+		this.waitingCount = answer.waiting;
+		this.worse = answer.worse;
+		this.cut = answer.more;
+		this.next = answer.next;
+		const [, choices] = filters.owner;
+		const owners = new Set([...this.context.me.unproven ? [] : [this.context.me.person], ...answer.owners]);
+		this.offer('owner', [...choices, ...[...owners].map(owner => [owner, owner, owner])]);
+	}
+
+	async loadMore() {
+		if (this.next === null || this.next === undefined || this.asking)
+			return;
+		// By what is there: what was said has left the list.
+		const answer = await this.tryFetch({limit: PAGE, after: this.groups.size});
+		if (!answer)
+			return;
+		this.take(answer);
+		for (const group of answer.groups)
+			if (!this.groups.has(group.key))
+				this.list.append(this.addGroup(group).element);
+		if (answer.groups.length === 0)
+			this.next = null;
+		this.shown();
+	}
+
+	// After anything in the list has changed.
+	shown() {
+		const what = this.groupCount < this.total ? ` in ${many(this.groupCount, 'group')}` : '';
+		this.count.textContent = `${many(this.total, 'change')}${what}${this.total > 0 ? `, ${this.worse.toLocaleString('en')} worse` : ''}`;
+		document.title = `${this.total > 0 ? `(${this.total.toLocaleString('en')}) ` : ''}Inbox · hunter-c`;
+		if (this.groups.size === 0 && !this.list.querySelector('.empty'))
+			replace(this.list, h('p', {class: 'empty'}, this.isFiltered() ? 'No change passes this filter.' : 'Nothing waits here.',
+				this.isFiltered() ? [' ', h('a', {href: '/'}, 'Show what waits')] : null));
+		else if (this.groups.size > 0)
+			this.list.querySelector('.empty')?.remove();
+		replace(this.end, this.next !== null && this.next !== undefined
+			? h('button', {type: 'button', onclick: () => this.loadMore()}, 'Show more')
+			: this.cut ? 'These are the last 10,000 that were recorded: narrow the filter to see older ones.' : null);
+		replace(this.tests, [...new Set([...this.rows.values()].map(row => row.change.test))].slice(0, 200).map(test => h('option', {value: plain(test)})));
+		this.choosing();
+		this.keepOrder();
+	}
+
+	isFiltered() {
+		return Object.keys(filters).some(key => key !== 'by' && key !== 'sort' && this.settings[key]) || this.settings.q.trim() !== '' || this.settings.test !== '';
+	}
+
+	// So that /change/ID can step through the list.
+	keepOrder() {
+		clearTimeout(this.keeping);
+		this.keeping = setTimeout(() => {
+			try {
+				sessionStorage.setItem('inbox', JSON.stringify({search: location.search,
+					ids: this.elements().slice(0, KEPT).map(element => Number(element.dataset.change))}));
+			} catch { /* full, or not allowed: then not */ }
+		}, 100);
+	}
+
+	// Groups and rows
+
+	addGroup(data) {
+		const group = {...data, changes: null, rows: new Map()};
+		group.list = h('ul', {});
+		group.more = h('button', {type: 'button', hidden: true, onclick: () => this.expand(group, 100)});
+		group.element = h('section', {class: 'group', 'data-group': group.key}, group.header = h('header', {}), group.list, group.more);
+		this.groups.set(group.key, group);
+		for (const change of data.changes)
+			this.addRow(group, change);
+		this.fillGroup(group);
+		return group;
+	}
+
+	addRow(group, change, before = null) {
+		const row = {change, group, waits: false};
+		row.element = h('li', {class: 'row', 'data-change': change.id, onclick: event => this.clicked(event, row)});
+		this.rows.set(change.id, row);
+		group.rows.set(change.id, row);
+		this.fillRow(row);
+		group.list.insertBefore(row.element, before);
+		return row;
+	}
+
+	fillGroup(group) {
+		const left = group.count - group.rows.size;
+		const alone = group.count === 1;
+		group.header.hidden = alone;
+		group.more.hidden = left <= 0;
+		group.more.textContent = `${left.toLocaleString('en')} more`;
+		if (alone)
+			return;
+		const title = h('h2', {}, kinds[group.kind], group.name ? [' ', h('code', {}, name(group.kind === 'commit' ? short(group.name) : group.name, 80))] : null);
+		const tests = new Set([...group.rows.values()].map(row => row.change.test)).size;
+		const better = group.count - group.worse;
+		replace(group.header, this.triager ? h('input', {type: 'checkbox', 'aria-label': `Select all ${group.count} of ${kinds[group.kind]} ${plain(group.name ?? '', 80)}`,
+			checked: this.isChosen(group), onchange: event => this.chooseGroup(group, event.target.checked)}) : null,
+			title, h('p', {}, many(group.count, 'change'), tests > 1 && left <= 0 ? ` in ${tests} tests` : '',
+				group.waiting > 0 && group.waiting < group.count ? `, ${group.waiting.toLocaleString('en')} waiting` : '',
+				group.worse > 0 && better > 0 ? `, ${better.toLocaleString('en')} of them better` : '', ', found ', ago(group.latest)));
+	}
+
+	fillRow(row) {
+		const {change} = row;
+		const box = this.triager ? h('input', {type: 'checkbox', class: 'pick', checked: this.chosen.has(change.id),
+			'aria-label': `Select ${plain(change.test, 80)} ${plain(change.metric, 80)}`, onchange: event => this.choose(row, event.target.checked)}) : h('span', {class: 'pick'});
+		const picture = h('img', {class: 'chart', src: `/change/${change.id}.svg?small`, alt: '', loading: 'lazy', fetchpriority: 'low', width: 160, height: 40});
+		picture.addEventListener('error', () => { picture.replaceWith(h('span', {class: 'chart'})); });
+		replace(row.element, box, verdict(change.regression, change.size),
+			h('div', {class: 'what'}, h('a', {href: `/change/${change.id}`}, name(change.test, 120), ' ', name(change.metric, 120)), this.more(row)),
+			h('span', {class: 'levels'}, number(change.level_before), ' → ', number(change.level_after, change.unit)),
+			picture, this.saidOf(change), h('span', {class: 'when'}, ago(change.time)));
+		row.link = row.element.querySelector('a');
+		row.link.firstElementChild.classList.add('test');
+		row.link.addEventListener('focus', () => this.stand(row, false));
+		row.box = this.triager ? box : null;
+		this.mark(row);
+	}
+
+	// What else tells a change from others.
+	more(row) {
+		const {change, group} = row;
+		const parts = [];
+		if (change.branch)
+			parts.push(['branch ', name(change.branch, 60)]);
+		if (change.kind === 'trend')
+			parts.push('gradually');
+		if (change.members > 0)
+			parts.push([`${change.members.toLocaleString('en')} series`, change.shared ? [' with ', name(change.shared, 80)] : null]);
+		if (change.commit && (group.kind !== 'commit' || group.count === 1))
+			parts.push(['commit ', h('code', {}, name(short(change.commit), 40)), change.suspects > 1 ? `, one of ${change.suspects}` : null]);
+		if (change.environment && group.kind !== 'environment')
+			parts.push(['on ', name(change.environment, 60)]);
+		if (change.state !== 'confirmed' && change.state !== 'moved')
+			parts.push({candidate: 'not confirmed yet', withdrawn: 'withdrawn', recovered: 'over'}[change.state]);
+		return parts.length === 0 ? null : h('span', {class: 'more'}, parts.map((part, i) => i > 0 ? [', ', part] : part));
+	}
+
+	saidOf(change) {
+		const {triage} = change;
+		const owner = change.owner ? h('span', {class: 'quiet'}, name(change.owner, 60)) : null;
+		if (triage.state === 'open' && !triage.note)
+			return h('span', {class: 'judged'}, owner);
+		return h('span', {class: 'judged'}, triage.state === 'open' ? null : triageBadge(triage.state), ' ',
+			owner ?? (triage.person ? h('span', {class: 'quiet'}, 'by ', name(triage.person, 60)) : null),
+			triage.note ? h('span', {class: 'note', title: plain(triage.note, 1000)}, plain(triage.note, 120)) : null);
+	}
+
+	mark(row) {
+		row.element.classList.toggle('chosen', this.chosen.has(row.change.id));
+		row.element.classList.toggle('waits', row.waits);
+		row.element.classList.toggle('arrived', Boolean(this.newIds?.has(row.change.id)));
+		if (row === this.cursor)
+			row.element.setAttribute('aria-current', 'true');
+		else
+			row.element.removeAttribute('aria-current');
+		if (row.box)
+			row.box.checked = this.chosen.has(row.change.id);
+	}
+
+	// The next rows of a group.
+	async expand(group, most) {
+		group.more.disabled = true;
+		try {
+			const answer = await get(listing, {...this.parameters(), in: group.key, after: group.rows.size, limit: most}, this.context.signal);
+			const found = answer.groups[0];
+			const first = group.rows.size;
+			for (const change of found?.changes ?? [])
+				if (!this.rows.has(change.id))
+					this.addRow(group, change);
+			group.count = Math.max(found?.count ?? 0, group.rows.size);
+			if (group.rows.size === first)
+				group.count = first;
+		} catch (error) {
+			if (error.name !== 'AbortError')
+				notice(error.message, {problem: true});
+			return false;
+		} finally {
+			group.more.disabled = false;
+		}
+		this.fillGroup(group);
+		this.keepOrder();
+		return true;
+	}
+
+	elements() {
+		return [...this.list.querySelectorAll('[data-change]')];
+	}
+
+	rowOf(element) {
+		return element ? this.rows.get(Number(element.dataset.change)) : undefined;
+	}
+
+	// Where one stands
+
+	clicked(event, row) {
+		if (!event.target.closest('a, button, input'))
+			this.stand(row, true);
+	}
+
+	stand(row, focus) {
+		const before = this.cursor;
+		this.cursor = row;
+		if (before && before !== row)
+			this.mark(before);
+		if (!row)
+			return;
+		this.newIds?.delete(row.change.id);
+		this.mark(row);
+		if (focus) {
+			row.link.focus({preventScroll: true});
+			row.element.scrollIntoView({block: 'nearest'});
+		}
+		if (before !== row)
+			this.rememberPlace();
+		this.choosing();
+	}
+
+	// Browsers limit how often the address may change.
+	rememberPlace() {
+		clearTimeout(this.placing);
+		this.placing = setTimeout(() => remember({at: this.cursor?.change.id}), 250);
+	}
+
+	async step(by) {
+		const elements = this.elements();
+		const at = this.cursor ? elements.indexOf(this.cursor.element) : by > 0 ? -1 : elements.length;
+		if (by > 0 && at === elements.length - 1 && this.next !== null) {
+			await this.loadMore();
+			return this.stand(this.rowOf(this.elements()[at + 1]) ?? this.cursor, true);
+		}
+		if (by > 0 && at === elements.length - 1 && this.cursor && this.cursor.group.rows.size < this.cursor.group.count)
+			await this.expand(this.cursor.group, 100);
+		return this.stand(this.rowOf(this.elements()[at + by]) ?? this.cursor, true);
+	}
+
+	// Choosing
+
+	choose(row, on) {
+		if (on)
+			this.chosen.add(row.change.id);
+		else
+			this.chosen.delete(row.change.id);
+		this.mark(row);
+		this.choosing();
+	}
+
+	isChosen(group) {
+		return group.rows.size > 0 && [...group.rows.keys()].every(id => this.chosen.has(id));
+	}
+
+	async chooseGroup(group, on) {
+		while (on && group.rows.size < group.count)
+			if (!await this.expand(group, 1000))
+				return;
+		for (const row of group.rows.values())
+			this.choose(row, on);
+	}
+
+	chooseShown(on) {
+		for (const row of this.rows.values())
+			this.choose(row, on);
+	}
+
+	choosing() {
+		if (!this.triager)
+			return;
+		const count = this.chosen.size;
+		this.chosenCount.textContent = count > 0 ? `${count.toLocaleString('en')} selected` : this.cursor ? 'the one marked' : 'none selected';
+		for (const button of this.buttons)
+			button.disabled = count === 0 && !this.cursor;
+		this.all.checked = count > 0 && count === this.rows.size;
+		this.all.indeterminate = count > 0 && count < this.rows.size;
+		for (const group of this.groups.values()) {
+			const box = group.header.querySelector('input');
+			if (box)
+				box.checked = this.isChosen(group);
+		}
+	}
+
+	// Saying what changes are
+
+	targets() {
+		const chosen = [...this.chosen].map(id => this.rows.get(id)).filter(Boolean);
+		return (chosen.length > 0 ? chosen : this.cursor ? [this.cursor] : []).filter(row => !row.waits);
+	}
+
+	async say(parameters, rows = this.targets()) {
+		if (!this.triager || rows.length === 0)
+			return;
+		const before = new Map(rows.map(row => [row.change.id, row.change.triage]));
+		if (parameters.state && !this.stays(parameters.state))
+			this.advance(rows);
+		for (const row of rows) {
+			row.waits = true;
+			this.chosen.delete(row.change.id);
+			this.mark(row);
+		}
+		this.choosing();
+		let done = [];
+		try {
+			done = await this.post(parameters, rows);
+		} finally {
+			for (const row of rows) {
+				row.waits = false;
+				this.mark(row);
+			}
+		}
+		this.settle(rows);
+		if (done.length > 0)
+			this.tell(parameters, done, before);
+	}
+
+	// On to the next one that stays.
+	advance(rows) {
+		if (!this.cursor || !rows.includes(this.cursor))
+			return;
+		const elements = this.elements(), at = elements.indexOf(this.cursor.element);
+		const stays = element => !rows.includes(this.rowOf(element));
+		const next = elements.slice(at + 1).find(stays) ?? elements.slice(0, at).reverse().find(stays);
+		this.stand(this.rowOf(next) ?? this.cursor, document.activeElement === document.body || this.list.contains(document.activeElement));
+	}
+
+	// Returns the rows of which it was said.
+	async post(parameters, rows) {
+		const done = [];
+		for (let i = 0; i < rows.length; i += AT_ONCE) {
+			const some = rows.slice(i, i + AT_ONCE);
+			try {
+				this.adopt(await this.postSome(parameters, some));
+				done.push(...some);
+			} catch (error) {
+				if (error instanceof Problem && error.status === 409)
+					done.push(...await this.disagree(parameters, some, error.answer.changes));
+				else if (error.name !== 'AbortError') {
+					notice(error.message, {problem: true});
+					break;
+				}
+			}
+		}
+		return done;
+	}
+
+	// The sum of several versions says whether all are as they were seen.
+	postSome(parameters, rows) {
+		const version = rows.reduce((sum, row) => sum + row.change.triage.version, 0);
+		const wanted = {...parameters, version, person: person(this.context)};
+		if (rows.length === 1)
+			return post(`/api/v1/changes/${rows[0].change.id}/triage`, wanted, this.context.signal);
+		return post('/api/v1/triage', {...wanted, ids: rows.map(row => row.change.id).join(',')}, this.context.signal);
+	}
+
+	adopt(answer) {
+		for (const change of answer.changes)
+			this.adoptTriage(change.id, change.triage);
+	}
+
+	adoptTriage(id, triage) {
+		const row = this.rows.get(id);
+		if (!row || triage.version < row.change.triage.version)
+			return;
+		row.change = {...row.change, owner: triage.owner ?? (row.change.triage.owner ? null : row.change.owner), triage: {...row.change.triage, ...triage}};
+		const focused = document.activeElement === row.link;
+		this.fillRow(row);
+		if (focused)
+			row.link.focus({preventScroll: true});
+	}
+
+	// Somebody was first: shows who said what, and lets one decide.
+	async disagree(parameters, rows, changes) {
+		const others = new Map(changes.map(change => [change.id, change]));
+		const touched = rows.filter(row => (others.get(row.change.id)?.triage.version ?? 0) !== row.change.triage.version);
+		const free = rows.filter(row => !touched.includes(row));
+		const answer = await this.decide(parameters, touched.map(row => others.get(row.change.id) ?? row.change), free.length);
+		this.adopt({changes: touched.map(row => others.get(row.change.id)).filter(Boolean)});
+		if (answer === 'over')
+			return this.post(parameters, rows);
+		return answer === 'rest' && free.length > 0 ? this.post(parameters, free) : [];
+	}
+
+	decide(parameters, changes, free) {
+		const what = states.find(({state}) => state === parameters.state)?.action ?? 'what you wrote';
+		const line = change => h('li', {}, name(change.test, 80), ' ', name(change.metric, 80), ' is ', h('strong', {}, said[change.triage.state] ?? change.triage.state),
+			change.triage.person ? [', as ', name(change.triage.person, 60), ' said ', ago(change.triage.time)] : null,
+			change.triage.note ? [': ', plain(change.triage.note, 300)] : null);
+		const buttons = [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${what}`, value: 'over'}];
+		if (free > 0)
+			buttons.push({text: `Only the other ${free.toLocaleString('en')}`, value: 'rest'});
+		return dialog('Somebody else was first', [h('p', {}, `Nothing was changed: since it was shown here, something else was said of ${
+			changes.length === 1 ? 'this change' : `these ${changes.length}`}.`), h('ul', {}, changes.slice(0, 100).map(line))], buttons);
+	}
+
+	// Whether the filter passes that triage.
+	stays(state) {
+		const [, choices] = filters.triage;
+		const wanted = choices.find(([value]) => value === this.settings.triage)?.[2] ?? null;
+		return wanted === null || wanted.split(',').includes(state);
+	}
+
+	// What no longer passes the filter leaves the list.
+	settle(rows) {
+		const shift = this.anchor();
+		for (const row of rows)
+			if (!this.stays(row.change.triage.state))
+				this.remove(row);
+		for (const group of new Set(rows.map(row => row.group)))
+			this.refill(group);
+		shift();
+		this.shown();
+		if (this.next !== null && this.rows.size < PAGE)
+			this.loadMore();
+	}
+
+	remove(row) {
+		const {group} = row;
+		row.element.remove();
+		this.rows.delete(row.change.id);
+		this.chosen.delete(row.change.id);
+		group.rows.delete(row.change.id);
+		group.count--;
+		group.worse -= row.change.regression ? 1 : 0;
+		this.total--;
+		this.worse -= row.change.regression ? 1 : 0;
+		if (this.cursor === row)
+			this.cursor = null;
+		if (group.count <= 0) {
+			group.element.remove();
+			this.groups.delete(group.key);
+			this.groupCount--;
+			return;
+		}
+		this.fillGroup(group);
+	}
+
+	// Others take the place of those that have left.
+	async refill(group) {
+		if (group.rows.size < Math.min(ROWS, group.count) && this.groups.get(group.key) === group)
+			await this.expand(group, ROWS - group.rows.size);
+	}
+
+	tell(parameters, rows, before) {
+		const what = parameters.state ? said[parameters.state] : 'as you wrote';
+		const one = rows[0].change;
+		const undo = this.undo = () => {
+			if (this.undo === undo)
+				this.undo = null;
+			this.takeBack(rows, before);
+		};
+		notice(`${rows.length === 1 ? `${plain(one.test, 60)} ${plain(one.metric, 60)} is` : `${many(rows.length, 'change')} are`} ${what}.`,
+			{action: {text: 'Undo', run: undo}});
+	}
+
+	// Says again what was said before, of all that had the same at once.
+	async takeBack(rows, before) {
+		const same = new Map();
+		for (const row of rows) {
+			const was = before.get(row.change.id);
+			const parameters = {state: was.state, owner: was.owner ?? '', note: was.note ?? ''};
+			if (was.until && was.state !== 'open')
+				parameters.until = was.until;
+			const key = JSON.stringify(parameters);
+			same.set(key, [...same.get(key) ?? [], row]);
+		}
+		let count = 0;
+		for (const [key, some] of same)
+			count += (await this.post(JSON.parse(key), some)).length;
+		if (count > 0)
+			notice(`Undone: ${many(count, 'change')}.`);
+		await this.refresh();
+		const first = this.rows.get(rows[0].change.id);
+		if (first)
+			this.stand(first, true);
+	}
+
+	// Note, owner, until when
+	async ask() {
+		const rows = this.targets();
+		if (!this.triager || rows.length === 0)
+			return;
+		const one = rows.length === 1 ? rows[0].change.triage : {};
+		const state = h('select', {name: 'state'}, h('option', {value: ''}, 'as it is'), states.map(({state: value, action}) => h('option', {value}, action)));
+		const owner = h('input', {name: 'owner', value: one.owner ?? '', maxlength: 200, autocomplete: 'off'});
+		const note = h('textarea', {name: 'note', rows: 4, maxlength: 4000});
+		note.value = one.note ?? '';
+		const until = h('input', {name: 'until', placeholder: '3 days, friday 18:00, 2026-12-24', autocomplete: 'off'});
+		const wanted = await dialog(rows.length === 1 ? 'Say what it is' : `Say what these ${rows.length.toLocaleString('en')} are`,
+			[['What it is', state], ['Owner', owner], ['Note', note], ['Open again', until]].map(([label, field]) => h('label', {class: 'wide'}, label, field)),
+			[{text: 'Cancel', value: null}, {text: 'Say it', main: true, value: () => ({
+				state: state.value || null,
+				owner: owner.value !== (one.owner ?? '') ? owner.value : null,
+				note: note.value !== (one.note ?? '') || (state.value && note.value) ? note.value : null,
+				until: until.value || null,
+			})}]);
+		if (wanted && Object.values(wanted).some(value => value !== null))
+			this.say(wanted, rows);
+	}
+
+	// Keys: the table that handles them is what the help shows.
+
+	tableOfKeys() {
+		const keys = [
+			[['j'], 'the next change', () => this.step(1)],
+			[['k'], 'the one before', () => this.step(-1)],
+			[['o', 'Enter'], 'open it', () => this.cursor && this.cursor.link.click()],
+			[['/'], 'to the filter', () => this.field.focus()],
+			[['g'], 'to the top', () => { scrollTo(0, 0); this.stand(this.rowOf(this.elements()[0]) ?? null, true); }],
+			[['r'], 'load again', () => this.refresh()],
+		];
+		if (this.triager)
+			keys.push([['x'], 'select it, or not', () => this.cursor && this.choose(this.cursor, !this.chosen.has(this.cursor.change.id))],
+				[['X'], 'select all of its group, or none', () => this.cursor && this.chooseGroup(this.cursor.group, !this.isChosen(this.cursor.group))],
+				...states.filter(({key}) => key).map(({state, key}) => [[key], `say of what is selected, or else of the marked one: ${said[state]}`, () => this.say({state})]),
+				[['c'], 'say it with a note, an owner, or until when', () => this.ask()],
+				[['z'], 'undo what was said last', () => this.undo?.()]);
+		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => this.help()]);
+		return keys;
+	}
+
+	pressed(event) {
+		const typing = event.target.closest('input:not([type=checkbox]), textarea, select');
+		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector('dialog[open]'))
+			return;
+		if (event.key === 'Escape' && typing) {
+			typing.blur();
+			return;
+		}
+		if (typing || (event.key === 'Enter' && event.target.closest('a, button')))
+			return;
+		const found = this.keys.find(([keys]) => keys.includes(event.key));
+		if (!found)
+			return;
+		event.preventDefault();
+		found[2]();
+	}
+
+	escape() {
+		for (const id of [...this.chosen])
+			this.choose(this.rows.get(id) ?? {change: {id}, element: h('li', {})}, false);
+	}
+
+	help() {
+		return keysHelp(this.keys.map(([keys, text]) => [keys.join(' '), text]));
+	}
+
+	// What happens meanwhile
+
+	listen() {
+		const soon = () => this.refreshSoon();
+		this.context.live?.listen({
+			change: soon,
+			triage: item => {
+				const row = this.rows.get(item.id);
+				if (!row)
+					soon();
+				else if (item.version > row.change.triage.version && !row.waits)
+					this.learn(row, item);
+			},
+			again: soon,
+		}, this.context.signal);
+	}
+
+	// Not all pages at once, and none all the time.
+	refreshSoon() {
+		this.missed = true;
+		this.later ??= setTimeout(async () => {
+			this.missed = false;
+			await this.refresh();
+			this.later = setTimeout(() => {
+				this.later = null;
+				if (this.missed)
+					this.refreshSoon();
+			}, QUIET);
+		}, 300 + 700 * Math.random());
+	}
+
+	// Somebody has said something of it: what, with the note.
+	async learn(row, item) {
+		this.adoptTriage(item.id, {state: item.triage, owner: item.owner, person: item.person, version: item.version,
+			time: new Date().toISOString(), note: null, until: null});
+		if (this.learning > 20)
+			return;
+		this.learning++;
+		try {
+			const {change} = await get(`/api/v1/changes/${row.change.id}`, {limit: 1}, this.context.signal);
+			this.adoptTriage(row.change.id, change.triage);
+		} catch { /* it has gone: the next look at the list shows it */ } finally {
+			this.learning--;
+		}
+	}
+
+	// What one looks at stays where it is on the screen, whatever comes or goes above it.
+	anchor() {
+		const row = this.cursor ?? this.rowOf(this.elements().find(element => element.getBoundingClientRect().bottom > 60));
+		const element = row?.element;
+		const top = element?.getBoundingClientRect().top;
+		return () => {
+			if (element?.isConnected && (this.cursor || scrollY > 0))
+				scrollBy(0, element.getBoundingClientRect().top - top);
+		};
+	}
+
+	// The same list as it is now. What has left it stays as long as the page does, unless nobody said anything about it.
+	async refresh() {
+		while (this.asking)
+			await this.inFlight;
+		const answer = await this.tryFetch({limit: Math.min(500, Math.max(PAGE, this.groups.size))});
+		if (!answer)
+			return;
+		const shift = this.anchor();
+		const known = new Set(this.rows.keys());
+		this.take(answer);
+		let last = null;
+		for (const data of answer.groups) {
+			const group = this.groups.get(data.key);
+			const element = group ? this.merge(group, data) : this.addGroup(data).element;
+			if (!group)
+				this.list.insertBefore(element, last ? last.nextElementSibling : this.list.firstElementChild);
+			last = element;
+		}
+		for (const [id, row] of this.rows)
+			if (!known.has(id)) {
+				this.newIds.add(id);
+				this.mark(row);
+			}
+		this.shown();
+		shift();
+		this.announce();
+	}
+
+	merge(group, data) {
+		for (const change of data.changes) {
+			const row = this.rows.get(change.id);
+			if (row && JSON.stringify(row.change) !== JSON.stringify(change) && !row.waits) {
+				const focused = document.activeElement === row.link;
+				row.change = change;
+				this.fillRow(row);
+				if (focused)
+					row.link.focus({preventScroll: true});
+			} else if (!row)
+				this.addRow(group, change, group.list.firstElementChild);
+		}
+		Object.assign(group, {...data, changes: null, count: Math.max(data.count, group.rows.size)});
+		this.fillGroup(group);
+		return group.element;
+	}
+
+	announce() {
+		const count = this.newIds.size;
+		this.arrived.hidden = count === 0;
+		this.arrived.textContent = `${many(count, 'new change')} ↑`;
+	}
+
+	toArrived() {
+		const first = this.elements().map(element => this.rowOf(element)).find(row => this.newIds.has(row.change.id));
+		if (first)
+			this.stand(first, true);
+		this.newIds.clear();
+		for (const row of this.rows.values())
+			row.element.classList.remove('arrived');
+		this.announce();
+	}
+}

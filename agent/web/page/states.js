@@ -1,0 +1,78 @@
+// What the pages of states (tests, silences, status, clusters) share.
+import {ago, h, plain} from './dom.js';
+
+// Draws again without losing the place of the keyboard: what is focused has an id, or a data-key
+// that only it has.
+export function redraw(element, draw) {
+	const focused = element.contains(document.activeElement) ? document.activeElement : null;
+	const key = focused?.dataset.key;
+	const open = [...element.querySelectorAll('details[open][data-key]')].map(details => details.dataset.key);
+	draw();
+	for (const details of element.querySelectorAll('details[data-key]'))
+		if (open.includes(details.dataset.key))
+			details.open = true;
+	if (key)
+		[...element.querySelectorAll('[data-key]')].find(candidate => candidate.dataset.key === key)?.focus({preventScroll: true});
+}
+
+// Calls `look` again every so often, and soon after what happens; not while the page is hidden.
+// Returns what asks for a look now.
+export function keepLooking(context, seconds, look, handlers = []) {
+	let timer = null, looking = false, again = false;
+	const soon = ms => {
+		clearTimeout(timer);
+		timer = setTimeout(run, ms);
+	};
+	async function run() {
+		if (context.signal.aborted)
+			return;
+		if (document.hidden) {
+			soon(seconds * 1000);
+			return;
+		}
+		if (looking) {
+			again = true;
+			return;
+		}
+		looking = true;
+		try {
+			await look();
+		} catch {
+			// The next look may succeed; that the agent cannot be reached is said once for all pages.
+		}
+		looking = false;
+		soon(again ? 500 : seconds * 1000);
+		again = false;
+	}
+	context.live?.listen(Object.fromEntries([...handlers, 'again', 'configuration'].map(kind => [kind, () => soon(300)])), context.signal);
+	context.signal.addEventListener('abort', () => clearTimeout(timer));
+	document.addEventListener('visibilitychange', () => document.hidden || soon(100), {signal: context.signal});
+	soon(seconds * 1000);
+	return run;
+}
+
+// A test as a matcher of silences.
+export function matcherOf(name, value) {
+	return `${name}="${String(value).replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
+}
+
+// A switch among a few: [value, text, count or null], the chosen one is pressed.
+export function choice(label, options, chosen, choose) {
+	return h('div', {class: 'choice', role: 'group', 'aria-label': label}, options.map(([value, text, count]) =>
+		h('button', {type: 'button', 'data-key': `choice ${value}`, 'aria-pressed': String(value === chosen), onclick: () => choose(value)},
+			plain(text), count === null || count === undefined ? null : h('span', {class: 'count'}, count.toLocaleString('en')))));
+}
+
+// What is named and what it is.
+export function facts(...rows) {
+	return h('dl', {class: 'facts'}, rows.filter(Boolean).map(([term, ...what]) => [h('dt', {}, term), h('dd', {}, what)]));
+}
+
+// When something is due.
+export function due(value) {
+	const left = value ? Date.parse(value) - Date.now() : NaN;
+	const element = ago(value);
+	if (Math.abs(left) < 60000)
+		element.textContent = left > 0 ? 'in a minute' : 'due';
+	return element;
+}

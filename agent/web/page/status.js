@@ -1,0 +1,151 @@
+// What the agent waits for and what troubles it.
+import {get} from './api.js';
+import {ago, badge, duration, h, name, number, plain, replace, style, time, waiting} from './dom.js';
+import {due, facts, keepLooking, redraw} from './states.js';
+
+const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
+
+function size(value) {
+	return value >= 1e9 ? `${bytes.format(value / 1e9)} GB` : value >= 1e6 ? `${bytes.format(value / 1e6)} MB` : `${bytes.format(value / 1e3)} kB`;
+}
+
+function state(kind, shape, word) {
+	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
+}
+
+function list(names, most = 50) {
+	return names.slice(0, most).map((text, i) => [i ? ', ' : '', name(text, 80)]);
+}
+
+const sendStates = {
+	idle: ['good', '✓', 'nothing waits'],
+	waiting: ['idle', '◷', 'waits'],
+	sending: ['idle', '→', 'sending'],
+	retrying: ['bad', '↻', 'retrying'],
+	misconfigured: ['bad', '✕', 'misconfigured'],
+	'unknown receiver': ['bad', '?', 'unknown receiver'],
+};
+
+function receiverState(receiver) {
+	if (receiver.elsewhere)
+		return state('idle', '⇢', receiver.agent ? `sent by ${plain(receiver.agent, 60)}` : 'no agent has it yet');
+	const worst = ['unknown receiver', 'misconfigured', 'retrying', 'sending', 'waiting'].find(kind => receiver.destinations.some(found => found.state === kind));
+	return state(...sendStates[worst ?? 'idle']);
+}
+
+function destination(found, several) {
+	const failedLast = found.last_failed && (!found.last_sent || Date.parse(found.last_failed) >= Date.parse(found.last_sent));
+	return h('li', {},
+		several || found.destination ? [name(found.destination || 'its only one', 120), ': '] : null,
+		found.waiting ? [h('strong', {}, `${number(found.waiting)} ${found.waiting === 1 ? 'waits' : 'wait'}`), ' since ', time(found.since), ' (', ago(found.since), ')'] : 'nothing waits',
+		found.next_attempt ? [', next attempt ', due(found.next_attempt)] : '',
+		found.attempts ? `, ${number(found.attempts)} failed` : '',
+		found.last_sent ? [', last sent ', ago(found.last_sent)] : '',
+		found.problem ? h('div', {class: failedLast ? 'row-problem' : 'small quiet'}, `last problem `, ago(found.last_failed), ': ', name(found.problem, 600)) : null);
+}
+
+function receiverCard(receiver) {
+	return h('li', {class: 'card', 'data-receiver': receiver.name},
+		h('div', {class: 'card-line'}, h('div', {}, h('strong', {}, name(receiver.name, 100)), ' ', receiver.type ? badge(receiver.type) : null), receiverState(receiver)),
+		receiver.events ? h('p', {class: 'small quiet'}, 'told: ', receiver.events.join(', ')) : null,
+		receiver.destinations.length
+			? h('ul', {class: 'plain-list'}, receiver.destinations.map(found => destination(found, receiver.destinations.length > 1)))
+			: h('p', {class: 'small quiet'}, receiver.elsewhere ? 'Another agent sends its messages.' : 'Nothing was sent since the agent was started.'),
+		receiver.destinations_left_out ? h('p', {class: 'small quiet'}, `and ${number(receiver.destinations_left_out)} more destinations`) : null);
+}
+
+function conditions(route) {
+	const parts = [];
+	if (route.match)
+		parts.push(h('span', {class: 'matchers'}, name(route.match, 400)));
+	if (route.at_least !== null)
+		parts.push(`at least ${number(route.at_least)}%`);
+	if (route.verdict)
+		parts.push(`${route.verdict}s only`);
+	if (route.events.length)
+		parts.push(`events ${route.events.join(', ')}`);
+	return parts.length ? parts.map((part, i) => [i ? ' · ' : '', part]) : h('span', {class: 'quiet'}, 'everything');
+}
+
+function routeTree(route, above = null) {
+	const same = above && route.receivers.join('\n') === above.receivers.join('\n');
+	return h('li', {},
+		h('div', {title: `${plain(route.file, 300)}:${route.line}`}, conditions(route), ' → ',
+			route.receivers.length ? h('strong', {}, list(route.receivers)) : h('span', {class: 'warn'}, 'nobody'),
+			same ? h('span', {class: 'quiet small'}, ' as above') : null,
+			route.group_by.length ? h('span', {class: 'quiet small'}, ' grouped by ', list(route.group_by)) : null,
+			route.continue ? h('span', {class: 'quiet small'}, ' and goes on') : null),
+		route.routes.length ? h('ul', {}, route.routes.map(inner => routeTree(inner, route))) : null);
+}
+
+function sourceRow(source) {
+	return h('tr', {},
+		h('td', {class: 'wide'}, h('a', {href: `/tests?q=${encodeURIComponent(source.name)}`, 'data-key': `source ${source.name}`}, name(source.name, 80)), ' ', badge(source.type),
+			source.address ? h('div', {class: 'small quiet'}, name(source.address, 300)) : null,
+			source.problem ? h('div', {class: 'row-problem'}, name(source.problem, 400)) : null),
+		h('td', {}, source.up ? source.failing ? state('soon', '◔', 'some tests fail') : state('good', '✓', 'up') : [state('bad', '✕', 'down'), h('div', {class: 'small'}, 'since ', time(source.down_since))]),
+		h('td', {class: 'number', 'data-label': 'tests'}, number(source.tests)),
+		h('td', {class: 'number', 'data-label': 'failing'}, number(source.failing)),
+		h('td', {class: 'number', 'data-label': 'no new data'}, number(source.stale)));
+}
+
+function troubles(status) {
+	const found = [];
+	if (status.unready)
+		found.push(['Not ready', status.unready]);
+	if (status.state.problem)
+		found.push(['The state cannot be written', status.state.problem]);
+	if (!status.configuration.last_reload_successful)
+		found.push(['The configuration was changed and could not be used', 'the one before is in use; hunter-c validate says why']);
+	if (status.clock.wrong)
+		found.push(['The clock is wrong', `it is ${duration(Math.abs(status.clock.ahead_seconds))} ${status.clock.ahead_seconds > 0 ? 'ahead of' : 'behind'} that of a server`]);
+	return found.map(([what, why]) => h('p', {class: 'panel problem', role: 'alert'}, h('strong', {}, `${what}: `), name(why, 600)));
+}
+
+function draw(main, status, context) {
+	const changes = status.changes, kept = ['candidate', 'confirmed', 'moved', 'withdrawn', 'recovered'];
+	const receivers = [...status.receivers].sort((a, b) => b.waiting - a.waiting);
+	replace(main, h('h1', {}, 'Status'),
+		troubles(status),
+		h('h2', {}, 'Receivers'),
+		h('ul', {class: 'cards two'}, receivers.map(receiverCard),
+			status.not_configured.destinations.length ? receiverCard({...status.not_configured, name: 'Not configured any more'}) : null),
+		h('h2', {}, 'Routes'),
+		status.routes ? h('ul', {class: 'tree'}, routeTree(status.routes)) : h('p', {class: 'quiet'}, 'None: all receivers are told everything, unless a test names its own (notify).'),
+		status.routes_left_out ? h('p', {class: 'quiet'}, `and ${number(status.routes_left_out)} more routes`) : null,
+		h('h2', {}, 'Sources'),
+		status.sources.length ? h('div', {class: 'table'}, h('table', {class: 'stack'},
+			h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Source'), h('th', {scope: 'col'}, 'State'), ['Tests', 'Failing', 'No new data'].map(text => h('th', {scope: 'col', class: 'number'}, text)))),
+			h('tbody', {}, status.sources.map(sourceRow)))) : h('p', {class: 'quiet'}, 'No test is monitored.'),
+		h('div', {class: 'columns'},
+			h('section', {}, h('h2', {}, 'Agent'), facts(
+				['Version', `hunter-c ${status.version}`],
+				['Libraries', Object.entries(status.libraries).map(([library, version]) => `${library} ${version}`).join(', ')],
+				['Running since', time(status.started), ' (', ago(status.started), ')'],
+				['Address', context.me.external_url ? h('a', {href: context.me.external_url}, name(context.me.external_url, 200)) : h('span', {class: 'quiet'}, 'agent.external_url is not set')],
+				['For monitoring', h('a', {href: '/metrics'}, 'metrics'), ', ', h('a', {href: '/-/ready'}, 'ready'), ', ', h('a', {href: '/-/healthy'}, 'healthy')])),
+			h('section', {}, h('h2', {}, 'Configuration and state'), facts(
+				['Configuration', h('code', {}, name(status.configuration.path, 300))],
+				['Loaded', time(status.configuration.loaded)],
+				['Tests', h('a', {href: '/tests'}, number(status.configuration.tests)), `, ${number(status.configuration.groups)} groups`],
+				['State', h('code', {}, name(status.state.path, 300)), `, ${size(status.state.bytes)}`],
+				['Changes', kept.map((kind, i) => `${i ? ', ' : ''}${number(changes[kind])} ${kind}`)],
+				['Silenced now', h('a', {href: '/silences'}, number(changes.silenced))],
+				['Last run', ago(changes.last_run), changes.missed_runs ? h('span', {class: 'warn'}, `, ${number(changes.missed_runs)} missed`) : ', none missed'])),
+			h('section', {}, h('h2', {}, 'Machine'), facts(
+				['Memory', size(status.memory.resident_bytes), `; answers in flight ${size(status.memory.in_flight_bytes)} of ${size(status.memory.in_flight_most_bytes)}`],
+				['Processor', duration(status.process.cpu_seconds)],
+				['Open files', `${number(status.process.open_files)} of ${number(status.process.most_files)}`],
+				['Clock', time(status.now), status.clock.ahead_seconds ? `, ${duration(Math.abs(status.clock.ahead_seconds))} ${status.clock.ahead_seconds > 0 ? 'ahead' : 'behind'}` : '']))));
+}
+
+export async function show(main, context) {
+	style('states.css');
+	replace(main, h('h1', {}, 'Status'), waiting('Asking the agent …'));
+	async function look() {
+		const status = await get('/api/v1/status', null, context.signal);
+		redraw(main, () => draw(main, status, context));
+	}
+	await look();
+	keepLooking(context, 10, look, ['test']);
+}

@@ -1,0 +1,153 @@
+// What people say about changes: the words and keys for it, and how it is said when somebody else
+// was first.
+import {post} from './api.js';
+import {badge, h, name, notice, plain, time} from './dom.js';
+
+// In the order of the buttons. `key` is the same on all pages.
+export const states = [
+	{state: 'acknowledged', action: 'Acknowledge', key: 'a', hint: 'Somebody looks at it'},
+	{state: 'expected', action: 'Expected', key: 'e', hint: 'It was meant, and may stay'},
+	{state: 'ignored', action: 'Ignore', key: 'i', hint: 'Real, and not worth the time'},
+	{state: 'false', action: 'False alarm', key: 'f', hint: 'There is no change at all'},
+	{state: 'infra', action: 'Infra', key: null, hint: 'The environment changed, not the program'},
+	{state: 'fixed', action: 'Fixed', key: null, hint: 'A fix is on its way, or in'},
+	{state: 'open', action: 'Reopen', key: null, hint: 'Nobody looks at it'},
+];
+
+// The state as a label: open ones wait for somebody.
+export function triageBadge(state) {
+	const label = badge(state === 'false' ? 'false alarm' : state, state === 'open' ? 'warn' : 'said');
+	label.dataset.triage = state;
+	return label;
+}
+
+// A dialog with `content` and buttons [{text, value, main}]. The value of the one that was pressed;
+// null if it was closed. A value may be a function: called, and a promise that fails keeps the
+// dialog open, with the problem in it.
+export function dialog(title, content, buttons) {
+	return new Promise(resolve => {
+		const problem = h('p', {class: 'problem', role: 'alert'});
+		const before = document.activeElement;
+		let result = null;
+		const press = async (event, button) => {
+			event.preventDefault();
+			problem.textContent = '';
+			try {
+				result = typeof button.value === 'function' ? await button.value() : button.value;
+				box.close();
+			} catch (error) {
+				problem.textContent = plain(error.message, 500);
+			}
+		};
+		const main = buttons.find(button => button.main);
+		const form = h('form', {onsubmit: event => press(event, main)}, h('h2', {id: 'dialog-title'}, title), content, problem,
+			h('div', {class: 'bar end'}, buttons.map(button => h('button', {type: button.main ? 'submit' : 'button',
+				class: button.main ? 'main' : null, onclick: button.main ? null : event => press(event, button)}, button.text))));
+		const box = h('dialog', {'aria-labelledby': 'dialog-title', onclose: () => {
+			box.remove();
+			before?.focus?.();
+			resolve(result);
+		}}, form);
+		document.body.append(box);
+		box.showModal();
+	});
+}
+
+// Where nobody signs in, a request may say who sends it.
+export function person(context) {
+	return context.me.unproven ? localStorage.getItem('person') || null : null;
+}
+
+// Asks once for a name where nobody signs in.
+export function personField(context) {
+	if (!context.me.unproven)
+		return null;
+	return h('label', {class: 'person-field'}, 'You are', h('input', {type: 'text', name: 'person', maxlength: 100, size: 9, autocomplete: 'nickname',
+		placeholder: context.me.person, value: localStorage.getItem('person') ?? '',
+		onchange: event => localStorage.setItem('person', event.target.value.trim())}));
+}
+
+function what(triage) {
+	return [triageBadge(triage.state), triage.owner ? [' owner ', name(triage.owner, 60)] : null,
+		triage.note ? h('blockquote', {}, name(triage.note, 500)) : null];
+}
+
+function conflict(change, now, wanted) {
+	const action = states.find(state => state.state === wanted.state)?.action ?? 'what you wrote';
+
+	return dialog('Somebody else was first', [
+		h('p', {}, name(now.triage.person ?? 'somebody', 60), ' has said of this change, ', time(now.triage.time), ':'),
+		h('div', {class: 'panel'}, what(now.triage)),
+		h('p', {}, 'You wanted: ', h('b', {}, action), wanted.note ? [': ', name(wanted.note, 200)] : null),
+	], [{text: 'Leave it as it is', value: false}, {text: `Take over: ${action}`, value: true, main: true}]);
+}
+
+// Says it of a change as it was seen. The change as it is now: also if somebody else had said
+// something meanwhile, and that was left.
+export async function say(change, wanted, context) {
+	let version = change.triage.version;
+
+	for (;;) {
+		try {
+			const answer = await post(`/api/v1/changes/${change.id}/triage`, {...wanted, version, person: person(context)},
+				context.signal);
+			return {change: answer.changes[0], said: answer.changed > 0};
+		} catch (problem) {
+			const now = problem.answer?.changes?.[0];
+
+			if (problem.status !== 409 || !now)
+				throw problem;
+			if (!await conflict(change, now, wanted))
+				return {change: now, said: false};
+			version = now.triage.version;
+		}
+	}
+}
+
+// Adds a silence; `choices`: [{text, matchers}], the first is proposed. The silence, or null.
+export function silence(choices, context) {
+	const matchers = h('input', {type: 'text', name: 'matchers', required: true, spellcheck: 'false', value: choices[0]?.matchers ?? ''});
+	const length = h('input', {type: 'text', name: 'for', required: true, value: '4h', size: 10});
+	const reason = h('input', {type: 'text', name: 'reason', maxlength: 4000});
+	const owner = h('input', {type: 'text', name: 'owner', maxlength: 200, placeholder: person(context) ?? context.me.person});
+
+	return dialog('Silence', [
+		h('p', {class: 'quiet'}, 'What it selects is still measured and shown, but not announced until it is over.'),
+		choices.length > 1 ? h('fieldset', {}, h('legend', {}, 'What'), choices.map((choice, i) => h('label', {},
+			h('input', {type: 'radio', name: 'choice', checked: i === 0, onchange: () => { matchers.value = choice.matchers; }}),
+			h('span', {}, choice.text)))) : null,
+		h('label', {class: 'wide'}, h('span', {}, 'Matchers'), matchers),
+		h('div', {class: 'bar'},
+			h('label', {}, 'For', length),
+			['1h', '4h', '1d', '3d', '7d'].map(text => h('button', {type: 'button', onclick: () => { length.value = text; }}, text))),
+		h('label', {class: 'wide'}, h('span', {}, 'Reason'), reason),
+		h('label', {class: 'wide'}, h('span', {}, 'Owner'), owner),
+	], [{text: 'Cancel', value: null}, {text: 'Silence it', main: true, value: async () => {
+		const made = await post('/api/v1/silences', {matchers: matchers.value, for: length.value, reason: reason.value || null,
+			owner: owner.value || null, person: person(context)}, context.signal);
+		notice(`Silence ${made.id}: ${made.open_changes} open changes in ${made.tests} tests.${made.warning ? ` ${made.warning}` : ''}`);
+		return made;
+	}}]);
+}
+
+// Calls keys[event.key] for what is pressed outside of fields.
+export function onKeys(keys, signal) {
+	addEventListener('keydown', event => {
+		const at = event.target;
+
+		if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || document.querySelector('dialog[open]'))
+			return;
+		if (at instanceof Element && at.closest('input, textarea, select, [contenteditable]'))
+			return;
+		if (!Object.hasOwn(keys, event.key))
+			return;
+		event.preventDefault();
+		keys[event.key](event);
+	}, {signal});
+}
+
+// The help that ? opens; lines: [[key, what it does]].
+export function keysHelp(lines) {
+	return dialog('Keys', h('table', {class: 'keys'}, h('tbody', {}, lines.map(([key, text]) => h('tr', {},
+		h('td', {}, key.split(' ').map(one => [h('kbd', {}, one), ' '])), h('td', {}, text))))), [{text: 'Close', value: null, main: true}]);
+}

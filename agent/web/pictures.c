@@ -1,0 +1,287 @@
+/*
+ * A small picture of a change is drawn from the points that the store keeps with it: no source is
+ * asked, so that a list with many of them is as quick as one without, and SVG is drawn on the loop,
+ * as it has few points. All others show what /api/v1/plot tells.
+ */
+#include "agent/web/pictures.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/number.h"
+#include "agent/report/plot_draw.h"
+#include "agent/store/record_plot.h"
+#include "agent/web/plots.h"
+
+enum {
+	LEAST_SIDE = 16,
+	MOST_WIDTH = 2400,
+	MOST_HEIGHT = 1600,
+	MOST_PIXELS = 4000000, /* of a PNG: as many times four bytes */
+};
+
+/* An SVG file that is opened by itself may style itself, and nothing else. */
+static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+static const char *const types[] = {"image/svg+xml", "image/png"};
+
+enum format { FORMAT_SVG, FORMAT_PNG };
+
+/* What the request asks for. */
+struct wish {
+	enum format format;
+	struct plot_style style;
+	enum plot_scale scale;
+};
+
+struct picture {
+	struct agent *agent;
+	struct http_request *request;
+	struct wish wish;
+	struct store_excerpts *found;
+	struct buf out;
+	bool failed;
+	struct error error;
+};
+
+static bool parse_side(const struct http_request *request, const char *name, unsigned most,
+	unsigned *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	if (!text)
+		return true;
+	*out = strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text)
+		       ? (unsigned)strtoul(text, NULL, 10)
+		       : 0;
+	return (*out >= LEAST_SIDE && *out <= most) ||
+	       error_set(error, ERROR_USAGE, "%s: a number from %d to %u is needed", name,
+		       LEAST_SIDE, most);
+}
+
+static bool parse_theme(
+	const struct http_request *request, enum plot_theme *out, struct error *error)
+{
+	static const char *const names[] = {
+		[PLOT_LIGHT] = "light", [PLOT_DARK] = "dark", [PLOT_SYSTEM] = "system"};
+	const char *text = http_parameter(request, "theme");
+
+	*out = PLOT_SYSTEM;
+	for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*out = (enum plot_theme)i;
+			return true;
+		}
+	return !text || error_set(error, ERROR_USAGE, "theme: light, dark or system is needed");
+}
+
+static bool parse_scale(
+	const struct http_request *request, enum plot_scale *out, struct error *error)
+{
+	const char *text = http_parameter(request, "scale");
+
+	for (size_t i = 0; text && i < PLOT_SCALES; i++)
+		if (strcmp(text, plot_scale_names[i]) == 0) {
+			*out = (enum plot_scale)i;
+			return true;
+		}
+	return !text ||
+	       error_set(error, ERROR_USAGE, "scale: auto, zero, log or relative is needed");
+}
+
+static bool parse_zoom(const struct http_request *request, double *out, struct error *error)
+{
+	const char *text = http_parameter(request, "zoom");
+
+	if (!text)
+		return true;
+	return (number_parse(text, strlen(text), out) && *out >= 1 && *out <= 3) ||
+	       error_set(error, ERROR_USAGE, "zoom: a number from 1 to 3 is needed");
+}
+
+/* `small`, `small=true` or `small=false`. */
+static bool parse_small(const struct http_request *request, bool *out, struct error *error)
+{
+	const char *text = http_parameter(request, "small");
+
+	*out = text && strcmp(text, "false") != 0;
+	return !*out || !*text || strcmp(text, "true") == 0 ||
+	       error_set(error, ERROR_USAGE, "small: true or false is needed");
+}
+
+static bool parse(const struct http_request *request, struct wish *wish, struct error *error)
+{
+	struct plot_style *style = &wish->style;
+
+	if (!parse_small(request, &style->small, error) ||
+		!parse_side(request, "width", MOST_WIDTH, &style->width, error) ||
+		!parse_side(request, "height", MOST_HEIGHT, &style->height, error) ||
+		!parse_zoom(request, &style->zoom, error) ||
+		!parse_theme(request, &style->theme, error) ||
+		!parse_scale(request, &wish->scale, error))
+		return false;
+	double width = style->width ? style->width : 960,
+	       height = style->height ? style->height : 400;
+	double zoom = style->zoom > 0 ? style->zoom : 1;
+	return width * height * zoom * zoom <= MOST_PIXELS ||
+	       error_set(error, ERROR_USAGE, "width, height and zoom: at most %d pixels",
+		       MOST_PIXELS);
+}
+
+static bool draw(
+	const struct plot *plot, const struct wish *wish, struct buf *out, struct error *error)
+{
+	struct plot scaled = *plot;
+
+	scaled.scale = wish->scale;
+	if (wish->format == FORMAT_PNG)
+		return plot_png(&scaled, &wish->style, out, error);
+	plot_svg(&scaled, &wish->style, out);
+	return true;
+}
+
+static void answer(struct http_request *request, const struct wish *wish, struct buf *body)
+{
+	uint64_t hash = hash_add(HASH_START, body->data, body->length);
+	struct http_answer picture = {.type = types[wish->format],
+		.body = *body,
+		.etag = arena_printf(http_arena(request), "\"%016" PRIx64 "\"", hash),
+		.policy = policy};
+
+	*body = (struct buf){0};
+	http_answer(request, &picture);
+}
+
+static void end(struct picture *picture)
+{
+	if (picture->failed)
+		http_fail(picture->request, http_status_of(&picture->error), "%s",
+			picture->error.text);
+	else
+		answer(picture->request, &picture->wish, &picture->out);
+	buf_free(&picture->out);
+	store_call_free(&picture->found->call);
+	free(picture);
+}
+
+static void draw_found(struct picture *picture)
+{
+	const struct plot *plot =
+		record_plot(picture->found->call.arena, &picture->found->items[0]);
+
+	picture->failed = !draw(plot, &picture->wish, &picture->out, &picture->error);
+}
+
+static void work(void *context)
+{
+	draw_found(context);
+}
+
+static void drawn(void *context)
+{
+	end(context);
+}
+
+static void read_change(struct store_excerpts *found)
+{
+	struct picture *picture = found->call.context;
+
+	if (!found->call.failed && found->count > 0) {
+		if (picture->wish.format == FORMAT_SVG && picture->wish.style.small) {
+			draw_found(picture);
+			end(picture);
+		} else {
+			engine_compute(picture->agent->engine, work, drawn, picture);
+		}
+		return;
+	}
+	if (found->call.failed)
+		http_fail(picture->request, http_status_of(found->call.error), "%s",
+			found->call.error->text);
+	else
+		http_fail(picture->request, 404, "there is no change %" PRId64,
+			http_id(picture->request));
+	store_call_free(&found->call);
+	free(picture);
+}
+
+/* A small picture of a change. */
+static void begin_small(struct agent *agent, struct http_request *request, const struct wish *wish)
+{
+	struct picture *picture = memory_new(1, sizeof *picture);
+	struct store_excerpts *find = store_excerpts_new(read_change, picture);
+	int64_t *id = arena_alloc(find->call.arena, sizeof *id);
+
+	*picture =
+		(struct picture){.agent = agent, .request = request, .wish = *wish, .found = find};
+	*id = http_id(request);
+	find->changes = id;
+	find->change_count = 1;
+	find->now = agent_now(agent);
+	store_client_call(agent, &find->call);
+}
+
+static bool draw_plot(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
+	struct error *error)
+{
+	(void)arena;
+	return draw(plot, context, out, error);
+}
+
+static void begin(void *context, struct http_request *request, enum format format)
+{
+	struct api *api = api_of(context);
+	struct wish *wish = arena_alloc(http_arena(request), sizeof *wish);
+	struct plots_wish plots;
+	struct error error;
+
+	*wish = (struct wish){.format = format};
+	if (!parse(request, wish, &error) ||
+		!plots_parse(request, agent_now(api->agent), &plots, &error)) {
+		http_fail(request, 400, "%s", error.text);
+		return;
+	}
+	plots.change = plots.change ? plots.change : http_id(request);
+	if (!plots.test == !plots.change)
+		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (wish->style.small && http_id(request))
+		begin_small(api->agent, request, wish);
+	else {
+		plots.columns = (size_t)plot_style_of(&wish->style).width;
+		plots.draw = draw_plot;
+		plots.context = wish;
+		plots.type = types[format];
+		plots.policy = policy;
+		plots.stored = true;
+		plots_answer(api, request, &plots);
+	}
+}
+
+static void get_svg(void *context, struct http_request *request)
+{
+	begin(context, request, FORMAT_SVG);
+}
+
+static void get_png(void *context, struct http_request *request)
+{
+	begin(context, request, FORMAT_PNG);
+}
+
+static const char *const change_parameters[] = {
+	"small", "width", "height", "theme", "zoom", "scale", "since", "until", "cleaned", NULL};
+static const char *const plot_parameters[] = {"test", "metric", "since", "until", "branch",
+	"change", "limit", "cleaned", "small", "width", "height", "theme", "zoom", "scale", NULL};
+
+/* Not guarded: pages of others, such as a wiki, may show pictures to those who may see them. */
+const struct route picture_routes[] = {
+	{"/change/*.svg", HTTP_READ, HTTP_SHOWN, 60000, change_parameters, get_svg, false,
+		ROLE_VIEWER},
+	{"/change/*.png", HTTP_READ, HTTP_SHOWN, 60000, change_parameters, get_png, false,
+		ROLE_VIEWER},
+	{"/plot.svg", HTTP_READ, HTTP_SHOWN, 60000, plot_parameters, get_svg, false, ROLE_VIEWER},
+	{"/plot.png", HTTP_READ, HTTP_SHOWN, 60000, plot_parameters, get_png, false, ROLE_VIEWER},
+	{0},
+};

@@ -1,0 +1,36 @@
+/*
+ * Answers requests for plots, in whatever form they are drawn: the state is asked, the points are
+ * fetched or taken from the cache (datasets.h), the plot is made (agent/monitor/plotting.h) and
+ * drawn on a worker.
+ */
+#ifndef AGENT_WEB_PLOTS_H
+#define AGENT_WEB_PLOTS_H
+
+#include "agent/web/api.h"
+#include "agent/web/datasets.h"
+
+struct plots_wish {
+	const char *test, *metric, *branch; /* metric, branch: or NULL */
+	int64_t change;       /* id: test and series follow from it; 0: the test is given */
+	int64_t since, until; /* as in struct plotting, and so are the next three */
+	size_t columns, most;
+	bool cleaned;
+	/* On a worker. */
+	bool (*draw)(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
+		struct error *error);
+	void *context;      /* in http_arena(request) */
+	const char *type;   /* content type of what it draws; NULL: JSON */
+	const char *policy; /* as of struct http_answer */
+	bool stored; /* where the source does not answer, the points that the state keeps with the
+			change are drawn, if there are any */
+};
+
+/* The parameters of plots_parameters; the change of a path is not among them. */
+extern const char *const plots_parameters[];
+bool plots_parse(const struct http_request *request, int64_t now, struct plots_wish *out,
+	struct error *error) MUST_USE;
+
+/* Answers the request, now or later. */
+void plots_answer(struct api *api, struct http_request *request, const struct plots_wish *wish);
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * /api/v1/status: what the agent waits for and what troubles it: receivers with what they have not
+ * been sent yet, routes, sources, the configuration, the state file, memory and clock.
+ */
+#include <curl/curl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <microhttpd.h>
+#include <string.h>
+
+#include "agent/core/database.h"
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
+#include "agent/notify/delivery_manager.h"
+#include "agent/runtime/fleet.h"
+#include "agent/web/api.h"
+#include "agent/web/pages.h"
+#include "conf/in_effect.h"
+
+enum { MOST_SOURCES = 1000, MOST_RECEIVERS = 1000, MOST_DESTINATIONS = 200, MOST_ROUTES = 500 };
+
+/* 0 gives null, too. */
+static void put_when(struct buf *out, const char *key, int64_t ms)
+{
+	json_put_time(out, key, ms == 0 ? WHEN_NEVER : ms);
+}
+
+static void put_count(struct buf *out, const char *key, size_t count)
+{
+	buf_printf(out, ", \"%s\": %zu", key, count);
+}
+
+/* Receivers */
+
+struct receiving {
+	const char *receiver;
+	struct buf items;
+	size_t waiting, listed, left_out;
+	int64_t since;
+	const struct config *config; /* for those of receivers that are not configured; or NULL */
+};
+
+static bool is_configured(const struct config *config, const char *receiver)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < config->receiver_count && !found; i++)
+		found = strcmp(config->receivers[i].name, receiver) == 0;
+	return found;
+}
+
+static void add_destination(void *context, const struct destination_state *state)
+{
+	struct receiving *receiving = context;
+	struct buf *out = &receiving->items;
+
+	if (receiving->receiver ? strcmp(receiving->receiver, state->receiver) != 0
+				: is_configured(receiving->config, state->receiver))
+		return;
+	receiving->waiting += state->waiting;
+	if (state->since != 0 && (receiving->since == 0 || state->since < receiving->since))
+		receiving->since = state->since;
+	if (receiving->listed == MOST_DESTINATIONS) {
+		receiving->left_out++;
+		return;
+	}
+	buf_printf(out, "%s\n    {\"state\": \"%s\"", receiving->listed++ ? "," : "", state->state);
+	json_put_text(out, "receiver", state->receiver);
+	json_put_text(out, "destination", state->destination);
+	put_count(out, "waiting", state->waiting);
+	put_when(out, "since", state->since);
+	put_when(out, "next_attempt", state->next);
+	buf_printf(out, ", \"attempts\": %" PRId64, state->attempts);
+	put_when(out, "last_sent", state->sent);
+	put_when(out, "last_failed", state->failed);
+	json_put_text(out, "problem", state->problem);
+	buf_char(out, '}');
+}
+
+static void put_events(struct buf *out, const struct schema *schema, unsigned events)
+{
+	size_t listed = 0;
+
+	buf_text(out, ", \"events\": [");
+	for (size_t i = 0; i < schema->event_count; i++)
+		if (events & 1u << i)
+			buf_printf(out, "%s\"%s\"", listed++ ? ", " : "", schema->events[i]);
+	buf_char(out, ']');
+}
+
+static void put_destinations(const struct api *api, struct buf *out, struct receiving *receiving)
+{
+	if (api->delivery_manager)
+		delivery_manager_each(api->delivery_manager, add_destination, receiving);
+	put_count(out, "waiting", receiving->waiting);
+	put_when(out, "since", receiving->since);
+	buf_text(out, ", \"destinations\": [");
+	buf_append(
+		out, receiving->items.data ? receiving->items.data : "", receiving->items.length);
+	buf_char(out, ']');
+	put_count(out, "destinations_left_out", receiving->left_out);
+	buf_free(&receiving->items);
+}
+
+/* In a fleet: the agent that sends the receiver's messages; it alone knows of its destinations. */
+static void put_sender(const struct api *api, struct buf *out, const char *receiver)
+{
+	int shard = fleet_shard_of_receiver(receiver);
+	bool own = fleet_holds(api->agent, shard);
+
+	json_put_text(out, "agent",
+		!api->agent->fleet ? NULL
+		: own              ? fleet_name(api->agent)
+				   : fleet_holder(api->agent, shard));
+	json_put_bool(out, "elsewhere", !own);
+}
+
+static void put_receivers(const struct api *api, struct buf *out)
+{
+	const struct config *config = api->agent->config;
+	struct receiving gone = {.config = config};
+
+	buf_text(out, ",\n \"receivers\": [");
+	for (size_t i = 0; i < config->receiver_count && i < MOST_RECEIVERS; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		struct receiving receiving = {.receiver = receiver->name};
+
+		buf_text(out, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
+		buf_json_text(out, receiver->name);
+		json_put_text(out, "type", receiver->notifier->name);
+		put_events(out, api->agent->schema, receiver->events);
+		put_sender(api, out, receiver->name);
+		put_destinations(api, out, &receiving);
+		buf_char(out, '}');
+	}
+	buf_text(out, "],\n \"not_configured\": {\"problem\": null");
+	put_destinations(api, out, &gone);
+	buf_char(out, '}');
+}
+
+/* Routes */
+
+struct routing {
+	const struct config *config;
+	const struct schema *schema;
+	struct buf *out;
+	size_t left; /* that may still be shown */
+	size_t left_out;
+};
+
+static void put_route(struct routing *routing, const struct notify_route *route)
+{
+	struct buf *out = routing->out, text = {0};
+	const char *verdict = route->verdict > 0   ? "regression"
+			      : route->verdict < 0 ? "improvement"
+						   : NULL;
+
+	matchers_print(&route->match, &text);
+	buf_text(out, "{\"match\": ");
+	buf_json_text(out, text.data ? text.data : "");
+	buf_free(&text);
+	json_put_number(out, "at_least", route->at_least > 0 ? route->at_least : (double)NAN);
+	json_put_text(out, "verdict", verdict);
+	put_events(out, routing->schema, route->events);
+	json_put_bool(out, "continue", route->go_on);
+	buf_text(out, ", \"receivers\": [");
+	for (size_t i = 0; i < route->receiver_count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, routing->config->receivers[route->receivers[i]].name);
+	}
+	buf_char(out, ']');
+	api_put_strings(out, "group_by", &route->group_by);
+	json_put_text(out, "file", route->file);
+	buf_printf(out, ", \"line\": %d, \"routes\": [", route->line);
+	for (size_t i = 0; i < route->count; i++) {
+		if (routing->left == 0) {
+			routing->left_out += route->count - i;
+			break;
+		}
+		routing->left--;
+		buf_text(out, i ? ",\n   " : "\n   ");
+		put_route(routing, &route->routes[i]);
+	}
+	buf_text(out, "]}");
+}
+
+static void put_routes(const struct api *api, struct buf *out)
+{
+	const struct config *config = api->agent->config;
+	struct routing routing = {
+		.config = config, .schema = api->agent->schema, .out = out, .left = MOST_ROUTES};
+
+	buf_text(out, ",\n \"routes\": ");
+	if (config->routes)
+		put_route(&routing, config->routes);
+	else
+		buf_text(out, "null");
+	put_count(out, "routes_left_out", routing.left_out);
+}
+
+/* Sources */
+
+struct source_state {
+	const char *name;
+	const struct plugin *plugin;
+	const struct server *server; /* or NULL */
+	size_t tests, failing, stale;
+	int64_t down_since;
+	const char *problem; /* of the first test that fails */
+};
+
+struct sources_states {
+	struct arena *arena;
+	struct dict dict;
+	struct source_state *items[MOST_SOURCES];
+	size_t count;
+};
+
+static void note_source(void *context, const struct scheduler_test *test)
+{
+	struct sources_states *states = context;
+	const struct server *server = test->test->server;
+	const char *name = server ? server->name : test->test->source->name;
+	struct source_state *state =
+		(struct source_state *)(uintptr_t)dict_get(&states->dict, name);
+
+	if (!state && states->count == MOST_SOURCES)
+		return;
+	if (!state) {
+		state = arena_alloc(states->arena, sizeof *state);
+		*state = (struct source_state){
+			.name = name, .plugin = test->test->source, .server = server};
+		*dict_place(&states->dict, name) = state;
+		states->items[states->count++] = state;
+	}
+	state->tests++;
+	state->failing += test->failing;
+	state->stale += test->stale;
+	state->down_since = test->down_since;
+	if (test->failing && !state->problem)
+		state->problem = test->problem;
+}
+
+static void put_sources(const struct api *api, struct arena *arena, struct buf *out)
+{
+	struct sources_states *states = arena_alloc(arena, sizeof *states);
+
+	*states = (struct sources_states){.arena = arena, .dict = {.arena = arena}};
+	scheduler_each(api->scheduler, note_source, states);
+	buf_text(out, ",\n \"sources\": [");
+	for (size_t i = 0; i < states->count; i++) {
+		const struct source_state *state = states->items[i];
+
+		buf_text(out, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
+		buf_json_text(out, state->name);
+		json_put_text(out, "type", state->plugin->name);
+		json_put_text(out, "address",
+			state->server ? server_address(api->agent->schema, state->server, arena)
+				      : NULL);
+		json_put_bool(out, "up", state->down_since == 0);
+		put_when(out, "down_since", state->down_since);
+		put_count(out, "tests", state->tests);
+		put_count(out, "failing", state->failing);
+		put_count(out, "stale", state->stale);
+		json_put_text(out, "problem", state->problem);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
+
+/* The agent */
+
+static double gauge(const struct agent *agent, enum metric_id id, const char *label)
+{
+	return metrics_value(agent->metrics, id, label, NULL);
+}
+
+static void put_agent(const struct pages *pages, const struct agent *agent, struct buf *out)
+{
+	const char *unready = pages->unready ? pages->unready(pages->context) : NULL;
+
+	buf_text(out, "{\"version\": ");
+	buf_json_text(out, HUNTER_VERSION);
+	json_put_text(out, "unready", unready);
+	json_put_time(out, "now", agent_now(agent));
+	put_when(out, "started", (int64_t)(1000 * gauge(agent, METRIC_PROCESS_START_TIME, NULL)));
+	buf_text(out, ", \"libraries\": {\"libcurl\": ");
+	buf_json_text(out, curl_version_info(CURLVERSION_NOW)->version);
+	json_put_text(out, "libmicrohttpd", MHD_get_version());
+	json_put_text(out, "jansson", jansson_version_str());
+	buf_text(out, "}");
+}
+
+static void put_configuration(const struct agent *agent, struct buf *out)
+{
+	buf_text(out, ",\n \"configuration\": {\"path\": ");
+	buf_json_text(out, agent->config->path);
+	put_when(out, "loaded", (int64_t)(1000 * gauge(agent, METRIC_RELOAD_TIME, NULL)));
+	json_put_bool(
+		out, "last_reload_successful", gauge(agent, METRIC_RELOAD_SUCCESSFUL, NULL) != 0);
+	put_count(out, "tests", (size_t)gauge(agent, METRIC_TESTS, NULL));
+	put_count(out, "groups", agent->config->group_count);
+	buf_char(out, '}');
+}
+
+static void put_changes(const struct agent *agent, struct buf *out)
+{
+	buf_text(out, ",\n \"changes\": {");
+	for (size_t state = 1, listed = 0; state < CHANGE_STATES; state++)
+		if (change_state_names[state])
+			buf_printf(out, "%s\"%s\": %.0f", listed++ ? ", " : "",
+				change_state_names[state],
+				gauge(agent, METRIC_CHANGES, change_state_names[state]));
+	json_put_number(out, "silenced", gauge(agent, METRIC_SILENCED, NULL));
+	json_put_number(out, "missed_runs", gauge(agent, METRIC_MISSED_RUNS, NULL));
+	put_when(out, "last_run", (int64_t)(1000 * gauge(agent, METRIC_LAST_PASS, NULL)));
+	buf_char(out, '}');
+}
+
+static void put_process(const struct agent *agent, struct buf *out)
+{
+	bool works = agent->store_error.kind == ERROR_NONE;
+	struct arena *scratch = arena_new();
+
+	buf_text(out, ",\n \"state\": {\"path\": ");
+	buf_json_text(out, database_shown(scratch, agent->config->agent.state));
+	arena_free(scratch);
+	buf_printf(out, ", \"bytes\": %" PRId64, store_size(agent->store));
+	json_put_text(out, "problem", works ? NULL : agent->store_error.text);
+	buf_text(out, "},\n \"memory\": {");
+	buf_printf(out,
+		"\"resident_bytes\": %.0f, \"in_flight_bytes\": %" PRId64
+		", \"in_flight_most_bytes\": %" PRId64 "}",
+		gauge(agent, METRIC_PROCESS_RESIDENT, NULL), engine_memory(agent->engine).used,
+		agent->config->agent.max_memory_in_flight);
+	buf_printf(out,
+		",\n \"process\": {\"cpu_seconds\": %.3f, \"open_files\": %.0f, "
+		"\"most_files\": %.0f}",
+		gauge(agent, METRIC_PROCESS_CPU, NULL), gauge(agent, METRIC_PROCESS_OPEN_FDS, NULL),
+		gauge(agent, METRIC_PROCESS_MAX_FDS, NULL));
+	buf_printf(out, ",\n \"clock\": {\"ahead_seconds\": %.3f, \"wrong\": %s}",
+		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_wrong ? "true" : "false");
+}
+
+void api_get_status(void *context, struct http_request *request)
+{
+	const struct api *api = api_of(context);
+	struct http_answer answer = {0};
+	struct buf *out = &answer.body;
+
+	metrics_collect_process(api->agent->metrics);
+	put_agent(context, api->agent, out);
+	put_configuration(api->agent, out);
+	put_changes(api->agent, out);
+	put_process(api->agent, out);
+	put_sources(api, http_arena(request), out);
+	put_receivers(api, out);
+	put_routes(api, out);
+	buf_text(out, "}\n");
+	http_answer(request, &answer);
+}

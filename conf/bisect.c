@@ -1,0 +1,175 @@
+/*
+ * How the regressions of a test are bisected. Runs are made by a command on this machine, or by a
+ * lab that is asked over HTTP: that one has the options of the receiver `webhook`.
+ */
+#include <string.h>
+
+#include "agent/core/database.h"
+#include "agent/core/hash.h"
+#include "agent/core/transfer.h"
+#include "conf/load.h"
+
+const struct field test_bisect_fields[] = {
+	OPTION_STRING(struct bisect_settings, run, NULL,
+		"command of a run, by /bin/sh in a work tree of the commit: exit status 0, 125 if "
+		"the commit cannot be tested; or give `url`",
+		.flags = FIELD_COMMAND),
+	OPTION_STRING(struct bisect_settings, extract, NULL,
+		"the value in what it prints: json:PATH, regex:PATTERN, or by default the last "
+		"number"),
+	OPTION_DURATION(struct bisect_settings, timeout, "1h", 1000, 2592000000.0,
+		"how long a run may take, whether a command or a lab makes it"),
+	OPTION_INT(struct bisect_settings, workers, "1", 1, BISECT_WORKERS,
+		"runs at a time: as many as there are devices"),
+	OPTION_LIST(struct bisect_settings, worker,
+		"command lines of workers elsewhere, such as `ssh dev1`, each one worker, instead "
+		"of `workers`",
+		.flags = FIELD_COMMAND),
+	OPTION_DURATION(struct bisect_settings, budget, "1d", 60000, 2592000000.0,
+		"how long a bisection may take; then it says what is left"),
+	OPTION_INT(struct bisect_settings, max_per_day, "3", 1, 1000,
+		"bisections of the test that may begin within 24 hours; others wait"),
+	OPTION_DOUBLE(struct bisect_settings, confidence, "0.95", 0.5, 0.9999,
+		"probability of a commit at which the search ends"),
+	OPTION_STRING(struct bisect_settings, lab, "default",
+		"name of the devices that it uses: one bisection at a time"),
+	OPTION_STRING(struct bisect_settings, work, NULL,
+		"folder for work trees; by default `bisect` beside the state file",
+		.flags = FIELD_FOLDER),
+	OPTION_LIST(struct bisect_settings, paths, "only commits that touch these paths"),
+	{0},
+};
+
+enum { LONGEST_LAB = 100 };
+
+static bool is_lab(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 0 && length <= LONGEST_LAB &&
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+		       length;
+}
+
+static void complain(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *text)
+{
+	struct error error;
+
+	error_set(&error, ERROR_USAGE, "%s", text);
+	loader_complain(loader, map, subject, &error);
+}
+
+static void check_extract(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *extract)
+{
+	struct error error;
+
+	if (!extract || !loader->source->schema->extract_check ||
+		loader->source->schema->extract_check(extract, &error))
+		return;
+	if (strncmp(error.text, "extract", strlen("extract")) != 0)
+		(void)error_prefix(&error, "extract: ");
+	loader_complain(loader, map, subject, &error);
+}
+
+static void check_command(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct bisect_settings *settings)
+{
+	check_extract(loader, map, subject, settings->extract);
+	if (!*settings->run)
+		complain(loader, map, subject, "run: it is empty");
+	if (settings->worker.count > BISECT_WORKERS)
+		complain(loader, map, subject, "worker: more than 64");
+	if (!settings->work && database_is(loader->config->agent.state))
+		complain(loader, map, subject,
+			"\"work\", a folder, is missing: the state is a database");
+}
+
+static void check_lab(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct bisect_settings *settings)
+{
+	struct error error;
+
+	if (!settings->lab_plugin->check(settings->webhook, &error))
+		loader_complain(loader, map, subject, &error);
+	if (settings->worker.count > 0)
+		complain(loader, map, subject, "worker: is for \"run\"; a lab has `workers`");
+	if (settings->extract)
+		complain(loader, map, subject, "extract: is for \"run\"; a lab tells the value");
+}
+
+static void check(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct bisect_settings *settings,
+	const struct test *test)
+{
+	if (!settings->run == !settings->webhook)
+		complain(loader, map, subject,
+			settings->run ? "run and url exclude each other"
+				      : "\"run\", a command, or \"url\", a lab's, is missing");
+	else if (settings->run)
+		check_command(loader, map, subject, settings);
+	else
+		check_lab(loader, map, subject, settings);
+	if (!is_lab(settings->lab))
+		complain(loader, map, subject,
+			"lab: expected a name of letters, digits, \".\", \"_\" and \"-\"");
+	if (!test->repository)
+		loader_report(loader, false, map, subject,
+			"the test has no `repository` whose commits could be tried");
+}
+
+static struct unset read_map(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, struct bisect_settings *settings, void *webhook)
+{
+	const struct plugin *lab = settings->lab_plugin;
+	struct reading reading = {.subject = *subject, .tables = {{test_bisect_fields, settings}}};
+
+	field_defaults(test_bisect_fields, settings);
+	if (lab) {
+		reading.tables[1] = (struct option_table){lab->fields, webhook};
+		reading.tables[2] =
+			(struct option_table){loader->source->schema->endpoint_fields, webhook};
+		field_defaults(lab->fields, webhook);
+		field_defaults(loader->source->schema->endpoint_fields, webhook);
+	}
+	return options_read(loader, map, map, &reading);
+}
+
+const struct bisect_settings *bisect_read(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *context, const struct test *test, struct unset *unset)
+{
+	struct bisect_settings *settings = arena_alloc(loader->arena, sizeof *settings);
+	struct error_context subject = *context;
+	size_t errors = loader->problems->errors;
+	uint64_t ignored = 0;
+	void *webhook;
+
+	subject.part = "bisect";
+	if (!map || yaml_is_null(map))
+		return NULL;
+	if (map->kind != YAML_MAP) {
+		loader_report(loader, false, map, &subject,
+			"expected a map such as {run: \"make -s && ./bench\"}");
+		return NULL;
+	}
+	*settings = (struct bisect_settings){
+		.lab_plugin = plugin_find(loader->source->schema->notifiers, "webhook")};
+	webhook = settings->lab_plugin
+			  ? arena_alloc(loader->arena, settings->lab_plugin->options_size)
+			  : NULL;
+	*unset = read_map(loader, map, &subject, settings, webhook);
+	if (yaml_get(map, "url"))
+		settings->webhook = webhook;
+	fingerprint_fields(loader, &ignored, test_bisect_fields, settings);
+	if (settings->webhook)
+		fingerprint_fields(loader, &ignored, loader->source->schema->endpoint_fields,
+			settings->webhook);
+	if (unset->variable)
+		return NULL;
+	if (settings->webhook)
+		services_check_endpoint(loader, map, &subject, settings->lab_plugin, webhook);
+	if (errors == loader->problems->errors)
+		check(loader, map, &subject, settings, test);
+	return settings;
+}

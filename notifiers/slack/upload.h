@@ -1,0 +1,30 @@
+/*
+ * Uploads a picture into the thread of a message: Slack says where to, gets the bytes there, and is
+ * told which thread they are for.
+ */
+#ifndef NOTIFIERS_SLACK_UPLOAD_H
+#define NOTIFIERS_SLACK_UPLOAD_H
+
+#include "notifiers/notifier.h"
+
+enum upload_stage { UPLOAD_ASK, UPLOAD_SEND, UPLOAD_COMPLETE };
+
+struct slack_upload {
+	struct illustration picture;
+	const char *thread, *channel; /* the message's ts, and its channel's id */
+	const char *token;
+	enum upload_stage stage;
+	struct endpoint bare; /* of the place that Slack names: gets no credentials */
+	const char *file;     /* its id */
+};
+
+/* Begins an upload whose picture, thread, channel and token are set. */
+void slack_upload_begin(
+	struct slack_upload *upload, struct attempt *attempt, struct transfer *next);
+
+/* Takes an answer. STEP_TRANSFER with the next request, STEP_DONE, or STEP_FAILED with a reason,
+ * in the arena. */
+enum step slack_upload_take(struct slack_upload *upload, struct attempt *attempt,
+	const struct reply *reply, struct transfer *next, const char **reason);
+
+#endif

@@ -1,0 +1,75 @@
+// Plots: zoom, pan, pins; by the pointer and by keys.
+import assert from 'node:assert/strict';
+
+const range = async page => (await page.locator('.chart').first().getAttribute('data-range'))?.split(',').map(Number) ?? null;
+
+async function plot(stage, path) {
+	const page = await stage.open(path);
+	const chart = page.locator('.chart').first();
+	await chart.locator('canvas').first().waitFor();
+	const box = await chart.locator('canvas').first().boundingBox();
+	const at = (x, y = 0.5) => [box.x + box.width * x, box.y + box.height * y];
+	return {page, chart, at};
+}
+
+async function drag(page, from, to) {
+	await page.mouse.move(...from);
+	await page.mouse.down();
+	await page.mouse.move((from[0] + to[0]) / 2, to[1], {steps: 4});
+	await page.mouse.move(...to, {steps: 4});
+	await page.mouse.up();
+}
+
+export async function pointer(stage, {path}) {
+	const {page, chart, at} = await plot(stage, path);
+	assert.equal(await range(page), null);
+	await drag(page, at(0.4), at(0.7));
+	await stage.until('it is zoomed', async () => await range(page) !== null);
+	const zoomed = await range(page);
+	await stage.until('the address has it', () => page.evaluate(() => location.search.length > 0));
+	const address = page.url();
+
+	await page.keyboard.down('Shift');
+	await drag(page, at(0.6), at(0.5));
+	await page.keyboard.up('Shift');
+	await stage.until('it has moved', async () => (await range(page))[0] > zoomed[0]);
+	const panned = await range(page);
+	assert(Math.abs((panned[1] - panned[0]) / (zoomed[1] - zoomed[0]) - 1) < 0.05, `${zoomed} ${panned}`);
+
+	await page.mouse.move(...at(0.5));
+	await page.mouse.wheel(0, -200);
+	await stage.until('the wheel does something', async () => `${await range(page)}` !== `${panned}`);
+
+	await page.mouse.dblclick(...at(0.5));
+	await stage.until('all is seen', async () => await range(page) === null);
+
+	await page.mouse.click(...at(0.5));
+	await stage.until('there is a pin', async () => await chart.getAttribute('data-pins') === '1');
+	const pin = await page.locator('.pin').first().textContent();
+	assert(/\d/.test(pin), pin);
+
+	await page.goto(address); // what somebody is sent
+	await stage.settled(page);
+	await page.locator('.chart canvas').first().waitFor();
+	await stage.until('the same range', async () => {
+		const now = await range(page);
+		return now && Math.abs(now[0] - zoomed[0]) < 0.02 * (zoomed[1] - zoomed[0]);
+	});
+}
+
+export async function keys(stage, {path}) {
+	const {page, chart} = await plot(stage, path);
+	await chart.locator('[tabindex="0"]').first().focus();
+	await page.keyboard.press('+');
+	await stage.until('zoomed by a key', async () => await range(page) !== null);
+	const before = await range(page);
+	await page.keyboard.press('Shift+ArrowRight');
+	await stage.until('panned by a key', async () => (await range(page))?.[0] !== before[0]);
+	await page.keyboard.press('0');
+	await stage.until('out by a key', async () => await range(page) === null);
+	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press('Enter');
+	await stage.until('pinned by a key', async () => await chart.getAttribute('data-pins') === '1');
+	await page.keyboard.press('Escape');
+	await stage.until('no pin', async () => !Number(await chart.getAttribute('data-pins')));
+}

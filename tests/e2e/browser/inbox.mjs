@@ -1,0 +1,125 @@
+// The list of changes: keys, many at once, what arrives while it is looked at.
+import assert from 'node:assert/strict';
+
+const row = (page, id) => page.locator(id ? `[data-change="${id}"]` : '[data-change]');
+
+async function triage(page, id) {
+	const answer = await page.request.get(`/api/v1/changes?limit=1&before=${Number(id) + 1}`);
+	return (await answer.json()).changes[0].triage;
+}
+
+async function current(page) {
+	return page.locator('[data-change][aria-current="true"]').getAttribute('data-change');
+}
+
+export async function keys(stage) {
+	const page = await stage.open('/', {user: 'ann'});
+	await row(page).first().waitFor();
+	await page.keyboard.press('?');
+	await page.locator('dialog[open]').waitFor();
+	await page.keyboard.press('Escape');
+	await page.locator('dialog[open]').waitFor({state: 'detached'});
+	const said = {};
+	for (const [key, state] of [['a', 'acknowledged'], ['e', 'expected'], ['i', 'ignored'], ['f', 'false']]) {
+		await page.keyboard.press('j');
+		const id = await current(page);
+		assert(!(id in said), `j stays on ${id}`);
+		await page.keyboard.press(key);
+		await stage.until(`${id} is ${state}`, async () => (await triage(page, id)).state === state);
+		assert.equal((await triage(page, id)).person, 'ann');
+		said[id] = state;
+	}
+	await stage.until('k goes back where j came from', async () => { // rows that are settled leave the list
+		const here = await current(page);
+		await page.keyboard.press('j');
+		const next = await current(page);
+		await page.keyboard.press('k');
+		return next !== here && await current(page) === here;
+	});
+	const here = await current(page); // o opens it, and u comes back to it
+	await page.keyboard.press('o');
+	await page.waitForURL(`**/change/${here}`);
+	await page.locator('.chart').first().waitFor();
+	await page.keyboard.press('u');
+	await page.waitForURL(`**/?*at=${here}*`);
+	await stage.until('u comes back to it', async () => await current(page) === here);
+	await page.keyboard.press('/');
+	assert.equal(await page.evaluate(() => document.activeElement.type), 'search');
+	await page.keyboard.type('jae'); // letters of a search are no commands
+	assert.equal(await page.evaluate(() => document.activeElement.value), 'jae');
+	for (const [id, state] of Object.entries(said))
+		assert.equal((await triage(page, id)).state, state);
+}
+
+export async function bulk(stage, {ids}) {
+	const page = await stage.open('/', {user: 'ben'});
+	const chosen = [];
+	await row(page).first().waitFor();
+	for (let i = 0; chosen.length < 3; i++) {
+		assert(i < 20, `only ${chosen}`);
+		await page.keyboard.press('j');
+		const id = Number(await current(page));
+		if (ids.includes(id)) {
+			await page.keyboard.press('x');
+			chosen.push(id);
+		}
+	}
+	await page.getByRole('button', {name: 'Expected'}).first().click();
+	const dialog = page.locator('dialog[open]');
+	await stage.until('asked or done', async () => await dialog.count() > 0 || (await triage(page, chosen[0])).state === 'expected');
+	if (await dialog.count() > 0)
+		await dialog.locator('button.main').click();
+	for (const id of ids)
+		await stage.until(`${id} is said`, async () => ((await triage(page, id))?.state === 'expected') === chosen.includes(id));
+}
+
+export async function filter(stage) {
+	const page = await stage.open('/');
+	await row(page).first().waitFor();
+	const all = await row(page).count();
+	await page.keyboard.press('/');
+	await page.keyboard.type('s0003');
+	await stage.until('only one is left', async () => await row(page).count() === 1);
+	assert(all > 1 && (await row(page).textContent()).includes('svc.s0003.latency'));
+	assert((await page.evaluate(() => location.search)).includes('s0003'));
+	await page.reload(); // the address has it all
+	await row(page).first().waitFor();
+	assert.equal(await row(page).count(), 1);
+}
+
+export async function arrival(stage) {
+	const page = await stage.open('/', {user: 'vic'});
+	await row(page).first().waitFor();
+	await page.evaluate(() => { window.sameVisit = true; });
+	assert.equal(await page.locator('main', {hasText: 'live.arrival'}).count(), 0);
+	await stage.ask('arrive', 'live.arrival');
+	await page.locator('[data-change]', {hasText: 'live.arrival'}).first().waitFor();
+	assert.equal(await page.evaluate(() => window.sameVisit), true);
+}
+
+// The agent ends, and comes back with something new.
+export async function lost(stage) {
+	const page = await stage.open('/', {user: 'vic', allow: [/ERR_|Failed to load resource|answer: 503/]});
+	await row(page).first().waitFor();
+	await page.evaluate(() => { window.sameVisit = true; });
+	await stage.ask('stop');
+	await page.locator('#live.lost').waitFor();
+	await stage.ask('return', 'live.back');
+	await page.locator('#live.lost').waitFor({state: 'hidden'});
+	await page.locator('[data-change]', {hasText: 'live.back'}).first().waitFor();
+	assert.equal(await page.evaluate(() => window.sameVisit), true);
+}
+
+// The server decides who may do what, and what may not be done is not offered.
+export async function viewer(stage) {
+	const page = await stage.open('/', {user: 'vic'});
+	await row(page).first().waitFor();
+	const id = await row(page).first().getAttribute('data-change');
+	for (const word of ['Acknowledge', 'Expected', 'Ignore', 'False alarm'])
+		assert.equal(await page.getByRole('button', {name: word}).count(), 0, word);
+	await page.keyboard.press('j');
+	await page.keyboard.press('e');
+	assert.notEqual((await triage(page, id))?.state, 'expected');
+	const answer = await page.request.post(`/api/v1/changes/${id}/triage`, {form: {state: 'expected'}});
+	assert.equal(answer.status(), 403);
+}

@@ -1,0 +1,54 @@
+// Tests, and the clusters of their series.
+import assert from 'node:assert/strict';
+
+async function one(page, path, name) {
+	return (await (await page.request.get(path)).json())[name][0];
+}
+
+// Found by a word, run by hand, and shown as it is configured but for what is secret.
+export async function tests(stage, {test, query, secret}) {
+	const page = await stage.open('/tests');
+	const rows = page.locator('[data-test]');
+	await rows.first().waitFor();
+	await page.locator('main input[type=search]').fill(test);
+	await stage.until('only one is left', async () => await rows.count() === 1);
+	const state = () => one(page, `/api/v1/tests?test=${test}`, 'tests');
+	const before = (await state()).last_run;
+	await rows.getByRole('button', {name: 'Run now'}).click();
+	await page.locator('.notice', {hasText: 'points'}).waitFor();
+	assert.notEqual((await state()).last_run, before);
+
+	await rows.getByRole('link').first().click();
+	await page.locator('main', {hasText: query}).waitFor();
+	await stage.settled(page);
+	const text = await page.locator('main').textContent();
+	assert(text.includes('***') && !text.includes(secret), text);
+}
+
+export async function clusters(stage) {
+	const page = await stage.open('/clusters');
+	const card = page.locator('[data-change]').first();
+	await card.waitFor();
+	const id = await card.getAttribute('data-change');
+	assert((await card.textContent()).includes('=gpu')); // what they share
+	await card.getByRole('button', {name: 'Expected'}).first().click();
+	const said = () => one(page, `/api/v1/changes?limit=1&before=${Number(id) + 1}`, 'changes');
+	await stage.until('it is said', async () => (await said()).triage.state === 'expected');
+	assert.equal((await said()).kind === 'cluster' || (await said()).members > 1, true);
+}
+
+// As somebody types matchers, what they select is shown; a mistake is explained in place.
+export async function silences(stage, {matchers, selected}) {
+	const page = await stage.open('/silences', {user: 'ben'});
+	await page.getByRole('button', {name: 'New silence'}).click();
+	const field = page.locator('[name=matchers]');
+	await field.fill('test=~');
+	await page.locator('main', {hasText: 'expected a value'}).waitFor();
+	await field.fill(matchers);
+	await page.locator('main, dialog', {hasText: selected}).first().waitFor();
+	await page.locator('[name=reason]').fill('a new disk');
+	await page.getByRole('button', {name: 'Silence', exact: true}).click();
+	const row = page.locator('[data-silence]', {hasText: 'a new disk'});
+	await row.waitFor();
+	assert((await row.textContent()).includes('ben'));
+}

@@ -1,0 +1,176 @@
+"""Tests that other agents of a fleet run: how they are listed and asked for; and what all agents together say of a source."""
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+import servers
+
+TESTS = 18
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with servers.state_postgres() as server:
+        yield server
+
+
+class Agent:
+    def __init__(self, program, folder, name, sections, tests, **environment):
+        self.name = name
+        config, self.log = folder / f"{name}.yaml", folder / f"{name}.log"
+        config.write_text(f"{sections}\ntests:\n" + "".join(f"  t{i}: {tests}\n" for i in range(TESTS)))
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen([program, "run", "--config", config], stderr=log, stdout=log, env=os.environ | environment)
+        self.port = wait(lambda: re.search(r"msg=started.* port=(\d+)", self.log.read_text()))[1]
+
+    def ask(self, path, method="GET"):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.load(answer)
+
+    def tests(self):
+        return self.ask("/api/v1/tests")[1]["tests"]
+
+    def own(self):
+        """The tests that it has run, and when."""
+        return {test["name"]: test["last_run"] for test in self.tests() if test["state"] != "elsewhere" and test["last_run"]}
+
+    def notices(self):
+        return re.findall(r"msg=notice subject=(\S+) text=\"([^\"]*)", self.log.read_text())
+
+
+def wait(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            found = condition()
+        except OSError:
+            found = None
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+@pytest.fixture
+def fleet(program, tmp_path):
+    made = []
+
+    def make(sections, tests, **environment):
+        made.append(Agent(program, tmp_path, f"a{len(made)}", sections(f"a{len(made)}"), tests, **environment))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.process.send_signal(signal.SIGTERM)
+    for each in made:
+        each.process.wait(60)
+
+
+def shared_out(agents):
+    """Whether each test has been run by one of them, and each of them has some."""
+    own = [set(agent.own()) for agent in agents]
+    return all(own) and sum(map(len, own)) == TESTS == len(set().union(*own))
+
+
+def test_listed_and_asked_for(fleet, postgres, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("time,value\n" + "".join(f"2026-11-01T{i:02d}:00:00Z,{100 + i % 3}\n" for i in range(24)))
+    state = postgres.create()
+    agents = [fleet(lambda name: f"agent: {{state: '{state}', name: {name}, listen: 127.0.0.1:0, interval: 1h}}",
+                    f"{{type: csv, file: '{rows}', metrics: {{value: {{}}}}}}") for _ in range(3)]
+    wait(lambda: shared_out(agents))
+    runner = {test: agent.name for agent in agents for test in agent.own()}
+    for agent in agents:
+        wait(lambda: {test["name"]: test["agent"] for test in agent.tests()} == runner)
+        _, answer = agent.ask("/api/v1/tests?state=elsewhere")
+        assert answer["states"]["elsewhere"] == answer["total"] == TESTS - len(agent.own())
+        assert all(test["last_run"] is test["next_run"] is test["problem"] is None for test in answer["tests"])
+
+    # One that another agent runs; then all: those here are waited for.
+    first, test = agents[0], next(test for test, name in runner.items() if name != "a0")
+    holder = next(agent for agent in agents if agent.name == runner[test])
+    before = holder.own()[test]
+    assert first.ask(f"/api/v1/run?test={test}", "POST") == (
+        202, {"count": 1, "asked": 1, "elsewhere": [{"test": test, "agent": holder.name}]})
+    wait(lambda: holder.own()[test] > before, 15)
+    before = {test: run for agent in agents for test, run in agent.own().items()}
+    status, answer = first.ask("/api/v1/run?test=t*", "POST")
+    assert (status, answer["count"], answer["failed"]) == (200, len(first.own()), 0)
+    assert {each["test"]: each["agent"] for each in answer["elsewhere"]} == {test: name for test, name in runner.items() if name != "a0"}
+    wait(lambda: all(run > before[test] for agent in agents for test, run in agent.own().items()), 15)
+
+
+class Graphite:
+    """Answers each query with an even series, as a proxy, too; can be stopped and started."""
+
+    def __init__(self):
+        self.port = 0
+        self.start()
+
+    def start(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def answer(self, query):
+                now = int(time.time()) // 60 * 60
+                points = [[100 + i % 3, now - 60 * (60 - i)] for i in range(60)]
+                body = json.dumps([{"target": target, "tags": {"name": target}, "datapoints": points}
+                                   for target in urllib.parse.parse_qs(query).get("target", [])]).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):
+                self.answer(urllib.parse.urlparse(self.path).query)
+
+            def do_POST(self):
+                self.answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_a_source_is_down_when_most_say_so(fleet, postgres):
+    # One configuration; each agent has a way of its own to the server.
+    state, ours, theirs = postgres.create(), Graphite(), Graphite()
+    agents = [fleet(lambda name: f"agent: {{state: '{state}', name: {name}, listen: 127.0.0.1:0, interval: 1s}}\n"
+                                 "graphite: {url: 'http://graphite.example', retry_for: 0s}",
+                    "{type: graphite, prefix: x, metrics: {m: {suffix: y}}}", http_proxy=f"http://127.0.0.1:{port}", no_proxy="")
+              for port in (ours.port, theirs.port, theirs.port)]
+    wait(lambda: shared_out(agents))
+
+    def is_up(agent):
+        return agent.ask("/api/v1/status")[1]["sources"][0]["up"]
+
+    def notices():
+        return sorted(text.split(":")[0] for agent in agents for subject, text in agent.notices() if subject == "graphite")
+
+    ours.stop()  # one agent cannot reach it: that is its own trouble
+    wait(lambda: not is_up(agents[0]))
+    wait(lambda: postgres.sql("SELECT verdict FROM views ORDER BY verdict", state.rpartition("/")[2]) == [(1,), (1,), (2,)])
+    assert notices() == []
+    theirs.stop()
+    wait(notices)
+    theirs.start()  # one of three is still cut off
+    wait(lambda: len(notices()) == 2)
+    ours.start()
+    wait(lambda: all(map(is_up, agents)))
+    down, up = notices()
+    assert (down, up[:len("source graphite is up again")]) == ("source graphite is down", "source graphite is up again")

@@ -1,0 +1,759 @@
+/*
+ * Turns of agents on a database, many at once. Needs a server: HUNTER_TEST_POSTGRES is the address
+ * of one on which databases may be created (tests/on_postgres starts one).
+ */
+#include "unit.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/runtime/fleet.h"
+#include "agent/store/postgresql/fleet.h"
+#include "agent/store/postgresql/schema.h"
+
+static char address[512], name[64];
+
+static void administer(const char *sql)
+{
+	PGconn *server = PQconnectdb(getenv("HUNTER_TEST_POSTGRES"));
+	PGresult *result = PQexec(server, sql);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		fail_msg("%s: %s", sql, PQerrorMessage(server));
+	PQclear(result);
+	PQfinish(server);
+}
+
+static int64_t sql(const char *text)
+{
+	PGconn *server = PQconnectdb(address);
+	PGresult *result = PQexec(server, text);
+	int64_t number = 0;
+
+	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
+		number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	else if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		fail_msg("%s: %s", text, PQerrorMessage(server));
+	PQclear(result);
+	PQfinish(server);
+	return number;
+}
+
+static int set_up(void **state)
+{
+	const char *server = getenv("HUNTER_TEST_POSTGRES");
+	static int made;
+	char text[128];
+	const char *path;
+
+	(void)state;
+	if (!server || !*server)
+		return 0;
+	snprintf(name, sizeof name, "hunter_c_turns_%ld_%d", (long)getpid(), ++made);
+	snprintf(text, sizeof text, "CREATE DATABASE %s", name);
+	administer(text);
+	path = strpbrk(strstr(server, "://") + 3, "/?");
+	snprintf(address, sizeof address, "%.*s/%s%s",
+		(int)(path ? path - server : (ptrdiff_t)strlen(server)), server, name,
+		path && strchr(path, '?') ? strchr(path, '?') : "");
+	for (size_t i = 0; i < sizeof postgresql_migrations / sizeof postgresql_migrations[0]; i++)
+		sql(postgresql_migrations[i]);
+	snprintf(text, sizeof text, "UPDATE schema SET version = %d", POSTGRESQL_VERSION);
+	sql(text);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char text[128];
+
+	(void)state;
+	if (!*name)
+		return 0;
+	snprintf(text, sizeof text, "DROP DATABASE %s WITH (FORCE)", name);
+	administer(text);
+	return 0;
+}
+
+#define NEEDS_SERVER()                                                                             \
+	do                                                                                         \
+		if (!*name) {                                                                      \
+			fputs("HUNTER_TEST_POSTGRES names no server\n", stderr);                   \
+			skip();                                                                    \
+		}                                                                                  \
+	while (0)
+
+static struct connection *connect(void)
+{
+	struct error error;
+	struct connection *connection = connection_new(address, &error);
+
+	if (!connection)
+		fail_msg("%s", error.text);
+	return connection;
+}
+
+static struct store_turn *turn_of(int64_t instance)
+{
+	struct store_turn *turn = store_turn_new(NULL, NULL);
+
+	turn->self = (struct store_agent){
+		.instance = instance, .name = "eu-1", .address = "", .version = "1", .tests = 7};
+	return turn;
+}
+
+static void perform(struct connection *connection, struct store_call *call)
+{
+	struct error error;
+
+	if (!fleet_perform(connection, call, &error))
+		fail_msg("%s", error.text);
+}
+
+static struct store_turn *join(struct connection *connection, int64_t instance)
+{
+	struct store_turn *turn = turn_of(instance);
+
+	turn->join = true;
+	perform(connection, &turn->call);
+	assert_true(turn->renewed);
+	return turn;
+}
+
+static struct store_turn *take(struct connection *connection, int64_t instance, int64_t count)
+{
+	struct store_turn *turn = turn_of(instance);
+
+	turn->reap = true;
+	turn->take = count;
+	perform(connection, &turn->call);
+	return turn;
+}
+
+static int held(const struct store_turn *turn, int64_t instance)
+{
+	int count = 0;
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		count += turn->shards[i].holder == instance;
+	return count;
+}
+
+static void end(struct store_turn *turn)
+{
+	store_call_free(&turn->call);
+}
+
+static void test_one_takes_over_from_another(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	turn = take(connection, 1, 200);
+	assert_int_equal(held(turn, 1), 200);
+	assert_int_equal(turn->taken_over, 0);
+	assert_int_equal(turn->agent_count, 2);
+	end(turn);
+	turn = take(connection, 2, 200);
+	assert_int_equal(held(turn, 2), 56);
+	assert_int_equal(turn->reaped, 0);
+	end(turn);
+
+	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 1");
+	turn = take(connection, 2, 150);
+	assert_int_equal(turn->reaped, 1);
+	assert_int_equal(turn->taken_over, 150);
+	assert_int_equal(held(turn, 2), 206);
+	assert_int_equal(sql("SELECT sum(term) FROM shards"), 256 + 150);
+	end(turn);
+
+	/* Too late: it is gone, also if it asks for shards. */
+	turn = take(connection, 1, 256);
+	assert_false(turn->renewed);
+	assert_int_equal(held(turn, 1), 50);
+	assert_int_equal(turn->taken_over, 0);
+	end(turn);
+	turn = take(connection, 2, 256);
+	assert_int_equal(held(turn, 2), 256);
+	end(turn);
+	connection_free(connection);
+}
+
+/* Nobody was in need of what it held: it goes on, and that is counted. */
+static void test_a_late_renewal(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(take(connection, 1, 256));
+	sql("UPDATE agents SET until = until - 60000");
+	turn = turn_of(1);
+	perform(connection, &turn->call);
+	assert_true(turn->renewed);
+	assert_int_equal(held(turn, 1), 256);
+	assert_int_equal(turn->agents[0].until, turn->now + STORE_LEASE);
+	assert_int_equal(sql("SELECT late FROM agents"), 1);
+	end(turn);
+	connection_free(connection);
+}
+
+/* Of another primary, whose clock was ahead. */
+static void test_a_lease_that_ends_too_late(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	sql("UPDATE agents SET until = until + 20000 WHERE instance = 1");
+	turn = take(connection, 2, 0);
+	assert_int_equal(turn->reaped, 1);
+	end(turn);
+	end(join(connection, 3));
+	sql("UPDATE agents SET until = until + 10000 WHERE instance = 3");
+	turn = take(connection, 2, 0);
+	assert_int_equal(turn->reaped, 0);
+	end(turn);
+	connection_free(connection);
+}
+
+static void test_leaving(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	turn = turn_of(1);
+	turn->release[3] = turn->release[4] = true;
+	perform(connection, &turn->call);
+	assert_int_equal(held(turn, 1), 254);
+	end(turn);
+	turn = turn_of(1);
+	turn->leave = true;
+	perform(connection, &turn->call);
+	end(turn);
+	turn = take(connection, 2, 256);
+	assert_int_equal(held(turn, 2), 256);
+	assert_int_equal(turn->taken_over, 0); /* they were given back */
+	end(turn);
+	connection_free(connection);
+}
+
+static bool lock_as(struct connection *connection, int64_t holder, int shard, int64_t term)
+{
+	struct store_call *call = store_probe_new();
+	struct error error;
+	bool done, fenced;
+
+	call->holder = holder;
+	call->shard = shard;
+	call->term = term;
+	done = fleet_lock(connection, call, &error);
+	fenced = call->fenced;
+	store_call_free(call);
+	if (!done && !fenced)
+		fail_msg("%s", error.text);
+	return done;
+}
+
+static void test_a_writer_is_fenced(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect(), *writer = connect();
+	struct error error;
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	assert_true(connection_begin(writer, true, &error));
+	assert_true(lock_as(writer, 1, 9, 1));
+	assert_false(lock_as(writer, 1, 9, 2));
+	assert_false(lock_as(writer, 2, 9, 1));
+	assert_false(lock_as(writer, 1, 9, -1));
+
+	/* While its transaction lasts the shard is not taken over. */
+	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 1");
+	turn = take(connection, 2, 256);
+	assert_int_equal(held(turn, 2), 255);
+	assert_int_equal(turn->shards[9].holder, 1);
+	end(turn);
+	assert_true(connection_commit(writer, &error));
+	turn = take(connection, 2, 256);
+	assert_int_equal(turn->shards[9].term, 2);
+	end(turn);
+	assert_true(connection_begin(writer, true, &error));
+	assert_false(lock_as(writer, 1, 9, 1));
+	assert_true(lock_as(writer, 2, 9, 2));
+	connection_rollback(writer);
+	connection_free(writer);
+	connection_free(connection);
+}
+
+static void make_deputy(struct connection *connection, int64_t holder, int shard, int64_t deputy)
+{
+	static const char *const names[] = {"t"};
+	struct store_configuration *call = store_configuration_new(NULL, NULL);
+	struct delegation list = {.shard = shard, .deputy = deputy, .tests = {names, 1}};
+
+	call->call.holder = holder;
+	call->delegate = &list;
+	call->delegate_count = 1;
+	perform(connection, &call->call);
+	store_call_free(&call->call);
+}
+
+/* What an agent began as a deputy it cannot write as the holder that it is by then. */
+static void test_a_deputy_becomes_the_holder(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect(), *writer = connect();
+	struct error error;
+	struct store_turn *turn;
+	int64_t number;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	make_deputy(connection, 1, 9, 2);
+	number = sql("SELECT epoch FROM shards WHERE shard = 9");
+	assert_true(connection_begin(writer, true, &error));
+	assert_true(lock_as(writer, 2, 9, number));
+	connection_rollback(writer);
+	turn = turn_of(1);
+	turn->leave = true;
+	perform(connection, &turn->call);
+	end(turn);
+	for (int i = 0; i < 3; i++) { /* it gives it back and takes it again */
+		turn = take(connection, 2, 256);
+		assert_int_equal(turn->shards[9].holder, 2);
+		assert_true(turn->shards[9].term > number);
+		end(turn);
+		assert_true(connection_begin(writer, true, &error));
+		assert_false(lock_as(writer, 2, 9, number));
+		connection_rollback(writer);
+		turn = turn_of(2);
+		turn->release[9] = true;
+		perform(connection, &turn->call);
+		end(turn);
+	}
+	connection_free(writer);
+	connection_free(connection);
+}
+
+/* Threads: each does one thing once all are there. */
+
+struct racer {
+	pthread_barrier_t *start;
+	struct connection *connection;
+	int64_t instance, count;
+	bool reap; /* a slow machine takes longer than a lease for a round */
+	struct store_turn *turn;
+};
+
+static void *race(void *argument)
+{
+	struct racer *racer = argument;
+
+	racer->turn = turn_of(racer->instance);
+	racer->turn->reap = racer->reap;
+	racer->turn->take = racer->count;
+	pthread_barrier_wait(racer->start);
+	perform(racer->connection, &racer->turn->call);
+	return NULL;
+}
+
+static void race_all(struct racer *racers, unsigned count)
+{
+	pthread_barrier_t start;
+	pthread_t threads[32];
+
+	pthread_barrier_init(&start, NULL, count);
+	for (unsigned i = 0; i < count; i++) {
+		racers[i].start = &start;
+		assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+	}
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&start);
+}
+
+/* Either the renewal comes first and nothing is taken, or the reaper does and all is. */
+static void test_a_late_renewal_meets_a_reaper(void **state)
+{
+	enum { ROUNDS = 150 };
+	NEEDS_SERVER();
+	struct racer racers[2];
+	int renewed = 0, reaped = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		racers[i] = (struct racer){.connection = connect(), .instance = i + 1};
+	for (int round = 0; round < ROUNDS; round++) {
+		sql("DELETE FROM agents");
+		sql("UPDATE shards SET holder = 0");
+		end(join(racers[0].connection, 1));
+		end(join(racers[1].connection, 2));
+		end(take(racers[0].connection, 1, 256));
+		sql("UPDATE agents SET until = renewed - 1 WHERE instance = 1");
+		racers[0].count = 0;
+		racers[1].count = 256;
+		racers[0].reap = racers[1].reap = true;
+		race_all(racers, 2);
+		renewed += racers[0].turn->renewed;
+		reaped += racers[1].turn->reaped > 0;
+		if (racers[0].turn->renewed)
+			assert_int_equal(sql("SELECT count(*) FROM shards WHERE holder = 1"), 256);
+		else
+			assert_int_equal(sql("SELECT count(*) FROM shards WHERE holder = 2"), 256);
+		assert_true(racers[0].turn->renewed != (racers[1].turn->reaped > 0));
+		end(racers[0].turn);
+		end(racers[1].turn);
+	}
+	assert_int_equal(renewed + reaped, ROUNDS);
+	for (int i = 0; i < 2; i++)
+		connection_free(racers[i].connection);
+}
+
+/* Each shard goes to one of them, with one new term, however many there are. */
+static void test_many_takers(void **state)
+{
+	enum { TAKERS = 32 };
+	NEEDS_SERVER();
+	struct racer racers[TAKERS];
+
+	(void)state;
+	for (int i = 0; i < TAKERS; i++) {
+		racers[i] = (struct racer){
+			.connection = connect(), .instance = i + 1, .count = 256 / TAKERS};
+		end(join(racers[i].connection, i + 1));
+	}
+	for (int round = 1; round <= 10; round++) {
+		sql("UPDATE shards SET holder = 0");
+		race_all(racers, TAKERS);
+		for (int i = 0; i < TAKERS; i++)
+			end(racers[i].turn);
+		/* Those that were locked when somebody came by are left for the next turn. */
+		for (int i = 0; i < TAKERS; i++) {
+			struct store_turn *turn = turn_of(i + 1);
+
+			perform(racers[i].connection, &turn->call);
+			assert_true(held(turn, i + 1) <= 256 / TAKERS);
+			turn->take = 256 / TAKERS - held(turn, i + 1);
+			perform(racers[i].connection, &turn->call);
+			assert_int_equal(held(turn, i + 1), 256 / TAKERS);
+			end(turn);
+		}
+		assert_int_equal(sql("SELECT min(term) * 1000 + max(term) FROM shards"),
+			round * 1000 + round);
+	}
+	for (int i = 0; i < TAKERS; i++)
+		connection_free(racers[i].connection);
+}
+
+static struct store_requests *ask(
+	struct connection *connection, int64_t holder, const char *test, int shard, bool take_them)
+{
+	struct store_requests *call = store_requests_new(NULL, NULL);
+	struct run_request *request = arena_alloc(call->call.arena, sizeof *request);
+
+	*request = (struct run_request){.test = test, .shard = shard};
+	call->call.holder = holder;
+	call->add = request;
+	call->add_count = test != NULL;
+	call->take = take_them;
+	perform(connection, &call->call);
+	return call;
+}
+
+static void test_runs_are_asked_for(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_requests *call, *again;
+	struct store_turn *turn;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	store_call_free(&ask(connection, 2, "db \"read\"\n", 4, false)->call);
+	store_call_free(&ask(connection, 2, "db \"read\"\n", 4, false)->call);
+	turn = turn_of(1);
+	perform(connection, &turn->call);
+	assert_int_equal(turn->requests, 1);
+	end(turn);
+	call = ask(connection, 2, "other", 5, true); /* which holds nothing */
+	assert_int_equal(call->found_count, 0);
+	store_call_free(&call->call);
+
+	/* They stay until they are begun; what is asked for again meanwhile stays longer. */
+	for (int i = 0; i < 2; i++) {
+		call = ask(connection, 1, NULL, 0, true);
+		assert_int_equal(call->found_count, 2);
+		if (i == 0)
+			store_call_free(&call->call);
+	}
+	store_call_free(&ask(connection, 2, "other", 5, false)->call);
+	again = store_requests_new(NULL, NULL);
+	again->call.holder = 1;
+	again->take = true;
+	again->begun = call->found;
+	again->begun_count = call->found_count;
+	perform(connection, &again->call);
+	assert_int_equal(again->found_count, 1);
+	assert_string_equal(again->found[0].test, "other");
+	store_call_free(&call->call);
+	store_call_free(&again->call);
+	turn = turn_of(1);
+	perform(connection, &turn->call);
+	assert_int_equal(turn->requests, 1);
+	end(turn);
+
+	/* Of a test that a deputy runs, that is asked. */
+	make_deputy(connection, 1, 4, 2);
+	store_call_free(&ask(connection, 1, "t", 4, false)->call);
+	call = ask(connection, 2, NULL, 0, true);
+	assert_int_equal(call->found_count, 1);
+	assert_string_equal(call->found[0].test, "t");
+	store_call_free(&call->call);
+	turn = turn_of(2);
+	perform(connection, &turn->call);
+	assert_int_equal(turn->requests, 1);
+	end(turn);
+	connection_free(connection);
+}
+
+static struct store_views *view(struct connection *connection, int64_t holder, const char *source,
+	enum view_verdict verdict)
+{
+	struct store_views *call = store_views_new(NULL, NULL);
+	struct source_view *written = arena_alloc(call->call.arena, sizeof *written);
+
+	*written = (struct source_view){
+		.source = source, .verdict = verdict, .text = "it is down", .told = {1, 2}};
+	call->call.holder = holder;
+	call->write = written;
+	call->write_count = source != NULL;
+	perform(connection, &call->call);
+	return call;
+}
+
+static void test_views(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_views *call;
+	struct store_turn *turn;
+	int64_t before;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	store_call_free(&view(connection, 1, "eu", VIEW_UP)->call);
+	turn = turn_of(2);
+	perform(connection, &turn->call);
+	before = turn->views;
+	end(turn);
+	call = view(connection, 2, "eu", VIEW_DOWN);
+	assert_int_equal(call->view_count, 2);
+	assert_int_equal(call->views[0].verdict, VIEW_UP);
+	assert_false(call->views[0].own);
+	assert_int_equal(call->views[1].verdict, VIEW_DOWN);
+	assert_true(call->views[1].own);
+	assert_int_equal(call->views[1].told[VIEW_STALE], 2);
+	assert_string_equal(call->views[1].agent, "eu-1");
+	store_call_free(&call->call);
+
+	/* Those of an agent that is gone do not count. */
+	turn = turn_of(1);
+	turn->leave = true;
+	perform(connection, &turn->call);
+	end(turn);
+	turn = turn_of(2);
+	perform(connection, &turn->call);
+	assert_int_not_equal(turn->views, before);
+	end(turn);
+	call = view(connection, 2, NULL, VIEW_NONE);
+	assert_int_equal(call->view_count, 1);
+	store_call_free(&call->call);
+	connection_free(connection);
+}
+
+/* Answers come on the store's threads. */
+static _Atomic int answered_turns, answered_others;
+
+static void answered_turn(struct store_turn *turn)
+{
+	assert_false(turn->call.failed);
+	answered_turns++;
+	end(turn);
+}
+
+static void answered_other(struct store_configuration *call)
+{
+	assert_false(call->call.failed);
+	answered_others++;
+	store_call_free(&call->call);
+}
+
+static void post(
+	void *loop, void (*call)(void *argument), void (*drop)(void *argument), void *argument)
+{
+	(void)loop, (void)drop;
+	call(argument);
+}
+
+static struct store *open_store(void)
+{
+	struct error error;
+	struct store *store = store_open(address, post, NULL, &error);
+
+	if (!store)
+		fail_msg("%s", error.text);
+	return store;
+}
+
+static void wait_until(const char *question, int64_t expected)
+{
+	for (int i = 0; i < 6000 && sql(question) != expected; i++)
+		usleep(5000);
+	assert_int_equal(sql(question), expected);
+}
+
+static const char waiting[] =
+	"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+	" AND wait_event_type = 'Lock'";
+
+/* A lease is renewed while the announcement of a large configuration takes its time. */
+static void test_a_turn_does_not_wait(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct announced_test test = {.name = "t", .fingerprint = 1, .shard = 2};
+	struct store *store = open_store();
+	struct store_configuration *call = store_configuration_new(answered_other, NULL);
+	struct store_turn *turn;
+	struct error error;
+
+	(void)state;
+	answered_turns = answered_others = 0;
+	end(join(connection, 1));
+	assert_true(connection_begin_plain(connection, &error));
+	assert_true(connection_run(connection, "LOCK TABLE fingerprints", NULL, &error));
+	call->announce = true;
+	call->configuration = 7;
+	call->tests = &test;
+	call->test_count = 1;
+	store_submit(store, &call->call);
+	wait_until(waiting, 1);
+	turn = turn_of(1);
+	turn->reply = answered_turn;
+	store_submit(store, &turn->call);
+	for (int i = 0; i < 4000 && answered_turns == 0; i++)
+		usleep(5000);
+	assert_int_equal(answered_turns, 1);
+	assert_int_equal(answered_others, 0);
+	connection_rollback(connection);
+	assert_true(store_close(store));
+	assert_int_equal(answered_others, 1);
+	connection_free(connection);
+}
+
+static void *close_store(void *store)
+{
+	return store_close(store) ? store : NULL;
+}
+
+/* What the agent has still to write needs its lease. */
+static void test_the_last_call_comes_last(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store *store = open_store();
+	struct store_turn *turn = turn_of(1);
+	struct error error;
+	pthread_t closer;
+	void *closed;
+
+	(void)state;
+	end(join(connection, 1));
+	assert_true(connection_begin_plain(connection, &error));
+	assert_true(connection_run(connection, "LOCK TABLE schema", NULL, &error));
+	store_submit(store, store_probe_new());
+	turn->leave = true;
+	store_last(store, &turn->call);
+	assert_int_equal(pthread_create(&closer, NULL, close_store, store), 0);
+	wait_until(waiting, 1);
+	usleep(300000); /* time in which it must not happen */
+	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 1);
+	connection_rollback(connection);
+	pthread_join(closer, &closed);
+	assert_ptr_equal(closed, store);
+	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 0);
+	assert_int_equal(sql("SELECT probed FROM schema"), 1);
+	connection_free(connection);
+}
+
+/* Ids are not in the order of commits: a row with a smaller id than the last is news, too. */
+static void test_what_is_new(void **state)
+{
+	NEEDS_SERVER();
+	struct connection *connection = connect();
+	struct store_turn *turn;
+	int64_t said;
+
+	(void)state;
+	end(join(connection, 1));
+	sql("INSERT INTO audit (id, time, action) VALUES (12, 1, 'triage')");
+	turn = turn_of(1);
+	perform(connection, &turn->call);
+	said = turn->said;
+	end(turn);
+	sql("INSERT INTO audit (id, time, action) VALUES (11, 1, 'triage')");
+	turn = turn_of(1);
+	perform(connection, &turn->call);
+	assert_int_not_equal(turn->said, said);
+	end(turn);
+	connection_free(connection);
+}
+
+int main(void)
+{
+#define ON_A_DATABASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		ON_A_DATABASE(test_one_takes_over_from_another),
+		ON_A_DATABASE(test_a_late_renewal),
+		ON_A_DATABASE(test_a_lease_that_ends_too_late),
+		ON_A_DATABASE(test_leaving),
+		ON_A_DATABASE(test_a_writer_is_fenced),
+		ON_A_DATABASE(test_a_deputy_becomes_the_holder),
+		ON_A_DATABASE(test_a_late_renewal_meets_a_reaper),
+		ON_A_DATABASE(test_many_takers),
+		ON_A_DATABASE(test_runs_are_asked_for),
+		ON_A_DATABASE(test_views),
+		ON_A_DATABASE(test_what_is_new),
+		ON_A_DATABASE(test_a_turn_does_not_wait),
+		ON_A_DATABASE(test_the_last_call_comes_last),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
