@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/utf8.h"
 #include "sources/files/files.h"
 #include "sources/graphite/graphite.h"
 #include "sources/postgres/postgres.h"
 #include "sources/prometheus/prometheus.h"
 
-enum { NOTICES_MAX = 100, MORE_TEXT = 64, HINT_TEXT = 200 };
+enum { NOTICES_MAX = 100, MORE_TEXT = 64, HINT_TEXT = 200, LEFT_OUT_SHOWN = 200 };
 
 const struct plugin *const sources[] = {&csv_source.plugin, &json_source.plugin,
 	&histostat_source.plugin, &graphite_source.plugin, &prometheus_source.plugin,
@@ -141,4 +142,27 @@ void query_notice(struct query *query, const char *format, ...)
 		memcpy(items, query->notices.items, count * sizeof *items);
 	items[count] = text;
 	query->notices = (struct strings){items, count + 1};
+}
+
+void query_notice_once(struct query *query, const char *text)
+{
+	for (size_t i = 0; i < query->notices.count; i++)
+		if (strcmp(query->notices.items[i], text) == 0)
+			return;
+	query_notice(query, "%s", text);
+}
+
+void query_leave_out(
+	struct query *query, const char *what, const char *text, size_t length, const char *why)
+{
+	bool all = length <= LEFT_OUT_SHOWN;
+	char shown[LEFT_OUT_SHOWN + 1];
+	memcpy(shown, text, all ? length : LEFT_OUT_SHOWN);
+	shown[all ? length : LEFT_OUT_SHOWN] = '\0';
+	if (!all)
+		shown[utf8_cut(shown, LEFT_OUT_SHOWN - 3)] = '\0';
+	utf8_blank(shown, '?');
+	query->incomplete = true;
+	query_notice_once(query, arena_printf(query->arena, "%s left out: %s: %s%s", what, why,
+					 shown, all ? "" : "..."));
 }

@@ -37,6 +37,7 @@ struct query {
 	struct dataset data;
 	struct strings
 		notices; /* messages for the user about a query that succeeded; see query_notice */
+	bool incomplete; /* a part of the data was left out: see query_leave_out */
 	size_t notices_dropped; /* beyond those kept */
 	char *notices_more;     /* the last notice, with their number */
 	void *state;            /* the source's own state between steps */
@@ -115,5 +116,13 @@ void query_set_windows(struct query *query);
 
 /* Adds a notice to query->notices. At most 100 are kept; the last then counts the dropped ones. */
 void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The same, once: an equal notice is not repeated. */
+void query_notice_once(struct query *query, const char *text);
+
+/* A part of an answer that cannot be read and is left out, so that the rest can be: its text, which
+ * is cut and made printable, what it is ("series"), and why. Makes the data incomplete. */
+void query_leave_out(
+	struct query *query, const char *what, const char *text, size_t length, const char *why);
 
 #endif

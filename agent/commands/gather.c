@@ -85,12 +85,14 @@ static void submit_next(struct run *run)
 	run->submitting = false;
 }
 
-/* Records a failure, whatever `ready` made of the tasks. */
+/* Records a failure or missing data, whatever `ready` made of the tasks. */
 static void take_result(struct run *run, const struct slot *slot)
 {
 	struct gather *gather = run->gather;
 	for (size_t part = 0; part < slot->parts; part++) {
 		const struct task *task = slot->tasks[part];
+		if (task->query.incomplete)
+			gather->code = exit_stronger(gather->code, EXIT_DATA);
 		if (!task->failed)
 			continue;
 		enum exit_code code = task->error.kind == ERROR_USAGE ? EXIT_USAGE : EXIT_DATA;

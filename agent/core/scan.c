@@ -55,9 +55,9 @@ static bool is_low(int code)
 static bool scan_unicode(struct scan *scan)
 {
 	int code = hex_quad(scan->at, scan->end);
-	if (code <= 0 || is_low(code))
+	if (scan->lax ? code < 0 : code <= 0 || is_low(code))
 		return false;
-	if (!is_high(code)) {
+	if (scan->lax || !is_high(code)) {
 		scan->at += 4;
 		return true;
 	}
@@ -83,12 +83,15 @@ bool scan_string(struct scan *scan)
 	while (scan->at < scan->end && *scan->at != '"') {
 		unsigned char c = (unsigned char)*scan->at;
 		if (c == '\\') {
-			if (!scan_escape(scan))
+			scan->spoilt = !scan_escape(scan);
+			if (scan->spoilt)
 				return scan_broken(scan, "an escape of JSON");
 			continue;
 		}
 		size_t length =
 			c < 0x20 ? 0 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
+		length += length == 0 && scan->lax && c >= 0x20;
+		scan->spoilt = length == 0 && c >= 0x20;
 		if (length == 0)
 			return scan_broken(scan, c < 0x80 ? "the rest of a string" : "valid UTF-8");
 		scan->at += length;
@@ -275,6 +278,21 @@ bool scan_value(struct scan *scan)
 			return false;
 	}
 	return true;
+}
+
+const char *scan_recover(struct scan *scan, const char *from, int depth)
+{
+	struct scan skip = {
+		.at = from, .end = scan->end, .words = scan->words, .lax = true, .depth = depth};
+	const char *problem = scan->spoilt ? "a string is not Unicode text" : scan->problem;
+	if (!scan_value(&skip))
+		return NULL;
+	scan->at = skip.at;
+	scan->depth = depth;
+	scan->first = false;
+	scan->problem = scan->wanted = NULL;
+	scan->spoilt = false;
+	return problem;
 }
 
 bool scan_end(struct scan *scan)

@@ -12,6 +12,9 @@
  *
  * Every function that fails leaves `at` at the error, at most at `end`, and describes it in
  * `problem`. A caller that ignores that may loop for ever, so the compiler warns.
+ *
+ * A string that is no Unicode text (bytes that are not UTF-8, half a surrogate pair, \u0000) is a
+ * problem like any other, but still shows where it ends: scan_recover steps over what holds it.
  */
 #ifndef AGENT_CORE_SCAN_H
 #define AGENT_CORE_SCAN_H
@@ -29,9 +32,11 @@ struct scan {
 	const char *at, *end;
 	const char *problem; /* what is wrong, for the user: the first problem found; or NULL */
 	const char *wanted;  /* what is expected at `at`, if the text is not valid JSON; or NULL */
+	bool spoilt;         /* the problem is a string that is no Unicode text */
 	int depth;           /* open arrays and objects */
 	bool first;          /* at the start of the innermost array or object */
 	bool words;          /* accept NaN, Infinity and -Infinity, as Python writes them */
+	bool lax;            /* skip strings that are no Unicode text; they must not be decoded */
 	struct buf text;     /* the last decoded string or key; the owner frees it */
 };
 
@@ -107,6 +112,13 @@ bool scan_text(struct scan *scan) MUST_USE;
 
 /* Skips a value of any kind. */
 bool scan_value(struct scan *scan) MUST_USE;
+
+/*
+ * After a problem within the value at `from`, which lies within `depth` arrays and objects: skips
+ * that value if it is JSON but for strings that are no Unicode text, forgets the problem, and
+ * returns a description of it. NULL: the problem remains, since nothing after it can be trusted.
+ */
+const char *scan_recover(struct scan *scan, const char *from, int depth) MUST_USE;
 
 /* Enters the array or object ('[' or '{') if one is next; scan_item or scan_key then iterate
  * over it and leave it. */

@@ -329,6 +329,7 @@ static void log_notices(struct test_run *run)
 		log_event(expected ? LEVEL_DEBUG : LEVEL_WARN, notices->items[i],
 			LOG_TEXT("test", run->test->name));
 	monitored->notices = hash;
+	run->agent->incomplete |= run->task->query.incomplete;
 }
 
 static size_t count_points(const struct dataset *data)

@@ -8,7 +8,8 @@
  * may come last. Without a selected branch the base branch is read, without a base branch
  * everything (as Otava does). Keys may come in any order; unknown keys are skipped. If a key occurs
  * twice the last one counts, but two lists of metrics add up. NaN and Infinity are accepted, as
- * Python writes them.
+ * Python writes them. A string that is no Unicode text costs what it belongs to: a metric its
+ * value, an attribute itself, and the branch its result.
  *
  * Results are parsed in place in a window of the file. A result that does not fit is parsed again
  * after the window has grown, so a file of 200 MB needs only the memory of its longest result.
@@ -40,12 +41,17 @@ struct json_attribute {
 	const char *text;
 };
 
+enum left_out { LEFT_VALUES, LEFT_ATTRIBUTES, LEFT_RESULTS, LEFT_KINDS };
+
+static const char *const left_out_names[LEFT_KINDS] = {"values", "attributes", "results"};
+
 /* One result, without metrics and attributes that are not wanted. The branch is always kept. */
 struct json_result {
 	const char *from; /* its start in the window */
 	bool timed;
 	int64_t time;
 	const char *branch; /* or NULL */
+	size_t left_out[LEFT_KINDS];
 	struct json_value *values;
 	struct json_attribute *attributes;
 	size_t value_count, value_capacity, attribute_count, attribute_capacity;
@@ -85,6 +91,7 @@ struct reader {
 	struct json_result result;
 
 	struct branches branches;
+	size_t left_out[LEFT_KINDS], first_left_out[LEFT_KINDS]; /* how many; a line */
 	size_t results_seen;
 	bool repeated;
 };
@@ -132,6 +139,32 @@ static bool fail_json(const struct reader *reader)
 		error_set(reader->error, ERROR_DATA, "byte 0x%02x where %s should be", byte,
 			scan->wanted);
 	return add_place(reader, scan->at);
+}
+
+/* After a problem in the value at `from`: skips it if a string in it is no Unicode text, and counts
+ * it. Where the window ends before the value does, it has to grow. */
+static bool leave_out(struct reader *reader, const char *from, int depth, enum left_out kind)
+{
+	struct scan *scan = &reader->scan;
+
+	if (!scan->spoilt)
+		return false;
+	if (scan_recover(scan, from, depth)) {
+		reader->result.left_out[kind]++;
+		return true;
+	}
+	if (!reader->whole)
+		scan->at = scan->end;
+	return false;
+}
+
+/* Skips a value that nobody reads, so its strings may hold anything. */
+static bool skip_value(struct scan *scan)
+{
+	scan->lax = true;
+	bool good = scan_value(scan);
+	scan->lax = false;
+	return good;
 }
 
 /* Drops the consumed bytes and reads as many as are left, at least a block. */
@@ -272,7 +305,7 @@ static bool read_metric(struct reader *reader)
 		valued |= is_value;
 		if (is_name        ? !read_name(reader, &column)
 			: is_value ? !read_value(reader, &number)
-				   : !scan_value(scan))
+				   : !skip_value(scan))
 			return false;
 	}
 	if (scan->problem)
@@ -287,12 +320,18 @@ static bool read_metric(struct reader *reader)
 
 static bool read_metrics(struct reader *reader)
 {
-	if (!scan_open(&reader->scan, '['))
-		return scan_fail(&reader->scan, "\"metrics\" must be a list");
-	while (scan_item(&reader->scan))
-		if (!read_metric(reader))
+	struct scan *scan = &reader->scan;
+
+	if (!scan_open(scan, '['))
+		return scan_fail(scan, "\"metrics\" must be a list");
+	while (scan_item(scan)) {
+		const char *from = scan->at;
+		int depth = scan->depth;
+
+		if (!read_metric(reader) && !leave_out(reader, from, depth, LEFT_VALUES))
 			return false;
-	return !reader->scan.problem;
+	}
+	return !scan->problem;
 }
 
 /* Whether the name is already that of a configured attribute. */
@@ -347,7 +386,7 @@ static bool read_attribute(struct reader *reader, size_t column, bool is_branch)
 		text = "true";
 	} else if (scan_word(scan, "false")) {
 		text = "false";
-	} else if (!scan_value(scan)) {
+	} else if (!skip_value(scan)) {
 		return false;
 	}
 	if (is_branch)
@@ -365,10 +404,14 @@ static bool read_attributes(struct reader *reader)
 		return scan_fail(scan, "\"attributes\" must be an object");
 	while (scan_key(scan)) {
 		bool is_branch = is_key(reader, "branch");
+		const char *from = scan->at;
+		int depth = scan->depth;
 		size_t column;
 
-		if (!attribute_column(reader, &scan->text, &column) ||
-			!read_attribute(reader, column, is_branch))
+		if (!attribute_column(reader, &scan->text, &column))
+			return false;
+		if (!read_attribute(reader, column, is_branch) &&
+			!leave_out(reader, from, depth, is_branch ? LEFT_RESULTS : LEFT_ATTRIBUTES))
 			return false;
 	}
 	return !scan->problem;
@@ -382,7 +425,7 @@ static bool read_member(struct reader *reader)
 		return read_metrics(reader);
 	if (is_key(reader, "attributes"))
 		return read_attributes(reader);
-	return scan_value(&reader->scan);
+	return skip_value(&reader->scan);
 }
 
 static bool read_result(struct reader *reader)
@@ -394,6 +437,7 @@ static bool read_result(struct reader *reader)
 	result->timed = false;
 	result->branch = NULL;
 	result->value_count = result->attribute_count = 0;
+	memset(result->left_out, 0, sizeof result->left_out);
 	if (!scan_open(scan, '{'))
 		return scan_fail(scan,
 			"a result must be an object with \"timestamp\", \"metrics\" and "
@@ -431,6 +475,7 @@ static bool next_result(struct reader *reader, bool *more)
 			return fail_json(reader);
 		scan->at = reader->window.data + start;
 		scan->problem = scan->wanted = NULL;
+		scan->spoilt = scan->lax = false;
 		scan->first = first;
 		scan->depth = 1;
 		if (!fill(reader))
@@ -479,6 +524,14 @@ static bool store(struct reader *reader)
 	struct rows *rows = &reader->rows;
 
 	reader->results_seen++;
+	for (int kind = 0; kind < LEFT_KINDS; kind++) {
+		if (result->left_out[kind] && !reader->left_out[kind])
+			reader->first_left_out[kind] =
+				reader->line + count_lines(reader->window.data, result->from);
+		reader->left_out[kind] += result->left_out[kind];
+	}
+	if (result->left_out[LEFT_RESULTS])
+		return true;
 	if (!is_selected(reader) || result->time < query->since || result->time >= query->until)
 		return true;
 	if (!rows_append(rows, result->time, reader->error))
@@ -526,6 +579,20 @@ static bool check_branches(struct reader *reader, const char *name)
 	return branches_check(branches, query->arena, name, "result", reader->error);
 }
 
+static void notice_left_out(const struct reader *reader, const char *name)
+{
+	for (int kind = 0; kind < LEFT_KINDS; kind++) {
+		if (!reader->left_out[kind])
+			continue;
+		reader->query->incomplete |= kind != LEFT_ATTRIBUTES;
+		query_notice(reader->query,
+			"%s: %s left out: %zu, since a string is not Unicode text, the first in "
+			"the result at line %zu",
+			name, left_out_names[kind], reader->left_out[kind],
+			reader->first_left_out[kind]);
+	}
+}
+
 bool json_parse(struct query *query, struct input *input, struct error *error)
 {
 	const struct json_options *options = query->options;
@@ -546,6 +613,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 	if (good) {
 		if (!reader.results_seen)
 			query_notice(query, "%s: no results", input->name);
+		notice_left_out(&reader, input->name);
 		if (reader.repeated)
 			query_notice(query,
 				"%s: some results contain a metric twice; the last value counts",

@@ -51,6 +51,13 @@ static bool keep(struct reader *reader, int64_t seconds, double value)
 	return true;
 }
 
+static void leave_out(struct reader *reader, const char *why, const char *from, const char *to)
+{
+	const struct graphite_series series = {
+		.unusable = why, .text = from, .length = (size_t)(to - from)};
+	reader->take(reader->context, &series);
+}
+
 static void finish_series(struct reader *reader, int64_t step)
 {
 	const struct graphite_series series = {
@@ -119,8 +126,6 @@ static bool find_header(struct reader *reader, struct header *header)
 	}
 	if (!bar)
 		return scan_fail(&reader->scan, "a line without target,start,end,step");
-	if (memchr(scan->at, 0, header->target))
-		return scan_fail(&reader->scan, "a target contains a NUL byte");
 	buf_append(&reader->target, scan->at, header->target);
 	scan->at = bar + 1;
 	return true;
@@ -156,6 +161,7 @@ static double raw_value(struct reader *reader)
 static bool raw_line(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
+	const char *from = scan->at;
 	struct header header;
 	reset(reader);
 	if (!find_header(reader, &header))
@@ -180,7 +186,10 @@ static bool raw_line(struct reader *reader)
 	if (count < expected)
 		return scan_fail(&reader->scan, "a line has fewer values than its header says");
 	scan->at++;
-	finish_series(reader, header.step);
+	if (memchr(from, 0, header.target))
+		leave_out(reader, "its name contains a NUL byte", from, from + header.target);
+	else
+		finish_series(reader, header.step);
 	return true;
 }
 
@@ -251,17 +260,30 @@ static bool json_member(struct reader *reader, bool *target, bool *points)
 	return true;
 }
 
+static bool json_members(struct reader *reader, bool *target, bool *points)
+{
+	while (scan_key(&reader->scan))
+		if (!json_member(reader, target, points))
+			return false;
+	return !reader->scan.problem;
+}
+
+/* Leaves out a series whose texts are no Unicode; any other problem is one of the answer. */
 static bool json_series(struct reader *reader)
 {
+	struct scan *scan = &reader->scan;
+	const char *from = scan->at;
+	int depth = scan->depth;
 	bool target = false, points = false;
 	reset(reader);
-	if (!scan_open(&reader->scan, '{'))
-		return scan_broken(&reader->scan, "{");
-	while (scan_key(&reader->scan))
-		if (!json_member(reader, &target, &points))
-			return false;
-	if (reader->scan.problem)
-		return false;
+	if (!scan_open(scan, '{'))
+		return scan_broken(scan, "{");
+	if (!json_members(reader, &target, &points)) {
+		const char *why = scan->spoilt ? scan_recover(scan, from, depth) : NULL;
+		if (why)
+			leave_out(reader, why, from, scan->at);
+		return why != NULL;
+	}
 	if (!target || !points)
 		return scan_fail(&reader->scan, "a series without \"target\" or \"datapoints\"");
 	finish_series(reader, 0);

@@ -7,7 +7,8 @@
  * The raw format is a third of the size and states the resolution. It has no escapes, so the last
  * three numbers before the bar are the header, and everything before them is the target. A line may
  * have more values than its header says, since some of Graphite's functions produce them. A
- * malformed value only costs its point. A malformed header, a line that does not end or has too few
+ * malformed value only costs its point, a target that is no Unicode text (in JSON) or holds a NUL
+ * byte only its series. A malformed header, a line that does not end or has too few
  * values is an error, since nothing after it can be trusted.
  */
 #ifndef SOURCES_GRAPHITE_ANSWER_H
@@ -19,12 +20,15 @@
 
 /* Valid until the next series. */
 struct graphite_series {
-	const char *target;   /* NUL-terminated */
+	const char *target;   /* NUL-terminated; NULL if the series cannot be used */
 	int64_t step;         /* s; 0: unknown */
 	const int64_t *times; /* ms, ascending */
 	const double *values; /* may be infinite, but not NaN */
 	size_t n;             /* points that have a value */
 	size_t malformed;     /* values that are neither numbers nor missing */
+	const char *unusable; /* why it cannot be used, with its text or the beginning of it */
+	const char *text;
+	size_t length;
 };
 
 typedef void graphite_take(void *context, const struct graphite_series *series);

@@ -145,7 +145,8 @@ bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 {
 	struct reading reading = {arena, out, false};
 	*out = (struct graphite_events){0};
-	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error)) {
+	if (graphite_list_read(
+		    text, length, "events", "event", read_event, &reading, &out->unusable, error)) {
 		if (out->count > 0)
 			qsort(out->items, out->count, sizeof *out->items, compare_events);
 		out->deployments = deployments_of(out, arena);

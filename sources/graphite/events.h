@@ -29,6 +29,7 @@ struct graphite_events {
 	struct graphite_event *items; /* by time, then by order; only those with an attribute */
 	size_t count;
 	size_t ignored;                        /* events without any attribute */
+	size_t unusable;                       /* events that are no Unicode text */
 	const struct deployments *deployments; /* the events as deployments */
 	bool per_run;                          /* each event belongs to one point instead */
 };

@@ -31,9 +31,12 @@ static bool read_node(void *context, const json_t *item)
 		id = json_object_get(item, "path");
 	if (!leaf)
 		leaf = json_object_get(item, "is_leaf");
-	if (!json_is_string(id) || strlen(json_string_value(id)) != json_string_length(id) ||
-		!(json_is_boolean(leaf) || json_is_integer(leaf)))
+	if (!json_is_string(id) || !(json_is_boolean(leaf) || json_is_integer(leaf)))
 		return false;
+	if (strlen(json_string_value(id)) != json_string_length(id)) {
+		out->unusable++;
+		return true;
+	}
 	if (out->count == FOUND_MAX)
 		return true;
 	out->items = arena_grow(reading->arena, out->items, out->count, sizeof *out->items);
@@ -48,7 +51,8 @@ bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 {
 	struct reading reading = {arena, out};
 	*out = (struct graphite_nodes){0};
-	return graphite_list_read(text, length, "find", "metric", read_node, &reading, error);
+	return graphite_list_read(
+		text, length, "find", "metric", read_node, &reading, &out->unusable, error);
 }
 
 struct metric_walk {

@@ -18,6 +18,7 @@ struct graphite_node {
 struct graphite_nodes {
 	struct graphite_node *items;
 	size_t count;
+	size_t unusable; /* left out: their names are no Unicode text or contain a NUL */
 };
 
 /* Reads an answer into the arena. */

@@ -278,7 +278,7 @@ static void notice_missing(struct query *query, const struct graphite_request *r
 			(int)utf8_cut(target->text, SHOWN), target->text);
 		noticed = true;
 	}
-	if (query->data.count == 0 && !noticed)
+	if (query->data.count == 0 && !noticed && !query->incomplete)
 		query_notice(query, "no data: %s",
 			request->walk && request->target_count == 0
 				? "the server has no metrics below the prefix"
@@ -388,6 +388,11 @@ static bool take_find(struct query *query, const struct reply *reply, struct err
 	struct graphite_nodes nodes;
 	if (!graphite_find_read(query->arena, reply->body, reply->length, &nodes, error))
 		return false;
+	if (nodes.unusable > 0 && request->phase == WALK) {
+		query->incomplete = true;
+		query_notice(query, "%s: %zu metrics left out: their names are not Unicode text",
+			request->address, nodes.unusable);
+	}
 	if (request->phase == WALK)
 		return metric_walk_take(request->walk, &nodes, error);
 	diagnosis_take(request->diagnosis, &nodes);
@@ -398,8 +403,13 @@ static bool take_events(struct query *query, const struct reply *reply, struct e
 {
 	struct graphite_request *request = query->state;
 	request->phase = END;
-	return graphite_events_read(
-		query->arena, reply->body, reply->length, &request->events, error);
+	if (!graphite_events_read(
+		    query->arena, reply->body, reply->length, &request->events, error))
+		return false;
+	if (request->events.unusable > 0)
+		query_notice(query, "%s: %zu events left out: they are not Unicode text",
+			request->address, request->events.unusable);
+	return true;
 }
 
 /* Handles a server that has only the render API: points are valid without events, and missing

@@ -11,7 +11,8 @@
 struct list {
 	struct scan scan;
 	const char *api, *noun;
-	size_t count; /* items so far */
+	size_t count;     /* items so far */
+	size_t *unusable; /* of these */
 	struct error *error;
 };
 
@@ -56,6 +57,11 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 			"not an answer of Graphite's %s API: item %zu is larger than %d bytes",
 			list->api, list->count, GRAPHITE_ITEM_MAX);
 	json_t *item = json_loadb(from, length, JSON_ALLOW_NUL | JSON_DECODE_ANY, &problem);
+	struct scan lax = {.at = from, .end = list->scan.at, .lax = true};
+	if (!item && scan_value(&lax) && scan_end(&lax)) {
+		(*list->unusable)++;
+		return true;
+	}
 	if (!item)
 		return error_set(list->error, ERROR_DATA,
 			"not an answer of Graphite's %s API: item %zu: %s", list->api, list->count,
@@ -68,9 +74,9 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 }
 
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
-	graphite_item *take, void *context, struct error *error)
+	graphite_item *take, void *context, size_t *unusable, struct error *error)
 {
-	struct list list = {{.at = text, .end = text + length}, api, noun, 0, error};
+	struct list list = {{.at = text, .end = text + length}, api, noun, 0, unusable, error};
 	struct scan *scan = &list.scan;
 	scan_space(scan);
 	if (!scan_take(scan, '['))

@@ -15,8 +15,9 @@ enum { GRAPHITE_ITEM_MAX = 1 << 20 }; /* bytes of text */
 typedef bool graphite_item(void *context, const json_t *item);
 
 /* Calls `take` for each item; it may have been called before an error is found. `api` and `noun`
- * name the API and its items in messages. */
+ * name the API and its items in messages. *unusable counts the items left out because a string in
+ * them is no Unicode text. */
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
-	graphite_item *take, void *context, struct error *error) MUST_USE;
+	graphite_item *take, void *context, size_t *unusable, struct error *error) MUST_USE;
 
 #endif

@@ -133,6 +133,13 @@ void graphite_set_take(void *context, const struct graphite_series *series)
 {
 	struct graphite_set *set = context;
 	bool only = set->target_count == 1;
+	if (series->unusable) {
+		query_leave_out(
+			set->query, "series", series->text, series->length, series->unusable);
+		set->targets[0].answered |= only;
+		set->targets[0].points |= only;
+		return;
+	}
 	if (series->malformed > 0 && !set->first_malformed)
 		set->first_malformed = arena_strdup(set->query->arena, series->target);
 	set->malformed += series->malformed;

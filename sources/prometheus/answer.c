@@ -83,10 +83,12 @@ static bool read_point(struct parse *parse)
 	return read_sample(parse, &parse->values[n]) && scan_expect(&parse->scan, ']');
 }
 
-/* Hands over the series that was read. */
+/* Hands over the series that was read, unless it is left out. */
 static bool take_series(struct reader *reader, size_t n)
 {
 	const struct parse *parse = &reader->parse;
+	if (parse->unlabelled)
+		return true;
 	const struct answer_series series = {
 		.labels = parse->labels,
 		.label_count = parse->label_count,
@@ -95,6 +97,7 @@ static bool take_series(struct reader *reader, size_t n)
 		.n = n,
 		.histograms = reader->seen_histograms,
 	};
+	reader->out->series++;
 	reader->take(reader->context, &series);
 	return true;
 }
@@ -120,7 +123,6 @@ static bool read_series(struct parse *parse)
 		return false;
 	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
 		return scan_fail(&parse->scan, "a series without \"metric\" or \"values\"");
-	reader->out->series++;
 	return take_series(reader, reader->n);
 }
 
@@ -236,13 +238,15 @@ static bool read_all(struct reader *reader)
 	return true;
 }
 
-static struct reader *reader_new(
-	struct arena *arena, const char *text, size_t length, answer_take *take, void *context)
+static struct reader *reader_new(struct query *query, const char *text, size_t length,
+	answer_take *take, void *context, struct answer *out)
 {
 	struct reader *reader = memory_new(1, sizeof *reader);
-	parse_start(&reader->parse, arena, text, length);
+	parse_start(&reader->parse, query, text, length);
 	reader->take = take;
 	reader->context = context;
+	reader->out = out;
+	*out = (struct answer){0};
 	scan_space(&reader->parse.scan);
 	return reader;
 }
@@ -260,12 +264,10 @@ static bool reader_end(struct reader *reader, bool read, const char *api, struct
 	return read;
 }
 
-bool answer_read(struct arena *arena, const char *text, size_t length, answer_take *take,
+bool answer_read(struct query *query, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error)
 {
-	struct reader *reader = reader_new(arena, text, length, take, context);
-	*out = (struct answer){0};
-	reader->out = out;
+	struct reader *reader = reader_new(query, text, length, take, context, out);
 	return reader_end(reader, read_all(reader), "Prometheus' API", error);
 }
 
@@ -355,10 +357,10 @@ static bool read_export_line(struct reader *reader)
 	return take_series(reader, n);
 }
 
-bool export_read(struct arena *arena, const char *text, size_t length, answer_take *take,
-	void *context, struct error *error)
+bool export_read(struct query *query, const char *text, size_t length, answer_take *take,
+	void *context, struct answer *out, struct error *error)
 {
-	struct reader *reader = reader_new(arena, text, length, take, context);
+	struct reader *reader = reader_new(query, text, length, take, context, out);
 	struct scan *scan = &reader->parse.scan;
 	bool read = true;
 	while (read && scan->at < scan->end) {

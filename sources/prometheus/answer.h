@@ -5,19 +5,21 @@
  *         {"metric": {"__name__": "up", "job": "a"}, "values": [[1795161600.123, "1"], ...]}]}}
  *
  * Keys may come in any order; unknown ones (stats, those of a proxy) are skipped. It accepts what
- * jansson accepts, against which it is fuzzed, with two exceptions: a known key or a label that
- * occurs twice is an error here, and a skipped number may be too large for a double.
+ * jansson accepts, against which it is fuzzed, with three exceptions: a known key that occurs twice
+ * is an error here, a skipped number may be too large for a double, and a series whose labels
+ * cannot be used is left out: labels that are no Unicode text or no strings, the same label twice,
+ * more than 512.
  */
 #ifndef SOURCES_PROMETHEUS_ANSWER_H
 #define SOURCES_PROMETHEUS_ANSWER_H
 
 #include <stdint.h>
 
-#include "agent/core/arena.h"
 #include "agent/core/field.h"
+#include "sources/source.h"
 
 struct answer_series {
-	const struct pair *labels; /* sorted by name; texts are in the arena */
+	const struct pair *labels; /* sorted by name; texts are in the query's arena */
 	size_t label_count;
 	const int64_t *times; /* ms, ascending; valid until the next series */
 	const double *values; /* as received, including NaN and infinities */
@@ -38,10 +40,11 @@ struct answer {
 typedef void answer_take(void *context, const struct answer_series *series);
 
 /*
- * Calls `take` for each series of a matrix, in order. Returns false if the text is not such an
+ * Calls `take` for each series of a matrix, in order; tells the query (query_leave_out) of those
+ * that are left out. Returns false if the text is not such an
  * answer; `take` may have been called before that is found.
  */
-bool answer_read(struct arena *arena, const char *text, size_t length, answer_take *take,
+bool answer_read(struct query *query, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error) MUST_USE;
 
 /*
@@ -53,9 +56,10 @@ bool answer_read(struct arena *arena, const char *text, size_t length, answer_ta
  * A value is a number, null, or a word (+Inf, "Infinity", NaN) where versions write what JSON
  * cannot express. Stale markers come as null or NaN; points without a value are left out.
  *
- * Calls `take` for each object; one series may come in several. Returns false as answer_read.
+ * Calls `take` for each object; one series may come in several. Of `out` only `series` is set.
+ * Leaves out and returns false as answer_read does.
  */
-bool export_read(struct arena *arena, const char *text, size_t length, answer_take *take,
-	void *context, struct error *error) MUST_USE;
+bool export_read(struct query *query, const char *text, size_t length, answer_take *take,
+	void *context, struct answer *out, struct error *error) MUST_USE;
 
 #endif

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void parse_start(struct parse *parse, struct arena *arena, const char *text, size_t length)
+void parse_start(struct parse *parse, struct query *query, const char *text, size_t length)
 {
 	parse->scan = (struct scan){.at = text, .end = text + length};
 	parse->begin = text;
-	parse->arena = arena;
+	parse->query = query;
+	parse->arena = query->arena;
 }
 
 void parse_end(struct parse *parse)
@@ -60,7 +61,7 @@ static bool read_label(struct parse *parse, const char *key)
 {
 	(void)key;
 	if (parse->label_count == PARSE_LABELS_MAX)
-		return scan_fail(&parse->scan, "a series has more than 512 labels");
+		return scan_fail(&parse->scan, "more than 512 labels");
 	struct pair *label = &parse->labels[parse->label_count++];
 	label->key = parse_keep(parse, label->key);
 	if (!scan_text(&parse->scan))
@@ -74,7 +75,7 @@ static int compare_labels(const void *a, const void *b)
 	return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
 }
 
-bool parse_labels(struct parse *parse)
+static bool read_labels(struct parse *parse)
 {
 	parse->label_count = 0;
 	if (!parse_object(parse, read_label))
@@ -84,6 +85,21 @@ bool parse_labels(struct parse *parse)
 		if (strcmp(parse->labels[i - 1].key, parse->labels[i].key) == 0)
 			return scan_fail(&parse->scan, "a label occurs twice");
 	return true;
+}
+
+bool parse_labels(struct parse *parse)
+{
+	struct scan *scan = &parse->scan;
+	const char *from = scan->at;
+	int depth = scan->depth;
+	bool object = scan_sees(scan, '{');
+	parse->unlabelled = !read_labels(parse);
+	if (!parse->unlabelled)
+		return true;
+	const char *why = object ? scan_recover(scan, from, depth) : NULL;
+	if (why)
+		query_leave_out(parse->query, "series", from, (size_t)(scan->at - from), why);
+	return why != NULL;
 }
 
 void parse_grow(struct parse *parse)

@@ -13,17 +13,20 @@
 #include "agent/core/arena.h"
 #include "agent/core/field.h"
 #include "agent/core/scan.h"
+#include "sources/source.h"
 
 enum { PARSE_LABELS_MAX = 512 };
 
 struct parse {
 	struct scan scan;
 	const char *begin;
+	struct query *query; /* is told of series that are left out */
 	struct arena *arena; /* for labels and kept texts */
 
 	struct pair labels[PARSE_LABELS_MAX];
 	size_t label_count;
-	int64_t *times; /* ms */
+	bool unlabelled; /* the labels read last cannot be used */
+	int64_t *times;  /* ms */
 	double *values;
 	size_t capacity;
 };
@@ -32,7 +35,7 @@ struct parse {
 typedef bool parse_value(struct parse *parse, const char *key);
 typedef bool parse_item(struct parse *parse);
 
-void parse_start(struct parse *parse, struct arena *arena, const char *text, size_t length);
+void parse_start(struct parse *parse, struct query *query, const char *text, size_t length);
 void parse_end(struct parse *parse);
 
 /* The text decoded last, in the arena; `before` itself if it is equal. */
@@ -58,7 +61,12 @@ static inline bool parse_array(struct parse *parse, parse_item *read)
 	return !parse->scan.problem;
 }
 
-/* Reads an object of strings into parse->labels, sorted by name. */
+/*
+ * Reads an object of strings into parse->labels, sorted by name. Labels that are JSON but cannot be
+ * used (no Unicode text, too many) cost their series only: the query is told that it is left out,
+ * and parse->unlabelled set. As a series has the same labels in each piece of the range, none is
+ * left out of some of them only.
+ */
 bool parse_labels(struct parse *parse);
 
 /* Doubles the room for points. */

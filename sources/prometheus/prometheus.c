@@ -253,11 +253,7 @@ static void notice_once(
 	struct query *query, const struct reply *reply, const char *what, const char *text)
 {
 	const char *line = http_error_line(query->arena, reply, text);
-	const char *notice = arena_printf(query->arena, "the server %s: %s", what, line);
-	for (size_t i = 0; i < query->notices.count; i++)
-		if (strcmp(query->notices.items[i], notice) == 0)
-			return;
-	query_notice(query, "%s", notice);
+	query_notice_once(query, arena_printf(query->arena, "the server %s: %s", what, line));
 }
 
 static bool take_warnings(struct query *query, const struct prometheus_request *request,
@@ -333,10 +329,8 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 			request->address);
 		return STEP_FAILED;
 	}
-	bool read =
-		exported ? export_read(query->arena, reply->body, reply->length, take, taker, error)
-			 : answer_read(query->arena, reply->body, reply->length, take, taker,
-				   &answer, error);
+	bool read = (exported ? export_read : answer_read)(
+		query, reply->body, reply->length, take, taker, &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
 		return http_error(query, request, reply,
 			read && answer.failure ? answer.failure : reply->body, error);
@@ -424,14 +418,14 @@ static enum step finish(
 			histograms);
 	if (request->range.how != REQUEST_GRID)
 		notice_density(query);
-	if (query->data.count == 0)
+	if (query->data.count == 0 && !query->incomplete)
 		query_notice(query, "no data: %s",
 			request->range.how != REQUEST_GRID
 				? "no series matches the selector, or none has samples in the range"
 				: "the query returns nothing in the range (a point is found if a "
 				  "sample is at "
 				  "most 5 minutes older; without step raw samples are read)");
-	else if (!query->listing)
+	else if (query->data.count > 0 && !query->listing)
 		notice_labels(query, request);
 	return STEP_DONE;
 }

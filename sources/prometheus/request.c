@@ -161,7 +161,8 @@ static bool read_key(struct parse *parse, const char *key)
 bool request_is_victoria(struct arena *arena, const char *text, size_t length)
 {
 	struct build_info info = {0};
-	parse_start(&info.parse, arena, text, length);
+	struct query query = {.arena = arena};
+	parse_start(&info.parse, &query, text, length);
 	scan_space(&info.parse.scan);
 	bool read = parse_object(&info.parse, read_key);
 	parse_end(&info.parse);

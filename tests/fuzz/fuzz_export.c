@@ -1,9 +1,9 @@
 /*
  * The reader of VictoriaMetrics' export against jansson: what is JSON and has the shape is
  * accepted, with the same labels, times and values to the bit; what is JSON and has it not is
- * refused. Texts in which a key comes twice, or a number is too big for a double, are stepped
- * around; where words stand for values the text is no JSON, and only memory is checked. The telling
- * apart of servers reads the same texts.
+ * refused; series whose labels cannot be used are left out. Texts in which a key comes twice, or a
+ * number is too big for a double, are stepped around; where words stand for values the text is no
+ * JSON, and only memory is checked. The telling apart of servers reads the same texts.
  */
 #include <jansson.h>
 #include <math.h>
@@ -41,22 +41,28 @@ static bool read_value(const json_t *value, double *out)
 	       number_parse(json_string_value(value), json_string_length(value), out);
 }
 
-static bool line_fits(json_t *line)
+/* Whether the series can be labelled; else it is left out. */
+static bool is_labelled(const json_t *line)
 {
 	json_t *metric = json_object_get(line, "metric"), *label;
-	const json_t *values = json_object_get(line, "values");
-	const json_t *stamps = json_object_get(line, "timestamps");
 	const char *key;
-	double value;
-	int64_t before = INT64_MIN;
-	if (!json_is_object(metric) || json_object_size(metric) > 512 || !json_is_array(values) ||
-		!json_is_array(stamps) || json_array_size(values) != json_array_size(stamps))
-		return false;
 	json_object_foreach(metric, key, label)
 	{
 		if (!json_is_string(label))
 			return false;
 	}
+	return json_object_size(metric) <= 512;
+}
+
+static bool line_fits(json_t *line)
+{
+	const json_t *values = json_object_get(line, "values");
+	const json_t *stamps = json_object_get(line, "timestamps");
+	double value;
+	int64_t before = INT64_MIN;
+	if (!json_is_object(json_object_get(line, "metric")) || !json_is_array(values) ||
+		!json_is_array(stamps) || json_array_size(values) != json_array_size(stamps))
+		return false;
 	for (size_t i = 0; i < json_array_size(values); i++) {
 		const json_t *stamp = json_array_get(stamps, i);
 		if (!read_value(json_array_get(values, i), &value) || !json_is_number(stamp) ||
@@ -94,6 +100,15 @@ struct check {
 	size_t at;
 };
 
+static const json_t *next_line(struct check *check)
+{
+	const json_t *line;
+	do
+		line = json_array_get(check->lines, check->at++);
+	while (line && !is_labelled(line));
+	return line;
+}
+
 static void take(void *context, const struct answer_series *series)
 {
 	struct check *check = context;
@@ -101,7 +116,7 @@ static void take(void *context, const struct answer_series *series)
 		require(!isnan(series->values[i]), "a point without a value");
 	if (!check->lines)
 		return;
-	const json_t *line = json_array_get(check->lines, check->at++);
+	const json_t *line = next_line(check);
 	const json_t *metric = json_object_get(line, "metric");
 	const json_t *values = json_object_get(line, "values");
 	const json_t *stamps = json_object_get(line, "timestamps");
@@ -140,9 +155,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i;
 	json_array_foreach(lines, i, line) fits = fits && line_fits(line);
 	struct check check = {.lines = fits ? lines : NULL};
-	bool ours = export_read(arena, text, size, take, &check, &error);
+	struct query query = {.arena = arena};
+	struct answer answer;
+	bool ours = export_read(&query, text, size, take, &check, &answer, &error);
 	require(!lines || ours == fits, "what is an answer");
-	require(!fits || check.at == json_array_size(lines), "how many series there are");
+	require(!fits || !next_line(&check), "how many series there are");
 	(void)request_is_victoria(arena, text, size);
 	json_decref(lines);
 	arena_free(arena);

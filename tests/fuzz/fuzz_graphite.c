@@ -1,8 +1,9 @@
 /*
  * The readers of Graphite's answers: the raw form against a plain reader that splits lines at
- * commas, the JSON form against jansson (numbers too big for a double aside, which jansson
- * rejects), and lists that are read item by item against jansson, too. Those of events, of
- * /metrics/find and of expressions must only survive.
+ * commas, the JSON form against jansson (aside from numbers too big for a double, which jansson
+ * rejects, and strings that are no Unicode text, without which it must read the rest), and lists
+ * that are read item by item against jansson, too. Those of events, of /metrics/find and of
+ * expressions must only survive.
  */
 #include <jansson.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include "sources/graphite/find.h"
 #include "sources/graphite/graphite.h"
 #include "sources/graphite/list.h"
+#include "tests/fuzz/spoilt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,12 +37,14 @@ struct plain {
 	int64_t *times;
 	double *values;
 	size_t n, broken;
+	bool unusable;
 };
 
 struct plains {
 	struct plain *items;
 	size_t count, at;
 	bool check; /* else only read */
+	bool left_out;
 };
 
 static struct plain *plain_add(struct plains *all, const char *target, size_t length, size_t room)
@@ -111,10 +115,11 @@ static bool plain_line(struct plains *all, const char **at, const char *end)
 	while ((bar = memchr(bar, '|', (size_t)(end - bar))) && !header_of(begin, bar, &header))
 		bar++;
 	const char *line_end = bar ? memchr(bar, '\n', (size_t)(end - bar)) : NULL;
-	if (!line_end || memchr(begin, 0, header.target))
+	if (!line_end)
 		return false;
 	struct plain *plain = plain_add(all, begin, header.target, (size_t)(line_end - bar));
 	plain->step = header.step;
+	plain->unusable = memchr(begin, 0, header.target) != NULL;
 	long long time = header.start, expected = 0;
 	for (const char *from = bar + 1; from <= line_end && bar + 1 < line_end;) {
 		const char *to = memchr(from, ',', (size_t)(line_end - from));
@@ -185,10 +190,14 @@ static bool plain_json(struct plains *all, const json_t *root)
 static void take(void *context, const struct graphite_series *series)
 {
 	struct plains *all = context;
+	all->left_out |= series->unusable != NULL;
 	if (!all->check)
 		return;
 	require(all->at < all->count, "how many series there are");
 	const struct plain *plain = &all->items[all->at++];
+	require(plain->unusable == (series->unusable != NULL), "what cannot be used");
+	if (plain->unusable)
+		return;
 	require(strcmp(plain->target, series->target) == 0, "a target");
 	require(plain->step == series->step, "a step");
 	require(plain->n == series->n, "how many points there are");
@@ -211,6 +220,18 @@ static void fuzz_raw(const char *text, size_t size)
 	plain_free(&plains);
 }
 
+static bool is_mendable(const char *text, size_t size)
+{
+	json_error_t problem;
+	char *mended = spoilt_mend(text, size);
+	json_t *root = json_loadb(mended, size, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &problem);
+	bool good = root || json_error_code(&problem) == json_error_numeric_overflow ||
+		    json_error_code(&problem) == json_error_stack_overflow;
+	json_decref(root);
+	free(mended);
+	return good;
+}
+
 static void fuzz_json(const char *text, size_t size)
 {
 	struct plains plains = {0};
@@ -226,6 +247,8 @@ static void fuzz_json(const char *text, size_t size)
 	bool ours = graphite_read_json(text, size, 1000000, take, &plains, &error);
 	if (unique)
 		require(ours == theirs, "what is a JSON answer");
+	else if (ours && !root && plains.left_out)
+		require(is_mendable(text, size), "what is valid but for its strings");
 	else if (ours && !root)
 		require(json_error_code(&problem) == json_error_numeric_overflow,
 			"what is valid JSON");
@@ -249,9 +272,12 @@ static void fuzz_list(const char *text, size_t size)
 	if (memchr(text, 0, size))
 		return;
 	json_t *root = json_loadb(text, size, JSON_ALLOW_NUL, &problem);
-	bool ours = graphite_list_read(text, size, "list", "item", take_item, NULL, &error);
+	size_t unusable = 0;
+	bool ours =
+		graphite_list_read(text, size, "list", "item", take_item, NULL, &unusable, &error);
 	require(ours == json_is_array(root) ||
-			(!root && json_error_code(&problem) == json_error_stack_overflow),
+			(!root && json_error_code(&problem) == json_error_stack_overflow) ||
+			(ours && unusable > 0 && is_mendable(text, size)),
 		"what is a list");
 	json_decref(root);
 }

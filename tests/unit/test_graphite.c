@@ -711,6 +711,75 @@ static void test_sparse_archives(void **state)
 	assert_true(series[29].values[1] == 3 && isnan(series[29].values[2]));
 }
 
+/* A target or tag that is no Unicode text costs its series, and nothing else. */
+static void test_targets_that_are_no_text(void **state)
+{
+	static const struct {
+		const char *before, *series, *after, *notice;
+		size_t length; /* of the series, if it has a NUL */
+	} cases[] = {
+		{"[", "{\"target\": \"x\\u0000\", \"datapoints\": [[5, 1795185000]]}",
+			",{\"target\": \"a\", \"datapoints\": [[1, 1795185000]]}]",
+			"series left out: a string is not Unicode text: {\"target\": \"x\\u0000\"",
+			0},
+		{"[", "{\"datapoints\": [[5, 1795185000]], \"target\": \"\xFF\"}",
+			",{\"target\": \"a\", \"datapoints\": [[1, 1795185000]]}]",
+			"series left out: a string is not Unicode text: {\"datapoints\"", 0},
+		{"[", "{\"target\": \"x\", \"tags\": {\"k\": \"\\ud800\"}, \"datapoints\": []}",
+			",{\"target\": \"a\", \"datapoints\": [[1, 1795185000]]}]",
+			"series left out: a string is not Unicode text: {\"target\": \"x\"", 0},
+		{"", "x\0y,1795185000,1795185060,60|5\n", "a,1795185000,1795185060,60|1\n",
+			"series left out: its name contains a NUL byte: x", 31},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		struct buf body = {0};
+		set_up((void **)&talk);
+		talk->options.target = "*";
+		buf_text(&body, cases[i].before);
+		buf_append(&body, cases[i].series,
+			cases[i].length ? cases[i].length : strlen(cases[i].series));
+		buf_text(&body, cases[i].after);
+		struct reply *reply = say(talk, 200, body.data);
+		reply->body = body.data;
+		reply->length = body.length;
+		done(talk);
+		assert_int_equal(talk->query.data.count, 1);
+		assert_true(talk->query.data.series->values[0] == 1);
+		assert_true(talk->query.incomplete);
+		noticed(talk, 1, cases[i].notice);
+		buf_free(&body);
+		tear_down((void **)&talk);
+	}
+}
+
+/* Nor does an event or a metric's name cost the others. */
+static void test_items_that_are_no_text(void **state)
+{
+	static const char text[] =
+		"[{\"id\":\"a\",\"leaf\":1,\"when\":1,\"data\":\"{'commit': 'c'}\"},"
+		"{\"id\":\"\\ud800\",\"leaf\":1,\"when\":2},"
+		"{\"id\":\"b\xFF\",\"leaf\":1,\"when\":2}]";
+	static const char nul[] = "[{\"id\":\"a\\u0000\",\"leaf\":1}]",
+			  bad[] = "[{\"id\":\"\\ud8\"}]";
+	struct arena *arena = arena_new();
+	struct graphite_nodes nodes;
+	struct graphite_events events;
+	struct error error;
+	(void)state;
+	assert_true(graphite_find_read(arena, text, strlen(text), &nodes, &error));
+	assert_int_equal(nodes.count, 1);
+	assert_int_equal(nodes.unusable, 2);
+	assert_true(graphite_events_read(arena, text, strlen(text), &events, &error));
+	assert_int_equal(events.count, 1);
+	assert_int_equal(events.unusable, 2);
+	assert_true(graphite_find_read(arena, nul, strlen(nul), &nodes, &error));
+	assert_int_equal(nodes.unusable, 1);
+	assert_false(graphite_find_read(arena, bad, strlen(bad), &nodes, &error));
+	arena_free(arena);
+}
+
 static void test_json_where_raw_cannot_be(void **state)
 {
 	static const char json[] =
@@ -1314,6 +1383,8 @@ int main(void)
 		TALK_TEST(test_many_metrics),
 		TALK_TEST(test_sparse_archives),
 		cmocka_unit_test(test_json_where_raw_cannot_be),
+		cmocka_unit_test(test_targets_that_are_no_text),
+		cmocka_unit_test(test_items_that_are_no_text),
 		TALK_TEST(test_too_big_even_so),
 		cmocka_unit_test(test_recorded_json),
 		TALK_TEST(test_all_below_a_prefix),

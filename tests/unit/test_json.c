@@ -162,9 +162,9 @@ static void broken_text(void **state)
 		{"[{\"a\":\"b\n\"}]", "data:1: byte 0x0a where the rest of a string should be"},
 		{"[{\"a\":\"\\x\"}]", "data:1: '\\' where an escape of JSON should be"},
 		{"[{\"a\":\"\\u00g0\"}]", "data:1: '0' where an escape of JSON should be"},
-		{"[{\"a\":\"\\u0000\"}]", "data:1: '0' where an escape of JSON should be"},
-		{"[{\"a\":\"\\ud83d\"}]", "data:1: 'd' where an escape of JSON should be"},
-		{"[{\"a\":\"\xC0\x80\"}]", "data:1: byte 0xc0 where valid UTF-8 should be"},
+		{"[{\"timestamp\":\"\\u0000\"}]", "data:1: '0' where an escape of JSON should be"},
+		{"[{\"a\\ud83d\":1}]", "data:1: 'd' where an escape of JSON should be"},
+		{"[{\"a\xC0\x80\":1}]", "data:1: byte 0xc0 where valid UTF-8 should be"},
 		{"[{\"a\":\"bc", "data:1: the file ends where the rest of a string should be"},
 	};
 	struct filequery *f = *state;
@@ -201,6 +201,44 @@ static void any_window(void **state)
 		const struct series *series = f->query.data.series;
 		assert_string_equal(series[0].identity, "m\xF0\x9F\x98\x80");
 		assert_string_equal(axis_column(series->axis, "commit")->values[0], "\xC3\xA9");
+	}
+	buf_free(&padded);
+}
+
+/* Strings that are no Unicode text, wherever the window ends: a metric loses its value, an
+ * attribute is left out, a result without a readable branch too, and what nobody reads may hold
+ * anything. */
+static void spoilt_strings(void **state)
+{
+	static const char text[] =
+		"[{\"timestamp\": 1, \"note\": \"\xFF\", \"metrics\": [{\"name\": \"a\\u0000\", "
+		"\"value\": 1}, {\"name\": \"b\", \"value\": 2}], \"attributes\": {\"commit\": "
+		"\"\\ud83d\", \"host\": \"h\"}},\n"
+		"{\"timestamp\": 2, \"metrics\": [{\"value\": 3, \"name\": \"b\", \"x\": "
+		"[\"\\udead\"]}], \"attributes\": {\"branch\": \"\xC0\"}},\n"
+		"{\"timestamp\": 3, \"metrics\": [{\"value\": 4, \"name\": \"b\"}, {\"name\": "
+		"\"\xED\xA0\x80\", \"value\": 5}]}]";
+	struct filequery *f = *state;
+	struct buf padded = {0};
+
+	for (size_t cut = 1; cut < sizeof text; cut++) {
+		buf_clear(&padded);
+		for (size_t i = cut; i < 64 << 10; i++)
+			buf_char(&padded, ' ');
+		buf_text(&padded, text);
+		f->query.incomplete = false;
+		accept(f, padded.data, "1000:2 3000:4");
+		assert_true(f->query.incomplete);
+		assert_true(filequery_noticed(f,
+			"data: values left out: 2, since a string is not Unicode text, the "
+			"first in the result at line 1"));
+		assert_true(filequery_noticed(f, "attributes left out: 1"));
+		assert_true(
+			filequery_noticed(f, "results left out: 1, since a string is not "
+					     "Unicode text, the first in the result at line 2"));
+		const struct axis *axis = f->query.data.series[0].axis;
+		assert_null(axis_column(axis, "commit")->values[0]);
+		assert_string_equal(axis_column(axis, "host")->values[0], "h");
 	}
 	buf_free(&padded);
 }
@@ -264,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(broken_text, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(any_window, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(spoilt_strings, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(reads_results, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(configured_metrics, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -573,11 +573,7 @@ static void test_broken_answers(void **state)
 		"\"metric\":{},"
 		"\"values\":[[1e300,\"2\"]]}]}}",
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
-		"\"metric\":{\"a\":"
-		"\"1\",\"a\":\"2\"},\"values\":[[1,\"2\"]]}]}}",
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
-		"\"metric\":{\"a\":"
-		"1},\"values\":[[1,\"2\"]]}]}}",
+		"\"metric\":7,\"values\":[[1,\"2\"]]}]}}",
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}} x",
 	};
 	(void)state;

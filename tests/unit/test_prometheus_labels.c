@@ -452,6 +452,98 @@ static void test_an_export_that_may_be_cut(void **state)
 	failed(talk, "the export may be truncated");
 }
 
+/* A series whose labels cannot be used is left out, whichever of the APIs it comes from, and each
+ * piece of the range: the others are read, and the query is told. */
+static void test_series_that_cannot_be_labelled(void **state)
+{
+	static const struct {
+		const char *labels, *notice;
+	} cases[] = {
+		{"{\"a\":\"x\\u0000y\"}",
+			"series left out: a string is not Unicode text: {\"a\":\"x\\u0000y\"}"},
+		{"{\"\\ud800\":\"x\"}",
+			"series left out: a string is not Unicode text: {\"\\ud800\":\"x\"}"},
+		{"{\"a\":\"\\udc00\\ud800\"}", "series left out: a string is not Unicode text: "
+					       "{\"a\":\"\\udc00\\ud800\"}"},
+		{"{\"a\":\"J\xF6rg\"}",
+			"series left out: a string is not Unicode text: {\"a\":\"J?rg\"}"},
+		{"{\"a\":\"x\",\"a\":\"y\"}",
+			"series left out: a label occurs twice: {\"a\":\"x\",\"a\":\"y\"}"},
+		{"{\"a\":7}", "series left out: a string is missing: {\"a\":7}"},
+		{NULL, "series left out: more than 512 labels: {\"l0\":\"\",\"l1\":\"\","},
+	};
+	struct buf many = {0};
+	(void)state;
+	for (int i = 0; i < 513; i++)
+		buf_printf(&many, "%c\"l%d\":\"\"", i ? ',' : '{', i);
+	buf_char(&many, '}');
+	for (size_t i = 0; i < 3 * (sizeof cases / sizeof *cases); i++) {
+		const char *labels = cases[i / 3].labels ? cases[i / 3].labels : many.data;
+		struct buf body = {0};
+		struct talk *talk;
+		bool exported = i % 3 == 2;
+		set_up((void **)&talk);
+		talk->options.step = i % 3 == 1 ? HOUR : 0;
+		if (exported)
+			talk->server.flavor = FLAVOR_VICTORIAMETRICS;
+		for (int series = 0; series < 3; series++)
+			if (exported)
+				buf_printf(&body,
+					"{\"values\":[%d],\"metric\":%s,\"timestamps\":"
+					"[1795114800000]}\n",
+					series,
+					series == 1 ? labels
+					: series    ? "{\"a\":\"2\"}"
+						    : "{}");
+			else
+				buf_printf(&body,
+					"%s{\"metric\":%s,\"values\":[[1795114800,\"%d\"]]}",
+					series ? ","
+					       : "{\"status\":\"success\",\"data\":{"
+						 "\"resultType\":\"matrix\",\"result\":[",
+					series == 1 ? labels
+					: series    ? "{\"a\":\"2\"}"
+						    : "{}",
+					series);
+		if (!exported)
+			buf_text(&body, "]}}");
+		say(talk, 200, body.data);
+		done(talk);
+		assert_int_equal(talk->query.data.count, 2);
+		assert_true(talk->query.data.series[0].values[0] == 0);
+		assert_true(talk->query.data.series[1].values[0] == 2);
+		assert_true(talk->query.incomplete);
+		assert_int_equal(talk->query.notices.count, 1);
+		if (strncmp(talk->query.notices.items[0], cases[i / 3].notice,
+			    strlen(cases[i / 3].notice)) != 0)
+			fail_msg("%s", talk->query.notices.items[0]);
+		tear_down((void **)&talk);
+		buf_free(&body);
+	}
+	buf_free(&many);
+}
+
+/* What is no JSON even so is still refused: nothing after it can be trusted. */
+static void test_labels_that_do_not_end(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"a\":\"\\u0000\"",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"a\":\"\\u000g\"},\"values\":[]}]}}",
+		"{\"status\":\"succ\\u0000ess\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}"
+		"}"};
+	(void)state;
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		say(talk, 200, bodies[i]);
+		failed(talk, "not valid JSON");
+		assert_false(talk->query.incomplete);
+		tear_down((void **)&talk);
+	}
+}
+
 static void test_exports_that_fail(void **state)
 {
 	static const struct {
@@ -1021,6 +1113,8 @@ int main(void)
 		cmocka_unit_test(test_questions_that_are_not_answered),
 		cmocka_unit_test(test_what_is_known_is_not_asked),
 		TALK_TEST(test_an_export_that_may_be_cut),
+		cmocka_unit_test(test_series_that_cannot_be_labelled),
+		cmocka_unit_test(test_labels_that_do_not_end),
 		cmocka_unit_test(test_exports_that_fail),
 		TALK_TEST(test_exported_lines),
 		cmocka_unit_test(test_default_range),
