@@ -36,9 +36,9 @@ static size_t nearest(
 	return best;
 }
 
-size_t score_hits(struct places labels, struct places found, size_t margin)
+/* Marks the found places that match a label; returns their number. */
+static size_t match(struct places labels, struct places found, size_t margin, bool *taken)
 {
-	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
 	size_t hits = 0, from = 0;
 	for (size_t i = 0; i < found.count; i++)
 		taken[i] = false;
@@ -51,8 +51,28 @@ size_t score_hits(struct places labels, struct places found, size_t margin)
 		taken[best] = true;
 		hits++;
 	}
+	return hits;
+}
+
+size_t score_hits(struct places labels, struct places found, size_t margin)
+{
+	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
+	size_t hits = match(labels, found, margin, taken);
 	free(taken);
 	return hits;
+}
+
+struct places score_counted(
+	const struct labels *labels, struct places found, size_t margin, size_t *room)
+{
+	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
+	size_t kept = 0;
+	match(labels->all, found, margin, taken);
+	for (size_t i = 0; i < found.count; i++)
+		if (taken[i] || !labels_unsure(labels, found.at[i]))
+			room[kept++] = found.at[i];
+	free(taken);
+	return (struct places){room, kept};
 }
 
 void score_add(

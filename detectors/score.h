@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { SCORE_NEAR = 5 }; /* points: how far off a place may be and still count as found */
+
 /* Change points: ascending, each once, from 1 to n - 1. */
 struct places {
 	const size_t *at;
@@ -27,8 +29,8 @@ struct labels {
 	const struct places *annotators; /* at least one */
 	size_t annotator_count;
 	struct places all; /* union of the annotators' labels */
-	const struct score_span
-		*spans; /* where the label is unsure; changes found there are not counted */
+	/* Where people are unsure: a change found there counts only if it matches a label. */
+	const struct score_span *spans;
 	size_t span_count;
 	size_t n;
 };
@@ -38,6 +40,11 @@ bool labels_unsure(const struct labels *labels, size_t place);
 
 /* The number of labels that are matched one to one with found places. */
 size_t score_hits(struct places labels, struct places found, size_t margin);
+
+/* The found places that count: without those in unsure spans that no label matches. `room` holds
+ * them, at most found.count. */
+struct places score_counted(
+	const struct labels *labels, struct places found, size_t margin, size_t *room);
 
 /* Sums over series. With several annotators precision counts found places that any of them
  * labelled; recall is the mean over them. */

@@ -42,19 +42,35 @@ static void put_line(const struct columns *columns, const char *label, enum unit
 	buf_char(columns->out, '\n');
 }
 
+/* Of the series with changes within a margin; MARGINS: of all series, within the main one. */
+static const struct score_tally *tally_of(const struct result *result, size_t margin)
+{
+	return margin < MARGINS ? &result->whole.margins[margin] : &result->whole.all;
+}
+
 static double precision(struct result *result, size_t margin)
 {
-	return score_precision(&result->whole.margins[margin]);
+	return score_precision(tally_of(result, margin));
 }
 
 static double recall(struct result *result, size_t margin)
 {
-	return score_recall(&result->whole.margins[margin]);
+	return score_recall(tally_of(result, margin));
 }
 
 static double f1(struct result *result, size_t margin)
 {
-	return score_f1(&result->whole.margins[margin]);
+	return score_f1(tally_of(result, margin));
+}
+
+static void put_scores(const struct columns *columns, size_t margin)
+{
+	char title[80];
+	snprintf(title, sizeof title, "  within %zu points: precision",
+		evaluate_margins[margin < MARGINS ? margin : MARGIN_MAIN]);
+	put_line(columns, title, PLAIN, precision, margin);
+	put_line(columns, "                   recall", PLAIN, recall, margin);
+	put_line(columns, "                   F1", PLAIN, f1, margin);
 }
 
 static double mean(double sum, size_t count)
@@ -177,20 +193,16 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 {
 	const struct columns columns = {out, results, count};
 	const struct standing *whole = &results[0].whole;
-	char title[80];
 	buf_printf(out, "%zu series, %zu points; %zu of the series have changes", whole->series,
 		whole->points, whole->changed);
 	if (evaluation->unlabelled > 0)
 		buf_printf(out, "; %zu without labels left out", evaluation->unlabelled);
 	buf_text(out, "\n\n");
 	put_header(&columns, "series with changes");
-	for (size_t m = MARGINS; m-- > 0;) {
-		snprintf(
-			title, sizeof title, "  within %zu points: precision", evaluate_margins[m]);
-		put_line(&columns, title, PLAIN, precision, m);
-		put_line(&columns, "                   recall", PLAIN, recall, m);
-		put_line(&columns, "                   F1", PLAIN, f1, m);
-	}
+	for (size_t m = MARGINS; m-- > 0;)
+		put_scores(&columns, m);
+	buf_text(out, "all series\n");
+	put_scores(&columns, MARGINS);
 	buf_text(out, "all series, index 0 counted as a change\n");
 	put_line(&columns, "  F1 within 5 points, mean", PLAIN, annotated, 0);
 	put_line(&columns, "  covering, mean", PLAIN, annotated, 1);
@@ -331,7 +343,8 @@ static void put_standing(struct buf *out, struct standing *standing)
 		buf_printf(out, "%s{\"margin\": %zu", m ? ", " : "", evaluate_margins[m]);
 		put_tally(out, &standing->margins[m]);
 	}
-	buf_char(out, ']');
+	buf_printf(out, "], \"pooled\": {\"margin\": %zu", evaluate_margins[MARGIN_MAIN]);
+	put_tally(out, &standing->all);
 	json_put_number(out, "f1_annotated", mean(standing->f1, standing->series));
 	json_put_number(out, "covering", mean(standing->cover, standing->series));
 	json_put_number(out, "rand", mean(standing->rand, standing->series));

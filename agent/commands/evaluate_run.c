@@ -14,7 +14,7 @@
 
 enum { RERUNS_MOST = 200, SPARSE = 10, PROGRESS_EVERY = 250 }; /* the last: ms */
 
-const size_t evaluate_margins[MARGINS] = {0, 2, 5};
+const size_t evaluate_margins[MARGINS] = {0, 2, SCORE_NEAR};
 
 /* The result of one series; `group` is not used. */
 struct shift {
@@ -28,38 +28,34 @@ struct shift {
 	struct error error; /* the first */
 };
 
-/* The places outside of the unsure spans. */
-static struct places sure_places(
-	const struct labels *labels, const struct change *changes, size_t count, size_t *room)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < count; i++)
-		if (!labels_unsure(labels, changes[i].index))
-			room[kept++] = changes[i].index;
-	return (struct places){room, kept};
-}
-
 static void score_whole(const struct labelled_series *series, const struct change *changes,
 	size_t count, struct standing *out)
 {
 	const struct labels *labels = &series->labels;
-	size_t *room = memory_new(count + 1, sizeof *room);
-	struct places found = sure_places(labels, changes, count, room);
+	size_t *places = memory_new(count + 1, sizeof *places),
+	       *room = memory_new(count + 1, sizeof *room);
+	struct places found = {places, count}, counted = found;
+	for (size_t i = 0; i < count; i++)
+		places[i] = changes[i].index;
 	out->series = 1;
 	out->points = labels->n;
 	out->found = count;
-	score_add(&out->all, labels, found, evaluate_margins[MARGIN_MAIN]);
+	for (size_t m = 0; m < MARGINS; m++) { /* ends with the main one */
+		counted = score_counted(labels, found, evaluate_margins[m], room);
+		if (labels->all.count > 0)
+			score_add(&out->margins[m], labels, counted, evaluate_margins[m]);
+	}
+	score_add(&out->all, labels, counted, evaluate_margins[MARGIN_MAIN]);
 	if (labels->all.count > 0) {
 		out->changed = 1;
-		for (size_t m = 0; m < MARGINS; m++)
-			score_add(&out->margins[m], labels, found, evaluate_margins[m]);
 	} else {
 		out->flat_points = labels->n;
-		out->flat_found = found.count;
+		out->flat_found = counted.count;
 	}
-	out->f1 = score_f1_annotated(labels, found, evaluate_margins[MARGIN_MAIN]);
-	out->cover = score_cover(labels, found);
-	out->rand = score_rand(labels, found);
+	out->f1 = score_f1_annotated(labels, counted, evaluate_margins[MARGIN_MAIN]);
+	out->cover = score_cover(labels, counted);
+	out->rand = score_rand(labels, counted);
+	free(places);
 	free(room);
 }
 

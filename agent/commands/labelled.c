@@ -12,55 +12,69 @@
 
 enum { MOST_POINTS = 50 * 1000 * 1000 };
 
-/* The members of a line that hold labels; NULL if missing. */
+/* What a line says of its series, and the names that it may have: of several on a line the last
+ * counts. */
+enum part { POINTS, MAYBE, SPANS, GROUP, NAME, PARTS };
+
+static const struct {
+	const char *name;
+	enum part part;
+} spellings[] = {
+	{"change_points", POINTS},
+	{"annotations", POINTS},
+	{"true", POINTS},
+	{"maybe", MAYBE},
+	{"unsure", SPANS},
+	{"class", GROUP},
+	{"kind", GROUP},
+	{"name", NAME},
+};
+
+enum { SPELLINGS = sizeof spellings / sizeof *spellings };
+
 struct parts {
-	json_t *points, *spans, *group, *name;
+	json_t *trees[PARTS];     /* NULL if missing */
+	const char *names[PARTS]; /* as spelled on the line */
 };
 
 static void parts_free(struct parts *parts)
 {
-	json_decref(parts->points);
-	json_decref(parts->spans);
-	json_decref(parts->group);
-	json_decref(parts->name);
+	for (size_t i = 0; i < PARTS; i++)
+		json_decref(parts->trees[i]);
 }
 
-/* Their positions in the line. */
-struct places_of_parts {
-	struct line_part points, spans, group, name;
-};
-
+/* `at`: where each spelling's value is on the line. */
 static bool read_line(struct line_reader *reader, const char *text, size_t length,
-	struct line *line, struct places_of_parts *at, struct error *error)
+	struct line *line, struct line_part at[SPELLINGS], struct error *error)
 {
-	const struct line_wanted wanted[] = {
-		{"change_points", &at->points},
-		{"annotations", &at->points},
-		{"unsure", &at->spans},
-		{"class", &at->group},
-		{"name", &at->name},
-	};
-	line_reader_want(reader, wanted, sizeof wanted / sizeof *wanted);
+	struct line_wanted wanted[SPELLINGS];
+	for (size_t i = 0; i < SPELLINGS; i++)
+		wanted[i] = (struct line_wanted){spellings[i].name, &at[i]};
+	line_reader_want(reader, wanted, SPELLINGS);
 	bool read = line_read(reader, text, length, line, error);
 	line_reader_want(reader, NULL, 0);
 	return read;
 }
 
-static bool make_tree(struct line_part part, const char *name, json_t **tree, struct error *error)
+static bool make_trees(
+	const struct line_part at[SPELLINGS], struct parts *parts, struct error *error)
 {
-	json_error_t problem;
-	if (!part.from)
-		return true;
-	*tree = json_loadb(part.from, (size_t)(part.to - part.from), JSON_DECODE_ANY, &problem);
-	return *tree || error_set(error, ERROR_DATA, "\"%s\": %s", name, problem.text);
-}
-
-static bool make_trees(const struct places_of_parts *at, struct parts *parts, struct error *error)
-{
-	return make_tree(at->points, "change_points", &parts->points, error) &&
-	       make_tree(at->spans, "unsure", &parts->spans, error) &&
-	       make_tree(at->group, "class", &parts->group, error) &&
-	       make_tree(at->name, "name", &parts->name, error);
+	const char *last[PARTS] = {NULL};
+	for (size_t i = 0; i < SPELLINGS; i++) {
+		enum part part = spellings[i].part;
+		json_error_t problem;
+		if (!at[i].from || (last[part] && at[i].from < last[part]))
+			continue;
+		last[part] = at[i].from;
+		json_decref(parts->trees[part]);
+		parts->names[part] = spellings[i].name;
+		parts->trees[part] = json_loadb(
+			at[i].from, (size_t)(at[i].to - at[i].from), JSON_DECODE_ANY, &problem);
+		if (!parts->trees[part])
+			return error_set(
+				error, ERROR_DATA, "\"%s\": %s", spellings[i].name, problem.text);
+	}
+	return true;
 }
 
 static int by_size(const void *a, const void *b)
@@ -147,41 +161,62 @@ static bool read_points(
 	return true;
 }
 
-static bool read_spans(
-	const json_t *list, struct arena *arena, struct labels *labels, struct error *error)
+static bool read_span(const json_t *pair, size_t n, struct score_span *out, struct error *error)
 {
-	size_t count = json_array_size(list);
-	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
-	if (list && !json_is_array(list))
-		return error_set(error, ERROR_DATA, "is not a list of spans");
-	for (size_t i = 0; i < count; i++) {
-		const json_t *pair = json_array_get(list, i);
-		if (json_array_size(pair) != 2)
-			return error_set(error, ERROR_DATA, "holds what is not like [from, to]");
-		if (!read_index(json_array_get(pair, 0), 0, labels->n, &spans[i].from, error) ||
-			!read_index(json_array_get(pair, 1), spans[i].from, labels->n, &spans[i].to,
-				error))
-			return false;
+	if (json_array_size(pair) != 2)
+		return error_set(error, ERROR_DATA, "holds what is not like [from, to]");
+	return read_index(json_array_get(pair, 0), 0, n, &out->from, error) &&
+	       read_index(json_array_get(pair, 1), out->from, n, &out->to, error);
+}
+
+/* A place that may be a change: the span around it in which it would have been found. */
+static bool read_maybe(const json_t *place, size_t n, struct score_span *out, struct error *error)
+{
+	size_t at;
+	if (!read_index(place, 0, n > 0 ? n - 1 : 0, &at, error))
+		return false;
+	out->from = at > SCORE_NEAR ? at - SCORE_NEAR : 0;
+	out->to = at + SCORE_NEAR < n ? at + SCORE_NEAR + 1 : n;
+	return true;
+}
+
+static bool read_spans(
+	const struct parts *parts, struct arena *arena, struct labels *labels, struct error *error)
+{
+	size_t most = json_array_size(parts->trees[MAYBE]) + json_array_size(parts->trees[SPANS]);
+	struct score_span *spans = arena_array(arena, most + 1, sizeof *spans);
+	for (enum part part = MAYBE; part <= SPANS; part++) {
+		const json_t *list = parts->trees[part];
+		if (list && !json_is_array(list))
+			return error_set(
+				error, ERROR_DATA, "\"%s\" is no list", parts->names[part]);
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const json_t *item = json_array_get(list, i);
+			struct score_span *span = &spans[labels->span_count++];
+			if (!(part == MAYBE ? read_maybe(item, labels->n, span, error)
+					    : read_span(item, labels->n, span, error)))
+				return error_prefix(error, "\"%s\" ", parts->names[part]);
+		}
 	}
 	labels->spans = spans;
-	labels->span_count = count;
 	return true;
 }
 
 static bool read_labels(const struct parts *parts, struct arena *arena, struct labelled_series *out,
 	struct error *error)
 {
-	if (!parts->points)
+	const json_t *group = parts->trees[GROUP];
+	if (!parts->trees[POINTS])
 		return error_set(error, ERROR_DATA,
-			"no \"change_points\" (an empty list says that "
-			"there are none)");
-	if (!read_points(parts->points, arena, &out->labels, error))
-		return error_prefix(error, "\"change_points\" ");
-	if (!read_spans(parts->spans, arena, &out->labels, error))
-		return error_prefix(error, "\"unsure\" ");
-	if (parts->group && !json_is_string(parts->group))
-		return error_set(error, ERROR_DATA, "\"class\" is no text");
-	out->group = arena_strdup(arena, parts->group ? json_string_value(parts->group) : "");
+			"no \"change_points\" or \"true\" (an empty list says that there are "
+			"none)");
+	if (!read_points(parts->trees[POINTS], arena, &out->labels, error))
+		return error_prefix(error, "\"%s\" ", parts->names[POINTS]);
+	if (!read_spans(parts, arena, &out->labels, error))
+		return false;
+	if (group && !json_is_string(group))
+		return error_set(error, ERROR_DATA, "\"%s\" is no text", parts->names[GROUP]);
+	out->group = arena_strdup(arena, group ? json_string_value(group) : "");
 	return true;
 }
 
@@ -199,9 +234,9 @@ static const void *copy(struct arena *arena, const void *items, size_t count, si
 static const char *read_name(
 	const struct line *line, const struct parts *parts, struct arena *arena)
 {
+	const json_t *name = parts->trees[NAME];
 	if (!line->id)
-		return arena_strdup(
-			arena, json_is_string(parts->name) ? json_string_value(parts->name) : "");
+		return arena_strdup(arena, json_is_string(name) ? json_string_value(name) : "");
 	bool quoted = *line->id == '"';
 	return arena_strndup(arena, line->id + quoted, line->id_length - 2 * quoted);
 }
@@ -210,9 +245,9 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 	struct labelled_series *out, struct error *error)
 {
 	struct line line;
-	struct places_of_parts at;
+	struct line_part at[SPELLINGS];
 	struct parts parts = {0};
-	if (!read_line(reader, text, length, &line, &at, error))
+	if (!read_line(reader, text, length, &line, at, error))
 		return false;
 	if (line.n == 0)
 		return error_set(error, ERROR_DATA, "\"series\" is empty");
@@ -222,7 +257,7 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 		.hashes = copy(arena, line.hashes, line.n, sizeof *line.hashes),
 		.times = copy(arena, line.times, line.n, sizeof *line.times),
 		.labels.n = line.n};
-	bool read = make_trees(&at, &parts, error) && read_labels(&parts, arena, out, error);
+	bool read = make_trees(at, &parts, error) && read_labels(&parts, arena, out, error);
 	out->id = read_name(&line, &parts, arena);
 	parts_free(&parts);
 	return read;

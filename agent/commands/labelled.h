@@ -4,11 +4,13 @@
  *     {"id": "a", "series": [1, 2.5, null], "change_points": [2]}
  *     {"id": "b", "series": [..], "change_points": {"ann": [2], "ben": []}, "class": "disk",
  *      "unsure": [[10, 14]]}
+ *     {"id": "c", "series": [..], "true": [40], "maybe": [7], "kind": "flat"}
  *
  * A change point is the index, from 0, of the first value of a new level. `class` groups series in
- * what is told. `unsure` are spans, the end not included, in which nothing counts. Series, runs,
- * hashes, times and id are those of agent/commands/lines.h; "name" may stand for "id" and
- * "annotations" for "change_points". Other members are stepped over.
+ * the output. In `unsure` spans, the end not included, and within SCORE_NEAR points of a `maybe`, a
+ * found point that is no labelled one does not count. Series, runs, hashes, times and id are those
+ * of agent/commands/lines.h; "name" may stand for "id", "annotations" and "true" for
+ * "change_points", and "kind" for "class". Other members are skipped.
  */
 #ifndef AGENT_COMMANDS_LABELLED_H
 #define AGENT_COMMANDS_LABELLED_H

@@ -6,6 +6,7 @@ import pathlib
 import pty
 import random
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -174,6 +175,21 @@ def test_annotators_and_unsure_spans(hunter, tmp_path):
     whole = scores(hunter, "--truth", path)["detectors"][0]["all"]
     assert whole["margins"][2]["right"] == 1 and whole["margins"][2]["seen"] == 0.5
     assert whole["found"] == 2 and whole["flat_found"] == 0 and whole["at_once"]["false"] == 0
+
+
+def test_a_maybe_counts_neither_way(hunter, tmp_path):
+    """What is found near a maybe is not false, and what is near a true change as well is right."""
+    path = write(tmp_path / "m.jsonl", [
+        {"id": "maybe", "series": series(1, 50), "true": [], "maybe": [55], "kind": "flat"},
+        {"id": "both", "series": series(2, 60), "true": [60], "maybe": [62], "kind": "steps"},
+        {"id": "too far", "series": series(3, 40), "true": [], "maybe": [34], "kind": "flat"}])
+    [answer] = scores(hunter, "--truth", path)["detectors"]
+    pooled, live = answer["all"]["pooled"], answer["all"]["confirmed"]
+    assert (pooled["right"], pooled["found"], pooled["labelled"]) == (1, 2, 1)
+    assert (answer["all"]["flat_found"], live["seen"], live["labelled"], live["false"]) == (1, 1, 1, 1)
+    assert [c["class"] for c in answer["classes"]] == ["flat", "steps"]
+    text = hunter("evaluate", "--truth", path, "--whole").out
+    assert re.search(r"^all series\n +within 5 points: precision +0\.500\n +recall +1\.000\n +F1 +0\.667\n", text, re.M)
 
 
 def test_standard_input(hunter):
@@ -359,6 +375,51 @@ def test_point_by_point_as_another_scorer_counts(hunter, tmp_path):
         assert (live["alarms"], live["false"], live["withdrawn"]) == (other["alarms"], other["false"], other["withdrawn"])
         if live["seen"]:
             assert (live["delay_p50"], live["delay_p90"]) == (other["p50"], other["p90"])
+
+
+def real():
+    """Histories labelled by eye, and the scorer that came with them."""
+    path = pathlib.Path(REFERENCE) / "datasets/real-dev.jsonl"
+    return path, [json.loads(line) for line in path.read_text().splitlines()], runpy.run_path(str(path.with_name("score_real.py")))
+
+
+def found(hunter, lines, *flags):
+    answers = hunter("detect", "--input", "jsonl", *flags, stdin="".join(json.dumps(line) + "\n" for line in lines)).out
+    return {a["id"]: [c["index"] for c in a["change_points"]] for a in map(json.loads, answers.splitlines())}
+
+
+@pytest.mark.skipif(not REFERENCE, reason="HUNTER_REFERENCE_DATA is not set")
+@pytest.mark.parametrize("detector", ["edivisive", "edivisive(profile=otava)", "edivisive(profile=otava, p_value=1e-5)", "kernel"])
+def test_real_histories_as_another_scorer_counts(hunter, detector):
+    path, rows, scorer = real()
+    flags = ["--detector", "kernel"] if detector == "kernel" else [
+        f"--{name.replace('_', '-')}={value}" for name, value in re.findall(r"(\w+)=([^,)]+)", detector)]
+    theirs = scorer["score"](rows, found(hunter, [{"id": r["id"], "series": r["series"]} for r in rows], *flags))
+    ours = scores(hunter, "--truth", path, "--detector", detector, "--season", "none", "--whole")["detectors"][0]["all"]
+    assert ours["series"] == len(rows) == 91
+    assert [ours["pooled"][k] for k in ("recall", "precision", "f1")] + [ours["flat_per_1000"]] == pytest.approx(
+        [theirs[k] for k in ("recall", "precision", "F1", "false/1,000 flat")], abs=1e-12)
+
+
+@pytest.mark.skipif(not REFERENCE, reason="HUNTER_REFERENCE_DATA is not set")
+def test_real_histories_point_by_point(hunter, tmp_path):
+    """Alarms of runs on each prefix of the shorter histories, counted by hand."""
+    _, rows, _ = real()
+    rows = [r for r in rows if len(r["series"]) <= 150 and r["true"] and r["maybe"]][:12]
+    runs = found(hunter, [{"id": f"{r['id']} {n}", "series": r["series"][:n]} for r in rows
+                          for n in range(10, len(r["series"]) + 1)])
+    count = {"alarms": 0, "false": 0, "seen": 0, "labelled": 0}
+    for row in rows:
+        alarms = []
+        for n in range(10, len(row["series"]) + 1):
+            alarms += [(i, n) for i in runs[f"{row['id']} {n}"] if all(abs(i - a) > 5 for a, _ in alarms)]
+        count["alarms"] += len(alarms)
+        count["false"] += sum(all(abs(i - at) > 5 for at in row["true"] + row["maybe"]) for i, _ in alarms)
+        count["seen"] += sum(any(abs(i - at) <= 5 and n > at for i, n in alarms) for at in row["true"])
+        count["labelled"] += len(row["true"])
+    path = write(tmp_path / "short.jsonl", rows)
+    live = scores(hunter, "--truth", path, "--season", "none")["detectors"][0]["all"]["at_once"]
+    assert {k: live[k] for k in count} == count and count["seen"] > 5 and count["alarms"] > count["seen"]
 
 
 def test_generated_services(hunter, program, tmp_path):

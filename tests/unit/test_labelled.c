@@ -81,6 +81,27 @@ static void annotators(void **state)
 	arena_free(arena);
 }
 
+/* The form of histories that were labelled by eye; of several spellings the last counts. */
+static void maybes(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct labelled_series series;
+	struct error error;
+	assert_true(read_text(arena,
+		"{\"id\": \"c\", \"change_points\": [1], \"true\": [4], \"maybe\": [8, 2, 0], "
+		"\"kind\": \"steps\", \"series\": [1, 2, 3, 4, 5, 6, 7, 8, 9], \"unsure\": [[1, "
+		"1]], "
+		"\"repo\": \"x/y\"}",
+		&series, &error));
+	assert_string_equal(series.group, "steps");
+	assert_places(series.labels.all, 1, (size_t[]){4});
+	assert_int_equal(series.labels.span_count, 4);
+	static const struct score_span wanted[] = {{3, 9}, {0, 8}, {0, 6}, {1, 1}};
+	assert_memory_equal(series.labels.spans, wanted, sizeof wanted);
+	arena_free(arena);
+}
+
 /* What only one of two readers would take for JSON, and a key of no bytes. */
 static void odd_members(void **state)
 {
@@ -118,8 +139,8 @@ static void wrong_lines(void **state)
 		{"{\"series\": [1, 2]", "not valid JSON at byte 18"},
 		{"{\"series\": [], \"change_points\": []}", "\"series\" is empty"},
 		{"{\"change_points\": []}", "no \"series\""},
-		{"{\"series\": [1, 2]}",
-			"no \"change_points\" (an empty list says that there are none)"},
+		{"{\"series\": [1, 2]}", "no \"change_points\" or \"true\" (an empty list says "
+					 "that there are none)"},
 		{"{\"series\": [1, 2], \"change_points\": 1}",
 			"\"change_points\" is neither a list nor a map of lists"},
 		{"{\"series\": [1, 2], \"change_points\": [2]}",
@@ -133,7 +154,13 @@ static void wrong_lines(void **state)
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[1, 0]]}",
 			"\"unsure\" 0 is not within the series (from 1 to 2)"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": 5}",
-			"\"unsure\" is not a list of spans"},
+			"\"unsure\" is no list"},
+		{"{\"series\": [1, 2], \"true\": [2], \"maybe\": []}",
+			"\"true\" 2 is not within the series (from 0 to 1)"},
+		{"{\"series\": [1, 2], \"true\": [], \"maybe\": [2]}",
+			"\"maybe\" 2 is not within the series (from 0 to 1)"},
+		{"{\"series\": [1, 2], \"true\": [], \"maybe\": 1}", "\"maybe\" is no list"},
+		{"{\"series\": [1, 2], \"true\": [], \"kind\": 1}", "\"kind\" is no text"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"class\": 5}",
 			"\"class\" is no text"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[0, 1e999]]}",
@@ -193,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_list),
 		cmocka_unit_test(annotators),
+		cmocka_unit_test(maybes),
 		cmocka_unit_test(odd_members),
 		cmocka_unit_test(wrong_lines),
 		cmocka_unit_test(files),

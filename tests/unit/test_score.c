@@ -124,6 +124,13 @@ static void unsure_spans(void **state)
 	assert_true(labels_unsure(&labels, 11));
 	assert_false(labels_unsure(&labels, 12));
 	assert_true(labels_unsure(&labels, 20));
+	/* 9 matches the label beside a span, 11 the label within it; 10 and 20 count for nothing.
+	 */
+	size_t room[5];
+	labels.all = PLACES(8, 11);
+	struct places counted = score_counted(&labels, PLACES(9, 10, 11, 20, 25), 2, room);
+	assert_int_equal(counted.count, 3);
+	assert_memory_equal(room, ((size_t[]){9, 11, 25}), 3 * sizeof *room);
 }
 
 static struct change up(size_t index, size_t after)
