@@ -35,7 +35,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """A shell starts what runs in the background with SIGINT ignored, and children inherit that; some tests send it."""
+    """Whoever starts the tests may ignore signals (a shell SIGINT of what runs in the background, nohup SIGHUP), and what is started
+    inherits that; tests send both. A handler is not inherited: the tests' programs begin with the default, and this process goes on."""
     config.addinivalue_line("markers", "xdist_group(name): tests that go to one worker")
     config.addinivalue_line("markers", "state_file: a test of a state that is a file")
     if not hasattr(config, "workerinput"):
@@ -43,6 +44,8 @@ def pytest_configure(config):
         os.environ["HUNTER_TEST_RUN"], os.environ["HUNTER_TEST_RUNNER"] = tempfile.mkdtemp(prefix="hunter-run-"), str(os.getpid())
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_unconfigure(config):

@@ -11,6 +11,9 @@ import re
 import threading
 import urllib.parse
 
+from servers import free_port
+from waiting import LONGEST
+
 # What has no meaning in Markdown: an escaped character, and code.
 INERT = re.compile(r"\\[^\w\s]|(`+)(?!`)(?:.|\n)*?(?<!`)\1(?!`)")
 
@@ -28,7 +31,7 @@ class Fake:
     def __init__(self):
         self.requests, self.violations, self.answers = [], [], []
         self.lock, self.changed = threading.Lock(), threading.Condition()
-        self.port = 0
+        self.port = free_port()  # it may be stopped, and started again
         self.released = threading.Event()
         self.start()
 
@@ -47,7 +50,7 @@ class Fake:
                 given = fake.take(self.command, self.path, self.headers, body)
                 self.close_connection = given in ("close", None)
                 if given is None:
-                    fake.released.wait(60)
+                    fake.released.wait(LONGEST)
                 if self.close_connection:
                     return
                 status, headers, answer = given
@@ -112,10 +115,10 @@ class Fake:
         self.violations.append(what)
         return status, {}, answer
 
-    def wait(self, condition, timeout=60):
+    def wait(self, condition):
         """Waits until the condition holds; it is asked after each request."""
         with self.changed:
-            return self.changed.wait_for(condition, timeout)
+            assert self.changed.wait_for(condition, LONGEST), self.violations
 
 
 class Chat(Fake):

@@ -8,6 +8,8 @@ import json
 import re
 import threading
 
+from waiting import LONGEST
+
 MOST = 512 * 1024
 SEVERITIES = ("critical", "error", "warning", "info")
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
@@ -120,10 +122,10 @@ class FakePagerDuty:
             self.log.append((key, after))
         return 202, json.dumps({"status": "success", "message": "Event processed", "dedup_key": key})
 
-    def wait(self, condition, timeout=30):
+    def wait(self, condition):
         """Until condition() holds; looked at with each request."""
         with self.changed:
-            assert self.changed.wait_for(condition, timeout), f"{self.log} {self.violations}"
+            assert self.changed.wait_for(condition, LONGEST), f"{self.log} {self.violations}"
 
     def __enter__(self):
         return self

@@ -20,6 +20,9 @@ import threading
 import time
 import urllib.parse
 
+from servers import free_port
+from waiting import LONGEST, pause
+
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
 USER = re.compile(r"<@[UW][A-Z0-9]+>")
 LINK = re.compile(r"<(https?://[^<>|\s]{1,2000}|!date\^-?\d+\^[^<>|^]*{date[^<>|^]*)\|[^<>]+>")
@@ -159,7 +162,7 @@ class FakeSlack:
         self.delay = 0  # seconds before a good answer
         self.slow = (0, 0)  # seconds between taking a post and showing and answering it, at random between the two
         self.random = random.Random(0)
-        self.server, self.port, self.last = None, 0, {}
+        self.server, self.port, self.last = None, free_port(), {}  # it may be stopped, and started again
         self.lock, self.changed = threading.Lock(), threading.Condition()
         self.start()
 
@@ -196,7 +199,7 @@ class FakeSlack:
                     return
                 if answer is None:
                     self.close_connection = True
-                    slack.released.wait(60)
+                    slack.released.wait(LONGEST)
                     return
                 status, headers, text = answer
                 data = text.encode()
@@ -253,7 +256,7 @@ class FakeSlack:
                 return "close"
             hidden = self.shown[-1] - time.monotonic() if answer[0] == 200 and self.shown else 0
         if answer[0] == 200 and hidden + self.delay > 0:
-            time.sleep(max(0, hidden) + self.delay)
+            pause(max(0, hidden) + self.delay, "Slack is slow")
         return None if self.accept_then_hang else answer
 
     @staticmethod
@@ -483,10 +486,10 @@ class FakeSlack:
         self.shown.append(time.monotonic() + self.random.uniform(*self.slow))
         self.note(self.posts, message)
 
-    def wait(self, condition, timeout=30):
+    def wait(self, condition):
         """Until condition() holds; looked at with each request."""
         with self.changed:
-            assert self.changed.wait_for(condition, timeout), f"posts {len(self.posts)}, refused {self.refused}"
+            assert self.changed.wait_for(condition, LONGEST), f"posts {len(self.posts)}, refused {self.refused}"
 
     def __enter__(self):
         return self

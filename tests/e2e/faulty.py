@@ -18,7 +18,8 @@ import threading
 import time
 import zlib
 
-LONGEST = 30
+from waiting import LONGEST, pause
+
 GIGABYTE = 1 << 30
 WORD = re.compile(rb"fault_([a-z_]+)")
 
@@ -111,12 +112,9 @@ class Connection(socketserver.BaseRequestHandler):
 
     def drip(self, good, _):
         self.request.sendall(http_head(200, len(good)))
-        end = time.monotonic() + LONGEST
         for i in range(len(good)):
-            if time.monotonic() > end:
-                break
             self.request.sendall(good[i:i + 1])
-            time.sleep(0.02)
+            pause(0.02, "it drips")
 
     def silence(self, *_):
         self.request.recv(1)

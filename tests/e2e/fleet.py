@@ -25,6 +25,8 @@ import time
 import urllib.parse
 import urllib.request
 
+from waiting import LONGEST, pause, wait
+
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
 HOUR = 3600
 APART = 40  # points between two changes
@@ -170,7 +172,7 @@ class Sink:
                 document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with sink.lock:
                     sink.posts.append((time.monotonic(), self.headers["Idempotency-Key"], document))
-                time.sleep(random.uniform(*sink.slow))
+                pause(random.uniform(*sink.slow), "a sender may be gone by the time of the answer")
                 self.send_response(204)
                 self.end_headers()
 
@@ -234,9 +236,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 if self.mood == "slow":
-                    time.sleep(2)
-                while self.mood == "cut" or self.mood == "deaf" and way == "back":
-                    time.sleep(0.05)
+                    pause(2, "a slow cable")
+                wait(lambda: self.mood != "cut" and (self.mood != "deaf" or way != "back"))
                 if self.mood == "refused":
                     break
                 target.sendall(data)
@@ -380,14 +381,14 @@ class Member:
         found = re.search(r"msg=started.*?port=(\d+)|port=(\d+).*?msg=started", self.said())
         return found and (found[1] or found[2])
 
-    def get(self, path, timeout=10):
+    def get(self, path, timeout=LONGEST):
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port()}{path}", timeout=timeout) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def post(self, path, timeout=30):
+    def post(self, path, timeout=LONGEST):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port()}{path}", data=b"", method="POST")
         try:
             with urllib.request.urlopen(request, timeout=timeout) as answer:
@@ -444,19 +445,20 @@ tests:
         member.paused = False
         return member
 
-    def wait(self, condition, timeout=60, what=""):
-        deadline = time.monotonic() + timeout
-        while not (found := condition()):
-            assert time.monotonic() < deadline, f"{what}\n{self.tails()}"
+    def wait(self, condition, what=""):
+        def look():
+            if found := condition():
+                return found
             for member in self.members.values():
                 if member.process and member.process.poll() not in (None, 0, -signal.SIGKILL):
                     raise AssertionError(f"{member.name} ended with {member.process.returncode}\n{self.tails()}")
-            time.sleep(0.1)
-        return found
+            return None
+
+        return wait(look, lambda: f"{what}\n{self.tails()}")
 
     def started(self, *names):
         for name in names or self.members:
-            self.wait(self.members[name].port, 60, f"{name} does not start")
+            self.wait(self.members[name].port, f"{name} does not start")
 
     def tails(self):
         return "".join(f"--- {m.name}\n" + "".join(m.log.read_text(errors="replace").splitlines(True)[-15:])
@@ -485,9 +487,9 @@ tests:
         self.faults.append((time.monotonic(), "end", name))
         self.members[name].process.send_signal(signal.SIGTERM)
 
-    def end(self, name, timeout=60):
+    def end(self, name):
         self.ask_to_end(name)
-        code = self.members[name].process.wait(timeout)
+        code = self.members[name].process.wait(LONGEST)
         assert code == 0, f"{name} ended with {code}\n{self.tails()}"
 
     def close(self):
@@ -512,21 +514,18 @@ tests:
         """Whether each test was asked for since then."""
         return all(sum(when > since for when, _ in self.source.asked[test]) >= count for test in self.tests)
 
-    def quiet(self, timeout=120, since=None):
+    def quiet(self, since=None):
         """Until each test has run from then, or from now on."""
         since = since or time.monotonic()
-        self.wait(lambda: self.asked_all(since), timeout, "not every test is run")
+        self.wait(lambda: self.asked_all(since), "not every test is run")
 
     def missing(self):
         told = {(test, self.source.number(test, when)) for _, _, _, test, when in self.sink.told()}
         return [change for change in self.source.changes if change not in told]
 
-    def settle(self, timeout=120):
+    def settle(self):
         """Until each change has arrived."""
-        deadline = time.monotonic() + timeout
-        while missing := self.missing():
-            assert time.monotonic() < deadline, f"{len(missing)} changes were not told: {missing[:10]}\n{self.tails()}"
-            time.sleep(0.25)
+        wait(lambda: not self.missing(), lambda: f"{len(self.missing())} changes were not told: {self.missing()[:10]}\n{self.tails()}")
 
     def storm(self, seconds, seed, each=3.0, changes=1.0, pause=(1, 60), fewest=1):
         """At random: every `each` seconds something happens to an agent, and `changes` a second come into the data."""
@@ -553,10 +552,10 @@ tests:
                         back.append((now + rng.uniform(*pause), name, True))
                     else:
                         self.ask_to_end(name)
-                        self.members[name].process.wait(60)
+                        self.members[name].process.wait(LONGEST)
                         back.append((now + rng.uniform(0, 10), name, False))
                         self.joins += 1
-            time.sleep(0.05)
+            pause(0.05, "the pace of the storm")
         assert names == sorted(self.members)
 
 

@@ -11,8 +11,8 @@ import threading
 import time
 import urllib.parse
 from socket import SO_LINGER, SOL_SOCKET
+from waiting import LONGEST
 
-LONGEST = 60
 
 
 class Connection(socketserver.StreamRequestHandler):

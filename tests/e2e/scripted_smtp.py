@@ -15,7 +15,8 @@ import socketserver
 import struct
 import threading
 
-LONGEST = 30  # s that any wait may take
+from waiting import LONGEST
+
 
 Mail = collections.namedtuple("Mail", "sender recipients data")
 
@@ -137,9 +138,9 @@ class ScriptedSmtp(socketserver.ThreadingTCPServer):
             self.seen.append(line)
             self.changed.notify_all()
 
-    def wait(self, condition, timeout=LONGEST):
+    def wait(self, condition):
         with self.changed:
-            assert self.changed.wait_for(condition, timeout), (self.seen, self.received)
+            assert self.changed.wait_for(condition, LONGEST), (self.seen, self.received)
 
     def parsed(self):
         return [email.message_from_bytes(mail.data, policy=email.policy.default) for mail in self.mails]

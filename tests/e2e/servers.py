@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -22,19 +23,32 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
 import pytest
+from waiting import GLANCE, LONGEST, wait
+
+
+def _ports():
+    """From which ports of the tests come: below those that the system gives to whoever asks for any."""
+    with contextlib.suppress(OSError):
+        return range(10000, int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]))
+    return range(10000, 32768)
 
 
 def free_port():
-    """A port nobody listens on; somebody may take it before it is used, so whoever starts a server tries again."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port nobody listens on, nor will: the system gives it to nobody, and no other test of the run (HUNTER_TEST_RUN) gets it.
+    A stranger may take it all the same, so whoever starts a server tries again."""
+    run, ports = os.environ.get("HUNTER_TEST_RUN"), _ports()
+    while True:
+        port = random.SystemRandom().choice(ports)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            if run:
+                pathlib.Path(run, f"taken-{port}").touch(exist_ok=False)
+            return port
 
 
 def openmetrics(families):
@@ -49,24 +63,40 @@ def openmetrics(families):
     return "\n".join(lines) + "\n# EOF\n"
 
 
+def end(process, how=signal.SIGTERM, harder=signal.SIGKILL):
+    """Ends a server: asked first, and made to if that takes too long."""
+    process.send_signal(how)
+    try:
+        process.wait(LONGEST)
+    except subprocess.TimeoutExpired:
+        process.send_signal(harder)
+        process.wait(LONGEST)
+
+
+def _comes_up(server, ready):
+    """Whether a server that was just started is ready; False if it ended instead, as one does whose port was taken meanwhile."""
+    try:
+        wait(lambda: server.process.poll() is not None or ready(), lambda: "a server does not get ready")
+    except BaseException:
+        server.process.kill()
+        server.process.wait()
+        raise
+    return server.process.poll() is None
+
+
 class Server:
     def __init__(self, process, port, folder, scheme="http"):
         self.process, self.port, self.folder = process, port, folder
         self.url = f"{scheme}://127.0.0.1:{port}"
 
     def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(20)
+        end(self.process)
 
 
 def _answers(url):
     """Whether the server speaks: any status but the one it gives while it starts."""
     try:
-        with urllib.request.urlopen(url, timeout=2):
+        with urllib.request.urlopen(url, timeout=GLANCE):
             return True
     except urllib.error.HTTPError as error:
         return error.code != 503
@@ -83,15 +113,7 @@ def _start_prometheus(folder, arguments):
              "--storage.tsdb.retention.time=100y", f"--web.listen-address=127.0.0.1:{port}", *arguments],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     server = Server(process, port, folder)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            return None
-        if _answers(f"{server.url}/-/ready"):
-            return server
-        time.sleep(0.05)
-    server.stop()
-    return None
+    return server if _comes_up(server, lambda: _answers(f"{server.url}/-/ready")) else None
 
 
 @contextlib.contextmanager
@@ -107,7 +129,7 @@ def prometheus(tmp_path, history, arguments=(), scrape=""):
     (folder / "prometheus.yml").write_text("global: {scrape_interval: 1m}\n" + scrape)
     (folder / "history.txt").write_text(history)
     subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=1000h",
-                    folder / "history.txt", folder / "data"], check=True, capture_output=True, timeout=300)
+                    folder / "history.txt", folder / "data"], check=True, capture_output=True, timeout=LONGEST)
     server = None
     for _ in range(3):
         server = server or _start_prometheus(folder, arguments)
@@ -126,14 +148,7 @@ def _start_victoria(folder):
             ["victoria-metrics", f"-storageDataPath={folder}/data", f"-httpListenAddr=127.0.0.1:{port}", "-retentionPeriod=100y",
              "-search.latencyOffset=0s"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     server = Server(process, port, folder)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        if _answers(f"{server.url}/health"):
-            return server
-        time.sleep(0.05)
-    if process.poll() is None:
-        server.stop()
-    return None
+    return server if _comes_up(server, lambda: _answers(f"{server.url}/health")) else None
 
 
 @contextlib.contextmanager
@@ -151,7 +166,7 @@ def victoria(tmp_path, history):
         lines = "".join(json.dumps({"metric": labels, "values": values, "timestamps": stamps}) + "\n"
                         for labels, values, stamps in history)
         for path, body in (("api/v1/import", lines.encode()), ("internal/force_flush", None)):
-            with urllib.request.urlopen(f"{server.url}/{path}", data=body, timeout=20) as answer:
+            with urllib.request.urlopen(f"{server.url}/{path}", data=body, timeout=LONGEST) as answer:
                 assert answer.status in (200, 204)
         yield server
     finally:
@@ -164,25 +179,20 @@ class Alertmanager(Server):
     def alerts(self, **state):
         """Those of some state only: active=True, silenced=False, ..."""
         query = urllib.parse.urlencode({k: str(v).lower() for k, v in state.items()})
-        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=20) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=LONGEST) as answer:
             return json.load(answer)
 
     def post(self, *alerts):
         request = urllib.request.Request(f"{self.url}/api/v2/alerts", json.dumps(alerts).encode(), {"Content-Type": "application/json"})
-        urllib.request.urlopen(request, timeout=20).read()
+        urllib.request.urlopen(request, timeout=LONGEST).read()
 
     def tool(self, *arguments):
-        done = subprocess.run(["amtool", f"--alertmanager.url={self.url}", *arguments], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["amtool", f"--alertmanager.url={self.url}", *arguments], capture_output=True, text=True, timeout=LONGEST)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def wait(self, condition, timeout=30):
-        """Until condition() holds; looked at with each notification, and in between."""
-        deadline = time.monotonic() + timeout
-        with self.changed:
-            while not condition():
-                assert time.monotonic() < deadline, json.dumps(self.told, indent=1)
-                self.changed.wait(0.1)
+    def wait(self, condition):
+        wait(condition, lambda: json.dumps(self.told, indent=1))
 
     def statuses(self, **labels):
         """(test, status) of all alerts of all notifications, in order, of those with these labels."""
@@ -215,14 +225,8 @@ def _start_alertmanager(folder, program, arguments):
             [program, "--config.file=alertmanager.yml", "--storage.path=data", f"--web.listen-address=127.0.0.1:{port}",
              "--cluster.listen-address=", *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder)
     server = Alertmanager(process, port, folder)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        if "Listening on" in (folder / "alertmanager.log").read_text():  # it may ask for a password
-            return server
-        time.sleep(0.05)
-    if process.poll() is None:
-        server.stop()
-    return None
+    listens = lambda: "Listening on" in (folder / "alertmanager.log").read_text()  # noqa: E731 (asked over HTTP it may want a password)
+    return server if _comes_up(server, listens) else None
 
 
 @contextlib.contextmanager
@@ -280,17 +284,12 @@ class Postgres:
         """Runs statements as admin; returns the rows, fields separated by |."""
         done = subprocess.run(
             [self.tools / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
-             "-U", self.user, "-d", database, "-f", "-"], input=text, capture_output=True, text=True, timeout=120)
+             "-U", self.user, "-d", database, "-f", "-"], input=text, capture_output=True, text=True, timeout=LONGEST)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
     def stop(self):
-        self.process.send_signal(signal.SIGINT)  # the fast way: open sessions are ended
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(20)
+        end(self.process, signal.SIGINT, signal.SIGQUIT)  # the fast way: open sessions are ended
 
 
 def _postgres_tools():
@@ -316,7 +315,7 @@ def certificate(folder):
     """server.crt and server.key for localhost, signed by itself."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "server.key", "-out", folder / "server.crt"],
-                   check=True, capture_output=True, timeout=60)
+                   check=True, capture_output=True, timeout=LONGEST)
     (folder / "server.key").chmod(0o600)
 
 
@@ -329,6 +328,14 @@ host      all     admin,reader,stranger  ::1/128          scram-sha-256
 """
 
 
+def _speaks(server, otherwise):
+    """Whether a PostgreSQL answers, and not by an exception of this kind."""
+    with contextlib.suppress(otherwise):
+        server.sql("SELECT 1")
+        return True
+    return False
+
+
 def _start_postgres(folder, tools, user):
     """A running cluster of the folder's data, or None if its port was taken meanwhile."""
     port = free_port()
@@ -339,15 +346,7 @@ def _start_postgres(folder, tools, user):
              "-c", f"ssl_cert_file={folder}/server.crt", "-c", f"ssl_key_file={folder}/server.key"],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **user)
     server = Postgres(process, port, folder, tools)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(AssertionError):
-            server.sql("SELECT 1")
-            return server
-        time.sleep(0.05)
-    if process.poll() is None:
-        server.stop()
-    return None
+    return server if _comes_up(server, lambda: _speaks(server, AssertionError)) else None
 
 
 @contextlib.contextmanager
@@ -366,7 +365,7 @@ def postgres():
         for path in (folder, *folder.iterdir()):
             os.chown(path, account.pw_uid, account.pw_gid) if account else None
         subprocess.run([tools / "initdb", "-D", folder / "data", "-U", "admin", "--pwfile", folder / "password", "-E", "UTF8",
-                        "--locale=C", "-A", "scram-sha-256", "--no-sync"], check=True, capture_output=True, timeout=120,
+                        "--locale=C", "-A", "scram-sha-256", "--no-sync"], check=True, capture_output=True, timeout=LONGEST,
                        cwd=folder, **user)
         (folder / "data" / "pg_hba.conf").write_text(HBA)
         for _ in range(3):
@@ -444,7 +443,7 @@ class StatePostgres:
 
     def connect(self, database="postgres", user="admin"):
         """A psycopg2 connection without transactions of its own."""
-        connection = psycopg2().connect(host="127.0.0.1", port=self.port, user=user, dbname=database, connect_timeout=10)
+        connection = psycopg2().connect(host="127.0.0.1", port=self.port, user=user, dbname=database, connect_timeout=LONGEST)
         connection.autocommit = True
         return connection
 
@@ -464,12 +463,7 @@ class StatePostgres:
         return self.address(database)
 
     def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(20)
+        end(self.process, signal.SIGINT, signal.SIGQUIT)
         self.folder.ended("postgres")
 
 
@@ -506,15 +500,7 @@ def _start_state_postgres(folder, tools, settings):
     process = folder.start("postgres", tools / "postgres", "-D", folder.path / "data", "-p", port, "-c", "listen_addresses=127.0.0.1",
                            "-c", f"unix_socket_directories={folder.path}", *options)
     server = StatePostgres(folder, process, port, tools)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(psycopg2().OperationalError):
-            server.sql("SELECT 1")
-            return server
-        time.sleep(0.05)
-    if process.poll() is None:
-        server.stop()
-    return None
+    return server if _comes_up(server, lambda: _speaks(server, psycopg2().OperationalError)) else None
 
 
 def start_state_postgres(owner=None, settings=()):
@@ -526,7 +512,7 @@ def start_state_postgres(owner=None, settings=()):
     folder, server = Folder("state", owner, _memory()), None
     try:
         subprocess.run([tools / "initdb", "-D", folder.path / "data", "-U", "admin", "-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync"],
-                       check=True, capture_output=True, timeout=300, **folder.user())
+                       check=True, capture_output=True, timeout=LONGEST, **folder.user())
         (folder.path / "data" / "pg_hba.conf").write_text(STATE_HBA)
         for _ in range(3):
             server = server or _start_state_postgres(folder, tools, settings)
@@ -607,12 +593,7 @@ class Bouncer:
         return f"postgresql://hunter@127.0.0.1:{self.port}/{database}"
 
     def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(20)
+        end(self.process)
         self.folder.ended("pgbouncer")
 
 
@@ -629,11 +610,9 @@ def start_pgbouncer(postgres, owner=None):
             port = free_port()
             folder.write("pgbouncer.ini", BOUNCER.format(behind=postgres.port, port=port, folder=folder.path))
             process = folder.start("pgbouncer", folder.path / "pgbouncer", folder.path / "pgbouncer.ini")
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline and process.poll() is None:
-                if _listens(port):
-                    return Bouncer(folder, process, port)
-                time.sleep(0.02)
+            server = Bouncer(folder, process, port)
+            if _comes_up(server, lambda: _listens(port)):  # noqa: B023
+                return server
         raise AssertionError((folder.path / "pgbouncer.log").read_text())
     except BaseException:
         folder.remove()
@@ -722,7 +701,7 @@ class Patroni:
     def says(self, name):
         """What a node says of itself, {} while it says nothing."""
         try:
-            with urllib.request.urlopen(self.rest[name] + "/patroni", timeout=2) as answer:
+            with urllib.request.urlopen(self.rest[name] + "/patroni", timeout=GLANCE) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             return json.loads(error.read() or b"{}")
@@ -737,22 +716,18 @@ class Patroni:
                 return name
         return None
 
-    def wait(self, condition, timeout=120):
-        deadline = time.monotonic() + timeout
-        while not (found := condition()):
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.1)
-        return found
+    def wait(self, condition):
+        return wait(condition, self.log)
 
-    def wait_whole(self, timeout=180):
+    def wait_whole(self):
         """Until all nodes run, and the primary has a synchronous standby."""
-        self.wait(lambda: all(self.says(name).get("state") == "running" for name in self.names) and self.primary(), timeout)
-        self.wait(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == [(1,)], timeout)
+        self.wait(lambda: all(self.says(name).get("state") == "running" for name in self.names) and self.primary())
+        self.wait(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == [(1,)])
 
     def connect(self, database="postgres"):
         ports = ",".join(str(port) for port in self.ports.values())
         connection = psycopg2().connect(host="127.0.0.1,127.0.0.1,127.0.0.1", port=ports, user="admin", dbname=database,
-                                        target_session_attrs="read-write", connect_timeout=3)
+                                        target_session_attrs="read-write", connect_timeout=GLANCE)
         connection.autocommit = True
         return connection
 
@@ -778,9 +753,7 @@ class Patroni:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(postmaster, signal.SIGKILL)
         self.folder.ended(name)
-        deadline = time.monotonic() + 30
-        while postmaster and _listens(self.ports[name]) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait(lambda: not postmaster or not _listens(self.ports[name]), self.log)
 
     def log(self):
         return "".join(f"--- {file.name}\n" + "".join(file.read_text(errors="replace").splitlines(True)[-40:])
@@ -898,20 +871,16 @@ class Exim:
         mark = f"Envelope-to: {person}@".encode()
         return [data for data in (f.read_bytes() for f in files) if mark in data]
 
-    def mails(self, person, count, timeout=30):
+    def mails(self, person, count):
         """The same, parsed, when there are so many."""
-        deadline = time.monotonic() + timeout
-        while len(found := self.raw(person)) < count:
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
-        return [email.message_from_bytes(f, policy=email.policy.default) for f in found]
+        wait(lambda: len(self.raw(person)) >= count, self.log)
+        return [email.message_from_bytes(f, policy=email.policy.default) for f in self.raw(person)]
 
     def log(self):
         return "".join(f.read_text(errors="replace") for f in self.folder.glob("*log"))
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait(20)
+        end(self.process)
 
 
 def _exim_tools():
@@ -941,6 +910,13 @@ def _copy_exim(folder, program, wrapper, account):
                          "NSS_WRAPPER_PASSWD": str(folder / "passwd"), "NSS_WRAPPER_GROUP": str(folder / "group")}
 
 
+def _greets(port):
+    """Whether a mail server does."""
+    with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", port, timeout=GLANCE):
+        return True
+    return False
+
+
 def _start_exim(folder, environment, user):
     """A running server, or None if one of its ports was taken meanwhile."""
     smtp, smtps = free_port(), free_port()
@@ -949,14 +925,7 @@ def _start_exim(folder, environment, user):
         process = subprocess.Popen([folder / "exim4", "-C", folder / "exim.conf", "-bdf", "-q30m"], stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL, cwd=folder, env=environment, **user)
     server = Exim(process, folder, smtp, smtps)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), smtplib.SMTP("127.0.0.1", smtp, timeout=2):
-            return server
-        time.sleep(0.05)
-    if process.poll() is None:
-        server.stop()
-    return None
+    return server if _comes_up(server, lambda: _greets(smtp)) else None
 
 
 @contextlib.contextmanager
@@ -1049,12 +1018,9 @@ class Graphite:
 
     def wait(self, ready):
         """Whether ready() came true before a process ended."""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and all(process.poll() is None for process in self.processes):
-            if ready():
-                return True
-            time.sleep(0.05)
-        return False
+        ended = lambda: any(process.poll() is not None for process in self.processes)  # noqa: E731
+        wait(lambda: ended() or ready(), lambda: (self.folder / "log").read_text())
+        return not ended()
 
     def listens(self, port):
         with socket.socket() as probe:
@@ -1062,7 +1028,7 @@ class Graphite:
 
     def render(self, target, since, until):
         address = f"{self.url}/render?target={urllib.parse.quote(target)}&from={since}&until={until}&format=raw"
-        with urllib.request.urlopen(address, timeout=20) as answer:
+        with urllib.request.urlopen(address, timeout=LONGEST) as answer:
             return answer.read().decode()
 
     def feed(self, series):
@@ -1077,7 +1043,7 @@ class Graphite:
 
     def post(self, path, data, content_type):
         request = urllib.request.Request(self.url + path, data.encode(), {"Content-Type": content_type})
-        urllib.request.urlopen(request, timeout=20).read()
+        urllib.request.urlopen(request, timeout=LONGEST).read()
 
     def event(self, when, tags, **more):
         """Posts an event; `data` may be an object or text."""
@@ -1091,11 +1057,7 @@ class Graphite:
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(20)
+            end(process)
 
 
 def _start_graphite(folder):
@@ -1106,7 +1068,7 @@ def _start_graphite(folder):
     (folder / "storage-aggregation.conf").write_text("[all]\npattern = .*\nxFilesFactor = 0\n")
     (folder / "hunter_graphite.py").write_text(GRAPHITE_WEB.format(folder=folder, **ports))
     server = Graphite(folder, ports)
-    made = server.start("/usr/bin/graphite-manage", "migrate", "--run-syncdb", "-v0").wait(60)
+    made = server.start("/usr/bin/graphite-manage", "migrate", "--run-syncdb", "-v0").wait(LONGEST)
     assert made == 0, (folder / "log").read_text()
     server.processes.clear()
     server.start("/usr/bin/carbon-cache", f"--config={folder}/carbon.conf", f"--logdir={folder}", f"--pidfile={folder}/pid",

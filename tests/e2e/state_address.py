@@ -14,6 +14,7 @@ import pathlib
 import sqlite3
 
 import servers
+from waiting import LONGEST
 
 KIND = os.environ.get("HUNTER_TEST_STATE", "file")
 assert KIND in ("file", "postgresql", "pgbouncer"), f"HUNTER_TEST_STATE: {KIND} is none of file, postgresql, pgbouncer"
@@ -72,7 +73,7 @@ class _Rows:
 def open_state(folder, name="state.db"):
     """What is in a state, to be read and altered: execute() as of sqlite3, each statement a transaction of its own."""
     if KIND == "file":
-        with contextlib.closing(sqlite3.connect(pathlib.Path(folder, name), timeout=30, isolation_level=None)) as connection:
+        with contextlib.closing(sqlite3.connect(pathlib.Path(folder, name), timeout=LONGEST, isolation_level=None)) as connection:
             yield connection
     else:
         with contextlib.closing(servers.run_postgres().connect(_database(folder, name))) as connection:

@@ -16,6 +16,7 @@ import time
 import pytest
 from state_address import state_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, pause, wait
 
 # "secret" at a cost of 10, "other" at one of 4.
 SECRET = "$2b$10$WVNneNypJ4Xh4X7RkAOyYO4gbTiSz4y9Y1b8rRAgptO6rkjt50hN2"
@@ -28,12 +29,12 @@ LOOK, RUN, RELOAD = ("GET", "/api/v1/tests"), ("POST", "/api/v1/run?test=db.read
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=LONGEST)
         self.path = str(path)
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(LONGEST)
         self.sock.connect(self.path)
 
 
@@ -59,7 +60,7 @@ def ask(port, method="GET", path="/api/v1/tests", headers=None, source="127.0.0.
     """The answer's status, headers and text, asked from an address of the loopback."""
     kind = http.client.HTTPSConnection if tls else http.client.HTTPConnection
     more = {"context": tls} if tls else {}
-    return answer_of(kind("127.0.0.1", port, timeout=60, source_address=(source, 0), **more), method, path, headers)
+    return answer_of(kind("127.0.0.1", port, timeout=LONGEST, source_address=(source, 0), **more), method, path, headers)
 
 
 def status(*arguments, **more):
@@ -116,13 +117,6 @@ def failures(port, **more):
     return {reason: int(float(n)) for reason, n in re.findall(r'^hunter_http_authentication_failures_total\{reason="(\w+)"\} (\S+)$', text, re.M)}
 
 
-def wait_for(condition, timeout=30):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def no_secret_in(agent):
     log = "".join(agent.log)
     for secret in ("secret", TOKEN, SECRET, OTHER, base64.b64encode(b"ann:secret").decode()):
@@ -160,7 +154,7 @@ def test_malformed_credentials(agents, tmp_path):
     assert status(agent.port, headers={"Authorization": "Basic " + "A" * 40000}) in (413, 431)
 
     def raw(text):
-        with socket.create_connection(("127.0.0.1", agent.port), 30) as client:
+        with socket.create_connection(("127.0.0.1", agent.port), LONGEST) as client:
             client.sendall(text)
             client.shutdown(socket.SHUT_WR)
             with contextlib.suppress(ConnectionError):
@@ -191,10 +185,10 @@ def test_body_behind_the_password(agents, tmp_path):
     agent = begin(agents, prepare(tmp_path, USERS))
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     for headers, expected in ((ANN, 200), (basic("ann", "wrong"), 401)):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST)) as connection:
             connection.request("POST", "/api/v1/run", body="test=db.read", headers=headers | form)
             assert connection.getresponse().status == expected
-    with socket.create_connection(("127.0.0.1", agent.port), 30) as client:
+    with socket.create_connection(("127.0.0.1", agent.port), LONGEST) as client:
         fresh = basic("tim", "other")["Authorization"]
         client.sendall(f"POST /-/reload HTTP/1.1\r\nHost: localhost\r\nAuthorization: {fresh}\r\nContent-Length: 60000\r\n"
                        "Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\n\r\n".encode())
@@ -206,7 +200,7 @@ def test_rotation(agents, tmp_path):
     agent = begin(agents, prepare(tmp_path, USERS + TOKENS))
     assert status(agent.port, headers=ANN) == 200 and status(agent.port, headers=bearer(TOKEN)) == 200
     secret_file(tmp_path / "ci.token", "another-token-of-some-length\n")
-    wait_for(lambda: status(agent.port, headers=bearer("another-token-of-some-length"), source="127.0.0.2") == 200)
+    wait(lambda: status(agent.port, headers=bearer("another-token-of-some-length"), source="127.0.0.2") == 200)
     assert status(agent.port, headers=bearer(TOKEN)) == 401  # what was right before is replayed
     secret_file(tmp_path / "web.yaml", USERS.replace(SECRET, OTHER) + TOKENS)
     assert status(agent.port, *RELOAD, headers=bearer("robots-" + TOKEN)) == 200  # which takes it over at once
@@ -218,13 +212,13 @@ def test_rotation(agents, tmp_path):
     assert code == 500 and told["loaded"] and told["error"].startswith("agent.web_config: "), text
     line = agent.wait_log("web configuration not reloaded")
     assert "2 errors, the first: " in line and 'web.yaml:2:1: unknown key \\"nonsense\\"' in line, line
-    time.sleep(1.1)
+    assert status(agent.port, *RELOAD, headers=basic("ann", "other")) == 500  # it has been looked at again
     assert status(agent.port, headers=basic("ann", "other")) == 200 and status(agent.port, headers=basic("bob", "secret")) == 401
     secret_file(tmp_path / "web.yaml", "roles: {}\n")  # nobody
-    time.sleep(1.1)
+    assert status(agent.port, *RELOAD, headers=basic("ann", "other")) == 500
     assert status(agent.port) == 401
     secret_file(tmp_path / "web.yaml", USERS)
-    wait_for(lambda: status(agent.port, headers=ANN, source="127.0.0.3") == 200)
+    wait(lambda: status(agent.port, headers=ANN, source="127.0.0.3") == 200)
     assert len([line for line in agent.log if "not reloaded" in line]) == 2
     no_secret_in(agent)
     assert agent.end() == 0
@@ -244,32 +238,31 @@ def test_ten_thousand_guesses(agents, tmp_path):
     """They are answered soon, few of them are looked at, and whoever may come in is served."""
     agent = begin(agents, prepare(tmp_path, USERS + TOKENS))
     assert status(agent.port, headers=ANN) == 200
-    began, slowest, codes = time.monotonic(), 0, []
+    began, longest, codes = time.monotonic(), 0, []
 
     def guess(worker):
-        connection, seen = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=60, source_address=("127.0.0.66", 0)), []
+        connection = http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST, source_address=("127.0.0.66", 0))
         with contextlib.closing(connection):
             for i in range(1250):
                 name = ("ann", f"user{i}")[i % 2]
                 connection.request("GET", "/api/v1/tests", headers=basic(name, f"guess{worker}-{i}"))
                 response = connection.getresponse()
                 response.read()
-                seen.append(response.status)
-        return seen
+                codes.append(response.status)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         guesses = [pool.submit(guess, worker) for worker in range(8)]
         while not all(one.done() for one in guesses):
-            asked = time.monotonic()
+            before = len(codes)
             assert status(agent.port, headers=ANN) == 200
             assert status(agent.port, headers=bearer(TOKEN), source="127.0.0.66") == 200  # even from there
-            slowest = max(slowest, time.monotonic() - asked)
+            longest = max(longest, len(codes) - before)
         for one in guesses:
-            codes += one.result()
+            one.result()
     took = time.monotonic() - began
     assert len(codes) == 10000 and set(codes) == {401, 429}
     assert codes.count(401) < 60 + took, (took, codes.count(401))
-    assert slowest < 5 and took < 120, (slowest, took)
+    assert longest < 2000, f"so many guesses were answered before two who may come in: {longest}"
     assert status(agent.port, headers=BOB) == 200  # who has not been there before
     counted = failures(agent.port)
     assert counted["password"] == codes.count(401) and counted["slowed"] + counted.get("busy", 0) == codes.count(429)
@@ -301,11 +294,11 @@ def test_stopping_while_a_password_is_checked(agents, tmp_path):
     agent = begin(agents, prepare(tmp_path, USERS.replace("$2b$10$", "$2b$12$")))
     with contextlib.ExitStack() as stack:
         for i in range(8):
-            client = stack.enter_context(socket.create_connection(("127.0.0.1", agent.port), 30, source_address=(f"127.0.1.{i + 1}", 0)))
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", agent.port), LONGEST, source_address=(f"127.0.1.{i + 1}", 0)))
             value = basic("ann", f"guess{i}")["Authorization"]
             # The second is read when the first is refused, since the agent ends.
             client.sendall(2 * f"GET /api/v1/tests HTTP/1.1\r\nHost: localhost\r\nAuthorization: {value}\r\n\r\n".encode())
-        wait_for(lambda: status(agent.port, headers=TIM) in (200, 429))
+        wait(lambda: status(agent.port, headers=TIM) in (200, 429))
         assert agent.end() == 0
 
 
@@ -450,22 +443,21 @@ def test_tls(agents, tmp_path):
         status(agent.port, tls=old)
 
     def subject():
-        with socket.create_connection(("127.0.0.1", agent.port), 30) as plain, anybody.wrap_socket(plain) as client:
+        with socket.create_connection(("127.0.0.1", agent.port), LONGEST) as plain, anybody.wrap_socket(plain) as client:
             return ssl.DER_cert_to_PEM_cert(client.getpeercert(True)).strip()
 
     # A connection keeps its certificate; those after the change have the new one.
     anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
-    kept = http.client.HTTPSConnection("127.0.0.1", agent.port, timeout=30, context=trusting(certificate))
+    kept = http.client.HTTPSConnection("127.0.0.1", agent.port, timeout=LONGEST, context=trusting(certificate))
     kept.request("GET", "/-/healthy")
     assert kept.getresponse().read() == b"healthy\n"
     second, second_key = make_certificate(tmp_path, "second", "second")
     secret_file(tmp_path / "server.pem", second)  # the key follows later
-    time.sleep(1.1)
+    wait(lambda: subject() != certificate.strip() or any(re.search("web configuration not reloaded.*key_file", line) for line in agent.log))
     assert subject() == certificate.strip()
-    agent.wait_log("web configuration not reloaded.*key_file")
     secret_file(tmp_path / "server.key", second_key)
-    wait_for(lambda: subject() == second.strip())
+    wait(lambda: subject() == second.strip())
     kept.request("GET", "/-/healthy")
     assert kept.getresponse().read() == b"healthy\n"
     kept.close()
@@ -480,12 +472,11 @@ def test_tls(agents, tmp_path):
         except OSError:
             return True
 
-    wait_for(is_refused)
+    wait(is_refused)
     anybody.maximum_version = ssl.TLSVersion.TLSv1_3
     secret_file(tmp_path / "web.yaml", USERS)
-    time.sleep(1.1)
+    wait(lambda: subject() != second.strip() or any("ending TLS takes a restart" in line for line in agent.log))
     assert subject() == second.strip()
-    agent.wait_log("ending TLS takes a restart")
     assert agent.end() == 0
 
 
@@ -500,16 +491,12 @@ def test_slow_handshakes(agents, tmp_path):
         session.do_handshake()
     first = hello.read()
     with contextlib.ExitStack() as stack:
-        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", agent.port), 60)) for _ in range(300)]
-        began = time.monotonic()
+        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", agent.port), LONGEST)) for _ in range(300)]
         for i, client in enumerate(slow):
             with contextlib.suppress(OSError):
                 client.sendall((b"", first[:1], first[:200], b"GET / HTTP/1.1\r\n\r\n")[i % 4])
-        asked = time.monotonic()
         assert status(agent.port, headers=ANN, tls=tls) == 200
-        assert time.monotonic() - asked < 5
-        at = 1
-        while time.monotonic() - began < 40:  # a byte now and then
+        for at in range(1, 2 * LONGEST):
             try:
                 slow[297].sendall(first[at:at + 1])
                 if slow[297].recv(1, socket.MSG_DONTWAIT) == b"":
@@ -518,8 +505,9 @@ def test_slow_handshakes(agents, tmp_path):
                 pass
             except OSError:
                 break
-            at += 1
-            time.sleep(0.5)
-        assert time.monotonic() - began < 40
+            pause(0.5, "a byte now and then")
+        else:
+            raise AssertionError("it keeps its place")
+        assert at > 2, "there was no room for those who are quick"
         assert status(agent.port, headers=ANN, tls=tls) == 200
     assert agent.end() == 0

@@ -7,29 +7,19 @@ import json
 import os
 import pathlib
 import pwd
-import random
 import re
-import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 import pytest
+import servers
 from state_address import state_of
 from test_access import TOKEN, begin, make_certificate, prepare, secret_file
 from test_run import agents, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, wait
 
 WEB = "tokens: [{name: ci, file: ci.token, role: triager}, {name: robot, file: robot.token, role: viewer}]\n"
-
-
-def free_port():
-    """One below those that the system gives to connections, which could take it before it is used."""
-    for port in random.sample(range(20000, 32000), 100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
-    raise AssertionError("no free port")
 
 
 def with_change(tmp_path, web=None, listen="127.0.0.1:0", agent=""):
@@ -47,13 +37,11 @@ def started(agents, path):
 
 def wait_for_change(hunter, path):
     """Until the state has the change; read beside the agent."""
-    deadline = time.monotonic() + 30
-    while True:
+    def changes():
         listed = hunter("changes", "--config", path, "--output", "json")
-        if listed.code == 0 and json.loads(listed.out)["changes"]:
-            return json.loads(listed.out)["changes"][0]["id"]
-        assert time.monotonic() < deadline, listed.err
-        time.sleep(0.05)
+        return listed.code == 0 and json.loads(listed.out)["changes"]
+
+    return wait(changes)[0]["id"]
 
 
 @pytest.mark.state_file
@@ -114,7 +102,7 @@ def test_tokens(agents, hunter, tmp_path):
 @pytest.mark.state_file
 def test_discovered_by_port(agents, hunter, tmp_path):
     """Without a socket the loopback is asked, with the token that it takes; 0.0.0.0 is the loopback, too."""
-    port = free_port()
+    port = servers.free_port()
     path = with_change(tmp_path, WEB, listen=f"0.0.0.0:{port}")
     agent = begin(agents, path)
     number = wait_for_change(hunter, path)
@@ -127,7 +115,7 @@ def test_discovered_by_port(agents, hunter, tmp_path):
 
 def test_tls(agents, hunter, tmp_path):
     make_certificate(tmp_path, "server", "hunter.example")
-    port = free_port()
+    port = servers.free_port()
     tls = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
     path = with_change(tmp_path, WEB + tls, listen=f"127.0.0.1:{port}")
     agent = begin(agents, path)
@@ -147,7 +135,7 @@ def test_tls(agents, hunter, tmp_path):
 
 @pytest.mark.state_file
 def test_unavailable(agents, hunter, tmp_path):
-    port = free_port()
+    port = servers.free_port()
     down = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{port}/")
     assert down.code == 4 and "Connection refused" in down.err, down
     down = hunter("changes", "--agent", f"unix:{tmp_path}/none.sock")
@@ -245,7 +233,7 @@ def another_user(agents, program, hunter, tmp_path):
 
     def as_nobody(*arguments, group="daemon"):
         return subprocess.run(["setpriv", "--reuid=nobody", f"--regid={group}", "--clear-groups", program, *map(str, arguments), "--config", path],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=LONGEST)
 
     listed = as_nobody("changes", "--open")
     assert listed.returncode == 0 and "db.read" in listed.stdout, listed

@@ -7,10 +7,10 @@ import random
 import re
 import signal
 import subprocess
-import time
 
 import servers
 from test_run import START, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import pause
 
 FAST = "resend: 2s"
 HASH = "$2b$04$RuiUl1Ee4mbVTqChyCJBbuWZrRaDpesBpVnQ9ZGSLYGdvtE39mfBW"  # of c4n4ry-pass
@@ -219,7 +219,7 @@ def test_killed_while_it_fires_and_resolves(hunter, agents, tmp_path):
         for i in range(TIMES):
             state, left = ("expected", ["db.b"]) if i % 2 == 0 else ("open", ["db.a", "db.b"])
             assert hunter("triage", known["db.a"], state, "--reason", "x", "--agent", agent.address()).code == 0
-            time.sleep(dice.uniform(0, 0.3))  # anywhere between what was said and what Alertmanager is told
+            pause(dice.uniform(0, 0.3), "the moment of the kill: between what was said and what Alertmanager is told")
             agent.end(signal.SIGKILL)
             agent = agents(path)
             server.wait(lambda: firing(server) == left)

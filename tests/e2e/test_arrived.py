@@ -15,6 +15,7 @@ import pytest
 import servers
 from test_face import ask, on_demand, port_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, wait
 
 ARRIVED = "/api/v1/arrived"
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -78,7 +79,7 @@ def test_ten_megabytes(arrivals):
     answer = told(arrivals, names).json
     assert answer == {"names": 271_000, "unread": 270_000, "count": 1, "tests": ["db.read"], "left_out": 0}
     arrivals.wait_metric("hunter_runs_total", 3)
-    assert ask(arrivals.port, "/api/v1/run?test=db.read", "POST", timeout=60).status == 200
+    assert ask(arrivals.port, "/api/v1/run?test=db.read", "POST", timeout=LONGEST).status == 200
     assert arrivals.metric("hunter_runs_total") == 4
 
 
@@ -99,7 +100,7 @@ def test_index_follows_the_configuration(arrivals, tmp_path):
     assert told(arrivals, b"test db.new\n").json["count"] == 0
     path = tmp_path / "hunter.yaml"
     path.write_text(path.read_text().replace("db.write", "db.new"))
-    assert ask(arrivals.port, "/-/reload", "POST", timeout=60).json["loaded"]
+    assert ask(arrivals.port, "/-/reload", "POST", timeout=LONGEST).json["loaded"]
     assert told(arrivals, b"test db.new\ntest db.write\n").json["tests"] == ["db.new"]
 
 
@@ -116,7 +117,7 @@ def feeder(what, agent, port):
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LONGEST)
         process.stderr.close()
 
 
@@ -124,19 +125,12 @@ def runs_of(agent):
     return {test["name"]: test["last_run"] for test in ask(agent.port, "/api/v1/tests").json["tests"]}
 
 
-def wait_for(condition, what, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.1)
-
-
 def wait_change(agent, test, again=lambda: None):
     """Until the test's change is known; `again` writes once more what may have come too early to be read."""
     def there():
         again()
         return [c["test"] for c in ask(agent.port, "/api/v1/changes").json["changes"]] == [test]
-    wait_for(there, lambda: "".join(agent.log))
+    wait(there, lambda: "".join(agent.log))
 
 
 def test_fed_by_carbon(agents, tmp_path):  # noqa: F811
@@ -208,7 +202,7 @@ remote_write:
     queue_config: {{batch_send_deadline: 100ms}}
     write_relabel_configs: [{{source_labels: [__name__, case], regex: "bench_latency;a", action: keep}}]
 """) as prometheus:
-            wait_for(lambda: scraped[0] > 60, lambda: (prometheus.folder / "prometheus.log").read_text())
+            wait(lambda: scraped[0] > 60, lambda: (prometheus.folder / "prometheus.log").read_text())
             tests = "".join(f"  {case}: {{type: prometheus, query: 'bench_latency{{case=\"{case}\"}}', range: 1h}}\n" for case in "ab")
             agent = agents(on_demand(config(tmp_path, tests, slack=f"prometheus: {{url: '{prometheus.url}'}}")))
             agent.wait_metric("hunter_runs_total", 2)

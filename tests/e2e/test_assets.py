@@ -7,6 +7,7 @@ import re
 
 import pytest
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 PAGES = ["/", "/change/1", "/explore?test=a&metric=b%3Cscript%3E", "/clusters", "/tests", "/silences", "/status"]
 ROOT = pathlib.Path(__file__).parents[2] / "agent/web/page"
@@ -21,7 +22,7 @@ def ask(program, tmp_path_factory):
     host = agent.address().removeprefix("http://")
 
     def ask(path, **headers):
-        connection = http.client.HTTPConnection(host, timeout=10)
+        connection = http.client.HTTPConnection(host, timeout=LONGEST)
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
         body = answer.read()

@@ -89,13 +89,13 @@ def bisections(agent, **form):
     return get(agent, "/api/v1/bisections?" + urllib.parse.urlencode(form))["bisections"]
 
 
-def wait_over(agent, count=1, timeout=120):
-    agent.wait(lambda: len(bisections(agent, state="over")) >= count, timeout)
+def wait_over(agent, count=1):
+    agent.wait(lambda: len(bisections(agent, state="over")) >= count)
     return bisections(agent, state="over")
 
 
-def wait_runs(agent, number, least, timeout=60):
-    agent.wait(lambda: bisections(agent)[-number]["runs"] >= least if len(bisections(agent)) >= number else False, timeout)
+def wait_runs(agent, number, least):
+    agent.wait(lambda: bisections(agent)[-number]["runs"] >= least if len(bisections(agent)) >= number else False)
 
 
 def change_of(agent, number):
@@ -188,7 +188,7 @@ def test_cancelled(agents, tmp_path, how):
     else:
         path.write_text(re.sub(r"    bisect:\n(      .*\n)*", "", path.read_text()))
         agent.process.send_signal(signal.SIGHUP)
-    row, = wait_over(agent, timeout=30)
+    row, = wait_over(agent)
     why = {"triage": "the change was triaged as expected", "api": "cancelled by", "configuration": "the test has no `bisect` any more"}
     assert row["end"] == "cancelled" and row["cancelled"].startswith(why[how]) and row["culprit"] is None, row
     with pytest.raises(ProcessLookupError):
@@ -390,17 +390,17 @@ def test_in_a_fleet(agents, tmp_path, postgres):
         tests += bisecting(tmp_path, program.path, [f"run: 'while [ ! -e {going} ]; do sleep 0.1; done; ./bench.sh'"], name, f"{name}.csv")
     one = member(agents, tmp_path, postgres, database, "eu-1", tests)
     other = member(agents, tmp_path, postgres, database, "eu-2", tests)
-    one.wait(lambda: len(bisections(one)) == len(names) and len(bisections(one, state="running")) == 1, 90)
+    one.wait(lambda: len(bisections(one)) == len(names) and len(bisections(one, state="running")) == 1)
     row, = bisections(other, state="running")
     holder = next(agent for agent in (one, other) if any(f'msg="bisection begins" id={row["id"]} ' in line for line in agent.log))
     left = other if holder is one else one
     left.wait(lambda: any("begin" in line for line in get(left, f"/api/v1/bisections/{row['id']}")["journal"]))
     holder.process.kill()
     holder.process.wait()
-    left.wait_log(f'msg="bisection goes on" id={row["id"]} ', timeout=90)
+    left.wait_log(f'msg="bisection goes on" id={row["id"]} ')
     assert len(bisections(left, state="running")) == 1
     going.touch()
-    rows = wait_over(left, 3, timeout=180)
+    rows = wait_over(left, 3)
     assert {row["end"] for row in rows} == {"found"}
     spans = sorted((row["begun"], row["ended"] or "9") for row in bisections(left) if row["begun"])
     assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:])), "one at a time"
@@ -419,12 +419,12 @@ def test_a_lab_answers_to_another_agent(agents, tmp_path, postgres):
         tests = bisecting(tmp_path, program.path, [f"url: 'http://127.0.0.1:{server.server_port}/'", "workers: 4"])
         server.refuse, server.silent = 0, True
         one = member(agents, tmp_path, postgres, database, "eu-1", tests)
-        one.wait(lambda: server.runs, 60)
+        one.wait(lambda: server.runs)
         server.agent = other = member(agents, tmp_path, postgres, database, "eu-2", tests)
         with server.lock:
             server.silent, before = False, list(server.runs)
         for run, _ in before:
             server.measure(run)
-        row, = wait_over(other, timeout=300)
+        row, = wait_over(other)
         check_found(other, program, row)
         assert one.end() == 0 and other.end() == 0

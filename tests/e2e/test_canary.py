@@ -16,6 +16,7 @@ import threading
 import pytest
 from state_address import state_text
 from test_run import Agent, config, csv_test, write_csv
+from waiting import LONGEST, wait
 
 SONG = "7f3a9c"  # in each canary
 
@@ -131,7 +132,7 @@ def sections(folder, echo, postgres):
 
 def page(port, where, method="GET"):
     """Headers and body of an answer of the agent, whatever its status."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)) as connection:
         connection.request(method, where)
         answer = connection.getresponse()
         return f"{answer.status} {answer.headers}{answer.read().decode()}"
@@ -142,12 +143,7 @@ def wait_runs(agent, port, count):
     def total(name):
         return sum(float(v) for v in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", page(port, "/metrics"), re.M))
 
-    pause = threading.Event()
-    for _ in range(1200):
-        if total("hunter_runs_total") >= count and total("hunter_deliveries_total") >= 2:
-            return
-        pause.wait(0.05)
-    raise AssertionError("".join(agent.log))
+    wait(lambda: total("hunter_runs_total") >= count and total("hunter_deliveries_total") >= 2, lambda: "".join(agent.log))
 
 
 RECEIVERS = {

@@ -57,7 +57,7 @@ def test_many_changes_are_counted(agents, tmp_path, chat):
         tests += csv_test(tmp_path / "a.csv", f"test.{i:03d}.of.quite.a.long.name")
     path = config(tmp_path, tests, section(chat))
     path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 5s"))
-    agents(path).wait_log("msg=sent", 60)
+    agents(path).wait_log("msg=sent")
     text = words(chat.posts[0])
     left = re.search(r"(\d+) more change points are left out", text)
     assert left and int(left[1]) + len(re.findall(r"\+20%", text)) == 300
@@ -66,7 +66,7 @@ def test_many_changes_are_counted(agents, tmp_path, chat):
 def test_what_passes_is_tried_again(agents, tmp_path, chat):
     chat.answers = [(503, {}, "busy"), (429, {"Retry-After": "1"}, {"retry_after": 0.4})]
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
-    agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(chat))).wait_log("msg=sent", 60)
+    agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(chat))).wait_log("msg=sent")
     assert len(chat.posts) == 1
 
 

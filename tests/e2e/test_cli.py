@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+from waiting import LONGEST
 
 COMMANDS = ["run", "regressions", "analyze", "detect", "list-tests", "list-groups", "list-metrics", "validate"]
 
@@ -120,7 +121,7 @@ def test_closed_descriptors_are_not_reused(program, tmp_path):
     """The first file that is opened must not become standard error: the log would be written into it."""
     (tmp_path / "m.csv").write_text("time,m\n2026-01-01,1\n")
     (tmp_path / "hunter.yaml").write_text("agent: {state: state.db}\ntests: {t: {type: csv, file: m.csv, metrics: [m]}}\n")
-    subprocess.run(["sh", "-c", f"exec {program} run --once --log-level debug <&- >&- 2>&-"], cwd=tmp_path, timeout=60)
+    subprocess.run(["sh", "-c", f"exec {program} run --once --log-level debug <&- >&- 2>&-"], cwd=tmp_path, timeout=LONGEST)
     assert (tmp_path / "state.db").read_bytes().startswith(b"SQLite format 3\0")
     for path in tmp_path.iterdir():
         assert b"msg=" not in path.read_bytes(), path

@@ -11,6 +11,7 @@ import threading
 import pytest
 from test_access import ask, begin
 from test_run import START, agents, config, csv_test, level  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 HOSTILE = "<script>alert(1)</script> \u202e $(touch x) " + "y" * 300
 
@@ -216,8 +217,8 @@ def test_the_end_waits_for_no_git(agents, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     agent = begin(agents, prepare(tmp_path, clone.ids))
     number = change_of(agent)
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST)) as connection:
         connection.request("GET", f"/api/v1/changes/{number}/commits")
         agent.wait((tmp_path / "begun").exists)
-        assert agent.end(timeout=8) == 0
+        assert agent.end() == 0
         assert connection.getresponse().status == 503

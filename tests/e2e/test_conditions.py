@@ -15,6 +15,7 @@ import pytest
 from state_address import drop_state, open_state
 from test_faults import FAIL, KINDS, NOT_GRAPHITE, TOO_MUCH, Graphite
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 HOUR = datetime.timedelta(hours=1)
 
@@ -69,7 +70,7 @@ def prometheus_tests(count):
 
 def wait_out(agent, text):
     with agent.changed:
-        assert agent.changed.wait_for(lambda: any(text in line for line in agent.out) or "" in agent.out, 30)
+        assert agent.changed.wait_for(lambda: any(text in line for line in agent.out) or "" in agent.out, LONGEST)
         assert any(text in line for line in agent.out), f"no {text!r} in:\n{''.join(agent.out)}{''.join(agent.log)}"
 
 

@@ -10,6 +10,7 @@ import subprocess
 import threading
 
 import pytest
+from waiting import LONGEST
 
 TESTS = pathlib.Path(__file__).parents[1]
 GOLDEN = TESTS / "golden/edivisive.jsonl"
@@ -368,7 +369,7 @@ def test_recognised_json_is_answered_at_once(program):
             running.stdin.flush()
             assert json.loads(running.stdout.readline())["id"] == number
         running.stdin.close()
-        assert running.wait(60) == 0
+        assert running.wait(LONGEST) == 0
 
 
 LONG = [i % 7 for i in range(64000)]
@@ -404,7 +405,7 @@ def test_work_of_a_file_is_bounded(hunter):
 
 def test_bad_bytes(program):
     text = b'\xff\xfe\n{"id": "\xc3(", "series": []}\n\x00\n{"id": 1, "series": []}\n'
-    done = subprocess.run([program, "detect", "--input", "jsonl"], input=text, capture_output=True, timeout=60)
+    done = subprocess.run([program, "detect", "--input", "jsonl"], input=text, capture_output=True, timeout=LONGEST)
     got = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 3 and ["error" in a for a in got] == [True, True, True, False]
 
@@ -565,7 +566,7 @@ def test_deep_nesting(hunter):
 def test_answers_while_the_input_is_open(program):
     with subprocess.Popen([program, "detect", "--input", "jsonl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as child:
-        guard = threading.Timer(60, child.kill)
+        guard = threading.Timer(LONGEST, child.kill)
         guard.start()
         for i in range(3):
             child.stdin.write(row(id=i, series=STEP))
@@ -585,7 +586,7 @@ def test_reader_that_goes_away(program, tmp_path):
             child.stdout.readline()
             child.stdout.close()
             assert child.stderr.read() == b""
-            assert child.wait(60) in (0, -signal.SIGPIPE)
+            assert child.wait(LONGEST) in (0, -signal.SIGPIPE)
 
 
 def test_interrupt(program):
@@ -595,7 +596,7 @@ def test_interrupt(program):
         child.stdin.flush()
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        assert child.wait(60) in (-signal.SIGINT, 128 + signal.SIGINT)
+        assert child.wait(LONGEST) in (-signal.SIGINT, 128 + signal.SIGINT)
         assert child.stderr.read() == b""
 
 
@@ -605,7 +606,7 @@ def test_full_disk(program):
         for jobs in ("1", "2"):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([program, "detect", *flags, "--jobs", jobs], input=text, stdout=full,
-                                      stderr=subprocess.PIPE, text=True, timeout=60)
+                                      stderr=subprocess.PIPE, text=True, timeout=LONGEST)
             assert done.returncode == 3
             assert "No space left on device" in done.stderr
 

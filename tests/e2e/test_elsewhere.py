@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 import servers
+from waiting import LONGEST, wait
 
 TESTS = 18
 
@@ -33,7 +34,7 @@ class Agent:
 
     def ask(self, path, method="GET"):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=LONGEST) as answer:
             return answer.status, json.load(answer)
 
     def tests(self):
@@ -45,19 +46,6 @@ class Agent:
 
     def notices(self):
         return re.findall(r"msg=notice subject=(\S+) text=\"([^\"]*)", self.log.read_text())
-
-
-def wait(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            found = condition()
-        except OSError:
-            found = None
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 @pytest.fixture
@@ -72,7 +60,7 @@ def fleet(program, tmp_path):
     for each in made:
         each.process.send_signal(signal.SIGTERM)
     for each in made:
-        each.process.wait(60)
+        each.process.wait(LONGEST)
 
 
 def shared_out(agents):
@@ -101,19 +89,19 @@ def test_listed_and_asked_for(fleet, postgres, tmp_path):
     before = holder.own()[test]
     assert first.ask(f"/api/v1/run?test={test}", "POST") == (
         202, {"count": 1, "asked": 1, "elsewhere": [{"test": test, "agent": holder.name}]})
-    wait(lambda: holder.own()[test] > before, 15)
+    wait(lambda: holder.own()[test] > before)
     before = {test: run for agent in agents for test, run in agent.own().items()}
     status, answer = first.ask("/api/v1/run?test=t*", "POST")
     assert (status, answer["count"], answer["failed"]) == (200, len(first.own()), 0)
     assert {each["test"]: each["agent"] for each in answer["elsewhere"]} == {test: name for test, name in runner.items() if name != "a0"}
-    wait(lambda: all(run > before[test] for agent in agents for test, run in agent.own().items()), 15)
+    wait(lambda: all(run > before[test] for agent in agents for test, run in agent.own().items()))
 
 
 class Graphite:
     """Answers each query with an even series, as a proxy, too; can be stopped and started."""
 
     def __init__(self):
-        self.port = 0
+        self.port = servers.free_port()
         self.start()
 
     def start(self):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import LONGEST
 
 TESTS = pathlib.Path(__file__).parents[1]
 SYNTHETIC = TESTS / "datasets/synthetic.jsonl"
@@ -302,7 +303,7 @@ def test_interrupt_ends_it(program):
     process.stdin.write(b'{"series": [1, 2], "change_points": []}\n')
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == -signal.SIGINT
+    assert process.wait(timeout=LONGEST) == -signal.SIGINT
     assert process.stdout.read() == b""
 
 
@@ -317,7 +318,7 @@ def test_progress_on_a_terminal(program, tmp_path):
     while b" of 400 done" not in seen:
         seen += os.read(master, 1000)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == -signal.SIGINT
+    assert process.wait(timeout=LONGEST) == -signal.SIGINT
     assert process.stdout.read() == b""
     os.close(master)
     assert re.search(rb"\r\x1b\[Kkernel: \d+ of 400 done", seen)

@@ -5,12 +5,12 @@ import itertools
 import json
 import re
 import signal
-import time
 import urllib.parse
 
 import pytest
 from test_access import UnixConnection, ask, bearer, begin, make_certificate, prepare, secret_file, trusting, TOKEN, TOKENS
 from test_run import agents, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, wait
 
 LISTENERS, OF_ONE = 200, 50
 
@@ -55,7 +55,7 @@ class Stream:
 
 @contextlib.contextmanager
 def watching(agent, after=None, headers=None, of=1):
-    stream = Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30, source_address=(f"127.0.0.{of}", 0)), after, headers)
+    stream = Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST, source_address=(f"127.0.0.{of}", 0)), after, headers)
     with contextlib.closing(stream):
         assert stream.status == 200
         assert stream.event() in (("", None), ("reset", {}))
@@ -64,7 +64,7 @@ def watching(agent, after=None, headers=None, of=1):
 
 def post(agent, path, headers=None, **form):
     body = urllib.parse.urlencode(form)
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=60)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST)) as connection:
         connection.request("POST", path, body, {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
@@ -135,12 +135,12 @@ def test_who_was_away_goes_on_where_they_were(agents, tmp_path):
     # An id that is not of this agent: what it shows may lack anything.
     for wrong in ("x", "1-2", ids[2] + "0", "-", "18446744073709551615"):
         assert poll(agent, urllib.parse.quote(wrong)) == {"events": [], "id": ids[2], "reset": True}
-        with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30), wrong)) as stream:
+        with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST), wrong)) as stream:
             assert stream.event() == ("reset", {}) and stream.id == ids[2]
     assert json.loads(ask(agent.port, path="/api/v1/me")[2])["events"] == ids[2]
     assert agent.end() == 0
     agent = begin(agents, path)
-    with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30), ids[2])) as stream:
+    with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST), ids[2])) as stream:
         assert stream.event() == ("reset", {}) and stream.id not in ids
     assert agent.end() == 0
 
@@ -151,7 +151,7 @@ def test_a_reload_ends_streams_and_is_told(agents, tmp_path):
     path = prepare(tmp_path, web)
     agent = begin(agents, path)
     headers, robot = bearer(TOKEN), bearer("robots-" + TOKEN)
-    assert Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30)).status == 401
+    assert Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST)).status == 401
     with watching(agent, headers=headers) as stream:
         path.write_text(path.read_text() + csv_test(tmp_path / "read.csv", "db.more"))
         assert post(agent, "/-/reload", robot)[0] == 200
@@ -165,7 +165,7 @@ def test_a_reload_ends_streams_and_is_told(agents, tmp_path):
         secret_file(tmp_path / "ci.token", "another-token-of-some-length\n")
         assert post(agent, "/-/reload", robot)[0] == 200
         list(iter(stream.event, None))
-    assert Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30), stream.id, headers).status == 401
+    assert Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST), stream.id, headers).status == 401
     assert agent.end() == 0
 
 
@@ -182,7 +182,7 @@ def test_over(over, agents, tmp_path):
 
     def connection():
         if over == "tls":
-            return http.client.HTTPSConnection("127.0.0.1", agent.port, timeout=30, context=trusting(certificate))
+            return http.client.HTTPSConnection("127.0.0.1", agent.port, timeout=LONGEST, context=trusting(certificate))
         return UnixConnection(tmp_path / "api.sock")
 
     with contextlib.closing(Stream(connection(), headers=headers)) as stream:
@@ -195,7 +195,7 @@ def test_over(over, agents, tmp_path):
             assert stream.next("silence")["matchers"] == f'test="t{i}"'
         agent.process.send_signal(signal.SIGTERM)
         assert stream.event() is None
-        assert agent.process.wait(15) == 0
+        assert agent.process.wait(LONGEST) == 0
 
 
 def test_places(agents, tmp_path):
@@ -205,7 +205,7 @@ def test_places(agents, tmp_path):
         streams = []
         for of in range(1, 1 + LISTENERS // OF_ONE):
             streams += [stack.enter_context(watching(agent, of=of)) for _ in range(OF_ONE)]
-            refused = Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30))
+            refused = Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST))
             assert refused.status == 503 and int(refused.response.headers["Retry-After"]) > 0
             assert "too many clients are listening: 200 may, of one address 50" in refused.response.read().decode()
             refused.close()
@@ -218,20 +218,18 @@ def test_places(agents, tmp_path):
         for stream in streams[:5]:
             stream.close()
         # That they have left is noticed when something is sent to them.
-        deadline = time.monotonic() + 30
-        while True:
+        def there_is_room():
             post(agent, "/api/v1/silences", matchers='test="u"', **{"for": "1h"})
-            with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=30))) as again:
-                if again.status == 200:
-                    break
-            assert time.monotonic() < deadline
+            with contextlib.closing(Stream(http.client.HTTPConnection("127.0.0.1", agent.port, timeout=LONGEST))) as again:
+                return again.status == 200
+
+        wait(there_is_room)
         # The end waits for none of them.
-        began = time.monotonic()
         agent.process.send_signal(signal.SIGTERM)
         for stream in streams[5:]:
             while stream.event() is not None:
                 pass
-        assert agent.process.wait(15) == 0 and time.monotonic() - began < 10
+        assert agent.process.wait(LONGEST) == 0
 
 
 def test_requests(agents, tmp_path):

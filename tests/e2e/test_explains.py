@@ -18,6 +18,7 @@ from fake_slack import FakeSlack
 from state_address import KIND, state_of
 from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
 from test_storm import Clock
+from waiting import LONGEST
 
 HOUR, DAY = 3600, 86400
 START = int(datetime.datetime(2024, 3, 4, tzinfo=datetime.timezone.utc).timestamp())  # a Monday
@@ -113,7 +114,7 @@ tests:
 
 
 def api(agent, path, method="GET"):
-    with urllib.request.urlopen(urllib.request.Request(agent.address() + path, method=method), timeout=120) as answer:
+    with urllib.request.urlopen(urllib.request.Request(agent.address() + path, method=method), timeout=LONGEST) as answer:
         return json.loads(answer.read())
 
 
@@ -127,7 +128,7 @@ def run_all(agent):
 def go_to(agent, clock, hour):
     """A quarter past; every test has been read since."""
     clock.turn(START + hour * HOUR + 900 - time.time())
-    agent.wait(lambda: run_all(agent) == ["mars"], timeout=120)
+    agent.wait(lambda: run_all(agent) == ["mars"])
 
 
 def texts(slack):
@@ -154,7 +155,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
             agent.process.send_signal(signal.SIGHUP)
             agent.wait(lambda: "new.bench" in agent.get("/api/v1/tests")[1])
         go_to(agent, clock, hour)
-    slack.wait(lambda: len(slack.posts) >= 5, timeout=60)
+    slack.wait(lambda: len(slack.posts) >= 5)
 
     # Each is told once, as what it is.
     said = "\n".join(texts(slack))

@@ -15,6 +15,7 @@ import pytest
 import servers
 from fleet import TRUST, TTL, Fleet, Proxy, Pulse, Sink, Source, Watch, note, verdict
 from test_storm import Clock
+from waiting import LONGEST, pause
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 SEED = int(os.environ.get("HUNTER_TEST_SEED", "1"))
@@ -68,10 +69,10 @@ def start(fleet, count, **options):
     for number in range(count):
         fleet.start(f"a{number + 1}", **options)
     fleet.started()
-    fleet.quiet(180, since)
+    fleet.quiet(since)
 
 
-def finish(world, timeout=180):
+def finish(world):
     """All agents run, all is told, all agents end well; returns the figures."""
     fleet = world.fleet
     for member in fleet.members.values():
@@ -80,7 +81,7 @@ def finish(world, timeout=180):
         if not member.alive():
             fleet.start(member.name)
     fleet.started()
-    fleet.settle(timeout)
+    fleet.settle()
     for name in fleet.members:
         fleet.end(name)
     figures = verdict(fleet, world.sql)
@@ -103,7 +104,7 @@ def held(world):
 
 
 def wait_shares(world, *shares):
-    world.fleet.wait(lambda: sorted(count for _, count in held(world)) == sorted(shares), 90, f"no fair shares: {shares}")
+    world.fleet.wait(lambda: sorted(count for _, count in held(world)) == sorted(shares), f"no fair shares: {shares}")
 
 
 def longest(world, since, interval, extra=2 * TTL):
@@ -184,10 +185,10 @@ def test_one_that_slept_changes_nothing(world):
     source.hold(test)
     source.change(test)
     asked = len(source.asked[test])
-    fleet.wait(lambda: len(source.asked[test]) > asked, 20)
+    fleet.wait(lambda: len(source.asked[test]) > asked)
     fleet.pause("a1")
     source.release(test)
-    fleet.settle(3 * TTL + 10)
+    fleet.settle()
     fleet.go_on("a1")
     wait_shares(there, 128, 128)
     fleet.quiet()
@@ -208,16 +209,16 @@ def test_a_write_in_hand_is_fenced(world):
         cursor.execute("BEGIN")
         cursor.execute("SELECT shard FROM shards WHERE holder = (SELECT instance FROM agents WHERE name = 'a1') FOR UPDATE")
         source.change(test)
-        fleet.wait(lambda: there.sql(waiting) != [(0,)], 60, "a1 does not write")
+        fleet.wait(lambda: there.sql(waiting) != [(0,)], "a1 does not write")
         fleet.pause("a1")
         cursor.execute("COMMIT")
-    fleet.settle(4 * TTL)
+    fleet.settle()
     wait_shares(there, 256)
     assert there.sql("SELECT test FROM changes") == [(test,)]
     rows = "SELECT xmin::text, changes.* FROM changes"
     before = there.sql(rows)
     fleet.go_on("a1")
-    fleet.wait(lambda: fleet.members["a1"].metric("hunter_fenced_writes_total") > 0, 60, "nothing is fenced")
+    fleet.wait(lambda: fleet.members["a1"].metric("hunter_fenced_writes_total") > 0, "nothing is fenced")
     wait_shares(there, 128, 128)
     fleet.quiet()
     assert there.sql(rows) == before
@@ -236,10 +237,10 @@ def test_an_end_that_the_database_delays(world):
         cursor.execute("LOCK TABLE changes")
         there.source.change(there.source.names[0])
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        fleet.wait(lambda: there.sql(waiting) != [(0,)], 60, "nothing is asked")
+        fleet.wait(lambda: there.sql(waiting) != [(0,)], "nothing is asked")
         begun = time.monotonic()
         fleet.members["a1"].process.send_signal(signal.SIGTERM)
-        fleet.members["a1"].process.wait(75)
+        fleet.members["a1"].process.wait(LONGEST)
         assert "exiting without waiting" in fleet.members["a1"].said()
         note(test="an end that the database delays", seconds=round(time.monotonic() - begun, 1))
 
@@ -271,7 +272,7 @@ def test_a_quiet_fleet_asks_little(world):
         fleet.quiet()
         for _ in range(4):  # news of those who came may still make the round
             base, begun = asked(), time.monotonic()
-            time.sleep(15)  # what is measured
+            pause(15, "what is asked in this time is counted")
             spent = time.monotonic() - begun
             since = {query: calls - base.get(query, 0) for query, calls in asked().items() if calls > base.get(query, 0)}
             renewals = sum(calls for query, calls in since.items() if "UPDATE agents SET renewed" in query)
@@ -294,7 +295,7 @@ def test_a_run_that_is_asked_of_any(world):
             before = len(source.asked[test])
             status, text = fleet.members[name].post(f"/api/v1/run?test={test}")
             assert status in (200, 202), text
-            fleet.wait(lambda: len(source.asked[test]) > before, 20, f"{test} is not run")  # noqa: B023
+            fleet.wait(lambda: len(source.asked[test]) > before, f"{test} is not run")  # noqa: B023
     finish(there)
 
 
@@ -307,8 +308,8 @@ def test_a_run_that_is_asked_of_a_deputy(world):
     fleet.start("a3")
     fleet.started()
     wait_shares(there, 85, 85, 86)
-    fleet.wait(lambda: fleet.members["a1"].metric("hunter_fleet_differing_tests") == 12, 60, "a1 does not see that it differs")
-    fleet.wait(lambda: there.sql("SELECT count(*) FROM delegated") != [(0,)], 60, "there are no deputies")
+    fleet.wait(lambda: fleet.members["a1"].metric("hunter_fleet_differing_tests") == 12, "a1 does not see that it differs")
+    fleet.wait(lambda: there.sql("SELECT count(*) FROM delegated") != [(0,)], "there are no deputies")
     fleet.quiet(since=0.001)
     processes = {fleet.members[name].process.pid for name in ("a2", "a3")}
     for name in fleet.members:
@@ -316,8 +317,8 @@ def test_a_run_that_is_asked_of_a_deputy(world):
             begun = time.monotonic()
             status, text = fleet.members[name].post(f"/api/v1/run?test={test}")
             assert status in (200, 202), text
-            fleet.wait(lambda: [1 for when, by in source.asked[test] if when > begun and by in processes], 60, f"{test} is not run")  # noqa: B023
-    fleet.wait(lambda: there.sql("SELECT count(*) FROM requests") == [(0,)], 60, "requests stay")
+            fleet.wait(lambda: [1 for when, by in source.asked[test] if when > begun and by in processes], f"{test} is not run")  # noqa: B023
+    fleet.wait(lambda: there.sql("SELECT count(*) FROM requests") == [(0,)], "requests stay")
 
 
 def test_what_people_say_anywhere(world):
@@ -348,7 +349,7 @@ def test_a_single_run_that_is_refused(world):
         source.change(name)
     asked = {name: len(source.asked[name]) for name in source.names}
     done = subprocess.run([fleet.program, "run", "--once", "--config", fleet.members["a1"].path], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=LONGEST, check=False)
     assert done.returncode == 4 and 'in use by another agent: "a1" works on it' in done.stderr, done
     assert there.sink.told() == [] and asked == {name: len(source.asked[name]) for name in source.names}
     finish(there)
@@ -364,7 +365,7 @@ def storm(there, agents, seconds, interval, each, changes, seed=SEED):
     with there.watch() as watch:
         fleet.storm(seconds, seed, each=each, changes=changes)
         fleet.started()
-        fleet.quiet(240)
+        fleet.quiet()
     until = time.monotonic()
     waits = watch.waits(since, until)
     note(test=f"storm of {agents} agents, {len(there.source.names)} tests, {seconds} s",
@@ -373,7 +374,7 @@ def storm(there, agents, seconds, interval, each, changes, seed=SEED):
     longest = sorted(waits, key=lambda wait: wait[2] - wait[3])[:3]
     print("".join(watch.story(*wait[1:]) for wait in longest))
     assert not waits or waits[0][0] <= 0, "".join(watch.story(*wait[1:]) for wait in waits[:5] if wait[0] > 0)
-    note(test="the same", **finish(there, 300))
+    note(test="the same", **finish(there))
 
 
 def test_storm(world):
@@ -439,16 +440,16 @@ def test_a_cable(world, postgres, mood):
         for turn in range(9):
             for name in there.source.names[turn::9]:
                 there.source.change(name)
-            time.sleep(4 if FULL else 3)
+            pause(4 if FULL else 3, "changes come while the cable is bad, for longer than a lease")
             if mood != "slow" and turn == 8:
-                fleet.wait(lambda: fleet.members["a1"].get("/-/ready")[0] == 503, 30, "it says that it is ready")
+                fleet.wait(lambda: fleet.members["a1"].get("/-/ready")[0] == 503, "it says that it is ready")
         if mood != "slow":
             wait_shares(there, 128, 128)
-            fleet.settle(120)  # without it
+            fleet.settle()  # without it
         gap = longest(there, since, 2)
         proxy.turn("whole")
         wait_shares(there, 85, 85, 86)
-        fleet.wait(lambda: fleet.members["a1"].get("/-/ready")[0] == 200, 30, "it is not ready")
+        fleet.wait(lambda: fleet.members["a1"].get("/-/ready")[0] == 200, "it is not ready")
         fleet.quiet()
         note(test=f"cable {mood}", **finish(there), gap=gap)
     finally:
@@ -483,7 +484,7 @@ def test_the_primary_is_killed(program, tmp_path):
                     after = {change for change, when in list(source.changes.items()) if when > begin}
                     return after & {(test, source.number(test, at)) for _, _, _, test, at in there.sink.told()}
 
-                fleet.wait(told_again, 180, "nothing is told after the primary was killed")
+                fleet.wait(told_again, "nothing is told after the primary was killed")
                 told = time.monotonic() - begin
                 cluster.start(node)
                 cluster.wait_whole()
@@ -508,7 +509,7 @@ def test_another_configuration_is_rolled_out(world):
     for name in ("a1", "a2", "a3"):
         fleet.start(name, tests=old)
     fleet.started()
-    fleet.quiet(180)
+    fleet.quiet()
     since = time.monotonic()
     with there.watch() as watch:
         for turn, name in enumerate(("a1", "a2", "a3")):
@@ -524,11 +525,11 @@ def test_another_configuration_is_rolled_out(world):
                 fleet.start(name)
             fleet.started()
             fleet.tests = both
-            fleet.quiet(180)
+            fleet.quiet()
             for test in both[turn + 3::6]:
                 source.change(test)
         fleet.tests = new
-        fleet.quiet(180)
+        fleet.quiet()
         for test in new[-count // 10:]:
             source.change(test)
     until = time.monotonic()
@@ -536,7 +537,7 @@ def test_another_configuration_is_rolled_out(world):
     assert not waits or waits[0][0] <= 0, "".join(watch.story(*wait[1:]) for wait in waits[:5])
     twins = source.both(since, until, fleet.interval * 1.2)
     assert not twins or twins[0][0] <= TRUST + there.pulse.lost(*twins[0][2:]), twins[:5]
-    fleet.wait(lambda: not any(source.asked_since(test, time.monotonic() - fleet.interval - 2) for test in set(old) - set(new)), 60,
+    fleet.wait(lambda: not any(source.asked_since(test, time.monotonic() - fleet.interval - 2) for test in set(old) - set(new)),
                "a test that no agent has any more is run")
     gap = max(gap[0] for gap in source.gaps(since, until) if gap[1] in both)
     note(test=f"another configuration of {count} tests", **finish(there), gap=round(gap, 1), run_by_two=len(twins),
@@ -559,7 +560,7 @@ def test_deputies(world):
         fleet.start(name, tests=old)
     fleet.tests = old
     fleet.started()
-    fleet.quiet(180)
+    fleet.quiet()
 
     def load(name):
         fleet.configure(name, new, detection="season: none, magnitude: 0.02")
@@ -569,21 +570,21 @@ def test_deputies(world):
         return [fleet.members[name].metric("hunter_fleet_differing_tests") for name in ("a1", "a2", "a3")]
 
     load("a1")
-    fleet.wait(lambda: differing() == [30, 0, 0], 60, "not told which configuration decides")
-    fleet.wait(lambda: one_each(fleet, both, ("a2", "a3")) and one_each(fleet, old[:5], ("a2", "a3")) and one_each(fleet, new[-5:], ("a1",)), 60,
+    fleet.wait(lambda: differing() == [30, 0, 0], "not told which configuration decides")
+    fleet.wait(lambda: one_each(fleet, both, ("a2", "a3")) and one_each(fleet, old[:5], ("a2", "a3")) and one_each(fleet, new[-5:], ("a1",)),
                "not each test is run by one agent that has it")
     assert fleet.members["a1"].log.read_text().count("most agents have another configuration") == 1
     for test in source.names:
         source.change(test)
     fleet.settle()
     load("a2")
-    fleet.wait(lambda: differing() == [0, 0, 30], 60, "the majority has changed")
-    fleet.wait(lambda: one_each(fleet, both, ("a1", "a2")) and one_each(fleet, old[:5], ("a3",)) and one_each(fleet, new[-5:], ("a1", "a2")), 60,
+    fleet.wait(lambda: differing() == [0, 0, 30], "the majority has changed")
+    fleet.wait(lambda: one_each(fleet, both, ("a1", "a2")) and one_each(fleet, old[:5], ("a3",)) and one_each(fleet, new[-5:], ("a1", "a2")),
                "not each test is run by one agent that has it")
     load("a3")
-    fleet.wait(lambda: differing() == [0, 0, 0] and not there.sql("SELECT 1 FROM shards WHERE deputy != 0"), 60, "all have the same")
+    fleet.wait(lambda: differing() == [0, 0, 0] and not there.sql("SELECT 1 FROM shards WHERE deputy != 0"), "all have the same")
     fleet.tests = new
-    fleet.wait(lambda: one_each(fleet, new, ("a1", "a2", "a3")), 60, "not each test is run by one agent")
+    fleet.wait(lambda: one_each(fleet, new, ("a1", "a2", "a3")), "not each test is run by one agent")
     for test in new:
         source.change(test)
     finish(there)

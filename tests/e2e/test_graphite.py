@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 import servers
 from state_address import state_of
+from waiting import LONGEST
 
 START = 1709251200  # 2024-03-01 00:00:00 UTC
 HOUR = 3600
@@ -231,10 +232,10 @@ def test_functions_that_give_more_values_than_they_announce(hunter, tmp_path, se
                          ("03-01 05:00", "03-05 23:59")):
         begin, end = (int(datetime.datetime.fromisoformat(f"2024-{time}+00:00").timestamp()) for time in (since, until))
         query = f"target=sumSeries(day.build,servers.web1.cpu)&from={begin - 1}&until={end - 1}"
-        header, values = urllib.request.urlopen(f"{server.url}/render?{query}&format=raw", timeout=20).read().decode().strip().split("|")
+        header, values = urllib.request.urlopen(f"{server.url}/render?{query}&format=raw", timeout=LONGEST).read().decode().strip().split("|")
         first, last, step = map(int, header.split(",")[-3:])
         more += values.count(",") + 1 > (last - first) // step
-        points = json.load(urllib.request.urlopen(f"{server.url}/render?{query}&format=json", timeout=20))[0]["datapoints"]
+        points = json.load(urllib.request.urlopen(f"{server.url}/render?{query}&format=json", timeout=LONGEST))[0]["datapoints"]
         times = [f"{datetime.datetime.utcfromtimestamp(at):%F %T}" for value, at in points if value is not None and begin <= at < end]
         found = hunter("analyze", "sum", "--since", f"2024-{since}", "--until", f"2024-{until}")
         assert found.code == 0 and [line[:19] for line in lines(found.out)] == times, found.out + found.err
@@ -315,7 +316,7 @@ def test_the_shipped_example(hunter, program, server):
     assert script.startswith("for i") and script.endswith("hunter-c analyze store.read --config conf/graphite.yaml")
     feed = script.rsplit("\n", 1)[0]
     environment = os.environ | {"GRAPHITE_URL": server.url, "CARBON": f"127.0.0.1/{server.ports['line']}"}
-    subprocess.run(["bash", "-euc", feed], check=True, timeout=120, env=environment)
+    subprocess.run(["bash", "-euc", feed], check=True, timeout=LONGEST, env=environment)
     server.feed({"fed.last": [(1, START)]})
     found = hunter("analyze", "store.read", "--config", path, env=environment)
     assert re.search(r"\+(9\.[5-9]|10\.[0-5])%", found.out) and found.out.count("%") == 1, found.out + found.err

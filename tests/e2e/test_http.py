@@ -11,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 import urllib.request
 
 import faulty
@@ -19,6 +18,7 @@ import pytest
 import servers
 from state_address import state_of
 from test_faults import Prometheus
+from waiting import LONGEST, pause, wait
 
 START, MINUTE, POINTS = 1709251200, 60, 20  # 2024-03-01 00:00:00 UTC
 PASSWORD = "canary-password"
@@ -49,7 +49,7 @@ EXPECTED = [10 + i % 3 for i in range(POINTS)]
 
 
 def openssl(*arguments):
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=LONGEST)
 
 
 @pytest.fixture(scope="module")
@@ -78,18 +78,12 @@ def get(url, authority, path, client=False):
         context.load_cert_chain(authority / "client.pem", authority / "client.key")
     request = urllib.request.Request(url + path, headers={
         "Authorization": "Basic " + base64.b64encode(f"canary-user:{PASSWORD}".encode()).decode()})
-    with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=LONGEST, context=context) as answer:
         return answer.read().decode()
 
 
 def ready(url, authority, client=False):
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return get(url, authority, "/-/ready", client)
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    return wait(lambda: get(url, authority, "/-/ready", client), passing=OSError)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +235,7 @@ class Exporter(http.server.ThreadingHTTPServer):
 
 def scraped(server):
     """What it has stored; it does not store what came too late."""
-    with urllib.request.urlopen(f"{server.url}/api/v1/query?query=scrapes%5B1h%5D", timeout=20) as answer:
+    with urllib.request.urlopen(f"{server.url}/api/v1/query?query=scrapes%5B1h%5D", timeout=LONGEST) as answer:
         result = json.load(answer)["data"]["result"]
     return [int(value) for _, value in result[0]["values"]] if result else []
 
@@ -257,7 +251,7 @@ def test_live_scraping(hunter, tmp_path):
         seen = []
         for wanted in (15, 25):
             with exporter.changed:
-                assert exporter.changed.wait_for(lambda: exporter.scrapes >= wanted, 60)
+                assert exporter.changed.wait_for(lambda: exporter.scrapes >= wanted, LONGEST)
             before = scraped(server)
             found = hunter("analyze", "live", "--since", "1h")
             assert found.code == 0, found.err
@@ -278,13 +272,12 @@ def test_a_token_that_changes_while_the_agent_runs(program, tmp_path):
         try:
             for text in ("first", "second"):
                 token.write_text(text)
-                deadline = time.monotonic() + 60
-                while not any(b"Authorization: Bearer " + text.encode() in request for request in list(server.requests)):
-                    assert time.monotonic() < deadline and agent.poll() is None
-                    time.sleep(0.02)
+                asked = b"Authorization: Bearer " + text.encode()
+                wait(lambda: agent.poll() is not None or any(asked in request for request in list(server.requests)))  # noqa: B023
+                assert agent.poll() is None
         finally:
             agent.terminate()
-            agent.wait(20)
+            agent.wait(LONGEST)
 
 
 class Proxy(http.server.ThreadingHTTPServer):
@@ -337,7 +330,7 @@ class Proxy(http.server.ThreadingHTTPServer):
                 self.end_headers()
                 pair = {self.connection: there, there: self.connection}
                 while True:
-                    for ready_one in select.select(list(pair), [], [], 60)[0]:
+                    for ready_one in select.select(list(pair), [], [], LONGEST)[0]:
                         data = ready_one.recv(65536)
                         if not data:
                             return
@@ -426,7 +419,7 @@ def test_max_concurrent(hunter, tmp_path):
             with lock:
                 now += 1
                 most = max(most, now)
-            time.sleep(0.02)
+            pause(0.02, "a server that takes a while")
             with lock:
                 now -= 1
             return Prometheus.good(request)

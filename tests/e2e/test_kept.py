@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import threading
 
 import pytest
 import servers
@@ -15,6 +14,7 @@ from state_address import open_state
 from test_face import port_of
 from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
+from waiting import pause
 
 KILLS = 100 if os.environ.get("HUNTER_TEST_FULL") else 6
 KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"
@@ -88,19 +88,19 @@ def test_kills_while_firing_and_resolving(agents, hunter, tmp_path, receiver):
         path = config(tmp_path, csv_test(tmp_path / "a.csv"), outside.section)
         for kill in range(KILLS):
             agent = agents(path)
-            threading.Event().wait(rng.uniform(0.05, 1.2))
+            pause(rng.uniform(0.05, 1.2), "the moment of the kill")
             agent.end(signal.SIGKILL)
             if kill > 1:
                 put(tmp_path, STEP if rng.random() < 0.5 else [])
         for steps in (STEP, [], STEP, []):
             put(tmp_path, steps)
             agent = agents(path)
-            agent.wait(lambda: outside.firing() == len(steps), 90)
+            agent.wait(lambda: outside.firing() == len(steps))
             agent.end(signal.SIGKILL)
         agent = agents(path)
         agent.pass_by(4)
         owed = "SELECT count(*) FROM deliveries WHERE amend IS NOT NULL AND receipt IS NOT NULL"
-        agent.wait(lambda: outside.firing() == 0 and rows(tmp_path, owed) == [(0,)], 90)
+        agent.wait(lambda: outside.firing() == 0 and rows(tmp_path, owed) == [(0,)])
         assert agent.end() == 0
         outside.check()
         done = hunter("store", "check", "--config", path)

@@ -15,13 +15,13 @@ import os
 import random
 import shutil
 import signal
-import threading
 
 import pytest
 from fake_slack import FakeSlack
 from state_address import open_state
 from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401  (a fixture)
 from test_tell import Hook, wide
+from waiting import pause
 
 ROUNDS, LIVES, KILLS = 10 if os.environ.get("HUNTER_TEST_FULL") else 1, 4, 5
 POINTS = 40  # between two changes
@@ -62,10 +62,10 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         posts = len(self.slack.posts)
         agent = self.agents(self.path)
         if self.rng.random() < 0.7:
-            self.slack.wait(lambda: len(self.slack.posts) > posts, 60)
-            threading.Event().wait(self.rng.uniform(0, 0.4))
+            self.slack.wait(lambda: len(self.slack.posts) > posts)
+            pause(self.rng.uniform(0, 0.4), "the moment of the kill")
         else:
-            threading.Event().wait(self.rng.uniform(0, 0.15))
+            pause(self.rng.uniform(0, 0.15), "the moment of the kill")
         agent.end(signal.SIGKILL)
 
     def finish(self):
@@ -73,13 +73,7 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         self.write("write.csv", self.steps)
         agent = self.agents(self.path)
         agent.pass_by(1)
-        for _ in range(2000):
-            if (agent.metric("hunter_changes") >= 2 * len(self.steps) + WIDE
-                    and agent.metric("hunter_delivery_queue_length") == 0):
-                break
-            threading.Event().wait(0.05)
-        else:
-            raise AssertionError("".join(agent.log))
+        agent.wait(lambda: agent.metric("hunter_changes") >= 2 * len(self.steps) + WIDE and agent.metric("hunter_delivery_queue_length") == 0)
         assert agent.end() == 0
 
     def live(self):

@@ -21,6 +21,7 @@ from fake_slack import FakeSlack
 from test_face import port_of
 from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from test_triage import ask, post
+from waiting import pause
 
 LIVES, CYCLES = (5, 10) if os.environ.get("HUNTER_TEST_FULL") else (2, 3)
 STEP, POINTS = 40, 10  # points before the change, and new ones with each growth
@@ -49,7 +50,7 @@ class Life:
         self.port = port_of(self.agent)
 
     def kill(self, least, most):
-        threading.Event().wait(self.rng.uniform(least, most))
+        pause(self.rng.uniform(least, most), "the moment of the kill")
         self.agent.end(signal.SIGKILL)
         self.start()
 

@@ -3,6 +3,8 @@ import itertools
 import json
 import subprocess
 
+from waiting import LONGEST
+
 ROWS, BLOCK, CHANGE = 10_000_000, 10_000, 5_000_000
 START, STEP = 1_600_000_000, 10
 SPREAD = 101  # the spread repeats after so many rows
@@ -27,7 +29,7 @@ def test_ten_million_rows(program, tmp_path):
              "code = subprocess.run(sys.argv[1:]).returncode\n"
              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
              "sys.exit(code)"]
-    done = subprocess.run([*timed, program, "analyze", "t", "--output", "json"], cwd=tmp_path, timeout=280,
+    done = subprocess.run([*timed, program, "analyze", "t", "--output", "json"], cwd=tmp_path, timeout=LONGEST,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["tests"][0]["changes"]

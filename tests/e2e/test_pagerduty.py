@@ -3,12 +3,12 @@ import json
 import os
 import random
 import signal
-import time
 
 import pytest
 from fake_pagerduty import FakePagerDuty
 from state_address import state_text
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import pause
 
 KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"
 
@@ -116,7 +116,7 @@ def test_killed_while_it_triggers_and_resolves(hunter, agents, tmp_path, pagerdu
     for i in range(TIMES):
         said, wanted = ("expected", "resolved") if i % 2 == 0 else ("open", "triggered")
         assert hunter("triage", known, said, "--reason", "x", "--agent", agent.address()).code == 0
-        time.sleep(dice.uniform(0, 0.3))  # anywhere between what was said and what PagerDuty is told
+        pause(dice.uniform(0, 0.3), "the moment of the kill: between what was said and what PagerDuty is told")
         agent.end(signal.SIGKILL)
         agent = agents(path)
         pagerduty.wait(lambda: list(pagerduty.incidents.values()) == [wanted])

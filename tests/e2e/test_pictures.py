@@ -13,6 +13,7 @@ import pytest
 from test_face import ask, on_demand, port_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from test_plot import wait_for_changes
+from waiting import LONGEST
 
 LIGHT, DARK, LEVEL, WORSE, BAND = (255, 255, 255), (0x11, 0x17, 0x1D), (0x16, 0x20, 0x2A), (0xB3, 0x26, 0x1E), "#e09500"
 
@@ -189,7 +190,7 @@ def test_nothing_else_loads_cairo(program, tmp_path):
                               (["plot", "db.read", "p99", "-o", "a.png"], True)):
         named = ["--config", str(path)] if "plot" in arguments else []
         done = subprocess.run([program, *arguments, *named], cwd=tmp_path, input=b"1\n2\n", capture_output=True,
-                              env=os.environ | {"LD_DEBUG": "libs"}, timeout=60)
+                              env=os.environ | {"LD_DEBUG": "libs"}, timeout=LONGEST)
         assert done.returncode == 0, done
         assert (b"libcairo" in done.stderr) == loaded, arguments
 
@@ -217,7 +218,7 @@ def test_on_a_terminal(program, hunter, tmp_path):
             break
         shown += more
     os.close(ours)
-    assert child.wait(60) == 0, child.stderr.read()
+    assert child.wait(LONGEST) == 0, child.stderr.read()
     child.stderr.close()
     lines = re.sub(r"\x1b\[\d*m", "", shown.decode()).splitlines()
     assert b"\x1b[31m" in shown and 100 < max(map(len, lines)) < 120

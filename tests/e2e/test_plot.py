@@ -4,11 +4,11 @@ import http.server
 import json
 import math
 import threading
-import time
 import urllib.parse
 
 from test_face import ask, on_demand, port_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, wait
 
 
 def plot_of(port, query):
@@ -18,13 +18,11 @@ def plot_of(port, query):
 
 
 def wait_for_changes(port, count):
-    deadline = time.monotonic() + 30
-    while True:
-        known = ask(port, "/api/v1/changes").json["changes"]
-        if len(known) >= count:
-            return known
-        assert time.monotonic() < deadline, known
-        time.sleep(0.05)
+    def known():
+        changes = ask(port, "/api/v1/changes").json["changes"]
+        return changes if len(changes) >= count else None
+
+    return wait(known)
 
 
 def test_changes_are_those_of_the_state(agents, tmp_path):
@@ -134,7 +132,7 @@ def test_many_who_look_cost_one_fetch(agents, tmp_path):
                 if query["end"] - query["start"] > 3600:
                     asked.append(query)
                     if len(asked) > 1:  # the agent's own run is the first
-                        assert go.wait(30)
+                        assert go.wait(LONGEST)
                 times = range(int(query["start"]), int(query["end"]), int(query["step"]))
                 result = [{"metric": {"__name__": "up", "region": region}, "values": [[t, str(100 + math.sin(t))] for t in times]} for region in ("eu", "us")]
             data = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
@@ -154,15 +152,11 @@ def test_many_who_look_cost_one_fetch(agents, tmp_path):
         on_demand(path)
         agent = agents(path)
         port = port_of(agent)
-        deadline = time.monotonic() + 30
-        while not asked:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait(lambda: asked)
         before = len(asked)
         with concurrent.futures.ThreadPoolExecutor(10) as pool:
             waiting = [pool.submit(plot_of, port, f"test=checkout&width={100 + i}") for i in range(10)]
-            while len(asked) == before and time.monotonic() < deadline:
-                time.sleep(0.02)
+            wait(lambda: len(asked) > before)
             go.set()
             plots = [one.result() for one in waiting]
         assert len({plot["lines"][0]["total"] for plot in plots}) == 1

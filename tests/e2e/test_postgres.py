@@ -5,7 +5,6 @@ import pathlib
 import signal
 import socket
 import threading
-import time
 
 import pytest
 import servers
@@ -277,10 +276,8 @@ def test_reading_never_writes(hunter, tmp_path, server, statement):
 def test_a_slow_query_is_cancelled_by_the_server(hunter, tmp_path, server):
     for more in (", statement_timeout: 300ms", ", timeout: 1s"):
         config(tmp_path, section(server, more), "  odd: {type: postgres, metrics: [x], query: 'SELECT now() AS time, 1 AS x, pg_sleep(60)'}\n")
-        begin = time.monotonic()
         found = hunter("analyze", "odd")
         assert found.code == 3 and "57014" in found.err and "timeout" in found.err, found.err
-        assert time.monotonic() - begin < 10
     assert server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()") == ["0"]
 
 
@@ -328,10 +325,8 @@ def test_what_is_no_server(hunter, tmp_path, answer, keep, words):
     with peer(answer, keep) as port:
         config(tmp_path, f"{{hostname: 127.0.0.1, port: {port}, sslmode: disable, connect_timeout: 400ms, timeout: 800ms, "
                "username: a, database: b}", STORE)
-        begin = time.monotonic()
         found = analyze(hunter, "store", "--branch", "main")
         assert found.code == 3 and words in found.err and f"127.0.0.1:{port}/b" in found.err, found.err
-        assert time.monotonic() - begin < 10
 
 
 def test_refusals(hunter, tmp_path, server):

@@ -7,12 +7,12 @@ import socketserver
 import ssl
 import subprocess
 import threading
-import time
 from http import server as http_server
 
 import pytest
 import servers
 from state_address import state_of
+from waiting import wait
 
 START = 1709251200  # 2024-03-01 00:00:00 UTC
 MINUTE = 60
@@ -577,9 +577,7 @@ def test_what_is_scraped_now(hunter, tmp_path):
               f"static_configs: [{{targets: ['127.0.0.1:{target.server_address[1]}']}}]}}]\n")
     try:
         with servers.prometheus(tmp_path, servers.openmetrics({"unrelated": [({}, 1, START)]}), scrape=scrape) as server:
-            deadline = time.monotonic() + 30
-            while Exporter.scrapes < 20 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait(lambda: Exporter.scrapes >= 20)
             config(tmp_path, server.url, "  live: {type: prometheus, query: work, range: 1h}\n")
             found = hunter("analyze", "live")
     finally:

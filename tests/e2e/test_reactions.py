@@ -5,13 +5,13 @@ Slack is the strict fake, with its limits and errors; the store is read as it is
 import os
 import random
 import signal
-import threading
 import time
 
 import pytest
 from fake_slack import FakeSlack
 from state_address import KIND, open_state
 from test_run import CANARY, Agent, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import pause
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 ANN, BOB, EVE = "U012ANN", "U012BOB00", "U012EVE00"
@@ -132,7 +132,7 @@ def test_retry_after_is_kept_and_delays_no_delivery(agents, tmp_path, slack):
     slack.wait(lambda: "429 reactions.get" in slack.refused)
     refused = time.monotonic()
     write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1.4)], points=100)
-    slack.wait(lambda: len(slack.posts) == 2, timeout=10)
+    slack.wait(lambda: len(slack.posts) == 2)
     slack.per_minute = 50
     before = len(slack.reads)
     slack.wait(lambda: len(slack.reads) > before)
@@ -237,14 +237,14 @@ def test_many_messages_are_read_in_turn_at_most_20_a_minute(hunter, agents, tmp_
     for k in range(3, 6):  # more than three at once would be one message
         write_csv(tmp_path / f"{k}.csv", [(15 + 12 * k, 1.2)], points=100)
     slack.wait(lambda: len(slack.posts) == 6)
-    slack.wait(lambda: len(slack.reads) >= 8, timeout=60)
+    slack.wait(lambda: len(slack.reads) >= 8)
     times = [at for at, _ in slack.reads]
     assert min(b - a for a, b in zip(times, times[1:])) >= 2.9
     last = [stamp for _, stamp in slack.reads[-6:]]
     assert sorted(last) == sorted(slack.stamps)
     done = hunter("triage", "--config", tmp_path / "hunter.yaml", "--agent", agent.address(), "1..6", "acknowledged")
     assert done.code == 0, done.err
-    slack.wait(lambda: len(slack.edits) == 4, timeout=60)
+    slack.wait(lambda: len(slack.edits) == 4)
     first, last = slack.edits[0][0], slack.edits[-1][0]
     assert len([at for at, _ in slack.reads if first < at < last]) >= 2
     requests = sorted(at for at, _ in slack.reads + slack.edits)
@@ -275,13 +275,13 @@ def test_50_kills_lose_and_double_no_reaction(agents, tmp_path, slack):
         requests = len(slack.reads) + len(slack.edits)
         agent = agents(tmp_path / "hunter.yaml")
         if rng.random() < 0.75:
-            slack.wait(lambda: len(slack.reads) + len(slack.edits) > requests, 90)
-        threading.Event().wait(rng.uniform(0, 0.03))
+            slack.wait(lambda: len(slack.reads) + len(slack.edits) > requests)
+        pause(rng.uniform(0, 0.03), "the moment of the kill")
         agent.end(signal.SIGKILL)
     if not there:
         slack.react(ts, "eyes", ANN)
     agent = agents(tmp_path / "hunter.yaml")
-    agent.wait(lambda: [row[0] for row in triage(tmp_path)] == [ACKNOWLEDGED], 90)
+    agent.wait(lambda: [row[0] for row in triage(tmp_path)] == [ACKNOWLEDGED])
     wait_context(agent, slack, ts, ":eyes: *acknowledged*")
     assert len(slack.posts) == 1
     said = [detail for action, _, _, detail in audit(tmp_path)]

@@ -142,8 +142,8 @@ def test_faults(agents, tmp_path, places, name):
 
     sends_blindly = [f for f in ("silent", "alien", "unheard", "lost") if kind.doubt == "blind"]
     passes = [f for f in PASSES if f not in sends_blindly and not (f == "page" and kind.by_status)]
-    agent.wait(lambda: all(sent(fault) for fault in passes), 60)
-    agent.wait(lambda: all(failed(fault) for fault in (*sends_blindly, *STAYS, *NOBODY)), 60)
+    agent.wait(lambda: all(sent(fault) for fault in passes))
+    agent.wait(lambda: all(failed(fault) for fault in (*sends_blindly, *STAYS, *NOBODY)))
     for fault in passes:
         assert len(failed(fault)) == 1 and len(sent(fault)) == 1, (fault, failed(fault), sent(fault))
         assert len(kind.told(faults[fault].server)) == 1, fault
@@ -171,7 +171,7 @@ def test_faults(agents, tmp_path, places, name):
         faults[fault].front.fault, faults[fault].front.always = "nothing", False
     path.write_text(path.read_text() + "# mended\n")
     agent.process.send_signal(signal.SIGHUP)
-    agent.wait(lambda: all(sent(fault) for fault in STAYS), 60)
+    agent.wait(lambda: all(sent(fault) for fault in STAYS))
     for fault in STAYS:
         assert len(kind.told(faults[fault].server)) == 1, fault
     metrics = agent.get("/metrics")[1]

@@ -8,14 +8,13 @@ import random
 import re
 import shutil
 import signal
-import threading
 import urllib.request
 
-import pytest
 from fake_slack import FakeSlack
 from state_address import KIND, open_state
 from test_run import CANARY, START, agents, bot, config, csv_test, run_once, write_csv  # noqa: F401  (a fixture)
 from test_tell import SCHEMA, Hook, hook, valid  # noqa: F401  (a fixture)
+from waiting import LONGEST, pause
 
 BEGIN, GAP = 120, 45  # points before the first excursion, and from one to the next
 
@@ -50,7 +49,7 @@ def many_test(path, series):
 
 def run_now(agent):
     request = urllib.request.Request(agent.address() + "/api/v1/run?test=many", method="POST")
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=LONGEST) as answer:
         return json.loads(answer.read())
 
 
@@ -123,7 +122,7 @@ def test_closed_once_whatever_dies(agents, hunter, tmp_path):
             write(file, series, points)
             if rng.random() < (0.3 if KIND == "file" else 0.1):  # in a database the next run waits 15 s
                 agent = agents(path)
-                threading.Event().wait(rng.uniform(0, 0.25))
+                pause(rng.uniform(0, 0.25), "the moment of the kill")
                 agent.end(signal.SIGKILL)
                 kills += 1
             else:

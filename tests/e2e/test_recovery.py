@@ -19,6 +19,7 @@ import servers
 from test_conditions import count, wait_out
 from test_faults import FAIL, KINDS, NOT_GRAPHITE, Graphite
 from test_run import START, agents, config, csv_test, level, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 STEPS, POINTS = [(40, 1.2)], 60
 LATER, MORE = [(40, 1.2), (90, 1.25)], 130  # a way back would be no change of its own, but tell that the first is over
@@ -221,7 +222,7 @@ def test_a_file_that_ends_anywhere(agents, tmp_path, factor):
     for points in range(POINTS):
         for length in (points, POINTS):
             write_csv(tmp_path / "read.csv", steps, length)
-            with urllib.request.urlopen(f"{agent.address()}/api/v1/run?test=db.read", data=b"", timeout=30) as answer:
+            with urllib.request.urlopen(f"{agent.address()}/api/v1/run?test=db.read", data=b"", timeout=LONGEST) as answer:
                 done = json.load(answer)
             assert (done["failed"], done["new"], done["withdrawn"], done["returned"]) == (0, 0, 0, 0), (points, length, done)
     check(agent, ["db.read"], 1)

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import faulty
 import pytest
 from test_faults import KINDS, LAUNCHER
 from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
 from test_run import START, config, level
+from waiting import LONGEST, pause, wait
 
 DAY = datetime.timedelta(days=1)
 FROM, TO = START + 40 * DAY, START + 200 * DAY
@@ -180,14 +180,12 @@ def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
     before = folders()
     process = subprocess.Popen([program, "replay", "--config", config(tmp_path, tests), "--from", FROM.isoformat(), "--to", TO.isoformat()],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not folders() - before:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    for _ in range(3):  # somebody who is impatient
+    wait(lambda: folders() - before or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    for _ in range(3):
         process.send_signal(signal.SIGINT)
-        time.sleep(0.02)
-    out, err = process.communicate(timeout=60)
+        pause(0.02, "somebody who is impatient")
+    out, err = process.communicate(timeout=LONGEST)
     if process.returncode != -signal.SIGINT:  # the second signal ends it at once, whatever it was about to print
         assert process.returncode == 3 and "interrupted, replayed " in out, (out, err)
     assert folders() <= before
@@ -209,7 +207,7 @@ def test_memory_is_in_proportion_to_the_changes(program, tmp_path):
     path = config(tmp_path, f"\n  many: {{type: csv, file: {tmp_path}/many.csv, metrics: [{', '.join(f'm{m}' for m in range(metrics))}]}}\n")
     done = subprocess.run([sys.executable, "-c", LAUNCHER, tmp_path / "memory", program, "replay", "--config", path, "--output", "json",
                            "--from", (START - DAY).isoformat(), "--to", (START + 31 * DAY).isoformat(), "--interval", "30d"],
-                          timeout=250, capture_output=True, text=True)
+                          timeout=LONGEST, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     changes = len(json.loads(done.stdout)["changes"])
     assert changes > 10 * metrics

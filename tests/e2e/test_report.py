@@ -9,6 +9,7 @@ import xml.etree.ElementTree
 
 import pytest
 from test_run import config, csv_test, write_csv
+from waiting import LONGEST
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'><svg onload=alert(1)>", "abc\u202egpj.exe", "a|b`c``d\\|e",
            "x" * 1000, "[link](javascript:alert(1))", "@everyone #1 &amp; <!-- -->"]
@@ -208,7 +209,7 @@ def test_a_browser_draws_it(hunter, tmp_path):
     assert hunter("report", "--config", path, "--html", "r.html").code == 0
     for budget in (5000, 20000, 60000, 120000):  # of its own time; a busy machine draws fewer frames in it
         done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--enable-logging=stderr",
-                               f"--virtual-time-budget={budget}", "--dump-dom", f"file://{tmp_path}/r.html"], capture_output=True, text=True, timeout=120)
+                               f"--virtual-time-budget={budget}", "--dump-dom", f"file://{tmp_path}/r.html"], capture_output=True, text=True, timeout=LONGEST)
         assert "CONSOLE" not in done.stderr, done.stderr
         if done.stdout.count("<canvas") >= 4:
             break

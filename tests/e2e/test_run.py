@@ -25,6 +25,7 @@ import pytest
 import servers
 from fake_slack import FakeSlack, charts_of
 from state_address import open_state, state_of
+from waiting import LONGEST, pause, wait
 
 CANARY = "xoxb-canary-7f3a9c"
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
@@ -105,7 +106,7 @@ class Agent:
             lines.append("")
             self.changed.notify_all()
 
-    def wait_log(self, pattern, timeout=30):
+    def wait_log(self, pattern):
         """The first line of the log in which the pattern is found."""
         found = []
 
@@ -114,14 +115,14 @@ class Agent:
             return found or "" in self.log
 
         with self.changed:
-            assert self.changed.wait_for(look, timeout) and found, f"no {pattern!r} in:\n{''.join(self.log)}"
+            assert self.changed.wait_for(look, LONGEST) and found, f"no {pattern!r} in:\n{''.join(self.log)}"
         return found[0]
 
     def begun(self):
         """What it says when it has started, once it works: in a database it takes the tests first, those of one that was killed 20 s later."""
         started = self.wait_log("msg=started")
         if "state=postgresql:" in started:
-            self.wait_log("took over shards", 60)
+            self.wait_log("took over shards")
         return started
 
     def address(self):
@@ -129,7 +130,7 @@ class Agent:
 
     def get(self, path):
         try:
-            with urllib.request.urlopen(self.address() + path, timeout=10) as answer:
+            with urllib.request.urlopen(self.address() + path, timeout=LONGEST) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -138,43 +139,33 @@ class Agent:
         """The sum of the metric over its labels."""
         return sum(float(v) for v in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.M))
 
-    def wait(self, condition, timeout=30):
-        """Until condition() holds; asked again and again, as it looks at something outside of the log."""
-        deadline = time.monotonic() + timeout
-        while not (found := condition()):
-            assert time.monotonic() < deadline, "".join(self.out + self.log)
-            time.sleep(0.05)
-        return found
+    def wait(self, condition):
+        """Until condition() holds, which looks at something outside of the log."""
+        return wait(condition, lambda: "".join(self.out + self.log))
 
-    def wait_metric(self, name, least, timeout=30):
-        deadline = threading.Event()
-        timer = threading.Timer(timeout, deadline.set)
-        timer.start()
-        while self.metric(name) < least:
-            assert not deadline.is_set(), f"{name} is {self.metric(name)}, not {least}:\n{''.join(self.log)}"
-            deadline.wait(0.05)
-        timer.cancel()
+    def wait_metric(self, name, least):
+        wait(lambda: self.metric(name) >= least, lambda: f"{name} is {self.metric(name)}, not {least}:\n{''.join(self.log)}")
 
     def pass_by(self, passes=3):
         """Waits until so many more passes are over."""
         self.wait_metric("hunter_runs_total", self.metric("hunter_runs_total") + passes)
 
-    def end(self, how=signal.SIGTERM, timeout=15):
+    def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        code = self.process.wait(timeout)
+        code = self.process.wait(LONGEST)
         for reader in self.readers:
             reader.join()
         assert CANARY not in "".join(self.log + self.out)
         return code
 
 
-def run_once(hunter, path, timeout=60):
+def run_once(hunter, path):
     """A single run after an agent was killed: in a database it is refused until the lease of that is over."""
-    deadline = time.monotonic() + timeout
-    while (done := hunter("run", "--once", "--config", path)).code == 4 and "in use by another agent" in done.err:
-        assert time.monotonic() < deadline, done
-        time.sleep(0.5)
-    return done
+    def begun():
+        done = hunter("run", "--once", "--config", path)
+        return None if done.code == 4 and "in use by another agent" in done.err else done
+
+    return wait(begun)
 
 
 @pytest.fixture
@@ -672,7 +663,7 @@ def test_pipes_without_writers_hold_up_nothing(agents, tmp_path, slack):
     agent.wait_log("test=pipe0 .*pipe0: not read completely within 300ms")
     slack.wait(lambda: slack.posts)
     agent.pass_by(12)
-    assert agent.end(timeout=5) == 0
+    assert agent.end() == 0
 
 
 def test_files_that_hang_for_minutes_hold_up_others_for_seconds(agents, tmp_path):
@@ -684,7 +675,7 @@ def test_files_that_hang_for_minutes_hold_up_others_for_seconds(agents, tmp_path
     agent = agents(config(tmp_path, tests))
     agent.wait_metric("hunter_missed_runs_total", 12)  # they count though no run of theirs has ended
     agent.wait_metric("hunter_runs_total", 4)
-    assert agent.end(timeout=5) == 0
+    assert agent.end() == 0
 
 
 def test_a_pipe_with_a_writer(hunter, tmp_path):
@@ -693,7 +684,7 @@ def test_a_pipe_with_a_writer(hunter, tmp_path):
     with open(tmp_path / "read.csv", "rb") as data:
         writer = subprocess.Popen(["tee", tmp_path / "pipe"], stdin=data, stdout=subprocess.DEVNULL)
     first = hunter("run", "--once", "--config", config(tmp_path, csv_test(tmp_path / "pipe")))
-    assert writer.wait(10) == 0 and first.code == 0 and "+20%" in first.out
+    assert writer.wait(LONGEST) == 0 and first.code == 0 and "+20%" in first.out
 
 
 @pytest.mark.parametrize("what", ["pipe", "calculation"])
@@ -704,24 +695,34 @@ def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
         write_csv(tmp_path / "data", [(i, 1.1) for i in range(500, 20000, 1000)], points=20000)
     tests = csv_test(tmp_path / "data", "slow", "    detection: {detector: edivisive_permutation}")
     agent = agents(config(tmp_path, tests))
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        agent.process.wait(1)  # until it is at it
+    if what == "pipe":
+        writer = wait(lambda: os.open(tmp_path / "data", os.O_WRONLY | os.O_NONBLOCK), passing=OSError)  # which takes somebody who reads
+    else:
+        agent.wait(lambda: agent.metric("process_cpu_seconds_total") > 0.5)  # it is at it
     assert agent.metric("hunter_runs_total") == 0
-    assert agent.end(timeout=5) == 0
+    assert agent.end() == 0
     assert "exiting without waiting" in "".join(agent.log)
+    if what == "pipe":
+        os.close(writer)
 
 
 def test_nobody_reads_the_log(program, tmp_path):
     tests = "".join(csv_test(tmp_path / "missing.csv", f"db.read{i}") for i in range(80))
     out, into = os.pipe()
     fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
-    process = subprocess.Popen([program, "run", "--config", config(tmp_path, tests)], stderr=into)
+    path, port = config(tmp_path, tests), servers.free_port()
+    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    process = subprocess.Popen([program, "run", "--config", path], stderr=into)
+
+    def runs():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LONGEST) as answer:
+            return sum(float(n) for n in re.findall(r"^hunter_runs_total\{.*\} (\S+)$", answer.read().decode(), re.M))
+
     os.close(into)
     try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(3)  # until it has more to say than there is room for
+        wait(lambda: runs() >= 2 * 80, passing=OSError)  # there is much more to say than there is room for
         process.terminate()
-        assert process.wait(5) == 0
+        assert process.wait(LONGEST) == 0
     finally:
         process.kill()
         process.wait()
@@ -739,16 +740,16 @@ def test_nobody_reads_what_is_printed(program, tmp_path):
         process = subprocess.Popen([program, "run", "--config", path], stdout=into, stderr=err)
     os.close(into)
     try:
-        select.select([out], [], [], 30)
+        select.select([out], [], [], LONGEST)
         port = re.search(r"msg=started.* port=(\d+)", log.read_text())[1]
         for _ in range(3):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/healthy", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/healthy", timeout=LONGEST) as answer:
                 assert answer.status == 200
         process.send_signal(signal.SIGTERM)  # what is being sent has a grace
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(1)
+        wait(lambda: "msg=stopping" in log.read_text())
+        assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
+        assert process.wait(LONGEST) == 0
     finally:
         process.kill()
         process.wait()
@@ -888,12 +889,11 @@ def test_kills_at_any_moment(agents, tmp_path, slack):
         shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
         path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
         agent = agents(path)
-        threading.Event().wait(0.012 * kill)
+        pause(0.012 * kill, "the moment of the kill")
         assert agent.end(signal.SIGKILL) == -signal.SIGKILL
     last = agents(path)
-    slack.wait(lambda: len({c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}) == kills, 60)
-    while last.metric("hunter_delivery_queue_length") > 0:
-        threading.Event().wait(0.05)
+    slack.wait(lambda: len({c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}) == kills)
+    last.wait(lambda: last.metric("hunter_delivery_queue_length") == 0)
     assert last.end() == 0
     keys = [p["metadata"]["event_payload"]["key"] for p in slack.posts]
     told = {c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}
@@ -920,12 +920,14 @@ def test_sigterm_twice_while_sending(agents, tmp_path, slack):
     """The second one does not wait for the answer any more; the next agent looks whether the message is there."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
-    slack.slow = (1, 1)
+    slack.accept_then_hang = True
     agent = agents(path)
     slack.wait(lambda: slack.posts)
     agent.process.send_signal(signal.SIGTERM)
     agent.wait_log("msg=stopping")
-    assert agent.end(timeout=5) == 0
+    assert agent.end() == 0
+    assert not any(re.search("msg=sent|delivery failed", line) for line in agent.log)
+    slack.accept_then_hang = False
     again = agents(path)
     again.wait_log("msg=sent")
     assert again.end() == 0
@@ -955,11 +957,12 @@ def test_sigterm_does_not_wait_for_a_source(agents, tmp_path):
   checkout: {type: prometheus, query: up}
 """, f'prometheus: {{url: "http://127.0.0.1:{server.getsockname()[1]}"}}')
         agent = agents(path)
-        server.settimeout(20)
+        server.settimeout(LONGEST)
         connection, _ = server.accept()
         with connection:
             assert connection.recv(1000)
-            assert agent.end(timeout=5) == 0
+            assert agent.end() == 0
+            assert not any("checkout" in line for line in agent.log), "it has waited for the end of the request"
 
 
 @pytest.mark.state_file

@@ -3,6 +3,7 @@ import signal
 import time
 
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import pause
 
 
 def test_a_process_that_was_stopped_makes_no_burst(agents, tmp_path):
@@ -13,7 +14,7 @@ def test_a_process_that_was_stopped_makes_no_burst(agents, tmp_path):
     agent = agents(config(tmp_path, tests))
     agent.wait_metric("hunter_runs_total", 8)
     agent.process.send_signal(signal.SIGSTOP)
-    time.sleep(9)  # the time that passes meanwhile is what this is about
+    pause(9, "the time that passes meanwhile is what this is about")
     agent.process.send_signal(signal.SIGCONT)
     woken = time.monotonic()
     runs_before = agent.metric("hunter_runs_total")

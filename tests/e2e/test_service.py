@@ -14,6 +14,7 @@ import threading
 import pytest
 from state_address import state_of
 from test_run import CANARY, agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
+from waiting import LONGEST
 
 FULL = os.environ.get("HUNTER_TEST_FULL") == "1"
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -25,13 +26,13 @@ def count_log(agent, pattern):
     return sum(1 for line in list(agent.log) if re.search(pattern, line))
 
 
-def wait_count(agent, pattern, count, timeout=30):
+def wait_count(agent, pattern, count):
     """Waits until so many lines of the log have the pattern, and returns the last of them."""
     def enough():
         return count_log(agent, pattern) >= count or "" in agent.log
 
     with agent.changed:
-        assert agent.changed.wait_for(enough, timeout), f"not {count} of {pattern!r} in:\n{''.join(agent.log[-50:])}"
+        assert agent.changed.wait_for(enough, LONGEST), f"not {count} of {pattern!r} in:\n{''.join(agent.log[-50:])}"
     assert count_log(agent, pattern) >= count, "".join(agent.log[-50:])
     return [line for line in agent.log if re.search(pattern, line)][-1]
 
@@ -168,7 +169,7 @@ def test_a_test_that_is_removed_while_it_is_read(agents, tmp_path):
         address = f'prometheus: {{url: "http://127.0.0.1:{server.getsockname()[1]}"}}'
         config(tmp_path, csv_test(tmp_path / "read.csv") + "  checkout: {type: prometheus, query: up, interval: 1h}\n", address)
         agent = agents(tmp_path / "hunter.yaml")
-        server.settimeout(20)
+        server.settimeout(LONGEST)
         connection, _ = server.accept()
         with connection:
             assert connection.recv(1000)
@@ -254,7 +255,7 @@ def test_sigterm_at_any_moment_of_a_post(agents, tmp_path, slack):
         posts = len(slack.posts)
         agent = agents(path)
         slack.wait(lambda: len(slack.posts) > posts)
-        assert agent.end(timeout=11) == 0
+        assert agent.end() == 0
         again = agents(path)
         again.pass_by()
         assert again.end() == 0
@@ -264,14 +265,14 @@ def test_sigterm_at_any_moment_of_a_post(agents, tmp_path, slack):
 def test_sigterm_during_fetches(agents, tmp_path):
     """A server that takes the questions, of which some more wait: the agent ends within its grace, by far."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
+        server.settimeout(LONGEST)
         tests = "".join(f"  checkout.{i}: {{type: prometheus, query: up{i}}}\n" for i in range(30))
         config(tmp_path, tests, f'prometheus: {{url: "http://127.0.0.1:{server.getsockname()[1]}"}}')
         for _ in range(50 if FULL else 5):
             agent = agents(tmp_path / "hunter.yaml")
             while not asked(server):  # connections of the agent before may be among them
                 pass
-            assert agent.end(timeout=5) == 0
+            assert agent.end() == 0
 
 
 def asked(server):
@@ -286,7 +287,7 @@ def test_grace_is_a_setting(agents, tmp_path, slack):
     slack.accept_then_hang = True
     agent = agents(path)
     slack.wait(lambda: slack.posts)
-    assert agent.end(timeout=5) == 0
+    assert agent.end() == 0
     assert "exiting while messages are being sent" in "".join(agent.log)
     slack.accept_then_hang = False
     again = agents(path)
@@ -320,7 +321,7 @@ class Notified(threading.Thread):
             return sum(m.startswith(begin) for m in self.messages) >= count
 
         with self.changed:
-            assert self.changed.wait_for(enough, 30), self.messages
+            assert self.changed.wait_for(enough, LONGEST), self.messages
 
 
 @pytest.mark.parametrize("kind", ["path", "abstract"])
@@ -333,13 +334,13 @@ def test_systemd_is_told(agents, tmp_path, monkeypatch, kind):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     agent = agents(path)
     systemd.wait("READY=1\nSTATUS=1 tests are watched\n")
-    systemd.wait("WATCHDOG=1", 3)
+    systemd.wait("WATCHDOG=1", count=3)
     reload(agent)
     systemd.wait("RELOADING=1\nMONOTONIC_USEC=")
-    systemd.wait("READY=1", 2)
+    systemd.wait("READY=1", count=2)
     path.write_text("tests: [")
     reload(agent, KEPT)
-    systemd.wait("READY=1", 3)
+    systemd.wait("READY=1", count=3)
     os.kill(agent.process.pid, signal.SIGSTOP)
     os.kill(agent.process.pid, signal.SIGCONT)
     systemd.wait("WATCHDOG=1", len(systemd.messages))
@@ -359,7 +360,7 @@ def unit(request, program, tmp_path):
 def systemd_tool(*command):
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60)
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=LONGEST)
 
 
 def test_the_unit_is_hardened(unit):

@@ -4,10 +4,10 @@ import os
 import re
 import signal
 import subprocess
-import threading
 
 import pytest
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
+from waiting import LONGEST, pause
 
 
 def text_of(post):
@@ -17,7 +17,7 @@ def text_of(post):
 @pytest.fixture
 def cli(program):
     def run(agent, *arguments):
-        done = subprocess.run([program, *arguments, "--agent", agent.address()], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([program, *arguments, "--agent", agent.address()], capture_output=True, text=True, timeout=LONGEST)
         assert done.returncode == 0, done.stderr
         return done.stdout
     return run
@@ -37,10 +37,10 @@ def test_silence_change_end_summary(agents, cli, program, tmp_path, slack):  # n
     agent.pass_by()
     assert len(slack.posts) == 1
     assert 'hunter_silences{state="active"} 1' in agent.get("/metrics")[1]
-    why = subprocess.run([program, "why", "db.read", "p99", "--config", path], capture_output=True, text=True, timeout=60)
+    why = subprocess.run([program, "why", "db.read", "p99", "--config", path], capture_output=True, text=True, timeout=LONGEST)
     assert re.search(r"verdict: a silence holds it back.*: silence 1 of ann until .*: migration", why.stdout), why.stdout
     document = json.loads(subprocess.run([program, "why", "db.read", "p99", "--config", path, "--output", "json"],
-                                         capture_output=True, text=True, timeout=60).stdout)
+                                         capture_output=True, text=True, timeout=LONGEST).stdout)
     assert document["verdict"] == "silence" and document["silence"]["reason"] == "migration" and document["mute_time"] is None
 
     agent.end(signal.SIGKILL)
@@ -66,7 +66,7 @@ def test_a_silence_ends_by_itself(agents, cli, tmp_path, slack):  # noqa: F811
     agent.pass_by()
     cli(agent, "silence", "add", "metric=p99", "--for", "6s", "--owner", "ann", "--reason", "new disks")
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
-    slack.wait(lambda: any("is over: new disks" in text_of(post) for post in slack.posts), 60)
+    slack.wait(lambda: any("is over: new disks" in text_of(post) for post in slack.posts))
     told = [post for post in slack.posts if "db.read" in text_of(post) and "p99: +20%" in text_of(post)]
     assert len(told) == 1 and "silence 1 of ann is over: new disks" in text_of(told[0])
     assert agent.end() == 0
@@ -121,10 +121,10 @@ def test_killed_around_the_end(agents, cli, tmp_path, slack):  # noqa: F811
         write_csv(tmp_path / f"{i}.csv", [(30, 1.2)])
         agent.wait(lambda: agent.metric("hunter_silenced_changes") == 1)
         cli(agent, "silence", "end", str(i + 1))
-        threading.Event().wait(i * 0.1 / rounds)
+        pause(i * 0.1 / rounds, "the moment of the kill")
         agent.end(signal.SIGKILL)
         agent = agents(path)
-        slack.wait(lambda i=i: any(f"round{i:02d}" in text_of(post) for post in slack.posts), 60)
+        slack.wait(lambda i=i: any(f"round{i:02d}" in text_of(post) for post in slack.posts))
     agent.pass_by(rounds)
     told = [text_of(post) for post in slack.posts]
     for i in range(rounds):

@@ -12,12 +12,12 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import threading
 
 import pytest
 import state_address
 from state_address import open_state, state_of
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
+from waiting import pause
 
 LOCKED = 30 if os.environ.get("HUNTER_TEST_FULL") else 0
 
@@ -224,14 +224,8 @@ def test_prune(agents, hunter, told, tmp_path):
 # The agent, and a state that cannot be had
 
 
-def wait_ready(agent, timeout=30):
-    ready, timer = threading.Event(), threading.Event()
-    alarm = threading.Timer(timeout, timer.set)
-    alarm.start()
-    while agent.get("/-/ready")[0] != 200:
-        assert not timer.is_set(), agent.get("/-/ready")[1]
-        ready.wait(0.05)
-    alarm.cancel()
+def wait_ready(agent):
+    agent.wait(lambda: agent.get("/-/ready")[0] == 200)
 
 
 DAMAGE = ["changes SET state = -5", "changes SET news = 7", "changes SET time = 9223372036854775807",
@@ -267,7 +261,7 @@ def test_locked_state_comes_back_without_news(agents, tmp_path, slack):
         agent.wait_log("state store unavailable.*locked")
         replace_csv(tmp_path, [])
         assert agent.get("/-/ready")[0] == 503
-        threading.Event().wait(LOCKED)
+        pause(LOCKED, "how long it is locked")
         assert agent.get("/-/ready")[0] == 503
         other.execute("ROLLBACK")
     wait_ready(agent)

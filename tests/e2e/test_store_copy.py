@@ -2,11 +2,11 @@
 import contextlib
 import sqlite3
 import subprocess
-import time
 
 import pytest
 import servers
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
+from waiting import LONGEST, wait
 
 pytestmark = pytest.mark.state_file
 
@@ -126,16 +126,9 @@ def test_agents_are_kept_off(agents, hunter, program, told, tmp_path, database):
                                 " AND datname = current_database()", name) == [(1,)])
         assert server.sql("SELECT count(*) FROM agents", name) == [(0,)]
         cursor.execute("COMMIT")
-    out, problem = copying.communicate(timeout=120)
+    out, problem = copying.communicate(timeout=LONGEST)
     assert copying.returncode == 0, problem
     assert b"and compared" in out
     wait(lambda: server.sql("SELECT count(*) FROM agents", name) == [(1,)])
     agent.terminate()
-    assert agent.wait(60) == 0
-
-
-def wait(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert agent.wait(LONGEST) == 0

@@ -36,6 +36,7 @@ from fake_slack import FakeSlack
 from state_address import KIND, open_state, state_of
 from test_faults import Prometheus
 from test_run import CANARY, START, Agent
+from waiting import LONGEST, pause, wait
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 SEED = int(os.environ.get("HUNTER_TEST_SEED", "1"))
@@ -118,7 +119,7 @@ class Hook:
                 else:
                     hook.take(self.headers["Idempotency-Key"], document)
                 if mood == "hang":
-                    time.sleep(1.5)
+                    pause(1.5, "a receiver that hangs")
                 if mood in ("reset", "taken_reset"):
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.rfile.close()
@@ -220,14 +221,14 @@ class House:
 
     def started(self):
         with self.agent.changed:
-            self.agent.changed.wait_for(lambda: any("msg=started" in line for line in self.agent.log) or "" in self.agent.log, 30)
+            self.agent.changed.wait_for(lambda: any("msg=started" in line for line in self.agent.log) or "" in self.agent.log, LONGEST)
         return any("msg=started" in line for line in self.agent.log)
 
     def end(self, how):
         """Sends the signal, or none; returns the exit code."""
         if how:
             self.agent.process.send_signal(how)
-        code = self.agent.process.wait(30)
+        code = self.agent.process.wait(LONGEST)
         for reader in self.agent.readers:
             reader.join()
         self.log += self.agent.log
@@ -362,7 +363,7 @@ class Storm:
     def freeze(self):
         house = self.one_of(*self.houses)
         house.agent.process.send_signal(signal.SIGSTOP)
-        time.sleep(self.random.uniform(0, 1))
+        pause(self.random.uniform(0, 1), "how long it is frozen")
         house.agent.process.send_signal(signal.SIGCONT)
 
     def source(self):
@@ -414,7 +415,7 @@ class Storm:
             what = self.random.choices([*self.WEIGHTS], [*self.WEIGHTS.values()])[0]
             self.done.append(what)
             getattr(self, what)()
-            time.sleep(self.random.uniform(0, LONGEST_PAUSE))
+            pause(self.random.uniform(0, LONGEST_PAUSE), "the pace of the storm")
             for house in self.houses:
                 house.revive()
 
@@ -438,7 +439,7 @@ def is_near(pair, pairs):
 def known(program, folder):
     """All that an agent knows: (name, index) and state by id."""
     done = subprocess.run([program, "changes", "--state-file", state_of(folder), "--output", "json", "--limit", "1000000"],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=LONGEST, check=True)
     return {c["id"]: c for c in json.loads(done.stdout)["changes"]}
 
 
@@ -473,13 +474,10 @@ def settle(storm):
         house.start()
         assert house.started(), "".join(house.agent.log)
     for house in storm.houses:
-        deadline = time.monotonic() + SETTLE
-        while not is_settled(house, storm.data):
-            assert time.monotonic() < deadline, "".join(house.agent.log[-20:])
-            time.sleep(0.2)
+        wait(lambda: is_settled(house, storm.data), lambda: "".join(house.agent.log[-20:]))  # noqa: B023
     for house in storm.houses:
         house.agent.pass_by(2 * len(storm.data.steps))
-        house.agent.wait(lambda: house.agent.metric("hunter_delivery_queue_length") == 0, 60)  # noqa: B023
+        house.agent.wait(lambda: house.agent.metric("hunter_delivery_queue_length") == 0)  # noqa: B023
 
 
 class Post(NamedTuple):
@@ -598,7 +596,7 @@ def test_storm(program, places, seed):
                 assert house.end(signal.SIGTERM) == 0
             for house in houses:
                 done = subprocess.run([program, "store", "check", "--state-file", state_of(house.folder)],
-                                      capture_output=True, text=True, timeout=60)
+                                      capture_output=True, text=True, timeout=LONGEST)
                 assert done.returncode == 0, done.stdout + done.stderr
             changes = known(program, houses[0].folder)
             check_hook(hook, data, changes)

@@ -23,6 +23,7 @@ from fake_slack import FakeSlack
 from state_address import open_state, state_of
 from test_face import port_of
 from test_run import CANARY, START, Agent, bot, config, csv_test, noise, write_csv
+from waiting import pause
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/webhook.schema.json").read_text())
 HOUR = datetime.timedelta(hours=1)
@@ -65,8 +66,8 @@ def posts_to(slack, channel):
     return [p for p in slack.posts if p["channel"] == channel]
 
 
-def wait_posts(slack, count, timeout=30):
-    slack.wait(lambda: len(slack.posts) >= count, timeout)
+def wait_posts(slack, count):
+    slack.wait(lambda: len(slack.posts) >= count)
 
 
 # Each: what the first answers to #perf are, how long until the next attempt at least (s).
@@ -199,7 +200,7 @@ def test_kill_in_the_middle_of_a_thread(agents, tmp_path, slack):
 def test_thread_is_refused_in_the_middle(agents, tmp_path, slack):
     """An answer that passes between two posts of a thread costs a wait, not the thread."""
     slack.answer_after = {2: (429, "", {"Retry-After": "1"})}
-    agents(config(tmp_path, wide(tmp_path / "w.csv", 300), bot(slack))).wait_log("msg=sent", 60)
+    agents(config(tmp_path, wide(tmp_path / "w.csv", 300), bot(slack))).wait_log("msg=sent")
     assert parts(slack) == list(range(1, len(slack.posts) + 1)) and len(slack.posts) > 2
 
 
@@ -258,7 +259,7 @@ def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slac
     write_csv(tmp_path / "b.csv", [])
     agent.wait_log("test=db.write.* withdrawn=1")
     slack.start()
-    wait_posts(slack, 2, 60)
+    wait_posts(slack, 2)
     first, second = slack.posts
     assert "db.write" in str(first) and "no longer found" in str(second) and second["thread_ts"] == slack.stamps[0]
 
@@ -615,7 +616,7 @@ class Hook:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = hook.statuses.pop(0) if hook.statuses else 204
                 hook.taken.append((dict(self.headers), body, status))
-                time.sleep(hook.slow)
+                pause(hook.slow, "a receiver that is slow")
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -679,7 +680,7 @@ def test_webhook_that_refuses(hunter, tmp_path, hook):
 def test_webhook_gets_notices(agents, tmp_path, hook):
     section = f'webhook: {{url: "{hook.url}"}}'
     agent = agents(config(tmp_path, csv_test(tmp_path / "missing.csv"), section))
-    agent.wait_log("msg=sent", 60)
+    agent.wait_log("msg=sent")
     document = json.loads(hook.taken[0][1])
     valid(SCHEMA, document)
     assert document["kind"] == "notice" and document["subject"] and document["recovered"] is False

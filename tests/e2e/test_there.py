@@ -12,6 +12,7 @@ import servers
 from state_address import open_state
 from test_conditions import count, wait_out
 from test_run import agents, config, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 HISTORY = 300  # points a second apart, before the exporter's
 
@@ -241,7 +242,7 @@ def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server)
     assert abs(runs - skipped - len(asked)) <= 1
     for _ in range(3):
         request = urllib.request.Request(agent.address() + "/api/v1/run?test=shop", method="POST")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=LONGEST) as answer:
             assert json.loads(answer.read())["failed"] == 0
     agent.wait(lambda: sum("asking for points" in line for line in agent.log) >= len(asked) + 3)
     agent.end()

@@ -103,7 +103,7 @@ def test_a_lost_answer(agents, tmp_path, tracker, lost):
     if tracker.kind == "jira":
         assert "wait_ms=60000" in line
     else:
-        agent.wait_log("msg=sent", 60)
+        agent.wait_log("msg=sent")
         assert any(m == "GET" for m, _, _ in tracker.requests)
     assert len(tracker.issues) <= 1 and tracker.made.count("issue") == len(tracker.issues)
     assert tracker.kind == "jira" or len(tracker.issues) == 1
@@ -117,7 +117,7 @@ def test_limits(agents, tmp_path, tracker):
     else:
         tracker.limited = 2
     agent = start(agents, tmp_path, tracker)
-    agent.wait_log("msg=sent", 60)
+    agent.wait_log("msg=sent")
     only(tracker)
 
 
@@ -129,7 +129,7 @@ def test_over_and_open_again(agents, tmp_path, tracker):
     key = "body" if "body" in issue else "description"
     issue[key] += "\nAnn: on it."
     over(tmp_path / "a.csv")
-    agent.wait(lambda: not tracker.open_issues() and "back to 100" in issue[key], 60)  # Jira: one after the other
+    agent.wait(lambda: not tracker.open_issues() and "back to 100" in issue[key])  # Jira: one after the other
     assert "Ann: on it." in issue[key]
     assert len(issue["list"]) == 1 and "All over: 1 recovered." in issue["list"][0]["body"].replace("\\", "")
     agent.end()
@@ -141,10 +141,10 @@ def test_closed_by_triage_and_opened_again(agents, tmp_path, tracker, hunter):
     path = tmp_path / "hunter.yaml"
     assert hunter("triage", "1", "expected", "--note", "known @all", "--agent", agent.address(), "--config", path).code == 0
     issue = only(tracker)
-    agent.wait(lambda: not tracker.open_issues() and "known" in text_of(issue), 60)
+    agent.wait(lambda: not tracker.open_issues() and "known" in text_of(issue))
     assert len(issue["list"]) == 1
     assert hunter("triage", "1", "open", "--agent", agent.address(), "--config", path).code == 0
-    agent.wait(tracker.open_issues, 60)
+    agent.wait(tracker.open_issues)
     agent.wait(lambda: len(issue["list"]) == 2)
     assert "Open again: 1 open." in issue["list"][1]["body"].replace("\\", "")
 
@@ -157,13 +157,13 @@ def test_more_of_it_is_a_comment(agents, tmp_path, tracker):
     agent = agents(config(tmp_path, tests, section(tracker, close=True)))
     agent.wait_log("msg=sent")
     write_csv(tmp_path / "b.csv", [(30, 1.3)])
-    agent.wait(lambda: only(tracker)["list"], 60)
+    agent.wait(lambda: only(tracker)["list"])
     assert "db.write" in only(tracker)["list"][0]["body"].replace("\\", "")
     over(tmp_path / "a.csv")
-    agent.wait(lambda: len(only(tracker)["list"]) == 2, 60)
+    agent.wait(lambda: len(only(tracker)["list"]) == 2)
     assert tracker.open_issues()
     write_csv(tmp_path / "b.csv", [(30, 1.3), (50, 1 / 1.3)], points=80)
-    agent.wait(lambda: not tracker.open_issues(), 60)
+    agent.wait(lambda: not tracker.open_issues())
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
@@ -179,7 +179,7 @@ def test_on_the_commit(agents, tmp_path, kind):
     over(tmp_path / "a.csv")
     text = (tmp_path / "a.csv").read_text()
     (tmp_path / "a.csv").write_text(text.replace("c0030", SHA[:12]))
-    agent.wait(lambda: "back to 100" in json.dumps(tracker.commits[SHA]), 60)
+    agent.wait(lambda: "back to 100" in json.dumps(tracker.commits[SHA]))
     assert len(tracker.commits[SHA]) == 1
     tracker.stop()
     assert tracker.violations == []
@@ -198,7 +198,7 @@ def test_a_deleted_issue_is_made_anew(agents, tmp_path, tracker, hunter):
     agent.wait_log("msg=sent")
     only(tracker)["deleted"] = True
     assert hunter("triage", "1", "acknowledged", "--agent", agent.address(), "--config", tmp_path / "hunter.yaml").code == 0
-    agent.wait(lambda: len(tracker.issues) == 2, 60)
+    agent.wait(lambda: len(tracker.issues) == 2)
 
 
 MISCONFIGURED = [(401, {"message": "Bad credentials"}), (404, {"message": "Not Found"}), (403, {"message": "Resource not accessible by personal access token"})]
@@ -237,10 +237,10 @@ def test_killed_while_firing_and_resolving(agents, tmp_path, kind):
                 agent.process.send_signal(signal.SIGKILL)
                 agent.process.wait()
             agent = agents(path)
-            agent.wait(lambda: tracker.issues, 60)
+            agent.wait(lambda: tracker.issues)
             agent.end(signal.SIGKILL)
         agent = agents(path)
-        agent.wait(lambda: tracker.issues and not tracker.open_issues(), 90)
+        agent.wait(lambda: tracker.issues and not tracker.open_issues())
         agent.end()
         assert tracker.made.count("issue") == 1 and len(only(tracker)["list"]) == 1
     tracker.stop()

@@ -1,7 +1,6 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
 import json
-import time
 import urllib.parse
 
 import pytest
@@ -9,6 +8,7 @@ from state_address import open_state, state_of
 from test_agent_api import wait_for_change
 from test_face import ask, on_demand, port_of
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST, wait
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -244,10 +244,7 @@ def test_without_an_agent(agents, hunter, tmp_path):
     def listed(*flags):
         return [row["triage"] for row in columns(hunter("changes", "--config", path, *flags).out) if row["id"] == str(number)]
 
-    deadline = time.monotonic() + 30
-    while listed("--triage", "expected"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait(lambda: not listed("--triage", "expected"))
     assert listed("--triage", "open") == ["open"]
     assert columns(hunter("triage", number, "--config", path).out)[0]["triage"] == "open"
     assert hunter("triage", number, "expected", "--config", path).out.count("1 change changed") == 1
@@ -273,7 +270,7 @@ def test_without_an_agent(agents, hunter, tmp_path):
 
 
 def test_audit(running):
-    assert ask(running.port, "/api/v1/run?test=db.*", "POST", timeout=60).status == 200
+    assert ask(running.port, "/api/v1/run?test=db.*", "POST", timeout=LONGEST).status == 200
     assert ask(running.port, "/-/reload", "POST").status == 200
     assert ask(running.port, "/api/v1/run?test=none", "POST").status == 404
     def rows():

@@ -32,7 +32,7 @@ static inline bool state_is_database(void)
 #define STATE_IS_A_FILE()                                                                          \
 	do                                                                                         \
 		if (state_is_database())                                                           \
-			skip();                                                                    \
+			skip("it is about a state that is a file");                                \
 	while (0)
 
 static inline const char *state_server(void)

@@ -328,7 +328,7 @@ static inline void refused(struct fixture *fixture, const char *words)
 static inline void not_of_a_file(void **state)
 {
 	(void)state;
-	skip();
+	skip("it is about a state that is a file");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

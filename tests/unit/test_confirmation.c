@@ -412,7 +412,8 @@ static double false_alarms(enum confirm_mode mode)
 static void test_false_alarms(void **state)
 {
 #ifdef SANITIZED
-	skip(); /* it counts what happens where the other tests have been */
+	skip("with a sanitizer it would take long: it counts what happens where the other tests "
+	     "have been");
 #endif
 	double at_once = false_alarms(CONFIRM_OFF), confirmed = false_alarms(CONFIRM_AUTO);
 

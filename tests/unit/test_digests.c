@@ -26,7 +26,7 @@ static const struct zone *read_zone(struct arena *arena, const char *name)
 	struct error error;
 
 	if (!zone_read(arena, NULL, name, &zone, &error))
-		skip();
+		skip(error.text);
 	return zone;
 }
 

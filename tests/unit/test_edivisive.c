@@ -364,8 +364,7 @@ static void test_searches_agree_to_the_bit(void **state)
 {
 	(void)state;
 	if (!search_has(SEARCH_AVX2)) {
-		print_message("this machine has no AVX2: nothing to compare\n");
-		skip();
+		skip("this machine has no AVX2: nothing to compare");
 	}
 	enum { N = 300 };
 	struct scratch *scratch = scratch_new();

@@ -18,6 +18,7 @@
 #include "peer.h"
 #include "sources/files/files.h"
 #include "sources/prometheus/prometheus.h"
+#include "tests/unit/waiting.h"
 
 /*
  * A source of our own, whose read blocks in the kernel until a byte is written to a pipe: what a
@@ -263,8 +264,7 @@ static void test_a_read_that_does_not_end(void **state)
 	assert_false(engine_free(engine));
 
 	assert_int_equal(write(stuck_pipe[1], "12345", 5), 5);
-	while (!engine_free(engine)) /* which does not wait for them */
-		poll(NULL, 0, 1);
+	wait_until(engine_free(engine)); /* which does not wait for them */
 	assert_int_equal(released, 7);
 	close(stuck_pipe[0]);
 	close(stuck_pipe[1]);

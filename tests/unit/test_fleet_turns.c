@@ -14,6 +14,7 @@
 #include "agent/runtime/fleet.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/schema.h"
+#include "tests/unit/waiting.h"
 
 static char address[512], name[64];
 
@@ -82,8 +83,7 @@ static int tear_down(void **state)
 #define NEEDS_SERVER()                                                                             \
 	do                                                                                         \
 		if (!*name) {                                                                      \
-			fputs("HUNTER_TEST_POSTGRES names no server\n", stderr);                   \
-			skip();                                                                    \
+			skip("HUNTER_TEST_POSTGRES names no server");                              \
 		}                                                                                  \
 	while (0)
 
@@ -633,13 +633,6 @@ static struct store *open_store(void)
 	return store;
 }
 
-static void wait_until(const char *question, int64_t expected)
-{
-	for (int i = 0; i < 6000 && sql(question) != expected; i++)
-		usleep(5000);
-	assert_int_equal(sql(question), expected);
-}
-
 static const char waiting[] =
 	"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
 	" AND wait_event_type = 'Lock'";
@@ -665,12 +658,11 @@ static void test_a_turn_does_not_wait(void **state)
 	call->tests = &test;
 	call->test_count = 1;
 	store_submit(store, &call->call);
-	wait_until(waiting, 1);
+	wait_until(sql(waiting) == 1);
 	turn = turn_of(1);
 	turn->reply = answered_turn;
 	store_submit(store, &turn->call);
-	for (int i = 0; i < 4000 && answered_turns == 0; i++)
-		usleep(5000);
+	wait_until(answered_turns > 0);
 	assert_int_equal(answered_turns, 1);
 	assert_int_equal(answered_others, 0);
 	connection_rollback(connection);
@@ -703,14 +695,17 @@ static void test_the_last_call_comes_last(void **state)
 	turn->leave = true;
 	store_last(store, &turn->call);
 	assert_int_equal(pthread_create(&closer, NULL, close_store, store), 0);
-	wait_until(waiting, 1);
-	usleep(300000); /* time in which it must not happen */
+	wait_until(sql(waiting) == 1);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 1);
 	connection_rollback(connection);
 	pthread_join(closer, &closed);
 	assert_ptr_equal(closed, store);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 0);
 	assert_int_equal(sql("SELECT probed FROM schema"), 1);
+	/* Transactions have numbers in the order of their first writes. */
+	assert_int_equal(sql("SELECT count(*) FROM agents, schema"
+			     " WHERE agents.xmin::text::bigint > schema.xmin::text::bigint"),
+		1);
 	connection_free(connection);
 }
 

@@ -94,7 +94,7 @@ static void test_zones(void **state)
 	(void)state;
 	if (!zone_read(arena, NULL, "Europe/Berlin", &season.clock.zone, &error)) {
 		arena_free(arena);
-		skip();
+		skip(error.text);
 	}
 	for (size_t i = 0; i < 3; i++) {
 		int64_t saturday = sundays[i] - DAY - before[i] * HOUR;

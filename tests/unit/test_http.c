@@ -19,6 +19,7 @@
 #include "agent/engine/engine.h"
 #include "agent/http/request.h"
 #include "agent/web/pages.h"
+#include "tests/unit/waiting.h"
 
 /* PLACES: connections at a time, OF_ONE: of them for one address, MANY: more than there are. */
 enum { ANSWER = 1 << 16, PLACES = 256, OF_ONE = 64, MANY = 300 };
@@ -965,7 +966,7 @@ static void dawdle(struct world *world, const char *head)
 {
 	int fd = connect_to(world);
 	struct pollfd poller = {.fd = fd, .events = POLLIN};
-	int64_t until = clock_monotonic() + 20000;
+	int64_t until = clock_monotonic() + LONGEST;
 
 	send_text(fd, head);
 	while (poll(&poller, 1, 20) == 0 && clock_monotonic() < until)

@@ -11,6 +11,7 @@
 #include "peer.h"
 #include "sources/files/files.h"
 #include "sources/prometheus/prometheus.h"
+#include "tests/unit/waiting.h"
 
 enum { HOUR = 3600000, SOON = 60000 /* ms of the machine's clock that no test takes */ };
 #define YEAR (INT64_C(365) * 24 * HOUR)
@@ -103,7 +104,7 @@ static void *post_late(void *context)
 {
 	struct held *held = context;
 
-	usleep(50000);
+	pause_for(50, "the loop is to have nothing to do meanwhile");
 	engine_post(held->engine, release, NULL, held);
 	return NULL;
 }
@@ -177,7 +178,7 @@ static void *write_late(void *context)
 	FILE *stream = fopen(context, "w");
 
 	assert_non_null(stream);
-	usleep(50000);
+	pause_for(50, "the loop is to have nothing to do meanwhile");
 	fputs("time,value\n1700000000,1\n1700000001,2\n", stream);
 	fclose(stream);
 	return NULL;

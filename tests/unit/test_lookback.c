@@ -205,8 +205,7 @@ static void test_lnts_comparisons(void **state)
 	struct tally tally = {0};
 	char path[1024];
 	if (!folder) {
-		print_message("HUNTER_REFERENCE_DATA is not set: nothing to compare with\n");
-		skip();
+		skip("HUNTER_REFERENCE_DATA is not set: nothing to compare with");
 		return;
 	}
 	snprintf(path, sizeof path, "%s/datasets/lnt-patterns.jsonl", folder);

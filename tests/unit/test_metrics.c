@@ -213,8 +213,7 @@ static void test_promtool_finds_nothing_to_say(void **state)
 {
 	(void)state;
 	if (system("command -v promtool >/dev/null") != 0) {
-		print_message("promtool is not installed\n");
-		skip();
+		skip("promtool is not installed (Debian: apt install prometheus)");
 	}
 	struct metrics *metrics = metrics_new();
 	metrics_set(metrics, METRIC_TESTS, 3, NULL, NULL);

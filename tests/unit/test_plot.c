@@ -666,7 +666,7 @@ static void test_png(void **state)
 	if (!plot_png(&plot, &(struct plot_style){.width = 300, .height = 200, .zoom = 2}, &out,
 		    &error)) {
 		assert_non_null(strstr(error.text, "apt install"));
-		skip();
+		skip(error.text);
 	}
 	assert_memory_equal(out.data, "\x89PNG\r\n\x1a\n", 8);
 	assert_memory_equal(out.data + 16, "\0\0\x02\x58\0\0\x01\x90", 8);

@@ -10,6 +10,7 @@
 
 #include "agent/core/clock.h"
 #include "agent/engine/pool.h"
+#include "tests/unit/waiting.h"
 
 struct sum {
 	struct job job;
@@ -31,7 +32,7 @@ static struct job *take(struct pool *pool)
 	struct job *job;
 	while (!(job = pool_take(pool))) {
 		struct pollfd fd = {.fd = pool_fd(pool), .events = POLLIN};
-		assert_int_equal(poll(&fd, 1, 10000), 1);
+		assert_int_equal(poll(&fd, 1, LONGEST), 1);
 	}
 	return job;
 }
@@ -46,7 +47,7 @@ static struct pool *pool_of(size_t threads)
 
 static void stop_and_free(struct pool *pool)
 {
-	assert_true(pool_stop(pool, 60000));
+	assert_true(pool_stop(pool, LONGEST));
 	pool_free(pool);
 }
 
@@ -158,7 +159,7 @@ static struct stuck *take_overdue(struct pool *pool)
 		int64_t due, now = clock_monotonic();
 		assert_true(pool_due(pool, now, &due));
 		assert_true(due <= now + 1000);
-		poll(NULL, 0, due > now ? 1 : 0);
+		look_again();
 	}
 	job->overdue(job, running);
 	return (struct stuck *)job;

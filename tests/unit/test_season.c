@@ -404,7 +404,7 @@ static void test_daylight_saving(void **state)
 
 	if (!zone_read(arena, NULL, "Europe/Berlin", &zone, &error)) {
 		arena_free(arena);
-		skip();
+		skip(error.text);
 	}
 	made->n = 24 * 60;
 	for (size_t i = 0; i < made->n; i++) {

@@ -969,8 +969,7 @@ static void mount_or_skip(const struct fixture *fixture, unsigned long flags, co
 	if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 		mount("none", fixture->folder, "tmpfs", flags, size) == 0)
 		return;
-	print_message("mounting is not allowed here\n");
-	skip();
+	skip("mounting is not allowed here");
 }
 
 static void test_read_only_folder(void **state)

@@ -41,7 +41,7 @@ static void test_agrees_with_libc(void **state)
 
 	(void)state;
 	if (!have_zones())
-		skip();
+		skip("there is no /usr/share/zoneinfo (Debian: apt install tzdata)");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const struct zone *zone;
 		struct error error;
@@ -70,7 +70,7 @@ static void test_turns_to_the_second(void **state)
 
 	(void)state;
 	if (!have_zones())
-		skip();
+		skip("there is no /usr/share/zoneinfo (Debian: apt install tzdata)");
 	assert_true(zone_read(arena, NULL, "Europe/Berlin", &zone, &error));
 	assert_int_equal(zone_local(zone, (spring - 1) * 1000) - (spring - 1) * 1000, 3600000);
 	assert_int_equal(zone_local(zone, spring * 1000) - spring * 1000, 7200000);
@@ -119,7 +119,7 @@ static void test_damaged_files(void **state)
 
 	(void)state;
 	if (!file)
-		skip();
+		skip("there is no /usr/share/zoneinfo (Debian: apt install tzdata)");
 	size_t length = fread(data, 1, sizeof data, file);
 	fclose(file);
 	assert_true(zone_parse(arena, data, length, &zone, &error));
@@ -145,7 +145,7 @@ static void test_local_times(void **state)
 
 	(void)state;
 	if (!have_zones())
-		skip();
+		skip("there is no /usr/share/zoneinfo (Debian: apt install tzdata)");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const struct zone *zone;
 		struct error error;

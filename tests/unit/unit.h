@@ -11,4 +11,8 @@
 
 #include <cmocka.h> /* behind them */
 
+/* A test that is skipped says why. */
+#undef skip
+#define skip(why) (print_message("%s\n", why), _skip(__FILE__, __LINE__))
+
 #endif

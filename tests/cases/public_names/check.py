@@ -21,6 +21,9 @@ import tempfile
 import threading
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+from waiting import LONGEST  # noqa: E402
+
 FOLDERS = ("agent", "conf", "detectors", "notifiers", "sources")
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
 MORE = ("m0", "m1", "m2", "m3")
@@ -158,7 +161,7 @@ class Run:
     def __call__(self, *arguments, stdin=""):
         clean = {k: v for k, v in os.environ.items() if k not in ("HUNTER_CONFIG", "OTAVA_CONFIG", "BRANCH")}
         return subprocess.run([self.program, *map(str, arguments)], input=stdin, capture_output=True, text=True,
-                              cwd=self.folder, env=clean, timeout=60)
+                              cwd=self.folder, env=clean, timeout=LONGEST)
 
     def add(self, room, names):
         self.names.update(f"{room}: {name}" for name in names)
@@ -186,7 +189,7 @@ def watch(run, path):
                                 ("GET", "/api/v1/none")):
             request = urllib.request.Request(f"http://127.0.0.1:{port}{address}", method=method)
             try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
+                with urllib.request.urlopen(request, timeout=LONGEST) as answer:
                     body = answer.read()
             except urllib.error.HTTPError as error:
                 body = error.read()

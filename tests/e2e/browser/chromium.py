@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import threading
 
+from waiting import LONGEST
+
 HERE = pathlib.Path(__file__).parent
 
 
@@ -34,8 +36,8 @@ class Chromium:
         self.lines.put("")
 
     def next(self):
-        line = self.lines.get(timeout=120)
-        assert line, f"node ended with {self.process.wait(10)}"
+        line = self.lines.get(timeout=LONGEST)
+        assert line, f"node ended with {self.process.wait(LONGEST)}"
         return json.loads(line)
 
     def say(self, message):
@@ -56,7 +58,7 @@ class Chromium:
     def end(self):
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(LONGEST)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

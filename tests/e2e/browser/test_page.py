@@ -18,9 +18,9 @@ import pytest
 import servers
 from chromium import Chromium, missing
 from test_access import OTHER, basic, write_web
-from test_agent_api import free_port
 from test_bisections import Program, bisecting, write_series
 from test_run import CANARY, START, Agent, csv_test, level, noise, write_csv
+from waiting import LONGEST
 
 pytestmark = pytest.mark.xdist_group("browser")
 HERE = pathlib.Path(__file__).parent
@@ -76,7 +76,7 @@ class World:
     def ask(self, path, body=None):
         headers = basic(self.user, "other") if self.user else {}
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers), timeout=30) as answer:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers), timeout=LONGEST) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()}") from None
@@ -173,12 +173,12 @@ def whole(play, program, tmp_path_factory):
     write_hostile(folder / "hostile.csv")
     write_frames(folder)
     with servers.prometheus(folder, history()) as prometheus, \
-            running(program, whole_config(folder, prometheus, port := free_port()), port) as world:
+            running(program, whole_config(folder, prometheus, port := servers.free_port()), port) as world:
         world.post("/api/v1/run", test="*")
         # 1,000 first runs, beside the other tests of a slow machine; the cluster is found some time after its series.
-        world.agent.wait_metric("hunter_runs_total", SERVICES + 12, timeout=180)
+        world.agent.wait_metric("hunter_runs_total", SERVICES + 12)
         changed = {f"svc.s{i:04d}.latency" for i in range(WORSE + BETTER)} | {"odd", "frames"}
-        world.agent.wait(lambda: changed <= {c["test"] for c in world.changes()}, timeout=60)
+        world.agent.wait(lambda: changed <= {c["test"] for c in world.changes()})
         yield world
 
 
@@ -198,7 +198,7 @@ def team(play, program, tmp_path_factory):
         write_csv(folder / f"{name}.csv", [])
     path = folder / "hunter.yaml"
     tests = "".join(csv_test(folder / f"{name}.csv", name) for name in TEAM + LATER)
-    path.write_text(f"agent: {{state: '{folder}/state.db', listen: '127.0.0.1:{(port := free_port())}', web_config: web.yaml, max_age: never, "
+    path.write_text(f"agent: {{state: '{folder}/state.db', listen: '127.0.0.1:{(port := servers.free_port())}', web_config: web.yaml, max_age: never, "
                     f"interval: 1s, group_wait: 0s}}\ntests:\n{tests}")
     with running(program, path, port, user="ann") as world:
         world.folder = folder
@@ -289,7 +289,7 @@ def test_bisection(play, program, tmp_path):
     path, held = tmp_path / "hunter.yaml", tmp_path / "held"
     held.touch()
     test = bisecting(tmp_path, source.path, [f"run: 'while [ -e {held} ]; do sleep 0.1; done; ./bench.sh'"])
-    path.write_text(f"agent: {{state: '{tmp_path}/state.db', listen: '127.0.0.1:{(port := free_port())}', web_config: web.yaml, max_age: never, "
+    path.write_text(f"agent: {{state: '{tmp_path}/state.db', listen: '127.0.0.1:{(port := servers.free_port())}', web_config: web.yaml, max_age: never, "
                     f"interval: 1s, group_wait: 0s}}\ntests:\n{test}")
     with running(program, path, port, user="ann") as world:
         world.agent.wait(lambda: world.get("/api/v1/bisections", state="running")["bisections"])
