@@ -25,7 +25,8 @@ import time
 import urllib.parse
 import urllib.request
 
-from waiting import LONGEST, pause, wait
+import waiting
+from waiting import LONGEST, wait
 
 START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
 HOUR = 3600
@@ -172,7 +173,7 @@ class Sink:
                 document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with sink.lock:
                     sink.posts.append((time.monotonic(), self.headers["Idempotency-Key"], document))
-                pause(random.uniform(*sink.slow), "a sender may be gone by the time of the answer")
+                waiting.pause(random.uniform(*sink.slow), "a sender may be gone by the time of the answer")
                 self.send_response(204)
                 self.end_headers()
 
@@ -236,7 +237,7 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 if self.mood == "slow":
-                    pause(2, "a slow cable")
+                    waiting.pause(2, "a slow cable")
                 wait(lambda: self.mood != "cut" and (self.mood != "deaf" or way != "back"))
                 if self.mood == "refused":
                     break
@@ -555,7 +556,7 @@ tests:
                         self.members[name].process.wait(LONGEST)
                         back.append((now + rng.uniform(0, 10), name, False))
                         self.joins += 1
-            pause(0.05, "the pace of the storm")
+            waiting.pause(0.05, "the pace of the storm")
         assert names == sorted(self.members)
 
 

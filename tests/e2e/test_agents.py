@@ -30,7 +30,7 @@ class Member:
         self.log = self.folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([program, "run", "--config", self.config], stderr=log, stdout=log)
-        self.port = wait(lambda: re.search(r"msg=started.* port=(\d+)", self.log.read_text()))[1]
+        self.port = wait(lambda: re.search(r"msg=started.* port=(\d+)", self.log.read_text()), passing=OSError)[1]
 
     def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=LONGEST) as answer:
@@ -75,10 +75,10 @@ def test_a_state_that_is_a_file(member, tmp_path, hunter):
 def test_agents_share_and_hand_over(member, postgres, hunter):
     state = postgres.create()
     first = member(state)
-    wait(lambda: first.shares() == [256])
-    wait(lambda: first.metric("hunter_shards_held") == 256)  # once what is stored of them was read
+    wait(lambda: first.shares() == [256], passing=OSError)
+    wait(lambda: first.metric("hunter_shards_held") == 256, passing=OSError)  # once what is stored of them was read
     second = member(state)
-    wait(lambda: first.shares() == second.shares() == [128, 128])
+    wait(lambda: first.shares() == second.shares() == [128, 128], passing=OSError)
     assert first.get("/-/ready").startswith("ready") and "<main" in first.get("/agents") and "/api/v1/agents" in first.get("/assets/agents.js")
     assert json.loads(first.get("/api/v1/me"))["agent"]
 
@@ -92,7 +92,7 @@ def test_agents_share_and_hand_over(member, postgres, hunter):
 
     # SIGTERM gives back everything at once: nobody waits for the lease to end, and nothing was taken over.
     assert second.stop() == 0
-    wait(lambda: first.shares() == [256])
+    wait(lambda: first.shares() == [256], passing=OSError)
     assert first.metric("hunter_take_overs_total") == 0
     gone = json.loads(first.get("/api/v1/agents"))["agents"][-1]
     assert gone["state"] == "gone" and gone["shards"] == 0
@@ -101,11 +101,11 @@ def test_agents_share_and_hand_over(member, postgres, hunter):
 def test_the_desk_of_an_agent_that_is_killed(member, postgres):
     state = postgres.create()
     first, second = member(state), member(state)
-    wait(lambda: first.shares() == second.shares() == [128, 128])
+    wait(lambda: first.shares() == second.shares() == [128, 128], passing=OSError)
     desk, other = (first, second) if postgres_holder(first) else (second, first)
     os.kill(desk.process.pid, signal.SIGKILL)
     desk.process.wait()
-    wait(lambda: other.shares() == [256])
+    wait(lambda: other.shares() == [256], passing=OSError)
     assert other.metric("hunter_take_overs_total") == 128
     assert json.loads(other.get("/api/v1/agents"))["agents"][0]["desk"]
 
@@ -117,7 +117,7 @@ def postgres_holder(agent):
 def test_a_single_run_wants_all(member, postgres, hunter):
     state = postgres.create()
     agent = member(state)
-    wait(lambda: agent.shares() == [256])
+    wait(lambda: agent.shares() == [256], passing=OSError)
     refused = hunter("run", "--once", "--config", agent.config)
     assert refused.code == 4 and "in use by another agent" in refused.err
     assert agent.shares() == [256]

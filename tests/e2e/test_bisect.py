@@ -684,6 +684,7 @@ def test_real_time_under_load(program, bisect, tmp_path):
     bench = """#!/bin/sh
 [ ! -e broken ] || exit 1
 exec python3 -c '
+import time
 n = int(open("level").read().split(".")[0]) * 1500
 begin = time.process_time()
 x = 0

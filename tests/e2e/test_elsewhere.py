@@ -30,7 +30,7 @@ class Agent:
         config.write_text(f"{sections}\ntests:\n" + "".join(f"  t{i}: {tests}\n" for i in range(TESTS)))
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([program, "run", "--config", config], stderr=log, stdout=log, env=os.environ | environment)
-        self.port = wait(lambda: re.search(r"msg=started.* port=(\d+)", self.log.read_text()))[1]
+        self.port = wait(lambda: re.search(r"msg=started.* port=(\d+)", self.log.read_text()), passing=OSError)[1]
 
     def ask(self, path, method="GET"):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
@@ -75,10 +75,10 @@ def test_listed_and_asked_for(fleet, postgres, tmp_path):
     state = postgres.create()
     agents = [fleet(lambda name: f"agent: {{state: '{state}', name: {name}, listen: 127.0.0.1:0, interval: 1h}}",
                     f"{{type: csv, file: '{rows}', metrics: {{value: {{}}}}}}") for _ in range(3)]
-    wait(lambda: shared_out(agents))
+    wait(lambda: shared_out(agents), passing=OSError)
     runner = {test: agent.name for agent in agents for test in agent.own()}
     for agent in agents:
-        wait(lambda: {test["name"]: test["agent"] for test in agent.tests()} == runner)
+        wait(lambda: {test["name"]: test["agent"] for test in agent.tests()} == runner, passing=OSError)
         _, answer = agent.ask("/api/v1/tests?state=elsewhere")
         assert answer["states"]["elsewhere"] == answer["total"] == TESTS - len(agent.own())
         assert all(test["last_run"] is test["next_run"] is test["problem"] is None for test in answer["tests"])
@@ -89,12 +89,12 @@ def test_listed_and_asked_for(fleet, postgres, tmp_path):
     before = holder.own()[test]
     assert first.ask(f"/api/v1/run?test={test}", "POST") == (
         202, {"count": 1, "asked": 1, "elsewhere": [{"test": test, "agent": holder.name}]})
-    wait(lambda: holder.own()[test] > before)
+    wait(lambda: holder.own()[test] > before, passing=OSError)
     before = {test: run for agent in agents for test, run in agent.own().items()}
     status, answer = first.ask("/api/v1/run?test=t*", "POST")
     assert (status, answer["count"], answer["failed"]) == (200, len(first.own()), 0)
     assert {each["test"]: each["agent"] for each in answer["elsewhere"]} == {test: name for test, name in runner.items() if name != "a0"}
-    wait(lambda: all(run > before[test] for agent in agents for test, run in agent.own().items()))
+    wait(lambda: all(run > before[test] for agent in agents for test, run in agent.own().items()), passing=OSError)
 
 
 class Graphite:
@@ -142,7 +142,7 @@ def test_a_source_is_down_when_most_say_so(fleet, postgres):
                                  "graphite: {url: 'http://graphite.example', retry_for: 0s}",
                     "{type: graphite, prefix: x, metrics: {m: {suffix: y}}}", http_proxy=f"http://127.0.0.1:{port}", no_proxy="")
               for port in (ours.port, theirs.port, theirs.port)]
-    wait(lambda: shared_out(agents))
+    wait(lambda: shared_out(agents), passing=OSError)
 
     def is_up(agent):
         return agent.ask("/api/v1/status")[1]["sources"][0]["up"]
@@ -151,14 +151,14 @@ def test_a_source_is_down_when_most_say_so(fleet, postgres):
         return sorted(text.split(":")[0] for agent in agents for subject, text in agent.notices() if subject == "graphite")
 
     ours.stop()  # one agent cannot reach it: that is its own trouble
-    wait(lambda: not is_up(agents[0]))
-    wait(lambda: postgres.sql("SELECT verdict FROM views ORDER BY verdict", state.rpartition("/")[2]) == [(1,), (1,), (2,)])
+    wait(lambda: not is_up(agents[0]), passing=OSError)
+    wait(lambda: postgres.sql("SELECT verdict FROM views ORDER BY verdict", state.rpartition("/")[2]) == [(1,), (1,), (2,)], passing=OSError)
     assert notices() == []
     theirs.stop()
-    wait(notices)
+    wait(notices, passing=OSError)
     theirs.start()  # one of three is still cut off
-    wait(lambda: len(notices()) == 2)
+    wait(lambda: len(notices()) == 2, passing=OSError)
     ours.start()
-    wait(lambda: all(map(is_up, agents)))
+    wait(lambda: all(map(is_up, agents)), passing=OSError)
     down, up = notices()
     assert (down, up[:len("source graphite is up again")]) == ("source graphite is down", "source graphite is up again")

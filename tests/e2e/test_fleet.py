@@ -82,6 +82,7 @@ def finish(world):
             fleet.start(member.name)
     fleet.started()
     fleet.settle()
+    fleet.wait(lambda: world.sql("SELECT count(*) FROM deliveries WHERE state = 1") == [(0,)], "messages wait")  # of those who were killed
     for name in fleet.members:
         fleet.end(name)
     figures = verdict(fleet, world.sql)

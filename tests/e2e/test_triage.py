@@ -251,18 +251,18 @@ def test_without_an_agent(agents, hunter, tmp_path):
     # Eight people at once: each waits for the others.
     test = change["test"]
 
-    def at_once(*what):
+    def at_once(who, *what):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            return list(pool.map(lambda i: hunter("triage", *what, "infra", "--owner", f"p{i}", "--config", path), range(8)))
+            return list(pool.map(lambda i: hunter("triage", *what, "infra", "--owner", f"{who}{i}", "--config", path), range(8)))
 
     def version():
         shown = hunter("triage", number, "--state-file", state_of(tmp_path), "--output", "json")
         return json.loads(shown.out)["changes"][0]["triage"]["version"]
 
-    answers = at_once("--test", test)
+    answers = at_once("p", "--test", test)
     assert [answer.code for answer in answers] == [0] * 8 and version() == 11, answers
     # Of a single change one wins, and the others, who have seen it before, are told.
-    answers = at_once(number)
+    answers = at_once("q", number)
     won = sum(answer.code == 0 for answer in answers)
     assert won >= 1 and version() == 11 + won, answers
     for answer in answers:

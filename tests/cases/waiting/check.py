@@ -54,7 +54,7 @@ def of_python(name, source):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             text = ast.get_source_segment(source, node) or ""
-            pauses += isinstance(node.func, ast.Name) and node.func.id == "pause"
+            pauses += text.startswith(("pause(", "waiting.pause("))
             if found := wrong(node, text):
                 yield f"{name}:{node.lineno}: {found}: {text.splitlines()[0]}"
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
