@@ -18,6 +18,9 @@ bool labels_unsure(const struct labels *labels, size_t place)
 	for (size_t i = 0; i < labels->span_count; i++)
 		if (place >= labels->spans[i].from && place < labels->spans[i].to)
 			return true;
+	for (size_t i = 0; i < labels->maybe.count; i++)
+		if (distance(labels->maybe.at[i], place) <= SCORE_NEAR)
+			return true;
 	return false;
 }
 

@@ -29,13 +29,15 @@ struct labels {
 	const struct places *annotators; /* at least one */
 	size_t annotator_count;
 	struct places all; /* union of the annotators' labels */
-	/* Where people are unsure: a change found there counts only if it matches a label. */
+	/* Where people are unsure, spans and SCORE_NEAR points around places: a change found there
+	 * counts only if it matches a label. */
+	struct places maybe;
 	const struct score_span *spans;
 	size_t span_count;
 	size_t n;
 };
 
-/* Is the place within one of the unsure spans? */
+/* Is the place near a maybe or within one of the unsure spans? */
 bool labels_unsure(const struct labels *labels, size_t place);
 
 /* The number of labels that are matched one to one with found places. */

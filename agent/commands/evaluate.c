@@ -32,6 +32,16 @@ static const struct field evaluate_fields[] = {
 		"of all tests or those named"),
 	OPTION_STRING(struct evaluate_options, state, NULL, "with --from-triage, " STATE_FILE_HELP,
 		.alias = "state_file", .metavar = "PATH"),
+	OPTION_STRING(struct evaluate_options, label, NULL,
+		"ask for labels: plot series on the terminal, with places to choose from, and "
+		"write the answers into this file, which --truth reads",
+		.metavar = "FILE"),
+	OPTION_LIST(struct evaluate_options, series,
+		"with --label, the series as JSON lines, as detect reads them; by default those "
+		"of all tests or those named",
+		.metavar = "FILE,..."),
+	OPTION_INT(struct evaluate_options, count, "20", 1, 1000000,
+		"with --label, how many series in all: the same ones at every start"),
 	OPTION_STRING(struct evaluate_options, confirm, NULL,
 		"when a change that was found is announced, point by point: auto (the default), "
 		"off or a number of points",
@@ -137,11 +147,14 @@ static bool check_times(struct work *work, struct error *error)
 static bool read_contenders(struct work *work, struct error *error)
 {
 	static const char *const usual[] = {"edivisive"};
+	static const char *const loose[] = {"edivisive(profile=otava, p_value=0.05, season=auto)",
+		"kernel(penalty=0.5, season=auto)", "edivisive(p_value=0.05)"};
 	struct arena *arena = work->cli->arena;
 	const struct schema *schema = &cli_schema;
 	struct strings names = work->options->detector;
 	if (names.count == 0)
-		names = (struct strings){usual, 1};
+		names = work->options->label ? (struct strings){loose, 3}
+					     : (struct strings){usual, 1};
 	if (names.count > CONTENDERS_MOST)
 		return error_set(error, ERROR_USAGE, "--detector: more than %d", CONTENDERS_MOST);
 	work->contenders = arena_array(arena, names.count, sizeof *work->contenders);
@@ -164,6 +177,8 @@ static bool check_flags(const struct work *work, struct error *error)
 			"people said of changes");
 	if (options->state)
 		return error_set(error, ERROR_USAGE, "--state: it is read with --from-triage");
+	if (options->series.count > 0)
+		return error_set(error, ERROR_USAGE, "--series: it is read with --label");
 	if (options->svg && !options->tune)
 		return error_set(error, ERROR_USAGE, "--svg draws what --tune finds");
 	if (options->tune && work->contender_count > 1)
@@ -318,14 +333,25 @@ static bool read_rules(struct work *work, struct error *error)
 		rule_text(work->options), &evaluation->rules[LIVE_CONFIRMED].rule, error);
 }
 
+struct flag {
+	const char *name;
+	bool given;
+};
+
+static bool refuse(const char *mode, const struct flag *flags, size_t count, struct error *error)
+{
+	for (size_t i = 0; i < count; i++)
+		if (flags[i].given)
+			return error_set(
+				error, ERROR_USAGE, "%s, without --%s", mode, flags[i].name);
+	return true;
+}
+
 /* What is chosen by the configuration cannot be chosen by flags as well. */
 static bool check_triage_flags(const struct cli *cli, struct error *error)
 {
 	const struct evaluate_options *options = cli->options;
-	const struct {
-		const char *name;
-		bool given;
-	} flags[] = {
+	const struct flag flags[] = {
 		{"truth", options->truth.count > 0},
 		{"detector", options->detector.count > 0},
 		{"confirm", options->confirm != NULL},
@@ -334,13 +360,28 @@ static bool check_triage_flags(const struct cli *cli, struct error *error)
 		{"whole", options->whole},
 		{"svg", options->svg != NULL},
 	};
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-		if (flags[i].given)
+	return refuse("--from-triage: it scores the detection as configured", flags,
+		sizeof flags / sizeof *flags, error);
+}
+
+static bool check_label_flags(const struct cli *cli, struct error *error)
+{
+	const struct evaluate_options *options = cli->options;
+	const struct flag flags[] = {
+		{"truth", options->truth.count > 0},
+		{"from-triage", options->from_triage},
+		{"tune", options->tune},
+		{"confirm", options->confirm != NULL},
+	};
+	for (size_t i = 0; i < options->series.count; i++)
+		if (strcmp(options->series.items[i], "-") == 0)
 			return error_set(error, ERROR_USAGE,
-				"--from-triage: it scores the detection as configured, without "
-				"--%s",
-				flags[i].name);
-	return true;
+				"--series -: the answers are read from the standard input");
+	if (options->series.count > 0 && cli->arguments.count > 0)
+		return error_set(error, ERROR_USAGE,
+			"--series names files to label, \"%.200s\" a test: one of them is needed",
+			cli->arguments.items[0]);
+	return refuse("--label: it asks for labels", flags, sizeof flags / sizeof *flags, error);
 }
 
 /* Checks that the picture can be written before the search, which would otherwise be in vain. */
@@ -363,11 +404,16 @@ static int run(struct cli *cli)
 {
 	const struct evaluate_options *options = cli->options;
 	struct error error;
-	if (options->from_triage)
+	if (options->from_triage && !options->label)
 		return check_triage_flags(cli, &error) ? evaluate_triage(cli) : cli_fail(&error);
 	struct work work = {.cli = cli,
 		.options = options,
 		.evaluation = {.jobs = (size_t)options->jobs, .progress = cli->progress}};
+	if (options->label)
+		return check_label_flags(cli, &error) && read_contenders(&work, &error) &&
+				       read_season(&work, &error)
+			       ? evaluate_label(cli, work.contenders, work.contender_count)
+			       : cli_fail(&error);
 	bool good = prepare(&work, &error);
 	if (good && options->tune)
 		good = tune(&work, &error);
@@ -402,6 +448,14 @@ const struct command evaluate_command = {
 		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
 		"kernel\n"
 		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n"
+		"\n"
+		"With --label it asks for these labels: it plots one series after another, with "
+		"places to choose from as letters, takes answers such as \"ac\", \"a b?\" (b may "
+		"be one) or \"-\" (none), and writes them into that file. The next start goes on "
+		"where the last one stopped.\n"
+		"\n"
+		"  hunter-c evaluate --label labelled.jsonl 'db.*'\n"
+		"  hunter-c evaluate --label labelled.jsonl --series series.jsonl\n"
 		"\n"
 		"With --from-triage the changes that the agent has recorded are the labels, as "
 		"people judged them: expected, fixed and acknowledged ones are real, false ones "

@@ -15,11 +15,11 @@
 #include "detectors/season.h"
 
 struct evaluate_options {
-	struct strings truth, detector;
-	int64_t jobs, max_line;
+	struct strings truth, detector, series;
+	int64_t jobs, max_line, count;
 	int output; /* enum evaluate_output */
 	bool tune, by_class, whole, from_triage;
-	const char *svg, *confirm, *season, *zone, *state;
+	const char *svg, *confirm, *season, *zone, *state, *label;
 };
 
 enum evaluate_output { EVALUATE_TEXT, EVALUATE_JSON };
@@ -107,6 +107,12 @@ bool evaluate_contender(struct evaluation *evaluation, const struct contender *c
 	struct result *out, struct error *error) MUST_USE;
 void result_free(struct result *result);
 
+/* Detects in the whole series, without its cycles; `room` holds as many changes as it has points.
+ */
+bool evaluate_find(const struct contender *contender, const struct labelled_series *series,
+	struct scratch *scratch, struct change *room, size_t *count, bool *seasonal,
+	struct error *error) MUST_USE;
+
 /* Adds what another contender did on other series. */
 void result_add(struct result *sum, const struct result *one);
 
@@ -140,6 +146,10 @@ void evaluate_put_json(struct buf *out, struct result *results, size_t count, co
 
 /* --from-triage: everything but the check of the flags. Prints errors; returns the exit code. */
 int evaluate_triage(struct cli *cli);
+
+/* --label: asks a person for the labels of series; what the contenders find is offered. Prints
+ * errors; returns the exit code. */
+int evaluate_label(struct cli *cli, const struct contender *proposers, size_t count);
 
 /* Options that were tried, and their scores. */
 struct trial {

@@ -221,22 +221,34 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 
 /* The whole series without its cycles; `room` holds the values. */
 static struct samples adjust(const struct contender *contender,
-	const struct labelled_series *series, struct scratch *scratch, double *room,
-	struct standing *out)
+	const struct labelled_series *series, struct scratch *scratch, double *room, bool *seasonal)
 {
 	size_t n = series->labels.n;
 	struct samples samples = {
 		.values = series->values, .n = n, .runs = series->runs, .hashes = series->hashes};
+	*seasonal = false;
 	if (!series->times)
 		return samples;
 	struct season season = season_fit(
 		contender->season, contender->clock, 0, series->values, series->times, n, scratch);
-	out->seasonal = season.cycles != 0;
+	*seasonal = season.cycles != 0;
 	season_remove(&season, series->times, series->values, n, room);
 	samples.values = room;
 	samples.excursion = season.excursion;
 	season_free(&season);
 	return samples;
+}
+
+bool evaluate_find(const struct contender *contender, const struct labelled_series *series,
+	struct scratch *scratch, struct change *room, size_t *count, bool *seasonal,
+	struct error *error)
+{
+	double *adjusted = memory_new(series->labels.n, sizeof *adjusted);
+	const struct samples samples = adjust(contender, series, scratch, adjusted, seasonal);
+	bool good = detector_run(
+		contender->detector, &samples, contender->options, scratch, room, count, error);
+	free(adjusted);
+	return good;
 }
 
 static void note_failure(
@@ -273,15 +285,14 @@ static void do_series(void *argument, size_t index)
 	const struct labelled_series *series = shift->evaluation->series[index];
 	struct scratch *scratch = scratch_new();
 	struct change *room = memory_new(series->labels.n, sizeof *room);
-	double *adjusted = memory_new(series->labels.n, sizeof *adjusted);
 	int64_t start = clock_monotonic_ns();
 	struct standing *standing = &shift->standings[index];
 	struct error error;
 	size_t count;
+	bool seasonal;
 	*standing = (struct standing){0};
-	const struct samples samples = adjust(contender, series, scratch, adjusted, standing);
-	bool good = detector_run(
-		contender->detector, &samples, contender->options, scratch, room, &count, &error);
+	bool good = evaluate_find(contender, series, scratch, room, &count, &seasonal, &error);
+	standing->seasonal = seasonal;
 	if (good)
 		score_whole(series, room, count, standing);
 	if (good && shift->evaluation->live)
@@ -289,7 +300,6 @@ static void do_series(void *argument, size_t index)
 	if (!good)
 		note_failure(shift, series, &error);
 	free(room);
-	free(adjusted);
 	scratch_free(scratch);
 	note_done(shift, clock_monotonic_ns() - start);
 }

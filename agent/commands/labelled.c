@@ -83,8 +83,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Sorts and removes duplicates. */
-static void arrange(size_t *at, size_t *count)
+void labelled_arrange(size_t *at, size_t *count)
 {
 	size_t kept = 0;
 	qsort(at, *count, sizeof *at, by_size);
@@ -108,20 +107,20 @@ static bool read_index(
 	return true;
 }
 
-/* The points of one annotator, without the trivial one at 0. */
+/* Places in order, each once, without the trivial one at 0. */
 static bool read_places(
 	const json_t *list, size_t n, struct arena *arena, struct places *out, struct error *error)
 {
 	size_t count = json_array_size(list), kept = 0, *at;
 	if (!json_is_array(list))
-		return error_set(error, ERROR_DATA, "is neither a list nor a map of lists");
+		return error_set(error, ERROR_DATA, "is no list");
 	at = arena_array(arena, count + 1, sizeof *at);
 	for (size_t i = 0; i < count; i++) {
 		if (!read_index(json_array_get(list, i), 0, n > 0 ? n - 1 : 0, &at[kept], error))
 			return false;
 		kept += at[kept] > 0;
 	}
-	arrange(at, &kept);
+	labelled_arrange(at, &kept);
 	*out = (struct places){at, kept};
 	return true;
 }
@@ -136,7 +135,7 @@ static struct places join(
 	for (size_t a = 0; a < annotator_count; a++)
 		for (size_t i = 0; i < annotators[a].count; i++)
 			at[count++] = annotators[a].at[i];
-	arrange(at, &count);
+	labelled_arrange(at, &count);
 	return (struct places){at, count};
 }
 
@@ -148,6 +147,8 @@ static bool read_points(
 	struct places *annotators = arena_array(arena, count + 1, sizeof *annotators);
 	const char *name;
 	json_t *list;
+	if (!several && !json_is_array(points))
+		return error_set(error, ERROR_DATA, "is neither a list nor a map of lists");
 	if (!several && !read_places(points, labels->n, arena, &annotators[0], error))
 		return false;
 	json_object_foreach(points, name, list)
@@ -169,51 +170,32 @@ static bool read_span(const json_t *pair, size_t n, struct score_span *out, stru
 	       read_index(json_array_get(pair, 1), out->from, n, &out->to, error);
 }
 
-/* A place that may be a change: the span around it in which it would have been found. */
-static bool read_maybe(const json_t *place, size_t n, struct score_span *out, struct error *error)
-{
-	size_t at;
-	if (!read_index(place, 0, n > 0 ? n - 1 : 0, &at, error))
-		return false;
-	out->from = at > SCORE_NEAR ? at - SCORE_NEAR : 0;
-	out->to = at + SCORE_NEAR < n ? at + SCORE_NEAR + 1 : n;
-	return true;
-}
-
 static bool read_spans(
-	const struct parts *parts, struct arena *arena, struct labels *labels, struct error *error)
+	const json_t *list, struct arena *arena, struct labels *labels, struct error *error)
 {
-	size_t most = json_array_size(parts->trees[MAYBE]) + json_array_size(parts->trees[SPANS]);
-	struct score_span *spans = arena_array(arena, most + 1, sizeof *spans);
-	for (enum part part = MAYBE; part <= SPANS; part++) {
-		const json_t *list = parts->trees[part];
-		if (list && !json_is_array(list))
-			return error_set(
-				error, ERROR_DATA, "\"%s\" is no list", parts->names[part]);
-		for (size_t i = 0; i < json_array_size(list); i++) {
-			const json_t *item = json_array_get(list, i);
-			struct score_span *span = &spans[labels->span_count++];
-			if (!(part == MAYBE ? read_maybe(item, labels->n, span, error)
-					    : read_span(item, labels->n, span, error)))
-				return error_prefix(error, "\"%s\" ", parts->names[part]);
-		}
-	}
+	size_t count = json_array_size(list);
+	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
+	if (list && !json_is_array(list))
+		return error_set(error, ERROR_DATA, "is no list");
+	for (size_t i = 0; i < count; i++)
+		if (!read_span(json_array_get(list, i), labels->n, &spans[i], error))
+			return false;
 	labels->spans = spans;
+	labels->span_count = count;
 	return true;
 }
 
 static bool read_labels(const struct parts *parts, struct arena *arena, struct labelled_series *out,
 	struct error *error)
 {
-	const json_t *group = parts->trees[GROUP];
-	if (!parts->trees[POINTS])
-		return error_set(error, ERROR_DATA,
-			"no \"change_points\" or \"true\" (an empty list says that there are "
-			"none)");
-	if (!read_points(parts->trees[POINTS], arena, &out->labels, error))
+	const json_t *group = parts->trees[GROUP], *maybe = parts->trees[MAYBE];
+	json_t *points = parts->trees[POINTS];
+	if (points && !read_points(points, arena, &out->labels, error))
 		return error_prefix(error, "\"%s\" ", parts->names[POINTS]);
-	if (!read_spans(parts, arena, &out->labels, error))
-		return false;
+	if (maybe && !read_places(maybe, out->labels.n, arena, &out->labels.maybe, error))
+		return error_prefix(error, "\"%s\" ", parts->names[MAYBE]);
+	if (!read_spans(parts->trees[SPANS], arena, &out->labels, error))
+		return error_prefix(error, "\"%s\" ", parts->names[SPANS]);
 	if (group && !json_is_string(group))
 		return error_set(error, ERROR_DATA, "\"%s\" is no text", parts->names[GROUP]);
 	out->group = arena_strdup(arena, group ? json_string_value(group) : "");
@@ -230,15 +212,17 @@ static const void *copy(struct arena *arena, const void *items, size_t count, si
 	return kept;
 }
 
-/* The id without its quotes, else the name. */
+/* The id, else the name. */
 static const char *read_name(
 	const struct line *line, const struct parts *parts, struct arena *arena)
 {
-	const json_t *name = parts->trees[NAME];
-	if (!line->id)
-		return arena_strdup(arena, json_is_string(name) ? json_string_value(name) : "");
-	bool quoted = *line->id == '"';
-	return arena_strndup(arena, line->id + quoted, line->id_length - 2 * quoted);
+	json_t *id = line->id ? json_loadb(line->id, line->id_length, JSON_DECODE_ANY, NULL) : NULL;
+	const json_t *name = line->id ? id : parts->trees[NAME];
+	const char *text = json_is_string(name) ? arena_strdup(arena, json_string_value(name))
+						: arena_strndup(arena, line->id ? line->id : "",
+							  line->id_length);
+	json_decref(id);
+	return text;
 }
 
 bool labelled_read(struct line_reader *reader, const char *text, size_t length, struct arena *arena,
@@ -294,11 +278,21 @@ static bool load_batch(const struct batch *batch, struct line_reader *reader, st
 		if (good && (*points += series->labels.n) > MOST_POINTS)
 			good = error_set(
 				error, ERROR_DATA, "more than %d points in all", MOST_POINTS);
+		if (good && !set->lines && !series->labels.annotators)
+			good = error_set(error, ERROR_DATA,
+				"no \"change_points\" or \"true\" (an empty list says that there "
+				"are none)");
 		if (!good)
 			return error_prefix(
 				error, "%s:%llu: ", batch->file, (unsigned long long)number);
-		set->unlabelled += series->labels.annotator_count == 0;
-		set->count += series->labels.annotator_count > 0;
+		if (set->lines)
+			series->line = arena_strndup(arena, line.text, line.length);
+		if (set->lines && !*series->id)
+			series->id = arena_printf(
+				arena, "%s:%llu", batch->file, (unsigned long long)number);
+		bool kept = set->lines || series->labels.annotator_count > 0;
+		set->unlabelled += !kept;
+		set->count += kept;
 	}
 	return true;
 }
@@ -315,7 +309,7 @@ bool labelled_load(const struct strings *files, size_t max_line, struct arena *a
 	while (good && (step = batch_read(batches, &batch, error)) != BATCH_END)
 		good = step == BATCH_LINES &&
 		       load_batch(&batch, reader, arena, set, &points, error);
-	if (good && set->count == 0)
+	if (good && set->count == 0 && !set->lines)
 		good = error_set(error, ERROR_DATA, "no labelled series in the files");
 	batch_free(&batch);
 	line_reader_free(reader);

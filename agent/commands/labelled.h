@@ -32,15 +32,19 @@ struct labelled_series {
 	/* What people said of single changes of it, in the order of their places; else none. */
 	const struct judgement *judgements;
 	size_t judgement_count;
+	const char *line; /* as it was read, if the set keeps lines; else NULL */
 };
 
 struct labelled_set {
 	struct labelled_series *series;
 	size_t count, capacity;
 	size_t unlabelled; /* left out: their map of annotators is empty */
+	/* For series that are still to be labelled: keep lines as they are, and series without
+	 * labels; those without id get FILE:LINE. */
+	bool lines;
 };
 
-/* Reads one line, whose copies go to the arena. */
+/* Reads one line, whose copies go to the arena. Without labels annotators is NULL. */
 bool labelled_read(struct line_reader *reader, const char *text, size_t length, struct arena *arena,
 	struct labelled_series *out, struct error *error) MUST_USE;
 
@@ -50,5 +54,8 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
  */
 bool labelled_load(const struct strings *files, size_t max_line, struct arena *arena,
 	struct labelled_set *set, struct error *error) MUST_USE;
+
+/* Sorts places and removes duplicates. */
+void labelled_arrange(size_t *at, size_t *count);
 
 #endif

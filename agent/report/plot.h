@@ -41,6 +41,9 @@ struct plot_change {
 	bool withdrawn; /* it was told, and is no longer believed */
 	enum triage_state triage;
 	const char *commit; /* of the first point of the new level, or NULL */
+	/* On a terminal: what stands above it, and it is only a place: not listed. NULL: a change.
+	 */
+	const char *mark;
 };
 
 struct plot_line {
@@ -88,6 +91,7 @@ struct plot {
 	int64_t from, to; /* ms, what is shown; both 0: all points */
 	int64_t mark;     /* the id of the change that it is about, 0: none */
 	enum plot_scale scale;
+	bool numbered; /* on a terminal: times are indices */
 };
 
 #endif

@@ -353,7 +353,9 @@ static struct note note_of(const struct screen *s, const struct plot_change *cha
 {
 	struct note note = {.change = change,
 		.rank = isfinite(change->size) ? fabs(change->size) : 1e9,
-		.text = arena_printf(s->arena, "%s%s", arrow(change), percent(s->arena, change))};
+		.text = change->mark ? change->mark
+				     : arena_printf(s->arena, "%s%s", arrow(change),
+					       percent(s->arena, change))};
 	unsigned cell = cell_of(s, change->time);
 
 	note.rank += change->id && change->id == s->plot->mark ? 1e18 : 0;
@@ -379,6 +381,13 @@ static size_t notes_of(const struct screen *s, struct note **out)
 	return count;
 }
 
+static bool is_after(const struct note *note, const struct note *other)
+{
+	unsigned gap = !note->change->mark;
+
+	return note->start >= other->start + other->width + gap;
+}
+
 /* Those for which there is room. */
 static void put_lane(struct screen *s)
 {
@@ -391,9 +400,8 @@ static void put_lane(struct screen *s)
 	for (size_t i = 0; i < count; i++) {
 		notes[i].placed = notes[i].width < s->width;
 		for (size_t k = 0; k < i && notes[i].placed; k++)
-			notes[i].placed = !notes[k].placed ||
-					  notes[i].start > notes[k].start + notes[k].width ||
-					  notes[k].start > notes[i].start + notes[i].width;
+			notes[i].placed = !notes[k].placed || is_after(&notes[i], &notes[k]) ||
+					  is_after(&notes[k], &notes[i]);
 	}
 	if (count == 0)
 		return;
@@ -517,7 +525,7 @@ static void put_changes(struct screen *s)
 		for (size_t i = 0; i < s->plot->lines[l].change_count; i++) {
 			const struct plot_change *change = &s->plot->lines[l].changes[i];
 
-			if (view_sees(&s->view, change) && count++ < LISTED)
+			if (view_sees(&s->view, change) && !change->mark && count++ < LISTED)
 				put_change(s, l, change);
 		}
 	if (count > LISTED)
@@ -546,7 +554,11 @@ static void measure(struct screen *s, const struct plot_terminal *terminal)
 	}
 	s->left = within((unsigned)widest + 1, 2, s->columns / 2);
 	s->width = s->columns - s->left - 1;
-	ticks_time(&s->times, s->view.from, s->view.to, s->width / 11);
+	if (s->plot->numbered && s->view.from < s->view.to)
+		ticks_linear(&s->times, (double)s->view.from, (double)s->view.to, s->width / 11,
+			&(const struct measure){.factor = 1}, false);
+	else
+		ticks_time(&s->times, s->view.from, s->view.to, s->width / 11);
 	s->cells = arena_array(s->arena, (size_t)s->width * s->rows, sizeof *s->cells);
 }
 

@@ -31,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (labelled_read(reader, (const char *)data, size, arena, &series, &error)) {
 		const struct labels *labels = &series.labels;
 		require(labels->n > 0);
+		check_places(labels->maybe, labels->n);
+		require(labels->annotators || labels->annotator_count == 0);
 		check_places(labels->all, labels->n);
 		for (size_t a = 0; a < labels->annotator_count; a++) {
 			check_places(labels->annotators[a], labels->n);

@@ -124,6 +124,10 @@ static void unsure_spans(void **state)
 	assert_true(labels_unsure(&labels, 11));
 	assert_false(labels_unsure(&labels, 12));
 	assert_true(labels_unsure(&labels, 20));
+	labels.maybe = PLACES(28);
+	assert_false(labels_unsure(&labels, 22));
+	assert_true(labels_unsure(&labels, 23));
+	labels.maybe = NOWHERE;
 	/* 9 matches the label beside a span, 11 the label within it; 10 and 20 count for nothing.
 	 */
 	size_t room[5];

@@ -1,0 +1,856 @@
+/*
+ * --label: a person looks at plots of series, one after another, and says where they changed.
+ *
+ * Places that some detector finds at a loose threshold have letters. They stand in the order of
+ * time, and nothing says which detector found them or what it thinks: labels that follow a detector
+ * cannot judge it. Each answer rewrites the file as a whole, so that it can be left at any time.
+ * Which series are shown, and in what order, depends on their names only: any first ones of them
+ * are a fair sample, and the next start goes on with the same.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/evaluate.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/output_file.h"
+#include "agent/commands/plot.h"
+#include "agent/core/hash.h"
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "agent/monitor/plotting.h"
+
+enum { LETTERS = 26, ANSWER_TEXT = 1024, ZOOMED = 40, LEAST_POINTS = 2, COLUMNS = 80 };
+
+/* A line of the file of labels. */
+struct record {
+	const char *line; /* NULL: taken back */
+};
+
+struct entry {
+	struct labelled_series series; /* as labelled, if it is */
+	uint64_t test, name;           /* hashes */
+	size_t rank;                   /* among those of its test */
+	struct record *record;         /* NULL: not labelled yet */
+};
+
+/* What an answer replaced. */
+struct undo {
+	size_t entry;
+	const char *line;
+	struct labels labels;
+};
+
+/* A place with a letter. */
+struct mark {
+	size_t at;
+	double p; /* the smallest, to choose those with letters */
+	char letter[2];
+};
+
+struct session {
+	struct cli *cli;
+	const struct evaluate_options *options;
+	const struct contender *proposers;
+	size_t proposer_count;
+	struct entry *entries;
+	size_t count, capacity;
+	struct record **records; /* of the file, in its order */
+	size_t record_count, record_capacity;
+	struct undo *undos;
+	size_t undo_count, undo_capacity;
+	size_t at; /* the entry that is shown */
+	struct mark marks[LETTERS];
+	size_t mark_count, found; /* places found, with and without a letter */
+	size_t zoom;              /* the place in the middle of the view; 0: all is shown */
+	bool shown;               /* the entry is on the screen */
+	enum exit_code code;
+};
+
+enum request { ANSWER, SKIP, BACK, UNDO, QUIT, HELP, ZOOM };
+
+static const char *const requests[] = {
+	[SKIP] = "skip",
+	[BACK] = "back",
+	[UNDO] = "undo",
+	[QUIT] = "quit",
+	[HELP] = "help",
+	[ZOOM] = "zoom",
+};
+
+static const char help[] =
+	"  ac           a and c are changes\n"
+	"  a b?         a is one, b may be one\n"
+	"  -            nothing changed\n"
+	"  117          the point of that index is the first of a new level, also 2026-01-14 or\n"
+	"               \"2026-01-14 03:00\"; 117? may be one\n"
+	"  zoom a       show the points around a place; zoom: show all again\n"
+	"  skip         no answer for now\n"
+	"  back         show the series before; Enter keeps its answer\n"
+	"  undo         take the last answer back\n"
+	"  quit         stop; the next start goes on here\n";
+
+static uint64_t hash_of(const char *text)
+{
+	return hash_keyed((struct hash_key){0}, text, strlen(text));
+}
+
+/* Series to label. */
+
+static struct entry *add_entry(struct session *session, const char *test)
+{
+	session->entries = memory_grow(
+		session->entries, &session->capacity, session->count + 1, sizeof *session->entries);
+	struct entry *entry = &session->entries[session->count++];
+	*entry = (struct entry){.test = hash_of(test)};
+	return entry;
+}
+
+static bool load_files(struct session *session, struct error *error)
+{
+	const struct evaluate_options *options = session->options;
+	struct labelled_set set = {.lines = true};
+	bool good = labelled_load(
+		&options->series, (size_t)options->max_line, session->cli->arena, &set, error);
+	for (size_t i = 0; good && i < set.count; i++)
+		add_entry(session, set.series[i].id)->series = set.series[i];
+	free(set.series);
+	return good;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	const struct session *session = context;
+	const struct plotting all = {.since = WHEN_ALWAYS, .now = session->cli->now};
+	(void)part;
+	(void)plotting_query(&all, task);
+}
+
+/* Takes over the memory of the task's data, and its series. */
+static void ready(void *context, struct task *const *tasks)
+{
+	struct session *session = context;
+	struct task *task = tasks[0];
+	struct arena *arena = session->cli->arena;
+	if (!gather_log(task) || task->abandoned)
+		return;
+	for (size_t i = 0; i < task->query.data.count; i++) {
+		const struct series *series = &task->query.data.series[i];
+		struct sampling sampling;
+		struct error error;
+		if (!sampling_read(
+			    task->query.arena, task->test, series->axis, &sampling, &error)) {
+			session->code = (enum exit_code)cli_fail(&error);
+			return;
+		}
+		add_entry(session, task->test->name)->series = (struct labelled_series){
+			.id = arena_printf(arena, "%s/%s", task->test->name, series->name),
+			.group = arena_strdup(arena, task->test->name),
+			.values = series->values,
+			.runs = sampling.runs,
+			.hashes = sampling.hashes,
+			.times = series->axis->times,
+			.labels.n = series->axis->n};
+	}
+	arena_join(arena, task->query.arena);
+	task->query.arena = arena_new();
+}
+
+static int by_name_hash(const void *a, const void *b)
+{
+	const struct test *const *x = a, *const *y = b;
+	uint64_t one = hash_of((*x)->name), other = hash_of((*y)->name);
+	return (one > other) - (one < other);
+}
+
+/* Reads no more tests than there are series to show. */
+static bool load_tests(struct session *session, const struct config *config, struct error *error)
+{
+	struct cli *cli = session->cli;
+	const struct test *const *selected;
+	size_t count;
+	if (!config_select(config, &cli->arguments, cli->arena, &selected, &count, error))
+		return false;
+	const struct test **tests = arena_array(cli->arena, count, sizeof *tests);
+	for (size_t i = 0; i < count; i++)
+		tests[i] = selected[i];
+	if (count > 0)
+		qsort(tests, count, sizeof *tests, by_name_hash);
+	struct gather gather = {.tests = tests,
+		.count = count < (size_t)session->options->count ? count
+								 : (size_t)session->options->count,
+		.read_timeout = config->agent.read_timeout,
+		.max_memory = config->agent.max_memory_in_flight,
+		.prepare = prepare,
+		.ready = ready,
+		.context = session};
+	if (!gather_run(&gather, cli, error))
+		return false;
+	gather_print_failed(&gather);
+	session->code = exit_stronger(session->code, gather.code);
+	return true;
+}
+
+static int by_test(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->test != y->test)
+		return x->test < y->test ? -1 : 1;
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return strcmp(x->series.id, y->series.id);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return by_test(a, b);
+}
+
+/* Chooses the series to show: one of each test, then a second one of each ... */
+static bool choose(struct session *session, struct error *error)
+{
+	struct entry *entries = session->entries;
+	size_t count = 0;
+	for (size_t i = 0; i < session->count; i++)
+		if (entries[i].series.labels.n >= LEAST_POINTS)
+			entries[count++] = entries[i];
+	if (count == 0)
+		return error_set(error, ERROR_DATA, "there are no series to label");
+	for (size_t i = 0; i < count; i++)
+		entries[i].name = hash_of(entries[i].series.id);
+	qsort(entries, count, sizeof *entries, by_test);
+	for (size_t i = 1; i < count; i++) {
+		if (strcmp(entries[i].series.id, entries[i - 1].series.id) == 0)
+			return error_set(error, ERROR_DATA,
+				"two series have the id \"%.200s\": their labels could not be "
+				"kept apart",
+				entries[i].series.id);
+		if (entries[i].test == entries[i - 1].test)
+			entries[i].rank = entries[i - 1].rank + 1;
+	}
+	qsort(entries, count, sizeof *entries, by_rank);
+	session->count =
+		count < (size_t)session->options->count ? count : (size_t)session->options->count;
+	return true;
+}
+
+/* The file of labels. */
+
+static struct record *add_record(struct session *session, const char *line)
+{
+	session->records = memory_grow(session->records, &session->record_capacity,
+		session->record_count + 1, sizeof(struct record *));
+	struct record *record = arena_alloc(session->cli->arena, sizeof *record);
+	record->line = line;
+	return session->records[session->record_count++] = record;
+}
+
+/* Takes a labelled series over from the file. */
+static void resume(struct session *session, const struct labelled_series *labelled)
+{
+	struct record *record = add_record(session, labelled->line);
+	for (size_t i = 0; i < session->count; i++) {
+		struct entry *entry = &session->entries[i];
+		if (strcmp(entry->series.id, labelled->id) != 0)
+			continue;
+		entry->series = *labelled;
+		entry->record = record;
+	}
+}
+
+static bool load_labels(struct session *session, struct error *error)
+{
+	const struct evaluate_options *options = session->options;
+	const struct strings files = {&options->label, 1};
+	struct labelled_set set = {.lines = true};
+	if (!output_check(options->label, error))
+		return error_prefix(error, "--label: ");
+	if (access(options->label, F_OK) != 0)
+		return true;
+	bool good =
+		labelled_load(&files, (size_t)options->max_line, session->cli->arena, &set, error);
+	for (size_t i = 0; good && i < set.count; i++) {
+		if (!set.series[i].labels.annotators)
+			good = error_set(error, ERROR_USAGE,
+				"--label: %s has series without labels (\"%.200s\"): labels need "
+				"a file of their own, and --series names the series",
+				options->label, set.series[i].id);
+		else
+			resume(session, &set.series[i]);
+	}
+	free(set.series);
+	return good;
+}
+
+static bool save(struct session *session, struct error *error)
+{
+	struct buf text = {0};
+	for (size_t i = 0; i < session->record_count; i++)
+		if (session->records[i]->line)
+			buf_printf(&text, "%s\n", session->records[i]->line);
+	bool good = output_write(
+		session->options->label, text.data ? text.data : "", text.length, error);
+	buf_free(&text);
+	return good;
+}
+
+static void put_places(struct buf *out, const char *name, struct places places)
+{
+	buf_printf(out, ", \"%s\": [", name);
+	for (size_t i = 0; i < places.count; i++)
+		buf_printf(out, "%s%zu", i ? ", " : "", places.at[i]);
+	buf_char(out, ']');
+}
+
+static void put_number(struct buf *out, const struct labelled_series *series, size_t i)
+{
+	buf_json_number(out, series->values[i]);
+}
+
+static void put_run(struct buf *out, const struct labelled_series *series, size_t i)
+{
+	buf_printf(out, "%zu", series->runs[i]);
+}
+
+static void put_hash(struct buf *out, const struct labelled_series *series, size_t i)
+{
+	if (series->hashes[i])
+		buf_printf(out, "\"%016llx\"", (unsigned long long)series->hashes[i]);
+	else
+		buf_text(out, "null");
+}
+
+static void put_when(struct buf *out, const struct labelled_series *series, size_t i)
+{
+	char text[WHEN_TEXT];
+	buf_printf(out, "\"%s\"", when_format_iso(series->times[i], text));
+}
+
+static void put_points(struct buf *out, const struct labelled_series *series, const char *name,
+	const void *there,
+	void (*put)(struct buf *out, const struct labelled_series *series, size_t i))
+{
+	if (!there)
+		return;
+	buf_printf(out, ", \"%s\": [", name);
+	for (size_t i = 0; i < series->labels.n; i++) {
+		buf_text(out, i ? ", " : "");
+		put(out, series, i);
+	}
+	buf_char(out, ']');
+}
+
+/* The series and its labels, as labelled.h has them. */
+static const char *line_of(const struct labelled_series *series, struct arena *arena)
+{
+	struct buf out = {0};
+	buf_text(&out, "{\"id\": ");
+	buf_json_text(&out, series->id);
+	if (*series->group)
+		json_put_text(&out, "class", series->group);
+	put_points(&out, series, "series", series->values, put_number);
+	put_points(&out, series, "times", series->times, put_when);
+	put_points(&out, series, "runs", series->runs, put_run);
+	put_points(&out, series, "hashes", series->hashes, put_hash);
+	put_places(&out, "true", series->labels.all);
+	put_places(&out, "maybe", series->labels.maybe);
+	buf_char(&out, '}');
+	const char *line = arena_strndup(arena, out.data, out.length);
+	buf_free(&out);
+	return line;
+}
+
+/* Candidates. */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int by_p(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : by_place(a, b);
+}
+
+/* Adds what one detector finds, unless another found it nearby. */
+static void add_found(
+	struct mark *marks, size_t *count, const struct change *changes, size_t change_count)
+{
+	size_t others = *count;
+	for (size_t i = 0; i < change_count; i++) {
+		size_t at = changes[i].index, k = 0;
+		while (k < others &&
+			(marks[k].at > at + SCORE_NEAR || at > marks[k].at + SCORE_NEAR))
+			k++;
+		if (k == others)
+			marks[k = (*count)++] = (struct mark){.at = at, .p = changes[i].pvalue};
+		marks[k].p = fmin(marks[k].p, changes[i].pvalue);
+	}
+}
+
+/* A detector for which a series is too long offers nothing. */
+static void find_marks(struct session *session, const struct labelled_series *series)
+{
+	size_t n = series->labels.n, count = 0, found;
+	struct scratch *scratch = scratch_new();
+	struct change *room = memory_new(n, sizeof *room);
+	struct mark *marks = memory_new(n * session->proposer_count, sizeof *marks);
+	struct error error;
+	bool seasonal;
+	for (size_t i = 0; i < session->proposer_count; i++)
+		if (evaluate_find(&session->proposers[i], series, scratch, room, &found, &seasonal,
+			    &error))
+			add_found(marks, &count, room, found);
+	session->found = count;
+	qsort(marks, count, sizeof *marks, by_p);
+	count = count < LETTERS ? count : LETTERS;
+	qsort(marks, count, sizeof *marks, by_place);
+	session->mark_count = count;
+	for (size_t i = 0; i < count; i++) {
+		session->marks[i] = marks[i];
+		session->marks[i].letter[0] = (char)('a' + i);
+	}
+	free(marks);
+	free(room);
+	scratch_free(scratch);
+}
+
+/* What is shown. */
+
+static int64_t time_at(const struct labelled_series *series, size_t at)
+{
+	return series->times ? series->times[at] : (int64_t)at;
+}
+
+static void set_view(
+	const struct session *session, const struct labelled_series *series, struct plot *plot)
+{
+	size_t at = session->zoom, n = series->labels.n;
+	if (at == 0)
+		return;
+	plot->from = time_at(series, at > ZOOMED ? at - ZOOMED : 0);
+	plot->to = time_at(series, at + ZOOMED < n ? at + ZOOMED : n - 1);
+}
+
+static void show_plot(const struct session *session, const struct labelled_series *series)
+{
+	struct arena *arena = arena_new();
+	size_t n = series->labels.n;
+	struct plot_change *changes = arena_array(arena, session->mark_count, sizeof *changes);
+	int64_t *times = arena_array(arena, n, sizeof *times);
+	for (size_t i = 0; i < n; i++)
+		times[i] = time_at(series, i);
+	for (size_t i = 0; i < session->mark_count; i++)
+		changes[i] = (struct plot_change){.time = times[session->marks[i].at],
+			.before = (double)NAN,
+			.after = (double)NAN,
+			.size = (double)NAN,
+			.mark = session->marks[i].letter};
+	const struct plot_line line = {.n = n,
+		.times = times,
+		.values = series->values,
+		.changes = changes,
+		.change_count = session->mark_count};
+	struct plot plot = {.title = arena_printf(arena, "%zu of %zu  %s", session->at + 1,
+				    session->count, series->id),
+		.lines = &line,
+		.line_count = 1,
+		.numbered = !series->times};
+	set_view(session, series, &plot);
+	plot_print(session->cli, &plot);
+	arena_free(arena);
+}
+
+/* "117 (2026-01-14 03:00)" */
+static void put_place(struct buf *out, const struct labelled_series *series, size_t at)
+{
+	char text[WHEN_TEXT];
+	buf_printf(out, "%zu", at);
+	if (series->times)
+		buf_printf(out, " (%.16s)", when_format(series->times[at], text));
+}
+
+/* As many on a line as there is room for. */
+static void show_marks(const struct session *session, const struct labelled_series *series)
+{
+	struct buf out = {0};
+	size_t width = 0;
+	for (size_t i = 0; i < session->mark_count; i++) {
+		size_t start = out.length;
+		buf_printf(&out, "   %s ", session->marks[i].letter);
+		put_place(&out, series, session->marks[i].at);
+		width += out.length - start;
+		if (i + 1 == session->mark_count || width + (out.length - start) > COLUMNS) {
+			buf_char(&out, '\n');
+			width = 0;
+		}
+	}
+	if (session->mark_count == 0)
+		buf_text(&out, "no place stands out\n");
+	if (session->found > session->mark_count)
+		buf_printf(&out, "%zu more places have no letter: give their index or date\n",
+			session->found - session->mark_count);
+	fwrite(out.data, 1, out.length, session->cli->out);
+	buf_free(&out);
+}
+
+static void put_list(struct buf *out, const char *title, const struct labelled_series *series,
+	struct places places)
+{
+	for (size_t i = 0; i < places.count; i++) {
+		buf_text(out, i ? ", " : title);
+		put_place(out, series, places.at[i]);
+	}
+}
+
+static void show_answer(const struct session *session, const struct labelled_series *series)
+{
+	struct buf out = {0};
+	const struct labels *labels = &series->labels;
+	buf_text(&out,
+		labels->all.count + labels->maybe.count ? "labelled:" : "labelled: no change");
+	put_list(&out, " change at ", series, labels->all);
+	put_list(&out, labels->all.count ? "; maybe at " : " maybe at ", series, labels->maybe);
+	fprintf(session->cli->out, "%s\n", out.data);
+	buf_free(&out);
+}
+
+static bool is_labelled(const struct entry *entry)
+{
+	return entry->record && entry->record->line;
+}
+
+/* Answers. */
+
+struct answer {
+	enum request request;
+	size_t *sure, *maybe, sure_count, maybe_count;
+	size_t place; /* to zoom to; 0: show all */
+};
+
+static bool read_date(
+	const struct session *session, const char *word, size_t *at, struct error *error)
+{
+	const struct labelled_series *series = &session->entries[session->at].series;
+	size_t n = series->labels.n;
+	char first[WHEN_TEXT], last[WHEN_TEXT];
+	int64_t time;
+	if (!when_parse(word, session->cli->now, &time, error))
+		return false;
+	if (!series->times)
+		return error_set(error, ERROR_USAGE,
+			"\"%.80s\": the series has no times, give an index", word);
+	*at = times_lower_bound(series->times, n, time);
+	if (*at == 0 || *at == n)
+		return error_set(error, ERROR_USAGE,
+			"\"%.80s\" is not within the series, after %.16s and up to %.16s", word,
+			when_format(series->times[0], first),
+			when_format(series->times[n - 1], last));
+	return true;
+}
+
+static bool read_letter(const struct session *session, char letter, size_t *at, struct error *error)
+{
+	size_t number = (size_t)(letter - 'a');
+	if (number >= session->mark_count)
+		return error_set(error, ERROR_USAGE,
+			session->mark_count ? "there is no place \"%c\", only a to %c"
+					    : "there is no place \"%c\", nor any other letter",
+			letter, (char)('a' + session->mark_count - 1));
+	*at = session->marks[number].at;
+	return true;
+}
+
+/* A place by index or date. */
+static bool read_place(
+	const struct session *session, const char *word, size_t *at, struct error *error)
+{
+	size_t n = session->entries[session->at].series.labels.n;
+	if (word[0] >= 'a' && word[0] <= 'z' && word[1] == '\0')
+		return read_letter(session, word[0], at, error);
+	if (word[strspn(word, "0123456789")] != '\0')
+		return read_date(session, word, at, error);
+	errno = 0;
+	unsigned long index = strtoul(word, NULL, 10);
+	if (errno != 0 || index < 1 || index >= n)
+		return error_set(error, ERROR_USAGE,
+			"%.40s is not within the series: a change has an index from 1 to %zu", word,
+			n - 1);
+	*at = index;
+	return true;
+}
+
+static void add_place(struct answer *answer, size_t at, bool maybe)
+{
+	if (maybe)
+		answer->maybe[answer->maybe_count++] = at;
+	else
+		answer->sure[answer->sure_count++] = at;
+}
+
+/* "ac", "ab?c", "117", "117?", "2026-01-14?" */
+static bool read_word(
+	const struct session *session, char *word, struct answer *answer, struct error *error)
+{
+	size_t length = strlen(word), at;
+	bool maybe = word[length - 1] == '?';
+	if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz?")] != '\0') {
+		word[length - maybe] = '\0';
+		if (!read_place(session, word, &at, error))
+			return false;
+		add_place(answer, at, maybe);
+		return true;
+	}
+	for (const char *c = word; *c; c += 1 + (c[1] == '?')) {
+		if (*c == '?')
+			return error_set(
+				error, ERROR_USAGE, "\"?\" stands behind a place, as in \"b?\"");
+		if (!read_letter(session, *c, &at, error))
+			return false;
+		add_place(answer, at, c[1] == '?');
+	}
+	return true;
+}
+
+/* The next word of the text; a date and its time of day are one. NULL: there is none. */
+static char *next_word(char **text)
+{
+	char *word = *text + strspn(*text, " \t,"), *end = word + strcspn(word, " \t,");
+	size_t clock = *end == ' ' ? strcspn(end + 1, " \t,") : 0;
+	if (memchr(word, '-', (size_t)(end - word)) && clock > 0 && memchr(end + 1, ':', clock))
+		end += 1 + clock;
+	*text = *end ? end + 1 : end;
+	*end = '\0';
+	return *word ? word : NULL;
+}
+
+static bool read_request(const struct session *session, const char *word, char *rest,
+	struct answer *answer, struct error *error)
+{
+	for (size_t i = SKIP; i <= ZOOM; i++)
+		if (strcmp(word, requests[i]) == 0)
+			answer->request = (enum request)i;
+	if (strcmp(word, "?") == 0)
+		answer->request = HELP;
+	if (answer->request != ANSWER && (word = next_word(&rest))) {
+		if (answer->request != ZOOM)
+			return error_set(
+				error, ERROR_USAGE, "%s stands alone", requests[answer->request]);
+		return read_place(session, word, &answer->place, error);
+	}
+	return true;
+}
+
+static bool read_answer(
+	const struct session *session, char *text, struct answer *answer, struct error *error)
+{
+	struct arena *arena = session->cli->arena;
+	size_t most = strlen(text) + 1;
+	char *word = next_word(&text);
+	*answer = (struct answer){.sure = arena_array(arena, most, sizeof *answer->sure),
+		.maybe = arena_array(arena, most, sizeof *answer->maybe)};
+	if (!word && is_labelled(&session->entries[session->at])) {
+		answer->request = SKIP;
+		return true;
+	}
+	if (!word)
+		return error_set(error, ERROR_USAGE,
+			"\"-\" if nothing changed; \"skip\" for no "
+			"answer; \"?\" for help");
+	if (strcmp(word, "-") == 0) {
+		if (next_word(&text))
+			return error_set(error, ERROR_USAGE, "\"-\" stands alone");
+		return true;
+	}
+	if (!read_request(session, word, text, answer, error))
+		return false;
+	for (; word && answer->request == ANSWER; word = next_word(&text))
+		if (!read_word(session, word, answer, error))
+			return false;
+	return true;
+}
+
+/* Carries out. */
+
+static void go_to(struct session *session, size_t at)
+{
+	session->at = at;
+	session->zoom = 0;
+	session->shown = false;
+}
+
+/* To the next series without labels. */
+static void go_on(struct session *session)
+{
+	size_t at = session->at + 1;
+	while (at < session->count && is_labelled(&session->entries[at]))
+		at++;
+	go_to(session, at);
+}
+
+static bool write_answer(struct session *session, struct answer *answer, struct error *error)
+{
+	struct entry *entry = &session->entries[session->at];
+	struct labels *labels = &entry->series.labels;
+	session->undos = memory_grow(session->undos, &session->undo_capacity,
+		session->undo_count + 1, sizeof *session->undos);
+	session->undos[session->undo_count++] =
+		(struct undo){session->at, entry->record ? entry->record->line : NULL, *labels};
+	labelled_arrange(answer->sure, &answer->sure_count);
+	labelled_arrange(answer->maybe, &answer->maybe_count);
+	labels->all = (struct places){answer->sure, answer->sure_count};
+	labels->maybe = (struct places){answer->maybe, answer->maybe_count};
+	if (!entry->record)
+		entry->record = add_record(session, NULL);
+	entry->record->line = line_of(&entry->series, session->cli->arena);
+	show_answer(session, &entry->series);
+	go_on(session);
+	return save(session, error);
+}
+
+static bool undo(struct session *session, struct error *error)
+{
+	if (session->undo_count == 0)
+		return error_set(error, ERROR_USAGE,
+			"nothing was answered since the start; "
+			"\"back\" shows earlier series");
+	const struct undo *last = &session->undos[--session->undo_count];
+	struct entry *entry = &session->entries[last->entry];
+	entry->record->line = last->line;
+	entry->series.labels = last->labels;
+	go_to(session, last->entry);
+	return save(session, error);
+}
+
+static bool back(struct session *session, struct error *error)
+{
+	if (session->at == 0)
+		return error_set(error, ERROR_USAGE, "this is the first series");
+	go_to(session, session->at - 1);
+	return true;
+}
+
+/* False and an error if the answer makes no sense or, of another kind, could not be written. */
+static bool carry_out(struct session *session, char *text, bool *quit, struct error *error)
+{
+	struct answer answer;
+	if (!read_answer(session, text, &answer, error))
+		return false;
+	switch (answer.request) {
+	case ANSWER: return write_answer(session, &answer, error);
+	case SKIP: go_on(session); return true;
+	case BACK: return back(session, error);
+	case UNDO: return undo(session, error);
+	case QUIT: *quit = true; return true;
+	case HELP: fputs(help, session->cli->out); return true;
+	case ZOOM:
+		session->zoom = answer.place;
+		session->shown = false;
+		return true;
+	}
+	return true;
+}
+
+static void show(struct session *session)
+{
+	const struct entry *entry = &session->entries[session->at];
+	fputc('\n', session->cli->out);
+	find_marks(session, &entry->series);
+	show_plot(session, &entry->series);
+	show_marks(session, &entry->series);
+	if (is_labelled(entry))
+		show_answer(session, &entry->series);
+	session->shown = true;
+}
+
+/* A line that was typed, without its end; false: there is none any more. */
+static bool read_line(char text[ANSWER_TEXT])
+{
+	if (!fgets(text, ANSWER_TEXT, stdin))
+		return false;
+	size_t length = strcspn(text, "\n");
+	for (int c = text[length]; c != '\n' && c != EOF;)
+		c = fgetc(stdin); /* the rest of a line that is too long */
+	text[length] = '\0';
+	return true;
+}
+
+static bool ask(struct session *session, struct error *error)
+{
+	char text[ANSWER_TEXT];
+	bool quit = false;
+	while (!quit && session->at < session->count) {
+		if (!session->shown)
+			show(session);
+		fputs("changes (\"ac\", \"-\" for none, \"?\" for help): ", session->cli->out);
+		fflush(session->cli->out);
+		if (!read_line(text)) {
+			fputc('\n', session->cli->out);
+			break;
+		}
+		if (carry_out(session, text, &quit, error))
+			continue;
+		if (error->kind != ERROR_USAGE)
+			return false;
+		fprintf(session->cli->out, "%s\n", error->text);
+	}
+	return true;
+}
+
+static void show_end(const struct session *session)
+{
+	size_t labelled = 0;
+	for (size_t i = 0; i < session->count; i++)
+		labelled += is_labelled(&session->entries[i]);
+	fprintf(session->cli->out, "%zu of %zu series are labelled in %s\n", labelled,
+		session->count, session->options->label);
+	if (labelled == session->count)
+		fprintf(session->cli->out,
+			"score with: hunter-c evaluate --truth %s; label more with --count %zu\n",
+			session->options->label, 2 * session->count);
+}
+
+static bool load(struct session *session, struct config **config, struct error *error)
+{
+	if (session->options->series.count > 0)
+		return load_files(session, error);
+	*config = cli_config(session->cli);
+	if (*config)
+		return load_tests(session, *config, error);
+	session->code = EXIT_USAGE; /* and its problems are printed */
+	*error = (struct error){0};
+	return false;
+}
+
+int evaluate_label(struct cli *cli, const struct contender *proposers, size_t count)
+{
+	struct session session = {.cli = cli,
+		.options = cli->options,
+		.proposers = proposers,
+		.proposer_count = count};
+	struct config *config = NULL;
+	struct error error = {0};
+	bool good = load(&session, &config, &error) && choose(&session, &error) &&
+		    load_labels(&session, &error);
+	if (good) {
+		session.at = SIZE_MAX;
+		go_on(&session);
+		good = ask(&session, &error);
+		show_end(&session);
+	}
+	int code = good ? (int)session.code : *error.text ? cli_fail(&error) : (int)session.code;
+	free(session.entries);
+	free(session.records);
+	free(session.undos);
+	if (config && !cli->abandoned)
+		config_free(config);
+	return code;
+}
