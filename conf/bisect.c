@@ -8,6 +8,7 @@
 #include "agent/core/hash.h"
 #include "agent/core/transfer.h"
 #include "conf/load.h"
+#include "conf/reference.h"
 
 const struct field test_bisect_fields[] = {
 	OPTION_STRING(struct bisect_settings, run, NULL,
@@ -25,6 +26,10 @@ const struct field test_bisect_fields[] = {
 		"command lines of workers elsewhere, such as `ssh dev1`, each one worker, instead "
 		"of `workers`",
 		.flags = FIELD_COMMAND),
+	OPTION_MAP(struct bisect_settings, environment,
+		"variables of the commands, such as secrets, which are never shown; names as in a "
+		"shell, none that begins with HUNTER_",
+		.flags = FIELD_CLOSED),
 	OPTION_DURATION(struct bisect_settings, budget, "1d", 60000, 2592000000.0,
 		"how long a bisection may take; then it says what is left"),
 	OPTION_INT(struct bisect_settings, max_per_day, "3", 1, 1000,
@@ -73,10 +78,28 @@ static void check_extract(struct loader *loader, const struct yaml_node *map,
 	loader_complain(loader, map, subject, &error);
 }
 
+static void check_environment(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct pairs *environment)
+{
+	for (size_t i = 0; i < environment->count; i++) {
+		const char *name = environment->items[i].key;
+		struct error error;
+
+		if (name[0] && !name[reference_name(name, name + strlen(name))] &&
+			strncmp(name, "HUNTER_", strlen("HUNTER_")) != 0)
+			continue;
+		error_set(&error, ERROR_USAGE,
+			"environment: \"%.80s\" is not the name of a variable, or one of ours",
+			name);
+		loader_complain(loader, map, subject, &error);
+	}
+}
+
 static void check_command(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct bisect_settings *settings)
 {
 	check_extract(loader, map, subject, settings->extract);
+	check_environment(loader, map, subject, &settings->environment);
 	if (!*settings->run)
 		complain(loader, map, subject, "run: it is empty");
 	if (settings->worker.count > BISECT_WORKERS)
@@ -95,6 +118,8 @@ static void check_lab(struct loader *loader, const struct yaml_node *map,
 		loader_complain(loader, map, subject, &error);
 	if (settings->worker.count > 0)
 		complain(loader, map, subject, "worker: is for \"run\"; a lab has `workers`");
+	if (settings->environment.count > 0)
+		complain(loader, map, subject, "environment: is for \"run\"; a lab gets headers");
 	if (settings->extract)
 		complain(loader, map, subject, "extract: is for \"run\"; a lab tells the value");
 }

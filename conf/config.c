@@ -503,6 +503,7 @@ struct config *config_load(
 {
 	struct config *config = new_config(path);
 	struct dict *tests = arena_alloc(config->arena, sizeof *tests);
+	struct dict *written = arena_alloc(config->arena, sizeof *written);
 	struct loader loader = {.arena = config->arena,
 		.source = source,
 		.problems = problems,
@@ -513,8 +514,9 @@ struct config *config_load(
 		.mute_times = {.arena = config->arena},
 		.told = {.arena = config->arena},
 		.unexpanded = {.arena = config->arena}};
-	tests->arena = config->arena;
+	tests->arena = written->arena = config->arena;
 	loader.tests = tests;
+	config->written = loader.written = written;
 	loader.last_server = &loader.first_server;
 	loader.last_receiver = &loader.first_receiver;
 	loader.last_control = &loader.first_control;

@@ -134,7 +134,8 @@ struct bisect_settings {
 	int64_t timeout;                 /* ms, of a run */
 	int64_t workers;
 	struct strings worker; /* their command lines, instead of `workers` */
-	int64_t budget;        /* ms */
+	struct pairs environment;
+	int64_t budget; /* ms */
 	int64_t max_per_day;
 	double confidence;
 	const char *lab;  /* one bisection at a time */
@@ -286,6 +287,7 @@ struct config {
 	const char *unreadable;
 	uint64_t hash;                               /* of everything but secrets */
 	const struct dict *test_names, *group_names; /* for config_test and config_group */
+	const struct dict *written;                  /* for config_written */
 };
 
 /* A text that stands for a file's content. */
@@ -319,6 +321,11 @@ struct config_source {
 struct config *config_load(
 	const char *path, const struct config_source *source, struct problems *problems);
 void config_free(struct config *config);
+
+/* The text of an option's value as it is in the file, with the `${X}` that have become a part of
+ * `value`, which may be secrets: for whatever is shown. `value` itself is a string of an option, no
+ * copy of one; it is returned if nothing was expanded. */
+const char *config_written(const struct config *config, const char *value);
 
 /* Finds the configuration: `flag` if given, else $HUNTER_CONFIG, $OTAVA_CONFIG, ./hunter.yaml, ...
  * The error lists all places. */

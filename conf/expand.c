@@ -5,6 +5,7 @@
  * alone. Only the first malformed reference of a value is reported; the rest of the value stays as
  * written.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
@@ -119,7 +120,26 @@ const char *loader_expand(
 	const struct buf *out = &expansion.out;
 	const char *result = arena_strndup(loader->arena, out->data ? out->data : "", out->length);
 	buf_free(&expansion.out);
+	loader_written(loader, result, where);
 	return result;
+}
+
+enum { ADDRESS = 2 + 2 * sizeof(void *) + 1 };
+
+void loader_written(struct loader *loader, const char *value, const struct yaml_node *where)
+{
+	if (loader->written && strcmp(value, where->text) != 0)
+		*dict_place(loader->written,
+			arena_printf(loader->arena, "%p", (const void *)value)) = where->text;
+}
+
+const char *config_written(const struct config *config, const char *value)
+{
+	char address[ADDRESS];
+	snprintf(address, sizeof address, "%p", (const void *)value);
+	const char *written =
+		value && config && config->written ? dict_get(config->written, address) : NULL;
+	return written ? written : value;
 }
 
 const char *loader_path(struct loader *loader, const char *text, const char **missing)

@@ -3,7 +3,7 @@
  *
  * They hash the values of the option tables, so a new option is covered without being named here.
  * Secrets are part of a fingerprint, which is never shown, but not of config->hash, which is: a
- * short password could be found by trial.
+ * short password could be found by trial. For the same reason that has `${X}` instead of its value.
  */
 #include <string.h>
 
@@ -14,23 +14,27 @@
 
 /* Both hashes; `shown` goes into config->hash. */
 struct hashes {
+	const struct config *config;
 	uint64_t *whole, *shown;
 	bool closed; /* of an address only the host is hashed into it: the path may be a key */
 };
 
-static void add_bytes(struct hashes hashes, const void *bytes, size_t length, bool secret)
+static void add_bytes(struct hashes hashes, const void *bytes, size_t length)
 {
 	*hashes.whole = hash_add(*hashes.whole, bytes, length);
-	if (!secret)
-		*hashes.shown = hash_add(*hashes.shown, bytes, length);
+	*hashes.shown = hash_add(*hashes.shown, bytes, length);
 }
 
 /* Includes the end of the text, so that "ab", "c" differs from "a", "bc", and NULL from "". */
 static void add_text(struct hashes hashes, const char *text, bool secret)
 {
-	add_bytes(hashes, text ? "+" : "-", 1, false);
+	const char *written = config_written(hashes.config, text);
+
+	add_bytes(hashes, text ? "+" : "-", 1);
 	if (text)
-		add_bytes(hashes, text, strlen(text) + 1, secret);
+		*hashes.whole = hash_add(*hashes.whole, text, strlen(text) + 1);
+	if (text && !secret)
+		*hashes.shown = hash_add(*hashes.shown, written, strlen(written) + 1);
 }
 
 /* An address may contain a name and a password. */
@@ -58,7 +62,7 @@ static void add_closed_address(struct hashes hashes, const char *text)
 
 static void add_list(struct hashes hashes, const struct strings *list)
 {
-	add_bytes(hashes, &list->count, sizeof list->count, false);
+	add_bytes(hashes, &list->count, sizeof list->count);
 	for (size_t i = 0; i < list->count; i++)
 		add_text(hashes, list->items[i], false);
 }
@@ -66,7 +70,7 @@ static void add_list(struct hashes hashes, const struct strings *list)
 /* For maps, headers among them. */
 static void add_map(struct hashes hashes, const struct pairs *map)
 {
-	add_bytes(hashes, &map->count, sizeof map->count, false);
+	add_bytes(hashes, &map->count, sizeof map->count);
 	for (size_t i = 0; i < map->count; i++) {
 		add_text(hashes, map->items[i].key, false);
 		add_text(hashes, map->items[i].value, true);
@@ -78,22 +82,22 @@ static void add_belief(struct hashes hashes, const struct detection *detection)
 	uint64_t mode = detection->confirm.mode, points = detection->confirm.points;
 	uint64_t season = detection->season;
 
-	add_bytes(hashes, &mode, sizeof mode, false);
-	add_bytes(hashes, &points, sizeof points, false);
-	add_bytes(hashes, &detection->fdr, sizeof detection->fdr, false);
-	add_bytes(hashes, &season, sizeof season, false);
+	add_bytes(hashes, &mode, sizeof mode);
+	add_bytes(hashes, &points, sizeof points);
+	add_bytes(hashes, &detection->fdr, sizeof detection->fdr);
+	add_bytes(hashes, &season, sizeof season);
 	add_text(hashes, zone_name(detection->zone), false);
 }
 
 static void add_field(struct hashes hashes, const struct field *field, const void *value)
 {
 	switch (field->type) {
-	case FIELD_BOOL: add_bytes(hashes, value, sizeof(bool), false); break;
+	case FIELD_BOOL: add_bytes(hashes, value, sizeof(bool)); break;
 	case FIELD_INT:
 	case FIELD_DURATION:
-	case FIELD_BYTES: add_bytes(hashes, value, sizeof(int64_t), false); break;
-	case FIELD_DOUBLE: add_bytes(hashes, value, sizeof(double), false); break;
-	case FIELD_CHOICE: add_bytes(hashes, value, sizeof(int), false); break;
+	case FIELD_BYTES: add_bytes(hashes, value, sizeof(int64_t)); break;
+	case FIELD_DOUBLE: add_bytes(hashes, value, sizeof(double)); break;
+	case FIELD_CHOICE: add_bytes(hashes, value, sizeof(int)); break;
 	case FIELD_STRING:
 		if (hashes.closed)
 			add_closed_address(hashes, *(const char *const *)value);
@@ -108,7 +112,8 @@ static void add_field(struct hashes hashes, const struct field *field, const voi
 
 static struct hashes hashes_of(struct loader *loader, uint64_t *fingerprint)
 {
-	return (struct hashes){.whole = fingerprint, .shown = &loader->config->hash};
+	return (struct hashes){
+		.config = loader->config, .whole = fingerprint, .shown = &loader->config->hash};
 }
 
 static void add_fields(struct hashes hashes, const struct field *fields, const void *options)
@@ -148,7 +153,7 @@ static void add_detection(
 	for (size_t i = 0; i < count; i++)
 		add_detection(loader, fingerprint, &members[i]);
 	if (count > 0)
-		add_bytes(hashes_of(loader, fingerprint), &need, sizeof need, false);
+		add_bytes(hashes_of(loader, fingerprint), &need, sizeof need);
 }
 
 static void add_server(struct loader *loader, uint64_t *fingerprint, const struct server *server)

@@ -16,6 +16,7 @@ enum {
 
 struct section {
 	struct arena *arena;
+	const struct config *config;
 	struct option_in_effect *items;
 	size_t count;
 	bool server; /* its options may be credentials */
@@ -71,31 +72,35 @@ static bool put_open(struct buf *out, const char *text, bool server)
 	return hidden;
 }
 
-static bool put_map(struct buf *out, const struct pairs *map, bool server)
+static bool put_map(
+	struct buf *out, const struct pairs *map, bool closed, const struct config *config)
 {
 	for (size_t i = 0; i < map->count; i++)
 		buf_printf(out, "%s%s=%s", i ? ", " : "", map->items[i].key,
-			server ? "***" : map->items[i].value);
-	return server;
+			closed ? "***" : config_written(config, map->items[i].value));
+	return closed;
 }
 
-static void put_list(struct buf *out, const struct strings *list)
+static void put_list(struct buf *out, const struct strings *list, const struct config *config)
 {
 	for (size_t i = 0; i < list->count; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", list->items[i]);
+		buf_printf(out, "%s%s", i ? ", " : "", config_written(config, list->items[i]));
 }
 
-/* True if something of it is hidden. */
-static bool put_value(struct buf *out, const struct field *field, const void *options, bool server)
+/* As it is in the file. True if something of it is hidden. */
+static bool put_value(struct buf *out, const struct field *field, const void *options,
+	const struct section *section)
 {
 	const void *value = (const char *)options + field->offset;
+	const struct config *config = section->config;
 
 	if (field->type == FIELD_STRING)
-		return put_open(out, *(const char *const *)value, server);
+		return put_open(
+			out, config_written(config, *(const char *const *)value), section->server);
 	if (field->type == FIELD_MAP)
-		return put_map(out, value, server);
+		return put_map(out, value, field->flags & FIELD_CLOSED, config);
 	if (field->type == FIELD_LIST)
-		put_list(out, value);
+		put_list(out, value, config);
 	else
 		field_print(field, options, out);
 	return field->type == FIELD_SECRET;
@@ -122,8 +127,8 @@ static bool is_usual(const struct field *field, const void *options, const void 
 		return false;
 	if (!is_given(field, options))
 		return true;
-	(void)put_value(&now, field, options, false);
-	(void)put_value(&initial, field, usual, false);
+	field_print(field, options, &now);
+	field_print(field, usual, &initial);
 	same = field->type != FIELD_SECRET && now.length == initial.length &&
 	       (now.length == 0 || memcmp(now.data, initial.data, now.length) == 0);
 	buf_free(&now);
@@ -148,7 +153,7 @@ static void add_field(
 		.name = field->name, .help = field->help, .usual = is_usual(field, options, usual)};
 	if (!is_given(field, options))
 		return;
-	option->hidden = put_value(&text, field, options, section->server);
+	option->hidden = put_value(&text, field, options, section);
 	option->value = keep_value(section, &text);
 }
 
@@ -215,11 +220,11 @@ static void end_section(struct options_in_effect *out, size_t *count, const char
 		.of = of, .name = name, .items = section->items, .count = section->count};
 }
 
-static void add_server(struct options_in_effect *out, size_t *count, const struct schema *schema,
-	const struct server *server, struct arena *arena)
+static void add_server(struct options_in_effect *out, size_t *count, const struct config *config,
+	const struct schema *schema, const struct server *server, struct arena *arena)
 {
 	const struct plugin *plugin = server->source;
-	struct section section = {.arena = arena, .server = true};
+	struct section section = {.arena = arena, .config = config, .server = true};
 
 	add_table(&section, plugin->server_fields, plugin->server_size, server->options);
 	if (plugin->endpoint)
@@ -228,16 +233,17 @@ static void add_server(struct options_in_effect *out, size_t *count, const struc
 }
 
 static void add_detections(struct options_in_effect *out, size_t *count,
-	const struct schema *schema, const struct detection *detection, struct arena *arena)
+	const struct config *config, const struct schema *schema, const struct detection *detection,
+	struct arena *arena)
 {
 	struct detection members[COMBINE_MOST];
 	size_t member_count = combine_members(schema, detection, members);
-	struct section section = {.arena = arena};
+	struct section section = {.arena = arena, .config = config};
 
 	add_detection(&section, detection);
 	end_section(out, count, "detection", detection->detector->name, &section);
 	for (size_t i = 0; i < member_count; i++) {
-		section = (struct section){.arena = arena};
+		section = (struct section){.arena = arena, .config = config};
 		add_detection(&section, &members[i]);
 		end_section(out, count, "detection", members[i].detector->name, &section);
 	}
@@ -246,7 +252,7 @@ static void add_detections(struct options_in_effect *out, size_t *count,
 static void add_metric(struct options_in_effect *out, size_t *count, const struct config *config,
 	const struct schema *schema, const struct test *test, size_t at, struct arena *arena)
 {
-	struct section section = {.arena = arena};
+	struct section section = {.arena = arena, .config = config};
 	struct own_options own = metric_options_of(config, test, at, arena);
 	const char *detection = detection_text(schema, &test->detections[at], arena);
 
@@ -257,11 +263,12 @@ static void add_metric(struct options_in_effect *out, size_t *count, const struc
 }
 
 /* The lab is another server. */
-static void add_bisect(struct options_in_effect *out, size_t *count, const struct schema *schema,
-	const struct bisect_settings *bisect, struct arena *arena)
+static void add_bisect(struct options_in_effect *out, size_t *count, const struct config *config,
+	const struct schema *schema, const struct bisect_settings *bisect, struct arena *arena)
 {
 	const struct plugin *plugin = bisect->lab_plugin;
-	struct section own = {.arena = arena}, lab = {.arena = arena, .server = true};
+	struct section own = {.arena = arena, .config = config};
+	struct section lab = {.arena = arena, .config = config, .server = true};
 
 	add_table(&own, test_bisect_fields, sizeof *bisect, bisect);
 	end_section(out, count, "bisect", bisect->lab, &own);
@@ -276,7 +283,7 @@ size_t test_in_effect(const struct config *config, const struct schema *schema,
 	const struct test *test, struct arena *arena, const struct options_in_effect **out)
 {
 	struct options_in_effect *sections = arena_array(arena, SECTIONS, sizeof *sections);
-	struct section common = {.arena = arena}, source = {.arena = arena};
+	struct section common = {.arena = arena, .config = config}, source = common;
 	struct own_options own = test_options_of(config, test, arena);
 	size_t count = 0;
 
@@ -288,28 +295,28 @@ size_t test_in_effect(const struct config *config, const struct schema *schema,
 		end_section(sections, &count, "source", test->source->name, &source);
 	}
 	if (test->server)
-		add_server(sections, &count, schema, test->server, arena);
+		add_server(sections, &count, config, schema, test->server, arena);
 	if (test->detection.detector)
-		add_detections(sections, &count, schema, &test->detection, arena);
+		add_detections(sections, &count, config, schema, &test->detection, arena);
 	if (test->bisect)
-		add_bisect(sections, &count, schema, test->bisect, arena);
+		add_bisect(sections, &count, config, schema, test->bisect, arena);
 	for (size_t i = 0; i < test->metric_count && i < IN_EFFECT_METRICS; i++)
 		add_metric(sections, &count, config, schema, test, i, arena);
 	return count;
 }
 
-const char *server_address(
-	const struct schema *schema, const struct server *server, struct arena *arena)
+const char *server_address(const struct config *config, const struct schema *schema,
+	const struct server *server, struct arena *arena)
 {
 	const struct plugin *plugin = server->source;
 	const struct field *field =
 		field_find(plugin->endpoint ? schema->endpoint_fields : plugin->server_fields,
 			plugin->endpoint ? "url" : "hostname");
-	struct section section = {.arena = arena, .server = true};
+	struct section section = {.arena = arena, .config = config, .server = true};
 	struct buf text = {0};
 
 	if (!field || !is_given(field, server->options))
 		return NULL;
-	(void)put_value(&text, field, server->options, true);
+	(void)put_value(&text, field, server->options, &section);
 	return keep_value(&section, &text);
 }

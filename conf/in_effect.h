@@ -31,7 +31,7 @@ size_t test_in_effect(const struct config *config, const struct schema *schema,
 	const struct test *test, struct arena *arena, const struct options_in_effect **out);
 
 /* The server's address as far as it can be shown, or NULL. */
-const char *server_address(
-	const struct schema *schema, const struct server *server, struct arena *arena);
+const char *server_address(const struct config *config, const struct schema *schema,
+	const struct server *server, struct arena *arena);
 
 #endif

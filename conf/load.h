@@ -54,6 +54,7 @@ struct loader {
 	struct noted_rename *first_rename, **last_rename;
 	struct strings all_receivers;   /* default of a test's `notify` */
 	const struct yaml_node *routes; /* the section, or NULL */
+	struct dict *written;           /* config->written, while it grows; or NULL */
 	struct dict told;               /* problems reported so far: many tests can share a value */
 	bool in_command;                /* a `$X` of what is expanded is not ours */
 	struct dict unexpanded;         /* variables whose `$X` has been reported as not expanded */
@@ -110,6 +111,9 @@ void loader_missing(
 
 /* Charges the budget; false, after a report, if it is spent. */
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where);
+
+/* Notes that the value comes from that text of the file, if it is another one: config_written. */
+void loader_written(struct loader *loader, const char *value, const struct yaml_node *where);
 
 /*
  * The scalar's text with its references expanded (reference.h; with `dollar` also `$X`); `$${`

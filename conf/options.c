@@ -169,6 +169,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	loader->in_command = (field->flags & FIELD_COMMAND) != 0;
 	const char *text = loader_expand(loader, value, dollar, missing);
 	loader->in_command = false;
+	bool expanded = text != value->text;
 	if (is_path(field))
 		text = loader_path(loader, text, missing);
 	if (*missing)
@@ -180,8 +181,11 @@ static void read_scalar(struct loader *loader, const struct field *field,
 			loader, false, value, &reading->subject, "%s: it is empty", field->name);
 		return;
 	}
-	if (field_parse(field, options, text, loader->arena, &error))
+	if (field_parse(field, options, text, loader->arena, &error)) {
+		if (expanded && field->type == FIELD_STRING)
+			loader_written(loader, *(const char **)member(field, options), value);
 		return;
+	}
 	if (text != value->text)
 		hide(&error, text, value->text);
 	loader_report(loader, false, value, &reading->subject, "%s", error.text);

@@ -125,6 +125,13 @@ static void set_variables(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
+static void note_shown(const struct loader *loader, void *options)
+{
+	struct endpoint *endpoint = options;
+	const char *written = config_written(loader->config, endpoint->url);
+	endpoint->shown = written != endpoint->url ? written : NULL;
+}
+
 /* Reads the options of a server or receiver; `more` are fields of another struct. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
@@ -146,6 +153,8 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 		set_variables(loader, map, &reading, fields, options);
 	*unset = options_read(loader, map, map, &reading);
 	struct error error;
+	if (endpoint)
+		note_shown(loader, options);
 	if (endpoint && !unset->variable && !endpoint_check(options, &error))
 		loader_complain(loader, map, &reading.subject, &error);
 	if (endpoint)
@@ -164,6 +173,7 @@ void services_check_endpoint(struct loader *loader, const struct yaml_node *map,
 		{plugin->fields, options}, {loader->source->schema->endpoint_fields, options}};
 	struct error error;
 
+	note_shown(loader, options);
 	if (!endpoint_check(options, &error))
 		loader_complain(loader, map, subject, &error);
 	check_headers(loader, map, subject, options);

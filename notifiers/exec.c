@@ -25,7 +25,8 @@ static const struct field exec_fields[] = {
 	OPTION_BOOL(struct exec_options, shell, "have /bin/sh run the command"),
 	OPTION_MAP(struct exec_options, environment,
 		"variables of the command; of the agent's it gets PATH, HOME, USER, LOGNAME, LANG, "
-		"LC_ALL, TZ and TMPDIR"),
+		"LC_ALL, TZ and TMPDIR",
+		.flags = FIELD_CLOSED),
 	OPTION_DURATION(struct exec_options, timeout, "30s", 100, 86400000.0,
 		"how long it may take; then it is ended, with all that it has started"),
 	{0},

@@ -32,7 +32,7 @@ const char *http_ask(
 		next->body_length = parameters->length;
 	}
 	buf_free(parameters);
-	return address;
+	return transfer_shown_url(query->arena, endpoint, address);
 }
 
 const char *http_error_line(struct arena *arena, const struct reply *reply, const char *text)

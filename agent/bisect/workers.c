@@ -171,7 +171,9 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 	all->options.folder = arena_strdup(arena, options->folder);
 	all->options.run = arena_strdup(arena, options->run);
 	copy_slots(all, options);
+	arena_holds_secrets(arena);
 	all->options.variables = copy_pairs(arena, &options->variables);
+	all->options.secrets = copy_pairs(arena, &options->secrets);
 	all->trees = worktrees_new(options->engine, options->repository, options->folder,
 		options->count, options->fetches);
 	if (mkdir(all->logs, 0777) == 0 || errno == EEXIST) {
@@ -399,6 +401,8 @@ static const char *script(const struct slot *slot)
 	const struct pairs *more = &slot->all->options.variables;
 	struct buf out = {0};
 
+	if (slot->transfer.body_length > 0)
+		buf_text(&out, "eval \"$(cat)\"; ");
 	buf_printf(&out,
 		"export HUNTER_COMMIT=%s HUNTER_BISECT_POSITION=%zu HUNTER_BISECT_RUN=%" PRIu64
 		" HUNTER_WORKER=%zu",
@@ -411,20 +415,27 @@ static const char *script(const struct slot *slot)
 	return buf_keep(&out, slot->arena);
 }
 
+/* What that shell reads first. */
+static void give_secrets(struct slot *slot)
+{
+	const struct pairs *secrets = &slot->all->options.secrets;
+	struct buf out = {.secret = true};
+
+	for (size_t i = 0; i < secrets->count; i++) {
+		buf_printf(&out, "export %s=", secrets->items[i].key);
+		put_quoted(&out, secrets->items[i].value);
+		buf_char(&out, '\n');
+	}
+	slot->transfer.body_length = out.length;
+	slot->transfer.body = buf_keep(&out, slot->arena);
+}
+
 static void run_command(struct slot *slot)
 {
 	const struct workers_options *options = &slot->all->options;
 	const char **command = arena_array(slot->arena, 6, sizeof *command);
 	int log = open(slot->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
-	command[0] = "/bin/sh";
-	command[1] = "-c";
-	command[2] = slot->options.line ? arena_printf(slot->arena, "%s \"$@\"", slot->options.line)
-					: options->run;
-	if (slot->options.line) {
-		command[3] = "hunter-c";
-		command[4] = script(slot);
-	}
 	if (log < 0)
 		slot->log = NULL;
 	slot->command_options = (struct command_options){
@@ -441,8 +452,19 @@ static void run_command(struct slot *slot)
 		.body = "",
 		.most_output = MOST_OUTPUT,
 		.timeout = options->timeout,
+		.environment = options->secrets,
 		.options = &slot->command_options};
 	add_variables(slot);
+	if (slot->options.line)
+		give_secrets(slot);
+	command[0] = "/bin/sh";
+	command[1] = "-c";
+	command[2] = slot->options.line ? arena_printf(slot->arena, "%s \"$@\"", slot->options.line)
+					: options->run;
+	if (slot->options.line) {
+		command[3] = "hunter-c";
+		command[4] = script(slot);
+	}
 	engine_execute(options->engine, &slot->execution, &slot->transfer, ended);
 }
 
@@ -474,6 +496,7 @@ void workers_run(struct workers *all, const struct bisect_run *run, const char *
 	slot->begun = now;
 	slot->start = engine_now(all->options.engine);
 	slot->arena = arena_new();
+	arena_holds_secrets(slot->arena);
 	slot->commit = arena_strdup(slot->arena, commit);
 	slot->log = NULL;
 	slot->report = (struct worker_report){0};

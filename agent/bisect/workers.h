@@ -10,7 +10,8 @@
  *
  * A worker with a line of its own (`ssh dev1`) runs that line instead, likewise in its work tree
  * and with the variables, and with one more argument: a command for a shell that sets the same
- * variables and runs the command.
+ * variables and runs the command. As all users of a machine can see arguments, secrets are not
+ * among them: that shell reads them from its standard input, which ssh passes on.
  */
 #ifndef AGENT_BISECT_WORKERS_H
 #define AGENT_BISECT_WORKERS_H
@@ -38,6 +39,7 @@ struct workers_options {
 	const char *folder;        /* absolute, exists; gets worker-N/ and logs/ */
 	const char *run, *extract; /* the command; see extract_new */
 	struct pairs variables;    /* more of them for the command; at most WORKERS_VARIABLES */
+	struct pairs secrets;      /* the same, any number: masked in what is told of a run */
 	int64_t timeout;           /* ms, of a run */
 	bool environment;    /* the command gets all of this program's; else what the engine gives,
 				see agent/engine/execution.h */

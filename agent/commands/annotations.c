@@ -257,7 +257,7 @@ static bool confirmed(const struct annotations *annotations, size_t count, const
 
 	fprintf(cli->out, "Remove %zu%s annotation%s from %s? [y/N] ", count,
 		count == GRAFANA_MOST ? " or more" : "", count == 1 ? "" : "s",
-		transfer_safe_url(annotations->arena, endpoint->url));
+		transfer_shown_url(annotations->arena, endpoint, endpoint->url));
 	fflush(cli->out);
 	if (!fgets(answer, sizeof answer, stdin))
 		fputc('\n', cli->out);

@@ -65,7 +65,8 @@ enum field_flag {
 				the shell's */
 	FIELD_FOLDER =
 		256, /* a STRING: a folder, relative to the configuration file that names it */
-	FIELD_WHOLE = 512, /* a LIST: not split at commas, each text is one item */
+	FIELD_WHOLE = 512,   /* a LIST: not split at commas, each text is one item */
+	FIELD_CLOSED = 1024, /* a MAP with values that are never printed */
 };
 
 struct field {

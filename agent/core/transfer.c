@@ -28,7 +28,8 @@ const struct field endpoint_fields[] = {
 	OPTION_SECRET(struct endpoint, bearer_token, "token sent as Authorization: Bearer"),
 	OPTION_STRING(struct endpoint, bearer_token_file, NULL,
 		"file that holds the token, read at each use"),
-	OPTION_MAP(struct endpoint, headers, "headers sent with each request"),
+	OPTION_MAP(
+		struct endpoint, headers, "headers sent with each request", .flags = FIELD_CLOSED),
 	OPTION_STRING(struct endpoint, ca_file, NULL,
 		"certificates that are trusted instead of the system's"),
 	OPTION_STRING(struct endpoint, cert_file, NULL,
@@ -205,6 +206,19 @@ const char *transfer_safe_url(struct arena *arena, const char *url)
 		return arena_printf(arena, "%.*s...", (int)parts.scheme, url);
 	return arena_printf(arena, "%.*s%.*s", (int)parts.scheme, url,
 		(int)(parts.end - parts.host), url + parts.host);
+}
+
+const char *transfer_shown_url(
+	struct arena *arena, const struct endpoint *endpoint, const char *url)
+{
+	const char *safe = transfer_safe_url(arena, url);
+	if (!endpoint || !endpoint->shown)
+		return safe;
+	const char *base = transfer_join_url(arena, endpoint->url, "");
+	size_t length = strlen(base) - 1;
+	if (strncmp(safe, base, length) != 0)
+		return safe;
+	return transfer_join_url(arena, endpoint->shown, safe + length);
 }
 
 const char *transfer_join_url(struct arena *arena, const char *base, const char *path)

@@ -24,6 +24,8 @@ enum redirects { REDIRECTS_SAME_HOST, REDIRECTS_ANY, REDIRECTS_NONE };
  * (endpoint_fields). */
 struct endpoint {
 	const char *url;
+	const char *shown;  /* instead of it: as in the file, where a variable is a part of it; or
+			       NULL */
 	const char *socket; /* the Unix socket to connect to, instead of the URL's host; or NULL */
 	const char *username, *password, *password_file;
 	const char *bearer_token, *bearer_token_file;
@@ -172,6 +174,10 @@ bool transfer_url_has_user(const char *url);
  * the arena. Only the scheme if it is ambiguous.
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
+
+/* The same of what is asked of the endpoint (or NULL), with its address as in the file. */
+const char *transfer_shown_url(
+	struct arena *arena, const struct endpoint *endpoint, const char *url);
 
 /*
  * `base` (with or without a trailing slash) and `path` joined, without the base's user info, query

@@ -167,8 +167,9 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 		driver->strayed = arena_strdup(arena, reply->redirected);
 	if (!driver->strayed)
 		return;
-	const char *asked =
-		driver->task ? transfer_safe_url(arena, url) : driver->notifier->plugin.name;
+	const char *asked = driver->task
+				    ? transfer_shown_url(arena, driver->task->query.server, url)
+				    : driver->notifier->plugin.name;
 	if (driver->step == STEP_FAILED && reply->kind != REPLY_ANSWER)
 		error_set(driver->error, driver->error->kind, "%s: %s", asked,
 			reply->problem ? reply->problem : "no answer");
@@ -336,7 +337,7 @@ static bool spent_too_much(struct driver *driver)
 	error_set(driver->error, ERROR_DATA,
 		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
 		"range",
-		transfer_safe_url(driver->task->query.arena, driver->transfer.url),
+		transfer_shown_url(driver->task->query.arena, endpoint, driver->transfer.url),
 		driver->requests, when_format_duration(driver->spent / 1000, text),
 		TIMEOUTS_PER_TASK);
 	return true;

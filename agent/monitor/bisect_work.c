@@ -688,22 +688,24 @@ static const char *make_folder(struct bisect_work *work, struct error *error)
 static bool make_workers(struct bisect_work *work, struct error *error)
 {
 	const struct journal_setup *setup = work->setup;
+	const struct bisect_settings *settings = work->settings;
 	const struct pair variables[] = {
 		{"HUNTER_TEST", work->test}, {"HUNTER_METRIC", work->metric}};
 	struct worker_options *each = arena_array(work->arena, work->slot_count, sizeof *each);
 	struct workers_options options = {.engine = work->agent->engine,
 		.repository = setup->repository,
 		.folder = make_folder(work, error),
-		.run = setup->run,
+		.run = settings->run,
 		.extract = setup->extract,
 		.variables = {variables, sizeof variables / sizeof *variables},
+		.secrets = settings->environment,
 		.timeout = setup->timeout,
 		.workers = each,
 		.count = work->slot_count};
 
 	for (size_t i = 0; i < work->slot_count; i++)
 		each[i] = (struct worker_options){
-			.line = i < setup->lines.count ? setup->lines.items[i] : NULL};
+			.line = i < settings->worker.count ? settings->worker.items[i] : NULL};
 	if (!options.folder)
 		return false;
 	work->workers = workers_new(&options, run_done, work, error);
@@ -744,6 +746,24 @@ static struct bisect_options options_of(
 		.attempts = ATTEMPTS};
 }
 
+/* The command line of each worker, as it is in the file: the journal is shown. */
+static struct strings written_lines(const struct bisect_work *work)
+{
+	const struct strings *lines = &work->settings->worker;
+	const char **items = arena_array(work->arena, lines->count, sizeof *items);
+
+	for (size_t i = 0; i < lines->count; i++)
+		items[i] = config_written(work->config_ref->config, lines->items[i]);
+	return (struct strings){items, lines->count};
+}
+
+static const char *written_run(const struct bisect_work *work)
+{
+	const char *run = config_written(work->config_ref->config, work->settings->run);
+
+	return run ? run : "";
+}
+
 /* What a later process needs, whatever the configuration says then. */
 static void note_setup(struct bisect_work *work, const struct change_record *record,
 	const struct candidate_commits *found)
@@ -765,9 +785,9 @@ static void note_setup(struct bisect_work *work, const struct change_record *rec
 		.subjects = {subjects, found->count + 1},
 		.paths = settings->paths,
 		.options = options_of(work, record),
-		.run = settings->run ? settings->run : "",
+		.run = written_run(work),
 		.extract = settings->extract,
-		.lines = settings->worker,
+		.lines = written_lines(work),
 		.timeout = settings->timeout,
 		.change = work->change,
 		.test = work->test,
@@ -935,13 +955,13 @@ static bool is_same_text(const char *a, const char *b)
  * alone, never from the state. */
 static bool are_runs_the_same(const struct bisect_work *work, const struct journal_setup *setup)
 {
-	const struct bisect_settings *settings = work->settings;
-	bool same = is_same_text(setup->run, settings->run) &&
-		    is_same_text(setup->extract, settings->extract) &&
-		    setup->lines.count == settings->worker.count;
+	const struct strings lines = written_lines(work);
+	bool same = is_same_text(setup->run, written_run(work)) &&
+		    is_same_text(setup->extract, work->settings->extract) &&
+		    setup->lines.count == lines.count;
 
-	for (size_t i = 0; same && i < setup->lines.count; i++)
-		same = is_same_text(setup->lines.items[i], settings->worker.items[i]);
+	for (size_t i = 0; same && i < lines.count; i++)
+		same = is_same_text(setup->lines.items[i], lines.items[i]);
 	return same;
 }
 

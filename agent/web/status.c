@@ -256,7 +256,8 @@ static void put_sources(const struct api *api, struct arena *arena, struct buf *
 		buf_json_text(out, state->name);
 		json_put_text(out, "type", state->plugin->name);
 		json_put_text(out, "address",
-			state->server ? server_address(api->agent->schema, state->server, arena)
+			state->server ? server_address(api->agent->config, api->agent->schema,
+						state->server, arena)
 				      : NULL);
 		json_put_bool(out, "up", state->down_since == 0);
 		put_when(out, "down_since", state->down_since);

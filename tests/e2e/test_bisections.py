@@ -112,6 +112,29 @@ def check_found(agent, program, row):
     return culprit
 
 
+@pytest.mark.parametrize("line", [None, "env -i PATH=$PATH /bin/sh -c"])
+def test_secrets_of_the_command(agents, tmp_path, monkeypatch, hunter, line):
+    """What variables put into commands is in no answer; `environment` reaches the command, here and elsewhere, and no command line."""
+    monkeypatch.setenv("KEY", "canary-of-the-command")
+    monkeypatch.setenv("TOKEN", "canary's \\token")
+    program = Program(tmp_path / "app")
+    write_series(tmp_path / "read.csv", program)
+    check = tmp_path / "check.sh"
+    check.write_text('[ "$1" = canary-of-the-command ] || { echo "no key" >&2; exit 1; }\n'
+                     '[ "$BENCH_TOKEN" = "canary\'s \\token" ] || { echo "got $BENCH_TOKEN" >&2; exit 1; }\n'
+                     'tr "\\0" " " </proc/*/cmdline 2>/dev/null | grep -q "canary.s" && exit 1\nexec ./bench.sh\n')
+    lines = [f'run: "sh {check} ${{KEY}}"', 'environment: {BENCH_TOKEN: "${TOKEN}"}', "timeout: 60s"]
+    if line:
+        lines.append(f"worker: [{json.dumps(line)}]")
+    path = config(tmp_path, bisecting(tmp_path, program.path, lines))
+    agent = begin(agents, path)
+    row, = wait_over(agent)
+    check_found(agent, program, row)
+    whole = agent.get(f"/api/v1/bisections/{row['id']}")[1] + agent.get("/api/v1/configuration?test=db.read")[1]
+    assert "canary" not in whole and f"sh {check} ${{KEY}}" in whole and "BENCH_TOKEN=***" in whole, whole
+    assert agent.end() == 0
+
+
 def test_from_the_series_to_the_thread(agents, tmp_path, slack, hunter):
     """The change is found, announced, bisected, and its message and thread say which commit it was; so do `why` and the metrics."""
     program = Program(tmp_path / "my app", broken={21, 24, 26})

@@ -31,10 +31,30 @@ static const char text[] =
 	"{}},\n"
 	"    detection: {combine: {2: [edivisive, stepfit]}}}\n";
 
-static const char *no_variable(void *context, const char *name)
+static const char expanded[] =
+	"sources:\n"
+	"  eu: {type: prometheus, url: \"https://eu:9090/${KEY}/prom\", server_name: \"${KEY}\", "
+	"ca_file: \"${KEY}\", no_proxy: [\"${KEY}\", b], headers: {A: "
+	"\"${KEY}\"}}\n"
+	"slack: {bot_token: \"${KEY}\", channels: [\"#a\"]}\n"
+	"templates: {t: {repository: \"/${KEY}\", tags: [\"${KEY:-no}\"]}}\n"
+	"tests:\n"
+	"  one: {type: prometheus, inherit: t, source: eu, query: \"up{k='${KEY}'}\", step: 1h,\n"
+	"    dashboard: \"https://g/${KEY}\", environment: \"x${KEY}\", deployments: \"a${KEY}\",\n"
+	"    commit_label: \"l${KEY}\",\n"
+	"    metrics: {m: {unit: \"${KEY}\", query: \"down${KEY}\"}},\n"
+	"    bisect: {run: \"make ${KEY}\", worker: [\"ssh ${KEY}\", \"b\"], extract: "
+	"\"json:${KEY}\", "
+	"lab: \"${KEY}\",\n"
+	"      work: \"${KEY}\", paths: [\"${KEY}\"], environment: {A: \"${KEY}\", B: canary}}}\n"
+	"  two: {type: csv, file: \"${KEY}.csv\", repository: app, attributes: [\"${KEY}\"],\n"
+	"    csv_options: {delimiter: \",\"}, bisect: {url: \"https://lab/${KEY}\", secret: "
+	"\"${KEY}\"}}\n";
+
+static const char *variable(void *context, const char *name)
 {
-	(void)context, (void)name;
-	return NULL;
+	(void)context;
+	return strcmp(name, "KEY") == 0 ? "canary" : NULL;
 }
 
 struct fixture {
@@ -47,7 +67,7 @@ struct fixture {
 static void load(struct fixture *f, const char *yaml, const char *test)
 {
 	char path[] = "/tmp/test_in_effect.XXXXXX";
-	const struct config_source source = {.schema = &cli_schema, .env = no_variable};
+	const struct config_source source = {.schema = &cli_schema, .env = variable};
 	struct problems problems = {.arena = arena_new()};
 	int fd = mkstemp(path);
 
@@ -158,6 +178,43 @@ static void test_secrets(void **state)
 	}
 }
 
+/* Whatever a variable has put into an option is shown as it is in the file. */
+static void test_variables(void **state)
+{
+	static const char *const tests[] = {"one", "two"};
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		load(&f, expanded, tests[i]);
+		for (size_t j = 0; j < f.count; j++)
+			for (size_t k = 0; k < f.sections[j].count; k++) {
+				const struct option_in_effect *found = &f.sections[j].items[k];
+
+				if (found->value && strstr(found->value, "canary"))
+					fail_msg("%s: %s", found->name, found->value);
+			}
+		if (i == 0) {
+			expect(&f, "server", "eu", "url", "https://eu:9090/${KEY}/prom", false);
+			expect(&f, "server", "eu", "no_proxy", "${KEY}, b", false);
+			expect(&f, "source", "prometheus", "query", "up{k='${KEY}'}", false);
+			expect(&f, "test", "one", "repository", "/${KEY}", false);
+			expect(&f, "test", "one", "tags", "${KEY:-no}", false);
+			expect(&f, "metric", "m", "unit", "${KEY}", false);
+			expect(&f, "bisect", "canary", "run", "make ${KEY}", false);
+			expect(&f, "bisect", "canary", "worker", "ssh ${KEY}, b", false);
+			expect(&f, "bisect", "canary", "environment", "A=***, B=***", false);
+			assert_string_equal(server_address(f.config, &cli_schema,
+						    f.config->tests[0].server, f.arena),
+				"https://eu:9090/${KEY}/prom");
+		} else {
+			expect(&f, "source", "csv", "file", "${KEY}.csv", false);
+			expect(&f, "lab", "default", "url", "https://lab/${KEY}", false);
+		}
+		unload(&f);
+	}
+}
+
 static void test_bounds(void **state)
 {
 	struct buf yaml = {0};
@@ -185,7 +242,8 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_options),
-		cmocka_unit_test(test_secrets), cmocka_unit_test(test_bounds)};
+		cmocka_unit_test(test_secrets), cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_bounds)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

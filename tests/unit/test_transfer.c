@@ -32,6 +32,30 @@ static void test_safe_url(void **state)
 	arena_free(arena);
 }
 
+/* What a variable has put into an address is not shown. */
+static void test_shown_url(void **state)
+{
+	static const struct {
+		const char *url, *shown, *asked, *expected;
+	} cases[] = {
+		{"http://a/key/", "http://a/${KEY}/", "http://a/key/api?q=1",
+			"http://a/${KEY}/api"},
+		{"http://u:p@a/key", "http://u:${P}@a/${KEY}", "http://a/key/x",
+			"http://a/${KEY}/x"},
+		{"http://a/key", "${URL}", "http://a/key/x/y", "${URL}/x/y"},
+		{"http://a/key", "http://a/${KEY}", "http://b/key/x", "http://b/key/x"},
+		{"http://a/key", NULL, "http://u@a/key/x", "http://a/key/x"},
+	};
+	struct arena *arena = arena_new();
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct endpoint endpoint = {.url = cases[i].url, .shown = cases[i].shown};
+		assert_string_equal(
+			transfer_shown_url(arena, &endpoint, cases[i].asked), cases[i].expected);
+	}
+	arena_free(arena);
+}
+
 static void test_join(void **state)
 {
 	(void)state;
@@ -121,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_safe_url),
+		cmocka_unit_test(test_shown_url),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_defaults),

@@ -1,4 +1,4 @@
-"""A series whose labels are no Unicode text: it is left out, the others are judged, and the exit code says that data lack."""
+"""What of a server's answers and address is used and shown: series that cannot be labelled are left out, and the exit code says that data lack."""
 import contextlib
 import http.server
 import json
@@ -58,3 +58,15 @@ def test_a_series_that_is_left_out(hunter, tmp_path, label):
         assert judged.code == 1 and said in judged.err, judged.err
         once = hunter("run", "--once")
         assert once.code == 3, once.err
+
+
+def test_variables_in_addresses(hunter, tmp_path, monkeypatch):
+    """An address in an error and in the log is that of the file: what a variable puts there may be a key."""
+    monkeypatch.setenv("KEY", "canary")
+    with serving(SPOILT[0]) as url:
+        (tmp_path / "hunter.yaml").write_text(
+            f"prometheus: {{url: '{url}/${{KEY}}/'}}\ngraphite: {{url: '{url}/${{KEY}}/'}}\ntests:\n"
+            "  a: {type: prometheus, query: up}\n  b: {type: graphite, target: x}\n")
+        found = hunter("analyze", "--log-level", "debug")
+        assert found.code == 3 and f"{url}/${{KEY}}/render: status 404" in found.err, found.err
+        assert "canary" not in found.err
