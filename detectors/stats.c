@@ -66,6 +66,26 @@ double moments_stddev(struct moments sample, size_t ddof)
 	return sqrt(moments_variance(sample, ddof));
 }
 
+double moments_moderated(struct moments side, double pooled)
+{
+	return (side.squares + MODERATION * pooled) / ((double)side.n + MODERATION - 1);
+}
+
+double correlation_corrected(double r, double n)
+{
+	r += (2 + 3 * fmax(r, 0)) / n;
+	r -= 0.25 / sqrt(n);
+	return fmin(fmax(r, 0), 0.9);
+}
+
+double correlation_inflation(double r, size_t n)
+{
+	if (r == 0)
+		return 1;
+	double count = (double)n, rest = 1 - r;
+	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
+}
+
 double moments_lagged(const double *values, struct moments sample)
 {
 	double sum = 0;

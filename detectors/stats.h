@@ -29,6 +29,20 @@ struct moments moments_join(struct moments a, struct moments b);
 double moments_variance(struct moments sample, size_t ddof);
 double moments_stddev(struct moments sample, size_t ddof);
 
+/* The points that the pooled variance counts for in a moderated one. */
+enum { MODERATION = 40 };
+
+/* The variance of a side of a comparison, pulled towards the pooled one of both sides: few points
+ * say little about their own. docs/algorithms.md section 2.4. */
+double moments_moderated(struct moments side, double pooled);
+
+/* A lag-1 autocorrelation among n values, corrected for its bias and lowered by a quarter of its
+ * standard error: 0 to 0.9. */
+double correlation_corrected(double r, double n);
+
+/* The factor, at least 1, of the variance of a mean of n values whose autocorrelation is r^lag. */
+double correlation_inflation(double r, size_t n);
+
 /* The sum of products of successive deviations from the mean of `sample`, which are its values'
  * moments: over its squares, the autocorrelation at lag 1. */
 double moments_lagged(const double *values, struct moments sample);

@@ -65,6 +65,27 @@ const double *findings_values(struct arena *arena, struct findings *findings)
 	return findings->values;
 }
 
+const double *findings_values_as(
+	struct arena *arena, struct findings *findings, struct findings *model)
+{
+	const struct series *series = findings->series;
+	size_t n = series->axis->n;
+	double *values;
+	if (findings == model)
+		return findings_values(arena, findings);
+	values = arena_array(arena, n, sizeof *values);
+	memcpy(values, series->values, n * sizeof *values);
+	if (model->rule) {
+		double *joined = arena_array(arena, n, sizeof *joined);
+		control_join(model->control.tolerance, analysis_points(series),
+			analysis_points(findings->other), joined);
+		control_remove(&model->control, values, joined, n, values);
+	}
+	if (model->season.cycles)
+		season_remove(&model->season, series->axis->times, values, n, values);
+	return values;
+}
+
 /* The stretch between the changes on either side of one. */
 static void stretch_of(
 	const struct findings *findings, const struct change *change, size_t *from, size_t *to)
@@ -131,6 +152,7 @@ void analysis_control(struct arena *arena, const struct control_rule *rule,
 	control_join(control->tolerance, analysis_points(series), analysis_points(other), joined);
 	control_remove(control, series->values, joined, n, rest);
 	findings->rule = rule;
+	findings->other = other;
 	findings->control = *control;
 	findings->joined = joined;
 	findings->rest = rest;

@@ -18,6 +18,7 @@ struct findings {
 	/* The rule by which another series explains or scales it, or NULL; then the part used, the
 	 * other's value at each point, and the remainder, in which cycles are looked for. */
 	const struct control_rule *rule;
+	const struct series *other;
 	struct control control;
 	const double *joined, *rest;
 	/* By change: why it does not count as a regression, NULL if it does; NULL: all count. */
@@ -48,6 +49,11 @@ void findings_basis(struct arena *arena, const struct findings *findings,
 
 /* The values without cycles; the series' own if it has none. */
 const double *findings_values(struct arena *arena, struct findings *findings);
+
+/* The values of other points of a series, a branch's, as if they were `model`'s own: without the
+ * model's cycles, and by its control. Few points show neither. */
+const double *findings_values_as(
+	struct arena *arena, struct findings *findings, struct findings *model);
 
 /* The points of a series, as control_fit and others take them. */
 struct points analysis_points(const struct series *series);

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 
 #include "detectors/describe.h"
+#include "detectors/mannwhitney.h"
+#include "detectors/scratch.h"
 #include "detectors/stats.h"
+
+/* The nearest points of either side whose ranks count: so many have an exact p. */
+enum { RANKED_BEFORE = 50, RANKED_AFTER = 25 };
 
 struct compare_span stable_span(const struct findings *found, size_t index)
 {
@@ -36,17 +41,86 @@ static int exponent_of(const double *values, struct compare_span span, int least
 	return least;
 }
 
-/* The moments of the finite values, divided by 2^exponent; infinities are ignored. */
-static struct moments scaled_moments(const double *all, struct compare_span span, int exponent)
+/* The finite values of one side, divided by 2^exponent; infinities are ignored. */
+struct side {
+	double *values;
+	struct moments moments;
+};
+
+static struct side side_of(const double *all, struct compare_span span, int exponent)
 {
 	double *values = memory_new(span.to - span.from, sizeof *values);
 	size_t n = 0;
 	for (size_t i = span.from; i < span.to; i++)
 		if (isfinite(all[i]))
 			values[n++] = ldexp(all[i], -exponent);
-	struct moments moments = moments_of(values, n);
-	free(values);
-	return moments;
+	return (struct side){values, moments_of(values, n)};
+}
+
+static double fourth_powers(const struct side *side)
+{
+	double sum = 0;
+	for (size_t i = 0; i < side->moments.n; i++)
+		sum += pow(side->values[i] - side->moments.mean, 4);
+	return sum;
+}
+
+/*
+ * The degrees of freedom of Student's distribution with the tails that a mean of the smaller side
+ * has: its kurtosis is that of the residuals, less a standard error, over its points.
+ */
+static double tail_df(const struct side *a, const struct side *b, double within)
+{
+	double total = (double)(a->moments.n + b->moments.n);
+	size_t few = a->moments.n < b->moments.n ? a->moments.n : b->moments.n;
+	double excess = total * (fourth_powers(a) + fourth_powers(b)) / (within * within) - 3;
+
+	excess += sqrt(24 / total);
+	return excess > 0 ? 4 + 6 * (double)few / excess : HUGE_VAL;
+}
+
+/* The p of the ranks of the last points of `a` and the first of `b`. */
+static double rank_p(const struct side *a, const struct side *b)
+{
+	size_t n1 = a->moments.n < RANKED_BEFORE ? a->moments.n : RANKED_BEFORE;
+	size_t n2 = b->moments.n < RANKED_AFTER ? b->moments.n : RANKED_AFTER;
+	struct scratch *scratch = scratch_new();
+	double p = mannwhitney_test(
+		a->values + a->moments.n - n1, n1, b->values + b->moments.n - n2, n2, scratch)
+			   .p;
+
+	scratch_free(scratch);
+	return p;
+}
+
+static struct ttest test(const struct side *a, const struct side *b)
+{
+	struct moments m1 = a->moments, m2 = b->moments;
+	double n1 = (double)m1.n, n2 = (double)m2.n, total = n1 + n2, delta = m2.mean - m1.mean;
+	double within = m1.squares + m2.squares, pooled = within / (total - 2);
+	struct ttest out = {.df = total - 2, .p = 1};
+
+	if (m1.n == 0 || m2.n == 0 || total < 3)
+		return (struct ttest){.p = 1};
+	if (delta == 0 || within == 0) {
+		out.p = delta == 0 ? 1 : 0;
+		return out;
+	}
+	double r = (moments_lagged(a->values, m1) + moments_lagged(b->values, m2)) / within;
+	r = fmin(fmax(r + (2 + 3 * fmax(r, 0)) / total, 0), 0.9);
+	double error1 = moments_moderated(m1, pooled) * correlation_inflation(r, m1.n) / n1;
+	double error2 = moments_moderated(m2, pooled) * correlation_inflation(r, m2.n) / n2;
+	double share1 = error1 / (error1 + error2), share2 = error2 / (error1 + error2);
+	double df = 1 / (share1 * share1 / (n1 + MODERATION - 1) +
+				share2 * share2 / (n2 + MODERATION - 1));
+
+	out.t = delta / sqrt(error1 + error2);
+	out.df = fmin(fmin(df, out.df), fmax(1, total * (1 - r) / (1 + r) - 2));
+	out.p = student_two_sided(out.t, out.df);
+	df = tail_df(a, b, within);
+	if (df < out.df)
+		out.p = fmin(student_two_sided(out.t, df), fmax(out.p, rank_p(a, b)));
+	return out;
 }
 
 static struct level level_of(struct compare_span span, struct moments moments, int exponent)
@@ -92,16 +166,19 @@ struct comparison compare_spans(
 {
 	int exponent = exponent_of(a, before, -1074);
 	exponent = exponent_of(b, after, exponent);
-	struct moments first = scaled_moments(a, before, exponent);
-	struct moments second = scaled_moments(b, after, exponent);
+	struct side first = side_of(a, before, exponent), second = side_of(b, after, exponent);
+	struct ttest tested = test(&first, &second);
 	struct comparison out = {
-		.before = level_of(before, first, exponent),
-		.after = level_of(after, second, exponent),
-		.pvalue = ttest_any(first, second),
+		.before = level_of(before, first.moments, exponent),
+		.after = level_of(after, second.moments, exponent),
+		.pvalue = tested.p,
+		.df = tested.df,
 	};
-	if (first.mean != 0)
-		out.percent = 100 * (second.mean / first.mean - 1);
+	if (first.moments.mean != 0)
+		out.percent = 100 * (second.moments.mean / first.moments.mean - 1);
 	set_levels(&out, a, b, exponent);
+	free(first.values);
+	free(second.values);
 	return out;
 }
 

@@ -2,12 +2,16 @@
  * Hunter's comparison: the level of a series at one point against the level at another.
  *
  * The level at a point is that of all points between the nearest change points around it. Two
- * levels differ if Welch's test says so. Pure functions, used by `regressions`.
+ * levels differ if the test of section 5 of docs/algorithms.md says so. Pure functions.
  */
 #ifndef AGENT_ANALYSIS_COMPARE_H
 #define AGENT_ANALYSIS_COMPARE_H
 
 #include "agent/analysis/analysis.h"
+
+/* Degrees of freedom below which nothing can be told: with three, a difference of ten standard
+ * errors has a p of 0.002. */
+enum { COMPARE_LEAST = 4 };
 
 struct compare_span {
 	size_t from, to; /* points [from, to) of the series' axis */
@@ -22,6 +26,7 @@ struct level {
 struct comparison {
 	struct level before, after;
 	double pvalue;
+	double df;      /* the degrees of freedom of the test: how much can be told at all */
 	double percent; /* after over before, 0 if before is 0 */
 	/* The same for the nearest points of both spans, with outliers clipped: see struct
 	 * change. */
@@ -33,9 +38,8 @@ struct comparison {
 struct compare_span stable_span(const struct findings *found, size_t index);
 
 /*
- * Compares two spans of the values of two series or of the same one. A side of a single point is
- * judged by the variance of the other (Student's test with n - 1 degrees of freedom); with fewer
- * than three points in all p is 1.
+ * Compares two spans of the values of two series or of the same one. Few points borrow the variance
+ * of the other side, a single one takes it; with fewer than three in all p is 1 and df 0.
  */
 struct comparison compare_spans(
 	const double *a, struct compare_span before, const double *b, struct compare_span after);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/analysis/compare.h"
 #include "agent/commands/annotations.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
@@ -201,27 +202,43 @@ static void warn_unknown_attributes(const struct report *report, const struct an
 	}
 }
 
-static bool has_values(const struct dataset *data)
+static size_t count_values(const struct series *series)
 {
-	for (size_t s = 0; s < data->count; s++)
-		for (size_t i = 0; i < data->series[s].axis->n; i++)
-			if (!isnan(data->series[s].values[i]))
-				return true;
-	return false;
+	size_t count = 0;
+	for (size_t i = 0; i < series->axis->n; i++)
+		count += isfinite(series->values[i]) ? 1 : 0;
+	return count;
+}
+
+static bool has_enough(
+	const struct task *task, const struct dataset *data, bool otava, struct error *error)
+{
+	const char *branch = task->query.branch;
+	struct gate_lacks lacks = {.arena = task->query.arena};
+	size_t total = 0;
+	for (size_t s = 0; s < data->count; s++) {
+		size_t count = count_values(&data->series[s]);
+		total += count;
+		gate_lack(&lacks, &data->series[s],
+			count >= COMPARE_LEAST + 2 ? NULL
+						   : arena_printf(lacks.arena, "%zu point%s", count,
+							     count == 1 ? "" : "s"));
+	}
+	if (total == 0)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
+			branch ? " on branch \"" : "", branch ? branch : "", branch ? "\"" : "");
+	return otava || gate_has_enough(&lacks, task->test, error);
 }
 
 /* A release gate must not take missing data for a good result. */
 static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
 {
-	const char *branch = task->query.branch;
-	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
-	if (!analyze->fail_on_regression || has_values(analysis->data))
-		return;
 	struct error error;
-	error_set(&error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
-		task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
-		branch ? "\"" : "");
-	analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
+	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+	if (analyze->fail_on_regression &&
+		!has_enough(task, analysis->data, analyze->ask.otava, &error))
+		analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
 }
 
 /* Below the table. */

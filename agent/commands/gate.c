@@ -308,6 +308,47 @@ const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct
 	return judge_known(gate, &record);
 }
 
+struct gate_lack {
+	const char *metric, *what;
+	bool judged; /* one of its series can be */
+};
+
+void gate_lack(struct gate_lacks *lacks, const struct series *series, const char *what)
+{
+	const char *own = series->metric ? series->metric->name : "the test";
+	const char *metric = series->labels.count > 0 ? own : series->name;
+	const void **place;
+
+	lacks->metrics.arena = lacks->arena;
+	place = dict_place(&lacks->metrics, metric);
+	if (!*place) {
+		lacks->items =
+			arena_grow(lacks->arena, lacks->items, lacks->count, sizeof *lacks->items);
+		lacks->items[lacks->count] = (struct gate_lack){metric, what, !what};
+		*place = (const void *)++lacks->count;
+	} else if (!what) {
+		lacks->items[(size_t)*place - 1].judged = true;
+	}
+}
+
+bool gate_has_enough(const struct gate_lacks *lacks, const struct test *test, struct error *error)
+{
+	const struct gate_lack *first = NULL;
+	size_t lacking = 0;
+
+	for (size_t i = lacks->count; i > 0; i--)
+		if (!lacks->items[i - 1].judged) {
+			first = &lacks->items[i - 1];
+			lacking++;
+		}
+	if (!first)
+		return true;
+	return error_set(error, ERROR_DATA, "test \"%s\": not enough data: %.200s has %s%s",
+		test->name, first->metric, first->what,
+		lacking > 1 ? arena_printf(lacks->arena, "; nor is there for %zu more", lacking - 1)
+			    : "");
+}
+
 void gate_print(size_t accepted, FILE *out)
 {
 	if (accepted > 0)

@@ -9,6 +9,7 @@
 #include "agent/analysis/analysis.h"
 #include "agent/client/agent_api.h"
 #include "agent/commands/command_context.h"
+#include "agent/core/dict.h"
 
 struct gate_flags {
 	struct strings known_changes; /* files */
@@ -45,6 +46,25 @@ void gate_judge(struct gate *gate, struct arena *arena, const char *branch,
  * does. It has been anywhere in the span of the series. */
 const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct test *test,
 	const struct series *series, const struct change *change);
+
+/*
+ * What the metrics of a test lack, so that nothing can be said of them: a gate must not take that
+ * for a good result. A metric with several series (pods come and go) lacks something only if none
+ * of them can be judged. A zeroed struct with its arena set is empty.
+ */
+struct gate_lacks {
+	struct arena *arena;
+	struct dict metrics;
+	struct gate_lack *items;
+	size_t count;
+};
+
+/* `what`: "2 points at the baseline"; NULL: the series can be judged. Lives in the arena. */
+void gate_lack(struct gate_lacks *lacks, const struct series *series, const char *what);
+
+/* False, and an ERROR_DATA that names the metrics, if any of them lacks something. */
+bool gate_has_enough(
+	const struct gate_lacks *lacks, const struct test *test, struct error *error) MUST_USE;
 
 /* "2 accepted changes not counted", if there are any. */
 void gate_print(size_t accepted, FILE *out);

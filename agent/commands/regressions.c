@@ -36,9 +36,6 @@
  * document over all tests.
  */
 
-/* The p threshold for metrics whose detector has none. */
-#define REGRESSION_P_VALUE 0.001
-
 struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
 	struct comparison comparison;
@@ -185,6 +182,9 @@ static void regression_report_end(struct regression_report *report)
 {
 	if (report->json)
 		print_json_end(report);
+	else if (report->regressed == 0 && report->failed.length > 0 && !report->otava)
+		fputs(report->tests ? "No regression in the tests that could be compared\n" : "",
+			report->out);
 	else if (report->regressed == 0 && report->tests == 0 && report->failed.length > 0)
 		; /* nothing was read */
 	else if (report->regressed == 0)
@@ -197,6 +197,9 @@ static void regression_report_end(struct regression_report *report)
 		gate_print(report->accepted, report->out);
 	buf_free(&report->failed);
 }
+
+/* The p threshold for metrics whose detector has none. */
+#define REGRESSION_P_VALUE 0.001
 
 #define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
 
@@ -306,7 +309,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	const struct selection *asked = &half->regressions->ask.selection;
 	struct selection selection = *asked;
 	selection.from = (struct select_mark){0};
-	selection.last = half->is_branch ? asked->last : 0;
+	selection.last = 0;
 	if (half->compared && !half->is_branch)
 		selection.to = (struct select_mark){0};
 	if (!selection_apply(&selection, task->test->name, query->arena, &query->data, error))
@@ -318,13 +321,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 		!find_baseline(task, half, &query->data, &half->points, error))
 		return false;
 	half->target = half->base;
-	if (half->compared || asked->last == 0)
-		return true;
-	struct dataset *tail = arena_alloc(query->arena, sizeof *tail);
-	*tail = dataset_view(query->arena, &query->data);
-	selection = (struct selection){.last = asked->last};
-	return selection_apply(&selection, task->test->name, query->arena, tail, error) &&
-	       analyze(task, half, tail, scratch, &half->target, error);
+	return true;
 }
 
 /* A source with the option base_branch holds all branches, and needs the main one's name, "main"
@@ -401,7 +398,8 @@ static double threshold_of(const struct command_context *ask, const struct test 
 /* What the comparison of one test found. */
 struct comparisons {
 	struct regression *worse;
-	size_t count, compared; /* compared: metrics with values on both sides */
+	size_t count, compared; /* compared: metrics that have enough data for it */
+	struct gate_lacks lacks;
 };
 
 static bool any_value(const struct series *series, size_t from)
@@ -412,17 +410,21 @@ static bool any_value(const struct series *series, size_t from)
 	return false;
 }
 
-/* Warns about a metric without new points: its benchmark may be dead. */
-static bool has_both_sides(const struct task *task, const struct comparison *comparison,
-	const struct series *series, size_t from)
+/* What the series lacks to be compared, or NULL; `since`: the index of the baseline in the series
+ * that is compared with it. */
+static const char *missing_of(struct arena *arena, const struct comparison *comparison,
+	const struct series *series, size_t since, double threshold)
 {
-	bool after = comparison->after.count > 0 && any_value(series, from);
-	if (comparison->before.count > 0 && after)
-		return true;
-	log_event(LEVEL_WARN, "a metric has no values to compare",
-		LOG_TEXT("test", task->test->name), LOG_TEXT("metric", series->name),
-		LOG_TEXT("missing", after ? "at the baseline" : "since the baseline"));
-	return false;
+	size_t before = comparison->before.count;
+
+	if (before == 0)
+		return "no values at the baseline";
+	if (comparison->after.count == 0 || !any_value(series, since))
+		return "no values since the baseline";
+	if (comparison->pvalue < threshold || comparison->df >= COMPARE_LEAST)
+		return NULL;
+	return arena_printf(arena, "%zu point%s at the baseline and %zu to compare", before,
+		before == 1 ? "" : "s", comparison->after.count);
 }
 
 /* The change that the span starts with, or NULL. */
@@ -529,30 +531,67 @@ static void add_regression(const struct regressions *regressions, const struct t
 		judge_changes(task->query.arena, base, worse);
 }
 
+/*
+ * The level at the baseline and the one at the end, of which --last takes the last points. Within
+ * one level of one series nothing differs; the points that are compared are no baseline.
+ */
+static struct comparison compare_levels(const struct regressions *regressions, struct arena *arena,
+	struct findings *base, size_t point, struct findings *other)
+{
+	size_t n = other->series->axis->n, last = regressions->ask.selection.last;
+	struct compare_span before = stable_span(base, point), after = stable_span(other, n);
+	struct comparison out;
+
+	if (last > 0 && n - after.from > last)
+		after.from = n - last;
+	if (other == base && before.from < after.from && before.to > after.from)
+		before.to = after.from;
+	out = compare_spans(findings_values(arena, base), before,
+		findings_values_as(arena, other, base), after);
+	if (other == base && before.from >= after.from)
+		out.df = (double)out.before.count - 2;
+	return out;
+}
+
+static void compare_series(const struct regressions *regressions, const struct task *task,
+	struct findings *base, size_t point, struct findings *other, struct comparisons *out)
+{
+	const struct metric *metric = base->series->metric;
+	struct arena *arena = task->query.arena;
+	double threshold = threshold_of(&regressions->ask, task->test, metric, arena);
+	struct comparison comparison = compare_levels(regressions, arena, base, point, other);
+	int direction = metric && !regressions->flags->ignore_direction ? metric->direction : 0;
+	const char *missing =
+		missing_of(arena, &comparison, other->series, other == base ? point : 0, threshold);
+
+	gate_lack(&out->lacks, base->series, missing);
+	if (missing) {
+		log_event(LEVEL_WARN, "a metric cannot be compared",
+			LOG_TEXT("test", task->test->name), LOG_TEXT("metric", base->series->name),
+			LOG_TEXT("missing", missing));
+		return;
+	}
+	out->compared++;
+	if (comparison_is_regression(&comparison, direction, threshold))
+		add_regression(regressions, task, base, other, &comparison, out);
+}
+
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,
 	const struct half *main, const struct analysis *target)
 {
 	struct arena *arena = task->query.arena;
 	const struct dataset *data = main->base.data;
-	struct comparisons out = {arena_array(arena, data->count, sizeof *out.worse), 0, 0};
+	struct comparisons out = {.worse = arena_array(arena, data->count, sizeof *out.worse),
+		.lacks = {.arena = arena}};
+
 	for (size_t s = 0; s < data->count; s++) {
 		struct findings *base = &main->base.findings[s];
 		struct findings *other = find_series(target, base->series->name);
-		if (!other)
-			continue;
-		const struct metric *metric = base->series->metric;
-		struct comparison comparison = compare_spans(findings_values(arena, base),
-			stable_span(base, main->points[s]), findings_values(arena, other),
-			stable_span(other, other->series->axis->n));
-		size_t since = other == base ? main->points[s] : 0;
-		if (!has_both_sides(task, &comparison, other->series, since))
-			continue;
-		int direction =
-			metric && !regressions->flags->ignore_direction ? metric->direction : 0;
-		out.compared++;
-		if (comparison_is_regression(&comparison, direction,
-			    threshold_of(&regressions->ask, task->test, metric, arena)))
-			add_regression(regressions, task, base, other, &comparison, &out);
+
+		if (other)
+			compare_series(regressions, task, base, main->points[s], other, &out);
+		else
+			gate_lack(&out.lacks, base->series, "no values on the branch");
 	}
 	return out;
 }
@@ -601,16 +640,15 @@ static void ready(void *context, struct task *const *tasks)
 		gate_judge(regressions->gate, tasks[0]->query.arena, tasks[0]->query.branch,
 			&main->base);
 		found = compare(regressions, tasks[0], main, &other->target);
-		if (found.compared == 0)
-			last->failed = !error_set(&last->error, ERROR_DATA,
-				"test \"%s\": no metric has values on both sides of the comparison",
-				last->test->name);
+		last->failed = (!regressions->ask.otava || found.compared == 0) &&
+			       !gate_has_enough(&found.lacks, last->test, &last->error);
 	}
 	for (size_t part = 0; part < GATHER_PARTS && tasks[part]; part++)
 		if (!gather_log(tasks[part])) {
 			regression_report_failure(
 				&regressions->report, last->test->name, tasks[part]->error.text);
-			return;
+			if (found.count == 0)
+				return;
 		}
 	surroundings_add(&regressions->surroundings, &main->base);
 	regression_report_test(
@@ -669,7 +707,8 @@ const struct command regressions_command = {
 		"point of "
 		"--since-commit or --since-version; without these the beginning. It is compared "
 		"with the level "
-		"at the end, by Welch's test. A level is all points between two change points.\n\n"
+		"at the end. A level is all points between two change points; one of few points "
+		"borrows the variance of the other.\n\n"
 		"--last N compares with the last N points only. --branch compares the end of that "
 		"branch with "
 		"the main branch: with its end, or with the baseline that --since names. The main "
@@ -678,7 +717,7 @@ const struct command regressions_command = {
 		"configuration or of --known-changes, and those that were triaged, in the state "
 		"of --state or with the agent of --agent. The last line says how many they are.\n\n"
 		"Exits with 4 if that state or agent is not available, else with 1 if a regression "
-		"was found, else with 3 if a test could not be read.",
+		"was found, else with 3 if a test could not be read or has too few points to tell.",
 	.parts = regressions_parts,
 	.options_size = sizeof(struct regressions_options),
 	.run = run,

@@ -14,8 +14,8 @@
 #include "detectors/edivisive/pairs.h"
 #include "detectors/stats.h"
 
-/* The points that the pooled variance counts for, and the limits of the autocorrelation. */
-static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
+/* The limit of alternation. */
+static const double MOST_ALTERNATING = -0.8;
 /* By how much alternation can raise t, at most. */
 static const double MOST_GAIN = 3;
 /* Sums of squares below this share of those around zero are rounding. */
@@ -102,8 +102,7 @@ static struct sides sides_of(const struct chunk *chunk, size_t start, size_t tau
 
 static double moderated_variance(const struct sides *sides, struct moments side)
 {
-	double pooled = sides->within / (sides->total - 2);
-	return (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
+	return moments_moderated(side, sides->within / (sides->total - 2));
 }
 
 /* t and its degrees of freedom, given the variances of the two means. */
@@ -115,7 +114,8 @@ static struct ttest welch_t(const struct sides *sides, double error1, double err
 	if (error == 0)
 		return (struct ttest){.t = HUGE_VAL, .df = most_df};
 	double share1 = error1 / error, share2 = error2 / error;
-	double f1 = (double)sides->before.n + PRIOR - 1, f2 = (double)sides->after.n + PRIOR - 1;
+	double f1 = (double)sides->before.n + MODERATION - 1;
+	double f2 = (double)sides->after.n + MODERATION - 1;
 	double df = 1 / (share1 * share1 / f1 + share2 * share2 / f2);
 	return (struct ttest){.t = sides->delta / sqrt(error), .df = df < most_df ? df : most_df};
 }
@@ -185,14 +185,6 @@ static double correlation(const struct sides *sides, size_t lag)
 	       sides->within;
 }
 
-/* Lag-1 autocorrelation, corrected for its bias and lowered by a quarter of its standard error. */
-static double corrected_correlation(const struct sides *sides, double r)
-{
-	r += (2 + 3 * fmax(r, 0)) / sides->total;
-	r -= 0.25 / sqrt(sides->total);
-	return fmin(fmax(r, 0), MOST_CORRELATED);
-}
-
 /*
  * The factor, at most 1, of the variance of a mean if values alternate, one by one or in pairs.
  * Only a correlation clearly below chance counts, reduced by a standard error.
@@ -206,15 +198,6 @@ static double alternation_factor(const struct sides *sides, double r)
 	return (1 + least) / (1 - least);
 }
 
-/* The factor of the variance of a mean of n values whose autocorrelation is r^lag. */
-static double inflation(double r, size_t n)
-{
-	if (r == 0)
-		return 1;
-	double count = (double)n, rest = 1 - r;
-	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
-}
-
 /* The p of the test, raised for the choice of the split; 1 if it is not below `limit`. Writes the
  * factor of alternation. */
 static double calibrated_p(const struct sides *sides, double limit, double *alternation)
@@ -223,8 +206,9 @@ static double calibrated_p(const struct sides *sides, double limit, double *alte
 	*alternation = 1;
 	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
 		return 1;
-	double raw = correlation(sides, 1), r = corrected_correlation(sides, raw);
-	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
+	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
+	double g1 = correlation_inflation(r, sides->before.n);
+	double g2 = correlation_inflation(r, sides->after.n);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
 	*alternation = alternation_factor(sides, raw);

@@ -189,7 +189,7 @@ def test_threshold(hunter):
 def test_tests_that_cannot_be_read(hunter):
     result = hunter("regressions", "broken")
     assert result.code == 3
-    assert result.out == "same: OK\nNo regressions found!\n"
+    assert result.out == "same: OK\nNo regression in the tests that could be compared\n"
     assert result.err.splitlines()[-1] == "hunter-c: 1 of 2 tests could not be analyzed: absent"
     assert hunter("regressions", "worst").code == 1  # 2 over 1 over 3
     assert hunter("regressions", "worst", "nosuch").code == 2
@@ -217,11 +217,78 @@ def test_a_metric_without_values_is_not_ok(hunter, folder):
         (folder / "one.yaml").write_text((folder / "dead.yaml").read_text().replace("COLUMN", column))
         result = hunter("regressions", "t", "--config", "one.yaml", "--since", since)
         assert result.code == 3 and "t: OK" not in result.out, result
-        assert 'test "t": no metric has values on both sides of the comparison' in result.err
+        side = "at" if column == "never" else "since"
+        assert f'test "t": not enough data: m has no values {side} the baseline' in result.err
     result = hunter("regressions", "all", "--config", "dead.yaml", "--since", "2026-01-30", "--output", "json")
-    assert result.code == 0 and json.loads(result.out)["tests"][0]["compared"] == 1
+    document = json.loads(result.out)
+    assert result.code == 3 and document["tests"] == []
+    assert document["failed"] == [{"name": "all", "error":
+        'test "all": not enough data: never has no values at the baseline; nor is there for 2 more'}]
     for column in "never", "died", "broke":
         assert f"metric={column}" in result.err
+
+
+def gate_csv(count, runs, factor, branch, seed):
+    """Main has runs with 2% noise, then come those that are slower by the factor."""
+    noise = random.Random(seed)
+    rows = [f"{(START + i * DAY / 2).isoformat()},c{i},main,{20 * (1 + noise.gauss(0, .02)):.4f}" for i in range(count)]
+    rows += [f"{(START + count * DAY / 2 + i * DAY / 144).isoformat()},f{i},{branch},{20 * factor * (1 + noise.gauss(0, .02)):.4f}"
+             for i in range(runs)]
+    return "\n".join(["time,commit,branch,p99", *rows]) + "\n"
+
+
+GATED = "tests: {b: {type: csv, file: b.csv, attributes: [commit, branch], base_branch: main, metrics: {p99: {direction: -1}}}}\n"
+
+
+@pytest.mark.parametrize("factor, first", [(1.5, 1), (1.1, 2)])
+def test_a_few_slower_runs_fail_the_gate(hunter, folder, factor, first):
+    """More runs never decide less: with two or three their own variance says next to nothing."""
+    (folder / "hunter.yaml").write_text(GATED)
+    for runs in range(first, 11):
+        for branch, arguments in ("dev", ["--branch", "dev"]), ("main", ["--branch", "main", "--last", str(runs)]):
+            (folder / "b.csv").write_text(gate_csv(110, runs, factor, branch, runs))
+            assert verdicts(hunter("regressions", "b", *arguments)) == {"b": ["p99"]}, (runs, branch)
+            (folder / "b.csv").write_text(gate_csv(110, runs, 1, branch, runs))
+            assert verdicts(hunter("regressions", "b", *arguments)) == {"b": []}, (runs, branch)
+
+
+@pytest.mark.parametrize("count, runs, arguments", [
+    (1, 1, ["--branch", "dev"]), (3, 1, ["--branch", "dev"]), (2, 2, ["--branch", "dev"]), (3, 0, ["--branch", "main"]),
+    (5, 0, ["--branch", "main", "--last", "2"])])
+def test_too_few_points_are_no_yes(hunter, folder, count, runs, arguments):
+    (folder / "hunter.yaml").write_text(GATED)
+    (folder / "b.csv").write_text(gate_csv(count, runs, 1, "dev", 1))
+    for output in "text", "json":
+        result = hunter("regressions", "b", *arguments, "--output", output)
+        assert result.code == 3 and "No regression" not in result.out
+        assert 'test "b": not enough data: p99 has ' in result.err + result.out
+    main = hunter("analyze", "b", "--branch", "main", "--fail-on-regression")
+    assert main.code == 3 and f'test "b": not enough data: p99 has {count} point' in main.err
+
+
+def test_one_metric_that_lacks_data_is_no_yes(hunter, folder):
+    """The others are judged all the same."""
+    fine, slow, young = values([100, 100], 1), values([100, 130], 2), [float("nan")] * 37 + [7, 7.1, 7.2]
+    for others, code in ({"fine": fine}, 3), ({"fine": fine, "slow": slow}, 1):
+        (folder / "b.csv").write_text(csv({**others, "young": young}))
+        (folder / "hunter.yaml").write_text("tests: {b: {type: csv, file: b.csv, metrics: {%s}}}\n" % ", ".join(
+            f"{name}: {{direction: -1}}" for name in (*others, "young")))
+        result = hunter("regressions", "b")
+        assert result.code == code and "not enough data: young has 3 points" in result.err
+        assert "No regression" not in result.out and ("    slow" in result.out) == (code == 1)
+        result = hunter("analyze", "b", "--fail-on-regression")
+        assert result.code == code and "not enough data: young has 3 points" in result.err
+        assert hunter("regressions", "b", "--metrics", "fine").code == 0
+
+
+def test_a_metric_that_the_branch_lacks_is_no_yes(hunter, folder):
+    rows = [f"{(START + i * DAY).isoformat()},{branch},{100 + i % 3},{'' if branch == 'dev' else 5 + i % 2}"
+            for branch in ("main", "dev") for i in range(20)]
+    (folder / "b.csv").write_text("\n".join(["time,branch,p50,p99", *rows]) + "\n")
+    (folder / "hunter.yaml").write_text(
+        "tests: {b: {type: csv, file: b.csv, attributes: [branch], base_branch: main, metrics: [p50, p99]}}\n")
+    result = hunter("regressions", "b", "--branch", "dev")
+    assert result.code == 3 and 'test "b": not enough data: p99 has no values' in result.err, result
 
 
 def test_bad_flags(hunter):

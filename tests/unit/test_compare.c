@@ -3,9 +3,13 @@
  */
 #include "unit.h"
 
+#include <math.h>
+
 #include "agent/analysis/compare.h"
 #include "close.h"
 #include "data.h"
+#include "detectors/edivisive/edivisive.h"
+#include "random.h"
 
 enum { N = 12 };
 
@@ -49,8 +53,8 @@ static void spans_end_at_change_points(void **state)
 	assert_span(stable_span(&found, 5), 0, N);
 }
 
-/* R: t.test(c(10.43,10.23,10.29,10.91,10.34,10.69), c(9.23,9.11,9.13,9.03)) */
-static void welch_judges_two_levels(void **state)
+/* t = 9.9045 with 8 degrees of freedom: both variances are nearly the pooled one. */
+static void two_levels_are_judged(void **state)
 {
 	static const double values[] = {
 		10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03};
@@ -61,7 +65,7 @@ static void welch_judges_two_levels(void **state)
 	assert_close(c.before.mean, 10.481666666666667, 1e-14);
 	assert_close(c.after.mean, 9.125, 1e-14);
 	assert_close(c.percent, -12.943234218476705, 1e-12);
-	assert_close(c.pvalue, 1.5577905437323823e-5, 1e-9);
+	assert_close(c.pvalue, 9.5941355767474605e-06, 1e-9);
 	assert_true(comparison_is_regression(&c, 1, 0.001));
 	assert_false(comparison_is_regression(&c, -1, 0.001));
 	assert_true(comparison_is_regression(&c, 0, 0.001));
@@ -144,14 +148,136 @@ static void infinities_are_no_part_of_a_level(void **state)
 	assert_true(comparison_is_regression(&found, -1, 0.001));
 }
 
+enum { MAIN = 110, RUNS = 10, BRANCHES = 10000 };
+
+static double draw_normal(uint64_t *state)
+{
+	double size = sqrt(-2 * log(1 - random_unit(state)));
+
+	return size * cos(6.283185307179586 * random_unit(state));
+}
+
+/* Main with a noise of 2%, as the default profile divides it into levels, and RUNS of a branch. */
+struct branch {
+	double values[MAIN + RUNS];
+	struct axis axis;
+	struct series series;
+	struct change changes[MAIN];
+	struct findings found;
+	struct scratch *scratch;
+};
+
+static void draw_branch(struct branch *branch, uint64_t *state, double memory)
+{
+	struct samples samples = {.values = branch->values, .n = MAIN};
+	struct edivisive_options options;
+	double last = 0;
+
+	field_defaults(edivisive_detector.plugin.fields, &options);
+	for (size_t i = 0; i < MAIN + RUNS; i++) {
+		last = memory * last + sqrt(1 - memory * memory) * draw_normal(state);
+		branch->values[i] = 20 * (1 + 0.02 * last);
+	}
+	branch->axis.n = MAIN;
+	branch->series.axis = &branch->axis;
+	branch->found = (struct findings){.series = &branch->series, .changes = branch->changes};
+	branch->found.count =
+		edivisive_detector.detect(&samples, &options, branch->scratch, branch->changes);
+}
+
+/* Whether the branch is worse by its first runs, raised by so much. */
+static bool is_worse(const struct branch *branch, size_t runs, double raised, int direction)
+{
+	double values[MAIN + RUNS];
+	struct comparison comparison;
+
+	for (size_t i = 0; i < MAIN + RUNS; i++)
+		values[i] = branch->values[i] + (i < MAIN ? 0 : raised);
+	comparison = compare_spans(values, stable_span(&branch->found, MAIN), values,
+		(struct compare_span){MAIN, MAIN + runs});
+	return comparison_is_regression(&comparison, direction, 0.001);
+}
+
+/* More runs never decide less than one: +50% is always found, +10% from the second run on. */
+static void few_runs_decide(void **state)
+{
+	struct branch branch = {.scratch = scratch_new()};
+	uint64_t random = 1;
+	size_t found = 0;
+
+	(void)state;
+	for (size_t b = 0; b < 100; b++) {
+		draw_branch(&branch, &random, 0);
+		for (size_t runs = 1; runs <= RUNS; runs++) {
+			assert_true(is_worse(&branch, runs, 10, -1));
+			found += runs > 1 && is_worse(&branch, runs, 2, -1);
+		}
+	}
+	assert_in_range(found, 100 * (RUNS - 1) * 95 / 100, 100 * (RUNS - 1));
+	scratch_free(branch.scratch);
+}
+
+/* Of branches that change nothing at most P are worse, within two standard errors: of independent
+ * runs, in either direction, and of runs that go with the one before. */
+static void unchanged_branches_pass(void **state)
+{
+	struct branch branch = {.scratch = scratch_new()};
+	size_t most = 10 + (size_t)(2 * sqrt(10)), worse[RUNS + 1] = {0}, related[RUNS + 1] = {0};
+	uint64_t random = 2;
+
+	(void)state;
+	for (size_t b = 0; b < BRANCHES; b++) {
+		draw_branch(&branch, &random, 0);
+		for (size_t runs = 1; runs <= RUNS; runs += 1 + runs / 2)
+			worse[runs] += is_worse(&branch, runs, 0, 0);
+		draw_branch(&branch, &random, 0.5);
+		for (size_t runs = 1; runs <= RUNS; runs += 1 + runs / 2)
+			related[runs] += is_worse(&branch, runs, 0, -1);
+	}
+	for (size_t runs = 1; runs <= RUNS; runs++) {
+		assert_in_range(worse[runs], 0, most);
+		assert_in_range(related[runs], 0, most);
+	}
+	scratch_free(branch.scratch);
+}
+
+/* A baseline with one run at +50% does not hide a level of +10%, nor does its like accuse a single
+ * run of another branch. */
+static void rare_runs_are_allowed_for(void **state)
+{
+	struct branch branch = {.scratch = scratch_new()};
+	uint64_t random = 3;
+
+	(void)state;
+	draw_branch(&branch, &random, 0);
+	branch.values[80] *= 1.5;
+	branch.found.count = 0;
+	assert_true(is_worse(&branch, RUNS, 2, -1));
+	assert_false(is_worse(&branch, 1, 4, -1));
+	scratch_free(branch.scratch);
+}
+
+static void few_points_tell_nothing(void **state)
+{
+	static const double values[] = {100, 101, 99, 100, 102, 98, 101, 150};
+
+	assert_true(compare(*state, values + 1, 4, 3).df < COMPARE_LEAST);
+	assert_true(compare(*state, values, 8, 7).df >= COMPARE_LEAST);
+	assert_true(compare(*state, values, 1, 1).df < COMPARE_LEAST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(spans_end_at_change_points, setup, teardown),
-		cmocka_unit_test_setup_teardown(welch_judges_two_levels, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_levels_are_judged, setup, teardown),
 		cmocka_unit_test_setup_teardown(scale_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_single_point_can_be_judged, setup, teardown),
 		cmocka_unit_test_setup_teardown(edges_are_no_regressions, setup, teardown),
+		cmocka_unit_test(few_runs_decide),
+		cmocka_unit_test(unchanged_branches_pass),
+		cmocka_unit_test(rare_runs_are_allowed_for),
+		cmocka_unit_test_setup_teardown(few_points_tell_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(infinities_are_no_part_of_a_level, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
