@@ -81,7 +81,8 @@ const struct field agent_fields[] = {
 		"between two",
 		.flags = FIELD_FOLDER),
 	OPTION_DURATION(struct agent_settings, max_age, "14d", 0, (double)INT64_MAX,
-		"an older change, first seen now, is recorded but not announced"),
+		"a change that is older when first seen is recorded but not announced, unless "
+		"it is among the newest 60 points of a series that was seen before"),
 	OPTION_DURATION(struct agent_settings, max_silence, "30d", 60000, (double)INT64_MAX,
 		"how long a silence may last at most"),
 	OPTION_DURATION(struct agent_settings, grace, "10s", 0, 3600000,

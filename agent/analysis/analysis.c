@@ -65,6 +65,25 @@ const double *findings_values(struct arena *arena, struct findings *findings)
 	return findings->values;
 }
 
+struct prepared findings_prepared(struct arena *arena, struct findings *findings)
+{
+	const struct axis *axis = findings->series->axis;
+	const double *all = findings_points(findings), *adjusted = findings_values(arena, findings);
+	int64_t *times = arena_array(arena, axis->n, sizeof *times);
+	double *points = arena_array(arena, axis->n, sizeof *points);
+	double *values = arena_array(arena, axis->n, sizeof *values);
+	size_t *positions = arena_array(arena, axis->n, sizeof *positions), n = 0;
+	for (size_t i = 0; i < axis->n; i++) {
+		positions[i] = n;
+		if (isnan(all[i]))
+			continue;
+		times[n] = axis->times[i];
+		points[n] = all[i];
+		values[n++] = adjusted[i];
+	}
+	return (struct prepared){times, points, values, positions, n};
+}
+
 const double *findings_values_as(
 	struct arena *arena, struct findings *findings, struct findings *model)
 {

@@ -50,6 +50,18 @@ void findings_basis(struct arena *arena, const struct findings *findings,
 /* The values without cycles; the series' own if it has none. */
 const double *findings_values(struct arena *arena, struct findings *findings);
 
+/* The existing points of a series, as all who judge it see them: a row of a file without a value,
+ * or one that has no partner in the series' control, is no point of it. */
+struct prepared {
+	const int64_t *times;
+	const double *points;    /* findings_points */
+	const double *values;    /* findings_values */
+	const size_t *positions; /* by point of the axis: the number of existing points before it */
+	size_t n;
+};
+
+struct prepared findings_prepared(struct arena *arena, struct findings *findings);
+
 /* The values of other points of a series, a branch's, as if they were `model`'s own: without the
  * model's cycles, and by its control. Few points show neither. */
 const double *findings_values_as(

@@ -1,7 +1,6 @@
 /* A record is made of each change, as the agent makes one, and only for tests that may need it. */
 #include "agent/commands/gate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +8,8 @@
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "agent/monitor/news.h"
-#include "agent/monitor/reconcile.h"
 #include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"
-#include "detectors/retraction.h"
 
 const struct field gate_fields[] = {
 	OPTION_LIST(struct gate_flags, known_changes,
@@ -116,42 +113,15 @@ static void tell_expired(
 		LOG_TEXT("reason", entry->reason));
 }
 
-/* The points of a series that have values. */
-struct existing {
-	int64_t *times;
-	size_t n;
-};
-
-static struct existing existing_points(struct arena *arena, const struct series *series)
-{
-	const struct axis *axis = series->axis;
-	struct existing out = {.times = arena_array(arena, axis->n, sizeof *out.times)};
-
-	for (size_t i = 0; i < axis->n; i++)
-		if (!isnan(series->values[i]))
-			out.times[out.n++] = axis->times[i];
-	return out;
-}
-
-static size_t position_of(const struct existing *points, int64_t time)
-{
-	size_t at = 0;
-
-	while (at < points->n && points->times[at] < time)
-		at++;
-	return at < points->n ? at : points->n > 0 ? points->n - 1 : 0;
-}
-
 static struct change_record record_of(struct arena *arena, const struct test *test,
-	const struct series *series, const struct change *change, const struct existing *points)
+	const struct series *series, const struct change *change, const struct prepared *points)
 {
 	struct change_record record = {
 		.item = announce_change(arena, test->name, test->environment, series, change)};
 
 	record.series = series->identity;
 	record.sign = change_sign(change);
-	record.spacing =
-		news_spacing(points->times, points->n, position_of(points, record.item.time));
+	record.spacing = news_spacing(points->times, points->n, points->positions[change->index]);
 	return record;
 }
 
@@ -204,73 +174,34 @@ static const char *recorded_branch(const struct test *test, const char *branch)
 	return !branch || strcmp(branch, main ? main : "main") == 0 ? "" : branch;
 }
 
-/* Whether it may be found elsewhere: it is confirmed, and there still is evidence of it. */
-static bool may_move(const struct change_record *known, const struct findings *findings)
-{
-	const struct axis *axis = findings->series->axis;
-
-	return (known->state == CHANGE_CONFIRMED || known->state == CHANGE_MOVED) &&
-	       retraction_holds(findings->series->values, axis->n, findings->changes,
-		       findings->count, axis_lower_bound(axis, known->item.time), known->sign);
-}
-
-/* The records of a series, as reconcile takes them; `of` tells their records. */
-static struct known *known_of(struct arena *arena, struct record_rows rows, const char *branch,
-	const struct findings *findings, const struct change_record **of, size_t *count)
-{
-	struct known *known = arena_array(arena, rows.count, sizeof *known);
-
-	*count = 0;
-	for (size_t i = 0; i < rows.count; i++) {
-		const struct change_record *record = &rows.items[i];
-
-		if (strcmp(record->series, findings->series->identity) != 0 ||
-			strcmp(record->branch, branch) != 0)
-			continue;
-		of[*count] = record;
-		known[(*count)++] = (struct known){.id = record->item.id,
-			.time = record->item.time,
-			.sign = record->sign,
-			.withdrawn = record->state == CHANGE_WITHDRAWN,
-			.followed =
-				may_move(record, findings) ? record->item.change.count_after : 0};
-	}
-	return known;
-}
-
 /* Sets `accepted` of those changes that are known, by the agent's own rule, and were triaged. */
 static void judge_recorded(const struct gate *gate, struct arena *arena, struct record_rows rows,
-	const char *branch, const struct findings *findings, const struct existing *points,
-	const char **accepted)
+	const char *branch, struct findings *findings, const char **accepted)
 {
-	const struct change_record **of = arena_array(arena, rows.count, sizeof *of);
-	struct found *found = arena_array(arena, findings->count, sizeof *found);
-	size_t count;
-	struct known *known = known_of(arena, rows, branch, findings, of, &count);
+	const struct change_record **known = arena_array(arena, rows.count, sizeof *known);
 	struct reconciliation result;
+	size_t count = 0;
 
-	for (size_t i = 0; i < findings->count; i++) {
-		const struct change *change = &findings->changes[i];
-
-		found[i].sign = change_sign(change);
-		found[i].index = position_of(points, findings->series->axis->times[change->index]);
-	}
-	reconcile(arena, points->times, points->n, known, count, found, findings->count, &result);
+	for (size_t i = 0; i < rows.count; i++)
+		if (strcmp(rows.items[i].series, findings->series->identity) == 0 &&
+			strcmp(rows.items[i].branch, branch) == 0)
+			known[count++] = &rows.items[i];
+	news_match(arena, findings, known, count, &result);
 	for (size_t i = 0; i < findings->count; i++)
 		if (result.known_of[i] != RECONCILE_NONE)
-			accepted[i] = judge_triage(gate, arena, &of[result.known_of[i]]->triage,
+			accepted[i] = judge_triage(gate, arena, &known[result.known_of[i]]->triage,
 				&findings->changes[i]);
 }
 
 static void judge_series(struct gate *gate, struct arena *arena, const char *branch,
-	const struct test *test, const struct findings *findings, const char **accepted)
+	const struct test *test, struct findings *findings, const char **accepted)
 {
 	struct record_rows rows = elsewhere_rows(gate->elsewhere, test->name);
-	struct existing points = existing_points(arena, findings->series);
+	struct prepared points = findings_prepared(arena, findings);
 
 	if (rows.count > 0)
-		judge_recorded(gate, arena, rows, recorded_branch(test, branch), findings, &points,
-			accepted);
+		judge_recorded(
+			gate, arena, rows, recorded_branch(test, branch), findings, accepted);
 	for (size_t i = 0; i < findings->count; i++) {
 		struct change_record record =
 			record_of(arena, test, findings->series, &findings->changes[i], &points);
@@ -296,15 +227,15 @@ void gate_judge(
 }
 
 const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct test *test,
-	const struct series *series, const struct change *change)
+	struct findings *findings, const struct change *change)
 {
-	struct existing points;
+	struct prepared points;
 	struct change_record record;
 
 	if (gate->off || gate->strict || !accepted_concerns(gate->config, test->name))
 		return NULL;
-	points = existing_points(arena, series);
-	record = record_of(arena, test, series, change, &points);
+	points = findings_prepared(arena, findings);
+	record = record_of(arena, test, findings->series, change, &points);
 	return judge_known(gate, &record);
 }
 

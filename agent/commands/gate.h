@@ -43,9 +43,9 @@ void gate_judge(struct gate *gate, struct arena *arena, const char *branch,
 	const struct analysis *analysis);
 
 /* Why a regression without a change of its own, between two branches, does not count; NULL: it
- * does. It has been anywhere in the span of the series. */
+ * does. It has been anywhere in its place. */
 const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct test *test,
-	const struct series *series, const struct change *change);
+	struct findings *findings, const struct change *change);
 
 /*
  * What the metrics of a test lack, so that nothing can be said of them: a gate must not take that

@@ -503,7 +503,7 @@ static void judge_changes(struct arena *arena, struct findings *found, struct re
 
 /* A difference of two branches as a change: anywhere in the level of the other branch. */
 static const char *accepted_branch(const struct regressions *regressions, const struct task *task,
-	const struct findings *other, const struct comparison *comparison)
+	struct findings *other, const struct comparison *comparison)
 {
 	struct change change = {.index = comparison->after.span.from,
 		.level_before = comparison->level_before,
@@ -513,12 +513,11 @@ static const char *accepted_branch(const struct regressions *regressions, const 
 		.size_high = comparison->size_high,
 		.place_from = comparison->after.span.from,
 		.place_to = comparison->after.span.to - 1};
-	return gate_judge_span(
-		regressions->gate, task->query.arena, task->test, other->series, &change);
+	return gate_judge_span(regressions->gate, task->query.arena, task->test, other, &change);
 }
 
 static void add_regression(const struct regressions *regressions, const struct task *task,
-	struct findings *base, const struct findings *other, const struct comparison *comparison,
+	struct findings *base, struct findings *other, const struct comparison *comparison,
 	struct comparisons *out)
 {
 	const struct half *half = task->result;

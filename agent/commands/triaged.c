@@ -181,15 +181,11 @@ static bool adjust(struct task *task, const struct series *series,
 {
 	const struct control_rule *rule;
 	const struct series *other;
-	struct findings findings = {.series = series};
+	struct findings findings;
 	if (!analysis_other(task->test, &task->query.data, task->companions, series, detection,
 		    &rule, &other, error))
 		return false;
-	if (rule) {
-		struct control control = control_fit(rule->mode, analysis_points(series),
-			analysis_points(other), false, scratch);
-		analysis_control(task->query.arena, rule, &control, other, &findings);
-	}
+	findings = analysis_adjust(task->query.arena, series, detection, rule, other, scratch);
 	*values = findings_points(&findings);
 	return true;
 }

@@ -20,7 +20,10 @@
 #include "agent/notify/announce.h"
 #include "detectors/retraction.h"
 
-enum { CORRECTIONS_MOST = 3 };
+enum {
+	CORRECTIONS_MOST = 3,
+	YOUNG_POINTS = 60, /* as many of the newest points are never too old */
+};
 
 /* Relative to the rise of a trend: by how much its levels may move without being written again.
  * They move with each point that follows it. */
@@ -37,44 +40,24 @@ struct subject {
 	const char *environment;            /* the test's option, or NULL */
 	const struct news_clock *clock;
 	int64_t now, oldest, clock_now; /* clock_now: by the series' own clock */
-	int64_t *times;                 /* of the existing points, ... */
-	double *points;                 /* ... and their values */
-	size_t *positions; /* by point of the axis: the number of existing points before it */
-	size_t n, update_room;
+	struct prepared existing;
+	size_t update_room;
 	struct closing closing;
 	struct news_tally *tally;
 };
-
-static void existing_points(struct subject *subject, struct arena *scratch)
-{
-	const struct series *series = subject->findings->series;
-	const double *values = findings_points(subject->findings);
-	size_t n = series->axis->n;
-
-	subject->times = arena_array(scratch, n, sizeof *subject->times);
-	subject->points = arena_array(scratch, n, sizeof *subject->points);
-	subject->positions = arena_array(scratch, n, sizeof *subject->positions);
-	for (size_t i = 0; i < n; i++) {
-		subject->positions[i] = subject->n;
-		if (!isnan(values[i])) {
-			subject->points[subject->n] = values[i];
-			subject->times[subject->n++] = series->axis->times[i];
-		}
-	}
-}
 
 /* What is around the existing points first..last. */
 static struct packed_excerpt excerpt_around(
 	const struct subject *subject, size_t first, size_t last)
 {
-	return excerpt_pack(subject->request->call.arena, subject->times, subject->points,
-		subject->n, first, last);
+	return excerpt_pack(subject->request->call.arena, subject->existing.times,
+		subject->existing.points, subject->existing.n, first, last);
 }
 
 /* A trend is shown from its beginning to its end. */
 static struct packed_excerpt excerpt_of(const struct subject *subject, const struct change *change)
 {
-	const size_t *positions = subject->positions;
+	const size_t *positions = subject->existing.positions;
 
 	if (change->kind == CHANGE_TREND)
 		return excerpt_around(
@@ -110,12 +93,20 @@ int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer)
 	return now - (clock->now - clock->oldest);
 }
 
+/* Where points are rare, max_age has too few of them to find a change in. A first look stays at it:
+ * what it finds is history. */
 static int64_t oldest_of(const struct subject *subject)
 {
 	const struct news_clock *clock = subject->clock;
+	const struct prepared *existing = &subject->existing;
+	bool newer = subject->realignment && subject->realignment->newer;
+	int64_t newest = existing->n > 0 ? existing->times[existing->n - 1] : clock->now;
+	int64_t oldest = news_oldest(clock, newest, newer);
 
-	return news_oldest(clock, subject->n > 0 ? subject->times[subject->n - 1] : clock->now,
-		subject->realignment && subject->realignment->newer);
+	if (!newer || oldest == WHEN_NEVER || existing->n == 0)
+		return oldest;
+	return least(oldest,
+		existing->times[existing->n > YOUNG_POINTS ? existing->n - YOUNG_POINTS : 0]);
 }
 
 /* Sets when the candidate was first seen, which follows from `time` and the number of points that
@@ -124,12 +115,13 @@ static void set_hold(
 	const struct subject *subject, struct candidate *candidate, int64_t time, size_t followed)
 {
 	const struct realignment *realignment = subject->realignment;
-	size_t place = times_lower_bound(subject->times, subject->n, time);
-	size_t now = times_lower_bound(subject->times, subject->n, candidate->record->item.time);
+	size_t place = times_lower_bound(subject->existing.times, subject->existing.n, time);
+	size_t now = times_lower_bound(
+		subject->existing.times, subject->existing.n, candidate->record->item.time);
 	size_t last = place + (followed > 0 ? followed - 1 : 0);
 
-	last = last < subject->n ? last : subject->n - 1;
-	candidate->seen = subject->times[last];
+	last = last < subject->existing.n ? last : subject->existing.n - 1;
+	candidate->seen = subject->existing.times[last];
 	candidate->until = hold_until(&subject->findings->season,
 		realignment ? realignment->range : 0, time, candidate->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
@@ -140,7 +132,8 @@ static void set_hold(
 static int64_t clock_of(const struct subject *subject)
 {
 	int64_t wall = subject->clock->now - HOLD_GRACE;
-	int64_t newest = subject->n > 0 ? subject->times[subject->n - 1] : wall;
+	int64_t newest =
+		subject->existing.n > 0 ? subject->existing.times[subject->existing.n - 1] : wall;
 
 	return newest > wall ? newest : wall;
 }
@@ -169,8 +162,8 @@ static struct candidate *add_candidate(
 		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
 	record->item.excerpt = excerpt_of(subject, change);
-	record->spacing =
-		news_spacing(subject->times, subject->n, subject->positions[change->index]);
+	record->spacing = news_spacing(subject->existing.times, subject->existing.n,
+		subject->existing.positions[change->index]);
 	set_hold(subject, candidate, record->item.time, change->count_after);
 	candidate->clock = subject->clock_now;
 	return candidate;
@@ -362,8 +355,9 @@ static void close(
 
 	update->over = closure->over;
 	update->excerpt = excerpt_around(subject,
-		times_lower_bound(subject->times, subject->n, known->item.time),
-		times_lower_bound(subject->times, subject->n, closure->over.time));
+		times_lower_bound(subject->existing.times, subject->existing.n, known->item.time),
+		times_lower_bound(
+			subject->existing.times, subject->existing.n, closure->over.time));
 	update->silent = closure->silent;
 	subject->tally->recovered++;
 }
@@ -379,17 +373,19 @@ static void lose(struct subject *subject, const struct change_record *known)
 		subject->tally->withdrawn++;
 }
 
-/* Whether it was confirmed and there is still evidence of it, found or not. */
-static bool stands(const struct subject *subject, const struct change_record *known)
+bool news_stands(struct arena *arena, struct findings *findings, const struct change_record *known)
 {
-	struct findings *findings = subject->findings;
 	const struct axis *axis = findings->series->axis;
 
 	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
 		return false;
-	return retraction_holds(findings_values(subject->request->call.arena, findings), axis->n,
-		findings->changes, findings->count,
-		times_lower_bound(axis->times, axis->n, known->item.time), known->sign);
+	return retraction_holds(findings_values(arena, findings), axis->n, findings->changes,
+		findings->count, axis_lower_bound(axis, known->item.time), known->sign);
+}
+
+static bool stands(const struct subject *subject, const struct change_record *known)
+{
+	return news_stands(NULL, subject->findings, known); /* it has its values */
 }
 
 /*
@@ -398,7 +394,8 @@ static bool stands(const struct subject *subject, const struct change_record *kn
  */
 static bool lacks_points(const struct subject *subject, const struct change_record *known)
 {
-	size_t after = subject->n - times_lower_bound(subject->times, subject->n, known->item.time);
+	size_t after = subject->existing.n - times_lower_bound(subject->existing.times,
+						     subject->existing.n, known->item.time);
 
 	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
 }
@@ -444,9 +441,9 @@ static struct known *list_known(
 /* The existing point of that time, else the next one. */
 static size_t position_of(const struct subject *subject, int64_t time)
 {
-	size_t position = times_lower_bound(subject->times, subject->n, time);
+	size_t position = times_lower_bound(subject->existing.times, subject->existing.n, time);
 
-	return position < subject->n ? position : subject->n - 1;
+	return position < subject->existing.n ? position : subject->existing.n - 1;
 }
 
 /* Whether the realigned windows show the known change differently in the points that were already
@@ -478,7 +475,8 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 		before[i] =
 			(struct found){.index = position_of(subject, realignment->before[i].time),
 				.sign = realignment->before[i].sign};
-	reconcile(scratch, subject->times, subject->n, known, count, before, n, &result);
+	reconcile(scratch, subject->existing.times, subject->existing.n, known, count, before, n,
+		&result);
 	free(realignment->kept);
 	realignment->kept = memory_new(count, sizeof *realignment->kept);
 	realignment->kept_count = 0;
@@ -529,6 +527,18 @@ static bool outlives(const struct subject *subject, const struct change_record *
 	return true;
 }
 
+/*
+ * Whether a fit of cycles or of a control while the agent runs has brought to light what the
+ * earlier one had hidden: news, if it lasts, and if it cannot be a known change at another place.
+ */
+static bool is_uncovered(const struct subject *subject, size_t which)
+{
+	const struct realignment *realignment = subject->realignment;
+
+	return realignment->refitted && realignment->kept_count == 0 &&
+	       subject->closing.ends[which].verdict != RECOVERY_OVER;
+}
+
 /* Decided by time alone: whether the change lies among points that another detector revision has
  * seen. */
 static bool is_unearthed(const struct subject *subject, const struct change *change)
@@ -551,11 +561,13 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 			found[count] = now[i];
 			fresh[count++] = i;
 		}
-	reconcile(scratch, subject->times, subject->n, rejected, rejected_count, found, count,
-		&result);
+	reconcile(scratch, subject->existing.times, subject->existing.n, rejected, rejected_count,
+		found, count, &result);
 	for (size_t i = 0; i < count; i++) {
 		const struct change *change = &findings->changes[fresh[i]];
-		bool silent = result.known_of[i] != RECONCILE_NONE || is_unearthed(subject, change);
+		bool silent = (result.known_of[i] != RECONCILE_NONE &&
+				      !is_uncovered(subject, fresh[i])) ||
+			      is_unearthed(subject, change);
 
 		subject->tally->revision_new += silent && is_revising(subject);
 		if (!silent && is_old(subject) && findings->season.cycles) {
@@ -594,25 +606,20 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 	const struct reconciliation *result)
 {
 	struct findings *findings = subject->findings;
-	const double *values = findings_values(scratch, findings); /* lives in the scratch arena */
-	double *existing = arena_array(scratch, subject->n, sizeof *existing);
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
 	const struct series *series = findings->series;
 	const struct realignment *realignment = subject->realignment;
 
-	for (size_t i = 0; i < series->axis->n; i++)
-		if (!isnan(findings_points(findings)[i]))
-			existing[subject->positions[i]] = values[i];
 	for (size_t i = 0; i < findings->count; i++) {
 		changes[i] = findings->changes[i];
-		changes[i].index = subject->positions[changes[i].index];
-		changes[i].place_from = subject->positions[changes[i].place_from];
-		changes[i].place_to = subject->positions[changes[i].place_to];
+		changes[i].index = subject->existing.positions[changes[i].index];
+		changes[i].place_from = subject->existing.positions[changes[i].place_from];
+		changes[i].place_to = subject->existing.positions[changes[i].place_to];
 	}
 	subject->closing = (struct closing){.arena = scratch,
-		.times = subject->times,
-		.values = existing,
-		.n = subject->n,
+		.times = subject->existing.times,
+		.values = subject->existing.values,
+		.n = subject->existing.n,
 		.changes = changes,
 		.count = findings->count,
 		.direction = series->metric ? series->metric->direction : 0,
@@ -629,7 +636,7 @@ static bool is_behind(
 	const struct subject *subject, const struct change_record *known, const struct found *found)
 {
 	return known->state == CHANGE_RECOVERED &&
-	       subject->times[found->index] >= known->item.over.time;
+	       subject->existing.times[found->index] >= known->item.over.time;
 }
 
 static void match(const struct subject *subject, struct arena *scratch,
@@ -641,8 +648,8 @@ static void match(const struct subject *subject, struct arena *scratch,
 
 	while (again) {
 		again = false;
-		reconcile(scratch, subject->times, subject->n, known, count, found,
-			subject->findings->count, result);
+		reconcile(scratch, subject->existing.times, subject->existing.n, known, count,
+			found, subject->findings->count, result);
 		for (size_t i = 0; i < count; i++) {
 			size_t partner = result->found_of[i];
 
@@ -655,6 +662,32 @@ static void match(const struct subject *subject, struct arena *scratch,
 	}
 }
 
+static struct found *list_found(const struct subject *subject, struct arena *arena)
+{
+	const struct findings *findings = subject->findings;
+	struct found *list = arena_array(arena, findings->count, sizeof *list);
+
+	for (size_t i = 0; i < findings->count; i++)
+		list[i] = (struct found){subject->existing.positions[findings->changes[i].index],
+			change_sign(&findings->changes[i])};
+	return list;
+}
+
+void news_match(struct arena *arena, struct findings *findings,
+	const struct change_record *const *known, size_t count, struct reconciliation *out)
+{
+	struct subject subject = {
+		.findings = findings, .existing = findings_prepared(arena, findings)};
+	struct change_record *records = arena_array(arena, count, sizeof *records);
+	struct known *list;
+
+	for (size_t i = 0; i < count; i++)
+		records[i] = *known[i];
+	list = list_known(arena, records, count);
+	let_move(&subject, records, list, count);
+	match(&subject, arena, records, list, count, list_found(&subject, arena), out);
+}
+
 static void find_in_series(struct subject *subject, const struct change_record *known, size_t count)
 {
 	struct findings *findings = subject->findings;
@@ -662,16 +695,14 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	struct arena *scratch = arena_new();
 	size_t open = sort_records(subject->request->call.arena, &known, count), rejected_count = 0;
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
-	struct found *now = arena_array(scratch, findings->count, sizeof *now);
+	struct found *now;
 	struct reconciliation result;
 
-	existing_points(subject, scratch);
+	subject->existing = findings_prepared(scratch, findings); /* sets values, in scratch */
+	now = list_found(subject, scratch);
 	subject->oldest = oldest_of(subject);
 	subject->clock_now = clock_of(subject);
-	for (size_t i = 0; i < findings->count; i++)
-		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
-			.sign = change_sign(&findings->changes[i])};
-	if (subject->realignment && subject->realignment->restarted && subject->n > 0)
+	if (subject->realignment && subject->realignment->restarted && subject->existing.n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	let_move(subject, known, before, open);
 	match(subject, scratch, known, before, count, now, &result);
@@ -685,7 +716,8 @@ static void find_in_series(struct subject *subject, const struct change_record *
 		if (subject->realignment)
 			subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);
 		subject->tally->beyond +=
-			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
+			subject->existing.n > 0 &&
+			before[i].time > subject->existing.times[subject->existing.n - 1];
 		bool gone = result.fates[i] == FATE_GONE;
 		bool kept = is_kept(subject->realignment, before[i].id);
 

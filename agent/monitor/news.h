@@ -5,6 +5,7 @@
 #define AGENT_MONITOR_NEWS_H
 
 #include "agent/analysis/analysis.h"
+#include "agent/monitor/reconcile.h"
 #include "agent/store/store.h"
 
 /* How the change points of one run differ from the known ones. */
@@ -48,6 +49,7 @@ struct realignment {
 			    exact place */
 	int64_t revised; /* ms: the last point when the revision last changed; 0: never. Changes
 			    known up to then stand although they are not found */
+	bool refitted;   /* the alignment is the old one: cycles or a control were fitted anew */
 	bool newer;      /* there are points after the last recorded one */
 	bool grown;      /* there is something new in the series since it was last recorded */
 	int64_t recorded;  /* ms, if realigned: the last point when it was recorded */
@@ -72,13 +74,21 @@ struct news_clock {
  * would make every change too old, permanently. Points that arrived since the last run (`newer`)
  * are new: their age counts from the newest point. If it is unknown when they arrived and a server
  * says that the local clock is ahead, the server's time counts, or the newest point if that is
- * later, since a server may be wrong. Series that ended long ago stay old.
+ * later, since a server may be wrong. Series that ended long ago stay old. From a series' second
+ * run on its 60 newest points are never too old.
  */
 int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 
 /* ms between the points around a position, on average: the spacing of a change that is there.
  * `times` are those of the existing points. */
 int64_t news_spacing(const int64_t *times, size_t n, size_t position);
+
+/* Whether a known change was confirmed and there is still evidence of it, found or not. */
+bool news_stands(struct arena *arena, struct findings *findings, const struct change_record *known);
+
+/* Which of a series' known changes are those found now, by the rule of the agent. */
+void news_match(struct arena *arena, struct findings *findings,
+	const struct change_record *const *known, size_t count, struct reconciliation *out);
 
 /*
  * Fills `request` with new records and updates. `known` are the test's records as

@@ -8,13 +8,12 @@
 #include "agent/core/label.h"
 #include "agent/core/when.h"
 #include "agent/monitor/condition.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/monitor/news.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/report/plot_json.h"
 #include "agent/store/record_plot.h"
-#include "detectors/retraction.h"
 
 enum {
 	RECORDS_MOST = 10000,
@@ -180,20 +179,11 @@ static bool is_drawn(const struct drawing *drawing, const struct change_record *
 	       !(record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD);
 }
 
-static bool stands(const struct change_record *record)
-{
-	return record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
-}
-
 /* What the detector does not find, though the points still show it, is not lost. */
 static bool is_lost(const struct drawing *drawing, const struct change_record *record)
 {
-	struct findings *findings = &drawing->found->findings;
-	const struct axis *axis = drawing->series->axis;
-
-	return stands(record) && !retraction_holds(findings_values(drawing->arena, findings),
-					 axis->n, findings->changes, findings->count,
-					 axis_lower_bound(axis, record->item.time), record->sign);
+	return (record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED) &&
+	       !news_stands(drawing->arena, &drawing->found->findings, record);
 }
 
 static int compare_changes(const void *a, const void *b)
@@ -201,43 +191,6 @@ static int compare_changes(const void *a, const void *b)
 	const struct plot_change *left = a, *right = b;
 
 	return (left->time > right->time) - (left->time < right->time);
-}
-
-static size_t position_of(const struct drawing *drawing, size_t index)
-{
-	size_t low = 0, high = drawing->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (drawing->points[middle] < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static void match(struct drawing *drawing, const struct change_record *const *records, size_t count,
-	struct reconciliation *out)
-{
-	const struct findings *findings = &drawing->found->findings;
-	struct known *known = arena_array(drawing->arena, count, sizeof *known);
-	struct found *found = arena_array(drawing->arena, findings->count, sizeof *found);
-	int64_t *times = arena_array(drawing->arena, drawing->n, sizeof *times);
-
-	for (size_t i = 0; i < count; i++)
-		known[i] = (struct known){.id = records[i]->item.id,
-			.time = records[i]->item.time,
-			.sign = records[i]->sign,
-			.withdrawn = records[i]->state == CHANGE_WITHDRAWN,
-			.followed = stands(records[i]) ? records[i]->item.change.count_after : 0};
-	for (size_t i = 0; i < findings->count; i++)
-		found[i] = (struct found){position_of(drawing, findings->changes[i].index),
-			change_sign(&findings->changes[i])};
-	for (size_t i = 0; i < drawing->n; i++)
-		times[i] = drawing->series->axis->times[drawing->points[i]];
-	reconcile(drawing->arena, times, drawing->n, known, count, found, findings->count, out);
 }
 
 static void add_change(struct drawing *drawing, struct plot_change change)
@@ -261,7 +214,7 @@ static void list_changes(struct drawing *drawing)
 	drawing->changes =
 		arena_array(drawing->arena, count + findings->count, sizeof *drawing->changes);
 	if (compared)
-		match(drawing, records, count, &matched);
+		news_match(drawing->arena, &drawing->found->findings, records, count, &matched);
 	for (size_t i = 0; i < count; i++) {
 		enum plot_source source =
 			records[i]->state == CHANGE_CANDIDATE ? PLOT_CANDIDATE : PLOT_KNOWN;

@@ -287,8 +287,10 @@ static bool look_at_new(struct look *look, bool first, bool *anew, struct error 
 
 	*anew = true;
 	if (other || same == 0 || same < state->fixed || is_too_old(look) ||
-		(ptrdiff_t)state->need < look->shift || (ptrdiff_t)start < -look->shift)
+		(ptrdiff_t)state->need < look->shift || (ptrdiff_t)start < -look->shift) {
+		state->realignment.refitted = other && !lost;
 		return run_anew(look, start, lost || other, error);
+	}
 	*anew = grown;
 	if (!*anew)
 		return true;

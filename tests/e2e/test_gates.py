@@ -475,6 +475,33 @@ def test_triaged_changes_do_not_count(hunter, source):
     assert hunter(*otava, *source()) == hunter(*otava)
 
 
+def test_the_gate_judges_the_agents_values(hunter, folder):
+    """A change that has moved is known again by what is left of it without the control, as the agent knows it."""
+    noise = random.Random(5)
+    load = [100 * (1 + noise.gauss(0, 0.3)) for _ in range(90)]
+    ratio = [(1 if i < 40 else 1.006 if i < 52 else 1.1) * (1 + noise.gauss(0, 0.005)) for i in range(90)]
+    (folder / "load.csv").write_text("time,p99,base\n" + "".join(
+        f"{(START + i * DAY).isoformat()},{load[i] * ratio[i]:.6f},{load[i]:.6f}\n" for i in range(90)))
+    config = folder / "load.yaml"
+    config.write_text(f"""
+agent: {{state: {state_of(folder, "load.db")}, max_age: never, listen: "127.0.0.1:0"}}
+tests:
+  base: {{type: csv, file: {folder / "load.csv"}, metrics: {{base: {{direction: 0}}}}}}
+  slow: {{type: csv, file: {folder / "load.csv"}, metrics: {{p99: {{direction: -1}}}}, relative_to: base/base}}
+""")
+    assert hunter("run", "--once", "slow", "--config", config).code in (0, 1)
+    [found] = changes(hunter, state_of(folder, "load.db"))
+    assert found["time"][:10] == str((START + 52 * DAY).date()), found
+    at = int((START + 40 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp() * 1000)
+    with open_state(folder, "load.db") as state:
+        state.execute(f"update changes set time = {at}")
+    assert hunter("triage", found["id"], "expected", "--reason", "known", "--state-file", state_of(folder, "load.db")).code == 0
+    for arguments in [], ["--fail-on-regression"]:
+        command = "analyze" if arguments else "regressions"
+        result = hunter(command, "slow", "--config", config, *arguments, "--state", state_of(folder, "load.db"))
+        assert result.code == 0 and "1 accepted change not counted" in result.out, result
+
+
 @pytest.mark.parametrize("state, code", [("acknowledged", 0), ("expected", 0), ("ignored", 0), ("infra", 0), ("false", 0), ("fixed", 0),
                                          ("open", 1)])
 def test_which_states_pass(hunter, folder, accepted, source, state, code):

@@ -253,7 +253,56 @@ static void test_a_clock_that_is_ahead(void **state)
 	clock.ahead = 500000 * HOUR; /* the server knows nothing: it is not before the data */
 	clock.oldest = NOW - (newest - change) + HOUR;
 	assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
+	f->changes[0] = change_at(N - 61, 10, 12); /* not among the newest 60 points */
 	assert_int_equal(news_by(f, &clock, true), NOTIFY_SILENT);
+}
+
+/* max_age is days: from a series' second run on the newest 60 points are never too old. */
+static void test_points_are_never_too_old(void **state)
+{
+	struct fixture *f = *state;
+	struct news_clock clock = {.now = START + N * HOUR, .oldest = START + (N - 5) * HOUR};
+
+	for (size_t at = N - 61; at < N - 58; at++) {
+		f->changes[0] = change_at(at, 10, 12);
+		assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
+		assert_int_equal(
+			news_by(f, &clock, true), at >= N - 60 ? NOTIFY_PENDING : NOTIFY_SILENT);
+	}
+	clock.oldest = WHEN_NEVER; /* nothing is news: another agent's view, a simulation's start */
+	assert_int_equal(news_by(f, &clock, true), NOTIFY_SILENT);
+}
+
+/* What the windows show now in old points is no news, unless cycles were fitted again: then it was
+ * hidden. Not if a known change may be it, nor if it is over. */
+static void test_a_fit_uncovers(void **state)
+{
+	struct fixture *f = *state;
+	struct change_key key = {.time = START + 60 * HOUR, .sign = 1};
+	struct change_record known = known_at(48, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] = i < 60 ? 10 + 0.01 * (double)(i % 3) : 12;
+	for (int i = 0; i < 3; i++) {
+		struct realignment past = {.restarted = true,
+			.refitted = i > 0,
+			.newer = true,
+			.grown = true,
+			.until = START + 80 * HOUR,
+			.recorded = START + 90 * HOUR,
+			.before = &key,
+			.before_count = 1};
+		struct realignment none = {0};
+
+		store_call_free(&f->request->call);
+		f->request = store_record_new(NULL, NULL);
+		news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, i == 2,
+			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
+		assert_int_equal(f->request->records.count, 1);
+		assert_int_equal(
+			f->request->records.items[0].news, i == 1 ? NOTIFY_PENDING : NOTIFY_SILENT);
+		free(past.kept);
+	}
 }
 
 static void test_whatever_the_clock(void **state)
@@ -664,6 +713,8 @@ int main(void)
 #endif
 		CASE(test_old_is_recorded_silently),
 		CASE(test_a_clock_that_is_ahead),
+		CASE(test_points_are_never_too_old),
+		CASE(test_a_fit_uncovers),
 		CASE(test_whatever_the_clock),
 		CASE(test_known_is_no_news),
 		CASE(test_moved),
