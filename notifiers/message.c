@@ -9,7 +9,7 @@
 
 int announcement_verdict(const struct announcement *item)
 {
-	return -item->direction * change_sign(&item->change);
+	return change_verdict(&item->change, item->direction);
 }
 
 const struct extras *announcement_extras(const struct announcement *item)

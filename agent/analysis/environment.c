@@ -156,7 +156,7 @@ static void add_hits(struct environment_view *view, struct environment_series *t
 			(struct environment_hit){.time = series->axis->times[change->index],
 				.spacing = spacing_at(series, change->index),
 				.sign = sign,
-				.verdict = series->metric ? -series->metric->direction * sign : 0,
+				.verdict = change_verdict(change, series_direction(series)),
 				.size = change->size};
 	}
 	buf_free(&value);

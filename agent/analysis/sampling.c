@@ -74,7 +74,7 @@ struct samples sampling_of(const struct sampling *sampling, const struct series 
 {
 	return (struct samples){.values = series->values,
 		.n = series->axis->n,
-		.direction = series->metric ? series->metric->direction : 0,
+		.direction = series_direction(series),
 		.runs = sampling->runs,
 		.hashes = sampling->hashes};
 }

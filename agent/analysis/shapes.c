@@ -156,7 +156,7 @@ static void add_series(struct shapes *shapes, const char *test, const struct ser
 		.series = arena_strdup(arena, series->name),
 		.identity = arena_strdup(arena, series->identity),
 		.unit = series->metric ? arena_strdup(arena, series->metric->unit) : NULL,
-		.direction = series->metric ? series->metric->direction : 0,
+		.direction = series_direction(series),
 		.axis = axis_number(shapes, series->axis),
 		.values = arena_array(arena, n, sizeof *entry.values),
 		.window = series->window};

@@ -288,7 +288,7 @@ static void print_csv_row(const struct change_record *record, bool formulas, FIL
 	putc(',', out);
 	csv_put_text(record->branch, formulas, out);
 	csv_put_means(&item->change, out);
-	fputs(announcement_verdict(item) >= 0 ? ",yes" : ",no", out);
+	fputs(announcement_verdict(item) > 0 ? ",yes" : ",no", out);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		putc(',', out);
 		csv_put_text(texts[i], formulas, out);
@@ -349,8 +349,8 @@ static const struct field changes_fields[] = {
 		"ignored, infra, false or fixed",
 		.metavar = "STATE,..."),
 	OPTION_BOOL(struct changes_options, open,
-		"what waits for somebody: regressions that stand, open or acknowledged, the worst "
-		"first"),
+		"what waits for somebody: changes that stand, open or acknowledged, but for "
+		"improvements and ends of other changes; the worst first"),
 	OPTION_STRING(struct changes_options, since, NULL,
 		"only changes at or after that time, whenever they were found", .metavar = "DATE"),
 	OPTION_STRING(struct changes_options, until, NULL, "only changes before that time",

@@ -57,6 +57,12 @@ static double weight(const json_t *change)
 	return isnan(size) ? HUGE_VAL : fabs(size);
 }
 
+static bool is_worse(const json_t *change)
+{
+	return json_is_true(json_object_get(change, "regression"));
+}
+
+/* What got worse before what changed without a direction. */
 static int compare(const void *a, const void *b)
 {
 	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
@@ -64,6 +70,8 @@ static int compare(const void *a, const void *b)
 	json_int_t i = json_integer_value(json_object_get(left, "id"));
 	json_int_t j = json_integer_value(json_object_get(right, "id"));
 
+	if (is_worse(left) != is_worse(right))
+		return is_worse(left) ? -1 : 1;
 	return w != v ? (w < v ? 1 : -1) : (i < j) - (i > j);
 }
 

@@ -41,6 +41,7 @@ struct regression {
 	struct comparison comparison;
 	const struct change *trend; /* the trend that made it worse, or NULL */
 	struct announcement basis;  /* the other series that it was judged by */
+	bool neither;               /* ... or better: without a direction it does not count */
 	const char *accepted;       /* why it does not count, or NULL */
 	const char *blocking; /* the changes for which it counts, although others are accepted */
 };
@@ -50,6 +51,7 @@ struct regression_report {
 	bool json;
 	size_t tests, regressed; /* reported so far, and those with regressions */
 	size_t accepted;         /* regressions that do not count */
+	size_t changed;          /* changes of metrics without a direction, which do not count */
 	bool otava;              /* says nothing of accepted ones */
 	struct buf failed;       /* JSON: the tests that failed */
 };
@@ -85,6 +87,8 @@ static void print_text(const struct regression_report *report, const char *test,
 		text_basis(&basis, &worse[i].basis);
 		fputs(basis.length > 0 ? basis.data : "", report->out);
 		buf_free(&basis);
+		if (worse[i].neither)
+			fputs(" changed: the metric has no direction", report->out);
 		if (worse[i].accepted) {
 			fputs(" accepted: ", report->out);
 			text_print(worse[i].accepted, report->out);
@@ -110,6 +114,33 @@ static void put_level(
 	buf_char(out, '}');
 }
 
+static void put_regression(struct buf *out, const struct regression *worse, bool otava)
+{
+	const struct comparison *comparison = &worse->comparison;
+	const struct metric *metric = worse->before->metric;
+
+	buf_text(out,
+		out->data[out->length - 1] == '[' ? "\n    {\"metric\": " : ",\n    {\"metric\": ");
+	buf_json_text(out, worse->before->name);
+	buf_printf(out, ", \"direction\": %d, \"unit\": ", series_direction(worse->before));
+	buf_json_text(out, metric ? metric->unit : NULL);
+	json_put_number(out, "forward_change_percent", comparison->percent);
+	json_put_number(out, "pvalue", comparison->pvalue);
+	json_put_number(out, "level_before", comparison->level_before);
+	json_put_number(out, "level_after", comparison->level_after);
+	json_put_number(out, "size", comparison->size);
+	json_put_number(out, "size_low", comparison->size_low);
+	json_put_number(out, "size_high", comparison->size_high);
+	buf_printf(out, ", \"kind\": \"%s\"",
+		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
+	if (!otava)
+		json_put_text(out, "accepted", worse->accepted);
+	announcement_put_basis(out, &worse->basis);
+	put_level(out, "before", worse->before, &comparison->before);
+	put_level(out, "after", worse->after, &comparison->after);
+	buf_char(out, '}');
+}
+
 static void print_json(const struct regression_report *report, const char *test,
 	const struct regression *worse, size_t count, size_t compared)
 {
@@ -117,28 +148,11 @@ static void print_json(const struct regression_report *report, const char *test,
 	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
 	buf_json_text(&out, test);
 	buf_printf(&out, ", \"compared\": %zu, \"regressions\": [", compared);
-	for (size_t i = 0; i < count; i++) {
-		const struct comparison *comparison = &worse[i].comparison;
-		const struct metric *metric = worse[i].before->metric;
-		buf_text(&out, i ? ",\n    {\"metric\": " : "\n    {\"metric\": ");
-		buf_json_text(&out, worse[i].before->name);
-		buf_printf(&out, ", \"direction\": %d, \"unit\": ", metric ? metric->direction : 0);
-		buf_json_text(&out, metric ? metric->unit : NULL);
-		json_put_number(&out, "forward_change_percent", comparison->percent);
-		json_put_number(&out, "pvalue", comparison->pvalue);
-		json_put_number(&out, "level_before", comparison->level_before);
-		json_put_number(&out, "level_after", comparison->level_after);
-		json_put_number(&out, "size", comparison->size);
-		json_put_number(&out, "size_low", comparison->size_low);
-		json_put_number(&out, "size_high", comparison->size_high);
-		buf_printf(&out, ", \"kind\": \"%s\"",
-			change_kind_names[worse[i].trend ? CHANGE_TREND : CHANGE_STEP]);
-		if (!report->otava)
-			json_put_text(&out, "accepted", worse[i].accepted);
-		announcement_put_basis(&out, &worse[i].basis);
-		put_level(&out, "before", worse[i].before, &comparison->before);
-		put_level(&out, "after", worse[i].after, &comparison->after);
-		buf_char(&out, '}');
+	for (int neither = 0; neither < (report->otava ? 1 : 2); neither++) {
+		buf_text(&out, neither ? "], \"changed\": [" : "");
+		for (size_t i = 0; i < count; i++)
+			if (worse[i].neither == neither)
+				put_regression(&out, &worse[i], report->otava);
 	}
 	buf_text(&out, "]}");
 	fwrite(out.data, 1, out.length, report->out);
@@ -154,11 +168,14 @@ static void regression_report_test(struct regression_report *report, const char 
 	else
 		print_text(report, test, worse, count);
 	report->tests++;
-	size_t accepted = 0;
-	for (size_t i = 0; i < count; i++)
-		accepted += worse[i].accepted != NULL;
+	size_t accepted = 0, changed = 0;
+	for (size_t i = 0; i < count; i++) {
+		accepted += worse[i].accepted && !worse[i].neither;
+		changed += worse[i].neither;
+	}
 	report->accepted += accepted;
-	report->regressed += count > accepted;
+	report->changed += changed;
+	report->regressed += count > accepted + changed;
 }
 
 static void regression_report_failure(
@@ -193,6 +210,11 @@ static void regression_report_end(struct regression_report *report)
 		fputs("Regressions in 1 test found\n", report->out);
 	else
 		fprintf(report->out, "Regressions in %zu tests found\n", report->regressed);
+	if (!report->json && report->changed > 0)
+		fprintf(report->out,
+			"%zu change%s of metrics without a direction, which --ignore-direction "
+			"counts\n",
+			report->changed, report->changed == 1 ? "" : "s");
 	if (!report->json)
 		gate_print(report->accepted, report->out);
 	buf_free(&report->failed);
@@ -214,7 +236,8 @@ static const char *const output_names[] = {"text", "json", "log", NULL};
 static const struct field regression_fields[] = {
 	OPTION_CHOICE(struct regression_flags, output, "text", output_names,
 		"how to print the results; log is another name for text"),
-	OPTION_BOOL(struct regression_flags, ignore_direction, "report improvements too"),
+	OPTION_BOOL(struct regression_flags, ignore_direction,
+		"count improvements, and changes of metrics without a direction, too"),
 	OPTION_STRING(struct regression_flags, base_branch, NULL,
 		"what --branch is compared with; by default the test's base_branch, else \"main\"",
 		.metavar = "NAME"),
@@ -440,8 +463,10 @@ static struct regression regression_of(struct arena *arena, const struct finding
 	const struct findings *other, const struct comparison *comparison)
 {
 	const struct change *change = change_to(other, comparison->after.span);
-	struct regression out = {base->series, other->series, *comparison,
-		change && change->kind == CHANGE_TREND ? change : NULL, {0}, NULL, NULL};
+	struct regression out = {.before = base->series,
+		.after = other->series,
+		.comparison = *comparison,
+		.trend = change && change->kind == CHANGE_TREND ? change : NULL};
 	findings_basis(arena, other, change, &out.basis);
 	return out;
 }
@@ -516,6 +541,11 @@ static const char *accepted_branch(const struct regressions *regressions, const 
 	return gate_judge_span(regressions->gate, task->query.arena, task->test, other, &change);
 }
 
+static bool is_neither(const struct regressions *regressions, const struct series *series)
+{
+	return series_direction(series) == 0 && !regressions->flags->ignore_direction;
+}
+
 static void add_regression(const struct regressions *regressions, const struct task *task,
 	struct findings *base, struct findings *other, const struct comparison *comparison,
 	struct comparisons *out)
@@ -524,6 +554,7 @@ static void add_regression(const struct regressions *regressions, const struct t
 	struct regression *worse = &out->worse[out->count++];
 
 	*worse = regression_of(task->query.arena, base, other, comparison);
+	worse->neither = is_neither(regressions, base->series);
 	if (half->compared)
 		worse->accepted = accepted_branch(regressions, task, other, comparison);
 	else
@@ -559,7 +590,7 @@ static void compare_series(const struct regressions *regressions, const struct t
 	struct arena *arena = task->query.arena;
 	double threshold = threshold_of(&regressions->ask, task->test, metric, arena);
 	struct comparison comparison = compare_levels(regressions, arena, base, point, other);
-	int direction = metric && !regressions->flags->ignore_direction ? metric->direction : 0;
+	int direction = regressions->flags->ignore_direction ? 0 : series_direction(base->series);
 	const char *missing =
 		missing_of(arena, &comparison, other->series, other == base ? point : 0, threshold);
 
@@ -571,6 +602,8 @@ static void compare_series(const struct regressions *regressions, const struct t
 		return;
 	}
 	out->compared++;
+	if (regressions->ask.otava && is_neither(regressions, base->series))
+		return;
 	if (comparison_is_regression(&comparison, direction, threshold))
 		add_regression(regressions, task, base, other, &comparison, out);
 }

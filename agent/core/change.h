@@ -93,6 +93,13 @@ static inline int change_sign(const struct change *change)
 	       (change->level_after < change->level_before);
 }
 
+/* What it did to a metric of that direction (1: higher is better, -1: lower is better): 1 worse,
+ * -1 better, 0 neither. Without a direction (0) a change is neither, however large it is. */
+static inline int change_verdict(const struct change *change, int direction)
+{
+	return -direction * change_sign(change);
+}
+
 /* Whether two changes have the same time, within the tolerance of the finer series; all in ms. */
 static inline bool change_near(
 	int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)

@@ -58,6 +58,12 @@ struct series {
 	struct window window;
 };
 
+/* The metric's; 0 without one. */
+static inline int series_direction(const struct series *series)
+{
+	return series->metric ? series->metric->direction : 0;
+}
+
 struct dataset {
 	struct series *series;
 	size_t count;

@@ -202,8 +202,18 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 		closure->ending = ENDING_BACK;
 }
 
+/* Whether it was, or is to be, announced: one that ends another change is not. */
+static bool is_news(const struct closing *closing, const struct change_record *known, size_t which,
+	size_t record)
+{
+	if (record != RECONCILE_NONE)
+		return known[record].news != NOTIFY_SILENT;
+	return !closing->silent[which] && !closing->covered[which] &&
+	       time_at(closing, closing->changes[which].index) >= closing->oldest;
+}
+
 /* A change that is not confirmed yet is announced together with its end once it is confirmed; the
- * change that brings its level back is then no news of its own, unless both are new. */
+ * change that brings its level back is then no news of its own. */
 static void judge_unannounced(struct closing *closing, const struct change_record *known,
 	const struct reconciliation *result)
 {
@@ -216,7 +226,7 @@ static void judge_unannounced(struct closing *closing, const struct change_recor
 		if (end->verdict == RECOVERY_WAIT && end->few)
 			closing->undecided[end->way] = true;
 		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
-			 record != RECONCILE_NONE && known[record].news != NOTIFY_SILENT)
+			 is_news(closing, known, i, record))
 			closing->covered[end->way] = true;
 	}
 }
@@ -230,10 +240,10 @@ void closing_judge(struct closing *closing, const struct change_record *known, s
 		judge_known(closing, &known[i], result->fates[i], result->found_of[i],
 			&closing->closures[i]);
 	judge_ways(closing, known, open, count, result);
-	judge_unannounced(closing, known, result);
-	for (size_t i = open; i < count; i++)
-		judge_recovered(closing, &known[i], result->found_of[i], &closing->closures[i]);
 	for (size_t i = 0; i < closing->count; i++)
 		closing->covered[i] |= ends_one(closing, known + open, count - open,
 			closing->changes[i].index, change_sign(&closing->changes[i]));
+	judge_unannounced(closing, known, result);
+	for (size_t i = open; i < count; i++)
+		judge_recovered(closing, &known[i], result->found_of[i], &closing->closures[i]);
 }

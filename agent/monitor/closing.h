@@ -5,7 +5,7 @@
  * previous one back (detectors/recovery.h); an improvement that is undone is a new regression. A
  * change that was found and has turned out to be an excursion is over in any case. The change that
  * brings a level back is announced as the end of the other: it is no news of its own if the change
- * that it undoes was announced, or known before.
+ * that it undoes was announced, or is announced now.
  *
  *   known change             what is found now                     becomes
  *   open, found              a later level is back                 recovered
@@ -48,6 +48,8 @@ struct closing {
 	size_t n;
 	const struct change *changes; /* those found; indices into these points */
 	size_t count;
+	const bool *silent; /* by found change: it is no news if it is unknown, ... */
+	int64_t oldest;     /* ms: ... and neither is an unknown one from before it */
 	int direction;
 	int64_t recorded; /* ms: changes up to this point were known before and are not announced;
 			     or WHEN_ALWAYS */

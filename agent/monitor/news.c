@@ -547,11 +547,14 @@ static bool is_unearthed(const struct subject *subject, const struct change *cha
 					       subject->realignment->settled;
 }
 
-/* Adds the found changes that are not known: they are news, unless they were rejected before. */
-static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
-	const size_t *known_of, const struct known *rejected, size_t rejected_count)
+/* By found change: unless it is known, it is no news, as it was rejected before; but for what a fit
+ * has uncovered. */
+static const bool *list_silent(struct subject *subject, struct arena *scratch,
+	const struct found *now, const size_t *known_of, const struct known *rejected,
+	size_t rejected_count)
 {
 	const struct findings *findings = subject->findings;
+	bool *silent = arena_array(scratch, findings->count, sizeof *silent);
 	size_t *fresh = arena_array(scratch, findings->count, sizeof *fresh), count = 0;
 	struct found *found = arena_array(scratch, findings->count, sizeof *found);
 	struct reconciliation result;
@@ -563,18 +566,29 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 		}
 	reconcile(scratch, subject->existing.times, subject->existing.n, rejected, rejected_count,
 		found, count, &result);
-	for (size_t i = 0; i < count; i++) {
-		const struct change *change = &findings->changes[fresh[i]];
-		bool silent = (result.known_of[i] != RECONCILE_NONE &&
-				      !is_uncovered(subject, fresh[i])) ||
-			      is_unearthed(subject, change);
+	for (size_t i = 0; i < count; i++)
+		silent[fresh[i]] = result.known_of[i] != RECONCILE_NONE ||
+				   is_unearthed(subject, &findings->changes[fresh[i]]);
+	return silent;
+}
 
-		subject->tally->revision_new += silent && is_revising(subject);
-		if (!silent && is_old(subject) && findings->season.cycles) {
+static void add_unknown(struct subject *subject, const size_t *known_of, const bool *silent)
+{
+	const struct findings *findings = subject->findings;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct change *change = &findings->changes[i];
+
+		if (known_of[i] != RECONCILE_NONE)
+			continue;
+		bool quiet =
+			silent[i] && (is_unearthed(subject, change) || !is_uncovered(subject, i));
+		subject->tally->revision_new += quiet && is_revising(subject);
+		if (!quiet && is_old(subject) && findings->season.cycles) {
 			subject->realignment->candidates++;
 			continue;
 		}
-		add_end(subject, add_candidate(subject, change, silent), change);
+		add_end(subject, add_candidate(subject, change, quiet), change);
 	}
 }
 
@@ -603,7 +617,7 @@ static size_t sort_records(struct arena *arena, const struct change_record **kno
 /* Ends are judged on existing points only, like all places. */
 static void judge_ends(struct subject *subject, struct arena *scratch,
 	const struct change_record *known, size_t open, size_t count,
-	const struct reconciliation *result)
+	const struct reconciliation *result, const bool *silent)
 {
 	struct findings *findings = subject->findings;
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
@@ -622,7 +636,9 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.n = subject->existing.n,
 		.changes = changes,
 		.count = findings->count,
-		.direction = series->metric ? series->metric->direction : 0,
+		.silent = silent,
+		.oldest = subject->oldest,
+		.direction = series_direction(series),
 		.recorded = realignment && realignment->restarted ? realignment->recorded
 								  : WHEN_ALWAYS};
 	closing_judge(&subject->closing, known, open, count, result);
@@ -697,6 +713,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now;
 	struct reconciliation result;
+	const bool *silent;
 
 	subject->existing = findings_prepared(scratch, findings); /* sets values, in scratch */
 	now = list_found(subject, scratch);
@@ -706,8 +723,9 @@ static void find_in_series(struct subject *subject, const struct change_record *
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	let_move(subject, known, before, open);
 	match(subject, scratch, known, before, count, now, &result);
-	judge_ends(subject, scratch, known, open, count, &result);
-	add_unknown(subject, scratch, now, result.known_of, rejected, rejected_count);
+	silent = list_silent(subject, scratch, now, result.known_of, rejected, rejected_count);
+	judge_ends(subject, scratch, known, open, count, &result, silent);
+	add_unknown(subject, result.known_of, silent);
 	for (size_t i = 0; i < open; i++) {
 		size_t partner = result.found_of[i];
 		const struct closure *closure = &subject->closing.closures[i];

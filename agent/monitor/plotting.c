@@ -433,7 +433,7 @@ static void draw_line(struct drawing *drawing, struct plot_line *line)
 		.unit = series->metric ? series->metric->unit : NULL,
 		.commit_url = drawing->test->links.commit_url,
 		.compare_url = drawing->test->links.compare_url,
-		.direction = series->metric ? series->metric->direction : 0};
+		.direction = series_direction(series)};
 	list_changes(drawing);
 	fill(drawing, line);
 	line->changes = drawing->changes;
@@ -451,7 +451,7 @@ static bool is_silenced(
 
 	for (int sign = -1; sign <= 1; sign += 2) {
 		subject.sign = sign;
-		subject.verdict = line->direction ? -sign * line->direction : 1;
+		subject.verdict = -sign * line->direction;
 		if (silence_selects(plotting->config, matchers, &subject))
 			return true;
 	}

@@ -457,20 +457,11 @@ static void pick_cluster(const struct why_request *request, struct why *why)
 	}
 }
 
-/* The change of the series that ended where this one is: this one is its end. */
 static void pick_undone(const struct why_request *request, struct why *why)
 {
-	const struct change_record *record = why->record;
-
-	for (size_t i = 0; i < request->records.count; i++) {
-		const struct change_record *other = &request->records.items[i];
-
-		if (is_here(why, other) && other != record && other->sign != record->sign &&
-			other->item.over.time != 0 && other->item.time < record->item.time &&
-			apart(other->item.over.time, record->item.time) <= tolerance(why, other) &&
-			(!why->undone || other->item.time > why->undone->item.time))
-			why->undone = other;
-	}
+	for (size_t i = 0; i < request->records.count; i++)
+		if (request->records.items[i].item.id == why->record->ends)
+			why->undone = &request->records.items[i];
 }
 
 /* The p-values of the other unconfirmed changes are taken from the state. */

@@ -7,7 +7,6 @@ static struct plot_change change_of(const struct findings *findings, const struc
 	const struct series *series = findings->series;
 	const struct axis *axis = series->axis;
 	const struct column *commits = axis_column(axis, "commit");
-	int direction = series->metric ? series->metric->direction : 0;
 	const char *accepted =
 		findings->accepted ? findings->accepted[change - findings->changes] : NULL;
 
@@ -19,7 +18,7 @@ static struct plot_change change_of(const struct findings *findings, const struc
 		.after = change->level_after,
 		.size = change->size,
 		.trend = change->kind == CHANGE_TREND,
-		.verdict = -direction * change_sign(change),
+		.verdict = change_verdict(change, series_direction(series)),
 		.triage = accepted ? TRIAGE_EXPECTED : TRIAGE_OPEN,
 		.commit = commits ? commits->values[change->index] : NULL};
 }
@@ -42,7 +41,7 @@ const struct plot *findings_plot(
 		.change_count = findings->count};
 	*plot = (struct plot){.title = arena_printf(arena, "%s %s", test, series->name),
 		.unit = metric ? metric->unit : NULL,
-		.direction = metric ? metric->direction : 0,
+		.direction = series_direction(series),
 		.lines = line,
 		.line_count = 1};
 	return plot;

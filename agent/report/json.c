@@ -100,7 +100,7 @@ void report_put_series(struct buf *out, const struct series *series)
 	buf_text(out, "{\"name\": ");
 	buf_json_text(out, series->name);
 	put_key(out, "direction");
-	buf_printf(out, "%d", series->metric ? series->metric->direction : 0);
+	buf_printf(out, "%d", series_direction(series));
 	put_key(out, "unit");
 	buf_json_text(out, series->metric ? series->metric->unit : NULL);
 	buf_printf(out, ", \"points\": %zu, \"missing\": %zu", series->axis->n, missing);

@@ -20,8 +20,7 @@ static const char *const csv_attributes[] = {"commit", "version", "branch", "run
 
 bool change_is_regression(const struct series *series, const struct change *change)
 {
-	int direction = series->metric ? series->metric->direction : 0;
-	return direction == 0 || direction * change_sign(change) < 0;
+	return change_verdict(change, series_direction(series)) > 0;
 }
 
 const char *change_accepted(const struct findings *findings, const struct change *change)
@@ -57,7 +56,7 @@ static bool is_shown(
 {
 	if (!report->otava)
 		return change_is_regression(series, change);
-	return (series->metric ? series->metric->direction : 0) * change_percent(change) < 0;
+	return series_direction(series) * change_percent(change) < 0;
 }
 
 static void print_heading(const char *before, const char *test, const char *after, FILE *out)

@@ -51,7 +51,7 @@ void report_print_trend(const struct series *series, const struct change *change
 const char *change_accepted(const struct findings *findings, const struct change *change);
 
 /* Whether a change that is not accepted made the metric worse, and the number of those that are.
- * Without a direction every change counts. */
+ * Without a direction none does, as in Hunter. */
 bool analysis_has_regression(const struct analysis *analysis);
 size_t analysis_accepted(const struct analysis *analysis);
 bool change_is_regression(const struct series *series, const struct change *change);

@@ -141,7 +141,7 @@ static const char *color_of(
 {
 	if (!report->color || report->otava)
 		return NULL;
-	if (!series->metric || series->metric->direction == 0)
+	if (series_direction(series) == 0)
 		return YELLOW;
 	return change_is_regression(series, change) ? RED : GREEN;
 }

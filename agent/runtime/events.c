@@ -162,7 +162,7 @@ static void tell_record(struct events *events, const struct change_record *recor
 	struct buf data = change_of(item->id, item->test, item->metric, record->state);
 
 	json_put_text(&data, "triage", triage_name(record->triage.state));
-	json_put_bool(&data, "regression", announcement_verdict(item) >= 0);
+	json_put_bool(&data, "regression", announcement_verdict(item) > 0);
 	json_put_bool(&data, "known", record->confirmed);
 	buf_char(&data, '}');
 	tell(events, "change", &data);
@@ -180,7 +180,7 @@ static void tell_update(
 		update->id, test, update->item ? update->item->metric : NULL, update->state);
 	json_put_text(&data, "triage", NULL);
 	if (update->item)
-		json_put_bool(&data, "regression", announcement_verdict(update->item) >= 0);
+		json_put_bool(&data, "regression", announcement_verdict(update->item) > 0);
 	else
 		json_put_text(&data, "regression", NULL);
 	json_put_bool(&data, "known", true);

@@ -109,7 +109,7 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	json_put_time(out, "time", item->time);
 	json_put_means(out, &item->change);
 	record_put_description(out, item);
-	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
+	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) > 0 ? "true" : "false");
 	json_put_text(out, "commit_before", item->commit_before);
 	json_put_text(out, "commit_after", item->commit_after);
 	json_put_text(out, "version_before", item->version_before);
@@ -136,6 +136,10 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	announcement_put_basis(out, item);
 	json_put_text(out, "state", change_state_names[record->state]);
 	put_end(out, &item->over);
+	if (record->ends != 0)
+		buf_printf(out, ", \"ends\": %" PRId64, record->ends);
+	else
+		json_put_text(out, "ends", NULL);
 	json_put_text(out, "news", notify_state_names[record->news]);
 	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
 	json_put_time(out, "first_seen", record->first_seen);

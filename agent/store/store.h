@@ -144,6 +144,7 @@ struct change_record {
 	int64_t spacing;            /* ms between points of the series, near the change */
 	int64_t environment_event;  /* id of the event that it is announced with; 0: none */
 	int64_t environment_stored; /* as stored */
+	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
 	int64_t runs;               /* runs in which it was seen */
 	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
 	struct triage triage;
@@ -235,8 +236,9 @@ struct change_filter {
 	int64_t limit;
 	unsigned triage; /* bits 1 << enum triage_state */
 	int64_t now;     /* ms: what has expired by then is open; 0: as stored */
-	bool open;       /* what waits for somebody: regressions that are confirmed (or moved), and
-			    whose triage is open or acknowledged */
+	bool open;       /* what waits for somebody: changes that are confirmed (or moved), are no
+			    improvements, end no other change, and whose triage is open or
+			    acknowledged */
 };
 
 /* Rows that store_prune has deleted. */

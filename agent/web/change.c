@@ -68,7 +68,7 @@ static void put_sibling(struct buf *out, const struct related_change *related)
 		item->change.count_after);
 	json_put_text(out, "commit_after", item->commit_after);
 	json_put_time(out, "recovered", item->over.time != 0 ? item->over.time : WHEN_NEVER);
-	json_put_bool(out, "regression", announcement_verdict(item) >= 0);
+	json_put_bool(out, "regression", announcement_verdict(item) > 0);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "state", change_state_names[record->state]);
 	json_put_text(out, "triage",

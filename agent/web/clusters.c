@@ -65,7 +65,7 @@ static void put_shape(
 		buf_text(out, "{\"change\": null");
 	json_put_time(out, "time", shape->time);
 	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
-	json_put_bool(out, "worse", shape->sign * shape->direction <= 0);
+	json_put_bool(out, "worse", shape->sign * shape->direction < 0);
 	json_put_number(out, "strength", fabs(shape->regression));
 	json_put_number(out, "size", shape->size);
 	json_put_text(out, "commit_before", shape->commit_before);

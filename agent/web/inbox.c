@@ -56,8 +56,8 @@ struct row {
 	double before, after, size;
 	size_t suspects, members;
 	enum change_state state;
-	bool suspects_known, trend, regression;
-	int sign;
+	bool suspects_known, trend;
+	int sign, direction, verdict; /* verdict: see announcement_verdict */
 	struct triage triage;
 };
 
@@ -65,7 +65,7 @@ struct group_row {
 	const char *key, *name;
 	enum kind kind;
 	struct row **rows;
-	size_t count, waiting, worse;
+	size_t count, waiting, worse, better;
 	double size; /* the worst one's, HUGE_VAL: from nothing */
 	int64_t latest, version;
 };
@@ -80,7 +80,7 @@ struct inbox {
 	bool matched; /* there are matchers */
 	struct strings words;
 	const char *owner, *in;
-	int verdict; /* 1 worse, -1 better, 0 both */
+	const int *verdict; /* the one that is asked for, or NULL */
 	enum by by;
 	bool by_time;
 	int64_t limit, after, per_group, now;
@@ -206,7 +206,8 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 		.members = item->members,
 		.state = record->state,
 		.trend = item->change.kind == CHANGE_TREND,
-		.regression = announcement_verdict(item) >= 0,
+		.direction = item->direction,
+		.verdict = announcement_verdict(item),
 		.sign = record->sign,
 		.triage = keep_triage(inbox, &record->triage)};
 	return row;
@@ -220,8 +221,8 @@ static int64_t *take(struct store_list *list, const struct change_record *shown)
 	const char *commit, *owner;
 	struct row *row;
 
-	if (inbox->verdict != 0 &&
-		(announcement_verdict(&record.item) >= 0) != (inbox->verdict > 0))
+	if (record.ends != 0 ||
+		(inbox->verdict && announcement_verdict(&record.item) != *inbox->verdict))
 		return NULL;
 	commit = commit_of(&record.item);
 	if (!passes_words(inbox, &record, commit) || !passes_matchers(inbox, &record))
@@ -252,7 +253,7 @@ static double weight(const struct row *row)
 	return isnan(row->size) ? HUGE_VAL : fabs(row->size);
 }
 
-/* Those that wait first, regressions before improvements, the largest first. */
+/* Those that wait first, then the worse before the changed before the better, the largest first. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
@@ -260,8 +261,8 @@ static int compare_rows(const void *a, const void *b)
 
 	if (waits(left) != waits(right))
 		return waits(left) ? -1 : 1;
-	if (left->regression != right->regression)
-		return left->regression ? -1 : 1;
+	if (left->verdict != right->verdict)
+		return left->verdict > right->verdict ? -1 : 1;
 	if (w != v)
 		return w > v ? -1 : 1;
 	return (left->id < right->id) - (left->id > right->id);
@@ -315,7 +316,7 @@ static void trim(struct inbox *inbox, bool more)
 		inbox->count = MOST;
 	for (size_t i = 0; i < inbox->count; i++) {
 		inbox->waiting += waits(inbox->rows[i]);
-		inbox->worse += inbox->rows[i]->regression;
+		inbox->worse += inbox->rows[i]->verdict > 0;
 	}
 }
 
@@ -498,13 +499,14 @@ static void finish_group(const struct inbox *inbox, struct group_row *group)
 		const struct row *row = group->rows[i];
 
 		group->waiting += waits(row);
-		group->worse += row->regression;
+		group->worse += row->verdict > 0;
+		group->better += row->verdict < 0;
 		group->version += row->triage.version;
 		if (row->first_seen > group->latest)
 			group->latest = row->first_seen;
 	}
 	for (size_t i = 0; i < group->count; i++)
-		if (group->rows[i]->regression == (group->worse > 0) &&
+		if ((group->rows[i]->verdict > 0) == (group->worse > 0) &&
 			waits(group->rows[i]) == (group->waiting > 0) &&
 			weight(group->rows[i]) > group->size)
 			group->size = weight(group->rows[i]);
@@ -560,7 +562,8 @@ static void put_row(struct buf *out, const struct row *row)
 	json_put_number(out, "size", row->size);
 	json_put_number(out, "level_before", row->before);
 	json_put_number(out, "level_after", row->after);
-	json_put_bool(out, "regression", row->regression);
+	buf_printf(out, ", \"direction\": %d", row->direction);
+	json_put_bool(out, "regression", row->verdict > 0);
 	json_put_text(out, "state", change_state_names[row->state]);
 	json_put_text(out, "commit", row->commit);
 	json_put_text(out, "commit_before", row->commit_before);
@@ -593,7 +596,7 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 	json_put_text(out, "kind", kind_names[group->kind]);
 	json_put_text(out, "name", group->name);
 	buf_printf(out, ", \"count\": %zu, \"waiting\": %zu, \"worse\": %zu, \"better\": %zu",
-		group->count, group->waiting, group->worse, group->count - group->worse);
+		group->count, group->waiting, group->worse, group->better);
 	json_put_number(out, "size", group->size);
 	json_put_time(out, "latest", group->latest);
 	buf_printf(out, ", \"version\": %" PRId64 ", \"changes\": [", group->version);
@@ -775,7 +778,8 @@ static bool parse_words(
 static bool parse(const struct http_request *request, struct inbox *inbox,
 	struct change_filter *filter, struct error *error)
 {
-	static const char *const verdicts[] = {"any", "worse", "better", NULL};
+	static const char *const verdicts[] = {"any", "worse", "better", "changed", NULL};
+	static const int signs[] = {0, 1, -1, 0};
 	static const char *const sorts[] = {"worst", "latest", NULL};
 	size_t by, verdict, sort;
 
@@ -793,7 +797,7 @@ static bool parse(const struct http_request *request, struct inbox *inbox,
 		return false;
 	read_matchers(request, inbox);
 	inbox->by = (enum by)by;
-	inbox->verdict = verdict == 1 ? 1 : -(verdict == 2);
+	inbox->verdict = verdict > 0 ? &signs[verdict] : NULL;
 	inbox->by_time = sort == 1;
 	filter->limit = MOST;
 	return true;

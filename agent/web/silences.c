@@ -104,7 +104,8 @@ static void put_reached_changes(struct buf *out, const struct silence_reach *rea
 		json_put_text(out, "metric", item->metric);
 		json_put_text(out, "branch", *record->branch ? record->branch : NULL);
 		json_put_time(out, "time", item->time);
-		json_put_bool(out, "regression", announcement_verdict(item) >= 0);
+		buf_printf(out, ", \"direction\": %d", item->direction);
+		json_put_bool(out, "regression", announcement_verdict(item) > 0);
 		json_put_levels(out, &item->change);
 		buf_char(out, '}');
 	}

@@ -139,3 +139,36 @@ def test_two_people_and_many_changes(running):
     status, answer = post(running.port, "/api/v1/triage", ids=",".join(map(str, ids)), state="expected", version=1)
     assert status == 200 and answer["changed"] == 0, answer
     assert named(inbox(running, triage="expected")) == ["db.good", "db.read", "db.write"]
+
+
+def test_without_a_direction_it_is_changed(agents, tmp_path):
+    """Neither worse nor better wherever it is shown, and what is only the end of another change waits for nobody."""
+    either = {"direction: -1": "direction: 0"}
+    write_csv(tmp_path / "up.csv", [(30, 1.5)])
+    write_csv(tmp_path / "over.csv", [(20, 1.8), (40, 1 / 1.8)], points=80)
+    write_csv(tmp_path / "worse.csv", [(30, 1.1)])
+    tests = "".join(csv_test(tmp_path / f"{name}.csv", name).replace(*next(iter(either.items()))) for name in ("up", "over"))
+    agent = agents(on_demand(config(tmp_path, tests + csv_test(tmp_path / "worse.csv", "worse"))))
+    agent.wait_metric("hunter_runs_total", 3)
+    agent.port = port_of(agent)
+    known = ask(agent.port, "/api/v1/changes").json["changes"]
+    states = {(change["test"], change["state"], change["ends"] is not None, change["regression"], change["direction"]) for change in known}
+    assert states == {("up", "confirmed", False, False, 0), ("over", "recovered", False, False, 0), ("over", "confirmed", True, False, 0),
+                      ("worse", "confirmed", False, True, -1)}
+    begun, end = (next(change for change in known if change["test"] == "over" and change["state"] == state) for state in ("recovered", "confirmed"))
+    assert end["ends"] == begun["id"]
+    # The worse first, although it is smaller.
+    waiting = ask(agent.port, "/api/v1/changes?open=true").json["changes"]
+    assert sorted(change["test"] for change in waiting) == ["up", "worse"]
+    answer = inbox(agent, by="none", state="confirmed,moved")
+    assert [(change["test"], change["direction"], change["regression"]) for group in answer["groups"] for change in group["changes"]] == [
+        ("worse", -1, True), ("up", 0, False)]
+    assert (answer["total"], answer["waiting"], answer["worse"]) == (2, 2, 1)
+    assert [(group["worse"], group["better"]) for group in answer["groups"]] == [(1, 0), (0, 0)]
+    assert named(inbox(agent, verdict="changed")) == ["over", "up"] and named(inbox(agent, verdict="better")) == []
+    preview = ask(agent.port, "/api/v1/silences/preview?" + urllib.parse.urlencode({"matchers": 'test=~"up|over|worse"'})).json
+    assert preview["open_changes"] == 2
+    assert {(change["test"], change["direction"], change["regression"]) for change in preview["first_changes"]} == {("up", 0, False), ("worse", -1, True)}
+    one = ask(agent.port, f"/api/v1/changes/{end['id']}").json
+    assert one["change"]["ends"] == begun["id"]
+    assert agent.end() == 0

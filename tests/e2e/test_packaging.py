@@ -225,9 +225,10 @@ def test_the_example_has_the_changes_that_were_injected_and_no_others():
 
 
 def test_the_agent_tells_the_example_once(tmp_path):
+    """The end of the change of 19 June is told with it, in the first message, and not as a change of its own."""
     environment = os.environ | {"EXAMPLE_STATE": str(tmp_path / "state.db")}
     command = [PROGRAM, "run", "--once", "--config", "conf/example.yaml"]
-    told, day, test = {}, None, None
+    told, day, test, over = {}, None, None, set()
     for line in output(*command, cwd=TOP, env=environment).splitlines():
         if match := re.match(r"(\d{4}-\d\d-\d\d) ", line):
             day = match[1]
@@ -235,7 +236,16 @@ def test_the_agent_tells_the_example_once(tmp_path):
             test = match[1]
         elif match := re.match(r"    (\w+): [+-]", line):
             told.setdefault((test, day), set()).add(match[1])
-    assert told == INJECTED
+            over |= {(test, day, match[1])} if ", back to " in line else set()
+    fixed = INJECTED[("demo.read.range", "2026-07-04")]
+    assert told == {where: metrics for where, metrics in INJECTED.items() if where != ("demo.read.range", "2026-07-04")}
+    assert over == {("demo.read.range", "2026-06-19", metric) for metric in fixed} and len(fixed) == 5
+    listed = json.loads(output(PROGRAM, "changes", "--config", "conf/example.yaml", "--output", "json", cwd=TOP, env=environment))["changes"]
+    ids = {(change["time"][:10], change["metric"]): change["id"] for change in listed if change["test"] == "demo.read.range"}
+    ends = [change for change in listed if change["ends"]]
+    assert len(ends) == 5 and all(change["ends"] == ids[("2026-06-19", change["metric"])] for change in ends)
+    waiting = json.loads(output(PROGRAM, "changes", "--open", "--config", "conf/example.yaml", "--output", "json", cwd=TOP, env=environment))["changes"]
+    assert {change["test"] for change in waiting} == {"demo.read.inmem"}
     assert output(*command, cwd=TOP, env=environment) == ""
 
 

@@ -88,8 +88,25 @@ def test_several_tests(hunter):
 
 
 def test_direction(hunter):
-    assert verdicts(hunter("regressions", "down", "either")) == {"down": [], "either": ["p90"]}
+    assert verdicts(hunter("regressions", "down")) == {"down": []}
     assert verdicts(hunter("regressions", "down", "--ignore-direction")) == {"down": ["p90"]}
+
+
+def test_without_a_direction_a_change_is_told_and_is_no_regression(hunter):
+    """As in Hunter, where nothing can be worse without a direction."""
+    text, document = hunter("regressions", "either"), hunter("regressions", "either", "--output", "json")
+    assert text.code == document.code == 0
+    assert text.out.splitlines()[0] == "either:" and "changed: the metric has no direction" in text.out.splitlines()[1]
+    assert text.out.splitlines()[2:] == ["No regressions found!", "1 change of metrics without a direction, which --ignore-direction counts"]
+    found = json.loads(document.out)
+    assert found["regressed"] == 0 and found["tests"][0]["regressions"] == []
+    assert [(change["metric"], change["direction"]) for change in found["tests"][0]["changed"]] == [("p90", 0)]
+    assert verdicts(hunter("regressions", "either", "--ignore-direction")) == {"either": ["p90"]}
+    assert hunter("regressions", "either", "--profile", "otava").out == "either: OK\nNo regressions found!\n"
+    assert hunter("analyze", "either", "--fail-on-regression").code == 0
+    assert "No regressions found" in hunter("analyze", "either", "--output", "regressions_only").out
+    assert ",no," in hunter("analyze", "either", "--output", "csv").out
+    assert [change["regression"] for change in json.loads(hunter("analyze", "either", "--output", "json").out)["tests"][0]["changes"]] == [False]
 
 
 def test_the_baseline_is_the_level_around_since(hunter):

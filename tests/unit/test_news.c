@@ -26,7 +26,7 @@ struct fixture {
 	struct column columns[2];
 	struct series series[2];
 	struct dataset data;
-	struct change changes[2];
+	struct change changes[3];
 	struct findings findings[2];
 	struct analysis analysis;
 	struct store_record *request;
@@ -599,6 +599,37 @@ static void test_what_was_not_told_is_closed_in_silence(void **state)
 	assert_int_equal(f->request->records.items[0].news, NOTIFY_PENDING);
 }
 
+/* Both are found for the first time: one telling, of the change with its end. If the change is too
+ * old to be told, its end is news; and where a change that ends another is undone itself, what
+ * undoes it is news, as nobody else tells of it. */
+static void test_step_and_its_end_are_new(void **state)
+{
+	struct fixture *f = *state;
+	const struct change_record *records;
+
+	make_excursion(f, 60, 80);
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 1);
+	records = f->request->records.items;
+	assert_int_equal(f->request->records.count, 2);
+	assert_int_equal(records[0].state, CHANGE_RECOVERED);
+	assert_int_equal(records[0].news, NOTIFY_PENDING);
+	assert_int_equal(records[0].item.over.time, START + 80 * HOUR);
+	assert_int_equal(records[1].state, CHANGE_CONFIRMED);
+	assert_int_equal(records[1].news, NOTIFY_SILENT);
+	assert_int_equal(find(f, NULL, 0, START + 70 * HOUR).fresh, 1);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_SILENT);
+	assert_int_equal(f->request->records.items[1].news, NOTIFY_PENDING);
+	f->metric.direction = 0;
+	for (size_t i = 90; i < N; i++)
+		f->series[0].values[i] += 2;
+	f->changes[2] = change_at(90, 10, 12);
+	f->findings[0].count = 3;
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 2);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_PENDING);
+	assert_int_equal(f->request->records.items[1].news, NOTIFY_SILENT);
+	assert_int_equal(f->request->records.items[2].news, NOTIFY_PENDING);
+}
+
 /* For a metric of which more is better it is an improvement, and its end a regression. */
 static void test_undone_improvement_is_news(void **state)
 {
@@ -729,6 +760,7 @@ int main(void)
 		CASE(test_step_that_is_undone),
 		CASE(test_way_back_waits),
 		CASE(test_what_was_not_told_is_closed_in_silence),
+		CASE(test_step_and_its_end_are_new),
 		CASE(test_undone_improvement_is_news),
 		CASE(test_excursion_that_is_not_found),
 		CASE(test_recovered_and_found_again),

@@ -12,6 +12,8 @@
 #include "agent/store/sql/silences.h"
 #include "notifiers/message.h"
 
+_Static_assert(CHANGE_TOLERANCE == 5, "ENDS in statements.inc has it, too");
+
 enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000, TAKEN_AT_ONCE = 500, PAGE_MOST = 50000 };
 
 static struct reader open_reader(
@@ -636,9 +638,10 @@ static struct reader list_reader(
 	return reader;
 }
 
-static bool is_regression(const struct change_record *record)
+/* An improvement waits for nobody, and neither does what only ends another change. */
+static bool is_open(const struct change_record *record)
 {
-	return announcement_verdict(&record->item) >= 0;
+	return record->ends == 0 && announcement_verdict(&record->item) >= 0;
 }
 
 /* What a list is restricted to, with what the filter's `open` says. */
@@ -764,7 +767,7 @@ static bool show_next(struct store_file *file, struct store_list *call, struct p
 	read_record(&pages->reader, &record);
 	pages->before = record.item.id;
 	record_by_clock(&record, call->filter.now);
-	if (pages->reader.strange || (call->filter.open && !is_regression(&record)))
+	if (pages->reader.strange || (call->filter.open && !is_open(&record)))
 		return true;
 	if (*count == limit_of(&call->filter)) {
 		call->more = true;
@@ -845,7 +848,7 @@ static bool read_list(struct store_file *file, struct store_list *call, struct e
 
 		read_record(&pages.reader, record);
 		pages.before = record->item.id;
-		out->count += !filter->open || is_regression(record);
+		out->count += !filter->open || is_open(record);
 	}
 	growing_keep(&growing, call->call.arena, out);
 	return !pages.reader.failed;

@@ -712,6 +712,7 @@ void read_record(struct reader *reader, struct change_record *record)
 	read_item(reader, &record->item);
 	read_triage(reader, &record->triage);
 	record->item.culprit = read_culprit(reader);
+	record->ends = read_time_or(reader, 0);
 }
 
 _Static_assert(sizeof(struct change_record) >= ARENA_HEAD, "a record has room for the head");

@@ -121,11 +121,12 @@ function suspectUrl(story, commit) {
 
 function stillCard(story) {
 	const {change, test} = story;
+	const stands = change.ends ? ['it is the end of ', h('a', {href: `/change/${change.ends}`}, `change ${change.ends}`)] : 'it stands';
 	const newest = story.last_point ? h('div', {class: 'quiet'}, 'newest point ', ago(story.last_point)) : null;
 	const [word, kind, more] = {
 		candidate: ['not confirmed', 'warn', `${change.count_after} points after it`],
-		confirmed: ['yes', '', 'it stands'],
-		moved: ['yes', '', 'it stands; found at another time than at first'],
+		confirmed: ['yes', '', stands],
+		moved: ['yes', '', [stands, '; found at another time than at first']],
 		withdrawn: ['withdrawn', 'quiet', 'no longer found: it was a false alarm'],
 		recovered: ['no, it is over', 'better', null],
 	}[change.state] ?? [change.state, '', null];

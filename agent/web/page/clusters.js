@@ -27,7 +27,7 @@ function place(cluster) {
 
 function chartOf(cluster, last, element) {
 	return createChart(element, {unit: '', scale: 'auto', lines: [{name: 'centroid', times: last.times, values: cluster.centroid,
-		changes: [{id: cluster.change, source: 'known', time: Date.parse(cluster.time), size: cluster.size, verdict: cluster.worse ? 1 : -1, triage: 'open'}]}]},
+		changes: [{id: cluster.change, source: 'known', time: Date.parse(cluster.time), size: cluster.size, verdict: cluster.direction === 0 ? 0 : cluster.worse ? 1 : -1, triage: 'open'}]}]},
 	{small: true, label: `Shape that ${cluster.members} series share`});
 }
 
@@ -59,7 +59,7 @@ function clusterCard(cluster, last, page) {
 	page.charts.push(() => chartOf(cluster, last, chart));
 	return h('li', {class: 'card', 'data-change': cluster.change ?? ''},
 		h('div', {class: 'card-line'},
-			h('div', {}, verdict(cluster.worse, cluster.size), ' ', h('strong', {}, `${number(cluster.members)} series`), ' ',
+			h('div', {}, verdict(cluster.worse, cluster.size, cluster.direction), ' ', h('strong', {}, `${number(cluster.members)} series`), ' ',
 				cluster.change ? h('a', {href: `/change/${cluster.change}`, 'data-key': `change ${cluster.change}`}, `change ${cluster.change}`) : null),
 			h('span', {class: 'small quiet'}, place(cluster))),
 		h('div', {class: 'cluster-parts'}, chart,

@@ -117,7 +117,7 @@ export function duration(seconds) {
 
 // Worse, better or neither: a shape, a word and a colour. `regression` and `direction` as the API
 // has them; `size` in percent.
-export function verdict(regression, size, direction = -1) {
+export function verdict(regression, size, direction) {
 	const [kind, word] = direction === 0 ? ['neither', 'changed'] : regression ? ['worse', 'worse'] : ['better', 'better'];
 	const shape = size === null || size === undefined ? '◆' : size > 0 ? '▲' : '▼';
 	return h('span', {class: `verdict ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), ` ${percent(size)} `, h('span', {class: 'word'}, word));

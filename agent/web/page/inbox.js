@@ -18,7 +18,7 @@ const said = {open: 'open again', acknowledged: 'acknowledged', expected: 'expec
 const filters = {
 	triage: ['Triage', [['', 'Waiting', 'open,acknowledged'], ['open', 'Open', 'open'], ['acknowledged', 'Acknowledged', 'acknowledged'],
 		['accepted', 'Accepted', 'expected,ignored,infra,false'], ['fixed', 'Fixed', 'fixed'], ['any', 'Any', null]]],
-	verdict: ['Verdict', [['', 'Any', null], ['worse', 'Worse', 'worse'], ['better', 'Better', 'better']]],
+	verdict: ['Verdict', [['', 'Any', null], ['worse', 'Worse', 'worse'], ['better', 'Better', 'better'], ['changed', 'Changed', 'changed']]],
 	state: ['State', [['', 'Standing', 'confirmed,moved'], ['candidate', 'Not confirmed yet', 'candidate'], ['recovered', 'Over', 'recovered'],
 		['withdrawn', 'Withdrawn', 'withdrawn'], ['any', 'Any', null]]],
 	owner: ['Owner', [['', 'Anybody', null], ['(nobody)', 'Nobody', '']]],
@@ -327,12 +327,11 @@ class Inbox {
 			return;
 		const title = h('h2', {}, kinds[group.kind], group.name ? [' ', h('code', {}, name(group.kind === 'commit' ? short(group.name) : group.name, 80))] : null);
 		const tests = new Set([...group.rows.values()].map(row => row.change.test)).size;
-		const better = group.count - group.worse;
 		replace(group.header, this.triager ? h('input', {type: 'checkbox', 'aria-label': `Select all ${group.count} of ${kinds[group.kind]} ${plain(group.name ?? '', 80)}`,
 			checked: this.isChosen(group), onchange: event => this.chooseGroup(group, event.target.checked)}) : null,
 			title, h('p', {}, many(group.count, 'change'), tests > 1 && left <= 0 ? ` in ${tests} tests` : '',
 				group.waiting > 0 && group.waiting < group.count ? `, ${group.waiting.toLocaleString('en')} waiting` : '',
-				group.worse > 0 && better > 0 ? `, ${better.toLocaleString('en')} of them better` : '', ', found ', ago(group.latest)));
+				group.better > 0 && group.better < group.count ? `, ${group.better.toLocaleString('en')} of them better` : '', ', found ', ago(group.latest)));
 	}
 
 	fillRow(row) {
@@ -341,7 +340,7 @@ class Inbox {
 			'aria-label': `Select ${plain(change.test, 80)} ${plain(change.metric, 80)}`, onchange: event => this.choose(row, event.target.checked)}) : h('span', {class: 'pick'});
 		const picture = h('img', {class: 'chart', src: `/change/${change.id}.svg?small`, alt: '', loading: 'lazy', fetchpriority: 'low', width: 160, height: 40});
 		picture.addEventListener('error', () => { picture.replaceWith(h('span', {class: 'chart'})); });
-		replace(row.element, box, verdict(change.regression, change.size),
+		replace(row.element, box, verdict(change.regression, change.size, change.direction),
 			h('div', {class: 'what'}, h('a', {href: `/change/${change.id}`}, name(change.test, 120), ' ', name(change.metric, 120)), this.more(row)),
 			h('span', {class: 'levels'}, number(change.level_before), ' → ', number(change.level_after, change.unit)),
 			picture, this.saidOf(change), h('span', {class: 'when'}, ago(change.time)));
@@ -654,6 +653,7 @@ class Inbox {
 		group.rows.delete(row.change.id);
 		group.count--;
 		group.worse -= row.change.regression ? 1 : 0;
+		group.better -= row.change.regression || row.change.direction === 0 ? 0 : 1;
 		this.total--;
 		this.worse -= row.change.regression ? 1 : 0;
 		if (this.cursor === row)

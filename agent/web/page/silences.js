@@ -22,7 +22,7 @@ function selected(answer) {
 			h('strong', {}, count(answer.tests, 'test')), '.'),
 		answer.warning ? h('p', {class: 'warn'}, '⚠ ', name(answer.warning, 500)) : null,
 		answer.open_changes ? h('details', {'data-key': 'changes'}, h('summary', {}, 'Open changes'), h('ul', {}, answer.first_changes.map(change =>
-			h('li', {}, h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size))),
+			h('li', {}, h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
 		more(answer.first_changes.length, answer.open_changes))) : null,
 		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', {}, 'Tests'), h('ul', {}, answer.first_tests.map(test => h('li', {}, testLink(test))),
 			more(answer.first_tests.length, answer.tests))) : null,
