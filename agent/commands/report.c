@@ -660,8 +660,8 @@ static bool find_state(struct maker *maker, struct error *error)
 	const char *given = maker->flags->state_file;
 	const char *path = given ? given : maker->config->agent.state;
 
-	if (given && !database_is(path) && !state_is_there(path))
-		return error_set(error, ERROR_STATE, "%.500s: there is no such file", path);
+	if (given && !store_expect(path, error))
+		return false;
 	maker->state = given || state_is_there(path) ? path : NULL;
 	return true;
 }

@@ -188,6 +188,7 @@ static int change(struct cli *cli, struct direct *direct, const char *path)
 	const struct state_request request = {.options = &options->api,
 		.state_file = options->state_file,
 		.path = path,
+		.creates = direct->id == 0,
 		.form = &direct->form,
 		.perform = perform,
 		.context = direct};

@@ -89,9 +89,8 @@ static json_t *perform(const struct state_request *request, const char *state,
 	struct buf answer = {0};
 	json_t *document = NULL;
 
-	if (!database_is(state) && !state_is_there(state))
-		(void)error_set(error, ERROR_STATE, "state file %s: %s", state, strerror(errno));
-	else if (request->perform(request->context, state, config, &answer, error))
+	if ((request->creates || store_expect(state, error)) &&
+		request->perform(request->context, state, config, &answer, error))
 		document = json_loadb(answer.data, answer.length, 0, NULL);
 	buf_free(&answer);
 	return document;

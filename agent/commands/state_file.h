@@ -35,6 +35,7 @@ struct state_request {
 	const struct agent_api_options *options;
 	const char *state_file; /* or NULL */
 	const char *path;       /* of the API */
+	bool creates;           /* the state, if there is none: what is written refers to nothing */
 	const struct pairs *form;
 	/* The same without an agent: appends the answer of the API. */
 	bool (*perform)(void *context, const char *state, const struct config *config,

@@ -2,7 +2,6 @@
  * `store`: maintenance of the state file. Reading works while an agent runs; pruning needs
  * exclusive access.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,10 +122,8 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 	struct store_prune *request;
 	bool done;
 
-	if (!database_is(path) && !state_is_there(path)) {
-		error_set(&error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+	if (!store_expect(path, &error))
 		return cli_fail(&error);
-	}
 	request = store_prune_new(NULL, NULL);
 	request->before = cli->now - options->older_than;
 	request->tests = *tests;

@@ -11,6 +11,7 @@
  */
 #include "agent/store/store.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -532,13 +533,15 @@ void store_submit(struct store *store, struct store_call *call)
 
 bool store_read(const char *path, struct store_call *call, struct error *error)
 {
-	return backend_of(path)->read(path, call, error);
+	return store_expect(path, error) && backend_of(path)->read(path, call, error);
 }
 
 bool store_perform(const char *path, struct store_call *call, bool dry_run, struct error *error)
 {
 	const struct store_backend *backend = backend_of(path);
-	struct store_file *file = dry_run ? backend->copy(path, error) : backend->open(path, error);
+	struct store_file *file = !dry_run                    ? backend->open(path, error)
+				  : store_expect(path, error) ? backend->copy(path, error)
+							      : NULL;
 	bool done = file && perform_some(backend, file, call, false, error);
 
 	if (file)
@@ -556,6 +559,16 @@ bool store_is_there(const char *path)
 	return backend_of(path)->is_there(path);
 }
 
+bool store_expect(const char *path, struct error *error)
+{
+	if (database_is(path) || store_is_there(path))
+		return true;
+	if (errno != ENOENT)
+		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+	return error_set(error, ERROR_STATE,
+		"there is no state file %s yet: the first run of the agent makes it", path);
+}
+
 int64_t store_size_of(const char *path)
 {
 	return backend_of(path)->size(path);
@@ -564,12 +577,12 @@ int64_t store_size_of(const char *path)
 bool store_check(
 	const char *path, struct arena *arena, struct store_report *report, struct error *error)
 {
-	return backend_of(path)->check(path, arena, report, error);
+	return store_expect(path, error) && backend_of(path)->check(path, arena, report, error);
 }
 
 bool store_backup(const char *path, const char *target, bool force, struct error *error)
 {
-	return backend_of(path)->backup(path, target, force, error);
+	return store_expect(path, error) && backend_of(path)->backup(path, target, force, error);
 }
 
 static bool check_free(const char *state, struct error *error)
@@ -627,7 +640,7 @@ bool store_copy(const char *from, const char *to, struct store_copied *copied, s
 	const struct store_backend *reading = backend_of(from);
 	int lock = -1;
 	bool done =
-		check_free(from, error) && check_free(to, error) &&
+		store_expect(from, error) && check_free(from, error) && check_free(to, error) &&
 		(!reading->hold || strcmp(from, to) == 0 || reading->hold(from, &lock, error)) &&
 		copy_held(from, to, copied, error);
 

@@ -1286,6 +1286,9 @@ bool store_is_held(const char *path);
  * whatever is done with it next fails, and says why. */
 bool store_is_there(const char *path);
 
+/* Fails if there is no such file, and says what makes it. What reads a state does so itself. */
+bool store_expect(const char *path, struct error *error) MUST_USE;
+
 /* Bytes on the disk, including the log. */
 int64_t store_size_of(const char *path);
 

@@ -148,7 +148,7 @@ def test_unavailable(agents, hunter, tmp_path):
     assert refused.code == 2 and "only one" in refused.err, refused
     # No agent and no state.
     refused = hunter("triage", 1, "open", "--config", path)
-    assert refused.code == 4 and "No such file" in refused.err, refused
+    assert refused.code == 4 and "there is no state file" in refused.err and "the first run of the agent makes it" in refused.err, refused
     # An agent whose port nobody can know: what to configure.
     agent = started(agents, path)
     number = wait_for_change(hunter, path)
@@ -166,6 +166,37 @@ def test_unavailable(agents, hunter, tmp_path):
 
 
 @pytest.mark.state_file
+def test_before_the_first_run(agents, hunter, tmp_path):
+    """A silence makes the state, for the agent's user; what needs a state says in words that there is none."""
+    path = with_change(tmp_path)
+
+    def refused(*arguments):
+        done = hunter(*arguments)
+        return done.code == 4 and "there is no state file" in done.err and "the first run of the agent makes it" in done.err
+
+    look = [("changes",), ("changes", "--open"), ("silence", "list"), ("silence", "end", 1), ("triage", 1), ("triage", 1, "expected"), ("store", "check"),
+            ("triage", 1, "expected", "--dry-run"), ("store", "audit"), ("store", "backup", tmp_path / "b.db"), ("store", "prune", "--older-than", "90d"),
+            ("store", "prune", "--older-than", "90d", "--dry-run"), ("evaluate", "--from-triage")]
+    assert [words for words in look if not refused(*words, "--config", path)] == []
+    given = [("why", "db.read", "p99"), ("plot", "db.read", "p99"), ("report", "--markdown", "-")]
+    assert [words for words in given if not refused(*words, "--state-file", tmp_path / "none.db", "--config", path)] == []
+    assert refused("store", "copy", tmp_path / "none.db", tmp_path / "b.db") and refused("regressions", "--state", tmp_path / "none.db", "--config", path)
+    assert [file.name for file in tmp_path.iterdir() if ".db" in file.name] == []
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 65534, 65534)
+    done = hunter("silence", "add", 'test="db.read"', "--for", "2h", "--owner", "early", "--config", path)
+    assert done.code == 0 and "active" in done.out, done
+    made = [file for file in tmp_path.iterdir() if file.name.startswith("state.db")]
+    assert {file.name for file in made} >= {"state.db", "state.db.lock"} and {file.stat().st_uid for file in made} == {tmp_path.stat().st_uid}
+    agent = started(agents, path)
+    wait_for_change(hunter, path)
+    silences = hunter("silence", "list", "--output", "json", "--config", path)
+    assert [(one["id"], one["owner"], one["state"]) for one in json.loads(silences.out)["silences"]] == [(1, "early", "active")]
+    agent.wait_metric("hunter_silenced_changes", 1)
+    assert agent.end() == 0
+
+
+@pytest.mark.state_file
 def test_silences(agents, hunter, tmp_path):
     """Added through the agent that has the state, or without one."""
     path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
@@ -178,8 +209,6 @@ def test_silences(agents, hunter, tmp_path):
         assert done.code == 0, done
         return json.loads(done.out)["silences"]
 
-    refused = silence("add", 'test="x"', "--for", "2h")
-    assert refused.code == 4 and "No such file" in refused.err, refused
     agent = started(agents, path)
     wait_for_change(hunter, path)
     done = silence("add", 'test=~"db.*",region = eu', "--for", "2h", "--owner", "ann", "--reason", "migration")

@@ -121,13 +121,29 @@ static void tighten(const char *path)
 			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
 }
 
+/* What root writes before the agent's first run is the agent's: the owner's of the folder. */
+static void give(int file, const char *path)
+{
+	char *folder = folder_of(path);
+	struct stat status;
+
+	if (geteuid() == 0 && stat(folder, &status) == 0 &&
+		fchown(file, status.st_uid, status.st_gid) != 0)
+		log_event(LEVEL_WARN, "file cannot be given to the owner of its folder",
+			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
+	free(folder);
+}
+
 /* The content is overwritten, so it must not be a hard link to another file. */
 static bool is_own(int lock, const char *name, struct error *error)
 {
 	struct stat status;
 
-	if (fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1)
+	if (fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1) {
+		if (status.st_size == 0)
+			give(lock, name);
 		return true;
+	}
 	return error_set(
 		error, ERROR_STATE, "%s is not a regular file, or has hard links: remove it", name);
 }
@@ -208,8 +224,10 @@ bool store_claim(const char *path, struct error *error)
 	int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
 	struct stat status;
 
-	if (file >= 0)
+	if (file >= 0) {
+		give(file, path);
 		close(file);
+	}
 	if ((file < 0 && errno != EEXIST) || lstat(path, &status) != 0)
 		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
