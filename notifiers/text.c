@@ -682,6 +682,14 @@ const char *announcement_commit(const struct announcement *item)
 	return likely ? likely : attribution_to(suspects);
 }
 
+const char *announcement_bad(const struct announcement *item)
+{
+	const char *commit = announcement_commit(item), *before, *after;
+
+	announcement_range(item, &before, &after);
+	return after && commit ? commit : after;
+}
+
 static bool same_place(const struct announcement *a, const struct announcement *b)
 {
 	if (!is_wide(a) && !is_wide(b))

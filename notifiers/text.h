@@ -125,6 +125,10 @@ const char *announcement_likely(const struct announcement *item);
 /* The commit that the item's commit_url is about, or NULL. */
 const char *announcement_commit(const struct announcement *item);
 
+/* What the item is put down to, in one name: the likely commit of the range, or its version; NULL
+ * where announcement_range has none, so that no list names a commit that no message does. */
+const char *announcement_bad(const struct announcement *item);
+
 /* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..
  * 07:48", "deployed 2026-07-02 07:48, 12 minutes before", "no deployment in between; last one 3
  * days before (a60027ff)"; nothing where the range says it all. */

@@ -197,7 +197,7 @@ static double weight_of(const struct announcement *item)
 }
 
 /* What people said of it; of one that the state does not have, that. */
-static const char *word_of(const struct job *job, const struct plot_change *change)
+static const char *word_of(const struct job *job, const struct plot_change *change, bool ends)
 {
 	static const char *const words[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",
 		[PLOT_FRESH] = "only found now, not recorded",
@@ -207,7 +207,9 @@ static const char *word_of(const struct job *job, const struct plot_change *chan
 		return NULL;
 	if (change->source < PLOT_SOURCES && words[change->source])
 		return words[change->source];
-	return change->ended ? "over" : triage_state_names[change->triage];
+	return change->ended ? "over"
+	       : ends        ? "the end of another"
+			     : triage_state_names[change->triage];
 }
 
 static const struct change_record *known_record(const struct job *job, int64_t id)
@@ -268,7 +270,7 @@ static bool add_row(struct job *job, const struct task *task, const struct plot_
 	*row = (struct report_row){.item = record.item,
 		.series = line->name,
 		.branch = line->branch,
-		.word = word_of(job, change),
+		.word = word_of(job, change, known && known->ends != 0),
 		.person = known && triage_at(&record.triage, job->plotting.now) != TRIAGE_OPEN
 				  ? record.triage.person
 				  : NULL,

@@ -221,13 +221,13 @@ static void put_summary(struct buf *out, const struct report_document *document)
 
 static void put_commit(struct buf *out, const struct announcement *item)
 {
-	const char *commit = announcement_commit(item), *before, *after;
+	const char *commit = announcement_bad(item);
+	struct buf none = {0};
 
-	if (!commit) {
-		announcement_range(item, &before, &after);
-		commit = after ? after : item->version_after;
-	}
-	if (!commit)
+	text_suspects(&none, item, &text_utc);
+	if (!commit && none.length > 0)
+		put_text(out, &none);
+	else if (!commit)
 		buf_text(out, "–");
 	else if (item->commit_url)
 		put_link(out, item->commit_url, commit);
@@ -237,6 +237,7 @@ static void put_commit(struct buf *out, const struct announcement *item)
 		buf_char(out, ' ');
 		put_link(out, item->compare_url, "compare");
 	}
+	buf_free(&none);
 }
 
 static void put_verdict(struct buf *out, const struct announcement *item)

@@ -98,16 +98,17 @@ static void put_picture(struct buf *out, const char *base, size_t number)
 
 static void put_commit(struct buf *out, const struct announcement *item)
 {
-	const char *commit = announcement_commit(item), *before, *after;
+	const char *commit = announcement_bad(item);
+	struct buf none = {0};
 
-	if (!commit) {
-		announcement_range(item, &before, &after);
-		commit = after ? after : item->version_after;
-	}
+	text_suspects(&none, item, &text_utc);
 	if (commit && item->commit_url)
 		put_link(out, item->commit_url, commit);
+	else if (commit)
+		put_code(out, commit);
 	else
-		put_code(out, commit ? commit : "");
+		put_plain(out, none.data ? none.data : "");
+	buf_free(&none);
 }
 
 static void put_row(struct buf *out, const struct report_document *document,

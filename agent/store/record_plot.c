@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
+#include "notifiers/text.h"
 
 struct plot_change record_plot_change(const struct change_record *record)
 {
@@ -22,7 +23,7 @@ struct plot_change record_plot_change(const struct change_record *record)
 		.ended = record->state == CHANGE_RECOVERED ? item->over.time : 0,
 		.withdrawn = record->state == CHANGE_WITHDRAWN,
 		.triage = record->triage.state,
-		.commit = item->commit_after};
+		.commit = announcement_bad(item)};
 }
 
 /* How far its levels hold: by then it had so many points on either side. Only where the points are

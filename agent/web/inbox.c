@@ -167,15 +167,6 @@ static struct triage keep_triage(struct inbox *inbox, const struct triage *triag
 	return copy;
 }
 
-/* The commit that it is about, or the version. */
-static const char *commit_of(const struct announcement *item)
-{
-	const char *commit = announcement_commit(item), *before, *after;
-
-	announcement_range(item, &before, &after);
-	return commit ? commit : after;
-}
-
 static struct row *keep_row(struct inbox *inbox, const struct change_record *record,
 	const char *commit, const char *owner)
 {
@@ -224,7 +215,7 @@ static int64_t *take(struct store_list *list, const struct change_record *shown)
 	if (record.ends != 0 ||
 		(inbox->verdict && announcement_verdict(&record.item) != *inbox->verdict))
 		return NULL;
-	commit = commit_of(&record.item);
+	commit = announcement_bad(&record.item);
 	if (!passes_words(inbox, &record, commit) || !passes_matchers(inbox, &record))
 		return NULL;
 	scratch = arena_new();

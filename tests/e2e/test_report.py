@@ -1,4 +1,5 @@
 """`hunter-c report`: a page that needs nothing else, and Markdown with pictures beside it; names are text in both."""
+import html
 import html.parser
 import json
 import re
@@ -214,3 +215,25 @@ def test_a_browser_draws_it(hunter, tmp_path):
         if done.stdout.count("<canvas") >= 4:
             break
     assert done.stdout.count('class="plot zooms"') == 2 and done.stdout.count("<canvas") >= 4
+
+
+def test_no_commit_that_no_message_names(hunter, tmp_path):
+    """Where nothing was deployed around the change, the report says so in the message's words; a range has the commit that it ends with."""
+    tests = ""
+    for name, until in (("same", 60), ("told", 30), ("none", 0)):
+        write_csv(tmp_path / f"{name}.csv", [(30, 1.3)])
+        rows = [line.split(",") for line in (tmp_path / f"{name}.csv").read_text().splitlines()]
+        lines = [rows[0]] + [[row[0], "" if until == 0 else "aaaa1111" if i < until else "bbbb2222", row[2]] for i, row in enumerate(rows[1:])]
+        (tmp_path / f"{name}.csv").write_text("\n".join(map(",".join, lines)) + "\n")
+        tests += csv_test(tmp_path / f"{name}.csv", name)
+    path = config(tmp_path, tests)
+    told = hunter("run", "--once", "--config", path)
+    assert told.code == 0 and "aaaa1111 .. bbbb2222" in told.out and "no deployment in between (aaaa1111 throughout)" in told.out, told
+    for options in ((), ("--state-file", tmp_path / "state.db")):
+        text = hunter("report", "--config", path, "--markdown", "-", *options).out
+        rows = {name: next(line for line in text.splitlines() if f"`{name}`" in line) for name in ("same", "told", "none")}
+        assert "no deployment in between (aaaa1111 throughout)" in html.unescape(rows["same"]) and "`aaaa1111`" not in rows["same"], rows
+        assert "`bbbb2222`" in rows["told"] and "aaaa1111" not in rows["told"] and "aaaa" not in rows["none"], rows
+        page = Page((hunter("report", "--config", path, "--html", "-", *options)).out)
+        assert "no deployment in between (aaaa1111 throughout)" in page.text
+    assert hunter("changes", "--config", path).out.count("aaaa1111") == 1

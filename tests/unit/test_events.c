@@ -201,7 +201,7 @@ static void test_what_the_store_has_written(void **state)
 	assert_string_equal(after(world, 0).data,
 		"{\"id\": 3, \"test\": \"t\", \"metric\": \"m\", \"state\": \"candidate\", "
 		"\"triage\": "
-		"\"open\", \"regression\": true, \"known\": false}");
+		"\"open\", \"regression\": false, \"known\": false}");
 	assert_string_equal(after(world, 1).data, "{\"id\": 4, \"test\": \"t\", \"metric\": null, "
 						  "\"state\": \"withdrawn\", \"triage\": "
 						  "null, \"regression\": null, \"known\": true}");
