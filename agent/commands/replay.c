@@ -15,8 +15,10 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/replay.h"
 #include "agent/core/clock.h"
+#include "agent/core/database.h"
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
+#include "agent/monitor/why.h"
 #include "agent/service/parts.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
@@ -28,6 +30,7 @@ struct replay_options {
 	const char *from, *to;
 	int64_t interval;
 	int output;
+	const char *state;
 };
 
 static const struct field replay_fields[] = {
@@ -40,6 +43,8 @@ static const struct field replay_fields[] = {
 		"run all tests at this interval instead of their own"),
 	OPTION_CHOICE(struct replay_options, output, "text", output_names,
 		"print messages as they would be sent, or one JSON document"),
+	OPTION_STRING(struct replay_options, state, NULL,
+		"keep the state there, for why and changes", .metavar = "FILE"),
 	{0},
 };
 
@@ -58,6 +63,9 @@ struct replay {
 	struct replay_report report;
 	struct page *pages; /* earliest first */
 	struct replay_notice **last_notice;
+	struct dict begun; /* by test: int64_t, ms, from when on its first run has read points */
+	struct store_moment *moments; /* the same, for the state that is kept */
+	size_t moment_count;
 	int64_t progress_due; /* the machine's clock */
 	bool failed;          /* of the state */
 	bool listed;          /* the report is complete */
@@ -88,8 +96,25 @@ static void look(struct agent *agent, struct task *task)
 	engine_work(agent->engine, task);
 }
 
+static void note_begin(struct replay *replay, const struct query *query)
+{
+	const char *name = query->test;
+	const void **place = dict_place(&replay->begun, name);
+
+	if (*place)
+		return;
+	*place = name;
+	if (query->since == WHEN_ALWAYS)
+		return;
+	replay->moments = arena_grow(
+		replay->arena, replay->moments, replay->moment_count, sizeof *replay->moments);
+	replay->moments[replay->moment_count++] = (struct store_moment){
+		arena_printf(replay->arena, REPLAYED_SINCE "%s", name), query->since};
+}
+
 static void fetch(struct agent *agent, struct task *task)
 {
+	note_begin(replay_of(agent), &task->query);
 	replay_of(agent)->report.runs++;
 	look(agent, task);
 }
@@ -219,12 +244,29 @@ static void take_messages(struct store_restore *request)
 	list_changes(replay, 0);
 }
 
-static void list_messages(struct replay *replay)
+static void take_moments(struct store_queue *request)
 {
+	struct replay *replay = request->call.context;
 	struct store_restore *sent = store_restore_new(take_messages, replay);
 
+	replay->failed |= request->call.failed;
+	store_call_free(&request->call);
 	sent->since = INT64_MIN;
 	store_client_call(&replay->parts.agent, &sent->call);
+}
+
+/* What the state has of the replay, then what the replay has in the state. */
+static void list_messages(struct replay *replay)
+{
+	struct store_queue *request = store_queue_new(take_moments, replay);
+
+	replay->moments = arena_grow(
+		replay->arena, replay->moments, replay->moment_count, sizeof *replay->moments);
+	replay->moments[replay->moment_count++] =
+		(struct store_moment){REPLAYED_UNTIL, replay->report.until};
+	request->health.moments = replay->moments;
+	request->health.moment_count = replay->moment_count;
+	store_client_call(&replay->parts.agent, &request->call);
 }
 
 /* Runs the simulation, then asks the store for the results. */
@@ -284,6 +326,7 @@ static void print(struct replay *replay, int output)
 	fflush(replay->cli->out);
 }
 
+/* `folder`: NULL where the state is kept. */
 static int play_in(struct replay *replay, const char *folder)
 {
 	const struct replay_options *options = replay->cli->options;
@@ -295,8 +338,8 @@ static int play_in(struct replay *replay, const char *folder)
 	struct error error;
 	int code = EXIT_NOTHING;
 
-	snprintf(state, sizeof state, "%s/state.db", folder);
-	if (!agent_open(parts, &engine, state, &error))
+	snprintf(state, sizeof state, "%s/state.db", folder ? folder : "");
+	if (!agent_open(parts, &engine, folder ? state : options->state, &error))
 		code = cli_fail(&error);
 	else
 		play(replay);
@@ -306,7 +349,8 @@ static int play_in(struct replay *replay, const char *folder)
 		print(replay, options->output);
 		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
 	}
-	remove_folder(folder); /* before pending signals have their usual effect */
+	if (folder)
+		remove_folder(folder); /* before pending signals have their usual effect */
 	if (!agent_stop(parts))
 		cli_leave(code);
 	agent_close(parts);
@@ -379,6 +423,7 @@ static int gather_past(struct replay *replay, struct error *error)
 
 static int replay_tests(struct replay *replay)
 {
+	const struct replay_options *options = replay->cli->options;
 	char folder[FOLDER_ROOM];
 	struct error error;
 	int code = gather_past(replay, &error), played;
@@ -387,9 +432,9 @@ static int replay_tests(struct replay *replay)
 		return code;
 	if (replay->cli->common.log_level == LEVEL_INFO) /* by default: the messages say it all */
 		log_setup(LEVEL_ERROR, (enum log_format)replay->cli->common.log_format, stderr);
-	if (!make_folder(folder, &error))
+	if (!options->state && !make_folder(folder, &error))
 		return cli_fail(&error);
-	played = play_in(replay, folder);
+	played = play_in(replay, options->state ? NULL : folder);
 	return (int)exit_stronger((enum exit_code)code, (enum exit_code)played);
 }
 
@@ -409,6 +454,10 @@ static bool read_times(struct replay *replay, struct error *error)
 		report->until = replay->cli->now;
 	if (report->from >= report->until)
 		return error_set(error, ERROR_USAGE, "--from is not before --to, or not past");
+	if (options->state && (database_is(options->state) || store_is_there(options->state)))
+		return error_set(error, ERROR_USAGE,
+			"--state %.500s: a new file is needed, for the state of this replay alone",
+			options->state);
 	return true;
 }
 
@@ -456,6 +505,7 @@ static int run_replay(struct cli *cli)
 		return cli_fail(&error);
 	agent->config = config;
 	replay.arena = arena_new();
+	replay.begun.arena = replay.arena;
 	replay.last_notice = &replay.report.notices;
 	code = replay_tests(&replay);
 	replay_data_free(replay.past);
@@ -471,13 +521,16 @@ const struct command replay_command = {
 	.name = "replay",
 	.arguments = "[TEST|GROUP...]",
 	.summary = "Show what the agent would have announced, and when",
-	.details = "Lets the agent run over past data as if they were arriving, and prints each "
-		   "message with the time at which it would have been sent, then a summary. Time "
-		   "passes as fast as the work takes. What was known at --from is not told. "
-		   "Nobody is told but the terminal, and no state file is used. Data are as they "
-		   "are today: what a source has corrected since then was always so.\n\n"
-		   "The exit code is 0, 2, 3 if some data was unavailable or the replay was "
-		   "interrupted, or 4.",
+	.details =
+		"Lets the agent run over past data as if they were arriving, and prints each "
+		"message with the time at which it would have been sent, then a summary. Time "
+		"passes as fast as the work takes. What was known at --from is not told. "
+		"Nobody is told but the terminal, and the agent's state is not touched. Data are "
+		"as they are today: what a source has corrected since then was always so. "
+		"--state FILE keeps the state of the replay: why --state FILE says of each "
+		"change why it was told then, or not.\n\n"
+		"The exit code is 0, 2, 3 if some data was unavailable or the replay was "
+		"interrupted, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct replay_options),
 	.run = run_replay,

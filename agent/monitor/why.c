@@ -233,10 +233,13 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
+/* Where the windows of the agent begin; those of a replay that kept its state, where they began. */
 static size_t front_of(const struct why_request *request, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 
+	if (request->replayed_since != 0)
+		return axis_lower_bound(axis, request->replayed_since);
 	for (size_t i = 0; i < request->checkpoints.count; i++)
 		if (strcmp(request->checkpoints.items[i].series, why->series->identity) == 0) {
 			size_t front = axis_lower_bound(axis, request->checkpoints.items[i].anchor);
@@ -260,6 +263,16 @@ void why_state(struct why_request *request, const struct store_list *list)
 	request->checkpoints = list->checkpoints;
 	request->health = list->health;
 	request->silences = list->silences;
+	for (size_t i = 0; i < list->health.moment_count; i++) {
+		const struct store_moment *moment = &list->health.moments[i];
+		size_t skip = strlen(REPLAYED_SINCE);
+
+		if (strcmp(moment->name, REPLAYED_UNTIL) == 0)
+			request->now = request->replayed_until = moment->time;
+		else if (strncmp(moment->name, REPLAYED_SINCE, skip) == 0 &&
+			 strcmp(moment->name + skip, list->about) == 0)
+			request->replayed_since = moment->time;
+	}
 }
 
 void why_query(const struct why_request *request, struct task *task)
@@ -275,6 +288,10 @@ void why_query(const struct why_request *request, struct task *task)
 		task->query.since = since;
 	if (test->evaluation_delay > 0)
 		task->query.until = task->query.now - test->evaluation_delay;
+	if (request->replayed_until != 0)
+		task->query.until = request->replayed_until + 1 - test->evaluation_delay;
+	if (request->replayed_since != 0)
+		task->query.since = request->replayed_since;
 	series_cache_free(cache);
 }
 
@@ -384,18 +401,23 @@ static void pick_change(struct arena *arena, struct why *why)
 	why->arrival_at = best->index;
 }
 
-/* The record nearest to the change found there, or to the place. */
+/* The record at the place, else the one nearest to the change found there, or to the place. */
 static void pick_record(const struct why_request *request, struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 	size_t at = why->change ? why->change->change.index : why->place, least = WHY_NEAR + 1;
+	bool exact = false, told = false;
 
 	for (size_t i = 0; i < request->records.count; i++) {
 		const struct change_record *record = &request->records.items[i];
 		size_t index = axis_lower_bound(axis, record->item.time);
 
-		if (!is_here(why, record) || index == 0 || distance(index, at) >= least)
+		if (!is_here(why, record) || index == 0)
 			continue;
+		if (index == why->place ? exact && told : exact || distance(index, at) >= least)
+			continue;
+		exact = index == why->place;
+		told = record_announced(record) != 0;
 		least = distance(index, at);
 		why->record = record;
 	}
@@ -653,7 +675,8 @@ static size_t count_points(const struct series *series, size_t from)
 	return count;
 }
 
-/* Replays the points, and measures which change would have been announced. */
+/* Replays the points, unless the state says what happened, and measures which change would have
+ * been announced. */
 static bool measure(const struct dataset *data, const struct companions *companions,
 	const struct why_request *request, struct scratch *scratch, struct why *why,
 	struct error *error)
@@ -667,8 +690,8 @@ static bool measure(const struct dataset *data, const struct companions *compani
 		.scratch = scratch,
 		.limit = scratch_done(scratch) + POWER_STEPS};
 
-	if (!power_arrive(&power, why->series->values, why->arrival_at, 2 * POWER_POINTS, 0,
-		    &why->arrival, error))
+	if (!why->record && !power_arrive(&power, why->series->values, why->arrival_at,
+				    2 * POWER_POINTS, 0, &why->arrival, error))
 		return false;
 	why->has_power = power_measure(
 		&power, why->place, why->findings.changes, why->findings.count, &why->power, error);
@@ -726,6 +749,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	*out = (struct why){.test = test,
 		.has_state = request->has_state,
 		.clusters = request->clusters,
+		.arrival.pvalue = (double)NAN,
 		.newest = rhythm_newest(data)};
 	if (!why_find(arena, query, request, out, error))
 		return false;

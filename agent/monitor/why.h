@@ -12,6 +12,11 @@
 #include "detectors/tried.h"
 #include "sources/source.h"
 
+/* Moments that `replay` leaves in a state that it keeps: from when on the first run of a test has
+ * read points, by its name, if it has not read all; and until when the last has. */
+#define REPLAYED_SINCE "replayed since "
+#define REPLAYED_UNTIL "replayed until"
+
 /* Where a change, or a possible change, ended up. The order is that of their names and
  * sentences. */
 enum why_end {
@@ -57,7 +62,9 @@ struct why_request {
 	struct checkpoint_rows checkpoints;
 	struct health_rows health; /* of all tests */
 	struct silence_rows silences;
-	const struct config *config; /* for the groups of the test */
+	int64_t replayed_since, replayed_until; /* ms: what the state's replay has read, inclusive;
+						   0: it is no replay's, or all */
+	const struct config *config;            /* for the groups of the test */
 };
 
 struct why {

@@ -249,6 +249,8 @@ static void put_arrival(struct buf *out, const struct why *why)
 	if (arrival->told > 0)
 		buf_printf(out, ", to be announced at point %zu (%s)", arrival->told,
 			when_format(arrival->told_time, time));
+	else if (arrival->back)
+		buf_text(out, ", recorded as the end of another change");
 	else if (arrival->found > 0)
 		buf_printf(out, ", not confirmed within %zu points", arrival->seen);
 	if (arrival->held_until != 0)

@@ -1,14 +1,18 @@
 """`hunter-c replay`: the agent's whole way over past data, with a clock of its own."""
 import datetime
 import glob
+import http.server
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import urllib.parse
 
 import faulty
 import pytest
@@ -223,3 +227,98 @@ def test_the_example_of_the_manual(program):
     done = subprocess.run([program, *command.split()], cwd=top, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert textwrap.dedent(shown).strip() == done.stdout.strip()
+
+
+def wild(seed, points):
+    """Noise with steps, excursions and a slope, at random."""
+    rng, base, out = random.Random(seed), 100.0, []
+    steps = {rng.randrange(20, points - 5): rng.choice((0.75, 0.9, 1.08, 1.2, 1.5)) for _ in range(points // 45)}
+    spikes = {rng.randrange(20, points - 30): rng.choice((2, 4, 8, 15)) for _ in range(points // 90)}
+    left = 0
+    for i in range(points):
+        base *= steps.get(i, 1) * (1.002 if seed % 3 == 0 and 100 < i < 140 else 1)
+        left = spikes.get(i, max(0, left - 1))
+        out.append(base * (1.3 if left else 1) * (1 + rng.gauss(0, 0.02)))
+    return out
+
+
+class Ranges(http.server.BaseHTTPRequestHandler):
+    """Answers `name[range]` at a time with the points of the range, as Prometheus does."""
+    series, protocol_version = {}, "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
+        asked = dict(urllib.parse.parse_qsl(body or urllib.parse.urlsplit(self.path).query))
+        if "query" not in asked:
+            self.send_error(404)
+            return
+        name, length, unit = re.fullmatch(r"(\w+)\[(\d+)(ms|s|m|h|d)\]", asked["query"]).groups()
+        until = float(asked["time"])
+        since = until - int(length) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+        values = [[t, f"{v:.6f}"] for t, v in self.series[name] if since < t <= until]
+        result = [{"metric": {"__name__": name}, "values": values}] if values else []
+        text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["csv", "prometheus"])
+def test_why_explains_what_the_replay_told(hunter, tmp_path, kind):
+    """With its state: all that was told, as told, and nothing else; of a range that slides, too, which has left most behind in the end."""
+    points, names = 320, [f"wild{seed}" for seed in range(6)]
+    data = {name: wild(seed, points) for seed, name in enumerate(names)}
+    tests, server = "", None  # noqa: F811
+    if kind == "csv":
+        for name in names:
+            rows = "".join(f"{(START + i * DAY).isoformat()},{value:.6f}\n" for i, value in enumerate(data[name]))
+            (tmp_path / f"{name}.csv").write_text("time,p99\n" + rows)
+            tests += f"  {name}: {{type: csv, file: {tmp_path}/{name}.csv, metrics: {{p99: {{direction: -1}}}}}}\n"
+        path = config(tmp_path, tests)
+    else:
+        Ranges.series = {name: [((START + i * DAY).timestamp(), value) for i, value in enumerate(data[name])] for name in names}
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tests = "".join(f"  {name}: {{type: prometheus, query: {name}, range: 60d, interval: 1d, stale_after: never, metrics: {{{name}: {{direction: 0}}}}}}\n"
+                        for name in names)
+        path = config(tmp_path, tests, f"prometheus: {{url: 'http://127.0.0.1:{server.server_port}'}}").absolute()
+    try:
+        done = replay(hunter, path, "--output", "json", "--state", tmp_path / "kept.db", since=START + 70 * DAY, until=START + 300 * DAY)
+        assert done.code == 0, done
+        changes = json.loads(done.out)["changes"]
+        listed = json.loads(hunter("changes", "--state-file", tmp_path / "kept.db", "--output", "json").out)["changes"]
+        assert len(changes) == len(listed)
+
+        def why(test, time):
+            answer = hunter("why", test, "p99" if kind == "csv" else test, time, "--state", tmp_path / "kept.db", "--output", "json", "--config", path)
+            assert answer.code == 0, answer
+            return json.loads(answer.out)
+
+        wrong = []
+        for change in changes:
+            found = why(change["test"], change["time"])
+            if (found["verdict"] == "told") != (change["told"] is not None) or found["record"] is None or found["arrival"]["points"] > 0:
+                wrong.append((change["test"], change["time"], change["told"], found["verdict"]))
+        for test in names:
+            known = [datetime.datetime.fromisoformat(change["time"]) for change in changes if change["test"] == test]
+            for day in range(75, 295, 20):
+                time = (START + day * DAY).replace(tzinfo=datetime.timezone.utc)
+                if all(abs(time - one) > 12 * DAY for one in known) and (found := why(test, time.isoformat()))["verdict"] == "told":
+                    wrong.append((test, day, found["record"]))
+        assert wrong == []
+        assert sum(change["told"] is not None for change in changes) >= 10 and any(change["told"] is None for change in changes)
+        # Windows begin where the first run's did, although the range has slid on.
+        fronts = {why(test, (START + 290 * DAY).isoformat())["front"] for test in names}
+        begin = START if kind == "csv" else START + 10 * DAY
+        assert all(datetime.timedelta(0) <= datetime.datetime.fromisoformat(front).replace(tzinfo=None) - begin.replace(tzinfo=None) <= DAY for front in fronts), fronts
+    finally:
+        if server:
+            server.shutdown()
+            server.server_close()
