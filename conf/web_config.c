@@ -39,7 +39,7 @@ struct tls_options {
 	int min_version;
 };
 
-static const struct field tls_fields[] = {
+const struct field web_tls_fields[] = {
 	OPTION_STRING(struct tls_options, cert_file, NULL,
 		"the certificate and those that vouch for it, PEM", .flags = FIELD_REQUIRED),
 	OPTION_STRING(struct tls_options, key_file, NULL,
@@ -54,7 +54,7 @@ struct token_options {
 	int role;
 };
 
-static const struct field token_fields[] = {
+const struct field web_token_fields[] = {
 	OPTION_STRING(
 		struct token_options, name, NULL, "who it stands for", .flags = FIELD_REQUIRED),
 	OPTION_STRING(struct token_options, file, NULL, "the file that holds it",
@@ -68,7 +68,7 @@ struct top_options {
 	const char *user_header, *role_header;
 };
 
-static const struct field top_fields[] = {
+const struct field web_fields[] = {
 	OPTION_LIST(struct top_options, trusted_proxies,
 		"addresses and networks whose user_header and role_header count"),
 	OPTION_STRING(
@@ -124,10 +124,10 @@ static void read_tls(struct reader *reader, const struct yaml_node *root)
 
 	if (!map)
 		return;
-	field_defaults(tls_fields, &options);
+	field_defaults(web_tls_fields, &options);
 	read_map(reader, map,
 		&(struct reading){.subject = {.kind = "tls_server_config"},
-			.tables = {{tls_fields, &options}}});
+			.tables = {{web_tls_fields, &options}}});
 	reader->config->cert_file = options.cert_file;
 	reader->config->key_file = options.key_file;
 	reader->config->tls13 = options.min_version == 1;
@@ -247,13 +247,13 @@ static void read_token(
 	struct web_config *config = reader->config;
 	struct token_options options = {0};
 	struct reading reading = {
-		.subject = {.kind = "tokens"}, .tables = {{token_fields, &options}}};
+		.subject = {.kind = "tokens"}, .tables = {{web_token_fields, &options}}};
 
 	if (node->kind != YAML_MAP) {
 		loader_report(&reader->loader, false, node, &reading.subject, "expected a map");
 		return;
 	}
-	field_defaults(token_fields, &options);
+	field_defaults(web_token_fields, &options);
 	read_map(reader, node, &reading);
 	if (!options.name || !options.file)
 		return;
@@ -314,7 +314,7 @@ static void check_header(struct reader *reader, const struct yaml_node *root, co
 {
 	const struct yaml_node *where = yaml_get(root, key);
 
-	if (!where)
+	if (!where || !name) /* not given, or reported */
 		return;
 	if (!is_header(name) || (other && strcasecmp(name, other) == 0))
 		problems_add(reader->loader.problems, false, where,
@@ -330,9 +330,9 @@ static void read_top(struct reader *reader, const struct yaml_node *root)
 		"tls_server_config", "basic_auth_users", "roles", "tokens", NULL};
 	struct top_options options = {0};
 
-	field_defaults(top_fields, &options);
+	field_defaults(web_fields, &options);
 	read_map(reader, root,
-		&(struct reading){.tables = {{top_fields, &options}}, .other_keys = others});
+		&(struct reading){.tables = {{web_fields, &options}}, .other_keys = others});
 	read_proxies(reader, root, &options.trusted_proxies);
 	reader->config->user_header = options.user_header;
 	reader->config->role_header = options.role_header;

@@ -7,6 +7,7 @@
 #ifndef CONF_WEB_CONFIG_H
 #define CONF_WEB_CONFIG_H
 
+#include "agent/core/field.h"
 #include "agent/core/network.h"
 #include "conf/yaml.h"
 
@@ -52,6 +53,9 @@ struct web_config {
 	size_t proxy_count;
 	const char *user_header, *role_header;
 };
+
+/* The keys of the file, of its tls_server_config and of a token. */
+extern const struct field web_fields[], web_tls_fields[], web_token_fields[];
 
 /* Reads the file; NULL after an error. Problems, warnings included, are added to *problems,
  * whose arena the caller sets. Paths in the file are relative to it. The caller owns the result

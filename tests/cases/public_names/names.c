@@ -16,6 +16,7 @@
 #include "agent/web/pages.h"
 #include "conf/known_changes.h"
 #include "conf/load.h"
+#include "conf/web_config.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"
 #include "detectors/fdr.h"
@@ -96,6 +97,9 @@ static void put_configuration(void)
 	put_fields("key of detection", NULL, confirm_fields, false);
 	put_fields("key of detection", NULL, fdr_fields, false);
 	put_fields("key of detection", NULL, season_fields, false);
+	put_fields("key of web_config", NULL, web_fields, false);
+	put_fields("key of web_config's tls_server_config", NULL, web_tls_fields, false);
+	put_fields("key of web_config's token", NULL, web_token_fields, false);
 	for (size_t i = 0; sources[i]; i++) {
 		put_fields("key of a test of type", sources[i]->name, sources[i]->fields, false);
 		put_fields("key of a server of type", sources[i]->name, sources[i]->server_fields,
