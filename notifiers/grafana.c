@@ -576,12 +576,13 @@ static enum step take_refusal(struct attempt *attempt, const struct reply *reply
 	struct transfer *next, struct error *error)
 {
 	struct work *work = attempt->state;
-	struct operation *operation = &work->operations[work->next];
 	bool passes = http_json_passes(reply->status);
 	bool about_this = reply->status == 400 || reply->status == 413 || reply->status == 422;
 	const char *words = words_of(attempt->arena, reply);
 
-	if (work->planned && reply->status == 404 && operation->id > 0) {
+	if (work->planned && reply->status == 404 && work->operations[work->next].id > 0) {
+		struct operation *operation = &work->operations[work->next];
+
 		if (operation->note)
 			*operation = (struct operation){"POST", 0, operation->note};
 		else

@@ -132,10 +132,10 @@ static bool is_beyond(const struct change_record *known, double level)
 }
 
 /* Whether the change brings back the level of one that has recovered, earlier or now. */
-static bool ends_one(const struct closing *closing, const struct change_record *known, size_t count,
-	size_t index, int sign)
+static bool ends_one(const struct closing *closing, const struct change_record *known, size_t from,
+	size_t count, size_t index, int sign)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = from; i < count; i++) {
 		const struct recovered *over = known[i].state == CHANGE_RECOVERED
 						       ? &known[i].item.over
 						       : &closing->closures[i].over;
@@ -158,7 +158,7 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 		size_t index = times_lower_bound(closing->times, closing->n, known[i].item.time);
 
 		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
-			!ends_one(closing, known, count, index, known[i].sign))
+			!ends_one(closing, known, 0, count, index, known[i].sign))
 			continue;
 		for (size_t j = 0; was_announced(&known[i]) && j < open; j++)
 			if (closing->closures[j].ending == ENDING_OVER &&
@@ -241,7 +241,7 @@ void closing_judge(struct closing *closing, const struct change_record *known, s
 			&closing->closures[i]);
 	judge_ways(closing, known, open, count, result);
 	for (size_t i = 0; i < closing->count; i++)
-		closing->covered[i] |= ends_one(closing, known + open, count - open,
+		closing->covered[i] |= ends_one(closing, known, open, count,
 			closing->changes[i].index, change_sign(&closing->changes[i]));
 	judge_unannounced(closing, known, result);
 	for (size_t i = open; i < count; i++)

@@ -278,7 +278,7 @@ static void count_keys(const struct selectors *selectors, struct dict *counts)
 			if (!is_key(matcher))
 				continue;
 			place = dict_place(counts, key_of(counts->arena, selector, matcher));
-			*place = (const char *)*place + 1;
+			*place = (const void *)((uintptr_t)*place + 1);
 		}
 	}
 }

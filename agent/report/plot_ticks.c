@@ -4,6 +4,7 @@
  */
 #include "agent/report/plot_ticks.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,7 +195,7 @@ void ticks_linear(struct ticks *ticks, double low, double high, size_t most,
 
 	ticks->count = 0;
 	most = most < TICKS_MOST - 1 ? most : TICKS_MOST - 1;
-	if (!(to > from) || !isfinite(to - from) || most == 0)
+	if (!(to - from > TICKS_MOST * DBL_MIN) || !isfinite(to - from) || most == 0)
 		return;
 	step = round_step(to - from, most, &decimals);
 	double first = ceil(from / step - 1e-9);

@@ -120,16 +120,16 @@ static bool load_told(struct store_file *file, struct store_pending *call, struc
 {
 	struct arena *arena = call->call.arena;
 	struct reader reader = open_reader(file, arena, STATEMENT_TOLD);
-	struct change_record *record = call->records.items;
-	const struct change_record *end = record + call->records.count;
+	struct change_record *records = call->records.items;
+	size_t count = call->records.count, i = 0;
 
 	while (reader_next(&reader, error)) {
 		int64_t id = read_id(&reader);
 
-		while (record < end && record->item.id < id)
-			record++;
-		if (record < end && record->item.id == id)
-			record_told(arena, record, read_name(&reader));
+		while (i < count && records[i].item.id < id)
+			i++;
+		if (i < count && records[i].item.id == id)
+			record_told(arena, &records[i], read_name(&reader));
 	}
 	return !reader.failed;
 }
@@ -203,8 +203,8 @@ static bool load_deliveries(
 	if (!read_deliveries(&reader, deliveries, error))
 		return false;
 	most = deliveries->count < MOST_MEMBERS ? deliveries->count : MOST_MEMBERS;
-	return store_members(
-		file, arena, deliveries->items + deliveries->count - most, most, error);
+	return most == 0 || store_members(file, arena, deliveries->items + deliveries->count - most,
+				    most, error);
 }
 
 static bool load_recent(struct store_file *file, struct store_restore *call, struct error *error)

@@ -241,19 +241,20 @@ static bool number_records(
 	struct store_file *file, const struct store_record *call, struct error *error)
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_NEXT_CHANGES)};
-	struct change_record *at = call->records.items, *end = at + call->records.count;
+	struct change_record *records = call->records.items;
+	size_t at = 0;
 	int64_t count = 0;
 
 	for (size_t i = 0; i < call->records.count; i++)
-		count += !at[i].confirmed;
+		count += !records[i].confirmed;
 	if (count == 0)
 		return true;
 	bind_integer(&reader.binder, count);
 	while (reader_next(&reader, error)) {
-		while (at < end && at->confirmed)
+		while (at < call->records.count && records[at].confirmed)
 			at++;
-		if (at < end)
-			at++->item.id = read_id(&reader);
+		if (at < call->records.count)
+			records[at++].item.id = read_id(&reader);
 	}
 	return !reader.failed;
 }
