@@ -26,19 +26,34 @@ void http_request_free(struct http_request *request)
 	arena_free(request->arena);
 }
 
+/* Whether there is a NUL in the path, which would end there for us and not for a proxy. */
+static bool has_nul(const char *uri, const char *query)
+{
+	const char *nul = strstr(uri, "%00");
+
+	return nul && (!query || nul < query);
+}
+
+/*
+ * libmicrohttpd would parse the query, too, after this: into its pool, where a few hundred
+ * parameters exhaust it, and it then never answers. So it finds an empty one.
+ */
 void *http_request_begin(void *context, const char *uri, struct MHD_Connection *connection)
 {
 	struct http *http = context;
 	struct arena *arena = arena_new();
 	struct http_request *request = arena_alloc(arena, sizeof *request);
-	const char *query = strchr(uri, '?');
+	char *query = strchr(uri, '?');
 
 	*request = (struct http_request){.http = http,
 		.arena = arena,
 		.connection = connection,
 		.next = http->requests,
 		.link = &http->requests,
+		.has_nul = has_nul(uri, query),
 		.query = query ? arena_strdup(arena, query + 1) : ""};
+	if (query)
+		query[1] = '\0';
 	if (request->next)
 		request->next->link = &request->next;
 	http->requests = request;

@@ -152,7 +152,7 @@ static enum MHD_Result count_single(
 }
 
 /* Also notes what tells who has sent it. */
-static bool check_headers(struct http_request *request)
+static bool check_headers(struct http_request *request, const char *version)
 {
 	const struct access *access = request->http->options.access;
 	struct single single = {.user = access ? access_user_header(access) : NULL,
@@ -160,7 +160,11 @@ static bool check_headers(struct http_request *request)
 	const char *problem = NULL;
 
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
-	if (single.hosts > 1)
+	if (request->has_nul)
+		problem = "a NUL in the path";
+	else if (single.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
+		problem = "no Host header";
+	else if (single.hosts > 1)
 		problem = "more than one Host header";
 	else if (single.ends > 1)
 		problem = "more than one Content-Length or Transfer-Encoding header";
@@ -317,7 +321,8 @@ static bool check_sender(struct http_request *request)
 }
 
 /* Checks that need no body. */
-static void take_head(struct http_request *request, const char *path, const char *method)
+static void take_head(
+	struct http_request *request, const char *path, const char *method, const char *version)
 {
 	request->stage = STAGE_BODY;
 	/* A sign-in that begins now would be suspended when libmicrohttpd stops. */
@@ -325,7 +330,7 @@ static void take_head(struct http_request *request, const char *path, const char
 		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
 		return;
 	}
-	if (!check_headers(request))
+	if (!check_headers(request, version))
 		return;
 	if (find_route(request, path, method) && check_guard(request) && check_sender(request))
 		(void)check_body(request);
@@ -433,12 +438,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 {
 	struct http_request *request = *state;
 
-	(void)context, (void)connection, (void)version;
+	(void)context, (void)connection;
 	if (request->stage == STAGE_ADMITTED) {
 		request->stage = STAGE_BODY;
 		(void)check_body(request);
 	} else if (request->stage == STAGE_HEAD)
-		take_head(request, path, method);
+		take_head(request, path, method, version);
 	else if (request->stage == STAGE_BODY && *body_size > 0)
 		return take_body(request, body, body_size);
 	else if (request->stage == STAGE_BODY)

@@ -493,6 +493,26 @@ static void test_parameters(void **state)
 	run(*state, ask_with_parameters);
 }
 
+/* Hundreds of parameters, which libmicrohttpd has no room for, are refused like one. */
+static void ask_with_many_parameters(struct world *world)
+{
+	for (size_t count = 100; count <= 6400; count *= 2) {
+		struct buf request = {0};
+
+		buf_text(&request, "GET /say?b=1");
+		for (size_t i = 0; i < count; i++)
+			buf_text(&request, "&c=");
+		buf_text(&request, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+		expect(world, request.data, " 400 ", "unknown parameter \\\"c\\\"");
+		buf_free(&request);
+	}
+}
+
+static void test_many_parameters(void **state)
+{
+	run(*state, ask_with_many_parameters);
+}
+
 static void ask_by_other_methods(struct world *world)
 {
 	expect(world, HEAD("GET", "/post", ""), " 405 ", "\r\nAllow: POST\r\n");
@@ -937,8 +957,15 @@ static void test_the_end_within_a_request(void **state)
 
 #define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
 
+/* What a proxy may have understood as another request. */
 static void ask_ambiguously(struct world *world)
 {
+	expect(world, "GET /say HTTP/1.1\r\nConnection: close\r\n\r\n", " 400 ", "no Host");
+	expect(world, "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n", " 400 ", "no Host");
+	expect(world, "GET /say HTTP/1.0\r\n\r\n", " 200 ", "read a=");
+	expect(world, HEAD("GET", "/say%00", ""), " 400 ", "a NUL in the path");
+	expect(world, HEAD("POST", "/say%00/more?a=1", ""), " 400 ", "a NUL in the path");
+	expect(world, HEAD("GET", "/say?a=%00", ""), " 400 ", "is not percent-encoded UTF-8");
 	expect(world, HEAD("GET", "/metrics", "Host: localhost:9\r\n"), " 400 ",
 		"more than one Host");
 	expect(world, HEAD("GET", "/nowhere", "hOST: other\r\n"), " 400 ", "more than one Host");
@@ -1434,6 +1461,7 @@ int main(void)
 		WORLD_TEST(test_other_requests),
 		WORLD_TEST(test_ids),
 		WORLD_TEST(test_parameters),
+		WORLD_TEST(test_many_parameters),
 		WORLD_TEST(test_methods),
 		WORLD_TEST(test_bodies_are_bounded),
 		WORLD_TEST(test_other_sites_are_kept_out),
