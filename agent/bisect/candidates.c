@@ -26,6 +26,7 @@ enum stage {
 	STAGE_ANCESTOR,
 	STAGE_BASE,
 	STAGE_COMMITS,
+	STAGE_FILTERS,
 	STAGE_STATUS,
 };
 
@@ -38,6 +39,7 @@ struct candidates_search {
 	enum stage stage;
 	bool as_tag; /* a version that git does not know is tried as a tag: "v1.2" */
 	bool shallow, has_tree;
+	const char *const *status; /* git's arguments */
 	struct candidate_commits out;
 	struct transfer transfer;
 	struct execution execution;
@@ -281,6 +283,9 @@ static bool take_commits(struct candidates_search *search)
 	return false;
 }
 
+static const char *const status_arguments[] = {"--no-optional-locks", "status", "--porcelain",
+	"--untracked-files=no", "--ignore-submodules=all", NULL};
+
 /* Goes to the next stage; false: it has ended, or goes on otherwise. */
 static bool take(struct candidates_search *search, bool good)
 {
@@ -330,6 +335,14 @@ static bool take(struct candidates_search *search, bool good)
 			return false;
 		}
 		break;
+	case STAGE_FILTERS:
+		search->status = git_without_filters(
+			search->arena, &search->execution.output, status_arguments);
+		if (!git_listed_filters(&search->execution.reply) || !search->status) {
+			finish(search, NULL);
+			return false;
+		}
+		break;
 	case STAGE_STATUS:
 		out->dirty = good && search->execution.output.length > 0;
 		finish(search, NULL);
@@ -346,7 +359,7 @@ static void ended(struct execution *execution)
 					     offsetof(struct candidates_search, execution));
 	const struct reply *reply = &execution->reply;
 	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_TOP ||
-		       search->stage == STAGE_STATUS;
+		       search->stage == STAGE_FILTERS || search->stage == STAGE_STATUS;
 	/* Other stages take 1 and 128 for an answer. */
 	bool broken = reply->kind != REPLY_ANSWER ||
 		      (search->stage == STAGE_COMMITS && reply->status != 0);
@@ -406,8 +419,6 @@ static void step(struct candidates_search *search)
 	const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
 	const char *const ancestor[] = {"merge-base", "--is-ancestor", out->good, out->bad, NULL};
 	const char *const base[] = {"merge-base", out->good, out->bad, NULL};
-	const char *const status[] = {"--no-optional-locks", "status", "--porcelain",
-		"--untracked-files=no", "--ignore-submodules=all", NULL};
 
 	switch (search->stage) {
 	case STAGE_FOLDER: execute(search, folder); break;
@@ -417,7 +428,8 @@ static void step(struct candidates_search *search)
 	case STAGE_ANCESTOR: execute(search, ancestor); break;
 	case STAGE_BASE: execute(search, base); break;
 	case STAGE_COMMITS: list_commits(search); break;
-	case STAGE_STATUS: execute(search, status); break;
+	case STAGE_FILTERS: execute(search, git_filters); break;
+	case STAGE_STATUS: execute(search, search->status); break;
 	}
 }
 

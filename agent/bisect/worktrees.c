@@ -24,6 +24,7 @@ enum {
 
 enum stage {
 	STAGE_IDLE,
+	STAGE_FILTERS,
 	STAGE_CHECKOUT,
 	STAGE_KNOWN, /* is the commit still there? */
 	STAGE_FORGET,
@@ -44,7 +45,8 @@ struct tree {
 	const char *problem; /* the latest one */
 	worktrees_done *done;
 	void *context;
-	struct arena *arena; /* of what is done now */
+	struct arena *arena;         /* of what is done now */
+	const char *const *checkout; /* git's arguments */
 	struct transfer transfer;
 	struct execution execution;
 };
@@ -158,6 +160,7 @@ static void execute(struct tree *tree)
 static void git(struct tree *tree, const char *folder, const char *const *arguments)
 {
 	tree->transfer = git_transfer(tree->arena, folder, arguments, tree->all->fetches);
+	tree->transfer.most_output = tree->stage == STAGE_FILTERS ? GIT_FILTERS_MOST : 0;
 	execute(tree);
 }
 
@@ -176,8 +179,6 @@ static void delete_folder(struct tree *tree)
 static void start(struct tree *tree)
 {
 	const char *repository = tree->all->repository, *path = tree->path;
-	const char *const checkout[] = {"-c", "advice.detachedHead=false", "checkout", "-q",
-		"--force", "--detach", tree->commit, "--", NULL};
 	const char *const forget[] = {"worktree", "remove", "--force", "--force", path, NULL};
 	const char *const add[] = {"worktree", "add", "--no-checkout", "-q", "-f", "-f", "--detach",
 		path, tree->commit, NULL};
@@ -185,7 +186,8 @@ static void start(struct tree *tree)
 		"clean", "-q", "-ffd", tree->remove_ignored ? "-x" : NULL, NULL};
 
 	switch (tree->stage) {
-	case STAGE_CHECKOUT: git(tree, path, checkout); break;
+	case STAGE_FILTERS: git(tree, path, git_filters); break;
+	case STAGE_CHECKOUT: git(tree, path, tree->checkout); break;
 	case STAGE_KNOWN:
 		git(tree, repository,
 			(const char *const[]){"cat-file", "-e",
@@ -217,8 +219,9 @@ static void enter(struct tree *tree, enum stage stage)
 static void note_problem(struct tree *tree)
 {
 	bool forgets = tree->stage == STAGE_FORGET || tree->stage == STAGE_FORGET_AGAIN;
+	bool asks = tree->stage == STAGE_KNOWN || tree->stage == STAGE_FILTERS;
 
-	if (!forgets && tree->stage != STAGE_KNOWN) /* those may fail */
+	if (!forgets && !asks) /* those may fail */
 		tree->problem = git_problem(tree->arena, &tree->execution);
 }
 
@@ -243,12 +246,33 @@ static void make_again(void *context)
 		enter(tree, STAGE_FORGET);
 }
 
+static void take_filters(struct tree *tree)
+{
+	const char *const checkout[] = {"-c", "advice.detachedHead=false", "checkout", "-q",
+		"--force", "--detach", tree->commit, "--", NULL};
+
+	tree->checkout = git_without_filters(tree->arena, &tree->execution.output, checkout);
+	buf_free(&tree->execution.output);
+	if (tree->checkout)
+		enter(tree, STAGE_CHECKOUT);
+	else
+		finish(tree, WORKTREE_FAILED,
+			"the filters of the clone's configuration cannot be turned off: a name "
+			"contains \"=\", or there are too many");
+}
+
 /* Goes to the next stage. */
 static void take(struct tree *tree, bool good)
 {
 	if (!good)
 		note_problem(tree);
 	switch (tree->stage) {
+	case STAGE_FILTERS:
+		if (git_listed_filters(&tree->execution.reply))
+			take_filters(tree);
+		else
+			enter(tree, STAGE_KNOWN);
+		break;
 	case STAGE_CHECKOUT: enter(tree, good ? STAGE_CLEAN : STAGE_KNOWN); break;
 	case STAGE_KNOWN:
 		if (!good && tree->execution.reply.kind == REPLY_ANSWER)
@@ -273,7 +297,7 @@ static void take(struct tree *tree, bool good)
 	case STAGE_FORGET_AGAIN: gone(tree); break;
 	case STAGE_ADD:
 		tree->remade = true;
-		enter(tree, good ? STAGE_CHECKOUT : STAGE_KNOWN);
+		enter(tree, good ? STAGE_FILTERS : STAGE_KNOWN);
 		break;
 	case STAGE_CLEAN:
 		finish(tree, good ? WORKTREE_READY : WORKTREE_FAILED, tree->problem);
@@ -303,7 +327,7 @@ void worktrees_checkout(struct worktrees *all, size_t worker, const char *commit
 	tree->remove_ignored = remove_ignored;
 	marker = arena_printf(tree->arena, "%s/.git", tree->path);
 	if (access(marker, F_OK) == 0)
-		enter(tree, STAGE_CHECKOUT);
+		enter(tree, STAGE_FILTERS);
 	else
 		enter(tree, STAGE_FORGET);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/buf.h"
 #include "agent/core/utf8.h"
 #include "agent/engine/execution.h"
 
@@ -16,7 +17,8 @@ struct transfer git_transfer(
 {
 	const char *const head[] = {"git", "-C", folder, "--no-pager", "-c",
 		"log.showSignature=false", "-c", "core.fsmonitor=false", "-c",
-		"core.hooksPath=/dev/null"};
+		"core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c",
+		"protocol.ext.allow=never"};
 	static const struct pair alone[] = {{"GIT_TERMINAL_PROMPT", "false"},
 		{"GIT_ALLOW_PROTOCOL", ""}, {"GIT_NO_LAZY_FETCH", "true"}};
 	enum { HEAD = sizeof head / sizeof *head };
@@ -32,6 +34,82 @@ struct transfer git_transfer(
 		.command = command,
 		.body = "",
 		.environment = {alone, fetches ? 1 : sizeof alone / sizeof *alone}};
+}
+
+const char *const git_filters[] = {
+	"config", "-z", "--show-scope", "--get-regexp", "^filter\\.", NULL};
+
+bool git_listed_filters(const struct reply *reply)
+{
+	return reply->kind == REPLY_ANSWER && (reply->status == 0 || reply->status == 1);
+}
+
+/* An entry of what git_filters prints: "local\0filter.lfs.smudge\ngit-lfs smudge -- %f\0". */
+struct filter {
+	const char *scope, *key;
+	size_t length; /* of the key */
+};
+
+/* Whether whoever could write the clone's configuration has no say in it. */
+static bool is_protected(const struct filter *filter)
+{
+	return strcmp(filter->scope, "system") == 0 || strcmp(filter->scope, "global") == 0;
+}
+
+/* Cuts an entry off the output; false at its end, or where it was cut. */
+static bool next_filter(const char **at, const char *end, struct filter *out)
+{
+	const char *scope_end = memchr(*at, '\0', (size_t)(end - *at));
+	const char *stop =
+		scope_end ? memchr(scope_end + 1, '\0', (size_t)(end - scope_end - 1)) : NULL;
+
+	if (!stop)
+		return false;
+	*out = (struct filter){*at, scope_end + 1, strcspn(scope_end + 1, "\n")};
+	*at = stop + 1;
+	return true;
+}
+
+/* What the user or the system says of the key of one of the clone's, or that there is none. */
+static const char *without(struct arena *arena, const struct buf *listed, const struct filter *one)
+{
+	static const char required[] = ".required";
+	const char *at = listed->data, *end = listed->data + listed->length, *value = "";
+	size_t size = sizeof required - 1;
+	struct filter other;
+
+	if (one->length > size && memcmp(one->key + one->length - size, required, size) == 0)
+		value = "false";
+	while (next_filter(&at, end, &other))
+		if (is_protected(&other) && other.length == one->length &&
+			memcmp(other.key, one->key, one->length) == 0)
+			value = other.key[other.length] ? other.key + other.length + 1 : "true";
+	return arena_printf(arena, "%.*s=%s", (int)one->length, one->key, value);
+}
+
+const char *const *git_without_filters(
+	struct arena *arena, const struct buf *listed, const char *const *arguments)
+{
+	const char *at = listed->data, *end = at ? at + listed->length : NULL;
+	const char **out = NULL;
+	size_t count = 0;
+	struct filter one;
+
+	while (at && next_filter(&at, end, &one)) {
+		if (is_protected(&one))
+			continue;
+		if (memchr(one.key, '=', one.length))
+			return NULL;
+		out = arena_grow(arena, out, count, sizeof *out);
+		out[count++] = "-c";
+		out = arena_grow(arena, out, count, sizeof *out);
+		out[count++] = without(arena, listed, &one);
+	}
+	do {
+		out = arena_grow(arena, out, count, sizeof *out);
+		out[count++] = *arguments;
+	} while (*arguments++);
+	return at == end ? out : NULL;
 }
 
 const char *git_problem(struct arena *arena, const struct execution *execution)

@@ -380,13 +380,48 @@ def test_dirty_tree(bisect, tmp_path):
     untouched(clone, before)
 
 
-def test_hooks_are_not_run(bisect, tmp_path):
+PROGRAMS = ("core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.gitProxy", "core.alternateRefsCommand",
+            "sequence.editor", "gpg.program", "credential.helper", "diff.external", "diff.d.textconv", "diff.d.command", "merge.m.driver",
+            "pager.log", "pager.status", "interactive.diffFilter", "trailer.t.command", "uploadpack.packObjectsHook", "remote.origin.uploadpack",
+            "filter.f.clean", "filter.f.smudge", "filter.g.process", "filter.h.smudge", "filter.h.clean", "filter.h.process")
+HOOKS = ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc", "fsmonitor-watchman", "post-merge", "post-rewrite")
+
+
+def lay_traps(clone, trap):
+    """Everywhere where the clone can name a program."""
+    trap.write_text(f"#!/bin/sh\necho \"$0 $*\" >>{trap}.sprung\ncat\n")
+    trap.chmod(0o755)
+    for key in PROGRAMS:
+        clone.git("config", key, trap)
+    for key, value in (("filter.f.required", "true"), ("filter.g.required", "true"), ("log.showSignature", "true"), ("submodule.recurse", "true"),
+                       ("protocol.ext.allow", "always"), ("remote.origin.url", f"ext::{trap}"), ("alias.checkout", f"!{trap}"),
+                       ("gc.auto", "1")):
+        clone.git("config", key, value)
+    clone.write(".git/info/attributes", "code.txt filter=f diff=d merge=m\nlevel filter=g\nbench.sh filter=h\n")
+    for hook in HOOKS:
+        clone.write(f".git/hooks/{hook}", trap.read_text(), 0o755)
+    os.utime(clone.path / "code.txt", (1, 1))  # git has to look into it
+
+
+def test_the_clone_runs_nothing(bisect, tmp_path):
     clone = make(tmp_path / "clone", count=8, slow=5)
-    for hook in ("post-checkout", "reference-transaction", "post-index-change"):
-        clone.write(f".git/hooks/{hook}", f"#!/bin/sh\ntouch {tmp_path}/hooked\n", 0o755)
-    clone.git("config", "core.fsmonitor", f"touch {tmp_path}/hooked; false")
+    lay_traps(clone, tmp_path / "trap")
     assert culprit(bisect(clone, "--output", "json")) == clone.ids[5]
-    assert not (tmp_path / "hooked").exists()
+    assert not (tmp_path / "trap.sprung").exists(), (tmp_path / "trap.sprung").read_text()
+    clone.git("config", "filter.a=b.smudge", tmp_path / "trap")
+    refused = bisect(clone, "--output", "json", work=tmp_path / "other")
+    assert refused.code != 0 and "cannot be turned off" in refused.err, refused
+    assert not (tmp_path / "trap.sprung").exists()
+
+
+def test_filters_of_the_user_are_run(bisect, tmp_path):
+    """The clone's own ones are not, be it that they have the same name."""
+    clone = make(tmp_path / "clone", count=8, slow=5)
+    clone.write(".git/info/attributes", "code.txt filter=f\n")
+    clone.git("config", "filter.f.smudge", f"touch {tmp_path}/sprung; cat")
+    clone.git("config", "--global", "filter.f.smudge", f"touch {tmp_path}/run; cat")
+    assert culprit(bisect(clone, "--output", "json")) == clone.ids[5]
+    assert (tmp_path / "run").exists() and not (tmp_path / "sprung").exists()
 
 
 def test_vanished_commit(bisect, tmp_path):
