@@ -260,7 +260,7 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	if (yaml_is_null(list))
 		return;
 	if (list->kind != YAML_LIST) {
-		loader_report(loader, false, list, &subject, "routes: expected a list of routes");
+		loader_report(loader, false, list, &subject, "expected a list of routes");
 		return;
 	}
 	if (depth > ROUTE_DEPTH_MOST)

@@ -392,8 +392,12 @@ static void note_well(const struct test_run *run)
 	keep_problem(monitored, NULL);
 }
 
+/* While the clock is wrong the queries are for another time: that they find nothing, or nothing
+ * new, says nothing about the data. */
 static void note_presence(const struct test_run *run)
 {
+	if (run->agent->clock_wrong && run->outcome.newest <= run->monitored->newest)
+		return;
 	health_note(run->runs->health, run->test, &run->outcome);
 	health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);
 }

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from state_address import drop_states
+from stutter import said_once
 from waiting import LONGEST
 
 # What a library that draws pictures keeps until the end of the process is no leak of ours.
@@ -41,6 +42,6 @@ def hunter(program, tmp_path):
         clean = {k: v for k, v in os.environ.items() if k not in ("HUNTER_CONFIG", "OTAVA_CONFIG", "BRANCH")}
         done = subprocess.run([str(program), *map(str, arguments)], cwd=cwd or tmp_path, env=clean | (env or {}),
                               input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=LONGEST)
-        return Result(done.returncode, done.stdout, done.stderr)
+        return Result(done.returncode, done.stdout, said_once(done.stderr))
 
     return run

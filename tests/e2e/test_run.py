@@ -25,6 +25,7 @@ import pytest
 import servers
 from fake_slack import FakeSlack, charts_of
 from state_address import open_state, state_of
+from stutter import said_once
 from waiting import LONGEST, pause, wait
 
 CANARY = "xoxb-canary-7f3a9c"
@@ -186,6 +187,7 @@ def agents(program):
         agent.process.wait()
         for reader in agent.readers:
             reader.join()
+        said_once("".join(agent.log))
 
 
 @pytest.fixture
@@ -287,10 +289,11 @@ def test_what_comes_while_the_clock_is_ahead_is_told(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).out == ""
 
 
-def dated_server(moment, date):
+def dated_server(moment, date, empty=False):
     """A Prometheus on loopback whose data end at `moment`, with a change 30 hours before, and which thinks that it is `date`."""
     values = [[(moment + datetime.timedelta(hours=i - 59)).timestamp(), f"{level(i, [(30, 1.2)]):.4f}"] for i in range(60)]
-    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": "m"}, "values": values}]}})
+    result = [] if empty else [{"metric": {"__name__": "m"}, "values": values}]
+    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def date_time_string(self, timestamp=None):
@@ -330,6 +333,26 @@ def test_a_server_that_has_another_date(agents, tmp_path, ahead):
     server.shutdown()
     server.server_close()
     assert ("+20%" in "".join(agent.out)) == (ahead > 0)
+
+
+@pytest.mark.parametrize("ahead", [40, -40, 0])
+def test_no_notice_of_missing_data_while_the_clock_is_wrong(agents, tmp_path, ahead):
+    """The query is for another time than the server's."""
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    server = dated_server(now, now - datetime.timedelta(days=ahead), empty=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    path = config(tmp_path, "  m: {type: prometheus, query: m, range: 30d, metrics: {m: {direction: -1}}}",
+                  f"prometheus: {{url: 'http://127.0.0.1:{server.server_port}'}}")
+    agent = agents(path)
+    if ahead:
+        agent.wait_log("the clock is")
+        agent.wait(lambda: agent.metric("hunter_run_failures_total") >= 6)
+    else:
+        agent.wait(lambda: "the query returns no series" in "".join(agent.out))
+    assert agent.end() == 0
+    server.shutdown()
+    server.server_close()
+    assert ("the query returns no series" in "".join(agent.out)) == (ahead == 0)
 
 
 def test_a_failed_fetch_changes_nothing(hunter, tmp_path):

@@ -1,8 +1,8 @@
 /*
  * conf/: every key of every file, in every place that knows it, with every kind of YAML value.
- * Whatever is given is taken or refused with a report, and what is taken can be used. The keys are
- * those of tests/public_names.txt, which another test compares with the option tables; the plugins
- * are the program's own.
+ * Whatever is given is taken or refused with a report that does not repeat itself, and what is
+ * taken can be used. The keys are those of tests/public_names.txt, which another test compares with
+ * the option tables; the plugins are the program's own.
  */
 #include "unit.h"
 
@@ -131,6 +131,17 @@ static void use_web_config(const struct web_config *config)
 		web_config_role(config, config->roles[i].name);
 }
 
+/* Whether the text says something twice in a row: "zone: zone: ...". */
+static bool stutters(const char *text)
+{
+	const char *next = strstr(text, ": ");
+	size_t length = next ? (size_t)(next - text) : 0;
+
+	return next && ((strncmp(text, next + 2, length) == 0 &&
+				strncmp(next + 2 + length, ": ", 2) == 0) ||
+			       stutters(next + 2));
+}
+
 /* Loads and uses the text; whether the key is known there. */
 static bool load(const struct sweep *sweep, bool web, const char *key, const struct buf *text)
 {
@@ -157,8 +168,11 @@ static bool load(const struct sweep *sweep, bool web, const char *key, const str
 		use_web_config(users);
 	if (config)
 		use_config(config, arena);
-	for (size_t i = 0; i < problems.count; i++)
+	for (size_t i = 0; i < problems.count; i++) {
+		if (stutters(problems.items[i].text))
+			fail_msg("repeats itself: %s", problems.items[i].text);
 		known = known && !strstr(problems.items[i].text, unknown);
+	}
 	web_config_free(users);
 	config_free(config);
 	arena_free(arena);

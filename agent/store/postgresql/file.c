@@ -33,7 +33,6 @@ enum {
 	AWAY_MOST = 2,
 	PAUSE_MOST = 250, /* ms */
 	TURN_MS = 5000,
-	LONG_MS = 120000, /* for calls that may read or write the whole state */
 };
 
 struct sql_statement {
@@ -677,7 +676,7 @@ static bool perform(struct store_file *base, struct store_call *call, struct err
 	call->transaction = number;
 	note_counts(file, call);
 	if (is_long(call->kind))
-		connection_patience(file->connection, LONG_MS);
+		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
 	if (call->kind >= STORE_TURN)
 		return fleet_perform(file->connection, call, error);
 	return fleet_lock(file->connection, call, error) &&
@@ -733,7 +732,7 @@ static bool turn(struct store_file *base, struct store_call *call, struct error 
 	if (!*connection)
 		return false;
 	connection_patience(*connection, renews ? TURN_MS : CONNECTION_PATIENCE);
-	return fleet_perform(*connection, call, error) || error_prefix(error, "%s: ", file->label);
+	return fleet_perform(*connection, call, error);
 }
 
 /* How many agents are at work on it. */
@@ -766,7 +765,7 @@ static bool reserve(struct store_file *base, struct error *error)
 	struct postgresql_file *file = of(base);
 	int64_t alive;
 
-	connection_patience(file->connection, LONG_MS);
+	connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
 	if (!connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL, error) ||
 		!count_agents(file->address, &alive, error))
 		return false;
