@@ -149,6 +149,40 @@ def test_what_is_refused(hunter, told, tmp_path, arguments, code, words):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
+FULL = """
+mount -t tmpfs -o size=1m none small || exit 77
+for free in 0 4 96 160 200; do
+	head -c $(((1024 - free) * 1024)) /dev/zero >small/fill
+	timeout 20 "$HUNTER" run --config full.yaml; echo "full $?"
+	: >small/fill
+	timeout 20 "$HUNTER" run --once --config full.yaml; echo "free $?"
+	"$HUNTER" store check --state-file small/state.db >/dev/null || echo damaged
+	rm small/state.db*
+done
+head -c 1048576 /dev/zero >small/fill
+timeout 20 "$HUNTER" run --once --config other.yaml 2>small/log; echo "log $?"
+umount small
+mount -t tmpfs -o nr_inodes=1 none small
+timeout 20 "$HUNTER" run --config socket.yaml; echo "socket $?"
+"""
+
+
+@pytest.mark.state_file
+def test_a_start_on_a_full_disk(program, tmp_path):
+    """It says so and leaves nothing behind that a later start would take for damage; only the log may be lost."""
+    (tmp_path / "small").mkdir()
+    write_csv(tmp_path / "read.csv", [])
+    for name, state, listen in (("full", "small/state.db", "127.0.0.1:0"), ("other", "state.db", "127.0.0.1:0"),
+                                ("socket", "state.db", f"unix:{tmp_path}/small/sock")):
+        (tmp_path / f"{name}.yaml").write_text(f"agent: {{state: {state}, listen: '{listen}'}}\ntests:\n{csv_test(tmp_path / 'read.csv')}")
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL], cwd=tmp_path, env=os.environ | {"HUNTER": str(program)}, capture_output=True, text=True)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.stdout == "full 4\nfree 0\n" * 5 + "log 0\nsocket 4\n", done
+    assert len(re.findall("hunter-c: state file .*(?:is full|No space left on device)\n", done.stderr)) == 5, done.stderr
+    assert "agent.listen: cannot listen on " in done.stderr and "was in use before" not in done.stderr, done.stderr
+
+
 # store
 
 

@@ -1,7 +1,9 @@
 """`store copy`: a whole state goes from a file into a database and back, and agents go on from there as if nothing had happened."""
 import contextlib
+import socket
 import sqlite3
 import subprocess
+import threading
 
 import pytest
 import servers
@@ -132,3 +134,35 @@ def test_agents_are_kept_off(agents, hunter, program, told, tmp_path, database):
     wait(lambda: server.sql("SELECT count(*) FROM agents", name) == [(1,)])
     agent.terminate()
     assert agent.wait(LONGEST) == 0
+
+
+def relay(source, target, stalls):
+    """Passes bytes on until stalls(bytes), from when on nothing more arrives."""
+    with contextlib.suppress(OSError):
+        while (data := source.recv(65536)) and not stalls(data):
+            target.sendall(data)
+
+
+def test_a_check_says_that_it_waits(program, hunter, told, database):
+    """The stream ends in the middle of an answer, and the connection stays."""
+    assert hunter("store", "copy", told.parent / "state.db", database).code == 0
+    port = int(database.rsplit(":", 1)[1].split("/")[0])
+    asked = threading.Event()
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+        def serve():
+            client = stack.enter_context(listener.accept()[0])
+            server = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            threading.Thread(target=relay, args=(server, client, lambda data: asked.is_set()), daemon=True).start()
+            relay(client, server, lambda data: b"FROM excerpts" in data and asked.set())
+            asked.wait(60)
+
+        threading.Thread(target=serve, daemon=True).start()
+        process = subprocess.Popen([program, "store", "check", "--state-file", database.replace(str(port), str(listener.getsockname()[1]))],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        assert "waiting for an answer of the state database" in process.stderr.readline()
+        stack.close()
+    assert asked.is_set()

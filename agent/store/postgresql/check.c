@@ -129,7 +129,7 @@ bool postgresql_check(
 	if (!file)
 		return false;
 	check.connection = postgresql_connection(file);
-	connection_patience(check.connection, INT64_C(600000));
+	connection_patience(check.connection, CONNECTION_PATIENCE_LONG);
 	done = connection_begin(check.connection, false, error) && check_all(&check, error) &&
 	       connection_commit(check.connection, error);
 	postgresql_close(file);

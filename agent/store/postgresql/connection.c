@@ -28,6 +28,7 @@
 #include "agent/core/database.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
+#include "agent/core/when.h"
 
 enum {
 	CONNECT_MS = 5000,
@@ -35,6 +36,7 @@ enum {
 	ATTEMPTS = 3,       /* of a statement that meets conflicts */
 	IDLE_MS = 10000,    /* of a transaction, unless it is given more time than others */
 	POLL_MS = 200,      /* TLS may have read ahead what poll() does not see */
+	SAY_MS = 5000,      /* then it is logged that it waits */
 	QUICK_MS = 1000,    /* an answer by which a connection is proven */
 	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
 	PENDING_MOST = 500, /* statements without an answer */
@@ -80,6 +82,7 @@ struct connection {
 	bool doomed;      /* a statement of the open transaction has failed */
 	bool proven;      /* the last answer was quick */
 	bool loading;     /* rows are being sent, outside of the pipeline */
+	bool said;        /* that it waits for an answer */
 	size_t pending;   /* statements that were sent and have no answer yet */
 	int64_t changed;
 	struct buf parsed; /* the statement that the server parsed last, in the open transaction */
@@ -741,6 +744,21 @@ static bool queue(
 	return true;
 }
 
+/* Who waits for minutes wants to know for what. */
+static void say_waiting(struct connection *connection, int64_t deadline)
+{
+	int64_t since = deadline - connection->patience_ms - LATE_MS;
+	char most[WHEN_TEXT];
+
+	if (connection->said || connection->patience_ms <= CONNECTION_PATIENCE ||
+		clock_monotonic() < since + SAY_MS)
+		return;
+	connection->said = true;
+	log_event(LEVEL_INFO, "waiting for an answer of the state database",
+		LOG_TEXT("state", connection->shown),
+		LOG_TEXT("at_most", when_format_duration(connection->patience_ms, most)));
+}
+
 /* The next result, or NULL at the end of a statement's; false: the connection is lost. */
 static bool next_result(struct connection *connection, int64_t deadline, PGresult **result)
 {
@@ -756,6 +774,7 @@ static bool next_result(struct connection *connection, int64_t deadline, PGresul
 			connection->link, (short)(left ? POLLIN | POLLOUT : POLLIN), deadline);
 		if (ready == TOO_LATE)
 			return late(connection);
+		say_waiting(connection, deadline);
 		if (!PQconsumeInput(connection->link))
 			return lost(connection);
 	}
@@ -818,6 +837,7 @@ static PGresult *drain(struct connection *connection)
 	PGresult *last = NULL;
 	bool good;
 
+	connection->said = false;
 	if (!connection->link) {
 		note(connection, TROUBLE_AWAY, NULL, "the connection to the server was closed");
 		return NULL;

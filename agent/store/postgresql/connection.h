@@ -57,8 +57,9 @@ struct connection *connection_new(const char *address, struct error *error);
 void connection_free(struct connection *connection); /* accepts NULL */
 
 /* How long an answer may take: ms if it is not CONNECTION_PATIENCE. In a transaction for the rest
- * of it. */
-enum { CONNECTION_PATIENCE = 30000 };
+ * of it. With more patience it is logged that it waits. CONNECTION_PATIENCE_LONG is for what may
+ * read or write the whole state. */
+enum { CONNECTION_PATIENCE = 30000, CONNECTION_PATIENCE_LONG = 120000 };
 void connection_patience(struct connection *connection, int64_t ms);
 
 /* Transactions that write are numbered from now on; the table `commits` is there. */

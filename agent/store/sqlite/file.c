@@ -106,14 +106,16 @@ const char *store_file_path(const struct store_file *file)
 	return ((const struct sqlite_file *)file)->path;
 }
 
+/* "disk I/O error" alone does not say that the disk is full. */
 static bool fail(struct sqlite_file *file, const char *doing, struct error *error)
 {
 	int code = sqlite3_errcode(file->database) & 0xff;
+	int reason = code == SQLITE_IOERR ? sqlite3_system_errno(file->database) : 0;
 
 	file->stuck = code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH &&
 		      code != SQLITE_TOOBIG && code != SQLITE_ERROR;
-	return error_set(error, ERROR_STATE, "%s: cannot %s: %s", file->file.label, doing,
-		sqlite3_errmsg(file->database));
+	return error_set(error, ERROR_STATE, "%s: cannot %s: %s%s%s", file->file.label, doing,
+		sqlite3_errmsg(file->database), reason ? ": " : "", reason ? strerror(reason) : "");
 }
 
 static bool prepare(struct sqlite_file *file, enum statement statement)
@@ -517,6 +519,7 @@ static void warn_of_loss(const char *path)
 struct store_file *store_file_open(const char *path, struct error *error)
 {
 	struct sqlite_file *file = file_new(store_path_new(path, error));
+	bool is_new = file->path && store_file_beside(file->path, "") < 0;
 
 	if (file->path) {
 		warn_of_loss(file->path);
@@ -525,6 +528,8 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	}
 	if (file->lock >= 0 && open_database(file, error))
 		return &file->file;
+	if (is_new && file->lock >= 0 && store_file_beside(file->path, "") == 0)
+		(void)unlink(file->path); /* the disk is full */
 	store_file_close(&file->file);
 	return NULL;
 }
