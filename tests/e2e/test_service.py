@@ -104,6 +104,25 @@ def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):  # noqa: F811
     assert ended == [-signal.SIGHUP] * 3  # as with any program that does not reload
 
 
+def test_a_hangup_before_it_is_loaded(program, agents, tmp_path):  # noqa: F811
+    """Who starts it with the signal ignored can send it from the first instruction on; once it has begun, it reloads."""
+    write_csv(tmp_path / "read.csv", [])
+    wrapper = tmp_path / "hunter-c"
+    wrapper.write_text(f"#!/bin/sh\ntrap '' HUP\nexec {program} \"$@\"\n")
+    wrapper.chmod(0o755)
+    process = subprocess.Popen([wrapper, "run", "--config", config(tmp_path, csv_test(tmp_path / "read.csv"))], stderr=subprocess.PIPE, text=True)
+    try:
+        while os.readlink(f"/proc/{process.pid}/exe") != str(program):
+            assert process.poll() is None
+        process.send_signal(signal.SIGHUP)
+        assert any("msg=started" in line for line in process.stderr)
+        process.send_signal(signal.SIGHUP)
+        assert any(re.search(OK, line) for line in process.stderr)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_broken_file_changes_nothing(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [])
     secret = tmp_path / "token"
