@@ -91,11 +91,11 @@ wrapper=()
 tests=(tests)
 
 # test_at_once BUILD PYTEST-ARGUMENT...: runs the tests with what was built there. Most of them wait for servers and
-# timers, so three a core run at once where pytest-xdist is there.
+# timers, so six a core run at once where pytest-xdist is there.
 test_at_once() {
 	local build=$1 at_once=()
 	shift
 	# Asked of pytest itself: the first python3 in the path need not be the one that it runs with.
-	! pytest-3 -p xdist --version >/dev/null 2>&1 || at_once=(-n $((3 * $(nproc))) --dist loadgroup)
+	! pytest-3 -p xdist --version >/dev/null 2>&1 || at_once=(-n $((6 * $(nproc))) --dist loadgroup)
 	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -p no:cacheprovider --build="$build" "${at_once[@]}" "$@" "${tests[@]}"
 }

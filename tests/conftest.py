@@ -5,7 +5,7 @@ Each case of a cmocka program that passes or is skipped counts as a test of its 
 as a failure. `ctest` alone runs the same programs.
 
 Most tests wait for servers and timers, so several run at once where pytest-xdist is installed
-(`-n 6 --dist loadgroup`).
+(`-n 12 --dist loadgroup`).
 
 C tests that keep a state do so in files and in databases of a PostgreSQL of the run, HUNTER_TEST_POSTGRES; where its server or psycopg2
 is not installed, in files alone.
@@ -126,9 +126,10 @@ class Failed(Exception):
 
 
 # What takes longest begins first, or one worker would be busy with it when the others are done.
-LONGEST = ("test_page.py", "test_storm.py", "test_graphite.py", "test_kill.py", "unit.series_cache", "test_faults.py", "test_recovery.py",
-           "test_belief.py", "test_explains.py", "unit.cluster", "unit.store_crash", "unit.config", "unit.edivisive_stream",
-           "test_large.py", "test_conditions.py", "test_canary.py", "unit.number")
+LONGEST = ("test_page.py", "test_fleet.py", "test_storm.py", "test_graphite.py", "test_arrived.py", "test_reactions.py", "test_kill.py",
+           "unit.series_cache", "test_faults.py", "test_bisections.py", "unit.follow_ups", "unit.bisection", "test_elsewhere.py",
+           "test_recovery.py", "test_belief.py", "test_explains.py", "unit.cluster", "unit.store_crash", "unit.config",
+           "unit.edivisive_stream", "test_large.py", "test_conditions.py", "test_canary.py", "unit.number")
 
 
 def urgency(item):
