@@ -43,20 +43,20 @@ def wrong(call, text):
     if name in ("skip", "importorskip") and not any(k.arg == "reason" for k in call.keywords) and not (name == "skip" and call.args):
         return "a skip that does not say why"
     bounds = [k.value for k in call.keywords if k.arg in ("timeout", "connect_timeout")]
-    bounds += call.args[-1:] if name in BOUNDED and not (name == "select" and text.startswith("poll")) else []
-    if any(is_number(bound) and bound.value > 0 for bound in bounds) and text not in RHYTHMS and name != "select_":
+    bounds += call.args[-1:] if name in BOUNDED else []
+    if any(is_number(bound) and bound.value > 0 for bound in bounds) and text not in RHYTHMS:
         return "a bound of its own instead of LONGEST"
     return None
 
 
 def of_python(name, source):
-    tree, pauses = ast.parse(source), 0
-    for node in ast.walk(tree):
+    lines, pauses = source.splitlines(), 0
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
-            text = ast.get_source_segment(source, node) or ""
+            text = lines[node.lineno - 1].encode()[node.col_offset:node.end_col_offset if node.end_lineno == node.lineno else None].decode()
             pauses += text.startswith(("pause(", "waiting.pause("))
             if found := wrong(node, text):
-                yield f"{name}:{node.lineno}: {found}: {text.splitlines()[0]}"
+                yield f"{name}:{node.lineno}: {found}: {text}"
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
             yield f"{name}:{node.lineno}: say time.NAME"
     yield from counted(name, pauses)
