@@ -172,7 +172,7 @@ class Connection(socketserver.BaseRequestHandler):
         return True
 
     def latin(self, good, _):
-        self.request.sendall(http_answer(200, good.replace(b"good", b"g\xf6\xf6d")))
+        self.request.sendall(http_answer(200, good.replace(b"matrix", b"m\xe4trix")))
         return True
 
     def nul(self, good, _):
