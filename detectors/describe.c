@@ -9,14 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/sort.h"
+#include "detectors/robust.h"
 #include "detectors/stats.h"
 
-static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
+static const double OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
 /* The constant c of the set of places: -2 ln(1 - sqrt(level)). */
 static const double PLACE_95 = 7.352, PLACE_99 = 10.587;
-/* Nine in ten normal values lie within so many deviations of their median. */
-static const double NINE_IN_TEN = 1.645;
 
 /* By how much the constant falls for each deviation of the step's height, and what remains. */
 static const double PER_DEVIATION = 0.9, LEAST_CONSTANT = 0.5;
@@ -36,29 +34,10 @@ struct sides {
 	double inflation; /* of the variance of means, by autocorrelation */
 };
 
-/* For values most of which are equal, so that their MAD is 0: deviations that one in ten values has
- * are no outliers there, such as the ones among the zeros of a count. `sizes` are sorted. */
-static double spread_of_ties(const double *sizes, size_t n, double sum)
-{
-	double shared = sizes[(size_t)ceil(0.9 * (double)n) - 1];
-	return shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
-}
-
-/* Clips values to REACH robust deviations around their median. */
 static void clip(double *values, size_t n)
 {
-	double sorted[DESCRIBE_SIDE], median, spread, sum = 0;
-	memcpy(sorted, values, n * sizeof(double));
-	median = sort_median(sorted, n);
-	for (size_t i = 0; i < n; i++)
-		sum += sorted[i] = fabs(values[i] - median);
-	spread = 1.4826 * sort_median(sorted, n);
-	if (spread == 0 && isfinite(sum)) {
-		sort_sort(sorted, n);
-		spread = spread_of_ties(sorted, n, sum);
-	}
-	for (size_t i = 0; i < n; i++)
-		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
+	double room[DESCRIBE_SIDE];
+	robust_clip(values, n, robust_of(values, n, room), values);
 }
 
 static struct sides sides_of(const double *values, size_t n, size_t cut)

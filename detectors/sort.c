@@ -3,6 +3,7 @@
  */
 #include "detectors/sort.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { MOST_ROUNDS = 60 };
@@ -18,42 +19,54 @@ void sort_sort(double *values, size_t n)
 	qsort(values, n, sizeof(double), by_size);
 }
 
+static double middle_of(double a, double b, double c)
+{
+	double low = a < b ? a : b, high = a < b ? b : a;
+	return c < low ? low : c > high ? high : c;
+}
+
+/* Moves values below `limit`, and with `equal` those equal to it, to the front; returns their
+ * number. Without a branch for each value, which would be mispredicted half of the time. */
+static size_t move_low(double *values, size_t n, double limit, bool equal)
+{
+	size_t low = 0;
+	for (size_t i = 0; i < n; i++) {
+		double value = values[i];
+		values[i] = values[low];
+		values[low] = value;
+		low += (value < limit) | (equal & (value <= limit));
+	}
+	return low;
+}
+
 /* Moves the value of that rank to its place, with no larger one before it and no smaller one after.
  * Falls back to sorting after repeated bad pivots. */
-static void select_rank(double *values, ptrdiff_t n, ptrdiff_t rank)
+static void select_rank(double *values, size_t n, size_t rank)
 {
-	ptrdiff_t from = 0, to = n;
-	for (int rounds = 0; to - from > 1; rounds++) {
+	for (int rounds = 0; n > 1; rounds++) {
 		if (rounds == MOST_ROUNDS) {
-			sort_sort(values + from, (size_t)(to - from));
+			sort_sort(values, n);
 			return;
 		}
-		double pivot = values[(from + to) / 2];
-		ptrdiff_t low = from, high = to - 1;
-		while (low <= high) {
-			while (values[low] < pivot)
-				low++;
-			while (values[high] > pivot)
-				high--;
-			if (low > high)
-				break;
-			double kept = values[low];
-			values[low++] = values[high];
-			values[high--] = kept;
+		double pivot = middle_of(values[0], values[n / 2], values[n - 1]);
+		size_t low = move_low(values, n, pivot, false);
+		if (rank < low) {
+			n = low;
+			continue;
 		}
-		if (rank <= high)
-			to = high + 1;
-		else if (rank >= low)
-			from = low;
-		else
+		low += move_low(values + low, n - low, pivot, true);
+		if (rank < low)
 			return;
+		values += low;
+		n -= low;
+		rank -= low;
 	}
 }
 
 double sort_median(double *values, size_t n)
 {
 	size_t rank = (n - 1) / 2;
-	select_rank(values, (ptrdiff_t)n, (ptrdiff_t)rank);
+	select_rank(values, n, rank);
 	if (n % 2 == 1)
 		return values[rank];
 	double next = values[rank + 1];

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detectors/edivisive/pairs.h"
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
 
@@ -35,18 +36,16 @@ void chunk_free(struct chunk *chunk)
 	free(chunk->y);
 	free(chunk->spread);
 	free(chunk->candidates);
-	free(chunk->windows);
 }
 
 void chunk_restart(struct chunk *chunk, size_t decided)
 {
 	chunk->decided = decided;
 	chunk->n = 0;
-	chunk->window_count = 0;
 }
 
-/* Windows begin at least W/2 points apart, candidates two. An agent has many streams, so nothing
- * grows beyond a full chunk. */
+/* Windows begin W/2 points apart. An agent has many streams, so nothing grows beyond a full chunk.
+ */
 static void make_room(struct chunk *chunk, size_t n)
 {
 	if (n <= chunk->capacity)
@@ -57,9 +56,8 @@ static void make_room(struct chunk *chunk, size_t n)
 	chunk->capacity = capacity;
 	chunk->y = scratch_resize(chunk->y, capacity + PADDING, sizeof(double));
 	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
-	chunk->candidates = scratch_resize(chunk->candidates, capacity / 2 + 1, sizeof(size_t));
-	chunk->windows = scratch_resize(
-		chunk->windows, capacity / (window / 2) + 1, sizeof(struct chunk_window));
+	chunk->candidates =
+		scratch_resize(chunk->candidates, capacity / (window / 2) + 1, sizeof(size_t));
 }
 
 /* A chunk whose arrays belong to the scratch. */
@@ -73,11 +71,28 @@ static struct chunk *scratch_chunk(
 		.x = scratch_take(scratch, n, sizeof(double)),
 		.y = scratch_take(scratch, n + PADDING, sizeof(double)),
 		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
-		.candidates = scratch_take(scratch, n / 2 + 1, sizeof(size_t)),
-		.windows = scratch_take(scratch, n / ((size_t)options->window / 2) + 1,
-			sizeof(struct chunk_window)),
+		.candidates = scratch_take(
+			scratch, n / ((size_t)options->window / 2) + 1, sizeof(size_t)),
 	};
 	return chunk;
+}
+
+/* Values and columns are read and written a whole vector at a time. */
+static struct partition partition_new(size_t n, struct scratch *scratch)
+{
+	struct partition partition = {
+		.edges = scratch_take(scratch, n + 2, sizeof(size_t)),
+		.from = scratch_take(scratch, n + 2, sizeof(size_t)),
+		.values = scratch_take(scratch, n + KERNEL_PADDING, sizeof(double)),
+		.row = scratch_take(scratch, n + 2, sizeof(double)),
+		.sums = scratch_take(scratch, n + 2, sizeof(double)),
+		.best = scratch_take(scratch, n + 2, sizeof(double)),
+		.near = scratch_take(scratch, n + KERNEL_PADDING, sizeof(float)),
+		.columns = scratch_take(scratch, n + KERNEL_PADDING, sizeof(float)),
+	};
+	memset(partition.values, 0, (n + KERNEL_PADDING) * sizeof(double));
+	memset(partition.near, 0, (n + KERNEL_PADDING) * sizeof(float));
+	return partition;
 }
 
 struct chunk_workspace chunk_workspace_new(
@@ -96,13 +111,13 @@ struct chunk_workspace chunk_workspace_new(
 		.x = scratch_take(scratch, n, sizeof(double)),
 		.plain = scratch_take(scratch, n + 1, sizeof(double)),
 		.weighted = scratch_take(scratch, n + 1, sizeof(double)),
-		.prefix = {.sum = scratch_take(scratch, n + 1, sizeof(double)),
-			.squares = scratch_take(scratch, n + 1, sizeof(double)),
-			.products = {scratch_take(scratch, n + 1, sizeof(double)),
-				scratch_take(scratch, n + 1, sizeof(double))}},
+		.sum = scratch_take(scratch, n + 1, sizeof(double)),
+		.room = scratch_take(scratch, 2 * (n + ROOM), sizeof(double)),
+		.marks = scratch_take(scratch, n + 1, sizeof(bool)),
+		.places = scratch_take(scratch, n, sizeof(size_t)),
+		.partition = partition_new(n, scratch),
 		.left = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
-		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
 		.steps = scratch_take(scratch, n, sizeof(struct chunk_step)),
 		.excursions = excursions,
 		.filled = scratch_chunk(options, n, scratch),
@@ -110,17 +125,15 @@ struct chunk_workspace chunk_workspace_new(
 }
 
 /* Copies the chunk with its kept results into the arrays of `to`. */
-static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candidates)
+static void copy_chunk(struct chunk *to, const struct chunk *from)
 {
-	size_t n = from->n;
+	size_t n = from->n, windows = n / ((size_t)from->options.window / 2) + 1;
 	struct chunk copy = *from;
 	copy.capacity = to->capacity;
 	copy.x = memcpy(to->x, from->x, n * sizeof(double));
 	copy.y = memcpy(to->y, from->y, n * sizeof(double));
 	copy.spread = memcpy(to->spread, from->spread, (n / CLIP_BLOCK + 1) * sizeof(double));
-	copy.candidates = memcpy(to->candidates, from->candidates, candidates * sizeof(size_t));
-	copy.windows = memcpy(
-		to->windows, from->windows, from->window_count * sizeof(struct chunk_window));
+	copy.candidates = memcpy(to->candidates, from->candidates, windows * sizeof(size_t));
 	*to = copy;
 }
 
@@ -191,6 +204,20 @@ static size_t fill(
 	return first;
 }
 
+/* 2.3 to 2.5: the first `same` values of y are as in the last evaluation. */
+static size_t search(struct chunk *chunk, size_t same, const struct chunk_workspace *workspace)
+{
+	size_t count = chunk_windows(chunk, same, workspace);
+	struct noise_unit noise = chunk_noise_unit(chunk);
+	if (noise.size > 0) {
+		count = chunk_places(chunk, noise.size, count, workspace->places);
+		count = chunk_partition(chunk, noise, count, workspace);
+	} else {
+		count = 0;
+	}
+	return chunk_passes(chunk, count, workspace);
+}
+
 /* 2.5, step 6: searches the chunk again without the excursions that the passes have dropped. */
 static size_t search_filled(
 	struct chunk *chunk, size_t found, const struct chunk_workspace *workspace)
@@ -202,7 +229,7 @@ static size_t search_filled(
 		chunk_spread(chunk, first);
 		size_t same = chunk_clip(chunk, first, chunk->n);
 		chunk_add_up(chunk);
-		found = chunk_passes(chunk, chunk_windows(chunk, same, workspace), workspace);
+		found = search(chunk, same, workspace);
 	}
 	return found;
 }
@@ -229,7 +256,9 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 {
 	make_room(chunk, n);
 	chunk->x = workspace->x;
-	chunk->prefix = workspace->prefix;
+	chunk->sum = workspace->sum;
+	chunk->room = workspace->room;
+	chunk->marks = workspace->marks;
 	struct scale scale = finite_scale(values, n, chunk->x);
 	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
 	size_t known = equal ? chunk->n : 0, kept = known;
@@ -243,10 +272,9 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 	note_clipped(chunk, scratch_tried(workspace->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk);
-	size_t candidates = chunk_windows(chunk, same, workspace);
-	size_t found = chunk_passes(chunk, candidates, workspace);
+	size_t found = search(chunk, same, workspace);
 	if (workspace->excursions->count == 0)
 		return found;
-	copy_chunk(workspace->filled, chunk, candidates);
+	copy_chunk(workspace->filled, chunk);
 	return search_filled(workspace->filled, found, workspace);
 }

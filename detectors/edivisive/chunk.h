@@ -2,9 +2,10 @@
  * The default profile of e-divisive on one chunk of a series: docs/algorithms.md sections 2.1
  * to 2.6, by whose numbers steps are cited here.
  *
- * A chunk holds only existing values, scaled and shifted. Each step is a file: clip, windows, test,
- * passes, ramp, noise, short. A chunk may be evaluated again after it has grown at its end; results
- * that the new points cannot affect are kept, and the outcome is the same as without.
+ * A chunk holds only existing values, scaled and shifted. Each step is a file: clip, windows,
+ * contrast, partition, test, passes, ramp, noise, short. A chunk may be evaluated again after it
+ * has grown at its end; results that the new points cannot affect are kept, and the outcome is the
+ * same as without.
  *
  * Intervals are [start, end), counted in the chunk. Work is charged to the scratch of the
  * workspace; once its budget is spent, results are meaningless and discarded by the caller. Nothing
@@ -35,21 +36,9 @@ struct chunk_step {
 	double delta;     /* mean after - mean before, scaled */
 	double strength;  /* n1 n2 / (n1 + n2) delta^2: the sum of squares that it explains */
 	double magnitude; /* as in struct change, but of these means */
+	bool separated;   /* stands by separation alone: the test does not confirm it */
 	bool ramp;        /* stands for `slope`; p is the smallest of its steps */
 	struct slope slope;
-};
-
-/* A window that was searched; `found`: the candidates of it and all windows before it. */
-struct chunk_window {
-	size_t start, end, found;
-};
-
-enum { LAGS = 2 };
-
-/* Sums over a chunk's y before each point: of the values, of their squares, and of the products of
- * values one and two apart. */
-struct prefix {
-	double *sum, *squares, *products[LAGS];
 };
 
 struct chunk {
@@ -58,27 +47,28 @@ struct chunk {
 	size_t n, capacity;
 	size_t decided; /* candidates before it are ignored: the previous chunk has decided there */
 	double *x;      /* scaled values; belongs to the workspace, valid during an evaluation */
-	struct prefix prefix; /* of y; belongs to the workspace like x */
-	double shift;         /* x = 2^exponent value - shift, of the last evaluation */
+	double *sum;    /* of y before each point; belongs to the workspace like x */
+	double *room;   /* two buffers of n + ROOM values; of the workspace, too, as is the next */
+	bool *marks;
+	double shift; /* x = 2^exponent value - shift, of the last evaluation */
 	int exponent;
 	double *y;          /* x clipped */
 	double *spread;     /* s of 2.2 for each block of CLIP_BLOCK points */
-	size_t *candidates; /* of all windows, ascending */
-	struct chunk_window *windows;
-	size_t window_count;
-	bool filled; /* pulses were removed from x in the last evaluation */
+	size_t *candidates; /* of each window */
+	bool filled;        /* pulses were removed from x in the last evaluation */
 };
 
-/* CHUNK_WINDOWS: a chunk has at most so many W points. REFINE_REACH: how far step 3 moves a point.
- * LEAST_SIDE: points that a split needs on each side. RELAXED_P: the p of a candidate. */
-enum { CHUNK_WINDOWS = 7, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5, LEAST_SIDE = 2 };
-#define RELAXED_P 0.1
-
-/* An interval of a window between the candidates found so far, with its best split. */
-struct interval {
-	size_t start, end;
-	struct split split; /* tau counts from start; 0 if the interval cannot be split */
-	double tie;         /* a q closer than this is equal */
+/* CHUNK_WINDOWS: a chunk has at most so many W points. CHUNK_SHORTEST: a segment between two points
+ * with fewer values is no level. REFINE_REACH: how far step 3 moves a point. LEAST_SIDE: points
+ * that a split needs on each side. */
+enum {
+	CHUNK_WINDOWS = 7,
+	CHUNK_SHORTEST = 5,
+	CLIP_BLOCK = 25,
+	CLIP_REACH = 25,
+	REFINE_REACH = 5,
+	LEAST_SIDE = 2,
+	ROOM = 8
 };
 
 /* Points of a chunk that left the level and came back: [start, end). */
@@ -93,14 +83,33 @@ struct excursions {
 	size_t count;
 };
 
+/* The unit of noise of a chunk, and the number of values after which it repeats: 1, or more where
+ * values alternate. */
+struct noise_unit {
+	double size;
+	size_t period;
+};
+
+/* Buffers of the search for the best partition: `edges` of the stretches between candidates; the
+ * sums of the kernel over one stretch and each (`row`), over all segments that end with it
+ * (`sums`); the least cost up to each edge (`best`), and where its last segment begins (`from`). */
+struct partition {
+	size_t *edges, *from;
+	double *values, *row, *sums, *best;
+	float *near, *columns; /* values relative to those of a stretch; sums of the kernel */
+};
+
 /* Buffers of an evaluation, which keep nothing between calls; in a scratch. */
 struct chunk_workspace {
 	struct scratch *scratch;
 	double *x, *left, *right;
 	double *reciprocals;      /* 1 / i at [i], as many as a window has points */
 	double *plain, *weighted; /* one longer than the chunk, as is the next */
-	struct prefix prefix;
-	struct interval *intervals;
+	double *sum;
+	double *room; /* as in struct chunk */
+	bool *marks;
+	size_t *places; /* candidates, then those of them that are cuts */
+	struct partition partition;
 	struct chunk_step *steps;
 	struct excursions *excursions;
 	struct chunk *filled; /* for a copy of the chunk with its excursions filled */
@@ -141,17 +150,33 @@ size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
 /* 2.3: fills `candidates` and returns their number; the first `same` values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *workspace);
 
-/* Fills the prefix sums from y; all functions below need them. */
+/* Fills `sum` from y; all functions below need it. */
 void chunk_add_up(const struct chunk *chunk);
 
-/* 2.3: whether the plain test of [start, end) split at tau has p <= RELAXED_P. */
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+/* 2.3: the unit of noise of y; of size 0: its values are all equal. */
+struct noise_unit chunk_noise_unit(const struct chunk *chunk);
+
+/* 2.3: writes the candidates, the first `found` ones of the windows among them, and returns their
+ * number. */
+size_t chunk_places(const struct chunk *chunk, double unit, size_t found, size_t *places);
+
+/* 2.3: keeps those of the first `count` workspace->places that are cuts of the best partition, and
+ * returns their number. unit > 0. */
+size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count,
+	const struct chunk_workspace *workspace);
 
 /* The test of 2.4 between the segments [start, tau) and [tau, end). */
 struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* The same for the trace: p also where it is above the limit, whether the ranks agree, and the
- * means in the unit of the series. */
+/* 2.4: whether the nearest values on both sides lie apart, with a sharp step between them. */
+bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+
+/* Whether the step at tau stands out from what happens within its segments: an edge, not a part of
+ * a ramp or of a wandering level. */
+bool chunk_is_sharp(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+
+/* The same as chunk_test for the trace: p also where it is above the limit, whether the ranks
+ * agree, and the means in the unit of the series. */
 struct opinion {
 	double p, before, after;
 	bool agrees;
@@ -194,8 +219,9 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *works
  * their number. */
 size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps);
 
-/* The passes of 2.5 on the first `count` candidates: leaves the change points in workspace->steps
- * and returns their number; the excursions that were dropped are in workspace->excursions. */
+/* The passes of 2.5 on the first `count` workspace->places: leaves the change points in
+ * workspace->steps and returns their number; the excursions that were dropped are in
+ * workspace->excursions. */
 size_t chunk_passes(
 	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace);
 

@@ -17,8 +17,9 @@ enum { RATES = 7 };
 static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
 
 /* A wandering level must be likelier than a constant one by LIKELIER (logarithm), among
- * FEWEST points at least. A step whose p is at least P_FACTOR times P is one of its movements. */
-static const double LIKELIER = 1, P_FACTOR = 10;
+ * FEWEST points at least. A step is one of its movements if so large ones are expected more than
+ * EXPECTED times. */
+static const double LIKELIER = 1, EXPECTED = 0.5;
 enum { FEWEST = 10 };
 
 /* Chunks that cannot hold so many points cannot estimate their noise. */
@@ -156,16 +157,19 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
 		return count;
 	double df = wander.n - wander.segments, least = HUGE_VAL;
 	for (size_t k = 0; k < count; k++) {
-		double t = steps[k].ramp ? HUGE_VAL
-					 : step_beyond(chunk, steps, count, k, rates[rate],
-						   wander.squares[rate] / df);
+		size_t start = k > 0 ? steps[k - 1].tau : 0;
+		size_t end = k + 1 < count ? steps[k + 1].tau : chunk->n;
+		bool stands = steps[k].ramp || chunk_separated(chunk, start, steps[k].tau, end);
+		double t = stands ? HUGE_VAL
+				  : step_beyond(chunk, steps, count, k, rates[rate],
+					    wander.squares[rate] / df);
 		if (t < least) {
 			least = t;
 			weakest = k;
 		}
 	}
 	double p = (1 + 8 * log(wander.n)) * student_two_sided(least, df);
-	return p >= P_FACTOR * chunk->options.p_value ? weakest : count;
+	return p >= EXPECTED ? weakest : count;
 }
 
 /*
@@ -178,21 +182,21 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
  * place.
  */
 enum { MODES_FROM = 50, FEWEST_STAYED = 5, ROUNDS = 3, FEWEST_CHANGES = 4, FEWEST_RARE = 6 };
-static const double MIDDLE = 0.1, NEAR = 0.3, ELSEWHERE = 1.5, OFTEN = 0.04, RARE = 0.02,
-		    EXACT = 1.3;
-static const double STAYS_CHOSEN = 40;
+static const double MIDDLE = 0.1, MIDDLE_SEPARATED = 0.25, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1.5,
+		    OFTEN = 0.04, RARE = 0.02, EXACT = 1.3;
+static const double STAYS_CHOSEN = 40, STICKY = 2;
 
-/* The values [from, to) around a step, whose segments are [start, tau) and [tau, end); values below
+/* The values of a chunk around a step, whose segments are [start, tau) and [tau, end); values below
  * `least` or above `most` are ignored. */
 struct reach {
-	const double *y;
-	size_t from, start, tau, end, to;
+	const double *x;
+	size_t n, start, tau, end;
 	double least, most;
 };
 
 static bool is_counted(const struct reach *reach, size_t i)
 {
-	return reach->y[i] >= reach->least && reach->y[i] <= reach->most;
+	return reach->x[i] >= reach->least && reach->x[i] <= reach->most;
 }
 
 struct modes {
@@ -213,18 +217,12 @@ struct stays {
 static struct reach reach_of(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
-	size_t most = 2 * (size_t)chunk->options.window, tau = steps[k].tau;
-	size_t start = k > 0 ? steps[k - 1].tau : 0;
-	size_t end = k + 1 < count ? steps[k + 1].tau : chunk->n;
-	size_t from = tau > most ? tau - most : 0;
-	size_t to = chunk->n - tau > most ? tau + most : chunk->n;
 	return (struct reach){
-		.y = chunk->y,
-		.from = from,
-		.start = start > from ? start : from,
-		.tau = tau,
-		.end = end < to ? end : to,
-		.to = to,
+		.x = chunk->x,
+		.n = chunk->n,
+		.start = k > 0 ? steps[k - 1].tau : 0,
+		.tau = steps[k].tau,
+		.end = k + 1 < count ? steps[k + 1].tau : chunk->n,
 	};
 }
 
@@ -232,8 +230,8 @@ static struct reach reach_of(
 static size_t crossings(const struct reach *reach, double level)
 {
 	size_t count = 0;
-	for (size_t i = reach->from + 1; i < reach->to; i++)
-		count += (reach->y[i] > level) != (reach->y[i - 1] > level);
+	for (size_t i = 1; i < reach->n; i++)
+		count += (reach->x[i] > level) != (reach->x[i - 1] > level);
 	return count;
 }
 
@@ -243,14 +241,14 @@ static bool find_modes(const struct reach *reach, double middle, struct modes *m
 {
 	for (size_t round = 0; round < ROUNDS; round++) {
 		double low = 0, high = 0, above = 0, n = 0;
-		for (size_t i = reach->from; i < reach->to; i++) {
-			bool is_high = reach->y[i] > middle;
+		for (size_t i = 0; i < reach->n; i++) {
+			bool is_high = reach->x[i] > middle;
 			if (!is_counted(reach, i))
 				continue;
 			n++;
 			above += is_high;
-			high += is_high ? reach->y[i] : 0;
-			low += is_high ? 0 : reach->y[i];
+			high += is_high ? reach->x[i] : 0;
+			low += is_high ? 0 : reach->x[i];
 		}
 		if (above < FEWEST_STAYED || n - above < FEWEST_STAYED)
 			return false;
@@ -265,22 +263,22 @@ static struct stays count_stays(const struct reach *reach, const struct modes *m
 {
 	struct stays stays = {0};
 	double height = modes->high - modes->low, middle = 0.5 * (modes->low + modes->high);
-	bool up = reach->y[reach->from] > middle, lasting = up;
-	for (size_t i = reach->from; i < reach->to; i++) {
+	bool up = reach->x[0] > middle, lasting = up;
+	for (size_t i = 0; i < reach->n; i++) {
 		if (!is_counted(reach, i))
 			continue;
 		bool was = up;
-		double share = (reach->y[i] - modes->low) / height;
+		double share = (reach->x[i] - modes->low) / height;
 		up = share > 1 - NEAR || (up && share >= NEAR);
 		stays.middle += share >= NEAR && share <= 1 - NEAR;
 		stays.counted++;
-		double rest = reach->y[i] - (up ? modes->high : modes->low);
+		double rest = reach->x[i] - (up ? modes->high : modes->low);
 		stays.apart += rest * rest;
-		if (i > reach->from && was == up) {
-			double jump = reach->y[i] - reach->y[i - 1];
+		if (i > 0 && was == up) {
+			double jump = reach->x[i] - reach->x[i - 1];
 			stays.jumps += jump * jump / 2;
 		}
-		if (i == reach->tau || i == reach->from)
+		if (i == reach->tau || i == 0)
 			continue;
 		if (up != lasting && up == was) {
 			stays.lasting++;
@@ -325,13 +323,28 @@ static bool is_usual(const struct stays *stays, double limit)
 	return STAYS_CHOSEN * exp(-ratio) >= limit;
 }
 
+/* Whether values stay on their level more often than if each were drawn anew, by STICKY standard
+ * errors. In counts, for instance, they do not. */
+static bool is_sticky(const struct stays *stays)
+{
+	double beyond = 0, variance = 0;
+	for (size_t part = 0; part < 3; part++) {
+		const double *points = stays->points[part], *changes = stays->changes[part];
+		double n = points[0] + points[1];
+		double share = n > 0 ? 2 * points[0] * points[1] / (n * n) : 0;
+		beyond += n * share - changes[0] - changes[1];
+		variance += n * share * (1 - share);
+	}
+	return beyond > STICKY * sqrt(variance);
+}
+
 /* Whether there are two levels between which the values change often enough. */
-static bool goes_both_ways(const struct stays *stays)
+static bool goes_both_ways(const struct stays *stays, double most_between)
 {
 	double n = stays->counted, changes = 0;
 	for (size_t part = 0; part < 3; part++)
 		changes += stays->changes[part][0] + stays->changes[part][1];
-	if (n < MODES_FROM || stays->middle > MIDDLE * n)
+	if (n < MODES_FROM || stays->middle > most_between * n)
 		return false;
 	if (changes >= FEWEST_CHANGES && changes >= OFTEN * n)
 		return true;
@@ -344,18 +357,20 @@ static bool is_stay(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
 	struct reach reach = reach_of(chunk, steps, count, k);
-	const double *sum = chunk->prefix.sum;
+	const double *sum = chunk->sum;
 	double before = (sum[reach.tau] - sum[reach.start]) / (double)(reach.tau - reach.start);
 	double after = (sum[reach.end] - sum[reach.tau]) / (double)(reach.end - reach.tau);
 	double middle = 0.5 * (before + after), far = ELSEWHERE * fabs(after - before);
 	struct modes modes;
 	reach.least = fmin(before, after) - far;
 	reach.most = fmax(before, after) + far;
-	if (reach.to - reach.from < MODES_FROM || crossings(&reach, middle) <= FEWEST_CHANGES ||
+	if (reach.n < MODES_FROM || crossings(&reach, middle) <= FEWEST_CHANGES ||
 		!find_modes(&reach, middle, &modes))
 		return false;
 	struct stays stays = count_stays(&reach, &modes);
-	return goes_both_ways(&stays) && is_usual(&stays, chunk->options.p_value);
+	return is_sticky(&stays) &&
+	       goes_both_ways(&stays, steps[k].separated ? MIDDLE_SEPARATED : MIDDLE) &&
+	       is_usual(&stays, STAY_P * chunk->options.p_value);
 }
 
 size_t chunk_stays(const struct chunk *chunk, const struct chunk_step *steps, size_t count)

@@ -21,7 +21,7 @@ struct sizes {
 	double sum, largest;
 };
 
-enum { LIMITS = 5 };
+enum { LIMITS = 5, KERNEL_PADDING = 7 };
 
 struct pair_loops {
 	/*
@@ -40,6 +40,15 @@ struct pair_loops {
 
 	/* Sum over all n1 n2 pairs of the sign of after - before. */
 	double (*sum_signs)(const double *before, size_t n1, const double *after, size_t n2);
+
+	/*
+	 * columns[j] = sum of 1 / (1 + (near[i] - near[j])^2) over from <= i < to, for j < to; near
+	 * are the values less values[from], each at most 10^4 in size, in single precision: enough
+	 * for those that are near to each other. All arrays are used up to KERNEL_PADDING beyond
+	 * `to`; near[] must be finite there.
+	 */
+	void (*sum_kernel)(
+		const double *values, size_t from, size_t to, float *near, float *columns);
 
 	/* sizes[i] = |x[i + 1] - x[i]| for i < m. */
 	struct sizes (*distances_to_next)(const double *x, size_t m, double *sizes);

@@ -11,9 +11,6 @@
 #include "detectors/edivisive/chunk.h"
 #include "detectors/scratch.h"
 
-/* A segment between two points with fewer values is no level. */
-enum { SHORTEST = 5 };
-
 /* The least height of a longer excursion, in spreads, and the share of the height that may remain
  * after it. */
 static const double FAR_OUT = 4, RETURNED = 0.5;
@@ -149,7 +146,7 @@ static void add_excursion(const struct list *list, size_t k)
 static void drop_excursions(struct list *list)
 {
 	while (scratch_spend(list->workspace->scratch, list->count)) {
-		size_t shortest = SHORTEST, at = 0;
+		size_t shortest = CHUNK_SHORTEST, at = 0;
 		for (size_t k = 0; k + 1 < list->count; k++) {
 			size_t length = list->steps[k + 1].tau - list->steps[k].tau;
 			if (length < shortest) {
@@ -157,7 +154,7 @@ static void drop_excursions(struct list *list)
 				at = k;
 			}
 		}
-		if (shortest == SHORTEST)
+		if (shortest == CHUNK_SHORTEST)
 			return;
 		const struct chunk_step *edges = list->steps + at;
 		size_t weaker = edges[1].strength < edges[0].strength ? at + 1 : at;
@@ -177,7 +174,7 @@ static bool is_excursion(const struct list *list, size_t k)
 	double height = fmin(fabs(out->delta), fabs(back->delta));
 	if (out->delta * back->delta >= 0)
 		return false;
-	if (back->tau - out->tau < SHORTEST)
+	if (back->tau - out->tau < CHUNK_SHORTEST)
 		return true;
 	if (back->tau - out->tau > list->chunk->excursion)
 		return false;
@@ -235,11 +232,21 @@ static size_t ramp_place(const struct list *list, size_t k, size_t count, struct
 		count, segment_end(list, k + count - 1), slope);
 }
 
+/* Whether more than half of the `count` steps from k on are sharp: then they are no ramp. */
+static bool are_sharp(const struct list *list, size_t k, size_t count)
+{
+	size_t sharp = 0;
+	for (size_t i = k; i < k + count; i++)
+		sharp += chunk_is_sharp(list->chunk, segment_start(list, i), list->steps[i].tau,
+			segment_end(list, i));
+	return 2 * sharp > count;
+}
+
 /* If the `count` steps from k on are a ramp, makes them one point with the smallest p of them. */
 static bool join_ramp(struct list *list, size_t k, size_t count)
 {
 	struct slope slope;
-	size_t place = ramp_place(list, k, count, &slope);
+	size_t place = are_sharp(list, k, count) ? 0 : ramp_place(list, k, count, &slope);
 	if (place == 0)
 		return false;
 	struct chunk_step *steps = list->steps + k;
@@ -269,20 +276,6 @@ static void join_ramps(struct list *list)
 		k = count > 1 ? 0 : k + 1;
 	}
 	merge(list);
-}
-
-/* Step 4, single steps: moves those that are ramps to where the ramp has become visible. */
-static void place_ramps(struct list *list)
-{
-	for (size_t k = 0; k < list->count; k++) {
-		struct chunk_step *step = list->steps + k;
-		size_t place = ramp_place(list, k, 1, &step->slope);
-		if (place != 0) {
-			note(list, k, TRIED_RAMP);
-			step->tau = place;
-			step->ramp = true;
-		}
-	}
 }
 
 static bool is_ramp(const struct list *list, size_t k)
@@ -392,9 +385,9 @@ size_t chunk_passes(
 	struct list list = {.chunk = chunk, .workspace = workspace, .steps = workspace->steps};
 	workspace->excursions->count = 0;
 	for (size_t k = 0; k < count; k++)
-		if (chunk->candidates[k] >= chunk->decided)
+		if (workspace->places[k] >= chunk->decided)
 			workspace->steps[list.count++] =
-				(struct chunk_step){.tau = chunk->candidates[k]};
+				(struct chunk_step){.tau = workspace->places[k]};
 	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);
@@ -402,7 +395,6 @@ size_t chunk_passes(
 	refine(&list);
 	drop_longer_excursions(&list);
 	join_ramps(&list);
-	place_ramps(&list);
 	drop_restless(&list);
 	drop_drifts(&list);
 	extend_ramps(&list);

@@ -14,10 +14,9 @@
  * begins before has no known first level. */
 enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
 
-/* In variances of a point: what a ramp must explain beyond a single step; and what each parameter
- * that it saves against several steps counts for, times ln n. In standard deviations: how far a
- * ramp has risen at the place where it is visible. */
-static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
+/* In variances of a point, times ln n: what each parameter that a ramp saves against several steps
+ * counts for. In standard deviations: how far it has risen at the place where it is visible. */
+static const double PARAMETER = 0.5, VISIBLE = 1.2;
 
 /* A trend without a step: least number of points; places of the rough grid; least rise, in
  * deviations of the residuals; variances that it explains about (a quick check); factor of p for
@@ -330,14 +329,12 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *works
 	struct moments all = moments_of(chunk->y + start, end - start);
 	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, workspace);
 	double by_steps = steps_explain(&sums, steps, count, start);
-	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
-		return 0;
 	if (!scratch_spend(workspace->scratch, 12 * (fine * fine + GRID * GRID + length)))
 		return 0;
 	struct ramp ramp = best_ramp(&sums);
 	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);
-	double margin = count == 1 ? ONE_STEP : -PARAMETER * log(n) * (2 * (double)count - 3);
-	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps + margin * variance)
+	double saved = PARAMETER * log(n) * (2 * (double)count - 3);
+	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps - saved * variance)
 		return 0;
 	*slope = slope_of(chunk, start, sums.n, &ramp);
 	return start + place_of(&sums, &ramp, variance);

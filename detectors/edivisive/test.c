@@ -8,10 +8,13 @@
  * on the unclipped values must agree, which rejects differences that a few extreme values make.
  */
 #include <math.h>
+#include <string.h>
 
 #include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/pairs.h"
+#include "detectors/robust.h"
+#include "detectors/sort.h"
 #include "detectors/stats.h"
 
 /* The limit of alternation. */
@@ -20,18 +23,23 @@ static const double MOST_ALTERNATING = -0.8;
 static const double MOST_GAIN = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
-/* Sums of squares of at least this share of the chunk's have some ten correct digits as differences
- * of prefix sums. */
-static const double PREFIX_SHARE = 1e-5;
 
 /* The share of values that repeat the one before from which the rule for repeated values applies,
  * and the parameter of its beta prior. */
 static const double REPEATED = 0.6, BETA = 0.05;
 
+/* The p of a step that stands by separation: with it, `confirm: auto` waits for more points. */
+static const double SEPARATED_P = 0.0005;
+/* The nearest values on each side that it looks at, at most and at least; the share of pairs of
+ * them that must differ in one direction, beyond that in the other; the distance of their medians
+ * in deviations. A step is sharp if the one between the means of the EDGE nearest values is SHARP
+ * times the median of those elsewhere in its segments. */
+enum { SEPARATED_MOST = 20, SEPARATED_LEAST = 8, EDGE = 3 };
+static const double APART = 0.9, DISTANCE = 3.5, SHARP = 5;
+
 /* The two sides of a split. */
 struct sides {
-	const struct chunk *chunk;
-	size_t start; /* of the first side */
+	const double *values; /* clipped: those before, then those after */
 	struct moments before, after;
 	double total; /* points in both */
 	double delta;
@@ -41,63 +49,52 @@ struct sides {
 
 void chunk_add_up(const struct chunk *chunk)
 {
-	const struct prefix *prefix = &chunk->prefix;
-	const double *y = chunk->y;
-	double sum = 0, squares = 0, products[LAGS] = {0};
-	for (size_t i = 0; i <= chunk->n; i++) {
-		prefix->sum[i] = sum;
-		prefix->squares[i] = squares;
-		prefix->products[0][i] = products[0];
-		prefix->products[1][i] = products[1];
-		if (i == chunk->n)
-			break;
-		sum += y[i];
-		squares += y[i] * y[i];
-		products[0] += i + 1 < chunk->n ? y[i] * y[i + 1] : 0;
-		products[1] += i + 2 < chunk->n ? y[i] * y[i + 2] : 0;
+	double sum = 0;
+	for (size_t i = 0; i < chunk->n; i++) {
+		chunk->sum[i] = sum;
+		sum += chunk->y[i];
 	}
+	chunk->sum[chunk->n] = sum;
 }
 
-/* The moments of a side: from the prefix sums, or if their difference has lost too many digits,
- * from the values. */
-static struct moments add_up(const struct chunk *chunk, size_t start, size_t end)
+/* Sets rounding errors of a side's squares to 0. */
+static struct moments exact(const struct chunk *chunk, struct moments side)
 {
-	const struct prefix *prefix = &chunk->prefix;
-	double sum = prefix->sum[end] - prefix->sum[start], n = (double)(end - start);
-	struct moments side = {.n = end - start, .mean = sum / n};
-	side.squares = prefix->squares[end] - prefix->squares[start] - sum * side.mean;
-	if (side.squares >= PREFIX_SHARE * prefix->squares[chunk->n])
-		return side;
-	return moments_of(chunk->y + start, end - start);
-}
-
-/* The same with rounding errors set to 0. */
-static struct moments side_of(const struct chunk *chunk, size_t start, size_t end)
-{
-	struct moments side = add_up(chunk, start, end);
 	double level = side.mean + chunk->shift;
 	if (side.squares <= ROUNDING * (side.squares + (double)side.n * level * level))
 		side.squares = 0;
 	return side;
 }
 
-static struct sides sides_of(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+static struct sides sides_of(const struct chunk *chunk, struct moments before, struct moments after,
+	const double *values)
 {
 	struct sides sides = {
-		.chunk = chunk,
-		.start = start,
-		.before = side_of(chunk, start, tau),
-		.after = side_of(chunk, tau, end),
-		.total = (double)(end - start),
+		.values = values,
+		.before = exact(chunk, before),
+		.after = exact(chunk, after),
+		.total = (double)(before.n + after.n),
+		.delta = after.mean - before.mean,
 	};
-	double n1 = (double)sides.before.n, n2 = (double)sides.after.n;
-	double level1 = sides.before.mean + chunk->shift, level2 = sides.after.mean + chunk->shift;
-	sides.delta = sides.after.mean - sides.before.mean;
+	double n1 = (double)before.n, n2 = (double)after.n;
+	double level1 = before.mean + chunk->shift, level2 = after.mean + chunk->shift;
 	sides.between = n1 * n2 / sides.total * sides.delta * sides.delta;
 	if (sides.between <= ROUNDING * (n1 * level1 * level1 + n2 * level2 * level2))
 		sides.between = sides.delta = 0;
 	sides.within = sides.before.squares + sides.after.squares;
 	return sides;
+}
+
+/* The sides with their values clipped to three deviations around their own median, so that what
+ * other steps and outliers have left in a segment says nothing about its noise. */
+static struct sides clipped_sides(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	const double *y = chunk->y;
+	double *room = chunk->room, *values = room + chunk->n;
+	size_t n1 = tau - start, n2 = end - tau;
+	robust_clip(y + start, n1, robust_of(y + start, n1, room), values);
+	robust_clip(y + tau, n2, robust_of(y + tau, n2, room), values + n1);
+	return sides_of(chunk, moments_of(values, n1), moments_of(values + n1, n2), values);
 }
 
 static double moderated_variance(const struct sides *sides, struct moments side)
@@ -127,21 +124,6 @@ static struct ttest plain_t(const struct sides *sides)
 	return welch_t(sides, error1, error2, sides->total - 2);
 }
 
-/* A t from which on p is at most 0.1 with df >= 2 degrees of freedom: slightly above the quantile.
- */
-static double surely_relaxed(double df)
-{
-	return 1.6449 + 1.53 / df + 2.5 / (df * df);
-}
-
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
-{
-	struct sides sides = sides_of(chunk, start, tau, end);
-	struct ttest test = plain_t(&sides);
-	return fabs(test.t) >= surely_relaxed(test.df) ||
-	       student_at_most(test.t, test.df, RELAXED_P);
-}
-
 /* The sum of products of deviations from the mean that are `lag` points apart. */
 static double lagged_products(const double *y, size_t n, double mean, size_t lag)
 {
@@ -155,33 +137,15 @@ static double lagged_products(const double *y, size_t n, double mean, size_t lag
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* The same for the side [start, start + side->n), from the prefix sums. */
-static double products_of(
-	const struct prefix *prefix, size_t start, const struct moments *side, size_t lag)
-{
-	if (side->n <= lag)
-		return 0;
-	size_t count = side->n - lag, end = start + side->n;
-	const double *sum = prefix->sum, *products = prefix->products[lag - 1];
-	double ends = sum[start + count] - sum[start] + (sum[end] - sum[start + lag]);
-	return products[start + count] - products[start] +
-	       side->mean * ((double)count * side->mean - ends);
-}
-
 /* The autocorrelation within both sides at that lag. */
 static double correlation(const struct sides *sides, size_t lag)
 {
 	if (sides->within == 0)
 		return 0;
-	const struct prefix *prefix = &sides->chunk->prefix;
-	size_t n1 = sides->before.n, n2 = sides->after.n;
-	if (sides->within >= PREFIX_SHARE * prefix->squares[sides->chunk->n])
-		return (products_of(prefix, sides->start, &sides->before, lag) +
-			       products_of(prefix, sides->start + n1, &sides->after, lag)) /
-		       sides->within;
-	const double *y = sides->chunk->y + sides->start;
-	return (lagged_products(y, n1, sides->before.mean, lag) +
-		       lagged_products(y + n1, n2, sides->after.mean, lag)) /
+	size_t n1 = sides->before.n;
+	return (lagged_products(sides->values, n1, sides->before.mean, lag) +
+		       lagged_products(
+			       sides->values + n1, sides->after.n, sides->after.mean, lag)) /
 	       sides->within;
 }
 
@@ -228,6 +192,21 @@ static void cap_sides(size_t *start, size_t tau, size_t *end, size_t reach)
 	*end = *end - tau > reach ? tau + reach : *end;
 }
 
+/* The share of the variance of a rank sum that equal values leave. */
+static double left_by_ties(const struct chunk *chunk, size_t start, size_t end)
+{
+	double *sorted = chunk->room, n = (double)(end - start), tied = 0;
+	memcpy(sorted, chunk->x + start, (end - start) * sizeof(double));
+	sort_sort(sorted, end - start);
+	for (size_t from = 0, to; from < end - start; from = to) {
+		for (to = from + 1; to < end - start && sorted[to] <= sorted[from];)
+			to++;
+		double count = (double)(to - from);
+		tied += count * (count * count - 1);
+	}
+	return fmax(1 - tied / (n * (n * n - 1)), 0);
+}
+
 /* The rank rule, on up to W points on each side. */
 static bool ranks_agree(
 	const struct chunk *chunk, size_t start, size_t tau, size_t end, double alternation)
@@ -236,7 +215,8 @@ static bool ranks_agree(
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
 	double sum =
 		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
-	double z = fabs(sum) / sqrt(alternation * n1 * n2 * (n + 1) / 3);
+	double left = left_by_ties(chunk, start, end);
+	double z = fabs(sum) / sqrt(alternation * left * n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
 	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
 		       : fmin(n1, n2) <= 3                        ? 0.9
@@ -290,10 +270,48 @@ static double least_p(
 	return fmin(1, exp(odds));
 }
 
+/* The size of the step between the means of the nearest values before i and from i on. */
+static double jump_at(const struct chunk *chunk, size_t i)
+{
+	const double *sum = chunk->sum;
+	return fabs((sum[i + EDGE] - sum[i]) - (sum[i] - sum[i - EDGE])) / EDGE;
+}
+
+bool chunk_is_sharp(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t count = 0;
+	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
+	if (tau - start < EDGE || end - tau < EDGE)
+		return false;
+	for (size_t i = start + EDGE; i + EDGE <= end; i++)
+		if (i + EDGE <= tau || i >= tau + EDGE)
+			chunk->room[count++] = jump_at(chunk, i);
+	return count > 0 && jump_at(chunk, tau) >= SHARP * sort_median(chunk->room, count);
+}
+
+bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t from = start, to = end;
+	cap_sides(&from, tau, &to, SEPARATED_MOST);
+	size_t n1 = tau - from, n2 = to - tau;
+	const double *x = chunk->x;
+	if (chunk->excursion > 0 || n1 < SEPARATED_LEAST || n2 < SEPARATED_LEAST ||
+		fabs(pairs_best()->sum_signs(x + from, n1, x + tau, n2)) <
+			APART * (double)(n1 * n2))
+		return false;
+	struct robust before = robust_of(x + from, n1, chunk->room);
+	struct robust after = robust_of(x + tau, n2, chunk->room);
+	double square = ((double)n1 * before.spread * before.spread +
+				(double)n2 * after.spread * after.spread) /
+			(double)(n1 + n2);
+	return fabs(after.median - before.median) >= DISTANCE * sqrt(square) &&
+	       chunk_is_sharp(chunk, start, tau, end);
+}
+
 struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
-	struct sides sides = sides_of(chunk, start, tau, end);
+	struct sides sides = clipped_sides(chunk, start, tau, end);
 	struct chunk_step step = {
 		.tau = tau,
 		.p = 1,
@@ -306,7 +324,10 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 		return step;
 	double alternation, limit = chunk->options.p_value;
 	double p = calibrated_p(&sides, limit, &alternation);
-	if (p < 1 && ranks_agree(chunk, start, tau, end, alternation)) {
+	step.separated = p >= 1 && chunk_separated(chunk, start, tau, end);
+	if (step.separated)
+		p = SEPARATED_P;
+	if (step.separated || (p < 1 && ranks_agree(chunk, start, tau, end, alternation))) {
 		p = fmax(p, least_p(chunk, start, tau, end, &sides));
 		step.p = p < limit ? p : 1;
 	}
@@ -316,7 +337,7 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
-	struct sides sides = sides_of(chunk, start, tau, end);
+	struct sides sides = clipped_sides(chunk, start, tau, end);
 	struct opinion opinion = {
 		.p = 1,
 		.before = ldexp(sides.before.mean + chunk->shift, -chunk->exponent),

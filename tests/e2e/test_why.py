@@ -118,7 +118,7 @@ def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
     (ramp(120, 120, 30), 200, "ramp", ""),
     (tails(), 200, "rank rule", "    detection: {p_value: 0.05}"),
     (step(200, 8), 200, "magnitude", "    detection: {min_magnitude: 0.5}"),
-    (step(200, 0.5), 200, "test", ""),
+    (step(200, 0.5), 200, "weak", ""),
 ])
 def test_what_drops_a_place_is_said(hunter, tmp_path, values, at, fate, options):
     path = configured(tmp_path, values, options)

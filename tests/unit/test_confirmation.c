@@ -389,9 +389,9 @@ static void test_delays(void **state)
 	(void)state;
 	assert_in_range(median_delay(0.05, 0.02, CONFIRM_AUTO, &seen), 4, 6);
 	assert_in_range(seen, 58, 60);
-	assert_in_range(median_delay(0.05, 0.01, CONFIRM_AUTO, &seen), 1, 2);
+	assert_in_range(median_delay(0.05, 0.01, CONFIRM_AUTO, &seen), 2, 3);
 	assert_int_equal(seen, 60);
-	assert_in_range(median_delay(0.5, 0.01, CONFIRM_AUTO, &seen), 1, 2);
+	assert_in_range(median_delay(0.5, 0.01, CONFIRM_AUTO, &seen), 2, 3);
 	assert_int_equal(seen, 60);
 }
 

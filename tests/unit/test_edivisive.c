@@ -440,6 +440,32 @@ static void test_pair_sums_agree_to_the_bit(void **state)
 	}
 }
 
+/* The sums of the kernel: those of its definition but for single precision, and the same to the bit
+ * in both builds. */
+static void test_kernel_sums_agree(void **state)
+{
+	(void)state;
+	enum { N = 130, ROOM = N + KERNEL_PADDING };
+	double values[ROOM] = {0};
+	float near[ROOM] = {0}, plain[ROOM], fast[ROOM];
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		uint64_t random = seed;
+		size_t to = 2 + random_below(&random, N - 1), from = random_below(&random, to);
+		scaled_series(&random, values, to);
+		for (size_t i = 0; i < to; i++)
+			values[i] *= seed % 5 ? 20 : 1e9;
+		pairs_plain()->sum_kernel(values, from, to, near, plain);
+		pairs_best()->sum_kernel(values, from, to, near, fast);
+		assert_memory_equal(plain, fast, to * sizeof(float));
+		for (size_t j = 0; seed % 5 && j < to; j++) {
+			double sum = 0;
+			for (size_t i = from; i < to; i++)
+				sum += 1 / (1 + (values[i] - values[j]) * (values[i] - values[j]));
+			assert_close((double)plain[j], sum, 1e-4);
+		}
+	}
+}
+
 static void test_split_statistics_agree_to_the_bit(void **state)
 {
 	(void)state;
@@ -554,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_every_point_is_significant),
 		cmocka_unit_test(test_searches_agree_to_the_bit),
 		cmocka_unit_test(test_pair_sums_agree_to_the_bit),
+		cmocka_unit_test(test_kernel_sums_agree),
 		cmocka_unit_test(test_split_statistics_agree_to_the_bit),
 		cmocka_unit_test(test_sizes_and_medians_agree_to_the_bit),
 		cmocka_unit_test(test_permutation),

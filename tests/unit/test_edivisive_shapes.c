@@ -192,6 +192,53 @@ static double wandering(uint64_t *random, size_t i, double *level)
 	return *level;
 }
 
+/* Zeros and ones, and counts, in which a share or a mean rises after 100 values: how often a point
+ * is found near to it, and in as many series without one. */
+static size_t found_among_ties(uint64_t (*next)(uint64_t *, bool), size_t *wrong)
+{
+	double values[N];
+	size_t right = 0;
+	*wrong = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		uint64_t random = seed * 15485863;
+		for (size_t i = 0; i < N; i++)
+			values[i] = (double)next(&random, i >= N / 2);
+		bool near = false;
+		for (size_t count = detect(values, N), k = 0; k < count; k++)
+			near |= found[k].index + 12 >= N / 2 && found[k].index <= N / 2 + 12;
+		right += near;
+		for (size_t i = 0; i < N; i++)
+			values[i] = (double)next(&random, false);
+		*wrong += detect(values, N) > 0;
+	}
+	return right;
+}
+
+/* 3% of ones, then 40%. */
+static uint64_t one_or_none(uint64_t *random, bool changed)
+{
+	return random_below(random, 100) < (changed ? 40 : 3);
+}
+
+/* Ten chances of a tenth each, then of a quarter. */
+static uint64_t counted(uint64_t *random, bool changed)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < 10; i++)
+		sum += random_below(random, 100) < (changed ? 25 : 10);
+	return sum;
+}
+
+static void test_ties(void **state)
+{
+	(void)state;
+	size_t wrong;
+	assert_in_range(found_among_ties(one_or_none, &wrong), SERIES * 80 / 100, SERIES);
+	assert_in_range(wrong, 0, 2);
+	assert_in_range(found_among_ties(counted, &wrong), SERIES * 80 / 100, SERIES);
+	assert_in_range(wrong, 0, 2);
+}
+
 static double drifting(uint64_t *random, size_t i, double *level)
 {
 	(void)random;
@@ -272,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_alternating_values),
 		cmocka_unit_test(test_restless_levels),
 		cmocka_unit_test(test_few_points),
+		cmocka_unit_test(test_ties),
 		cmocka_unit_test(test_trend_has_an_interval),
 		cmocka_unit_test(test_counts),
 	};

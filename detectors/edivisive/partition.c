@@ -1,0 +1,129 @@
+/*
+ * Which candidates are cuts: docs/algorithms.md section 2.3. Of all partitions at these places the
+ * one with the least cost, by a dynamic programme over the sums of a kernel between the stretches
+ * that they bound (Harchaoui and Cappe 2007, with Cauchy's kernel instead of a normal one).
+ */
+#include <math.h>
+
+#include "detectors/edivisive/chunk.h"
+#include "detectors/edivisive/pairs.h"
+#include "detectors/scratch.h"
+#include "detectors/tried.h"
+
+/* The kernel of two values that are d units of noise apart is 1 / (1 + WIDTH d^2). A cut costs
+ * PENALTY ln n; one that leaves fewer than CHUNK_SHORTEST values behind it the share AT_END of
+ * that, since those can save little, however far out they are. */
+static const double WIDTH = 0.2, MOST_SCALE = 1e300, PENALTY = 0.8, AT_END = 0.7;
+
+static double sum_of(const float *columns, size_t n)
+{
+	double lanes[4] = {0};
+	size_t i = 0;
+	for (; i + 4 <= n; i += 4)
+		for (size_t lane = 0; lane < 4; lane++)
+			lanes[lane] += (double)columns[i + lane];
+	for (; i < n; i++)
+		lanes[0] += (double)columns[i];
+	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+/* Writes the sums of the kernel of stretch k with each stretch up to itself; those of its own pairs
+ * count both orders. */
+static void sums_of_stretch(const struct partition *partition, size_t k, double *row)
+{
+	const size_t *edges = partition->edges;
+	float *columns = partition->columns;
+	pairs_best()->sum_kernel(
+		partition->values, edges[k], edges[k + 1], partition->near, columns);
+	for (size_t j = 0; j <= k; j++)
+		row[j] = sum_of(columns + edges[j], edges[j + 1] - edges[j]);
+}
+
+/*
+ * Writes, for each number of stretches, where the last segment of their best partition begins; of
+ * equal ones the shortest.
+ */
+static void find_best(const struct partition *partition, size_t count, double penalty)
+{
+	const size_t *edges = partition->edges;
+	double *best = partition->best, *sums = partition->sums, *row = partition->row;
+	best[0] = 0;
+	for (size_t end = 1; end <= count; end++) {
+		double cross = 0;
+		sums_of_stretch(partition, end - 1, row);
+		sums[end - 1] = 0;
+		best[end] = HUGE_VAL;
+		for (size_t start = end; start-- > 0;) {
+			double length = (double)(edges[end] - edges[start]);
+			cross += start + 1 < end ? row[start] : 0;
+			sums[start] += row[end - 1] + 2 * cross;
+			double cost = best[start] + length - sums[start] / length;
+			bool is_late = end == count && length < CHUNK_SHORTEST;
+			cost += start == 0 ? 0 : is_late ? AT_END * penalty : penalty;
+			if (length >= LEAST_SIDE && cost < best[end]) {
+				best[end] = cost;
+				partition->from[end] = start;
+			}
+		}
+	}
+}
+
+/* Writes y times the scale; where values alternate, their means over a period. */
+static void scale_values(const struct chunk *chunk, size_t period, double scale, double *values)
+{
+	const double *sum = chunk->sum;
+	size_t n = chunk->n;
+	for (size_t i = 0; i < n; i++) {
+		size_t from = i < period / 2 ? 0 : i - period / 2;
+		from = from + period > n ? n - period : from;
+		values[i] =
+			scale * (period == 1 ? chunk->y[i]
+					     : (sum[from + period] - sum[from]) / (double)period);
+	}
+}
+
+/* Notes in the trace the candidates that are no cuts, each between its two neighbouring cuts. */
+static void note_others(const struct chunk *chunk, size_t count, size_t cuts,
+	const struct chunk_workspace *workspace)
+{
+	struct tried_list *tried = scratch_tried(workspace->scratch);
+	const size_t *edges = workspace->partition.edges, *places = workspace->places;
+	for (size_t k = 1, next = 0; tried && k <= count; k++) {
+		size_t place = edges[k], end = next < cuts ? places[next] : chunk->n;
+		if (place == end) {
+			next++;
+			continue;
+		}
+		struct opinion opinion =
+			chunk_opinion(chunk, next > 0 ? places[next - 1] : 0, place, end);
+		struct tried one = {.index = tried->places[place],
+			.fate = TRIED_WEAK,
+			.pvalue = opinion.p,
+			.mean_before = opinion.before,
+			.mean_after = opinion.after};
+		tried_limit(&one, "p", opinion.p, chunk->options.p_value);
+		tried_note(tried, &one);
+	}
+}
+
+size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count,
+	const struct chunk_workspace *workspace)
+{
+	const struct partition *partition = &workspace->partition;
+	size_t n = chunk->n, *edges = partition->edges, *from = partition->from, found = 0;
+	double scale = fmin(sqrt(WIDTH) / noise.size, MOST_SCALE);
+	if (count == 0 || !scratch_spend(workspace->scratch, n * n / 2))
+		return 0;
+	scale_values(chunk, noise.period, scale, partition->values);
+	edges[0] = 0;
+	for (size_t k = 0; k < count; k++)
+		edges[k + 1] = workspace->places[k];
+	edges[count + 1] = n;
+	find_best(partition, count + 1, PENALTY * log((double)n));
+	for (size_t end = from[count + 1]; end > 0; end = from[end])
+		found++;
+	for (size_t end = from[count + 1], at = found; end > 0; end = from[end])
+		workspace->places[--at] = edges[end];
+	note_others(chunk, count, found, workspace);
+	return found;
+}

@@ -1,0 +1,43 @@
+/*
+ * Median and MAD by selection.
+ */
+#include "detectors/robust.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detectors/sort.h"
+
+/* Nine in ten normal values lie within so many deviations of their median. */
+static const double NINE_IN_TEN = 1.645, REACH = 3;
+
+/* For values most of which are equal, so that their MAD is 0: deviations that one in ten values has
+ * are no outliers there, such as the ones among the zeros of a count. */
+static double spread_of_ties(double *sizes, size_t n, double sum)
+{
+	sort_sort(sizes, n);
+	double shared = sizes[(size_t)ceil(0.9 * (double)n) - 1];
+	return shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
+}
+
+struct robust robust_of(const double *values, size_t n, double *room)
+{
+	struct robust level;
+	double sum = 0;
+	memcpy(room, values, n * sizeof(double));
+	level.median = sort_median(room, n);
+	for (size_t i = 0; i < n; i++)
+		sum += room[i] = fabs(values[i] - level.median);
+	level.spread = 1.4826 * sort_median(room, n);
+	if (level.spread == 0 && sum > 0 && isfinite(sum))
+		level.spread = spread_of_ties(room, n, sum);
+	return level;
+}
+
+void robust_clip(const double *values, size_t n, struct robust level, double *clipped)
+{
+	double least = level.median - REACH * level.spread;
+	double most = level.median + REACH * level.spread;
+	for (size_t i = 0; i < n; i++)
+		clipped[i] = values[i] < least ? least : values[i] > most ? most : values[i];
+}

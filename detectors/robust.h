@@ -1,0 +1,21 @@
+/*
+ * Robust level and spread of a few values, for means that outliers do not move.
+ */
+#ifndef DETECTORS_ROBUST_H
+#define DETECTORS_ROBUST_H
+
+#include <stddef.h>
+
+struct robust {
+	double median;
+	double spread; /* 1.4826 MAD; where most values are equal, so that it is 0, from the
+			  deviation that one in ten exceeds, else half the mean deviation */
+};
+
+/* Of n >= 1 finite values; `room` is a buffer for as many. */
+struct robust robust_of(const double *values, size_t n, double *room);
+
+/* Writes the values, each at most 3 spreads from the median; may be done in place. */
+void robust_clip(const double *values, size_t n, struct robust level, double *clipped);
+
+#endif
