@@ -24,6 +24,7 @@
 #include "agent/core/json_put.h"
 #include "agent/core/log.h"
 #include "agent/core/when.h"
+#include "agent/notify/announce.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
 #include "detectors/recovery.h"
@@ -40,8 +41,8 @@ struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
 	struct comparison comparison;
 	const struct change *trend; /* the trend that made it worse, or NULL */
-	struct announcement basis;  /* the other series that it was judged by */
-	bool neither;               /* ... or better: without a direction it does not count */
+	struct announcement item;   /* where it happened, and by which other series it was judged */
+	bool neither;               /* not worse or better: without a direction it does not count */
 	const char *accepted;       /* why it does not count, or NULL */
 	const char *blocking; /* the changes for which it counts, although others are accepted */
 };
@@ -60,6 +61,20 @@ static void regression_report_begin(struct regression_report *report)
 {
 	if (report->json)
 		fputs("{\"tests\": [", report->out);
+}
+
+/* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
+static void print_place(const struct announcement *item, FILE *out)
+{
+	char time[WHEN_TEXT];
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	fprintf(out, "        %.16s%s", when_format(item->time, time), before || after ? "  " : "");
+	text_print(before ? before : "", out);
+	fputs(before && after ? ".." : "", out);
+	text_print(after ? after : "", out);
+	putc('\n', out);
 }
 
 static void print_text(const struct regression_report *report, const char *test,
@@ -84,7 +99,7 @@ static void print_text(const struct regression_report *report, const char *test,
 			text_print_size(comparison->size, comparison->size_low,
 				comparison->size_high, report->out);
 		struct buf basis = {0};
-		text_basis(&basis, &worse[i].basis);
+		text_basis(&basis, &worse[i].item);
 		fputs(basis.length > 0 ? basis.data : "", report->out);
 		buf_free(&basis);
 		if (worse[i].neither)
@@ -97,6 +112,8 @@ static void print_text(const struct regression_report *report, const char *test,
 			text_print(worse[i].blocking, report->out);
 		}
 		putc('\n', report->out);
+		if (!report->otava)
+			print_place(&worse[i].item, report->out);
 	}
 }
 
@@ -112,6 +129,17 @@ static void put_level(
 	json_put_number(out, "mean", level->mean);
 	json_put_number(out, "stddev", level->stddev);
 	buf_char(out, '}');
+}
+
+static void put_place(struct buf *out, const struct announcement *item)
+{
+	char time[WHEN_TEXT];
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	buf_printf(out, ", \"time\": \"%s\"", when_format_iso(item->time, time));
+	json_put_text(out, "commit_before", before);
+	json_put_text(out, "commit_after", after);
 }
 
 static void put_regression(struct buf *out, const struct regression *worse, bool otava)
@@ -133,9 +161,11 @@ static void put_regression(struct buf *out, const struct regression *worse, bool
 	json_put_number(out, "size_high", comparison->size_high);
 	buf_printf(out, ", \"kind\": \"%s\"",
 		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
-	if (!otava)
+	if (!otava) {
+		put_place(out, &worse->item);
 		json_put_text(out, "accepted", worse->accepted);
-	announcement_put_basis(out, &worse->basis);
+	}
+	announcement_put_basis(out, &worse->item);
 	put_level(out, "before", worse->before, &comparison->before);
 	put_level(out, "after", worse->after, &comparison->after);
 	buf_char(out, '}');
@@ -459,18 +489,6 @@ static const struct change *change_to(const struct findings *found, struct compa
 	return NULL;
 }
 
-static struct regression regression_of(struct arena *arena, const struct findings *base,
-	const struct findings *other, const struct comparison *comparison)
-{
-	const struct change *change = change_to(other, comparison->after.span);
-	struct regression out = {.before = base->series,
-		.after = other->series,
-		.comparison = *comparison,
-		.trend = change && change->kind == CHANGE_TREND ? change : NULL};
-	findings_basis(arena, other, change, &out.basis);
-	return out;
-}
-
 /* Whether a change made the difference of the two levels worse: it lies between them, and what it
  * did lasts. */
 static bool is_cause(struct arena *arena, struct findings *found,
@@ -526,19 +544,48 @@ static void judge_changes(struct arena *arena, struct findings *found, struct re
 	buf_free(&blocking);
 }
 
-/* A difference of two branches as a change: anywhere in the level of the other branch. */
-static const char *accepted_branch(const struct regressions *regressions, const struct task *task,
-	struct findings *other, const struct comparison *comparison)
+/* The change that made it worse, the largest if several did; NULL: none that was found. */
+static const struct change *largest_cause(
+	struct arena *arena, struct findings *found, const struct comparison *comparison)
 {
-	struct change change = {.index = comparison->after.span.from,
+	const struct change *largest = NULL;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct change *change = &found->changes[i];
+
+		if (is_cause(arena, found, comparison, i) &&
+			(!largest || fabs(change->level_after - change->level_before) >
+					     fabs(largest->level_after - largest->level_before)))
+			largest = change;
+	}
+	return largest;
+}
+
+/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
+static struct change change_in(const struct comparison *comparison)
+{
+	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
+
+	return (struct change){.index = from,
 		.level_before = comparison->level_before,
 		.level_after = comparison->level_after,
 		.size = comparison->size,
 		.size_low = comparison->size_low,
 		.size_high = comparison->size_high,
-		.place_from = comparison->after.span.from,
-		.place_to = comparison->after.span.to - 1};
-	return gate_judge_span(regressions->gate, task->query.arena, task->test, other, &change);
+		.place_from = from,
+		.place_to = to,
+		.cause_from = from,
+		.cause_to = to};
+}
+
+/* The last commit before a branch: that of the baseline's last run. */
+static const char *commit_at(struct arena *arena, const struct findings *base, size_t end)
+{
+	const struct column *commits = axis_column(base->series->axis, "commit");
+
+	return commits && end > 0 && commits->values[end - 1]
+		       ? arena_strdup(arena, commits->values[end - 1])
+		       : NULL;
 }
 
 static bool is_neither(const struct regressions *regressions, const struct series *series)
@@ -551,14 +598,29 @@ static void add_regression(const struct regressions *regressions, const struct t
 	struct comparisons *out)
 {
 	const struct half *half = task->result;
+	const struct test *test = task->test;
+	struct arena *arena = task->query.arena;
 	struct regression *worse = &out->worse[out->count++];
+	const struct change *last = change_to(other, comparison->after.span);
+	const struct change *cause = half->compared ? NULL : largest_cause(arena, base, comparison);
+	struct change whole = change_in(comparison);
 
-	*worse = regression_of(task->query.arena, base, other, comparison);
-	worse->neither = is_neither(regressions, base->series);
-	if (half->compared)
-		worse->accepted = accepted_branch(regressions, task, other, comparison);
-	else
-		judge_changes(task->query.arena, base, worse);
+	*worse = (struct regression){.before = base->series,
+		.after = other->series,
+		.comparison = *comparison,
+		.trend = last && last->kind == CHANGE_TREND ? last : NULL,
+		.item = announce_change(arena, test->name, test->environment, other->series,
+			cause ? cause : &whole),
+		.neither = is_neither(regressions, base->series)};
+	findings_basis(arena, other, last, &worse->item);
+	if (half->compared) {
+		worse->item.suspects.known &= worse->item.suspects.timed;
+		worse->item.commit_before = worse->item.place_commit_before =
+			commit_at(arena, base, comparison->before.span.to);
+		worse->accepted = gate_judge_span(regressions->gate, arena, test, other, &whole);
+	} else {
+		judge_changes(arena, base, worse);
+	}
 }
 
 /*

@@ -256,3 +256,19 @@ def test_replay(run, tmp_path):
     (tmp_path / "shop.csv").unlink()
     assert "shop" in run("replay", "web", *times, code=3).err
 
+
+@pytest.mark.parametrize("slower, code", [(1, 0), (1.1, 1)])
+def test_a_branch_is_judged_by_the_control_of_main(run, tmp_path, slower, code):
+    """Three runs do not show what is usual: the centre of the ratio is main's."""
+    source = random.Random(4)
+    load = [100 * math.exp(source.gauss(0, 0.2)) for _ in range(60)] + [150, 160, 155]
+    (tmp_path / "web.csv").write_text("time,branch,p99,base\n" + "".join(
+        f"{1767225600 + i * 86400},{'main' if i < 60 else 'dev'},"
+        f"{load[i] * source.gauss(1, 0.01) * (slower if i >= 60 else 1):.4f},{load[i]:.4f}\n" for i in range(63)))
+    of_both = "type: csv, file: %s, attributes: [branch], base_branch: main" % (tmp_path / "web.csv")
+    (tmp_path / "hunter.yaml").write_text(f"""
+tests:
+  base: {{{of_both}, metrics: {{base: {{direction: 0}}}}}}
+  web: {{{of_both}, metrics: {{p99: {{direction: -1}}}}, relative_to: base/base}}
+""")
+    run("regressions", "web", "--branch", "dev", code=code)

@@ -85,7 +85,7 @@ def test_a_change_is_accepted(hunter, expect, entry):
     assert gate(hunter, "one") == (0, 0)
     result = hunter("regressions", "one")
     assert result.out.splitlines()[1].endswith(" accepted: bigger cache, PR 4411")
-    assert result.out.splitlines()[2:] == ["No regressions found!", "1 accepted change not counted"]
+    assert result.out.splitlines()[2:] == [f"        {FIRST} 00:00  {commit(29)}..{commit(30)}", "No regressions found!", "1 accepted change not counted"]
     assert result.err == ""
     for output in ("text", "log", "regressions_only"):
         result = hunter("analyze", "one", "--output", output)

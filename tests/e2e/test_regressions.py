@@ -53,6 +53,8 @@ def verdicts(result):
     """{"up": ["p90"], "same": []} of the text; checks the closing line and the exit code."""
     lines, found, current = result.out.splitlines(), {}, None
     for line in lines[:-1]:
+        if line.startswith("        2"):
+            continue  # when, and which commits
         if line.startswith("    "):
             found[current].append(line.split(":")[0].strip())
         else:
@@ -76,9 +78,33 @@ def test_the_text(hunter):
         assert abs(size[0] - 100 * (after / before - 1)) < 1e-9 and size[1] < size[0] < size[2]
         shown = tuple(("%#.3g" % level).rstrip(".").rjust(8) for level in (before, after))
         expected += "    %-16s: %s --> %s (%+6.1f%% [%.1f, %.1f])\n" % (found["metric"], *shown, *size)
+        assert found["time"] == "2026-01-21T00:00:00Z"
+        expected += "        2026-01-21 00:00\n"
     assert result == (1, expected + "Regressions in 1 test found\n", "")
+    otava = hunter("regressions", "two", "--profile", "otava")
+    assert otava.code == 1 and "2026" not in otava.out
+    assert "time" not in json.loads(hunter("regressions", "two", "--profile", "otava", "--output", "json").out)["tests"][0]["regressions"][0]
     assert hunter("regressions", "same") == (0, "same: OK\nNo regressions found!\n", "")
     assert hunter("regressions", "same", "--output", "log").out == "same: OK\nNo regressions found!\n"
+
+
+def test_when_and_by_which_commit(hunter, folder):
+    """The largest change for the worse between the levels; of a branch, what it has beyond the baseline."""
+    def place(*arguments):
+        found = json.loads(hunter("regressions", *arguments, "--output", "json").out)["tests"][0]["regressions"][0]
+        [line] = [line for line in hunter("regressions", *arguments).out.splitlines() if line.startswith("        ")]
+        when, _, commits = line.strip().partition("  ")
+        assert (found["time"][:16].replace("T", " "), f'{found["commit_before"]}..{found["commit_after"]}') == (when, commits)
+        return when[:10], commits
+
+    assert place("up") == ("2026-01-21", "c19..c20")
+    assert place("stairs") == ("2026-02-10", "c39..c40")  # 15 after 10
+    assert place("stairs", "--until", "2026-02-05") == ("2026-01-21", "c19..c20")
+    first = (START + 20 * DAY).date().isoformat()
+    assert place("branches", "--branch", "dev") == (first, "c19..c31")
+    (folder / "hunter.yaml").write_text(GATED)
+    (folder / "b.csv").write_text(gate_csv(110, 1, 1.5, "main", 1))
+    assert place("b", "--branch", "main", "--last", "1") == ("2026-02-25", "c109..f0")
 
 
 def test_several_tests(hunter):
@@ -97,7 +123,7 @@ def test_without_a_direction_a_change_is_told_and_is_no_regression(hunter):
     text, document = hunter("regressions", "either"), hunter("regressions", "either", "--output", "json")
     assert text.code == document.code == 0
     assert text.out.splitlines()[0] == "either:" and "changed: the metric has no direction" in text.out.splitlines()[1]
-    assert text.out.splitlines()[2:] == ["No regressions found!", "1 change of metrics without a direction, which --ignore-direction counts"]
+    assert text.out.splitlines()[2:] == ["        2026-01-21 00:00", "No regressions found!", "1 change of metrics without a direction, which --ignore-direction counts"]
     found = json.loads(document.out)
     assert found["regressed"] == 0 and found["tests"][0]["regressions"] == []
     assert [(change["metric"], change["direction"]) for change in found["tests"][0]["changed"]] == [("p90", 0)]
@@ -382,6 +408,7 @@ def test_from_nothing_is_new(hunter, folder):
     told = hunter("regressions", "new").out.splitlines()
     assert told[1] == "    errors          :        0 -->     5.50 (new)" or \
         told[1] == "    errors          :     0.00 -->     5.50 (new)", told
+    told = [line for line in told if not line.startswith("        ")]
     assert told[2].startswith("    lat             :") and " ms --> " in told[2] and "120 ms ( +" in told[2]
     told = hunter("analyze", "new", "--output", "regressions_only").out
     assert "5.50\t(new)\n" in told and " 120 ms\t( +" in told
