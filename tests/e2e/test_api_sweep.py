@@ -6,6 +6,7 @@ import re
 
 from stutter import said_once
 from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from waiting import LONGEST
 
 
 VALUES = ("", "0", "-1", "1", "99999999999999999999", "1e999", "nan", "true", "null", "[]", "{}", "[x", "a=b", "%00", "%ff", "%F0%9F%98%80", "..%2F..", "*", "db.*", "%22",
@@ -29,7 +30,7 @@ def test_every_parameter_with_every_kind_of_value(agents, tmp_path):
         requests = [(f"?{name}={value}", None) for name in parameters for value in VALUES] + [("?no=such", None), ("", None)]
         requests += [(f"?kind={kind}", body) for kind in ("graphite", "prometheus", "file", "test") for body in BODIES if path.endswith("/arrived")]
         for query, body in requests:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
             with contextlib.closing(connection):
                 connection.request(method, path.replace("*", "1") + query, body and body.encode())
                 answer = connection.getresponse()

@@ -156,7 +156,7 @@ def test_a_check_says_that_it_waits(program, hunter, told, database):
             server = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             threading.Thread(target=relay, args=(server, client, lambda data: asked.is_set()), daemon=True).start()
             relay(client, server, lambda data: b"FROM excerpts" in data and asked.set())
-            asked.wait(60)
+            asked.wait(LONGEST)
 
         threading.Thread(target=serve, daemon=True).start()
         process = subprocess.Popen([program, "store", "check", "--state-file", database.replace(str(port), str(listener.getsockname()[1]))],
