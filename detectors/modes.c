@@ -19,7 +19,7 @@ static const struct field modes_fields[] = {
 		"runs that establish a level: one shorter by 2 runs or more is an excursion; one "
 		"at the end is a change when it is at most 1 run shorter",
 		.metavar = "RUNS"),
-	OPTION_INT(struct modes_options, modes, "6", 1, MODES_MOST, "levels at most",
+	OPTION_INT(struct modes_options, modes, "6", 2, MODES_MOST, "levels at most",
 		.metavar = "COUNT"),
 	OPTION_DOUBLE(struct modes_options, apart, "0.02", 0, 1e6,
 		"levels nearer to each other than this are one, 0.02 for 2%", .metavar = "SHARE"),

@@ -17,6 +17,8 @@
 static const char *const algorithms[] = {
 	"original", "absolute", "const", "percent", "cohen", "mannwhitneyu", NULL};
 
+static const double MIN_STDDEV = 0.001; /* the default */
+
 static const struct field stepfit_fields[] = {
 	OPTION_CHOICE(struct stepfit_options, algorithm, "cohen", algorithms,
 		"how a step between the two sides of a point is measured"),
@@ -312,9 +314,40 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	return count;
 }
 
+/* A p-value is at most 1, and with few points on each side it cannot be small: at least two of all
+ * orders. */
+static bool check_test(const struct stepfit_options *given, struct error *error)
+{
+	double threshold =
+		given->threshold > 0 ? given->threshold : default_threshold(given->algorithm);
+	double least = 2;
+	int64_t radius = 0;
+	while (least > threshold) {
+		radius++;
+		least *= (double)radius / (double)(4 * radius - 2);
+	}
+	if (threshold >= 1)
+		return error_set(error, ERROR_USAGE,
+			"threshold: \"%g\" is not below 1, as a p-value is never above it",
+			threshold);
+	return given->radius >= radius ||
+	       error_set(error, ERROR_USAGE,
+		       "radius: \"%lld\" is not at least %lld: fewer points never give a p-value "
+		       "of %g",
+		       (long long)given->radius, (long long)radius, threshold);
+}
+
 static bool stepfit_check(const void *options, struct error *error)
 {
 	const struct stepfit_options *given = options;
+	bool deviates = given->algorithm == STEPFIT_ORIGINAL || given->algorithm == STEPFIT_COHEN;
+	if (!deviates && given->min_stddev != MIN_STDDEV)
+		return error_set(error, ERROR_USAGE,
+			"min_stddev: the algorithm %s uses no deviation, only original and cohen "
+			"do",
+			algorithms[given->algorithm]);
+	if (given->algorithm == STEPFIT_MANNWHITNEYU)
+		return check_test(given, error);
 	if (given->threshold > 0 || default_threshold(given->algorithm) > 0)
 		return true;
 	return error_set(error, ERROR_USAGE,

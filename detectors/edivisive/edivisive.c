@@ -11,11 +11,12 @@
 static const char *const profiles[] = {"default", "otava", NULL};
 
 static const struct field edivisive_fields[] = {
-	OPTION_INT(struct edivisive_options, window, "50", 2, 1e6, "points a window holds",
-		.alias = "window_len", .metavar = "POINTS"),
+	OPTION_INT(struct edivisive_options, window, "50", 2, 1e6,
+		"points a window holds; in the default profile at least 4", .alias = "window_len",
+		.metavar = "POINTS"),
 	OPTION_DOUBLE(struct edivisive_options, p_value, "0.001", 0, 1,
-		"a change point needs a p-value below it", .alias = "max_pvalue",
-		.flags = FIELD_MIN_OPEN, .letter = 'P', .metavar = "P"),
+		"a change point needs a p-value below it; in the default profile at most 0.1",
+		.alias = "max_pvalue", .flags = FIELD_MIN_OPEN, .letter = 'P', .metavar = "P"),
 	OPTION_DOUBLE(struct edivisive_options, magnitude, "0.0", 0, 1e300,
 		"a change point needs a relative change above it, 0.05 for 5%",
 		.alias = "min_magnitude", .letter = 'M', .metavar = "SHARE"),
@@ -81,11 +82,30 @@ static size_t edivisive_stream_chunk(const struct stream *stream, size_t at)
 	return stream->otava ? 0 : default_stream_chunk(stream->ours, at);
 }
 
+/* The default profile needs two points on each side of a change, and takes no place for a candidate
+ * that is likelier than 0.1 by chance. */
+static bool edivisive_check(const void *options, struct error *error)
+{
+	const struct edivisive_options *given = options;
+	if (given->profile == EDIVISIVE_OTAVA)
+		return true;
+	if (given->window < 4)
+		return error_set(error, ERROR_USAGE,
+			"window: \"%lld\" is not at least 4, so nothing could be found",
+			(long long)given->window);
+	return given->p_value <= 0.1 || error_set(error, ERROR_USAGE,
+						"p_value: \"%g\" is not at most 0.1: more has no "
+						"effect (profile otava takes "
+						"up to 1)",
+						given->p_value);
+}
+
 const struct detector edivisive_detector = {
 	.plugin = {.name = "edivisive",
 		.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
 		.fields = edivisive_fields,
-		.options_size = sizeof(struct edivisive_options)},
+		.options_size = sizeof(struct edivisive_options),
+		.check = edivisive_check},
 	.thrift = "choose a smaller window or p_value",
 	.detect = edivisive_detect,
 	.stream_new = edivisive_stream_new,

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import re
 
 import pytest
 
@@ -397,3 +398,21 @@ def test_folder_with_a_folder(hunter, tmp_path):
     (tmp_path / "conf.d" / "3.yaml").mkdir(parents=True)
     (tmp_path / "conf.d" / "1.yaml").write_text("tests: {a: {type: csv, file: x}}\n")
     assert hunter("validate", "--config", "conf.d").out == "conf.d: OK, 1 test, 0 groups\n"
+
+
+@pytest.mark.parametrize("options, problem", [
+    ("window: 3", 'window: "3" is not at least 4'),
+    ("p_value: 0.2", 'p_value: "0.2" is not at most 0.1'),
+    ("profile: otava, window: 3, p_value: 0.2", None),
+    ("detector: modes, modes: 1", "modes: "),
+    ("detector: stepfit, algorithm: percent, min_stddev: 2", "min_stddev: the algorithm percent uses no deviation"),
+    ("detector: stepfit, algorithm: mannwhitneyu, radius: 6", 'radius: "6" is not at least 7'),
+    ("detector: stepfit, algorithm: mannwhitneyu, threshold: 1", 'threshold: "1" is not below 1'),
+    ("detector: stepfit, algorithm: mannwhitneyu, radius: 7", None),
+])
+def test_options_without_effect(hunter, tmp_path, options, problem):
+    """What could have no effect is an error, with its place."""
+    (tmp_path / "hunter.yaml").write_text(f"tests:\n  a: {{type: csv, file: x, detection: {{{options}}}}}\n")
+    found = hunter("validate")
+    assert found.code == (2 if problem else 0), found.out + found.err
+    assert not problem or re.search(r"hunter\.yaml:2:\d+: .*" + re.escape(problem), found.out + found.err), found.out + found.err

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/hash.h"
 #include "detectors/combine.h"
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/kernel.h"
@@ -74,6 +75,130 @@ static void test_tables(void **state)
 		}
 	}
 	assert_int_equal(count, 7);
+}
+
+/* Any number is a seed, and how many permutations are made at least follows from p_value: a million
+ * at its least. Profile otava takes what Otava takes. */
+static bool is_left_out(const struct detector *detector, const char *choice)
+{
+	return is_permutation(detector) || strcmp(choice, "otava") == 0;
+}
+
+enum { PANEL = 25, PANEL_N = 240 };
+
+/* What a detector finds in steps of many sizes and in noise, in runs of six points, as one number.
+ */
+static uint64_t panel_of(const struct detector *detector, const void *options, size_t *count)
+{
+	static size_t runs[PANEL_N];
+	uint64_t hash = HASH_START;
+	*count = 0;
+	for (uint64_t seed = 1; seed <= PANEL; seed++) {
+		double values[PANEL_N];
+		const struct samples samples = {
+			.values = values, .n = PANEL_N, .direction = -1, .runs = runs};
+		double step = 0.05 * (double)seed * (double)seed;
+		noisy_steps(seed, values, PANEL_N, 36 + 3 * seed, step);
+		values[30] += 30;
+		for (size_t i = 0; i < PANEL_N; i++) {
+			runs[i] = i / (seed % 2 ? 6 : 2);
+			if (seed == 2) /* little noise, and a small step */
+				values[i] = 100 + (values[i] - 100) / 20 + (i >= 120 ? 0.5 : 0);
+			values[i] += seed == 1 ? (double)(i / 20 * 5) : i >= 180 ? 2 * step : 0;
+			values[i] *= seed % 5 == 0 ? 1e-4 : 1;
+		}
+		size_t changes = detect_samples(detector, options, &samples);
+		*count += changes;
+		for (size_t i = 0; i < changes; i++)
+			hash = hash_add(hash, &found[i].index, sizeof found[i].index);
+	}
+	return hash;
+}
+
+static double number_of(const struct field *field, const void *options)
+{
+	const char *at = (const char *)options + field->offset;
+	return field->type == FIELD_DOUBLE ? *(const double *)(const void *)at
+					   : (double)*(const int64_t *)(const void *)at;
+}
+
+static void set_number(const struct field *field, void *options, double value)
+{
+	char *at = (char *)options + field->offset;
+	if (field->type == FIELD_DOUBLE)
+		*(double *)(void *)at = value;
+	else
+		*(int64_t *)(void *)at = (int64_t)value;
+}
+
+/* At both ends of what the detector accepts, a number changes what is found; at its largest, a
+ * share differs from a tenth of it; and with the least count something is found. */
+static void check_effect(
+	const struct detector *detector, const struct field *field, void *options, double end)
+{
+	double usual = number_of(field, options);
+	double value = end == 0 && field->flags & FIELD_MIN_OPEN ? 1e-3 * usual : end;
+	struct error error;
+	size_t some, count;
+	uint64_t before = panel_of(detector, options, &some), after;
+	bool accepted = false;
+	/* Towards the default, until a value is accepted. */
+	for (int i = 0; i < 2000 && !accepted; i++) {
+		set_number(field, options, value);
+		accepted = !detector->plugin.check || detector->plugin.check(options, &error);
+		if (!accepted)
+			value = field->type == FIELD_INT ? value + (value < usual ? 1 : -1)
+							 : value * (value < usual ? 1.01 : 0.99);
+	}
+	if (!accepted) { /* it is refused with this choice, whatever it is */
+		set_number(field, options, usual);
+		return;
+	}
+	after = panel_of(detector, options, &count);
+	if (before == after &&
+		(field->type == FIELD_INT ? value != usual : fabs(value - usual) > 1e-9))
+		fail_msg("%s: %s: %g does what %g does", detector->plugin.name, field->name, value,
+			usual);
+	if (end == field->min && field->type == FIELD_INT && count == 0)
+		fail_msg("%s: %s: with %g nothing is found", detector->plugin.name, field->name,
+			value);
+	if (end == field->max && value <= 1 && usual != value) {
+		set_number(field, options, 0.1 * value);
+		if (panel_of(detector, options, &count) == after)
+			fail_msg("%s: %s: %g does what %g does", detector->plugin.name, field->name,
+				value, 0.1 * value);
+	}
+	set_number(field, options, usual);
+}
+
+/* With each choice of each option. */
+static void test_effects(void **state)
+{
+	(void)state;
+	for (const struct plugin *const *at = detectors; *at; at++) {
+		const struct detector *detector = (const struct detector *)*at;
+		const struct field *choice = detector->plugin.fields;
+		while (choice->name && choice->type != FIELD_CHOICE)
+			choice++;
+		for (int c = 0; c == 0 || (choice->name && choice->choices[c]); c++) {
+			for (const struct field *field = detector->plugin.fields; field->name;
+				field++) {
+				struct room room;
+				assert_non_null(defaults(detector, &room));
+				if (choice->name)
+					*(int *)(void *)(room.options + choice->offset) = c;
+				if (detector == &kernel_detector) /* else min_size: 1 is too dear */
+					((struct kernel_options *)(void *)room.options)->penalty =
+						0.1;
+				if (field->type == FIELD_CHOICE ||
+					is_left_out(
+						detector, choice->name ? choice->choices[c] : ""))
+					continue;
+				check_effect(detector, field, room.options, field->min);
+				check_effect(detector, field, room.options, field->max);
+			}
+		}
+	}
 }
 
 static void test_survival(void **state)
@@ -371,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_effects),
 		cmocka_unit_test(test_survival),
 		cmocka_unit_test(test_scales),
 		cmocka_unit_test(test_threads),

@@ -109,7 +109,7 @@ static void test_options(void **state)
 		options.algorithm = algorithm;
 		options.threshold = 0;
 		assert_int_equal(stepfit_detector.plugin.check(&options, &error), !needs);
-		options.threshold = 3;
+		options.threshold = 0.5;
 		assert_true(stepfit_detector.plugin.check(&options, &error));
 	}
 }
