@@ -67,7 +67,9 @@ static const double BETTER = 0.1, RIVAL = 0.8, VALLEY = 0.5, SURE = 3.5;
  * points that are compared at one distance, at most. */
 enum { NEAR_HOURS = 14, MOST_PAIRS = 4096 };
 /* Added under the square root: makes the deviation of Poisson counts 1/2 at any level. */
-static const double ANSCOMBE = 0.375;
+static const double ANSCOMBE = 0.375; /* of counts; other values have none */
+/* Levels on the root scale are raised to means over a cycle at most so far. */
+static const double MOST_RAISED = 10;
 /* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
@@ -176,24 +178,27 @@ static int64_t modulo(int64_t value, int64_t divisor)
 
 /* The scales */
 
-static enum season_scale scale_of(const double *values, size_t n)
+/* Values that are never negative stay so without the cycle. */
+static enum season_scale scale_of(const double *values, size_t n, double *offset)
 {
-	bool positive = true, counts = true;
+	bool positive = true, counts = true, negative = false;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!isfinite(values[i]))
 			continue;
 		positive &= values[i] > 0;
-		counts &= values[i] >= 0 && values[i] == floor(values[i]);
+		counts &= values[i] == floor(values[i]);
+		negative |= values[i] < 0;
 	}
-	return positive ? SCALE_LOG : counts ? SCALE_ROOT : SCALE_RAW;
+	*offset = counts ? ANSCOMBE : 0;
+	return positive ? SCALE_LOG : negative ? SCALE_RAW : SCALE_ROOT;
 }
 
-static double to_scale(enum season_scale scale, double value)
+static double to_scale(const struct season *season, double value)
 {
-	switch (scale) {
+	switch (season->scale) {
 	case SCALE_LOG: return log(value);
-	case SCALE_ROOT: return sqrt(value + ANSCOMBE);
+	case SCALE_ROOT: return sqrt(value + season->offset);
 	case SCALE_RAW: break;
 	}
 	return value;
@@ -275,7 +280,7 @@ static bool fill_grid(const struct season *season, const double *values, const i
 	for (size_t i = 0; i < n; i++)
 		if (isfinite(values[i]))
 			grid->z[(times[i] - grid->start + grid->step / 2) / grid->step] =
-				to_scale(season->scale, values[i]);
+				to_scale(season, values[i]);
 	return true;
 }
 
@@ -894,6 +899,34 @@ static double explained_by(const struct fit *fit, const double *values, double m
 	return before > 0 ? fmax(0, 1 - after / before) : 0;
 }
 
+/*
+ * Makes the levels of values without the cycle means over a whole cycle of the values as measured,
+ * which people can check. On the scale the profile's mean is 0; that is so of a difference, but
+ * elsewhere a typical value is below the mean.
+ */
+static void raise_levels(struct season *season, const struct grid *grid, double *buffer)
+{
+	size_t count = 0, cells = season->cells;
+	double sum = 0;
+
+	for (size_t i = 0; i < cells && season->scale == SCALE_LOG; i++)
+		sum += season->profile[i] = exp(season->profile[i]);
+	for (size_t i = 0; i < cells && season->scale == SCALE_LOG; i++)
+		season->profile[i] *= (double)cells / sum;
+	season->factor = 1;
+	if (season->scale != SCALE_ROOT)
+		return;
+	for (size_t i = 0; i < cells; i++)
+		sum += season->profile[i] * season->profile[i];
+	for (size_t i = 0; i < grid->n; i++)
+		if (isfinite(grid->z[i]))
+			buffer[count++] = grid->z[i] - season->profile[grid->slots[i]];
+	double usual = count > 0 ? sort_median(buffer, count) : 0;
+	double level = usual * usual - season->offset;
+	if (level > 0)
+		season->factor = fmin(MOST_RAISED, 1 + sum / (double)cells / level);
+}
+
 /* Stores the profile in the season, as what values are divided by or what is subtracted. */
 static void store_profile(
 	struct season *season, const struct fit *fit, const double *values, double *buffer)
@@ -908,8 +941,7 @@ static void store_profile(
 		sum += values[i];
 	for (size_t i = 0; i < grid->slot_count; i++)
 		season->profile[i] = values[i] - sum / (double)grid->slot_count;
-	for (size_t i = 0; i < grid->slot_count && season->scale == SCALE_LOG; i++)
-		season->profile[i] = exp(season->profile[i]);
+	raise_levels(season, grid, buffer);
 }
 
 /* The cycles that a series too short to be fitted may have. */
@@ -924,10 +956,11 @@ static unsigned possible_cycles(enum season_mode mode, int64_t step)
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
-	struct season season = {.clock = clock, .scale = scale_of(values, n)};
+	struct season season = {.clock = clock};
 	size_t skipped = n > MOST_POINTS ? n - MOST_POINTS : 0;
 	struct grid grid = {0};
 
+	season.scale = scale_of(values, n, &season.offset);
 	scratch_reset(scratch);
 	if (!times)
 		return season;
@@ -985,8 +1018,8 @@ static double without(const struct season *season, double value, size_t cell)
 	switch (season->scale) {
 	case SCALE_LOG: return value / season->profile[cell];
 	case SCALE_ROOT: {
-		double z = sqrt(value + ANSCOMBE) - season->profile[cell];
-		return z > 0 ? fmax(z * z - ANSCOMBE, 0) : 0;
+		double z = to_scale(season, value) - season->profile[cell];
+		return z > 0 ? season->factor * fmax(z * z - season->offset, 0) : 0;
 	}
 	case SCALE_RAW: break;
 	}

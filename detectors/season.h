@@ -60,12 +60,13 @@ struct season {
 	size_t excursion;   /* as in struct samples: larger for series sampled like a service's, at
 			       least 4 regular points a day, with or without cycles */
 	enum season_scale scale;
+	double offset, factor; /* SCALE_ROOT: added below the root; of the values without cycles */
 	struct season_clock clock;
 	size_t cells;    /* equal parts of the local week, which begins on Monday */
 	int64_t origin;  /* ms into that week: the middle of the first part */
 	double *profile; /* the correction of each part: the factor by which values are divided
 			    (logarithm), else the difference on the scale that is subtracted;
-			    neutral on average */
+			    1 or 0 on average */
 };
 
 /* Parses the option's text; an invalid text is an error. */

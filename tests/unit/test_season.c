@@ -457,6 +457,65 @@ static void test_scales(void **state)
 	season_free(&season);
 }
 
+static double mean_of(const double *values, size_t from, size_t to)
+{
+	double sum = 0;
+
+	for (size_t i = from; i < to; i++)
+		sum += values[i];
+	return sum / (double)(to - from);
+}
+
+/*
+ * A quantity that is never negative stays so without its cycle, even if it nearly vanishes each
+ * night and each weekend, and its level is what it averages over whole weeks: of latencies
+ * (positive), of rates (fractions and zeros) and of counts. After a step the ratio of the levels is
+ * that of the weeks, and after an outage the level is that
+ * of the hours that are always without values.
+ */
+static void test_levels_that_can_be(void **state)
+{
+	struct made *made = *state;
+	double adjusted[MOST];
+	enum { WEEKS = 6, N = WEEKS * 168 };
+
+	for (int kind = 0; kind < 3; kind++)
+		for (int after = 0; after < 2; after++) { /* a step of 60%, an outage */
+			uint64_t random = (uint64_t)kind + 5;
+
+			make(made, N, HOUR, 0.3, 1, 0.05);
+			for (size_t i = 0; i < N; i++) {
+				double hour = (double)(made->times[i] / HOUR % 24);
+				double day = fmax(0, sin(M_PI * (hour - 6) / 15)) *
+					     (made->times[i] / HOUR / 24 % 7 < 5 ? 1 : 0.3);
+				double level = (kind == 2 ? 200 : 2) *
+					       (kind == 0 ? 0.03 + day : day) *
+					       (1 + 0.05 * random_bell(&random));
+
+				level *= i < N * 5 / 6 ? 1 : after == 0 ? 1.6 : 0;
+				made->values[i] = kind == 2 ? floor(fmax(0, level))
+							    : fmax(kind == 0 ? 1e-3 : 0, level);
+			}
+			struct season season = fit(made, SEASON_AUTO);
+			assert_int_equal(season.scale, kind == 0 ? SCALE_LOG : SCALE_ROOT);
+			assert_int_equal(season.cycles, SEASON_DAILY | SEASON_WEEKLY);
+			season_remove(&season, made->times, made->values, N, adjusted);
+			for (size_t i = 0; i < N; i++)
+				assert_true(adjusted[i] >= 0);
+			double before = mean_of(adjusted, 0, N * 5 / 6);
+			double last = mean_of(adjusted, N * 5 / 6, N);
+			double measured = mean_of(made->values, 0, N * 5 / 6);
+			if (fabs(before / measured - 1) > 0.15)
+				fail_msg("kind %d: a level of %g, measured %g", kind, before,
+					measured);
+			if (after == 0 && fabs(last / before - 1.6) > 0.15)
+				fail_msg("kind %d: a ratio of %g", kind, last / before);
+			if (after == 1 && last > 0.5 * before)
+				fail_msg("kind %d: a level of %g after the end", kind, last);
+			season_free(&season);
+		}
+}
+
 /* What is made of a point depends on the point alone. */
 static void test_points_one_by_one(void **state)
 {
@@ -524,6 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_step_within_the_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_daylight_saving, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scales, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_levels_that_can_be, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_points_one_by_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_series, setup, teardown),
 	};
