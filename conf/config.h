@@ -51,6 +51,7 @@ struct detection {
 	const void *options;
 	struct confirm_rule confirm;
 	double fdr; /* 0: off */
+	enum series_kind kind;
 	enum season_mode season;
 	const struct zone *zone;            /* time zone of seasons; NULL: UTC */
 	const struct control_rule *control; /* or NULL; see control_of */

@@ -1,8 +1,8 @@
 /*
  * Chooses the detector and its options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults. `confirm`, `fdr`, `season` and `zone` belong to no
- * detector and are kept.
+ * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season` and `zone` belong
+ * to no detector and are kept.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "detectors/combine.h"
 #include "detectors/fdr.h"
 
-const char *const detection_belief_keys[] = {"confirm", "fdr", "season", "zone", NULL};
+const char *const detection_belief_keys[] = {"confirm", "fdr", "kind", "season", "zone", NULL};
 static const char only_one[] = "detector and combine: use one of them";
 static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
@@ -190,14 +190,19 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 		loader_complain(loader, map, subject, &error);
 }
 
-/* The same for seasons. */
+/* The same for kinds and seasons. */
 static void layer_season(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct season_options *season,
 	struct detection *out)
 {
+	enum series_kind kind;
 	enum season_mode mode;
 	const struct zone *zone;
 	struct error error;
+	if (season->kind && season_parse_kind(season->kind, &kind, &error))
+		out->kind = kind;
+	else if (season->kind && !season_parse_kind(text_of(map, "kind"), &kind, &error))
+		loader_complain(loader, map, subject, &error);
 	if (season->season && season_parse(season->season, &mode, &error))
 		out->season = mode;
 	else if (season->season && !season_parse(text_of(map, "season"), &mode, &error))
@@ -350,6 +355,8 @@ const char *detection_text(
 	put_confirm(&list, &detection->confirm, arena);
 	if (detection->fdr > 0)
 		put_option(&list, "fdr", arena_printf(arena, "%.10g", detection->fdr));
+	if (detection->kind != KIND_AUTO)
+		put_option(&list, "kind", series_kind_names[detection->kind]);
 	if (detection->season != SEASON_UNSET)
 		put_option(&list, "season", season_mode_names[detection->season]);
 	if (detection->zone)

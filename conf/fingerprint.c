@@ -80,11 +80,12 @@ static void add_map(struct hashes hashes, const struct pairs *map)
 static void add_belief(struct hashes hashes, const struct detection *detection)
 {
 	uint64_t mode = detection->confirm.mode, points = detection->confirm.points;
-	uint64_t season = detection->season;
+	uint64_t kind = detection->kind, season = detection->season;
 
 	add_bytes(hashes, &mode, sizeof mode);
 	add_bytes(hashes, &points, sizeof points);
 	add_bytes(hashes, &detection->fdr, sizeof detection->fdr);
+	add_bytes(hashes, &kind, sizeof kind);
 	add_bytes(hashes, &season, sizeof season);
 	add_text(hashes, zone_name(detection->zone), false);
 }

@@ -206,10 +206,12 @@ static void add_detection(struct section *section, const struct detection *detec
 	add_text(section, "fdr", "the share of false changes that its series allow together",
 		detection->fdr > 0 ? arena_printf(arena, "%.10g", detection->fdr) : NULL,
 		detection->fdr == 0);
-	add_text(section, "season", season_fields[0].help,
+	add_text(section, "kind", season_fields[0].help, series_kind_names[detection->kind],
+		detection->kind == KIND_AUTO);
+	add_text(section, "season", season_fields[1].help,
 		detection->season == SEASON_UNSET ? NULL : season_mode_names[detection->season],
 		detection->season == SEASON_UNSET);
-	add_text(section, "zone", season_fields[1].help,
+	add_text(section, "zone", season_fields[2].help,
 		detection->zone ? zone_name(detection->zone) : NULL, !detection->zone);
 }
 

@@ -80,7 +80,20 @@ const char *const season_mode_names[] = {
 	[SEASON_WEEK] = "week",
 };
 
+const char *const series_kind_names[] = {
+	[KIND_AUTO] = "auto",
+	[KIND_SERVICE] = "service",
+	[KIND_BENCHMARK] = "benchmark",
+};
+
 const struct field season_fields[] = {
+	OPTION_STRING(struct season_options, kind, NULL,
+		"what the series measure. A service's level moves for many reasons that pass, so "
+		"the agent waits with a change until it has lasted longer than what came and went "
+		"before; a benchmark's changes are told as soon as they are confirmed. auto: "
+		"services have regular points, at least every two hours, and few of them bring "
+		"another commit",
+		.metavar = "auto|service|benchmark"),
 	OPTION_STRING(struct season_options, season, NULL,
 		"daily and weekly cycles that are removed before detection; auto: those that the "
 		"series clearly has (the default profile of edivisive); day and week: also weak "
@@ -93,6 +106,17 @@ const struct field season_fields[] = {
 		.metavar = "ZONE"),
 	{0},
 };
+
+bool season_parse_kind(const char *text, enum series_kind *kind, struct error *error)
+{
+	for (size_t i = 0; i <= KIND_BENCHMARK; i++)
+		if (strcmp(text, series_kind_names[i]) == 0) {
+			*kind = (enum series_kind)i;
+			return true;
+		}
+	return error_set(
+		error, ERROR_USAGE, "kind: \"%.80s\" is none of auto, service, benchmark", text);
+}
 
 bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 {
@@ -977,6 +1001,7 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 	grid.step = cadence_of(values, times, n, scratch_take(scratch, 2 * n, sizeof(double)));
 	if (grid.step == 0)
 		return season;
+	season.step = grid.step;
 	season.excursion = grid.step <= DAY / LEAST_PER_DAY ? LONGEST_EXCURSION : 0;
 	if (mode == SEASON_NONE || mode == SEASON_UNSET ||
 		!fill_grid(&season, values, times, n, scratch, &grid) ||
@@ -1004,6 +1029,11 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 		store_profile(
 			&season, &fit, profile, scratch_take(scratch, grid.n, sizeof(double)));
 	return season;
+}
+
+bool season_is_frequent(const struct season *season)
+{
+	return season->step > 0 && season->step <= DAY / MANY_PER_DAY;
 }
 
 void season_free(struct season *season)

@@ -23,11 +23,21 @@ struct scratch;
 struct zone;
 
 struct season_options {
+	const char *kind;   /* "auto", "service", "benchmark" */
 	const char *season; /* "auto", "none", "day", "week" */
 	const char *zone;   /* "Europe/Berlin" */
 };
 
 extern const struct field season_fields[];
+
+/* What a series is, which decides how patient the agent is (detectors/precedent.h). */
+enum series_kind {
+	KIND_AUTO, /* season_is_frequent, and whether points bring commits, tell */
+	KIND_SERVICE,
+	KIND_BENCHMARK,
+};
+
+extern const char *const series_kind_names[];
 
 enum season_mode {
 	SEASON_UNSET, /* what the detector does by default */
@@ -59,6 +69,7 @@ struct season {
 	double explained;   /* share of the variance around the level, 0..1 */
 	size_t excursion;   /* as in struct samples: larger for series sampled like a service's, at
 			       least 4 regular points a day, with or without cycles */
+	int64_t step;       /* ms between points, on a grid that most of them keep; 0: irregular */
 	enum season_scale scale;
 	double offset, factor; /* SCALE_ROOT: added below the root; of the values without cycles */
 	struct season_clock clock;
@@ -69,7 +80,8 @@ struct season {
 			    1 or 0 on average */
 };
 
-/* Parses the option's text; an invalid text is an error. */
+/* Parse the options' texts; an invalid text is an error. */
+bool season_parse_kind(const char *text, enum series_kind *kind, struct error *error) MUST_USE;
 bool season_parse(const char *text, enum season_mode *mode, struct error *error) MUST_USE;
 
 /*
@@ -82,6 +94,9 @@ bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void season_free(struct season *season);
+
+/* Whether the series is sampled as services are: regularly, at least every two hours. */
+bool season_is_frequent(const struct season *season);
 
 /* Whether the season's scale can represent all these values: a logarithm needs positive ones. */
 bool season_takes(const struct season *season, const double *values, size_t n);

@@ -41,6 +41,35 @@ enum season_mode analysis_season(const struct detection *detection)
 	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
 }
 
+/* Whether more than half of the points bring another commit or version than the one before. */
+static bool is_built_anew(const struct axis *axis)
+{
+	static const char *const names[] = {"commit", "version"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct column *column = axis_column(axis, names[i]);
+		const char *before = NULL;
+		size_t builds = 0;
+
+		for (size_t at = 0; column && at < axis->n; at++) {
+			const char *value = column->values[at];
+
+			builds += value && (!before || strcmp(value, before) != 0);
+			before = value ? value : before;
+		}
+		if (2 * builds > axis->n)
+			return true;
+	}
+	return false;
+}
+
+bool analysis_is_service(const struct detection *detection, const struct findings *findings)
+{
+	if (detection->kind != KIND_AUTO)
+		return detection->kind == KIND_SERVICE;
+	return season_is_frequent(&findings->season) && !is_built_anew(findings->series->axis);
+}
+
 struct season_clock analysis_clock(const struct zone *zone)
 {
 	return (struct season_clock){zone_local, zone};

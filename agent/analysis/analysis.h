@@ -38,6 +38,10 @@ const struct detection *analysis_configured(const struct test *test, const struc
 enum season_mode analysis_season(const struct detection *detection);
 struct season_clock analysis_clock(const struct zone *zone);
 
+/* Whether the series is a service's, by the configuration, else by its points: regular and
+ * frequent ones, of which few bring another commit or version. */
+bool analysis_is_service(const struct detection *detection, const struct findings *findings);
+
 /* The values in which cycles are looked for: those of the series, or the remainder after its
  * control. */
 const double *findings_points(const struct findings *findings);

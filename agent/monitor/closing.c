@@ -9,6 +9,7 @@
 
 #include "agent/core/series.h"
 #include "agent/core/when.h"
+#include "detectors/precedent.h"
 
 /* NEAR: how many points a change may lie off the end of the other change that it ends. */
 enum { NEAR = CHANGE_TOLERANCE, TAIL_MOST = 25 };
@@ -47,6 +48,7 @@ static void judge_found(struct closing *closing)
 	closing->covered = arena_array(closing->arena, closing->count, sizeof *closing->covered);
 	closing->undecided =
 		arena_array(closing->arena, closing->count, sizeof *closing->undecided);
+	closing->passed = arena_array(closing->arena, closing->count, sizeof *closing->passed);
 	for (size_t i = 0; i < closing->count; i++) {
 		int sign = change_sign(&closing->changes[i]);
 
@@ -231,6 +233,49 @@ static void judge_unannounced(struct closing *closing, const struct change_recor
 	}
 }
 
+/* Whether nobody was told of the found change. */
+static bool is_untold(const struct change_record *known, size_t record)
+{
+	if (record == RECONCILE_NONE)
+		return true;
+	known += record;
+	return known->state == CHANGE_CANDIDATE || known->news == NOTIFY_SILENT ||
+	       (known->state == CHANGE_WITHDRAWN && known->news == NOTIFY_HELD);
+}
+
+/*
+ * A movement of a service that is over before it was told is no news, nor is its end; while that is
+ * undecided, both wait. It is final once the level has been back for PRECEDENT_SHORT points:
+ * until then what looked like the end may turn out to be a dip.
+ */
+static void judge_passed(struct closing *closing, const struct change_record *known,
+	const struct reconciliation *result)
+{
+	for (size_t i = 0; closing->service && i < closing->count; i++) {
+		struct recovery end;
+		size_t back;
+		bool near;
+
+		if (!is_untold(known, result->known_of[i]))
+			continue;
+		end = recovery_by_changes(
+			closing->values, closing->n, closing->changes, closing->count, i);
+		if (end.verdict == RECOVERY_NONE)
+			continue;
+		back = closing->changes[end.way].index;
+		near = back - closing->changes[i].index <= PRECEDENT_PAIR &&
+		       is_untold(known, result->known_of[end.way]);
+		if (closing->n - back < PRECEDENT_SHORT) {
+			closing->undecided[i] = true;
+			closing->undecided[end.way] |= near && !end.beyond;
+		} else if (end.verdict == RECOVERY_OVER) {
+			closing->ends[i] = end;
+			closing->passed[i] = true;
+			closing->passed[end.way] |= near && !end.beyond;
+		}
+	}
+}
+
 void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct reconciliation *result)
 {
@@ -244,6 +289,7 @@ void closing_judge(struct closing *closing, const struct change_record *known, s
 		closing->covered[i] |= ends_one(closing, known, open, count,
 			closing->changes[i].index, change_sign(&closing->changes[i]));
 	judge_unannounced(closing, known, result);
+	judge_passed(closing, known, result);
 	for (size_t i = open; i < count; i++)
 		judge_recovered(closing, &known[i], result->found_of[i], &closing->closures[i]);
 }

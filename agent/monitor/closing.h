@@ -53,12 +53,16 @@ struct closing {
 	int direction;
 	int64_t recorded; /* ms: changes up to this point were known before and are not announced;
 			     or WHEN_ALWAYS */
+	bool service;     /* its changes that are over before they are told are no news */
 
 	/* Set by closing_judge: */
 	struct recovery *ends; /* by found change */
 	bool *covered;   /* by found change: it brings a level back, and the end of the other change
 			    announces it */
-	bool *undecided; /* by found change: it may bring a level back, and waits for more points */
+	bool *undecided; /* by found change: it may bring a level back, or be over, and waits for
+			    more points */
+	bool *passed;    /* by found change: over before it was told, or the end of such a one; no
+			    news */
 	struct closure *closures; /* by known change */
 	bool waiting;             /* a change may be over; the next points will decide */
 };

@@ -99,9 +99,9 @@ static void hold_one(struct candidate *candidate, const struct hold *judged)
 {
 	if (judged->verdict == HOLD_OVER)
 		candidate->record->news = NOTIFY_SILENT;
-	candidate->on_hold = judged->verdict == HOLD_WAIT;
-	if (!candidate->on_hold)
+	if (judged->verdict != HOLD_WAIT)
 		return;
+	candidate->on_hold = true;
 	if (candidate->confirmed && candidate->realignment &&
 		judged->until < candidate->realignment->hold_ends)
 		candidate->realignment->hold_ends = judged->until;

@@ -17,10 +17,11 @@ struct candidate {
 	const struct detection *detection;
 	struct realignment *realignment; /* of its series, or NULL */
 	bool grown;                      /* known, and its series has new points */
-	bool confirmed;      /* by the rule; after confirmation_share: by the share as well */
-	bool exempt;         /* not subject to the false discovery rate */
-	bool covered;        /* announced as the recovery of the change that it undoes */
-	bool on_hold;        /* held, whether or not it is confirmed otherwise */
+	bool confirmed; /* by the rule; after confirmation_share: by the share as well */
+	bool exempt;    /* not subject to the false discovery rate */
+	bool covered;   /* announced as the recovery of the change that it undoes */
+	bool on_hold;   /* it waits, whether or not it is confirmed otherwise: held, by what the
+			   series has done before, or because it may be over */
 	int64_t seen, until; /* as in struct hold */
 	int64_t clock;       /* ms, the series' own clock, which decides how long it is held */
 	size_t first_count;  /* points that followed its place when it was first seen */

@@ -18,6 +18,7 @@
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/notify/announce.h"
+#include "detectors/precedent.h"
 #include "detectors/retraction.h"
 
 enum {
@@ -138,6 +139,11 @@ static int64_t clock_of(const struct subject *subject)
 	return newest > wall ? newest : wall;
 }
 
+bool news_is_patient(const struct detection *detection, const struct findings *findings)
+{
+	return detection->confirm.mode == CONFIRM_AUTO && analysis_is_service(detection, findings);
+}
+
 static struct candidate *add_candidate(
 	struct subject *subject, const struct change *change, bool silent)
 {
@@ -169,6 +175,16 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
+/* Whether what the series has done before makes it news. */
+static bool is_news(const struct subject *subject, size_t which)
+{
+	const struct closing *closing = &subject->closing;
+
+	return !closing->service || precedent_of(closing->values, closing->times, closing->n,
+					    closing->changes[which].index)
+						    .verdict == PRECEDENT_NONE;
+}
+
 /* A change that is over already is recorded with its end; one that may be the end of another
  * waits. */
 static void add_end(
@@ -179,8 +195,13 @@ static void add_end(
 	const struct recovery *end = &closing->ends[which];
 	struct change_record *record = candidate->record;
 
-	if (closing->undecided[which] && record->news == NOTIFY_PENDING)
-		candidate->confirmed = false;
+	if (record->news == NOTIFY_PENDING && closing->passed[which]) {
+		record->news = NOTIFY_SILENT;
+		candidate->confirmed = candidate->exempt = true;
+	} else if (record->news == NOTIFY_PENDING && candidate->confirmed) {
+		candidate->on_hold = closing->undecided[which] || !is_news(subject, which);
+		candidate->confirmed = !candidate->on_hold;
+	}
 	candidate->covered = closing->covered[which] && candidate->confirmed;
 	candidate->exempt |= candidate->covered;
 	if (end->verdict != RECOVERY_OVER)
@@ -639,6 +660,7 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.silent = silent,
 		.oldest = subject->oldest,
 		.direction = series_direction(series),
+		.service = news_is_patient(subject->detection, findings),
 		.recorded = realignment && realignment->restarted ? realignment->recorded
 								  : WHEN_ALWAYS};
 	closing_judge(&subject->closing, known, open, count, result);

@@ -42,6 +42,7 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_CONFIRMATION] = "confirmation",
 	[WHY_FDR] = "fdr",
 	[WHY_HOLD] = "hold",
+	[WHY_PRECEDENT] = "precedent",
 	[WHY_WITHDRAWN] = "withdrawn",
 	[WHY_RECOVERED] = "recovered",
 	[WHY_CLUSTER] = "cluster",
@@ -71,6 +72,8 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_FDR] =
 		"a candidate: it is not among the changes that `fdr` allows all series together",
 	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
+	[WHY_PRECEDENT] = "a candidate: a service's change waits until it has lasted longer than "
+			  "what came and went before",
 	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not found any more",
 	[WHY_CLUSTER] = "announced by its cluster, with all series that changed with it, not on "
 			"its own",
@@ -613,6 +616,8 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 			return WHY_CONFIRMATION;
 		if (why->held_until != 0)
 			return WHY_HOLD;
+		if (why->precedent.verdict != PRECEDENT_NONE)
+			return WHY_PRECEDENT;
 		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
 	}
 	if (is_pending(why) && !is_accepted(why))
@@ -646,10 +651,11 @@ static enum why_end end_of_change(const struct why_request *request, const struc
 	if (arrival->back)
 		return WHY_WAY_BACK;
 	if (arrival->found > 0 && arrival->told == 0)
-		return arrival->lost > 0          ? WHY_WITHDRAWN
-		       : arrival->held_until != 0 ? WHY_HOLD
-		       : arrival->rule            ? WHY_FDR
-						  : WHY_CONFIRMATION;
+		return arrival->lost > 0                          ? WHY_WITHDRAWN
+		       : arrival->held_until != 0                 ? WHY_HOLD
+		       : why->precedent.verdict != PRECEDENT_NONE ? WHY_PRECEDENT
+		       : arrival->rule && why->detection->fdr > 0 ? WHY_FDR
+								  : WHY_CONFIRMATION;
 	if (request->max_age != WHEN_NEVER && why->change->time < request->now - request->max_age)
 		return WHY_TOO_OLD;
 	return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
@@ -712,6 +718,29 @@ static bool choose_place(const struct why_request *request, struct why *why, str
 	return true;
 }
 
+/* What the agent makes of the series' own record, if it asks that. */
+static void find_precedent(struct arena *arena, struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+
+	if (!why->change || !news_is_patient(why->detection, &why->findings))
+		return;
+	const double *values = findings_values(arena, &why->findings);
+	double *points = arena_array(arena, axis->n, sizeof *points);
+	int64_t *times = arena_array(arena, axis->n, sizeof *times);
+	size_t n = 0, place = 0;
+
+	for (size_t i = why->front; i < axis->n; i++) {
+		if (axis->times[i] == why->change->time)
+			place = n;
+		if (isnan(findings_points(&why->findings)[i]))
+			continue;
+		points[n] = values[i];
+		times[n++] = axis->times[i];
+	}
+	why->precedent = precedent_of(points, times, n, place);
+}
+
 static void judge(const struct why_request *request, const struct dataset *data, struct why *why)
 {
 	pick_cluster(request, why);
@@ -771,7 +800,9 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 		good = measure(data, companions, request, scratch, out, error);
 	}
 	tried_free(&tried);
-	if (good)
+	if (good) {
+		find_precedent(arena, out);
 		judge(request, data, out);
+	}
 	return good;
 }

@@ -9,6 +9,7 @@
 #include "agent/store/store.h"
 #include "conf/config.h"
 #include "detectors/fdr.h"
+#include "detectors/precedent.h"
 #include "detectors/tried.h"
 #include "sources/source.h"
 
@@ -31,6 +32,7 @@ enum why_end {
 	WHY_CONFIRMATION, /* a candidate: the `confirm` rule does not hold */
 	WHY_FDR,          /* ... it does, but the false discovery rate is exceeded */
 	WHY_HOLD,         /* ... both are satisfied, but it is undecided whether there are cycles */
+	WHY_PRECEDENT,    /* ... a service's series has done the like before, see `precedent` */
 	WHY_WITHDRAWN,
 	WHY_RECOVERED,   /* before it was announced */
 	WHY_CLUSTER,     /* a message of its cluster covers it */
@@ -88,6 +90,7 @@ struct why {
 	struct power power;
 	struct fdr_rank rank;                /* with WHY_FDR */
 	int64_t held_until;                  /* ms, with WHY_HOLD */
+	struct precedent precedent;          /* of the change found there now */
 	const struct change_record *undone;  /* with WHY_WAY_BACK, if the state knows it; or NULL */
 	struct strings clusters;             /* those of the request */
 	const struct change_record *cluster; /* what they recorded there; or NULL */

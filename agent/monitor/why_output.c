@@ -434,6 +434,10 @@ static void put_end(struct buf *out, const struct why *why)
 			rank->rank, rank->hypotheses);
 	if (why->end == WHY_HOLD && why->held_until != 0)
 		buf_printf(out, ": until %s", when_format(why->held_until, time));
+	if (why->end == WHY_PRECEDENT)
+		buf_printf(out, ": %s", precedent_reasons[why->precedent.verdict]);
+	if (why->end == WHY_PRECEDENT && why->precedent.verdict == PRECEDENT_PASSED)
+		buf_printf(out, " (found: %zu)", why->precedent.episodes);
 	if (why->end == WHY_SILENCE || why->end == WHY_MUTE)
 		put_quiet(out, why);
 	if (why->end == WHY_DETECTOR) {

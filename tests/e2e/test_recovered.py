@@ -44,7 +44,7 @@ def write(path, series, points):
 
 def many_test(path, series):
     metrics = "".join(f"      {name}: {{direction: -1, unit: ms}}\n" for name in series)
-    return f"\n  many:\n    type: csv\n    file: {path}\n    interval: 1h\n    metrics:\n{metrics}"
+    return f"\n  many:\n    type: csv\n    file: {path}\n    interval: 1h\n    detection: {{kind: benchmark}}\n    metrics:\n{metrics}"
 
 
 def run_now(agent):

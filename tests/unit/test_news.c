@@ -588,6 +588,54 @@ static void test_way_back_waits(void **state)
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
 }
 
+/* A service's step waits until it has lasted longer than what came and went before, unless the
+ * configuration says when changes are confirmed; a benchmark's does not. */
+static void test_what_came_and_went(void **state)
+{
+	struct fixture *f = *state;
+
+	f->test.detection = (struct detection){.kind = KIND_SERVICE};
+	make_excursion(f, 70, N);
+	for (size_t i = 20; i < 32; i++)
+		f->series[0].values[i] += 2;
+	f->changes[0].count_after = 24;
+	f->axis.n = 82;
+	assert_int_equal(find(f, NULL, 0, ALWAYS).candidates, 1);
+	assert_int_equal(f->request->records.items[0].news, NOTIFY_HELD);
+	f->axis.n = 86;
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 1);
+	f->axis.n = 82;
+	f->test.detection.confirm = (struct confirm_rule){.mode = CONFIRM_POINTS, .points = 3};
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 1);
+	f->test.detection = (struct detection){.kind = KIND_BENCHMARK};
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 1);
+}
+
+/* Of a service's movement that is over before it was told neither half is news: both wait until
+ * the level has been back for long. */
+static void test_over_before_it_was_told(void **state)
+{
+	struct fixture *f = *state;
+	const struct change_record *records;
+
+	f->test.detection = (struct detection){.kind = KIND_SERVICE};
+	for (int direction = -1; direction <= 1; direction++) {
+		f->metric.direction = direction;
+		make_excursion(f, 30, 40);
+		f->changes[0].count_after = f->changes[1].count_after = 48;
+		f->axis.n = 87;
+		assert_int_equal(find(f, NULL, 0, ALWAYS).candidates, 2);
+		f->axis.n = 88;
+		assert_int_equal(find(f, NULL, 0, ALWAYS).silent, 2);
+		records = f->request->records.items;
+		assert_int_equal(records[0].news, NOTIFY_SILENT);
+		assert_int_equal(records[0].state, CHANGE_RECOVERED);
+		assert_int_equal(records[1].news, NOTIFY_SILENT);
+	}
+	f->test.detection.kind = KIND_BENCHMARK;
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 2);
+}
+
 static void test_what_was_not_told_is_closed_in_silence(void **state)
 {
 	struct fixture *f = *state;
@@ -759,6 +807,8 @@ int main(void)
 		CASE(test_branches_are_apart),
 		CASE(test_step_that_is_undone),
 		CASE(test_way_back_waits),
+		CASE(test_what_came_and_went),
+		CASE(test_over_before_it_was_told),
 		CASE(test_what_was_not_told_is_closed_in_silence),
 		CASE(test_step_and_its_end_are_new),
 		CASE(test_undone_improvement_is_news),

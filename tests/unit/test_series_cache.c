@@ -25,6 +25,7 @@ struct walk {
 	const struct detector *detector;
 	const void *options;
 	struct confirm_rule confirm;
+	enum series_kind kind;
 	int64_t range; /* ms; 0: none */
 	struct series_cache *memory;
 	struct scratch *scratch;
@@ -76,6 +77,7 @@ static void pass(struct walk *walk, size_t end, bool failing)
 		.detection = {.detector = &plugin,
 			.options = walk->options,
 			.confirm = walk->confirm,
+			.kind = walk->kind,
 			.season = SEASON_NONE}};
 	size_t from = walk->first;
 
@@ -157,6 +159,7 @@ struct weather {
 	size_t retention; /* points that the source has; 0: all */
 	size_t failing;   /* one pass in so many is not recorded */
 	struct confirm_rule confirm;
+	enum series_kind kind;
 };
 
 static void walk_both(const struct detector *detector, const void *options,
@@ -167,6 +170,7 @@ static void walk_both(const struct detector *detector, const void *options,
 	uint64_t random = seed + 77;
 
 	walk->confirm = reference->confirm = weather->confirm;
+	walk->kind = reference->kind = weather->kind;
 	for (size_t end = 1 + random_below(&random, 100); end <= POINTS;
 		end += random_below(&random, random_below(&random, 4) ? 2 : 30)) {
 		double true_value = walk->values[end - 1];
@@ -288,6 +292,18 @@ static void test_candidates(void **state)
 	assert_in_range(score.extra, 0, score.told / 500);
 }
 
+/* What a service's series has done before is read from its points: a restart anywhere changes
+ * nothing that is told, nor does it cost a candidate its time. */
+static void test_services(void **state)
+{
+	struct weather weather = {.range = POINTS, .restart = 3, .kind = KIND_SERVICE};
+	struct score score;
+
+	(void)state;
+	score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
+	assert_int_equal(score.missing + score.extra, 0);
+}
+
 static size_t count_state(const struct kept *kept, enum change_state state)
 {
 	size_t count = 0;
@@ -402,6 +418,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sliding),
 		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_values_that_are_corrected),
 		cmocka_unit_test(test_all_at_once),
 		cmocka_unit_test(test_few_points),

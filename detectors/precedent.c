@@ -1,0 +1,231 @@
+/*
+ * All is measured in heights of the step: h = (z - moving median) / step, z being a logarithm, or a
+ * square root where zeros occur. Windows as long as what has followed the step, whose mean height
+ * is nearly 1 or more, are episodes. The constants: docs/algorithms.md section 5.
+ */
+#include "detectors/precedent.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/scratch.h"
+#include "detectors/sort.h"
+
+enum {
+	BEFORE = 100,       /* values that the level before the step is taken from */
+	MOST = 1440,        /* values before the step that are looked at */
+	LEAST_HISTORY = 50, /* below which nothing is known */
+	NEAR = 24,          /* values before the step that are of the same kind of day */
+	LEAST_BEFORE = 20,
+	WEEKS = 2,
+};
+
+/* Widths of the moving median, which follows what lasts for half as long: for short movements and
+ * for long ones. */
+enum { NARROW = 101, WIDE = 301 };
+
+#define WEEK INT64_C(604800000)
+
+/* Mean height of an episode, at least and at most, and how much one value may add to either. */
+static const double LEAST_HEIGHT = 0.75, MOST_HEIGHT = 2.2, MOST_ONE = 1.25, MOST_OF_ALL = 8;
+/* How far off the step's end an earlier week may be, in steps. */
+static const double SAME = 0.5;
+/* Steps below this share of the level are small. */
+static const double SMALL = 0.04;
+
+const char *const precedent_reasons[] = {
+	[PRECEDENT_NONE] = "nothing like it has come and gone before",
+	[PRECEDENT_SMALL] = "it is below 4%, and waits until it has lasted for 150 points",
+	[PRECEDENT_PASSED] = "movements as high and as long have come and gone in this series",
+	[PRECEDENT_WEEKLY] = "the last weeks had this level at these hours",
+};
+
+static double median_of(const double *values, size_t n, double *buffer)
+{
+	memcpy(buffer, values, n * sizeof *buffer);
+	return sort_median(buffer, n);
+}
+
+static size_t place_in(const double *sorted, size_t n, double value)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sorted[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Centred moving medians of z; those of the last places are `last`, those of the first the first
+ * whole window's. */
+static void moving_medians(const double *z, size_t n, size_t width, double last, double *out)
+{
+	double sorted[WIDE];
+	size_t half = width / 2;
+
+	for (size_t i = n > half ? n - half : 0; i < n; i++)
+		out[i] = last;
+	if (n < width) {
+		for (size_t i = 0; i < n; i++)
+			out[i] = last;
+		return;
+	}
+	memcpy(sorted, z, width * sizeof *sorted);
+	qsort(sorted, width, sizeof *sorted, by_value);
+	for (size_t i = 0; i + width <= n; i++) {
+		if (i > 0) {
+			size_t at = place_in(sorted, width, z[i - 1]);
+
+			memmove(sorted + at, sorted + at + 1, (width - at - 1) * sizeof *sorted);
+			at = place_in(sorted, width - 1, z[i + width - 1]);
+			memmove(sorted + at + 1, sorted + at, (width - at - 1) * sizeof *sorted);
+			sorted[at] = z[i + width - 1];
+		}
+		if (i + half < n - half)
+			out[i + half] = sorted[half];
+	}
+	for (size_t i = 0; i < half; i++)
+		out[i] = out[half];
+}
+
+/* The scale on which heights are compared. */
+static void scale(const double *values, size_t n, double *z)
+{
+	double least = HUGE_VAL;
+
+	for (size_t i = 0; i < n; i++)
+		least = fmin(least, values[i]);
+	for (size_t i = 0; i < n; i++)
+		z[i] = least > 0    ? log(values[i])
+		       : least >= 0 ? sqrt(values[i] + 0.375)
+				    : values[i];
+}
+
+/* Windows of m of the heights, more than m apart, that count as episodes. */
+static size_t count_episodes(const double *heights, size_t n, size_t m)
+{
+	double clipped = 0, whole = 0, size = (double)m;
+	size_t count = 0, last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		clipped += fmin(heights[i], MOST_ONE);
+		whole += fmin(heights[i], MOST_OF_ALL);
+		if (i + 1 < m)
+			continue;
+		if (clipped >= LEAST_HEIGHT * size && whole <= MOST_HEIGHT * size) {
+			count += count == 0 || i - last > m;
+			last = i;
+		}
+		clipped -= fmin(heights[i + 1 - m], MOST_ONE);
+		whole -= fmin(heights[i + 1 - m], MOST_OF_ALL);
+	}
+	return count;
+}
+
+/* Episodes before `place`, which has m values behind it. */
+static size_t episodes_of(const double *values, size_t place, size_t m)
+{
+	size_t first = place > MOST ? place - MOST : 0, k = place - first;
+	size_t low = k > BEFORE ? k - BEFORE : 0, count = 0;
+	double *z, *heights, level, step;
+
+	if (k < LEAST_HISTORY || m > k / 2)
+		return 0;
+	z = scratch_resize(NULL, 2 * (k + m), sizeof *z);
+	heights = z + k + m;
+	scale(values + first, k + m, z);
+	level = median_of(z + low, k - low, heights);
+	step = median_of(z + k, m, heights) - level;
+	for (size_t width = m < PRECEDENT_SHORT ? NARROW : WIDE;
+		fabs(step) > 1e-9 && count == 0 && width <= WIDE; width += WIDE - NARROW) {
+		moving_medians(z, k, width, level, heights);
+		for (size_t i = 0; i < k; i++)
+			heights[i] = fmax((z[i] - heights[i]) / step, -1);
+		count = count_episodes(heights, k, m);
+	}
+	free(z);
+	return count;
+}
+
+static size_t at_time(const int64_t *times, size_t n, int64_t time)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (times[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether each of the last weeks had the level behind the step at the same hours; in a series that
+ * began later, the one week that there is. The step is measured against the values near it, which
+ * are of the same kind of day. */
+static bool is_weekly(const double *values, const int64_t *times, size_t n, size_t place)
+{
+	size_t m = n - place, near = place > NEAR ? place - NEAR : 0;
+	double buffer[PRECEDENT_LONG], before, after;
+
+	if (place < LEAST_BEFORE)
+		return false;
+	before = median_of(values + near, place - near, buffer);
+	after = median_of(values + place, m, buffer);
+	if (!(before > 0) || !(after > 0))
+		return false;
+	for (int week = 1; week <= WEEKS; week++) {
+		size_t from = at_time(times, n, times[place] - week * WEEK);
+		size_t to = at_time(times, n, times[n - 1] - week * WEEK + 1);
+		double then;
+
+		if (from == 0)
+			return week > 1;
+		if (to < from + (m + 1) / 2 || to - from > PRECEDENT_LONG)
+			return false;
+		then = median_of(values + from, to - from, buffer);
+		if (!(then > 0) || fabs(log(after / then)) > SAME * fabs(log(after / before)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_small(const double *values, size_t n, size_t place)
+{
+	double buffer[PRECEDENT_LONG], before, after;
+	size_t low = place > BEFORE ? place - BEFORE : 0;
+
+	before = median_of(values + low, place - low, buffer);
+	after = median_of(values + place, n - place, buffer);
+	return fabs(after - before) < SMALL * fabs(before);
+}
+
+struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t place)
+{
+	struct precedent out = {PRECEDENT_NONE, 0};
+
+	if (place == 0 || place >= n || n - place >= PRECEDENT_LONG)
+		return out;
+	if (is_small(values, n, place))
+		out.verdict = PRECEDENT_SMALL;
+	else if (is_weekly(values, times, n, place))
+		out.verdict = PRECEDENT_WEEKLY;
+	else if ((out.episodes = episodes_of(values, place, n - place)) > 0)
+		out.verdict = PRECEDENT_PASSED;
+	return out;
+}

@@ -1,0 +1,152 @@
+/*
+ * precedent: steps on hourly values that wait for what the series did before.
+ */
+#include "unit.h"
+#include <math.h>
+
+#include "detectors/precedent.h"
+
+#define HOUR INT64_C(3600000)
+enum { BEFORE = 600, MOST = BEFORE + 200 };
+
+static double values[MOST];
+static int64_t times[MOST];
+
+/* 100, with a ripple of 2%. */
+static void fill(void)
+{
+	for (size_t i = 0; i < MOST; i++) {
+		times[i] = (int64_t)i * HOUR;
+		values[i] = 100 * (1 + 0.02 * sin(2.3 * (double)i * (double)i));
+	}
+}
+
+static void raise(size_t from, size_t count, double factor)
+{
+	for (size_t i = from; i < from + count && i < MOST; i++)
+		values[i] *= factor;
+}
+
+/* Behind the last step, which is 30% high, are m values. */
+static struct precedent judge(size_t m)
+{
+	return precedent_of(values, times, BEFORE + m, BEFORE);
+}
+
+static void test_nothing_before(void **state)
+{
+	(void)state;
+	fill();
+	raise(BEFORE, MOST, 1.3);
+	for (size_t m = 1; m < 200; m++)
+		assert_int_equal(judge(m).verdict, PRECEDENT_NONE);
+}
+
+/* A step waits until it has lasted longer than the movements before. */
+static void test_as_long_as_before(void **state)
+{
+	(void)state;
+	fill();
+	raise(200, 6, 1.4);
+	raise(330, 6, 1.3);
+	raise(BEFORE, MOST, 1.3);
+	for (size_t m = 1; m <= 6; m++)
+		assert_int_equal(judge(m).verdict, PRECEDENT_PASSED);
+	assert_int_equal(judge(6).episodes, 2);
+	for (size_t m = 11; m < 200; m++)
+		assert_int_equal(judge(m).verdict, PRECEDENT_NONE);
+}
+
+/* What lasted for days hardly shows against a narrow median. */
+static void test_days(void **state)
+{
+	(void)state;
+	fill();
+	raise(250, 90, 1.3);
+	raise(BEFORE, MOST, 1.3);
+	assert_int_equal(judge(30).verdict, PRECEDENT_PASSED);
+	assert_int_equal(judge(85).verdict, PRECEDENT_PASSED);
+	assert_int_equal(judge(140).verdict, PRECEDENT_NONE);
+}
+
+/* Neither lower nor much higher movements, nor those of the other direction, nor lasting steps. */
+static void test_other_movements(void **state)
+{
+	(void)state;
+	fill();
+	raise(150, 12, 1.12);
+	raise(200, 12, 3);
+	raise(300, 12, 0.7);
+	raise(400, MOST, 1.3);
+	raise(BEFORE, MOST, 1.3);
+	for (size_t m = 4; m < 200; m++)
+		assert_int_equal(judge(m).verdict, PRECEDENT_NONE);
+}
+
+static void test_small(void **state)
+{
+	(void)state;
+	fill();
+	raise(BEFORE, MOST, 1.03);
+	assert_int_equal(judge(100).verdict, PRECEDENT_SMALL);
+	assert_int_equal(judge(PRECEDENT_LONG).verdict, PRECEDENT_NONE);
+}
+
+/* The same hours of both weeks before; once is not enough, unless there is no other week. */
+static void test_weekly(void **state)
+{
+	(void)state;
+	fill();
+	raise(BEFORE - 168, 48, 0.7);
+	raise(BEFORE, MOST, 0.7);
+	assert_int_not_equal(judge(20).verdict, PRECEDENT_WEEKLY);
+	raise(BEFORE - 336, 48, 0.7);
+	assert_int_equal(judge(20).verdict, PRECEDENT_WEEKLY);
+	assert_int_not_equal(judge(120).verdict, PRECEDENT_WEEKLY);
+	fill();
+	raise(BEFORE - 168, 48, 0.7);
+	raise(BEFORE, MOST, 0.7);
+	assert_int_equal(
+		precedent_of(values + 270, times + 270, BEFORE - 250, BEFORE - 270).verdict,
+		PRECEDENT_WEEKLY);
+}
+
+/* Zeros and negative values have no logarithm. */
+static void test_scales(void **state)
+{
+	(void)state;
+	for (int low = 0; low >= -50; low -= 50) {
+		fill();
+		raise(200, 10, 1.3);
+		raise(BEFORE, MOST, 1.3);
+		values[100] = low;
+		assert_int_equal(judge(8).verdict, PRECEDENT_PASSED);
+		assert_int_equal(judge(30).verdict, PRECEDENT_NONE);
+	}
+}
+
+static void test_few_values(void **state)
+{
+	(void)state;
+	fill();
+	for (size_t place = 0; place < 60; place++)
+		for (size_t n = place; n < 130; n++)
+			(void)precedent_of(values, times, n, place);
+	assert_int_equal(precedent_of(values, times, 5, 0).verdict, PRECEDENT_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_before),
+		cmocka_unit_test(test_as_long_as_before),
+		cmocka_unit_test(test_days),
+		cmocka_unit_test(test_other_movements),
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_weekly),
+		cmocka_unit_test(test_scales),
+		cmocka_unit_test(test_few_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
