@@ -18,6 +18,13 @@ enum { NAMED = 3, LONGEST = 100, LABELS = 3 };
 struct ended {
 	const struct series *series;
 	struct rhythm rhythm;
+	int64_t limit; /* ms without a point after which it counts as ended */
+};
+
+/* From the first to the last point of a series; ms. */
+struct life {
+	const struct metric *metric;
+	int64_t first, last;
 };
 
 /* The examination of a dataset. */
@@ -79,9 +86,66 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 	if (told || rhythm.last + limit < rule->since || rhythm.last < rule->oldest ||
 		!has_lived(look, series, &rhythm))
 		return;
-	look->ended[look->ended_count++] = (struct ended){series, rhythm};
+	look->ended[look->ended_count++] = (struct ended){series, rhythm, limit};
 	if (rhythm.gap > look->apart)
 		look->apart = rhythm.gap;
+}
+
+static size_t list_lives(const struct dataset *data, struct life *lives, int64_t *begin)
+{
+	size_t count = 0;
+
+	*begin = WHEN_NEVER;
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+		int64_t last = rhythm_of(series).last;
+
+		if (last == WHEN_ALWAYS)
+			continue;
+		lives[count] = (struct life){series->metric, first_point(series), last};
+		*begin = lives[count].first < *begin ? lives[count].first : *begin;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Whether label sets of its metric come and go: as many others began about when it ended as ended
+ * with it, as when pods are replaced; or at least half of the others began or ended within the
+ * answer, as when pods are added and removed.
+ */
+static bool is_churn(const struct ended *ended, const struct life *lives, size_t count,
+	int64_t begin, int64_t newest)
+{
+	int64_t end = ended->rhythm.last, near = ended->limit;
+	size_t born = 0, gone = 0, others = 0, restless = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct life *life = &lives[i];
+		bool with = llabs(life->last - end) <= near && newest - life->last > near;
+		bool late = life->first > begin + near;
+
+		if (life->metric != ended->series->metric)
+			continue;
+		born += late && !with && llabs(life->first - end) <= near;
+		gone += with;
+		others += !with;
+		restless += !with && (late || newest - life->last > near);
+	}
+	return born >= gone || (others > 0 && 2 * restless >= others);
+}
+
+/* Leaves those out that were expected to go. */
+static void drop_churn(struct look *look, const struct dataset *data, int64_t newest)
+{
+	struct life *lives = arena_array(look->arena, data->count, sizeof *lives);
+	int64_t begin;
+	size_t count = list_lives(data, lives, &begin), kept = 0;
+
+	for (size_t i = 0; i < look->ended_count; i++)
+		if (!is_churn(&look->ended[i], lives, count, begin, newest))
+			look->ended[kept++] = look->ended[i];
+	look->ended_count = kept;
 }
 
 static int compare_ends(const void *a, const void *b)
@@ -246,6 +310,8 @@ size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, s
 	look.apart = span_of(&look);
 	for (size_t i = 0; i < data->count; i++)
 		look_at(&look, &data->series[i], newest);
+	if (look.ended_count > 0)
+		drop_churn(&look, data, newest);
 	*news = arena_array(arena, VANISH_GROUPS + 1, sizeof **news);
 	if (look.ended_count > 0) {
 		qsort(look.ended, look.ended_count, sizeof *look.ended, compare_ends);

@@ -66,6 +66,13 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* All series live, from the first minute on. */
+static void setup_again(struct fixture *f)
+{
+	for (size_t i = 0; i < SERIES; i++)
+		place(f, i, 0, POINTS);
+}
+
 static size_t look(struct fixture *f)
 {
 	f->count = vanish_look(&f->data, &f->rule, f->arena, &f->news);
@@ -174,6 +181,30 @@ static void test_groups(void **state)
 		"2023-11-14 21:58:20 +0000: h0, h4, h5 and 2 more");
 }
 
+/* Pods that others replace, or that are removed where pods come and go; a region that ends for good
+ * is told even if another pod is new. */
+static void test_pods_come_and_go(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 0, 30, 60);
+	place(f, 1, 0, 28);
+	assert_int_equal(look(f), 0);
+	place(f, 2, 30, 60);
+	assert_int_equal(look(f), 1);
+	setup_again(f);
+	for (size_t i = 0; i < EU; i++)
+		place(f, i, 12, 80);
+	place(f, EU, 0, 10);
+	assert_int_equal(look(f), 1);
+	assert_int_equal(f->news[0].count, EU);
+	setup_again(f);
+	for (size_t i = 1; i < SERIES; i++)
+		place(f, i, 0, 50 - 2 * i);
+	place(f, 0, 20, 60);
+	assert_int_equal(look(f), 0);
+}
+
 #define VANISH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -183,6 +214,7 @@ int main(void)
 		VANISH(test_who_has_not_lived_is_not_missed),
 		VANISH(test_what_ended_before_is_old),
 		VANISH(test_all_at_once),
+		VANISH(test_pods_come_and_go),
 		VANISH(test_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
