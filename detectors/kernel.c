@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "detectors/finite.h"
+#include "detectors/magnitude.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
 #include "detectors/sort.h"
@@ -355,9 +356,8 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 	size_t *cuts = scratch_take(scratch, segments.n, sizeof(size_t));
 	finite_scale(segments.values, segments.n, scaled);
 	size_t count = cut_chunks(&segments, scaled, given, scratch, cuts);
-	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
 	segments_changes(&segments, cuts, count, out);
-	return count;
+	return magnitude_filter(out, count, given->magnitude, scratch_tried(scratch));
 }
 
 const struct detector kernel_detector = {

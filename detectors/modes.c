@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "detectors/finite.h"
+#include "detectors/magnitude.h"
 #include "detectors/runs.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
@@ -425,9 +426,8 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 			cuts, count, scratch_tried(scratch));
 	for (size_t i = 0; i < count; i++)
 		cuts[i] = runs.starts[cuts[i]];
-	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
 	segments_changes(&segments, cuts, count, out);
-	return count;
+	return magnitude_filter(out, count, given->magnitude, scratch_tried(scratch));
 }
 
 const struct detector modes_detector = {
@@ -436,6 +436,6 @@ const struct detector modes_detector = {
 			   "(Firefox OS)",
 		.fields = modes_fields,
 		.options_size = sizeof(struct modes_options)},
-	.thrift = "choose a smaller magnitude",
+	.thrift = "choose fewer modes",
 	.detect = modes_detect,
 };

@@ -26,13 +26,6 @@ struct segments segments_of(const struct samples *samples, struct scratch *scrat
 void segments_changes(
 	const struct segments *segments, const size_t *cuts, size_t count, struct change *out);
 
-/*
- * Drops cuts whose magnitude is not above `magnitude`, the smallest first, joining the segments
- * each time. Returns how many are left.
- */
-size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t count,
-	double magnitude, struct scratch *scratch);
-
 /* A cut between [from, cut) and [cut, to), with their means and the p-value of the test between
  * them, for the trace. */
 struct tried segments_tried(

@@ -36,18 +36,19 @@ const char *const tried_names[TRIED_FATES] = {
 
 const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_STANDS] = "it stands",
-	[TRIED_WEAK] = "the best place of its window, but too weak to be a candidate",
-	[TRIED_TEST] = "p is not below p_value",
+	[TRIED_WEAK] = "too weak: a change there would explain too little of what the values do",
+	[TRIED_TEST] = "a difference like that is likely by chance: p is not below p_value",
 	[TRIED_RANKS] =
-		"p is below p_value, but the ranks do not agree: a few extreme values make it",
+		"a few extreme values make it: by their ranks the values are alike on both sides",
 	[TRIED_MAGNITUDE] = "its magnitude is not above the required one",
 	[TRIED_ENDS] = "only one point lies before or behind it",
-	[TRIED_EXCURSION] = "an excursion: the values come back after a few points",
+	[TRIED_EXCURSION] = "an excursion: the level came back after a few points",
 	[TRIED_SHORT] = "a stronger one lies within a few points",
 	[TRIED_RAMP] = "part of a ramp, which is one change",
 	[TRIED_OUTLIER] = "an outlier: the values around it are unchanged",
-	[TRIED_MODE] = "one more stay on a level that the values visit and leave repeatedly",
-	[TRIED_WANDER] = "no more than the usual movement of a wandering level",
+	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
+	[TRIED_WANDER] =
+		"inside this series' usual wandering: its level moves as much all the time",
 	[TRIED_DRIFT] = "within a slow drift that is too small to report",
 	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
 	[TRIED_COST] = "a cut there would save less than it costs",

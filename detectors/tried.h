@@ -4,8 +4,8 @@
  * A list that is set on the scratch of a call (scratch_trace) is filled by the call; the result is
  * the same to the bit with and without. What each detector notes:
  *
- *   edivisive              each candidate of a window; the best split of what a window left whole
- *   ... profile otava      the same
+ *   edivisive              each candidate
+ *   ... profile otava      each candidate of a window; the best split of what it left whole
  *   edivisive_permutation  the best split of each piece that was left whole
  *   kernel                 of each TRIED_BLOCK points the place that would save the most
  *   stepfit                of each TRIED_BLOCK points the largest step below the threshold
@@ -23,7 +23,7 @@
 /* In the order of tried_names and tried_sentences. */
 enum tried_fate {
 	TRIED_STANDS,
-	TRIED_WEAK,      /* no candidate: the best split of its window, but p > 0.1 */
+	TRIED_WEAK,      /* no candidate of a window (profile otava), or no cut of the partition */
 	TRIED_TEST,      /* p is not below p_value */
 	TRIED_RANKS,     /* p is, but the rank rule fails */
 	TRIED_MAGNITUDE, /* not above the required magnitude */

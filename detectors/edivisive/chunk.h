@@ -33,11 +33,10 @@ struct slope {
 struct chunk_step {
 	size_t tau; /* first point of the new level */
 	double p;
-	double delta;     /* mean after - mean before, scaled */
-	double strength;  /* n1 n2 / (n1 + n2) delta^2: the sum of squares that it explains */
-	double magnitude; /* as in struct change, but of these means */
-	bool separated;   /* stands by separation alone: the test does not confirm it */
-	bool ramp;        /* stands for `slope`; p is the smallest of its steps */
+	double delta;    /* mean after - mean before, scaled */
+	double strength; /* n1 n2 / (n1 + n2) delta^2: the sum of squares that it explains */
+	bool separated;  /* stands by separation alone: the test does not confirm it */
+	bool ramp;       /* stands for `slope`; p is the smallest of its steps */
 	struct slope slope;
 };
 

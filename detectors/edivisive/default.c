@@ -19,6 +19,7 @@
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/internal.h"
 #include "detectors/finite.h"
+#include "detectors/magnitude.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 
@@ -350,6 +351,7 @@ struct default_stream {
 	double *values; /* existing values with the indices [first, end) among all existing ones */
 	size_t *places;
 	size_t first, end, capacity;
+	struct change *large; /* of the run's changes those above the least magnitude */
 };
 
 size_t default_detect(const struct samples *samples, const struct edivisive_options *options,
@@ -366,7 +368,7 @@ size_t default_detect(const struct samples *samples, const struct edivisive_opti
 	if (count > 0)
 		memcpy(out, run.changes, count * sizeof(*out));
 	run_free(&run);
-	return count;
+	return magnitude_filter(out, count, options->magnitude, scratch_tried(scratch));
 }
 
 struct default_stream *default_stream_new(const struct edivisive_options *options, size_t excursion)
@@ -409,6 +411,21 @@ static void drop_values(struct default_stream *stream)
 		resize(stream, 2 * held);
 }
 
+/* The run keeps its changes as they are: whether one is large depends on those before it. */
+static const struct change *large_changes(
+	struct default_stream *stream, struct scratch *scratch, size_t *count)
+{
+	const struct run *run = &stream->run;
+	double least = run->chunk.options.magnitude;
+	*count = run->count;
+	if (least <= 0 || run->count == 0)
+		return run->changes;
+	stream->large = scratch_resize(stream->large, run->count, sizeof *run->changes);
+	memcpy(stream->large, run->changes, run->count * sizeof *run->changes);
+	*count = magnitude_filter(stream->large, run->count, least, scratch_tried(scratch));
+	return stream->large;
+}
+
 const struct change *default_stream_append(struct default_stream *stream, const double *values,
 	size_t n, struct scratch *scratch, size_t *count)
 {
@@ -422,8 +439,7 @@ const struct change *default_stream_append(struct default_stream *stream, const 
 	};
 	run_extend(&stream->run, &stretch, scratch);
 	drop_values(stream);
-	*count = stream->run.count;
-	return stream->run.changes;
+	return large_changes(stream, scratch, count);
 }
 
 /* The place of the existing value with that index, or where the next one would be. */
@@ -462,6 +478,7 @@ size_t default_stream_chunk(const struct default_stream *stream, size_t at)
 void default_stream_free(struct default_stream *stream)
 {
 	run_free(&stream->run);
+	free(stream->large);
 	free(stream->values);
 	free(stream->places);
 	free(stream);

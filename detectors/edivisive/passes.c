@@ -71,13 +71,11 @@ static void note(const struct list *list, size_t k, enum tried_fate fate)
 		.mean_before = opinion.before,
 		.mean_after = opinion.after};
 	if (fate == TRIED_TEST && opinion.p < chunk->options.p_value)
-		one.fate = opinion.agrees ? TRIED_MAGNITUDE : TRIED_RANKS;
+		one.fate = TRIED_RANKS;
 	if (tau - segment_start(list, k) < LEAST_SIDE || segment_end(list, k) - tau < LEAST_SIDE)
 		one.fate = TRIED_ENDS;
 	if (one.fate == TRIED_TEST)
 		tried_limit(&one, "p", opinion.p, chunk->options.p_value);
-	if (one.fate == TRIED_MAGNITUDE)
-		tried_limit(&one, "magnitude", list->steps[k].magnitude, chunk->options.magnitude);
 	tried_note(tried, &one);
 }
 
@@ -96,8 +94,7 @@ static bool is_bad(const struct list *list, size_t k)
 {
 	const struct edivisive_options *options = &list->chunk->options;
 	const struct chunk_step *step = &list->steps[k];
-	return step->p >= options->p_value || step->magnitude <= options->magnitude ||
-	       step->tau - segment_start(list, k) < LEAST_SIDE ||
+	return step->p >= options->p_value || step->tau - segment_start(list, k) < LEAST_SIDE ||
 	       segment_end(list, k) - step->tau < LEAST_SIDE;
 }
 

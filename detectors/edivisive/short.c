@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
 #include "detectors/kernel.h"
 #include "detectors/modes.h"
@@ -62,10 +61,7 @@ size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps)
 	for (size_t i = 0; i < count; i++) {
 		size_t start = i > 0 ? places[i - 1] : 0, end = i + 1 < count ? places[i + 1] : n;
 		double p = p_of(chunk->y, start, places[i], end);
-		double magnitude = describe_magnitude(
-			moments_of(chunk->y + start, places[i] - start).mean + chunk->shift,
-			moments_of(chunk->y + places[i], end - places[i]).mean + chunk->shift);
-		if (p < chunk->options.p_value && magnitude > chunk->options.magnitude)
+		if (p < chunk->options.p_value)
 			steps[found++] = (struct chunk_step){.tau = places[i], .p = p};
 	}
 	return found;

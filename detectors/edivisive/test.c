@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/pairs.h"
 #include "detectors/robust.h"
@@ -317,8 +316,6 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 		.p = 1,
 		.delta = sides.delta,
 		.strength = sides.between,
-		.magnitude = describe_magnitude(
-			sides.before.mean + chunk->shift, sides.after.mean + chunk->shift),
 	};
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;

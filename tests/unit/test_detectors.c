@@ -351,11 +351,9 @@ static const struct demand demands[] = {
 	{"edivisive", {{"window", "4000"}, {"p_value", "1"}}, false},
 	{"edivisive_permutation", {{"permutations", "1000000"}}, false},
 	{"kernel", {{"penalty", "1000000"}}, true},
-	{"kernel", {{"penalty", "1e-9"}, {"min_size", "1"}, {"magnitude", "1e300"}}, false},
 	{"stepfit", {{"algorithm", "mannwhitneyu"}, {"radius", "25"}, {"threshold", "1"}}, true},
 	{"stepfit", {{"algorithm", "mannwhitneyu"}, {"radius", "1000"}}, false},
 	{"stepfit", {{"algorithm", "percent"}, {"radius", "1000"}}, false},
-	{"modes", {{"window", "2"}, {"magnitude", "1e300"}}, true},
 	{"lookback", {{"runs", "1000"}, {"magnitude", "0"}}, false},
 };
 

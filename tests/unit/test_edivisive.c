@@ -342,6 +342,40 @@ static void test_options_matter(void **state)
 	}
 }
 
+/* Levels of 100, then so many percent more, in noise of 1%: from 60 on, from 80 on, from 130 on. */
+static size_t detect_levels(uint64_t seed, const double percent[3], double magnitude)
+{
+	struct edivisive_options options = {.window = 50, .p_value = 0.001, .magnitude = magnitude};
+	double values[200];
+	uint64_t random = seed * 7919 + 1;
+	for (size_t i = 0; i < 200; i++) {
+		double rise = i < 60 ? 0 : i < 80 ? percent[0] : i < 130 ? percent[1] : percent[2];
+		values[i] = 100 + rise + random_normal(&random);
+	}
+	return detect_with(&options, values, 200);
+}
+
+/* The least magnitude decides what is reported, not what is found; small steps that add up are
+ * reported once they do. */
+static void test_magnitude_is_a_filter(void **state)
+{
+	static const double back_and_up[3] = {12, 0, 7}, stairs[3] = {6, 6, 12};
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		assert_int_equal(detect_levels(seed, back_and_up, 0), 3);
+		double pvalue = found[0].pvalue, size = found[0].size;
+		assert_int_equal(detect_levels(seed, back_and_up, 0.09), 2);
+		assert_in_range(found[0].index, 59, 61);
+		assert_in_range(found[1].index, 79, 81);
+		assert_close(found[0].pvalue, pvalue, 0);
+		assert_close(found[0].size, size, 0);
+		assert_int_equal(detect_levels(seed, stairs, 0), 2);
+		assert_int_equal(detect_levels(seed, stairs, 0.09), 1);
+		assert_in_range(found[0].index, 129, 131);
+		assert_int_equal(detect_levels(seed, stairs, 0.2), 0);
+	}
+}
+
 static void test_every_point_is_significant(void **state)
 {
 	(void)state;
@@ -577,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_invariance),
 		cmocka_unit_test(test_missing_values),
 		cmocka_unit_test(test_options_matter),
+		cmocka_unit_test(test_magnitude_is_a_filter),
 		cmocka_unit_test(test_every_point_is_significant),
 		cmocka_unit_test(test_searches_agree_to_the_bit),
 		cmocka_unit_test(test_pair_sums_agree_to_the_bit),

@@ -161,7 +161,7 @@ static void test_numbers(void **state)
 	assert_int_equal(detect(&kernel_detector, &options, values, 60), 0);
 }
 
-/* The smallest changes go first, and what is left is judged anew. */
+/* Small changes are found, and not reported. */
 static void test_magnitude(void **state)
 {
 	(void)state;
@@ -176,7 +176,7 @@ static void test_magnitude(void **state)
 	assert_int_equal(detect(&kernel_detector, &options, values, 400), 2);
 	assert_in_range(found[0].index, 99, 101);
 	assert_in_range(found[1].index, 299, 301);
-	assert_int_equal(found[0].count_after, found[1].index - found[0].index);
+	assert_in_range(found[0].count_after, 99, 101); /* up to the step that is not reported */
 }
 
 /* In chunks; the steps are found across their borders, and once. */
