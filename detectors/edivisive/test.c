@@ -216,7 +216,7 @@ static bool ranks_agree(
 		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
 	double left = left_by_ties(chunk, start, end);
 	double z = fabs(sum) / sqrt(alternation * left * n1 * n2 * (n + 1) / 3);
-	double most = sqrt(3 * n1 * n2 / (n + 1));
+	double most = sqrt(3 * n1 * n2 / (left * (n + 1)));
 	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
 		       : fmin(n1, n2) <= 3                        ? 0.9
 								  : 0.93;
