@@ -133,7 +133,7 @@ static void test_what_cannot_be_read(void **state)
 {
 	struct fixture *fixture = *state;
 
-	read_fails(fixture, "No such file");
+	read_fails(fixture, "there is no state file");
 	expect_files(fixture, "");
 	database_with(fixture, "CREATE TABLE recipes (name TEXT)");
 	read_fails(fixture, "another program");
