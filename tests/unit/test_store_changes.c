@@ -244,6 +244,44 @@ static void recover(struct fixture *fixture, int64_t id, bool silent)
 			.over = {example.item.time + 5000, 1.75}, .silent = silent});
 }
 
+/* The id that the change of that id is said to end. */
+static int64_t ended_by(struct fixture *fixture, int64_t id)
+{
+	struct store_list *request = list(fixture, (struct change_filter){0});
+	int64_t ends = record_of(request->records, id)->ends;
+
+	store_call_free(&request->call);
+	return ends;
+}
+
+/* One of the other direction, where the first has recovered; then what is as near, but no end. */
+static void test_what_a_change_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct change_record other = example;
+	int64_t begun, end, late, same, elsewhere;
+
+	open_fixture(fixture);
+	begun = record_one(fixture, &example);
+	recover(fixture, begun, true);
+	other.sign = -example.sign;
+	other.item.time = example.item.time + 5000 + 5 * example.spacing;
+	end = record_one(fixture, &other);
+	other.item.time++;
+	late = record_one(fixture, &other);
+	other.item.time = example.item.time + 5000;
+	other.series = "another";
+	elsewhere = record_one(fixture, &other);
+	other.series = example.series;
+	other.sign = example.sign;
+	same = record_one(fixture, &other);
+	assert_int_equal(ended_by(fixture, end), begun);
+	assert_int_equal(ended_by(fixture, late), 0);
+	assert_int_equal(ended_by(fixture, elsewhere), 0);
+	assert_int_equal(ended_by(fixture, same), 0);
+	assert_int_equal(ended_by(fixture, begun), 0);
+}
+
 static struct store_pending *recovered(struct fixture *fixture, size_t count)
 {
 	struct store_restore *restored;
@@ -1288,6 +1326,7 @@ int main(void)
 		CASE(test_update_renews_numbers),
 		CASE(test_points_around_changes),
 		CASE(test_what_is_related_to_a_change),
+		CASE(test_what_a_change_ends),
 		CASE(test_list_gives_what_is_asked_for),
 		CASE(test_a_list_is_shown),
 		CASE(test_lists_hold_nothing_up),

@@ -242,7 +242,7 @@
 	" PRIMARY KEY (shard, epoch, test));\n"                                                    \
 	"INSERT INTO shards (shard) SELECT generate_series(0, 255);\n"
 
-/* As in version 17 of SQLite's. */
+/* From here on as SQLite's. */
 #define VERSION_17                                                                                 \
 	"ALTER TABLE changes ADD COLUMN culprit TEXT COLLATE \"C\";\n"                             \
 	"ALTER TABLE announced DROP CONSTRAINT announced_said_check;\n"                            \
@@ -268,5 +268,9 @@
 	" run BIGINT NOT NULL CHECK (run BETWEEN 0 AND " MOST "),"                                 \
 	" line TEXT COLLATE \"C\" NOT NULL, PRIMARY KEY (bisection, number));\n"
 
+#define VERSION_18                                                                                 \
+	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"              \
+	" WHERE state = 5;\n"
+
 const char *const postgresql_migrations[POSTGRESQL_VERSION - POSTGRESQL_FIRST + 1] = {
-	STATE FLEET, VERSION_17};
+	STATE FLEET, VERSION_17, VERSION_18};

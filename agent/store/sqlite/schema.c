@@ -512,6 +512,11 @@ static const char version_12[] = V12_BEGIN V12_TABLES V12_ROWS V12_END V12_INDEX
 	" run INTEGER NOT NULL CHECK (run BETWEEN 0 AND 9007199254740992), line TEXT NOT NULL,"    \
 	" PRIMARY KEY (bisection, number)) STRICT, WITHOUT ROWID;"
 
+/* By it the change that another ends is found (ENDS in agent/store/sql/statements.inc). */
+#define VERSION_18                                                                                 \
+	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"              \
+	" WHERE state = 5;"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
 	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12,
-	VERSION_13, VERSION_14, VERSION_15, VERSION_16, VERSION_17};
+	VERSION_13, VERSION_14, VERSION_15, VERSION_16, VERSION_17, VERSION_18};

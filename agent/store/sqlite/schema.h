@@ -6,7 +6,7 @@
 
 #include "agent/store/sql/statements.h"
 
-enum { STORE_VERSION = 17, STORE_APPLICATION = 0x48554e54 };
+enum { STORE_VERSION = 18, STORE_APPLICATION = 0x48554e54 };
 
 /* Script i migrates version i to version i + 1. */
 extern const char *const store_migrations[STORE_VERSION];

@@ -25,9 +25,9 @@
 #define COUNTS "SELECT state, count FROM counts"
 
 /* SQLite performs this write even if nothing changes. */
-#define PROBE "PRAGMA user_version = 17"
+#define PROBE "PRAGMA user_version = 18"
 
-_Static_assert(STORE_VERSION == 17, "PROBE writes the version");
+_Static_assert(STORE_VERSION == 18, "PROBE writes the version");
 
 #define STATEMENTS sqlite_statements
 #include "agent/store/sql/statements.inc"
