@@ -219,9 +219,9 @@ static void enter(struct tree *tree, enum stage stage)
 static void note_problem(struct tree *tree)
 {
 	bool forgets = tree->stage == STAGE_FORGET || tree->stage == STAGE_FORGET_AGAIN;
-	bool asks = tree->stage == STAGE_KNOWN || tree->stage == STAGE_FILTERS;
+	bool none = tree->stage == STAGE_FILTERS && git_listed_filters(&tree->execution.reply);
 
-	if (!forgets && !asks) /* those may fail */
+	if (!forgets && !none && tree->stage != STAGE_KNOWN) /* those may fail */
 		tree->problem = git_problem(tree->arena, &tree->execution);
 }
 

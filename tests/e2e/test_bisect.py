@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -422,6 +423,21 @@ def test_filters_of_the_user_are_run(bisect, tmp_path):
     clone.git("config", "--global", "filter.f.smudge", f"touch {tmp_path}/run; cat")
     assert culprit(bisect(clone, "--output", "json")) == clone.ids[5]
     assert (tmp_path / "run").exists() and not (tmp_path / "sprung").exists()
+
+
+def test_a_git_that_cannot_list_filters(bisect, tmp_path, monkeypatch):
+    """One from before 2.26: what it says is told."""
+    clone = make(tmp_path / "clone", count=8, slow=5)
+    old = tmp_path / "old/git"
+    old.parent.mkdir()
+    old.write_text(f"""#!/bin/sh
+case " $* " in *" --show-scope "*) echo "error: unknown option \\`show-scope'" >&2; exit 129;; esac
+exec {shutil.which("git")} "$@"
+""")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
+    result = bisect(clone, "--output", "json")
+    assert result.code != 0 and "unknown option `show-scope'" in result.err, result
 
 
 def test_vanished_commit(bisect, tmp_path):
