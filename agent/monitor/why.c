@@ -721,24 +721,16 @@ static bool choose_place(const struct why_request *request, struct why *why, str
 /* What the agent makes of the series' own record, if it asks that. */
 static void find_precedent(struct arena *arena, struct why *why)
 {
-	const struct axis *axis = why->series->axis;
+	struct prepared points;
+	size_t front, place;
 
 	if (!why->change || !news_is_patient(why->detection, &why->findings))
 		return;
-	const double *values = findings_values(arena, &why->findings);
-	double *points = arena_array(arena, axis->n, sizeof *points);
-	int64_t *times = arena_array(arena, axis->n, sizeof *times);
-	size_t n = 0, place = 0;
-
-	for (size_t i = why->front; i < axis->n; i++) {
-		if (axis->times[i] == why->change->time)
-			place = n;
-		if (isnan(findings_points(&why->findings)[i]))
-			continue;
-		points[n] = values[i];
-		times[n++] = axis->times[i];
-	}
-	why->precedent = precedent_of(points, times, n, place);
+	points = findings_prepared(arena, &why->findings);
+	front = points.positions[why->front];
+	place = points.positions[why->change->change.index];
+	why->precedent = precedent_of(points.values + front, points.times + front, points.n - front,
+		place > front ? place - front : 0);
 }
 
 static void judge(const struct why_request *request, const struct dataset *data, struct why *why)
