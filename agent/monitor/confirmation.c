@@ -28,6 +28,38 @@ size_t confirmation_series(const struct test *test, const struct dataset *data, 
 	return count;
 }
 
+/* The p-value below which the detector reports a change; 0 if it has no such option. */
+static double p_value_of(const struct detection *detection)
+{
+	const struct field *field = field_find(detection->detector->fields, "p_value");
+
+	if (!field || field->type != FIELD_DOUBLE)
+		return 0;
+	return *(const double *)(const void *)((const char *)detection->options + field->offset);
+}
+
+void confirmation_notice(const struct test *test, struct query *query)
+{
+	const struct dataset *data = &query->data;
+	double told = 0;
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct detection *detection =
+			analysis_configured(test, data->series[i].metric);
+		double share = detection->fdr, p = p_value_of(detection);
+
+		if (share == 0 || share == told || p == 0)
+			continue;
+		told = share;
+		size_t series = confirmation_series(test, data, share);
+		if ((double)series * p <= share)
+			query_notice(query,
+				"fdr %g has no effect on %zu series: with a p_value of %g it needs "
+				"more than %.0f",
+				share, series, p, floor(share / p * (1 + 1e-9)));
+	}
+}
+
 static bool is_counted(const struct candidate *candidate, double share)
 {
 	return candidate->detection->fdr == share && !candidate->exempt &&

@@ -10,6 +10,7 @@
 
 #include "agent/monitor/hold.h"
 #include "agent/monitor/news.h"
+#include "sources/source.h"
 
 struct candidate {
 	struct change_record *record; /* as written if confirmed; one of the request's records */
@@ -38,6 +39,10 @@ struct candidates {
  * p-value passes.
  */
 void confirmation_share(const struct analysis *analysis, struct candidates *candidates);
+
+/* Tells the user, in the notices of the query, that the data have so few series that the share
+ * rejects nothing which the detector's p_value has not rejected. */
+void confirmation_notice(const struct test *test, struct query *query);
 
 /* How many series of the data have that share in their detection. */
 size_t confirmation_series(const struct test *test, const struct dataset *data, double share);

@@ -16,6 +16,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
+#include "agent/monitor/confirmation.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"
 #include "agent/monitor/rhythm.h"
@@ -573,6 +574,8 @@ static void fetched(struct task *task)
 	run->task = task;
 	if (end_unwanted(run))
 		return;
+	if (!task->failed)
+		confirmation_notice(run->test, &task->query);
 	log_notices(run);
 	if (task->failed) {
 		metrics_add(run->agent->metrics, METRIC_FETCH_ERRORS, 1,

@@ -138,3 +138,19 @@ tests:
         told = [c for c in json.loads(done.out)["changes"] if c["told"]]
         assert sum(map(is_true, told)) == SERIES // 30, rule
         assert len(told) <= most and sum(c["withdrawn"] is not None for c in told) <= withdrawn, rule
+
+
+@pytest.mark.parametrize("series, share, said", [(50, 0.05, True), (51, 0.05, False), (3, 0.001, False)])
+def test_a_share_that_rejects_nothing_is_reported(hunter, tmp_path, series, share, said):
+    names = [f"m{i}" for i in range(series)]
+    rows = "".join(f"{(FIRST + datetime.timedelta(days=t)).isoformat()}{',1' * series}\n" for t in range(20))
+    (tmp_path / "few.csv").write_text(f"time,{','.join(names)}\n{rows}")
+    (tmp_path / "few.yaml").write_text(f"""
+detection: {{fdr: {share}}}
+agent: {{state: {tmp_path}/state.db}}
+tests:
+  few: {{type: csv, file: {tmp_path}/few.csv, metrics: [{", ".join(names)}]}}
+""")
+    done = hunter("run", "--once", "--config", tmp_path / "few.yaml")
+    assert done.code == 0, done.err
+    assert (f"fdr {share} has no effect on {series} series: with a p_value of 0.001 it needs more than 50" in done.err) == said, done.err
