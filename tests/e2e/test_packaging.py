@@ -284,7 +284,8 @@ def test_the_examples_look_at_all_data():
 
 # The page of what has options of its own; those of all others are in configuration.md.
 PAGES = {"graphite": "graphite", "prometheus": "prometheus", "postgres": "postgresql", "slack": "slack", "webhook": "webhook",
-         "stdout": "agent", "group": "cluster", "change": "triage", "route": "routing"}
+         "stdout": "agent", "group": "cluster", "change": "triage", "route": "routing", "web_config": "security",
+         "tls_server_config": "security", "token": "security"}
 
 
 def test_the_manual_names_every_option():
