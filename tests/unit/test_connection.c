@@ -85,8 +85,11 @@ static bool from_client(struct link *link)
 		shutdown(link->client, SHUT_RDWR);
 		wait_until(proxy->pass);
 		(void)pass_on(link->server, bytes, length);
-		while (recv(link->server, bytes, sizeof bytes, 0) > 0 && !proxy->passed)
-			proxy->passed = memchr(bytes, 'Z', 1) || true;
+		/* The server does what it got, and then closes its side. */
+		shutdown(link->server, SHUT_WR);
+		while (recv(link->server, bytes, sizeof bytes, 0) > 0)
+			;
+		proxy->passed = true;
 		return false;
 	}
 	return pass_on(link->server, bytes, length);
