@@ -352,11 +352,12 @@ def test_a_single_run_that_is_refused(world):
     fleet.kill("a1")
     for name in source.names:
         source.change(name)
-    asked = {name: len(source.asked[name]) for name in source.names}
-    done = subprocess.run([fleet.program, "run", "--once", "--config", fleet.members["a1"].path], capture_output=True, text=True,
-                          timeout=LONGEST, check=False)
-    assert done.returncode == 4 and 'in use by another agent: "a1" works on it' in done.stderr, done
-    assert there.sink.told() == [] and asked == {name: len(source.asked[name]) for name in source.names}
+    with subprocess.Popen([fleet.program, "run", "--once", "--config", fleet.members["a1"].path], stderr=subprocess.PIPE, text=True) as once:
+        members = source.processes
+        source.processes = lambda: [*members(), once.pid]
+        said = once.communicate(timeout=LONGEST)[1]
+    assert once.returncode == 4 and 'in use by another agent: "a1" works on it' in said, said
+    assert there.sink.told() == [] and once.pid not in {owner for name in source.names for _, owner in list(source.asked[name])}
     finish(there)
 
 
