@@ -960,7 +960,7 @@ def test_sigterm_twice_while_sending(agents, tmp_path, slack):
 def test_only_what_was_begun_is_looked_for(agents, hunter, tmp_path, slack):
     """Of several messages in a queue the first was on its way when the agent was killed."""
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
-    write_csv(tmp_path / "read.csv", [(40, 1.2), (80, 0.8), (120, 1.2)], points=160)
+    write_csv(tmp_path / "read.csv", [(40, 1.2), (80, 1.2), (120, 1.2)], points=160)
     slack.hang = True
     agent = agents(path)
     slack.wait(lambda: slack.refused)
