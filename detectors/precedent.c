@@ -135,23 +135,40 @@ static size_t count_episodes(const double *heights, size_t n, size_t m)
 	return count;
 }
 
-/* Episodes before `place`, which has m values behind it. */
-static size_t episodes_of(const double *values, size_t place, size_t m)
+/* Moving medians of the k values of z before a step whose level before, from `low` on, is `level`.
+ * They do not follow a step at `low`; `buffer` has room for k. */
+static void follow(const double *z, size_t low, size_t k, size_t width, double level,
+	double *buffer, double *out)
 {
-	size_t first = place > MOST ? place - MOST : 0, k = place - first;
-	size_t low = k > BEFORE ? k - BEFORE : 0, count = 0;
-	double *z, *heights, level, step;
+	size_t before = low < BEFORE ? low : BEFORE;
+
+	if (k - low >= BEFORE || low == 0) {
+		moving_medians(z, k, width, level, out);
+		return;
+	}
+	moving_medians(z, low, width, median_of(z + low - before, before, buffer), out);
+	for (size_t i = low; i < k; i++)
+		out[i] = level;
+}
+
+/* Episodes before `place`, which has m values behind it; its level before begins at `low`. */
+static size_t episodes_of(const double *values, size_t low, size_t place, size_t m)
+{
+	size_t first = place > MOST ? place - MOST : 0, k = place - first, count = 0;
+	double *z, *heights, *buffer, level, step;
 
 	if (k < LEAST_HISTORY || m > k / 2)
 		return 0;
-	z = scratch_resize(NULL, 2 * (k + m), sizeof *z);
+	low -= first;
+	z = scratch_resize(NULL, 3 * (k + m), sizeof *z);
 	heights = z + k + m;
+	buffer = heights + k + m;
 	scale(values + first, k + m, z);
-	level = median_of(z + low, k - low, heights);
-	step = median_of(z + k, m, heights) - level;
+	level = median_of(z + low, k - low, buffer);
+	step = median_of(z + k, m, buffer) - level;
 	for (size_t width = m < PRECEDENT_SHORT ? NARROW : WIDE;
 		fabs(step) > 1e-9 && count == 0 && width <= WIDE; width += WIDE - NARROW) {
-		moving_medians(z, k, width, level, heights);
+		follow(z, low, k, width, level, buffer, heights);
 		for (size_t i = 0; i < k; i++)
 			heights[i] = fmax((z[i] - heights[i]) / step, -1);
 		count = count_episodes(heights, k, m);
@@ -205,27 +222,30 @@ static bool is_weekly(const double *values, const int64_t *times, size_t n, size
 	return true;
 }
 
-static bool is_small(const double *values, size_t n, size_t place)
+static bool is_small(const double *values, size_t n, size_t low, size_t place)
 {
 	double buffer[PRECEDENT_LONG], before, after;
-	size_t low = place > BEFORE ? place - BEFORE : 0;
 
 	before = median_of(values + low, place - low, buffer);
 	after = median_of(values + place, n - place, buffer);
 	return fabs(after - before) < SMALL * fabs(before);
 }
 
-struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t place)
+struct precedent precedent_of(
+	const double *values, const int64_t *times, size_t n, size_t begin, size_t place)
 {
 	struct precedent out = {PRECEDENT_NONE, 0};
+	size_t low = place > BEFORE ? place - BEFORE : 0;
 
+	if (begin > low && begin + LEAST_BEFORE <= place)
+		low = begin;
 	if (place == 0 || place >= n || n - place >= PRECEDENT_LONG)
 		return out;
-	if (is_small(values, n, place))
+	if (is_small(values, n, low, place))
 		out.verdict = PRECEDENT_SMALL;
 	else if (is_weekly(values, times, n, place))
 		out.verdict = PRECEDENT_WEEKLY;
-	else if ((out.episodes = episodes_of(values, place, n - place)) > 0)
+	else if ((out.episodes = episodes_of(values, low, place, n - place)) > 0)
 		out.verdict = PRECEDENT_PASSED;
 	return out;
 }

@@ -38,8 +38,10 @@ extern const char *const precedent_reasons[];
 
 /*
  * Judges the step at `place` of the n existing values, without cycles, at ascending `times` (ms).
+ * `begin` is the place of the step before it, or 0: the level between both is the one it leaves.
  * O(n) for the last 1,440 values before the place.
  */
-struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t place);
+struct precedent precedent_of(
+	const double *values, const int64_t *times, size_t n, size_t begin, size_t place);
 
 #endif

@@ -180,7 +180,9 @@ static bool is_news(const struct subject *subject, size_t which)
 {
 	const struct closing *closing = &subject->closing;
 
-	return !closing->service || precedent_of(closing->values, closing->times, closing->n,
+	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
+
+	return !closing->service || precedent_of(closing->values, closing->times, closing->n, begin,
 					    closing->changes[which].index)
 						    .verdict == PRECEDENT_NONE;
 }

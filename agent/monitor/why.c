@@ -722,15 +722,18 @@ static bool choose_place(const struct why_request *request, struct why *why, str
 static void find_precedent(struct arena *arena, struct why *why)
 {
 	struct prepared points;
-	size_t front, place;
+	size_t front, place, begin = 0;
 
 	if (!why->change || !news_is_patient(why->detection, &why->findings))
 		return;
 	points = findings_prepared(arena, &why->findings);
 	front = points.positions[why->front];
 	place = points.positions[why->change->change.index];
+	for (size_t i = 0; i < why->findings.count; i++)
+		if (points.positions[why->findings.changes[i].index] < place)
+			begin = points.positions[why->findings.changes[i].index];
 	why->precedent = precedent_of(points.values + front, points.times + front, points.n - front,
-		place > front ? place - front : 0);
+		begin > front ? begin - front : 0, place > front ? place - front : 0);
 }
 
 static void judge(const struct why_request *request, const struct dataset *data, struct why *why)

@@ -30,7 +30,7 @@ static void raise(size_t from, size_t count, double factor)
 /* Behind the last step, which is 30% high, are m values. */
 static struct precedent judge(size_t m)
 {
-	return precedent_of(values, times, BEFORE + m, BEFORE);
+	return precedent_of(values, times, BEFORE + m, 0, BEFORE);
 }
 
 static void test_nothing_before(void **state)
@@ -83,6 +83,26 @@ static void test_other_movements(void **state)
 		assert_int_equal(judge(m).verdict, PRECEDENT_NONE);
 }
 
+/* The level that a step leaves began with the step before it; what was before that is no movement.
+ */
+static void test_a_step_before(void **state)
+{
+	(void)state;
+	fill();
+	raise(40, MOST, 1.25);
+	raise(80, MOST, 0.9);
+	for (size_t m = 1; m <= 60; m++)
+		assert_int_equal(
+			precedent_of(values, times, 80 + m, 40, 80).verdict, PRECEDENT_NONE);
+	fill();
+	raise(BEFORE - 40, MOST, 1.25);
+	raise(BEFORE, MOST, 0.9);
+	for (size_t m = 1; m <= 60; m++)
+		assert_int_equal(
+			precedent_of(values, times, BEFORE + m, BEFORE - 40, BEFORE).verdict,
+			PRECEDENT_NONE);
+}
+
 static void test_small(void **state)
 {
 	(void)state;
@@ -107,7 +127,7 @@ static void test_weekly(void **state)
 	raise(BEFORE - 168, 48, 0.7);
 	raise(BEFORE, MOST, 0.7);
 	assert_int_equal(
-		precedent_of(values + 270, times + 270, BEFORE - 250, BEFORE - 270).verdict,
+		precedent_of(values + 270, times + 270, BEFORE - 250, 0, BEFORE - 270).verdict,
 		PRECEDENT_WEEKLY);
 }
 
@@ -131,8 +151,8 @@ static void test_few_values(void **state)
 	fill();
 	for (size_t place = 0; place < 60; place++)
 		for (size_t n = place; n < 130; n++)
-			(void)precedent_of(values, times, n, place);
-	assert_int_equal(precedent_of(values, times, 5, 0).verdict, PRECEDENT_NONE);
+			(void)precedent_of(values, times, n, place / 2, place);
+	assert_int_equal(precedent_of(values, times, 5, 0, 0).verdict, PRECEDENT_NONE);
 }
 
 int main(void)
@@ -142,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_as_long_as_before),
 		cmocka_unit_test(test_days),
 		cmocka_unit_test(test_other_movements),
+		cmocka_unit_test(test_a_step_before),
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_weekly),
 		cmocka_unit_test(test_scales),
