@@ -49,6 +49,7 @@ class Source:
         self.asked = collections.defaultdict(list)  # test -> [(when, process or None)]
         self.late = {}  # test -> asyncio.Event that its answers wait for
         self.processes = lambda: ()
+        self.open = 0  # connections
         self.loop = asyncio.new_event_loop()
         started = threading.Event()
         self.thread = threading.Thread(target=self.run, args=(started,), daemon=True)
@@ -79,6 +80,7 @@ class Source:
         return None
 
     async def serve(self, reader, writer):
+        self.open += 1
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             owner = None
             while True:
@@ -95,7 +97,14 @@ class Source:
                     body = self.bodies.get(name[1], b'{"status":"success","data":{"resultType":"matrix","result":[]}}')
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
                 await writer.drain()
+        self.open -= 1
         writer.close()
+
+    def drain(self):
+        """Until all is read that was asked by processes that are dead by now: connections are accepted in their order."""
+        with urllib.request.urlopen(self.url, timeout=LONGEST) as answer:
+            answer.read()
+        wait(lambda: self.open == 0, lambda: f"{self.open} connections are open")
 
     def at(self, name, index):
         """When a point is, in seconds; each test has its own times, so that no two of them change at once."""
@@ -423,7 +432,7 @@ class Fleet:
 prometheus: {{url: "{self.source.url}"}}
 webhook: {{url: "{self.sink.url}"}}
 agent: {{name: {name}, state: "{self.address(name)}", listen: "127.0.0.1:0", max_age: never, interval: {self.interval}s, group_wait: 0s, {self.agent}}}
-detection: {{{detection}}}
+detection: {{kind: benchmark, {detection}}} # a service's step, when the like has come and gone, would wait
 {self.more}
 tests:
 {lines}""")

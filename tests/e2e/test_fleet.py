@@ -350,6 +350,7 @@ def test_a_single_run_that_is_refused(world):
     fleet, source = there.fleet, there.source
     start(fleet, 1)
     fleet.kill("a1")
+    source.drain()
     for name in source.names:
         source.change(name)
     with subprocess.Popen([fleet.program, "run", "--once", "--config", fleet.members["a1"].path], stderr=subprocess.PIPE, text=True) as once:

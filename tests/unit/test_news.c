@@ -611,6 +611,22 @@ static void test_what_came_and_went(void **state)
 	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 1);
 }
 
+/* The level that a service's step leaves is not mixed with the level before the last step. */
+static void test_a_step_behind_a_step(void **state)
+{
+	struct fixture *f = *state;
+	struct change_record known = told_at(34, 1);
+
+	f->test.detection = (struct detection){.kind = KIND_SERVICE};
+	make_excursion(f, 34, 64);
+	for (size_t i = 64; i < N; i++)
+		f->series[0].values[i] += 1.2;
+	f->changes[1] = change_at(64, 12, 11.2);
+	f->changes[1].count_after = 24;
+	f->axis.n = 74;
+	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
+}
+
 /* Of a service's movement that is over before it was told neither half is news: both wait until
  * the level has been back for long. */
 static void test_over_before_it_was_told(void **state)
@@ -808,6 +824,7 @@ int main(void)
 		CASE(test_step_that_is_undone),
 		CASE(test_way_back_waits),
 		CASE(test_what_came_and_went),
+		CASE(test_a_step_behind_a_step),
 		CASE(test_over_before_it_was_told),
 		CASE(test_what_was_not_told_is_closed_in_silence),
 		CASE(test_step_and_its_end_are_new),
