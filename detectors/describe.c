@@ -34,10 +34,23 @@ struct sides {
 	double inflation; /* of the variance of means, by autocorrelation */
 };
 
-static void clip(double *values, size_t n)
+/* Where most values of a side are equal, what the other side is made of is no outlier, such as the
+ * few ones among the zeros before a test fails often. */
+static struct robust widened(struct robust side, struct robust other)
+{
+	if (side.tied)
+		side.spread = fmax(side.spread,
+			fmax(other.spread, fabs(other.median - side.median) / ROBUST_REACH));
+	return side;
+}
+
+static void clip(double *values, size_t cut, size_t n)
 {
 	double room[DESCRIBE_SIDE];
-	robust_clip(values, n, robust_of(values, n, room), values);
+	struct robust before = robust_of(values, cut, room);
+	struct robust after = robust_of(values + cut, n - cut, room);
+	robust_clip(values, cut, widened(before, after), values);
+	robust_clip(values + cut, n - cut, widened(after, before), values + cut);
 }
 
 static struct sides sides_of(const double *values, size_t n, size_t cut)
@@ -124,8 +137,14 @@ static double t_95(double df)
 	       (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
 }
 
-/* The interval is symmetric in the logarithm of the ratio; if the levels are not of one sign, which
- * have none, in the difference. */
+/* Whether the 95% interval of a level includes 0. */
+static bool near_zero(double level, double variance, double t)
+{
+	return t * sqrt(fmax(0, variance)) >= fabs(level);
+}
+
+/* The interval is symmetric in the logarithm of the ratio; in the difference if the levels are not
+ * of one sign, or one may as well be 0: there is no ratio then, or one without bounds. */
 void describe_size(struct change *change, const struct levels *levels)
 {
 	double before = levels->before, after = levels->after;
@@ -136,7 +155,7 @@ void describe_size(struct change *change, const struct levels *levels)
 	if (levels->df <= 0)
 		return;
 	double v1 = levels->variance_before, v2 = levels->variance_after, t = t_95(levels->df);
-	if (before * after > 0) {
+	if (before * after > 0 && !near_zero(before, v1, t) && !near_zero(after, v2, t)) {
 		double ratio = after / before;
 		double error = sqrt(fmax(0, v1 / (before * before) + v2 / (after * after) -
 						    2 * levels->covariance / (before * after)));
@@ -182,8 +201,7 @@ void describe_step(struct change *change, const double *values, const size_t *pl
 	size_t to = end - cut > DESCRIBE_SIDE ? cut + DESCRIBE_SIDE : end;
 	size_t first, last;
 	memcpy(near, values + from, (to - from) * sizeof(double));
-	clip(near, cut - from);
-	clip(near + (cut - from), to - cut);
+	clip(near, cut - from, to - from);
 	struct sides sides = sides_of(near, to - from, cut - from);
 	change->kind = CHANGE_STEP;
 	change->level_before = ldexp(sides.before.mean, -unit);

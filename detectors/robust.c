@@ -9,7 +9,7 @@
 #include "detectors/sort.h"
 
 /* Nine in ten normal values lie within so many deviations of their median. */
-static const double NINE_IN_TEN = 1.645, REACH = 3;
+static const double NINE_IN_TEN = 1.645;
 
 /* For values most of which are equal, so that their MAD is 0: deviations that one in ten values has
  * are no outliers there, such as the ones among the zeros of a count. */
@@ -29,15 +29,16 @@ struct robust robust_of(const double *values, size_t n, double *room)
 	for (size_t i = 0; i < n; i++)
 		sum += room[i] = fabs(values[i] - level.median);
 	level.spread = 1.4826 * sort_median(room, n);
-	if (level.spread == 0 && sum > 0 && isfinite(sum))
+	level.tied = level.spread == 0;
+	if (level.tied && sum > 0 && isfinite(sum))
 		level.spread = spread_of_ties(room, n, sum);
 	return level;
 }
 
 void robust_clip(const double *values, size_t n, struct robust level, double *clipped)
 {
-	double least = level.median - REACH * level.spread;
-	double most = level.median + REACH * level.spread;
+	double least = level.median - ROBUST_REACH * level.spread;
+	double most = level.median + ROBUST_REACH * level.spread;
 	for (size_t i = 0; i < n; i++)
 		clipped[i] = values[i] < least ? least : values[i] > most ? most : values[i];
 }

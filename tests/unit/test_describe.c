@@ -141,6 +141,40 @@ static void test_mostly_equal_values(void **state)
 	}
 }
 
+/* A test that failed twice in 80 runs and then every other time, or always: the two are no outliers
+ * beside that, and the interval of the size has bounds that can be read. */
+static void test_few_ones_before_many(void **state)
+{
+	(void)state;
+
+	for (size_t every = 1; every <= 2; every++) {
+		double values[N] = {0};
+		struct change change = {0};
+
+		values[17] = values[59] = 1;
+		for (size_t i = 80; i < N; i += every)
+			values[i] = 1;
+		describe_step(&change, values, NULL, 0, 80, N, 0);
+		assert_true(fabs(change.level_before - 0.025) < 1e-9);
+		assert_true(fabs(change.level_after - 1 / (double)every) < 1e-9);
+		assert_true(change.size_low > 1000 && change.size_low < change.size);
+		assert_true(change.size_high > change.size && change.size_high < 10000);
+	}
+}
+
+/* A glitch in a constant series stays one, whatever the values do later. */
+static void test_glitch_of_a_constant(void **state)
+{
+	(void)state;
+	double values[N];
+	struct change change = {0};
+
+	for (size_t i = 0; i < N; i++)
+		values[i] = i == 30 ? 5000 : i < 80 ? 100 : 110;
+	describe_step(&change, values, NULL, 0, 80, N, 0);
+	assert_true(change.level_before >= 100 && change.level_before < 102);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +183,8 @@ int main(void)
 		cmocka_unit_test(test_outliers_turn_no_sign_over),
 		cmocka_unit_test(test_median_is_that_of_sorted_values),
 		cmocka_unit_test(test_mostly_equal_values),
+		cmocka_unit_test(test_few_ones_before_many),
+		cmocka_unit_test(test_glitch_of_a_constant),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
