@@ -51,7 +51,7 @@ const char *const tried_sentences[TRIED_FATES] = {
 		"inside this series' usual wandering: its level moves as much all the time",
 	[TRIED_DRIFT] = "within a slow drift that is too small to report",
 	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
-	[TRIED_COST] = "a cut there would save less than it costs",
+	[TRIED_COST] = "one more level from there on would explain less than it costs",
 	[TRIED_THRESHOLD] = "the step is below the threshold",
 	[TRIED_APART] =
 		"the two levels count as one: they are nearer than `apart`, or than the noise",

@@ -36,7 +36,7 @@ enum tried_fate {
 	TRIED_WANDER,    /* a movement of a wandering level */
 	TRIED_DRIFT,     /* within a drift too slow to report */
 	TRIED_OUTDONE,   /* not tested, since a better place failed */
-	TRIED_COST,      /* a cut would save less than it costs */
+	TRIED_COST,      /* one more level would explain less than it costs */
 	TRIED_THRESHOLD, /* the step is below the threshold */
 	TRIED_APART,     /* the two levels were joined */
 	TRIED_PENDING,   /* too few points lie behind it yet */

@@ -35,7 +35,7 @@ struct replay_options {
 
 static const struct field replay_fields[] = {
 	OPTION_STRING(struct replay_options, from, NULL,
-		"start at that time: '6 weeks', yesterday, 2026-01-02, ISO 8601",
+		"needed: start at that time: '6 weeks', yesterday, 2026-01-02, ISO 8601",
 		.flags = FIELD_REQUIRED, .metavar = "DATE"),
 	OPTION_STRING(struct replay_options, to, NULL, "end at that time, by default now",
 		.metavar = "DATE"),

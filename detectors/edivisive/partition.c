@@ -96,12 +96,14 @@ static void note_others(const struct chunk *chunk, size_t count, size_t cuts,
 		}
 		struct opinion opinion =
 			chunk_opinion(chunk, next > 0 ? places[next - 1] : 0, place, end);
+		bool is_weak = opinion.p >= chunk->options.p_value;
 		struct tried one = {.index = tried->places[place],
-			.fate = TRIED_WEAK,
+			.fate = is_weak ? TRIED_WEAK : TRIED_COST,
 			.pvalue = opinion.p,
 			.mean_before = opinion.before,
 			.mean_after = opinion.after};
-		tried_limit(&one, "p", opinion.p, chunk->options.p_value);
+		if (is_weak)
+			tried_limit(&one, "p", opinion.p, chunk->options.p_value);
 		tried_note(tried, &one);
 	}
 }

@@ -133,6 +133,30 @@ static void test_steps_stand_and_small_ones_fail_the_test(void **state)
 	assert_true(has(values, &usual, 80, 120, TRIED_WEAK));
 }
 
+/* What p would let pass and the partition does not is said to cost too much, not to be weak. */
+static void test_weak_ones_have_no_small_p(void **state)
+{
+	double values[POINTS];
+	struct change changes[POINTS];
+	size_t costly = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct tried_list tried = {0};
+		flat(values, seed);
+		for (size_t i = 100; i < POINTS; i++)
+			values[i] += 0.5;
+		detect(values, POINTS, &usual, &tried, changes);
+		for (size_t i = 0; i < tried.count; i++) {
+			costly += tried.items[i].fate == TRIED_COST;
+			assert_true(tried.items[i].fate != TRIED_WEAK ||
+				    tried.items[i].pvalue >= usual.p_value);
+		}
+		tried_free(&tried);
+	}
+	assert_true(costly > 0);
+}
+
 static void test_excursions_come_back(void **state)
 {
 	double values[POINTS];
@@ -366,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_results_do_not_depend_on_the_list),
 		cmocka_unit_test(test_steps_stand_and_small_ones_fail_the_test),
+		cmocka_unit_test(test_weak_ones_have_no_small_p),
 		cmocka_unit_test(test_excursions_come_back),
 		cmocka_unit_test(test_a_single_value_is_an_outlier),
 		cmocka_unit_test(test_ranks_have_to_agree),
