@@ -102,7 +102,7 @@ static bool edivisive_check(const void *options, struct error *error)
 
 const struct detector edivisive_detector = {
 	.plugin = {.name = "edivisive",
-		.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
+		.summary = "windowed e-divisive (Hunter), cut by an exact kernel partition",
 		.fields = edivisive_fields,
 		.options_size = sizeof(struct edivisive_options),
 		.check = edivisive_check},
