@@ -686,6 +686,8 @@ const char *announcement_bad(const struct announcement *item)
 {
 	const char *commit = announcement_commit(item), *before, *after;
 
+	if (item->change.kind == CHANGE_TREND)
+		return NULL;
 	announcement_range(item, &before, &after);
 	return after && commit ? commit : after;
 }

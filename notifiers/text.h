@@ -126,7 +126,8 @@ const char *announcement_likely(const struct announcement *item);
 const char *announcement_commit(const struct announcement *item);
 
 /* What the item is put down to, in one name: the likely commit of the range, or its version; NULL
- * where announcement_range has none, so that no list names a commit that no message does. */
+ * where announcement_range has none, so that no list names a commit that no message does, and for a
+ * trend, whose last commit is only the newest. */
 const char *announcement_bad(const struct announcement *item);
 
 /* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..

@@ -20,7 +20,8 @@ static struct plot_change change_of(const struct findings *findings, const struc
 		.trend = change->kind == CHANGE_TREND,
 		.verdict = change_verdict(change, series_direction(series)),
 		.triage = accepted ? TRIAGE_EXPECTED : TRIAGE_OPEN,
-		.commit = commits ? commits->values[change->index] : NULL};
+		.commit = commits && change->kind != CHANGE_TREND ? commits->values[change->index]
+								  : NULL};
 }
 
 const struct plot *findings_plot(

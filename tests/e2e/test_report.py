@@ -237,3 +237,19 @@ def test_no_commit_that_no_message_names(hunter, tmp_path):
         page = Page((hunter("report", "--config", path, "--html", "-", *options)).out)
         assert "no deployment in between (aaaa1111 throughout)" in page.text
     assert hunter("changes", "--config", path).out.count("aaaa1111") == 1
+
+
+def test_no_commit_is_blamed_for_a_trend(hunter, tmp_path):
+    """A trend has no first bad commit: no list, plot or page names the last one of its range, which is only the newest."""
+    path = tmp_path / "drift.csv"
+    write_csv(path, [])
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    path.write_text("\n".join([",".join(rows[0])] + [f"{row[0]},{0xaaaa0000 + i:x},{float(row[2]) + i / 2}" for i, row in enumerate(rows[1:])]) + "\n")
+    conf = config(tmp_path, csv_test(path, "drift"))
+    told = hunter("run", "--once", "--config", conf)
+    assert told.code == 0 and "trend from" in told.out and ".. aaaa" in told.out, told
+    for options in ((), ("--state-file", tmp_path / "state.db")):
+        text = hunter("report", "--config", conf, "--markdown", "-", *options).out
+        assert "`drift`" in text and "aaaa0" not in text, text
+    drawn = hunter("plot", "drift", "--config", conf).out
+    assert "worse" in drawn and "aaaa0" not in drawn, drawn
