@@ -224,7 +224,7 @@ def service(folder, server, query="bench_seconds"):
     path = folder / "hunter.yaml"
     path.write_text(f"prometheus: {{url: '{server.url}'}}\nagent: {{state: {state_of(folder)}, max_age: never}}\ntests:\n"
                     f"  bench: {{type: prometheus, query: '{query}', step: 1h, range: 3650d, interval: 1h, environment: runner,"
-                    " detection: {season: none}, metrics: {bench: {direction: -1}}}\n")
+                    " detection: {kind: benchmark, season: none}, metrics: {bench: {direction: -1}}}\n")
     return path
 
 

@@ -24,6 +24,7 @@ def running(program, tmp_path_factory):
     agent = Agent(program, on_demand(config(folder, tests + "test_groups: {rw: [db.read, db.write]}\n")))
     agent.wait_metric("hunter_runs_total", 5)
     agent.port = port_of(agent)
+    agent.wait(lambda: all(change["announced"] for change in ask(agent.port, "/api/v1/changes").json["changes"]))
     agent.ids = {change["test"]: change["id"] for change in ask(agent.port, "/api/v1/changes").json["changes"]}
     assert len(agent.ids) == 5, agent.ids
     yield agent
