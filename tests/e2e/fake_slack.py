@@ -140,6 +140,7 @@ class FakeSlack:
         self.hang = False  # take the request, never answer
         self.accept_then_hang = False  # the message is posted, but the answer never comes
         self.close_after = set()  # numbers of the posts that are taken and not answered: the connection is closed
+        self.dated = True  # answers say the date; an agent whose clock differs holds notices of missing data back
         self.rude = False  # it is reset instead
         self.scopes = {"chat:write", "channels:read", "channels:history", "reactions:read"}
         self.per_minute = 50  # requests a minute of a method of tier 3; more are 429
@@ -203,7 +204,7 @@ class FakeSlack:
                     return
                 status, headers, text = answer
                 data = text.encode()
-                self.send_response(status)
+                (self.send_response if slack.dated else self.send_response_only)(status)
                 for key, value in headers.items():
                     self.send_header(key, value)
                 self.send_header("Content-Length", str(len(data)))
