@@ -61,7 +61,7 @@ def history():
 
 
 class Undated(http.server.BaseHTTPRequestHandler):
-    """Hands requests on to the server's `backend`. Its answers have no date: the servers' is not the agent's, whose clock would be wrong."""
+    """Hands requests on to the server's `backend`. Its answers have no date: by the servers' own the agent's clock would be wrong."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -254,5 +254,5 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     text, found = explain(hunter, path, "shop", "{service=spike}", f"{hour_of(SPIKE + 1):%Y-%m-%d %H:%M}")
     assert (found["verdict"], found["dropped_by"], found["record"]) == ("detector", "outlier", None), text
     text, found = explain(hunter, path, "shop", "{service=creep}", f"{hour_of(CREEP):%Y-%m-%d %H:%M}")
-    assert found["verdict"] in ("detector", "nothing") and found["record"] is None and found["power"]["up"]["smallest"] == 5, text  # a service: below 4% waits
+    assert found["verdict"] in ("detector", "nothing") and found["record"] is None and found["power"]["up"]["smallest"] == 5, text  # 4% waits
     assert agent.end() == 0
