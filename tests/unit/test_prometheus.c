@@ -573,7 +573,8 @@ static void test_broken_answers(void **state)
 		"\"metric\":{},"
 		"\"values\":[[1e300,\"2\"]]}]}}",
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
-		"\"metric\":7,\"values\":[[1,\"2\"]]}]}}",
+		"\"metric\":7,"
+		"\"values\":[[1,\"2\"]]}]}}",
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}} x",
 	};
 	(void)state;
