@@ -20,23 +20,6 @@ size_t plan_rounds(size_t candidates, size_t workers)
 	return rounds;
 }
 
-size_t plan_left(size_t candidates, size_t workers)
-{
-	return (candidates + workers) / (workers + 1);
-}
-
-size_t plan_probes(size_t candidates, size_t workers, size_t *out)
-{
-	size_t count = 0;
-	for (size_t i = 1; i <= workers; i++) {
-		size_t position = (2 * i * candidates + workers + 1) / (2 * (workers + 1));
-		if (position > 0 && position < candidates &&
-			(count == 0 || position > out[count - 1]))
-			out[count++] = position;
-	}
-	return count;
-}
-
 size_t plan_runs_a_probe(double strength, double confidence, size_t candidates, size_t workers)
 {
 	double probes = (double)(plan_rounds(candidates, workers) * workers);
@@ -72,20 +55,4 @@ struct plan_estimate plan_estimate(
 	out.turns = 2 * ends + turns + (candidates > 1 ? 2 * ceil(verification / k) : 0);
 	out.worthwhile = (double)out.runs <= runs_worthwhile;
 	return out;
-}
-
-struct plan_lab_needs plan_lab_needs(const struct plan_lab *lab)
-{
-	double every = (double)lab->every, workers = (double)lab->workers;
-	double each = lab->commits_per_hour * lab->run_minutes / 60, sparse = each / every;
-	size_t rounds = plan_rounds(lab->every, lab->workers);
-	double minutes = (double)rounds * lab->run_minutes;
-	return (struct plan_lab_needs){.each = each,
-		.sparse = sparse,
-		.devices = (size_t)fmin(ceil(sparse), runs_most) + lab->workers,
-		.rounds = rounds,
-		.bisect_minutes = minutes,
-		.device_minutes = minutes * workers,
-		.wait_minutes = (every - 1) / 2 / lab->commits_per_hour * 60 + lab->run_minutes,
-		.a_day = rounds > 0 ? 24 * 60 / minutes : HUGE_VAL};
 }

@@ -1,6 +1,6 @@
 /*
- * Bisections on paper: rounds and probes without noise, about how many runs with it, and how many
- * devices a lab needs. Pure arithmetic; docs/bisect.md tells how far that holds.
+ * The plan of a bisection: rounds without noise, and about how many runs with it. Pure
+ * arithmetic; docs/bisect.md says how far that holds.
  */
 #ifndef AGENT_BISECT_PLAN_H
 #define AGENT_BISECT_PLAN_H
@@ -11,14 +11,6 @@
 /* Rounds that k workers take without noise for a culprit among `candidates`: the least r with
  * (k + 1)^r at least that. */
 size_t plan_rounds(size_t candidates, size_t workers);
-
-/*
- * The positions that k workers measure in a round that begins with `candidates`, 1 to that, in
- * order; returns how many of `out[workers]` there are: fewer than workers if there are few
- * candidates. What is left has at most plan_left() candidates.
- */
-size_t plan_probes(size_t candidates, size_t workers, size_t *out);
-size_t plan_left(size_t candidates, size_t workers);
 
 /*
  * Runs a probe so that all answers of the rounds hold at `confidence`, if each is whether a mean is
@@ -39,25 +31,5 @@ struct plan_estimate {
 /* Of a step that is `strength` > 0 spreads of a run. */
 struct plan_estimate plan_estimate(
 	double strength, double confidence, size_t candidates, size_t workers);
-
-/* A lab that tests every n-th commit, and bisects what it finds with some devices more. */
-struct plan_lab {
-	size_t every;                         /* at least 1 */
-	double commits_per_hour, run_minutes; /* > 0 */
-	size_t workers;                       /* devices that bisect at once */
-};
-
-struct plan_lab_needs {
-	double each;    /* devices that are busy if each commit is tested, once */
-	double sparse;  /* those that are with every n-th */
-	size_t devices; /* whole ones for that, and those that bisect */
-	size_t rounds;  /* of a bisection among the commits between two tests */
-	double bisect_minutes, device_minutes; /* its duration, and the time of devices it takes */
-	double wait_minutes; /* from a commit to the end of the first test that has it, on average
-			      */
-	double a_day;        /* bisections that the devices can do */
-};
-
-struct plan_lab_needs plan_lab_needs(const struct plan_lab *lab);
 
 #endif

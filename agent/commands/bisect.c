@@ -46,8 +46,7 @@ static const struct field bisect_fields[] = {
 	OPTION_DURATION(struct bisect_flags, timeout, "1h", 1000, 30.0 * 86400000,
 		"how long a run may take"),
 	OPTION_INT(struct bisect_flags, workers, NULL, 0, BISECT_WORKERS_MOST,
-		"runs at a time on this machine, or for plan the devices; by default 1, with "
-		"--worker 0"),
+		"runs at a time on this machine; by default 1, with --worker 0"),
 	OPTION_LIST(struct bisect_flags, worker,
 		"one more worker: its runs are given to this command, as 'ssh dev1'; repeat it",
 		.flags = FIELD_WHOLE | FIELD_COMMAND, .metavar = "COMMAND"),
@@ -76,6 +75,8 @@ static const struct field bisect_fields[] = {
 		"$XDG_STATE_HOME or ~/.local/state",
 		.metavar = "DIR"),
 	OPTION_BOOL(struct bisect_flags, dry_run, "print the plan, run nothing"),
+	OPTION_DOUBLE(
+		struct bisect_flags, run_minutes, NULL, 0, 1e5, "--dry-run: minutes of a run"),
 	OPTION_BOOL(struct bisect_flags, resume, "go on with the bisection of the work folder"),
 	OPTION_BOOL(struct bisect_flags, discard,
 		"drop the unfinished bisection of the work folder, and its work trees; with "
@@ -88,20 +89,8 @@ static const struct field bisect_fields[] = {
 	{0},
 };
 
-static const struct field plan_fields[] = {
-	OPTION_INT(struct bisect_flags, candidates, NULL, 1, BISECT_CANDIDATES_MOST,
-		"plan: commits of the range"),
-	OPTION_INT(struct bisect_flags, every, NULL, 1, BISECT_CANDIDATES_MOST,
-		"plan: a lab tests every Nth commit", .metavar = "N"),
-	OPTION_DOUBLE(
-		struct bisect_flags, commits_per_hour, NULL, 0, 1e6, "plan: commits that come in"),
-	OPTION_DOUBLE(struct bisect_flags, run_minutes, NULL, 0, 1e5,
-		"plan, --dry-run: minutes of a run"),
-	{0},
-};
-
-static const struct option_part parts[] = {{bisect_fields, 0}, {plan_fields, 0},
-	{agent_api_fields, offsetof(struct bisect_flags, api)}, {0}};
+static const struct option_part parts[] = {
+	{bisect_fields, 0}, {agent_api_fields, offsetof(struct bisect_flags, api)}, {0}};
 
 const char *bisect_journal(struct arena *arena, const char *folder, size_t number)
 {
@@ -683,12 +672,9 @@ static int run(struct cli *cli)
 	const struct bisect_flags *flags = cli->options;
 	struct error error;
 
-	if (cli->arguments.count == 1 && strcmp(cli->arguments.items[0], "plan") == 0)
-		return bisect_plan(cli);
 	if (cli->arguments.count > 0) {
 		error_set(&error, ERROR_USAGE,
-			"bisect takes flags only, or plan; --run 'COMMAND' needs its quotation "
-			"marks");
+			"bisect takes flags only; --run 'COMMAND' needs its quotation marks");
 		return cli_fail(&error);
 	}
 	if (flags->log || flags->show)
@@ -700,7 +686,6 @@ static int run(struct cli *cli)
 
 const struct command bisect_command = {
 	.name = "bisect",
-	.arguments = "[plan]",
 	.summary = "Find the commit that made a metric change, by runs that are noisy",
 	.details =
 		"Builds and measures commits between a good and a bad one, as many at a time as "
@@ -711,9 +696,7 @@ const struct command bisect_command = {
 		"tested; after any other failure it is tried again. The ends are measured first: "
 		"a step that does not show there ends it.\n\n"
 		"Each run is kept in a journal: after Ctrl-C, a crash or a reboot --resume goes "
-		"on. The user's work tree is not touched. plan prints the rounds and devices that "
-		"a lab needs, from --candidates and --workers, or from --every, "
-		"--commits-per-hour and --run-minutes. docs/bisect.md has more.\n\n"
+		"on. The user's work tree is not touched. docs/bisect.md has more.\n\n"
 		"The exit code is 0 if the commit was found, 1 if the step was not reproduced, 5 "
 		"if several commits are left, 2 for wrong flags, 3 if nothing can be measured, 4 "
 		"if the journal, the work folder or the state is not available, and 130 if it was "

@@ -26,9 +26,7 @@ struct bisect_flags {
 	double confidence, step, spread;
 	int direction, output;
 	bool merges, clean, dry_run, resume, discard, log, show;
-	/* Of `plan`. */
-	int64_t candidates, every;
-	double commits_per_hour, run_minutes;
+	double run_minutes;
 };
 
 /* What a recorded change says. */
@@ -70,9 +68,6 @@ size_t bisect_latest(const char *folder);
  * ms of a run, 0: not known. */
 void bisect_put_plan(struct buf *out, const struct journal_setup *setup, double step, double spread,
 	int64_t lasted);
-
-/* `bisect plan`. Returns the exit code. */
-int bisect_plan(struct cli *cli);
 
 /* "0-3", "0-1+4-5": processors of this machine. */
 bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error) MUST_USE;

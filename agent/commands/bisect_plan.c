@@ -1,4 +1,4 @@
-/* `bisect plan`, and the plan of a bisection that begins. */
+/* The plan of a bisection, printed before it begins. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,75 +72,4 @@ bool bisect_worthwhile(const struct journal_setup *setup)
 	return !is_known(strength) || plan_estimate(strength, options->confidence,
 					      setup->candidates.count, options->workers)
 					      .worthwhile;
-}
-
-/* "measure commits 4, 8 and 12; at most 4 are left" for each round, if no run were noisy. */
-static void print_rounds(struct cli *cli, size_t candidates, size_t workers)
-{
-	size_t probes[BISECT_WORKERS_MOST];
-
-	for (size_t round = 1; candidates > 1; round++) {
-		size_t count = plan_probes(candidates, workers, probes);
-
-		fprintf(cli->out, "round %zu: of %zu candidates measure", round, candidates);
-		for (size_t i = 0; i < count; i++)
-			fprintf(cli->out, "%s%zu", i ? ", " : " ", probes[i]);
-		candidates = plan_left(candidates, workers);
-		fprintf(cli->out, "; at most %zu %s left\n", candidates,
-			candidates == 1 ? "is" : "are");
-	}
-}
-
-static int plan_range(struct cli *cli, const struct bisect_flags *flags)
-{
-	size_t candidates = (size_t)flags->candidates;
-	size_t workers = flags->workers > 0 ? (size_t)flags->workers : 1;
-	struct buf line = {0};
-
-	put_plan(&line, candidates, workers, flags->confidence, flags->step / 100,
-		flags->spread / 100, (int64_t)(flags->run_minutes * 60000));
-	fprintf(cli->out, "%s\n", line.data);
-	buf_free(&line);
-	print_rounds(cli, candidates, workers);
-	return EXIT_NOTHING;
-}
-
-static int plan_devices(struct cli *cli, const struct bisect_flags *flags)
-{
-	const struct plan_lab lab = {.every = (size_t)flags->every,
-		.commits_per_hour = flags->commits_per_hour,
-		.run_minutes = flags->run_minutes,
-		.workers = flags->workers > 0 ? (size_t)flags->workers : 1};
-	struct plan_lab_needs needs = plan_lab_needs(&lab);
-	char time[WHEN_TEXT], device[WHEN_TEXT], wait[WHEN_TEXT];
-
-	fprintf(cli->out,
-		"each commit tested once: %.2f devices busy\n"
-		"one commit in %zu: %.2f devices busy; %zu device%s, with the %zu that bisect\n"
-		"a bisection of the %zu commits between two tests: %zu round%s, %s, %s of devices\n"
-		"from a commit to the end of the first test that has it: %s on average\n",
-		needs.each, lab.every, needs.sparse, needs.devices, plural(needs.devices),
-		lab.workers, lab.every, needs.rounds, plural(needs.rounds),
-		bisect_duration((int64_t)(60000 * needs.bisect_minutes), time),
-		bisect_duration((int64_t)(60000 * needs.device_minutes), device),
-		bisect_duration((int64_t)(60000 * needs.wait_minutes), wait));
-	if (isfinite(needs.a_day))
-		fprintf(cli->out, "bisections a day: at most %.0f, if one run is enough to tell\n",
-			floor(needs.a_day));
-	return EXIT_NOTHING;
-}
-
-int bisect_plan(struct cli *cli)
-{
-	const struct bisect_flags *flags = cli->options;
-	struct error error;
-
-	if (flags->candidates > 0)
-		return plan_range(cli, flags);
-	if (flags->every > 0 && flags->commits_per_hour > 0 && flags->run_minutes > 0)
-		return plan_devices(cli, flags);
-	error_set(&error, ERROR_USAGE,
-		"bisect plan needs --candidates N, or --every N --commits-per-hour X --run-minutes "
-		"X; and --workers K");
-	return cli_fail(&error);
 }

@@ -652,7 +652,7 @@ def test_untracked_files(bisect, tmp_path):
     assert (tmp_path / "seen").read_text() == ""
 
 
-def test_dry_run_and_plan(bisect, hunter, tmp_path):
+def test_dry_run(bisect, tmp_path):
     clone = make(tmp_path / "clone", count=58)
     result = bisect(clone, "--dry-run", "--workers", 3, "--step", "6.1", "--spread", "2.9", "--run-minutes", "4.6")
     assert result.code == 0 and result.out.startswith("plan: 58 candidates, 3 workers: 3 rounds, "), result
@@ -660,14 +660,6 @@ def test_dry_run_and_plan(bisect, hunter, tmp_path):
     assert not (tmp_path / "work").exists()
     noisy = bisect(clone, "--dry-run", "--step", "1", "--spread", "8")
     assert noisy.code == 0 and "not worth it: " in noisy.out
-    plan = hunter("bisect", "plan", "--candidates", 16, "--workers", 3)
-    assert (plan.code, plan.out) == (0, "plan: 16 candidates, 3 workers: 2 rounds\n"
-                                     "round 1: of 16 candidates measure 4, 8, 12; at most 4 are left\n"
-                                     "round 2: of 4 candidates measure 1, 2, 3; at most 1 is left\n")
-    lab = hunter("bisect", "plan", "--every", 16, "--commits-per-hour", 15, "--run-minutes", 20, "--workers", 3)
-    assert lab.code == 0 and "one commit in 16: 0.31 devices busy; 4 devices, with the 3 that bisect\n" in lab.out, lab
-    assert "2 rounds, 40 min, 2 h 0 min of devices" in lab.out
-    refused(hunter("bisect", "plan"), "--candidates")
 
 
 @pytest.mark.parametrize("arguments, text", [

@@ -82,22 +82,8 @@ static void test_the_worst_culprit_takes_the_plan(void **state)
 static void test_plans_on_paper(void **state)
 {
 	(void)state;
-	size_t probes[4];
 	assert_int_equal(plan_rounds(16, 3), 2);
 	assert_int_equal(plan_rounds(1, 3), 0);
-	assert_int_equal(plan_probes(16, 3, probes), 3);
-	assert_int_equal(probes[0], 4);
-	assert_int_equal(probes[2], 12);
-	assert_int_equal(plan_probes(2, 4, probes), 1);
-	for (size_t n = 1; n <= 300; n++)
-		for (size_t workers = 1; workers <= 15; workers++) {
-			size_t out[15], last = 0, count = plan_probes(n, workers, out);
-			for (size_t i = 0; i < count; i++) {
-				assert_true(out[i] - last <= plan_left(n, workers));
-				last = out[i];
-			}
-			assert_true(n - last <= plan_left(n, workers));
-		}
 	struct plan_estimate estimate = plan_estimate(6.1 / 2.9, .95, 58, 3);
 	assert_int_equal(estimate.rounds, 3);
 	assert_int_equal(estimate.runs_a_probe, 7);
@@ -105,13 +91,6 @@ static void test_plans_on_paper(void **state)
 	assert_true(estimate.runs < estimate.fixed_runs);
 	assert_true(estimate.worthwhile);
 	assert_false(plan_estimate(.1, .95, 58, 3).worthwhile);
-	struct plan_lab lab = {
-		.every = 16, .commits_per_hour = 15, .run_minutes = 20, .workers = 3};
-	struct plan_lab_needs needs = plan_lab_needs(&lab);
-	assert_int_equal(needs.devices, 4);
-	assert_int_equal(needs.rounds, 2);
-	assert_float_equal(needs.bisect_minutes, 40, 1e-9);
-	assert_float_equal(needs.each, 5, 1e-9);
 }
 
 /* A case of the bench. */
