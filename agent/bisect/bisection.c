@@ -27,9 +27,8 @@ enum {
 	PAIRS_LEAST = 3,
 	PAIRS_USUAL = 20, /* without a hint of a step it is given up then */
 	PAIRS_MOST = 60,
-	LOSSES_MOST = 5, /* of a commit, in a row: then it is taken as a failure */
-	ENDS_APART = 6,  /* runs of a worker between runs of ends */
-	BATCH_MOST = 4,  /* runs of a probe between two looks */
+	ENDS_APART = 6, /* runs of a worker between runs of ends */
+	BATCH_MOST = 4, /* runs of a probe between two looks */
 };
 
 /* P values at which a step is believed: at each look at the ends, and of the culprit's parent. */
@@ -55,8 +54,8 @@ struct item {
 };
 
 struct position {
-	size_t failures, losses; /* in a row */
-	size_t runs;             /* measured */
+	size_t failures; /* in a row */
+	size_t runs;     /* measured */
 	bool broken;
 };
 
@@ -479,7 +478,7 @@ static void fail(struct bisection *bisection, const struct bisect_run *run)
 static void measured(struct bisection *bisection, const struct bisect_run *run, double value)
 {
 	struct position *position = &bisection->positions[run->position];
-	position->failures = position->losses = 0;
+	position->failures = 0;
 	position->runs++;
 	bisect_search_add(bisection->search, &(struct search_run){.value = value,
 						     .worker = run->worker,
@@ -490,7 +489,6 @@ static void measured(struct bisection *bisection, const struct bisect_run *run, 
 static void settle(struct bisection *bisection, const struct bisect_run *run,
 	const struct bisect_result *result)
 {
-	struct position *position = &bisection->positions[run->position];
 	switch (result->outcome) {
 	case BISECT_MEASURED:
 		if (isfinite(result->value))
@@ -500,12 +498,7 @@ static void settle(struct bisection *bisection, const struct bisect_run *run,
 		break;
 	case BISECT_UNTESTABLE: set_broken(bisection, run->position); break;
 	case BISECT_FAILED: fail(bisection, run); break;
-	case BISECT_LOST:
-		if (++position->losses >= LOSSES_MOST)
-			fail(bisection, run);
-		else
-			add_item(bisection, run->worker, run->position);
-		break;
+	case BISECT_LOST: add_item(bisection, run->worker, run->position); break;
 	}
 }
 

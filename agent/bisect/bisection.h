@@ -46,7 +46,8 @@ enum bisect_outcome {
 	BISECT_MEASURED,
 	BISECT_UNTESTABLE, /* exit status 125: the commit cannot be tested */
 	BISECT_FAILED,     /* anything else: tried again, then the commit is broken */
-	BISECT_LOST,       /* nothing is known of it: its worker is gone, the program was killed */
+	BISECT_LOST, /* its worker is gone, the program was killed: it says nothing of its commit,
+			and is made again however often that happens */
 };
 
 /* One run that is to be made. */

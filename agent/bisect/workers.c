@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ enum {
 	LEAST_SPACE = 1 << 20,
 	MOST_VARIABLES = 16 + WORKERS_VARIABLES,
 	MOST_ENVIRONMENT = 1 << 20,
+	ENDS_WITHIN = 1000, /* ms, after SIGKILL */
 };
 
 struct slot {
@@ -68,7 +70,7 @@ struct workers {
 	void *context;
 };
 
-/* Whether a process is of a run in this folder: it has inherited the variable. */
+/* Whether a process is of a bisection in this folder: it has inherited the variable. */
 static bool is_ours(const char *pid, const char *variable)
 {
 	char path[64], *text;
@@ -90,19 +92,22 @@ static bool is_ours(const char *pid, const char *variable)
 	return ours;
 }
 
-/* The descriptor holds on to the process, so that no other one can be meant. */
+/* The descriptor holds on to the process, so that no other one can be meant. Once it has ended it
+ * writes no more to the trees. */
 static bool end_process(const char *pid, const char *variable)
 {
 	int process = pidfd_open((pid_t)strtol(pid, NULL, 10), 0);
 	bool ours = process >= 0 && is_ours(pid, variable) &&
 		    pidfd_send_signal(process, SIGKILL, NULL, 0) == 0;
 
+	if (ours)
+		poll(&(struct pollfd){.fd = process, .events = POLLIN}, 1, ENDS_WITHIN);
 	if (process >= 0)
 		close(process);
 	return ours;
 }
 
-/* Ends what the runs of a killed program have left. */
+/* Ends what a killed program has left: runs, and checkouts under way. */
 static void end_strays(const char *folder)
 {
 	char *variable = NULL, self[24];
@@ -111,7 +116,7 @@ static void end_strays(const char *folder)
 	size_t ended = 0;
 
 	snprintf(self, sizeof self, "%ld", (long)getpid());
-	if (asprintf(&variable, "HUNTER_BISECT_WORK=%s", folder) < 0)
+	if (asprintf(&variable, WORKTREES_MARK "=%s", folder) < 0)
 		abort();
 	while (processes && (entry = readdir(processes)))
 		if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name) &&
@@ -379,7 +384,7 @@ static void add_variables(struct slot *slot)
 		slot, "HUNTER_BISECT_POSITION", arena_printf(arena, "%zu", slot->run.position));
 	add_variable(slot, "HUNTER_BISECT_RUN", arena_printf(arena, "%" PRIu64, slot->run.id));
 	add_variable(slot, "HUNTER_WORKER", arena_printf(arena, "%zu", slot->run.worker + 1));
-	add_variable(slot, "HUNTER_BISECT_WORK", slot->all->options.folder);
+	add_variable(slot, WORKTREES_MARK, slot->all->options.folder);
 	for (size_t i = 0; i < more->count && i < WORKERS_VARIABLES; i++)
 		add_variable(slot, more->items[i].key, more->items[i].value);
 }

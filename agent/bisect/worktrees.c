@@ -20,6 +20,7 @@ enum {
 	MOST_TRIES = 3,   /* of a tree that cannot be made: another program may change the list */
 	TRY_AGAIN = 1000, /* ms */
 	LONGEST_ENTRY = 32,
+	NO_SUCH_OBJECT = 1, /* status of `git cat-file -e`; another one is a problem of git's */
 };
 
 enum stage {
@@ -55,6 +56,7 @@ struct worktrees {
 	struct engine *engine;
 	struct arena *arena;
 	const char *repository, *folder;
+	struct pair mark; /* a variable by which processes are known */
 	bool fetches;
 	struct tree *trees; /* [count]; the last one is for removals */
 	size_t count;
@@ -76,6 +78,7 @@ struct worktrees *worktrees_new(struct engine *engine, const char *repository, c
 		.arena = arena,
 		.repository = arena_strdup(arena, repository),
 		.folder = arena_strdup(arena, folder),
+		.mark = {WORKTREES_MARK, arena_strdup(arena, folder)},
 		.fetches = fetches,
 		.trees = arena_array(arena, workers + 1, sizeof *all->trees),
 		.count = workers};
@@ -152,6 +155,7 @@ static void execute(struct tree *tree)
 {
 	static const struct command_options cancellable = {.cancellable = true};
 
+	tree->transfer.plain = (struct pairs){&tree->all->mark, 1};
 	tree->transfer.timeout = WITHIN;
 	tree->transfer.options = &cancellable;
 	engine_execute(tree->all->engine, &tree->execution, &tree->transfer, ended);
@@ -189,9 +193,7 @@ static void start(struct tree *tree)
 	case STAGE_FILTERS: git(tree, path, git_filters); break;
 	case STAGE_CHECKOUT: git(tree, path, tree->checkout); break;
 	case STAGE_KNOWN:
-		git(tree, repository,
-			(const char *const[]){"cat-file", "-e",
-				arena_printf(tree->arena, "%s^{commit}", tree->commit), NULL});
+		git(tree, repository, (const char *const[]){"cat-file", "-e", tree->commit, NULL});
 		break;
 	case STAGE_FORGET:
 	case STAGE_FORGET_AGAIN: git(tree, repository, forget); break;
@@ -275,7 +277,8 @@ static void take(struct tree *tree, bool good)
 		break;
 	case STAGE_CHECKOUT: enter(tree, good ? STAGE_CLEAN : STAGE_KNOWN); break;
 	case STAGE_KNOWN:
-		if (!good && tree->execution.reply.kind == REPLY_ANSWER)
+		if (tree->execution.reply.kind == REPLY_ANSWER &&
+			tree->execution.reply.status == NO_SUCH_OBJECT)
 			finish(tree, WORKTREE_VANISHED,
 				arena_printf(tree->arena,
 					"commit %s is not in the repository any more",

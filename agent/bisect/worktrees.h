@@ -14,6 +14,10 @@
 struct engine;
 struct worktrees;
 
+/* Each process of a bisection has this variable, with the folder: what a killed program has left is
+ * known by it. */
+#define WORKTREES_MARK "HUNTER_BISECT_WORK"
+
 enum worktree_outcome {
 	WORKTREE_READY,
 	WORKTREE_VANISHED, /* the repository does not have the commit any more */

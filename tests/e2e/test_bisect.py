@@ -179,11 +179,12 @@ def test_ends_that_cannot_be_measured(bisect, tmp_path):
 # Killed
 
 
-def begin(program, clone, work, *arguments, command="sleep 0.05; ./bench.sh", home=None):
+def begin(program, clone, work, *arguments, command="sleep 0.05; ./bench.sh", home=None, env=None):
     words = [str(program), "bisect", "--work", str(work), "--repo", str(clone.path), *map(str, arguments)]
     if "--resume" not in arguments:
         words += ["--good", clone.ids[0], "--run", command]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(home or work.parent)})
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=os.environ | {"HOME": str(home or work.parent)} | (env or {}))
 
 
 def finished_runs(work):
@@ -210,6 +211,13 @@ def left_behind(work):
         except OSError:
             continue
     return found
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_killed_on_the_way(program, hunter, bisect, tmp_path):
@@ -267,6 +275,29 @@ def test_strays_of_a_killed_program(program, bisect, tmp_path):
     (work / "free").write_text("")
     assert culprit(bisect(clone, "--resume", "--output", "json")) == clone.ids[13]
     wait_for(lambda: not left_behind(work))
+
+
+def test_strays_of_a_checkout(program, bisect, tmp_path):
+    """A git that outlives the killed program would change the tree under the next one's run."""
+
+    def sleeping():
+        return any(b"1000" in command_of(pid) for pid in left_behind(work))
+
+    clone, work, tools = make(tmp_path / "clone"), tmp_path / "work", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "git").write_text(f'#!/bin/sh\ncase " $* " in *" checkout "*) [ -e "{work}/free" ] || exec sleep 1000 ;; esac\nexec {shutil.which("git")} "$@"\n')
+    (tools / "git").chmod(0o755)
+    env = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    process = begin(program, clone, work, env=env)
+    wait_for(sleeping, process)
+    process.kill()
+    process.communicate()
+    assert sleeping()
+    (work / "free").write_text("")
+    process = begin(program, clone, work, "--resume", env=env)
+    wait_for(lambda: finished_runs(work), process)
+    assert not sleeping()
+    process.communicate(timeout=LONGEST)
 
 
 def test_one_at_a_time(program, bisect, tmp_path):

@@ -359,6 +359,26 @@ static void test_a_lost_run_is_asked_for_again(void **state)
 	bisection_free(talk.bisection);
 }
 
+static size_t losses_left;
+
+static enum bisect_outcome lose_many(size_t position)
+{
+	(void)position;
+	return losses_left > 0 && losses_left-- > 0 ? BISECT_LOST : BISECT_MEASURED;
+}
+
+/* A program that is killed again and again while it measures the ends. */
+static void test_losses_say_nothing_of_a_commit(void **state)
+{
+	(void)state;
+	struct talk talk = {.outcome = lose_many};
+	losses_left = 100;
+	begin(&talk, 60, 30, 1);
+	assert_int_equal(finish(&talk)->end, BISECT_FOUND);
+	assert_int_equal(losses_left, 0);
+	bisection_free(talk.bisection);
+}
+
 /* The status was asked for before: by the clock alone it is over, too. */
 static void test_the_time_is_over_between_runs(void **state)
 {
@@ -545,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_an_end_that_is_broken),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_a_lost_run_is_asked_for_again),
+		cmocka_unit_test(test_losses_say_nothing_of_a_commit),
 		cmocka_unit_test(test_the_time_is_over_between_runs),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_a_single_candidate),
