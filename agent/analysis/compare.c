@@ -15,6 +15,16 @@
 /* The nearest points of either side whose ranks count: so many have an exact p. */
 enum { RANKED_BEFORE = 50, RANKED_AFTER = 25 };
 
+/* A single run may be an outlier such as the other side has not shown yet: its degrees of freedom.
+ */
+enum { SINGLE_DF = 3 };
+
+/* The points from which constant levels differ: fewer equal values say nothing of the noise. */
+enum { CONSTANT_LEAST = 10 };
+
+/* What arithmetic leaves of the squares of values that are 1 at most. */
+static const double ROUNDING = 1e-26;
+
 struct compare_span stable_span(const struct findings *found, size_t index)
 {
 	struct compare_span span = {0, found->series->axis->n};
@@ -93,18 +103,22 @@ static double rank_p(const struct side *a, const struct side *b)
 	return p;
 }
 
-static struct ttest test(const struct side *a, const struct side *b)
+/* Writes the p that there would be without outliers. */
+static struct ttest test(const struct side *a, const struct side *b, double *plain)
 {
 	struct moments m1 = a->moments, m2 = b->moments;
 	double n1 = (double)m1.n, n2 = (double)m2.n, total = n1 + n2, delta = m2.mean - m1.mean;
 	double within = m1.squares + m2.squares, pooled = within / (total - 2);
 	struct ttest out = {.df = total - 2, .p = 1};
 
+	*plain = 1;
 	if (m1.n == 0 || m2.n == 0 || total < 3)
 		return (struct ttest){.p = 1};
-	if (delta == 0 || within == 0) {
-		out.p = delta == 0 ? 1 : 0;
+	if (fabs(delta) <= sqrt(ROUNDING))
 		return out;
+	if (within <= ROUNDING * total) {
+		*plain = total < CONSTANT_LEAST;
+		return (struct ttest){.df = total < CONSTANT_LEAST ? 0 : out.df, .p = *plain};
 	}
 	double r = (moments_lagged(a->values, m1) + moments_lagged(b->values, m2)) / within;
 	r = fmin(fmax(r + (2 + 3 * fmax(r, 0)) / total, 0), 0.9);
@@ -120,6 +134,9 @@ static struct ttest test(const struct side *a, const struct side *b)
 	df = tail_df(a, b, within);
 	if (df < out.df)
 		out.p = fmin(student_two_sided(out.t, df), fmax(out.p, rank_p(a, b)));
+	*plain = out.p;
+	if (m1.n == 1 || m2.n == 1)
+		out.p = fmax(out.p, student_two_sided(out.t, SINGLE_DF));
 	return out;
 }
 
@@ -167,11 +184,13 @@ struct comparison compare_spans(
 	int exponent = exponent_of(a, before, -1074);
 	exponent = exponent_of(b, after, exponent);
 	struct side first = side_of(a, before, exponent), second = side_of(b, after, exponent);
-	struct ttest tested = test(&first, &second);
+	double plain;
+	struct ttest tested = test(&first, &second, &plain);
 	struct comparison out = {
 		.before = level_of(before, first.moments, exponent),
 		.after = level_of(after, second.moments, exponent),
 		.pvalue = tested.p,
+		.plain_pvalue = plain,
 		.df = tested.df,
 	};
 	if (first.moments.mean != 0)

@@ -25,9 +25,11 @@ struct level {
 
 struct comparison {
 	struct level before, after;
+	bool one; /* both are the same level of one series: nothing is compared */
 	double pvalue;
-	double df;      /* the degrees of freedom of the test: how much can be told at all */
-	double percent; /* after over before, 0 if before is 0 */
+	double plain_pvalue; /* that of a single point if it is no outlier; else the same */
+	double df;           /* the degrees of freedom of the test: how much can be told at all */
+	double percent;      /* after over before, 0 if before is 0 */
 	/* The same for the nearest points of both spans, with outliers clipped: see struct
 	 * change. */
 	double level_before, level_after, size, size_low, size_high;
@@ -39,7 +41,8 @@ struct compare_span stable_span(const struct findings *found, size_t index);
 
 /*
  * Compares two spans of the values of two series or of the same one. Few points borrow the variance
- * of the other side, a single one takes it; with fewer than three in all p is 1 and df 0.
+ * of the other side, a single one takes it, and may be an outlier. With fewer than three in all, or
+ * where levels that are constant differ with fewer than ten, p is 1 and df 0.
  */
 struct comparison compare_spans(
 	const double *a, struct compare_span before, const double *b, struct compare_span after);

@@ -468,16 +468,19 @@ static bool any_value(const struct series *series, size_t from)
 static const char *missing_of(struct arena *arena, const struct comparison *comparison,
 	const struct series *series, size_t since, double threshold)
 {
-	size_t before = comparison->before.count;
+	size_t before = comparison->before.count, after = comparison->after.count;
+	const char *more = before == 1 ? "" : "s";
 
 	if (before == 0)
 		return "no values at the baseline";
-	if (comparison->after.count == 0 || !any_value(series, since))
+	if (after == 0 || !any_value(series, since))
 		return "no values since the baseline";
 	if (comparison->pvalue < threshold || comparison->df >= COMPARE_LEAST)
 		return NULL;
-	return arena_printf(arena, "%zu point%s at the baseline and %zu to compare", before,
-		before == 1 ? "" : "s", comparison->after.count);
+	if (comparison->one)
+		return arena_printf(arena, "%zu point%s", before, more);
+	return arena_printf(
+		arena, "%zu point%s at the baseline and %zu to compare", before, more, after);
 }
 
 /* The change that the span starts with, or NULL. */
@@ -617,10 +620,11 @@ static void add_regression(const struct regressions *regressions, const struct t
 		worse->item.suspects.known &= worse->item.suspects.timed;
 		worse->item.commit_before = worse->item.place_commit_before =
 			commit_at(arena, base, comparison->before.span.to);
-		worse->accepted = gate_judge_span(regressions->gate, arena, test, other, &whole);
 	} else {
 		judge_changes(arena, base, worse);
 	}
+	if (!cause)
+		worse->accepted = gate_judge_span(regressions->gate, arena, test, other, &whole);
 }
 
 /*
@@ -640,34 +644,62 @@ static struct comparison compare_levels(const struct regressions *regressions, s
 		before.to = after.from;
 	out = compare_spans(findings_values(arena, base), before,
 		findings_values_as(arena, other, base), after);
-	if (other == base && before.from >= after.from)
+	out.one = other == base && before.from >= after.from;
+	if (out.one)
 		out.df = (double)out.before.count - 2;
 	return out;
+}
+
+static void note_lack(const struct task *task, const struct series *series, const char *missing,
+	struct comparisons *out)
+{
+	gate_lack(&out->lacks, series, missing);
+	if (missing)
+		log_event(LEVEL_WARN, "a metric cannot be compared",
+			LOG_TEXT("test", task->test->name), LOG_TEXT("metric", series->name),
+			LOG_TEXT("missing", missing));
+}
+
+/* "1 point at 24.1, which may be an outlier: another one decides" */
+static const char *missing_second(struct arena *arena, const struct regression *worse)
+{
+	const struct comparison *comparison = &worse->comparison;
+	const struct metric *metric = worse->before->metric;
+	bool after = comparison->after.count == 1;
+	struct buf text = {0};
+
+	buf_printf(&text, "1 point%s, ", after ? "" : " at the baseline");
+	text_level(&text, after ? comparison->level_after : comparison->level_before);
+	buf_printf(&text, "%s%s, which may be an outlier: another one decides",
+		metric && metric->unit ? " " : "", metric && metric->unit ? metric->unit : "");
+	return buf_keep(&text, arena);
 }
 
 static void compare_series(const struct regressions *regressions, const struct task *task,
 	struct findings *base, size_t point, struct findings *other, struct comparisons *out)
 {
-	const struct metric *metric = base->series->metric;
 	struct arena *arena = task->query.arena;
-	double threshold = threshold_of(&regressions->ask, task->test, metric, arena);
+	double threshold = threshold_of(&regressions->ask, task->test, base->series->metric, arena);
 	struct comparison comparison = compare_levels(regressions, arena, base, point, other);
 	int direction = regressions->flags->ignore_direction ? 0 : series_direction(base->series);
+	bool neither = is_neither(regressions, base->series);
 	const char *missing =
 		missing_of(arena, &comparison, other->series, other == base ? point : 0, threshold);
+	struct comparison plain = comparison;
 
-	gate_lack(&out->lacks, base->series, missing);
-	if (missing) {
-		log_event(LEVEL_WARN, "a metric cannot be compared",
-			LOG_TEXT("test", task->test->name), LOG_TEXT("metric", base->series->name),
-			LOG_TEXT("missing", missing));
-		return;
-	}
-	out->compared++;
-	if (regressions->ask.otava && is_neither(regressions, base->series))
-		return;
-	if (comparison_is_regression(&comparison, direction, threshold))
+	plain.pvalue = comparison.plain_pvalue;
+	if (!missing && !(regressions->ask.otava && neither) &&
+		comparison_is_regression(neither ? &comparison : &plain, direction, threshold)) {
+		struct regression *worse = &out->worse[out->count];
+
 		add_regression(regressions, task, base, other, &comparison, out);
+		if (!regressions->ask.otava && !worse->accepted && comparison.pvalue >= threshold) {
+			missing = missing_second(arena, worse);
+			out->count--;
+		}
+	}
+	note_lack(task, base->series, missing, out);
+	out->compared += !missing;
 }
 
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,

@@ -1,7 +1,8 @@
 /*
  * What a gate decides of branches: how many of 10,000 that change nothing are called worse, and how
- * many that are slower are found, by noise and number of runs, as a table in Markdown. Main has 110
- * runs, and its last level, as the default profile finds it, is the baseline.
+ * many that are slower are found, by noise and number of runs, as a table in Markdown; in brackets,
+ * of how many it asks for another run. Main has 110 runs, and its last level, as the default
+ * profile finds it, is the baseline.
  *
  *     bench_gate [BRANCHES]
  */
@@ -36,16 +37,26 @@ static double draw(size_t kind, uint64_t *state, double *last)
 	}
 }
 
-/* Whether a branch of the last points is worse, as `regressions --branch` decides it. */
-static bool is_worse(const double *values, size_t after, struct findings *main)
+/* How many of the branches are worse, and how many may be. */
+struct verdicts {
+	size_t worse, open;
+};
+
+/* Judges a branch of the last points, as `regressions --branch` does. */
+static void judge(
+	const double *values, size_t after, struct findings *main, struct verdicts *verdicts)
 {
 	struct compare_span span = stable_span(main, MAIN);
 	struct comparison comparison =
 		compare_spans(values, span, values, (struct compare_span){MAIN, MAIN + after});
-	return comparison_is_regression(&comparison, -1, P);
+	bool worse = comparison_is_regression(&comparison, -1, P);
+
+	comparison.pvalue = comparison.plain_pvalue;
+	verdicts->worse += worse;
+	verdicts->open += !worse && comparison_is_regression(&comparison, -1, P);
 }
 
-static void measure(size_t kind, size_t branches, size_t out[static COUNTS][CASES])
+static void measure(size_t kind, size_t branches, struct verdicts out[static COUNTS][CASES])
 {
 	static struct change changes[MAIN];
 	struct edivisive_options options;
@@ -66,7 +77,7 @@ static void measure(size_t kind, size_t branches, size_t out[static COUNTS][CASE
 			for (size_t i = 0; i < MAIN + MOST; i++)
 				run[i] = i < MAIN ? values[i] : values[i] + 20 * (factors[f] - 1);
 			for (size_t c = 0; c < COUNTS; c++)
-				out[c][f] += is_worse(run, (size_t)counts[c], &found);
+				judge(run, (size_t)counts[c], &found, &out[c][f]);
 		}
 	}
 	scratch_free(scratch);
@@ -79,12 +90,15 @@ int main(int argc, char **argv)
 	       "|\n|---|--:|--:|--:|--:|--:|\n",
 		branches);
 	for (size_t kind = 0; kind < KINDS; kind++) {
-		size_t out[COUNTS][CASES] = {0};
+		struct verdicts out[COUNTS][CASES] = {0};
 		measure(kind, branches, out);
 		for (size_t c = 0; c < COUNTS; c++) {
-			printf("| %s | %d | %zu |", kinds[kind], counts[c], out[c][0]);
+			printf("| %s | %d | %zu (%zu) |", kinds[kind], counts[c], out[c][0].worse,
+				out[c][0].open);
 			for (size_t f = 1; f < CASES; f++)
-				printf(" %.1f%% |", 100 * (double)out[c][f] / (double)branches);
+				printf(" %.1f%% (%.1f%%) |",
+					100 * (double)out[c][f].worse / (double)branches,
+					100 * (double)out[c][f].open / (double)branches);
 			printf("\n");
 		}
 		fflush(stdout);

@@ -3,6 +3,7 @@ import csv
 import datetime
 import io
 import json
+import math
 import random
 import re
 import signal
@@ -475,24 +476,43 @@ def test_triaged_changes_do_not_count(hunter, source):
     assert hunter(*otava, *source()) == hunter(*otava)
 
 
-def test_the_gate_judges_the_agents_values(hunter, folder):
-    """A change that has moved is known again by what is left of it without the control, as the agent knows it."""
+HOUR = datetime.timedelta(hours=1)
+
+
+def controlled():
+    """Follows a control of 30% noise; the step at 52 has a foothill from 40 on."""
     noise = random.Random(5)
     load = [100 * (1 + noise.gauss(0, 0.3)) for _ in range(90)]
     ratio = [(1 if i < 40 else 1.006 if i < 52 else 1.1) * (1 + noise.gauss(0, 0.005)) for i in range(90)]
+    return [value * part for value, part in zip(load, ratio)], load
+
+
+def seasonal():
+    """Hourly, with a daily cycle of 30%; the step at 312 has a foothill from 300 on."""
+    noise = random.Random(5)
+    level = [(100 if i < 300 else 101 if i < 312 else 110) * (1 + noise.gauss(0, 0.005)) for i in range(480)]
+    return [value + 30 * math.sin(i * math.pi / 12) for i, value in enumerate(level)], level
+
+
+@pytest.mark.parametrize("series, step, where, recorded, options", [
+    (controlled, DAY, 52, 40, "relative_to: base/base"), (seasonal, HOUR, 312, 300, "detection: {season: day, confirm: 'off'}")],
+    ids=["control", "season"])
+def test_the_gate_judges_the_agents_values(hunter, folder, series, step, where, recorded, options):
+    """A change that has moved is known again by what is left of it without control or cycle, as the agent knows it."""
+    slow, base = series()
     (folder / "load.csv").write_text("time,p99,base\n" + "".join(
-        f"{(START + i * DAY).isoformat()},{load[i] * ratio[i]:.6f},{load[i]:.6f}\n" for i in range(90)))
+        f"{(START + i * step).isoformat()},{slow[i]:.6f},{base[i]:.6f}\n" for i in range(len(slow))))
     config = folder / "load.yaml"
     config.write_text(f"""
 agent: {{state: {state_of(folder, "load.db")}, max_age: never, listen: "127.0.0.1:0"}}
 tests:
   base: {{type: csv, file: {folder / "load.csv"}, metrics: {{base: {{direction: 0}}}}}}
-  slow: {{type: csv, file: {folder / "load.csv"}, metrics: {{p99: {{direction: -1}}}}, relative_to: base/base}}
+  slow: {{type: csv, file: {folder / "load.csv"}, metrics: {{p99: {{direction: -1}}}}, {options}}}
 """)
     assert hunter("run", "--once", "slow", "--config", config).code in (0, 1)
     [found] = changes(hunter, state_of(folder, "load.db"))
-    assert found["time"][:10] == str((START + 52 * DAY).date()), found
-    at = int((START + 40 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp() * 1000)
+    assert found["time"][:13] == (START + where * step).isoformat()[:13], found
+    at = int((START + recorded * step).replace(tzinfo=datetime.timezone.utc).timestamp() * 1000)
     with open_state(folder, "load.db") as state:
         state.execute(f"update changes set time = {at}")
     assert hunter("triage", found["id"], "expected", "--reason", "known", "--state-file", state_of(folder, "load.db")).code == 0

@@ -2,6 +2,7 @@
 import datetime
 import json
 import random
+import re
 
 import pytest
 
@@ -293,6 +294,35 @@ def test_a_few_slower_runs_fail_the_gate(hunter, folder, factor, first):
             assert verdicts(hunter("regressions", "b", *arguments)) == {"b": ["p99"]}, (runs, branch)
             (folder / "b.csv").write_text(gate_csv(110, runs, 1, branch, runs))
             assert verdicts(hunter("regressions", "b", *arguments)) == {"b": []}, (runs, branch)
+
+
+@pytest.mark.parametrize("branch, arguments", [("dev", ["--branch", "dev"]), ("main", ["--branch", "main", "--last", "1"])])
+def test_a_single_run_may_be_an_outlier(hunter, folder, branch, arguments):
+    """+10% of one run in 2% noise asks for another; where that is accepted or better, nothing is asked."""
+    (folder / "hunter.yaml").write_text(GATED)
+    (folder / "b.csv").write_text(gate_csv(110, 1, 1.15, branch, 1))
+    result = hunter("regressions", "b", *arguments)
+    assert result.code == 3 and "No regression" not in result.out
+    assert re.search(r'test "b": not enough data: p99 has 1 point, 2[23]\.\d+, which may be an outlier: another one decides', result.err)
+    (folder / "hunter.yaml").write_text(GATED + "known_changes: [{test: b, time: 2026-02-25, reason: cache}]\n")
+    accepted = hunter("regressions", "b", *arguments)
+    assert accepted.code == 0 and "accepted: cache" in accepted.out, accepted
+    (folder / "hunter.yaml").write_text(GATED.replace("-1", "1"))
+    assert hunter("regressions", "b", *arguments).code == 0
+    (folder / "hunter.yaml").write_text(GATED)
+    (folder / "b.csv").write_text(gate_csv(110, 2, 1.15, branch, 1))
+    assert hunter("regressions", "b", *arguments[:3], *["2"] * (branch == "main")).code == 1
+
+
+@pytest.mark.parametrize("main, runs, code, words", [
+    (2, 1, 3, "p99 has 2 points at the baseline and 1 to compare"), (6, 3, 3, "p99 has 6 points at the baseline and 3 to compare"),
+    (9, 1, 1, ""), (5, 5, 1, ""), (3, 0, 3, "p99 has 3 points")])
+def test_equal_values_decide_when_there_are_many(hunter, folder, main, runs, code, words):
+    (folder / "hunter.yaml").write_text(GATED)
+    rows = [f"{(START + i * DAY).isoformat()},c{i},{'main' if i < main else 'dev'},{100 + (i >= main)}" for i in range(main + runs)]
+    (folder / "b.csv").write_text("\n".join(["time,commit,branch,p99", *rows]) + "\n")
+    result = hunter("regressions", "b", "--branch", "dev" if runs else "main")
+    assert result.code == code and (not words or result.err.rstrip().endswith(words)), result
 
 
 @pytest.mark.parametrize("count, runs, arguments", [

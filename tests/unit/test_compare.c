@@ -99,13 +99,15 @@ static struct comparison compare(struct arena *arena, const double *values, size
 		(struct compare_span){cut, n});
 }
 
-/* One value against a sample: t = (130 - 101) / (sd * sqrt(1 + 1/6)), 5 degrees of freedom. */
+/* One value against a sample: t = (130 - 101) / (sd * sqrt(1 + 1/6)), with 3 degrees of freedom, as
+ * it may be an outlier, else with 5. */
 static void a_single_point_can_be_judged(void **state)
 {
 	static const double values[] = {100, 101, 102, 99, 103, 101, 130};
 	struct comparison c = compare(*state, values, 7, 6);
 	assert_int_equal(c.after.count, 1);
-	assert_close(c.pvalue, 7.4719110690900141e-6, 1e-9);
+	assert_close(c.pvalue, 3.1909579359365279e-4, 1e-9);
+	assert_close(c.plain_pvalue, 7.4719110690900141e-6, 1e-9);
 	assert_true(comparison_is_regression(&c, -1, 0.001));
 	c = compare(*state, values + 5, 2, 1);
 	assert_true(c.pvalue == 1);
@@ -121,7 +123,7 @@ static void edges_are_no_regressions(void **state)
 	struct comparison c = compare(*state, constant, 6, 3);
 	assert_true(c.pvalue == 1 && c.percent == 0);
 	c = compare(*state, steps, 6, 3);
-	assert_true(c.pvalue == 0 && comparison_is_regression(&c, -1, 0.001));
+	assert_true(c.pvalue == 1 && c.df < COMPARE_LEAST);
 	c = compare(*state, missing, 6, 3);
 	assert_int_equal(c.before.count, 0);
 	assert_false(comparison_is_regression(&c, 0, 0.001));
@@ -132,6 +134,24 @@ static void edges_are_no_regressions(void **state)
 	assert_true(c.percent == 0);
 	c = compare(*state, constant, 6, 0);
 	assert_false(comparison_is_regression(&c, 0, 0.001));
+}
+
+/* Equal values say nothing of the noise until there are many; what arithmetic adds to them is no
+ * noise either. */
+static void constant_levels_need_points(void **state)
+{
+	double values[20];
+
+	for (size_t tiny = 0; tiny < 2; tiny++)
+		for (size_t n = 3; n <= 20; n++)
+			for (size_t cut = 2; cut < n; cut++) {
+				for (size_t i = 0; i < n; i++)
+					values[i] = (i < cut ? 100 : 101) *
+						    (i % 2 && tiny ? 1 + 1e-15 : 1);
+				struct comparison c = compare(*state, values, n, cut);
+				assert_true(comparison_is_regression(&c, -1, 0.001) == (n >= 10));
+				assert_true((c.df >= COMPARE_LEAST) == (n >= 10));
+			}
 }
 
 /* An infinity (a division by zero somewhere) must not hide a regression. */
@@ -167,7 +187,17 @@ struct branch {
 	struct scratch *scratch;
 };
 
-static void draw_branch(struct branch *branch, uint64_t *state, double memory)
+/* One run in fifty ten deviations off; a lognormal. */
+enum noise { NORMAL, OUTLIERS, SKEWED };
+
+static double shaped(enum noise noise, double z, uint64_t *state)
+{
+	if (noise == OUTLIERS)
+		return random_unit(state) < 0.02 ? z + 10 : z;
+	return noise == SKEWED ? exp(0.5 * z) / 0.604 : z;
+}
+
+static void draw_branch(struct branch *branch, uint64_t *state, double memory, enum noise noise)
 {
 	struct samples samples = {.values = branch->values, .n = MAIN};
 	struct edivisive_options options;
@@ -176,7 +206,7 @@ static void draw_branch(struct branch *branch, uint64_t *state, double memory)
 	field_defaults(edivisive_detector.plugin.fields, &options);
 	for (size_t i = 0; i < MAIN + RUNS; i++) {
 		last = memory * last + sqrt(1 - memory * memory) * draw_normal(state);
-		branch->values[i] = 20 * (1 + 0.02 * last);
+		branch->values[i] = 20 * (1 + 0.02 * shaped(noise, last, state));
 	}
 	branch->axis.n = MAIN;
 	branch->series.axis = &branch->axis;
@@ -207,7 +237,7 @@ static void few_runs_decide(void **state)
 
 	(void)state;
 	for (size_t b = 0; b < 100; b++) {
-		draw_branch(&branch, &random, 0);
+		draw_branch(&branch, &random, 0, NORMAL);
 		for (size_t runs = 1; runs <= RUNS; runs++) {
 			assert_true(is_worse(&branch, runs, 10, -1));
 			found += runs > 1 && is_worse(&branch, runs, 2, -1);
@@ -227,10 +257,10 @@ static void unchanged_branches_pass(void **state)
 
 	(void)state;
 	for (size_t b = 0; b < BRANCHES; b++) {
-		draw_branch(&branch, &random, 0);
+		draw_branch(&branch, &random, 0, NORMAL);
 		for (size_t runs = 1; runs <= RUNS; runs += 1 + runs / 2)
 			worse[runs] += is_worse(&branch, runs, 0, 0);
-		draw_branch(&branch, &random, 0.5);
+		draw_branch(&branch, &random, 0.5, NORMAL);
 		for (size_t runs = 1; runs <= RUNS; runs += 1 + runs / 2)
 			related[runs] += is_worse(&branch, runs, 0, -1);
 	}
@@ -238,6 +268,24 @@ static void unchanged_branches_pass(void **state)
 		assert_in_range(worse[runs], 0, most);
 		assert_in_range(related[runs], 0, most);
 	}
+	scratch_free(branch.scratch);
+}
+
+/* A single run that is an outlier is no worse branch, where the baseline shows none, either. */
+static void single_outliers_pass(void **state)
+{
+	struct branch branch = {.scratch = scratch_new()};
+	size_t most = 10 + (size_t)(2 * sqrt(10)), worse[SKEWED + 1] = {0};
+	uint64_t random = 4;
+
+	(void)state;
+	for (size_t b = 0; b < BRANCHES; b++)
+		for (enum noise noise = OUTLIERS; noise <= SKEWED; noise++) {
+			draw_branch(&branch, &random, 0, noise);
+			worse[noise] += is_worse(&branch, 1, 0, -1);
+		}
+	assert_in_range(worse[OUTLIERS], 0, most);
+	assert_in_range(worse[SKEWED], 0, most);
 	scratch_free(branch.scratch);
 }
 
@@ -249,7 +297,7 @@ static void rare_runs_are_allowed_for(void **state)
 	uint64_t random = 3;
 
 	(void)state;
-	draw_branch(&branch, &random, 0);
+	draw_branch(&branch, &random, 0, NORMAL);
 	branch.values[80] *= 1.5;
 	branch.found.count = 0;
 	assert_true(is_worse(&branch, RUNS, 2, -1));
@@ -274,8 +322,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scale_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_single_point_can_be_judged, setup, teardown),
 		cmocka_unit_test_setup_teardown(edges_are_no_regressions, setup, teardown),
+		cmocka_unit_test_setup_teardown(constant_levels_need_points, setup, teardown),
 		cmocka_unit_test(few_runs_decide),
 		cmocka_unit_test(unchanged_branches_pass),
+		cmocka_unit_test(single_outliers_pass),
 		cmocka_unit_test(rare_runs_are_allowed_for),
 		cmocka_unit_test_setup_teardown(few_points_tell_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(infinities_are_no_part_of_a_level, setup, teardown),
