@@ -30,7 +30,7 @@ build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-bui
 fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 # Graphite's service is disabled by Debian (CARBON_CACHE_ENABLED=false), so installing it starts nothing.
 test_needs='/usr/bin/carbon-cache=graphite-carbon /usr/bin/graphite-manage=graphite-web gunicorn=gunicorn
-	lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest
+	lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest patch=patch
 	/usr/lib/python3/dist-packages/psycopg2=python3-psycopg2
 	/usr/lib/python3/dist-packages/xdist=python3-pytest-xdist curl=curl openssl=openssl systemd-analyze=systemd
 	/usr/share/doc/libcairo2=libcairo2 /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core'

@@ -9,8 +9,9 @@ usage() {
 usage: packaging/test.sh [--full] [--no-install] [--build-dir DIR] [-- PYTEST-ARGUMENT...]
 
   --full           also fuzz each target for a minute (clang), repeat kill, reload and shutdown tests
-                   ten times as often, and run all tests of the agent with their state in PostgreSQL,
-                   of which otherwise some are run
+                   ten times as often, run all tests of the agent with their state in PostgreSQL,
+                   of which otherwise some are run, and plant the faults that the tests must find
+                   (tests/mutations/run)
   --no-install     install nothing; tests whose dependencies are missing are skipped and listed
   --build-dir DIR  build there (build/release)
 
@@ -169,3 +170,6 @@ HUNTER_TEST_STATE=postgresql test_at_once "$build"
 [ $full = yes ] || tests=(tests/e2e/test_{run,state}.py)
 say "Testing agents with their state in PostgreSQL, behind PgBouncer"
 HUNTER_TEST_STATE=pgbouncer test_at_once "$build"
+[ $full = yes ] || exit 0
+say "Planting faults that the tests must find"
+env -u HUNTER_TEST_FULL tests/mutations/run

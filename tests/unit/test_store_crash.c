@@ -6,7 +6,7 @@
  *
  * A story from a seed is told to a store: changes are found, queued, sent and withdrawn, one step
  * after another, the agent ending now and then; from each story images are made of random moments.
- * HUNTER_TEST_FULL makes 1,000 images, else 100.
+ * HUNTER_TEST_FULL makes 1,200 images, else 120.
  */
 #include "unit.h"
 
