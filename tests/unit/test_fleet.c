@@ -1,4 +1,5 @@
-/* Which shard a test or a receiver belongs to. */
+/* Which shard a test or a receiver belongs to, who gets how many, and what an agent makes of its
+ * lease. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -387,6 +388,184 @@ static void test_fences_and_trust(void **state)
 	member_free(member);
 }
 
+/* What an agent makes of its lease. The clock is this program's, and so are the answers of the
+ * database to its turns. */
+
+static int64_t boot = 1000000;
+static bool shared;
+static struct store_turn *asked; /* the turn that waits for its answer */
+
+int64_t __wrap_clock_boot(void);
+bool __real_store_is_shared(const struct store *store);
+bool __wrap_store_is_shared(const struct store *store);
+bool __wrap_store_turn_now(struct store *store, struct store_turn *turn, struct error *error);
+void __real_store_client_call(struct agent *agent, struct store_call *call);
+void __wrap_store_client_call(struct agent *agent, struct store_call *call);
+
+int64_t __wrap_clock_boot(void)
+{
+	return boot;
+}
+
+bool __wrap_store_is_shared(const struct store *store)
+{
+	return shared || __real_store_is_shared(store);
+}
+
+bool __wrap_store_turn_now(struct store *store, struct store_turn *turn, struct error *error)
+{
+	(void)store, (void)error;
+	turn->now = boot;
+	return true;
+}
+
+void __wrap_store_client_call(struct agent *agent, struct store_call *call)
+{
+	if (call->kind != STORE_TURN) {
+		__real_store_client_call(agent, call);
+		return;
+	}
+	asked = (struct store_turn *)call;
+	engine_stop(agent->engine);
+}
+
+/* An agent that has asked for its first turn. */
+static struct member *living_new(void)
+{
+	struct member *member = member_new();
+	struct error error;
+
+	shared = true;
+	fleet_free(&member->agent);
+	assert_true(fleet_new(&member->agent, &error));
+	fleet_start(&member->agent, NULL, NULL);
+	assert_non_null(asked);
+	return member;
+}
+
+static void living_free(struct member *member)
+{
+	shared = false;
+	if (asked)
+		store_call_free(&asked->call);
+	asked = NULL;
+	member_free(member);
+}
+
+static void ask_again(struct member *member)
+{
+	asked = NULL;
+	fleet_hurry(&member->agent);
+	engine_hold(member->agent.engine);
+	while (!asked)
+		(void)engine_run(member->agent.engine);
+	engine_release(member->agent.engine);
+}
+
+/* The lease is renewed; the agent holds all shards, beside another whose lease ends `until`. */
+static void renew(struct member *member, int64_t until)
+{
+	struct store_turn *turn = asked;
+
+	asked = NULL;
+	turn->renewed = true;
+	turn->now = boot;
+	turn->agents = arena_array(turn->call.arena, 2, sizeof *turn->agents);
+	turn->agents[0] = turn->self;
+	turn->agents[0].until = boot + STORE_LEASE;
+	turn->agents[1] = (struct store_agent){.instance = 1, .name = "other", .until = until};
+	turn->agent_count = 2;
+	for (int i = 0; i < FLEET_SHARDS; i++)
+		turn->shards[i] = (struct store_shard){.holder = turn->self.instance, .term = 1};
+	turn->call.reply(&turn->call);
+	engine_stop(member->agent.engine);
+	while (!agent_idle(&member->agent))
+		(void)engine_run(member->agent.engine);
+}
+
+/* The lease begins when the database is asked, at the earliest; how long the answer takes is not
+ * known to be on which side. */
+static void test_trust_begins_with_the_question(void **state)
+{
+	struct member *member = living_new();
+
+	(void)state;
+	boot += 5000;
+	renew(member, boot + STORE_LEASE);
+	assert_true(fleet_holds(&member->agent, 9));
+	boot += STORE_LEASE - 3000 - 5000 - 1;
+	assert_true(fleet_holds(&member->agent, 9));
+	boot += 1;
+	assert_false(fleet_holds(&member->agent, 9));
+	assert_non_null(fleet_trouble(&member->agent));
+	living_free(member);
+}
+
+/* While the database was away no agent could renew its lease: each has its turn before leases that
+ * are over are ended. */
+static void test_others_have_their_turn_after_an_outage(void **state)
+{
+	struct member *member = living_new();
+	struct store_turn *failing;
+
+	(void)state;
+	renew(member, boot + STORE_LEASE);
+	boot += 10000;
+	ask_again(member);
+	renew(member, boot - 1);
+	ask_again(member);
+	assert_true(asked->reap); /* it alone has not renewed in time */
+
+	failing = asked;
+	asked = NULL;
+	failing->call.failed = true;
+	failing->call.reply(&failing->call);
+	boot += 20000;
+	ask_again(member);
+	renew(member, boot - 1);
+	ask_again(member);
+	assert_false(asked->reap);
+	boot += 5999;
+	renew(member, boot - 1);
+	ask_again(member);
+	assert_false(asked->reap);
+	boot += 1;
+	renew(member, boot - 1);
+	ask_again(member);
+	assert_true(asked->reap);
+	living_free(member);
+}
+
+/* What is under way about a shard ends before that is handed over, if it ends at all. */
+static void test_a_handover_waits_for_what_is_under_way(void **state)
+{
+	struct member *member = living_new();
+	struct store_call *call = store_probe_new(), *endless = store_probe_new();
+
+	(void)state;
+	renew(member, boot + STORE_LEASE);
+	fleet_fence(&member->agent, call, 200);
+	fleet_call_begins(&member->agent, call);
+	fleet_fence(&member->agent, endless, 201);
+	fleet_call_begins(&member->agent, endless);
+	ask_again(member);
+	assert_true(asked->release[202]);
+	assert_false(asked->release[200] || asked->release[201]);
+	renew(member, boot + STORE_LEASE);
+	fleet_call_ends(&member->agent, call);
+	ask_again(member);
+	assert_true(asked->release[200]);
+	assert_false(asked->release[201]);
+	boot += 30001;
+	renew(member, boot + STORE_LEASE);
+	ask_again(member);
+	assert_true(asked->release[201]);
+	fleet_call_ends(&member->agent, endless);
+	store_call_free(call);
+	store_call_free(endless);
+	living_free(member);
+}
+
 static void test_alone(void **state)
 {
 	struct agent agent = {.now = clock_wall};
@@ -413,6 +592,9 @@ int main(void)
 		cmocka_unit_test(test_parts_are_told),
 		cmocka_unit_test(test_a_shard_that_comes_while_another_is_read),
 		cmocka_unit_test(test_fences_and_trust),
+		cmocka_unit_test(test_trust_begins_with_the_question),
+		cmocka_unit_test(test_others_have_their_turn_after_an_outage),
+		cmocka_unit_test(test_a_handover_waits_for_what_is_under_way),
 		cmocka_unit_test(test_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,6 +203,7 @@ static void test_a_late_renewal(void **state)
 	assert_true(turn->renewed);
 	assert_int_equal(held(turn, 1), 256);
 	assert_int_equal(turn->agents[0].until, turn->now + STORE_LEASE);
+	assert_int_equal(sql("SELECT until - renewed FROM agents"), STORE_LEASE);
 	assert_int_equal(sql("SELECT late FROM agents"), 1);
 	end(turn);
 	connection_free(connection);
