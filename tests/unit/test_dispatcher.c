@@ -283,6 +283,43 @@ static void test_all_are_told(void **state)
 	assert_told(f, 1, 1, 0);
 }
 
+/* Of the message to Slack about the first change of a state. */
+static void tell_first(struct fixture *f, int64_t first_seen, char key[static 40])
+{
+	struct change_record record = change_at("p99", FIRST);
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+
+	record.first_seen = first_seen;
+	add(f, record_as(f, record));
+	flush(f);
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database,
+				 "SELECT key FROM deliveries JOIN announced ON id = delivery"
+				 " WHERE receiver = 'slack' AND change = 1",
+				 -1, &statement, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	snprintf(key, 40, "%s", (const char *)sqlite3_column_text(statement, 0));
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+}
+
+/* A receiver that is asked for a message by its key does not find that of an earlier state, whose
+ * changes had the same numbers. */
+static void test_keys_of_another_state(void **state)
+{
+	struct fixture *f = *state;
+	char key[40], other[40];
+
+	tell_first(f, clock_at_rest(), key);
+	end(f);
+	assert_int_equal(unlink(f->state), 0);
+	begin(f);
+	tell_first(f, clock_at_rest() + 1, other);
+	assert_string_not_equal(key, other);
+}
+
 /* What is withdrawn while it waits is told to nobody, and is no news that waits. */
 static void test_withdrawn_before_it_was_told(void **state)
 {
@@ -782,6 +819,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_are_told),
+		CASE(test_keys_of_another_state),
 		CASE(test_withdrawn_before_it_was_told),
 		CASE(test_told_as_it_is_by_now),
 		CASE(test_withdrawn_while_its_message_waits),
