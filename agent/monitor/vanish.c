@@ -13,7 +13,12 @@
 #include "agent/core/utf8.h"
 #include "agent/core/when.h"
 
-enum { NAMED = 3, LONGEST = 100, LABELS = 3 };
+enum {
+	NAMED = 3,
+	LONGEST = 100,
+	LABELS = 3,
+	LATELY = 7 * 86400000, /* ms: what began or ended longer ago hides no end */
+};
 
 struct ended {
 	const struct series *series;
@@ -21,10 +26,18 @@ struct ended {
 	int64_t limit; /* ms without a point after which it counts as ended */
 };
 
-/* From the first to the last point of a series; ms. */
-struct life {
+struct moment {
 	const struct metric *metric;
-	int64_t first, last;
+	int64_t at; /* ms */
+};
+
+/* From the first to the last points of all series; sorted by metric, then by time. */
+struct lives {
+	size_t count;
+	struct moment *first, *last;
+	struct moment *calm; /* a duration: for how long it must have neither begun after the others
+				nor been silent to count as one that stays */
+	int64_t begin, newest;
 };
 
 /* The examination of a dataset. */
@@ -91,59 +104,111 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 		look->apart = rhythm.gap;
 }
 
-static size_t list_lives(const struct dataset *data, struct life *lives, int64_t *begin)
+static int compare_moments(const void *a, const void *b)
 {
-	size_t count = 0;
+	const struct moment *left = a, *right = b;
 
-	*begin = WHEN_NEVER;
+	if (left->metric != right->metric)
+		return (uintptr_t)left->metric < (uintptr_t)right->metric ? -1 : 1;
+	return left->at < right->at ? -1 : left->at > right->at;
+}
+
+/* How many of the moments come before that one. */
+static size_t count_before(const struct moment *moments, size_t count, const struct moment *moment)
+{
+	size_t low = 0;
+
+	while (low < count) {
+		size_t middle = low + (count - low) / 2;
+
+		if (compare_moments(&moments[middle], moment) < 0)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* How many of a metric's moments lie in such a time; both limits are part of it. */
+static size_t count_between(const struct moment *moments, size_t count, const struct metric *metric,
+	int64_t from, int64_t to)
+{
+	const struct moment first = {metric, from}, last = {metric, to + 1};
+
+	return from > to
+		       ? 0
+		       : count_before(moments, count, &last) - count_before(moments, count, &first);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct lives list_lives(const struct look *look, const struct dataset *data, int64_t newest)
+{
+	struct lives lives = {.begin = WHEN_NEVER,
+		.newest = newest,
+		.first = arena_array(look->arena, data->count, sizeof *lives.first),
+		.last = arena_array(look->arena, data->count, sizeof *lives.last),
+		.calm = arena_array(look->arena, data->count, sizeof *lives.calm)};
+
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
-		int64_t last = rhythm_of(series).last;
+		int64_t last = rhythm_of(series).last, first;
 
 		if (last == WHEN_ALWAYS)
 			continue;
-		lives[count] = (struct life){series->metric, first_point(series), last};
-		*begin = lives[count].first < *begin ? lives[count].first : *begin;
-		count++;
+		first = first_point(series);
+		lives.first[lives.count] = (struct moment){series->metric, first};
+		lives.last[lives.count++] = (struct moment){series->metric, last};
+		lives.begin = first < lives.begin ? first : lives.begin;
 	}
-	return count;
+	for (size_t i = 0; i < lives.count; i++) {
+		int64_t first = lives.first[i].at;
+		int64_t late = newest - first >= LATELY ? 0 : first - lives.begin;
+
+		lives.calm[i] = (struct moment){
+			lives.first[i].metric, larger(late, newest - lives.last[i].at)};
+	}
+	qsort(lives.first, lives.count, sizeof *lives.first, compare_moments);
+	qsort(lives.last, lives.count, sizeof *lives.last, compare_moments);
+	qsort(lives.calm, lives.count, sizeof *lives.calm, compare_moments);
+	return lives;
 }
 
 /*
  * Whether label sets of its metric come and go: as many others began about when it ended as ended
- * with it, as when pods are replaced; or at least half of the others began or ended within the
- * answer, as when pods are added and removed.
+ * with it, as when pods are replaced; or at least half of the others began or ended lately, as when
+ * pods are added and removed.
  */
-static bool is_churn(const struct ended *ended, const struct life *lives, size_t count,
-	int64_t begin, int64_t newest)
+static bool is_churn(const struct ended *ended, const struct lives *lives)
 {
-	int64_t end = ended->rhythm.last, near = ended->limit;
-	size_t born = 0, gone = 0, others = 0, restless = 0;
+	const struct metric *metric = ended->series->metric;
+	int64_t near = ended->limit, newest = lives->newest, own = first_point(ended->series);
+	int64_t from = ended->rhythm.last - near, to = ended->rhythm.last + near;
+	int64_t begin = larger(from, lives->begin + near + 1), end = to;
+	int64_t oldest = newest - larger(near, LATELY);
+	size_t born, gone, others, calm;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct life *life = &lives[i];
-		bool with = llabs(life->last - end) <= near && newest - life->last > near;
-		bool late = life->first > begin + near;
-
-		if (life->metric != ended->series->metric)
-			continue;
-		born += late && !with && llabs(life->first - end) <= near;
-		gone += with;
-		others += !with;
-		restless += !with && (late || newest - life->last > near);
-	}
-	return born >= gone || (others > 0 && 2 * restless >= others);
+	to = to < newest - near ? to : newest - near - 1;
+	born = count_between(lives->first, lives->count, metric, begin, end) -
+	       (own >= begin && own <= end);
+	gone = count_between(lives->last, lives->count, metric, from, to);
+	others = count_between(lives->last, lives->count, metric, oldest, newest) -
+		 count_between(lives->last, lives->count, metric, larger(from, oldest), to);
+	calm = count_between(lives->calm, lives->count, metric, 0, near);
+	return born >= gone || (others > 0 && 2 * (others - calm) >= others);
 }
 
 /* Leaves those out that were expected to go. */
 static void drop_churn(struct look *look, const struct dataset *data, int64_t newest)
 {
-	struct life *lives = arena_array(look->arena, data->count, sizeof *lives);
-	int64_t begin;
-	size_t count = list_lives(data, lives, &begin), kept = 0;
+	struct lives lives = list_lives(look, data, newest);
+	size_t kept = 0;
 
 	for (size_t i = 0; i < look->ended_count; i++)
-		if (!is_churn(&look->ended[i], lives, count, begin, newest))
+		if (!is_churn(&look->ended[i], &lives))
 			look->ended[kept++] = look->ended[i];
 	look->ended_count = kept;
 }

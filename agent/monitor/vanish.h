@@ -4,9 +4,9 @@
  * A series has ended when the test's newest point is further ahead than its rhythm allows
  * (agent/monitor/rhythm.h). Series that end together are reported together, and so are those that
  * come back. Label sets that come and go (pods) are no news, whatever their age: those that others
- * replaced, and those of a metric most of whose series came or went lately; nor are those that did
- * not exist for VANISH_LIVED intervals. A series that is missing from the answer altogether is not
- * judged.
+ * replaced, and those of a metric half of whose series came or went within a week; nor are those
+ * that did not exist for VANISH_LIVED intervals. A series that is missing from the answer
+ * altogether is not judged.
  */
 #ifndef AGENT_MONITOR_VANISH_H
 #define AGENT_MONITOR_VANISH_H

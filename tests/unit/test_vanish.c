@@ -4,6 +4,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/core/when.h"
 #include "agent/monitor/vanish.h"
@@ -20,17 +21,19 @@ struct fixture {
 	struct pair labels[SERIES][2];
 	struct series series[SERIES];
 	struct dataset data;
+	int64_t every; /* ms, between two points */
 	struct vanish_rule rule;
 	struct vanish_news *news;
 	size_t count;
 };
 
-/* The series' last point is so many minutes ago, and it has so many of them. */
+/* The series' last point is so many minutes ago, or whatever else is `every`, and it has so many of
+ * them. */
 static void place(struct fixture *f, size_t at, int64_t ago, size_t points)
 {
 	f->axes[at].n = points;
 	for (size_t i = 0; i < points; i++)
-		f->times[at][i] = NOW - (ago + (int64_t)(points - 1 - i)) * MINUTE;
+		f->times[at][i] = NOW - (ago + (int64_t)(points - 1 - i)) * f->every;
 }
 
 static int setup(void **state)
@@ -38,6 +41,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 
 	f->arena = arena_new();
+	f->every = MINUTE;
 	for (size_t i = 0; i < SERIES; i++) {
 		const char *region = i < EU ? "eu" : i < US ? "us" : "ap";
 
@@ -205,6 +209,48 @@ static void test_pods_come_and_go(void **state)
 	assert_int_equal(look(f), 0);
 }
 
+/* Half of the others are new: that hides an end for a week, whatever the range of the answer. */
+static void test_churn_hides_no_end_for_long(void **state)
+{
+	struct fixture *f = *state;
+	size_t told = 0;
+
+	f->every = 3 * 60 * (int64_t)MINUTE;
+	f->rule.bounds.interval = f->every;
+	for (size_t age = 14; age < 80; age++) {
+		for (size_t i = 0; i < SERIES; i++)
+			place(f, i, 0, i % 2 == 0 ? POINTS : age);
+		place(f, 0, 12, 60);
+		told += look(f);
+		assert_int_equal(f->count, age > 7 * 8);
+	}
+	assert_true(told > 0);
+}
+
+enum { MANY = 40000 };
+
+/* A large test of which all series but one end. */
+static void test_many_ends_take_no_longer_each(void **state)
+{
+	struct fixture *f = *state;
+	struct series *series = calloc(MANY, sizeof *series);
+	struct axis *axes = calloc(MANY, sizeof *axes);
+	clock_t begun;
+
+	for (size_t i = 0; i < MANY; i++) {
+		axes[i] = (struct axis){.times = f->times[i % SERIES], .n = i ? 60 : POINTS};
+		series[i] = f->series[i % SERIES];
+		series[i].axis = &axes[i];
+	}
+	f->data = (struct dataset){series, MANY};
+	begun = clock();
+	assert_int_equal(look(f), 1);
+	assert_true(clock() - begun < 2 * CLOCKS_PER_SEC);
+	assert_int_equal(f->news[0].count, MANY - 1);
+	free(axes);
+	free(series);
+}
+
 #define VANISH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -215,6 +261,8 @@ int main(void)
 		VANISH(test_what_ended_before_is_old),
 		VANISH(test_all_at_once),
 		VANISH(test_pods_come_and_go),
+		VANISH(test_churn_hides_no_end_for_long),
+		VANISH(test_many_ends_take_no_longer_each),
 		VANISH(test_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
