@@ -126,7 +126,7 @@ static void end_strays(const char *folder)
 		closedir(processes);
 	free(variable);
 	if (ended > 0)
-		log_event(LEVEL_INFO, "ended processes of an earlier bisection",
+		log_event(LEVEL_INFO, "stopped processes left by an earlier bisection",
 			LOG_INT("count", ended), LOG_TEXT("folder", folder));
 }
 

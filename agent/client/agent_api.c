@@ -99,7 +99,7 @@ static bool add_named(struct agent_api *api, const struct agent_api_options *opt
 	add(api, options, transfer_safe_url(api->arena, name), name);
 	if (options->token_file && strncasecmp(name, "http:", 5) == 0 &&
 		!transfer_url_is_local(name))
-		log_event(LEVEL_WARN, "the token can be read on the way: use https://",
+		log_event(LEVEL_WARN, "the token is sent unencrypted; use https://",
 			LOG_TEXT("agent", transfer_safe_url(api->arena, name)));
 	return true;
 }
@@ -225,7 +225,7 @@ static bool read_token(struct agent_api *api, const char *path, struct error *er
 		return false;
 	}
 	if (stat(path, &status) == 0 && status.st_mode & S_IROTH)
-		log_event(LEVEL_WARN, "every user of this machine can read the token",
+		log_event(LEVEL_WARN, "token file is readable by every user of this machine",
 			LOG_TEXT("file", path));
 	return true;
 }

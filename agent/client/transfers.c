@@ -282,7 +282,7 @@ static void note_wait(struct transfers *transfers)
 	if (transfers->said && now - transfers->said < SAY_AGAIN)
 		return;
 	transfers->said = now;
-	log_event(LEVEL_WARN, "reads are waiting: agent.max_memory_in_flight is used up",
+	log_event(LEVEL_WARN, "reads throttled: agent.max_memory_in_flight reached",
 		LOG_INT("bytes", ANSWER_TIMES * transfers->held),
 		LOG_INT("limit", ANSWER_TIMES * transfers->budget),
 		LOG_INT("waiting", transfers->waiting));

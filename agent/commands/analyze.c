@@ -62,7 +62,7 @@ static bool update_check(const struct command_context *ask, struct error *error)
 			"--update-postgres: none of the tests is of type postgres");
 	for (size_t i = 0; i < ask->count && count < ask->count; i++)
 		if (!update_applies(ask->tests[i]))
-			log_event(LEVEL_WARN, "not updated: it is not of type postgres",
+			log_event(LEVEL_WARN, "skipped: test is not of type postgres",
 				LOG_TEXT("test", ask->tests[i]->name));
 	return true;
 }
@@ -196,7 +196,7 @@ static void warn_unknown_attributes(const struct report *report, const struct an
 			known = axis_column(
 				analysis->data->series[s].axis, report->attributes.items[i]);
 		if (!known)
-			log_event(LEVEL_WARN, "the points have no such attribute",
+			log_event(LEVEL_WARN, "points have no such attribute",
 				LOG_TEXT("test", analysis->test->name),
 				LOG_TEXT("attribute", report->attributes.items[i]));
 	}

@@ -445,10 +445,10 @@ static void note_unknown(const struct config *config, const char *path, const ch
 		request->records.count == 0) {
 		near = field_suggest(name, topics.items, topics.count);
 		if (near)
-			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name),
+			log_event(LEVEL_WARN, "unknown test", LOG_TEXT("test", name),
 				LOG_TEXT("did_you_mean", near));
 		else
-			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name));
+			log_event(LEVEL_WARN, "unknown test", LOG_TEXT("test", name));
 	}
 	store_call_free(&request->call);
 }
@@ -476,7 +476,7 @@ static int print_array(struct cli *cli, json_t *changes, bool more)
 		inbox_print(changes, cli->now, cli->arena, cli->out);
 	}
 	if (more)
-		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
+		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",
 			LOG_INT("shown", json_array_size(changes)));
 	return EXIT_NOTHING;
 }
@@ -509,7 +509,7 @@ static int print_list(struct cli *cli, const struct store_list *list)
 	}
 	print(list, (enum changes_output)options->output, options->csv_formulas, cli->out);
 	if (list->more)
-		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
+		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",
 			LOG_INT("shown", list->records.count));
 	return EXIT_NOTHING;
 }

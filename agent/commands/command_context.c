@@ -18,7 +18,7 @@ static void drop_unasked(struct command_context *ask)
 		if (selection_matches(&ask->selection, ask->tests[i]))
 			kept[count++] = ask->tests[i];
 		else
-			log_event(LEVEL_WARN, "skipped: it has none of the metrics asked for",
+			log_event(LEVEL_WARN, "skipped: test has none of the requested metrics",
 				LOG_TEXT("test", ask->tests[i]->name));
 	}
 	ask->tests = kept;

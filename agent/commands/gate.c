@@ -107,7 +107,7 @@ static void tell_expired(
 		return;
 	*told = true;
 	snprintf(place, sizeof place, "%.200s:%d", entry->file, entry->line);
-	log_event(LEVEL_WARN, "a known change counts again: its entry has expired",
+	log_event(LEVEL_WARN, "known_changes entry expired: its change counts again",
 		LOG_TEXT("test", record->item.test), LOG_TEXT("metric", record->item.metric),
 		LOG_TEXT("entry", place), LOG_TEXT("until", when_format(entry->until, until)),
 		LOG_TEXT("reason", entry->reason));

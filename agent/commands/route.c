@@ -182,7 +182,7 @@ static bool ask(struct asked *asked, struct error *error)
 		!name_series(asked, metric, error))
 		return false;
 	if (asked->test && asked->test->metric_count > 0 && !find_metric(asked->test, metric))
-		log_event(LEVEL_WARN, "the test names no such metric", LOG_TEXT("test", test),
+		log_event(LEVEL_WARN, "unknown metric of the test", LOG_TEXT("test", test),
 			LOG_TEXT("metric", metric));
 	asked->record.item.direction = direction_of(asked->test, metric);
 	set_change(asked);

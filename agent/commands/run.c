@@ -50,9 +50,7 @@ static void applied(struct store_renames *request)
 				LOG_TEXT("was", rename->was));
 		if (!rename->taken)
 			continue;
-		log_event(LEVEL_ERROR,
-			"was: the new name has changes of its own already, so those of the old "
-			"one stay where they are",
+		log_event(LEVEL_ERROR, "was: ignored, the new name already has changes of its own",
 			LOG_TEXT("test", rename->test),
 			LOG_TEXT("metric", rename->metric ? rename->metric : ""),
 			LOG_TEXT("was", rename->was));
@@ -374,8 +372,7 @@ static void wind_up(struct run *run)
 	(void)engine_run(agent->engine);
 	if (agent->under_way > 0)
 		log_event(LEVEL_WARN,
-			"exiting while messages are being sent; the next start sees "
-			"to them",
+			"exiting with messages in flight; they resume at the next start",
 			LOG_INT("messages", agent->under_way));
 }
 
@@ -426,7 +423,7 @@ static enum exit_code run_agent(struct run *run)
 		LOG_TEXT("listen", listen.data), LOG_INT("port", web_port(run->web)));
 	buf_free(&listen);
 	if (web_metrics_port(run->web))
-		log_event(LEVEL_INFO, "metrics are served",
+		log_event(LEVEL_INFO, "serving metrics",
 			LOG_TEXT("listen", agent->config->agent.metrics_listen),
 			LOG_INT("port", web_metrics_port(run->web)));
 	log_limit(LOG_AGAIN);

@@ -263,7 +263,7 @@ static int audit(struct cli *cli)
 	else if (done)
 		print_entries(cli, list);
 	if (done && list->more)
-		log_event(LEVEL_WARN, "there are more (--limit, --since)",
+		log_event(LEVEL_WARN, "output truncated: use --limit or --since",
 			LOG_INT("shown", list->entry_count));
 	store_call_free(&list->call);
 	return done ? EXIT_NOTHING : cli_fail(&error);

@@ -369,7 +369,7 @@ static void ready(void *context, struct task *const *tasks)
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++)
 		put_measured(measuring, task->test, &data->series[i], &measured[i]);
 	if (data->count > SERIES_MOST)
-		log_event(LEVEL_WARN, "only the first series are measured",
+		log_event(LEVEL_WARN, "measuring only the first series",
 			LOG_TEXT("test", task->test->name), LOG_INT("measured", SERIES_MOST),
 			LOG_INT("series", data->count));
 }

@@ -106,7 +106,7 @@ static void caution_token(const struct web_token *token)
 	struct stat status;
 
 	if (stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
-		log_event(LEVEL_WARN, "web configuration: every user of this machine can read it",
+		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
 			LOG_TEXT("file", token->file));
 }
 
@@ -471,7 +471,7 @@ static enum access_outcome fail(struct sign_in *sign_in, const char *reason)
 	(void)throttle_failed(&access->addresses, sign_in->client_key, now);
 	count(access, reason);
 	if (failures == FREE_OF_NAME + 1)
-		log_event(LEVEL_WARN, "repeated failures to sign in",
+		log_event(LEVEL_WARN, "repeated sign-in failures",
 			LOG_TEXT("from", sign_in->person.from), LOG_TEXT("reason", reason));
 	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "the name, password or token is wrong");
 }

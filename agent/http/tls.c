@@ -37,7 +37,7 @@ static bool check_file(const char *option, const char *path, bool secret, struct
 		return error_set(
 			error, ERROR_USAGE, "%s: \"%.200s\" is no regular file", option, path);
 	if (secret && status.st_mode & S_IROTH)
-		log_event(LEVEL_WARN, "web configuration: every user of this machine can read it",
+		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
 			LOG_TEXT("file", path));
 	return true;
 }

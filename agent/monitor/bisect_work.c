@@ -310,7 +310,7 @@ static void cleaned(void *context, const char *problem)
 	struct bisect_work *work = context;
 
 	if (problem)
-		log_event(LEVEL_WARN, "work trees of a bisection could not be removed",
+		log_event(LEVEL_WARN, "cannot remove work trees of a bisection",
 			LOG_INT("id", work->id), LOG_TEXT("problem", problem));
 	if (call_ends(work))
 		over(work);
@@ -435,7 +435,7 @@ static void run_done(void *context, const struct worker_report *report)
 	}
 	if (report->problem)
 		log_event(report->hopeless ? LEVEL_WARN : LEVEL_INFO,
-			"a run of a bisection has no value", LOG_INT("id", work->id),
+			"bisection run returned no value", LOG_INT("id", work->id),
 			LOG_INT("run", (int64_t)report->result.id),
 			LOG_TEXT("commit", work->ids[report->result.position]),
 			LOG_TEXT("problem", report->problem));
@@ -483,7 +483,7 @@ static void lab_was_asked(void *context, uint64_t run, const struct error *error
 			slot->problem, sizeof slot->problem, "%.*s", PROBLEM_MOST - 1, error->text);
 		slot->ask_at = engine_now(work->agent->engine) + slot->ask_again;
 		slot->ask_again = slot->ask_again * 2 < ASK_MOST ? slot->ask_again * 2 : ASK_MOST;
-		log_event(LEVEL_WARN, "a lab could not be asked", LOG_INT("id", work->id),
+		log_event(LEVEL_WARN, "bisection lab unavailable", LOG_INT("id", work->id),
 			LOG_INT("run", (int64_t)run), LOG_TEXT("lab", work->settings->lab),
 			LOG_TEXT("problem", error->text));
 	}
@@ -626,7 +626,7 @@ static void advance(struct bisect_work *work)
 		return;
 	}
 	if (work->stage == STAGE_SEARCH && !work->lines && !work->writing && are_all_gone(work)) {
-		log_event(LEVEL_WARN, "no worker of a bisection answers", LOG_INT("id", work->id),
+		log_event(LEVEL_WARN, "no bisection worker answers", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
 		bisect_work_drop(work);
 		return;
@@ -993,7 +993,7 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 		if (journal.entries[i].kind == JOURNAL_BEGIN &&
 			!has_result(&journal, journal.entries[i].run.id))
 			take_in_hand(work, &journal.entries[i]);
-	log_event(LEVEL_INFO, "bisection goes on", LOG_INT("id", work->id),
+	log_event(LEVEL_INFO, "bisection resumed", LOG_INT("id", work->id),
 		LOG_INT("change", work->change), LOG_TEXT("test", work->test),
 		LOG_INT("runs", row->runs));
 	work->stage = STAGE_SEARCH;

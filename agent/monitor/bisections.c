@@ -253,7 +253,7 @@ static void begun(struct store_bisection_begin *begin)
 		const struct bisection_row *row = &begin->rows.items[0];
 		const struct test *test = test_of(all, row->test);
 
-		log_event(LEVEL_INFO, "bisection begins", LOG_INT("id", row->id),
+		log_event(LEVEL_INFO, "bisection started", LOG_INT("id", row->id),
 			LOG_INT("change", row->change), LOG_TEXT("test", row->test),
 			LOG_TEXT("metric", row->metric), LOG_TEXT("lab", row->lab));
 		if (test && test->bisect && !work_of(all, row->id))

@@ -83,7 +83,7 @@ static void opened(struct store_reopen_due *due)
 
 	reopening->asking = reopening->again = false;
 	for (size_t i = 0; i < due->records.count && !due->call.failed; i++)
-		log_event(LEVEL_INFO, "open again: what was said about the change has expired",
+		log_event(LEVEL_INFO, "change reopened: its triage expired",
 			LOG_INT("id", due->records.items[i].item.id),
 			LOG_TEXT("test", due->records.items[i].item.test),
 			LOG_TEXT("metric", due->records.items[i].item.metric));

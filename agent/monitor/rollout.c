@@ -141,7 +141,7 @@ static void note_differing(struct rollout *rollout, const struct ballot_result *
 	metrics_set(rollout->agent->metrics, METRIC_DIFFERING_TESTS, (double)differing, NULL, NULL);
 	if (differing > 0 && hash != rollout->warned)
 		log_event(LEVEL_WARN,
-			"most agents have another configuration of tests: theirs is run",
+			"configuration differs from that of most agents: running theirs",
 			LOG_INT("tests", differing), LOG_TEXT("first", first));
 	rollout->warned = differing > 0 ? hash : 0;
 }

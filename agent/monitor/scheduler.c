@@ -545,7 +545,8 @@ static void run_written(void *context)
 			continue;
 		}
 		forget_writes(job);
-		log_event(LEVEL_DEBUG, "data were written", LOG_TEXT("test", job->name));
+		log_event(
+			LEVEL_DEBUG, "test triggered by written data", LOG_TEXT("test", job->name));
 		scheduler_run_now(scheduler, job->name, NULL, NULL);
 	}
 	if (next != INT64_MAX)

@@ -368,7 +368,7 @@ static void note_revision(const struct test_run *run)
 
 	if (tally->revision_new + tally->revision_gone > 0)
 		log_event(LEVEL_INFO,
-			"this version finds other changes in old points, which are not announced",
+			"detector revision changed: new changes in old points are not announced",
 			LOG_TEXT("test", run->test->name), LOG_INT("new", tally->revision_new),
 			LOG_INT("vanished", tally->revision_gone));
 }

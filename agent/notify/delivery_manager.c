@@ -217,8 +217,8 @@ bool delivery_manager_orphans(
 			break;
 
 		log_event(LEVEL_WARN,
-			"delivery dropped: receiver is not configured; its changes go to the other"
-			" receivers",
+			"delivery dropped: receiver not configured; rerouting to the other "
+			"receivers",
 			LOG_TEXT("receiver", delivery->receiver),
 			LOG_TEXT("destination", delivery->destination),
 			LOG_TEXT("key", delivery->key),

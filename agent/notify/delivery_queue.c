@@ -60,7 +60,7 @@ static void count(const struct delivery_queue *queue, const char *result)
 
 static void leave_for_next_run(struct delivery_queue *queue)
 {
-	log_event(LEVEL_WARN, "messages stay queued for the next run",
+	log_event(LEVEL_WARN, "messages remain queued until the next run",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_INT("messages", queue->count));
 	queue->state = QUEUE_DEFERRED;
@@ -371,7 +371,7 @@ static void queue_unroutable(struct delivery_queue *queue)
 	int64_t now = engine_now(agent->engine);
 
 	if (queue->state != QUEUE_UNROUTABLE) {
-		log_event(LEVEL_WARN, "messages queued for a receiver that is not configured",
+		log_event(LEVEL_WARN, "messages queued for an unconfigured receiver",
 			LOG_TEXT("receiver", queue->receiver),
 			LOG_TEXT("destination", queue->destination),
 			LOG_INT("messages", queue->count));

@@ -582,7 +582,7 @@ static void log_untold(const struct round *round)
 	for (size_t i = 0; i < records.count; i++)
 		if (!records.items[i].held && !records.items[i].covered &&
 			round->told[i].count == 0)
-			log_event(LEVEL_INFO, "change told to nobody",
+			log_event(LEVEL_INFO, "change matched no receiver",
 				LOG_INT("id", records.items[i].item.id),
 				LOG_TEXT("test", records.items[i].item.test),
 				LOG_TEXT("metric", records.items[i].item.metric));

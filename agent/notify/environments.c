@@ -577,7 +577,7 @@ static void decide_new(struct environments *environments, const struct change_re
 
 	environment_set(&event, tally);
 	add_event(environments, &event)->dirty = true;
-	log_event(LEVEL_INFO, "most of an environment changed, and not elsewhere",
+	log_event(LEVEL_INFO, "most series of one environment changed, and few elsewhere",
 		LOG_TEXT("label", event.label), LOG_TEXT("value", event.value),
 		LOG_INT("changed", event.hit), LOG_INT("series", event.total));
 	decision->event = event.id;

@@ -118,8 +118,8 @@ static void triaged(struct store_triage *call)
 		const struct change_record *record = &call->records.items[i];
 
 		expected->count++;
-		log_event(LEVEL_INFO, "accepted as a known change", LOG_INT("id", record->item.id),
-			LOG_TEXT("test", record->item.test),
+		log_event(LEVEL_INFO, "change accepted by known_changes",
+			LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
 			LOG_TEXT("metric", record->item.metric),
 			LOG_TEXT("reason", record->triage.note ? record->triage.note : ""),
 			LOG_TEXT("entry", call->actor.origin));
@@ -166,8 +166,8 @@ static void revised(struct store_triage *call)
 
 	for (size_t i = 0; !call->call.failed && call->changed > 0 && i < call->records.count; i++)
 		log_event(LEVEL_INFO,
-			open ? "open again: no entry of known_changes covers it any more"
-			     : "its entry of known_changes has another reason or until",
+			open ? "change reopened: no known_changes entry covers it"
+			     : "known_changes entry of the change was edited",
 			LOG_INT("id", call->records.items[i].item.id),
 			LOG_TEXT("test", call->records.items[i].item.test),
 			LOG_TEXT("metric", call->records.items[i].item.metric));

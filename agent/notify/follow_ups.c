@@ -267,8 +267,8 @@ static void log_said(const struct follower *follower, const struct store_triage 
 	if (follow_up->state == 0 && request->changed == 0)
 		return;
 	log_event(LEVEL_INFO,
-		follow_up->undone ? "an answer to a message was taken back"
-				  : "an answer to a message was taken",
+		follow_up->undone ? "reaction to a message removed"
+				  : "reaction to a message applied",
 		LOG_TEXT("receiver", follower->receiver),
 		LOG_TEXT("destination", follower->attempt.destination),
 		LOG_TEXT("key", follower->attempt.key),
@@ -327,8 +327,7 @@ static void done(struct follower *follower)
 	follower->warned[follow_up->kind] = false;
 	did(follower, follow_up->kind);
 	if (follow_up->kind == FOLLOW_UP_AMEND) {
-		log_event(LEVEL_INFO, "message brought up to date",
-			LOG_TEXT("receiver", follower->receiver),
+		log_event(LEVEL_INFO, "message updated", LOG_TEXT("receiver", follower->receiver),
 			LOG_TEXT("destination", follower->attempt.destination),
 			LOG_TEXT("key", follower->attempt.key));
 		settle_amendment(follower);
@@ -340,9 +339,9 @@ static void done(struct follower *follower)
 		rest(follower, follower->pace);
 }
 
-static const char *const failures[] = {[FOLLOW_UP_READ] = "cannot read answers to messages",
-	[FOLLOW_UP_AMEND] = "cannot bring messages up to date",
-	[FOLLOW_UP_REFRESH] = "cannot say again what still stands"};
+static const char *const failures[] = {[FOLLOW_UP_READ] = "cannot read reactions to messages",
+	[FOLLOW_UP_AMEND] = "cannot update messages",
+	[FOLLOW_UP_REFRESH] = "cannot refresh open alerts"};
 
 static void warn(const struct follower *follower, const char *what, const struct error *error)
 {
@@ -393,7 +392,7 @@ static void give_up(struct follower *follower, const struct error *error)
 	if (watch)
 		watch->gone[kind] = kind != FOLLOW_UP_AMEND;
 	if (kind == FOLLOW_UP_READ) {
-		log_event(LEVEL_DEBUG, "answers to a message are not read any more",
+		log_event(LEVEL_DEBUG, "stopped reading reactions to a message",
 			LOG_TEXT("receiver", follower->receiver),
 			LOG_TEXT("key", follower->attempt.key), LOG_TEXT("problem", error->text));
 		rest(follower, follower->pace);
@@ -403,9 +402,7 @@ static void give_up(struct follower *follower, const struct error *error)
 		send_anew(follower, error);
 		return;
 	}
-	warn(follower,
-		kind == FOLLOW_UP_AMEND ? "a message is not brought up to date"
-					: "what still stands is not said again",
+	warn(follower, kind == FOLLOW_UP_AMEND ? "message not updated" : "open alert not refreshed",
 		error);
 	if (kind == FOLLOW_UP_AMEND)
 		settle_amendment(follower);
@@ -782,8 +779,8 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 		follower = follower_of(follow_ups, at->receiver);
 		if (missing && !follower->missed)
 			log_event(LEVEL_WARN,
-				"a receiver is not configured any more: messages about changes"
-				" that stand are left with it as they are",
+				"receiver no longer configured: its messages about open changes "
+				"stay as they are",
 				LOG_TEXT("receiver", at->receiver), LOG_INT("messages", at->count));
 		follower->missed = missing;
 	}

@@ -192,13 +192,11 @@ static struct strings known_groups(struct silences *silences, const char *test)
 static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
 {
 	if (effort->exceeded && kept->warnings++ < WARNINGS_MOST)
-		log_event(LEVEL_WARN, "expression of a silence takes too long: it does not match",
+		log_event(LEVEL_WARN, "silence expression too slow: treated as no match",
 			LOG_INT("id", kept->silence.id),
 			LOG_TEXT("expression", effort->exceeded->value));
 	if (within && kept->effort >= EFFORT_MOST)
-		log_event(LEVEL_WARN,
-			"expressions of a silence take too long: it selects nothing more for an "
-			"hour",
+		log_event(LEVEL_WARN, "silence expressions too slow: silence suspended for an hour",
 			LOG_INT("id", kept->silence.id),
 			LOG_TEXT("matchers", kept->silence.matchers));
 }

@@ -290,7 +290,7 @@ static void tell_lost(struct fleet *fleet, const struct fleet_shards *lost)
 		count += lost->has[i];
 	if (count == 0)
 		return;
-	log_event(LEVEL_INFO, "gave up shards", LOG_INT("shards", count));
+	log_event(LEVEL_INFO, "released shards", LOG_INT("shards", count));
 	for (size_t i = 0; i < fleet->listener_count; i++)
 		if (fleet->listeners[i].lost)
 			fleet->listeners[i].lost(fleet->listeners[i].context, lost);
@@ -311,7 +311,7 @@ static void tell_gained(struct fleet *fleet, const struct store_restore *restore
 	}
 	if (count == 0)
 		return;
-	log_event(LEVEL_INFO, "took over shards", LOG_INT("shards", count));
+	log_event(LEVEL_INFO, "claimed shards", LOG_INT("shards", count));
 	for (size_t i = 0; i < fleet->listener_count; i++)
 		if (fleet->listeners[i].gained)
 			fleet->listeners[i].gained(fleet->listeners[i].context, &gained, restored);
@@ -525,8 +525,8 @@ static void renewed(struct fleet *fleet)
 	bool late = fleet->trusted != 0 && fleet->trusted <= now;
 
 	if (late)
-		log_event(LEVEL_WARN, "the lease was renewed late",
-			LOG_INT("late_ms", now - fleet->trusted));
+		log_event(
+			LEVEL_WARN, "lease renewed late", LOG_INT("late_ms", now - fleet->trusted));
 	if (late || fleet->steady == 0)
 		fleet->steady = now;
 	fleet->trusted = fleet->renewing + STORE_LEASE - TRUST_MARGIN;
@@ -592,8 +592,7 @@ static void take_answer(struct fleet *fleet, struct store_turn *turn)
 	metrics_add(metrics, METRIC_TAKE_OVERS, (double)turn->taken_over, NULL, NULL);
 	count_held(fleet);
 	if (turn->reaped > 0)
-		log_event(LEVEL_WARN, "the leases of agents are over",
-			LOG_INT("agents", turn->reaped));
+		log_event(LEVEL_WARN, "agent leases expired", LOG_INT("agents", turn->reaped));
 	restore(fleet);
 	see_news(fleet, &(struct fleet_news){.due = turn->due,
 				.due_set = turn->due_set,

@@ -99,7 +99,7 @@ static void note_fence(struct agent *agent, const struct store_call *call)
 	if (!call->fenced)
 		return;
 	metrics_add(agent->metrics, METRIC_FENCED_WRITES, 1, NULL, NULL);
-	log_event(LEVEL_INFO, "not written: another agent has taken over",
+	log_event(LEVEL_INFO, "write rejected: another agent holds the lease",
 		LOG_INT("shard", call->shard));
 }
 

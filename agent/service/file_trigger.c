@@ -64,7 +64,7 @@ struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *sch
 	struct file_trigger *files;
 
 	if (fd < 0) {
-		log_event(LEVEL_WARN, "cannot watch files, their tests run by schedule only",
+		log_event(LEVEL_WARN, "cannot watch files: their tests run by schedule only",
 			LOG_TEXT("problem", strerror(errno)));
 		return NULL;
 	}
@@ -127,7 +127,7 @@ static const struct folder *add_folder(
 	if (folder->wd >= 0)
 		*dict_place(&table->wds, key_of(table->arena, folder->wd, NULL)) = folder;
 	else if (!before || before->wd >= 0)
-		log_event(LEVEL_WARN, "cannot watch folder, its tests run by schedule only",
+		log_event(LEVEL_WARN, "cannot watch folder: its tests run by schedule only",
 			LOG_TEXT("folder", path), LOG_TEXT("problem", strerror(errno)));
 	table->partial |= folder->wd < 0;
 	table->folders = folder;

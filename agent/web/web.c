@@ -59,8 +59,8 @@ static void caution(const struct web *web, const struct http *http, const char *
 	if (http_is_reachable(http) && access_takes_secrets(web->access) &&
 		!access_tls(web->access))
 		log_event(LEVEL_WARN,
-			"other machines can reach this address, and there is no TLS: passwords "
-			"and tokens can be read on the way (agent.web_config: tls_server_config)",
+			"public address without TLS: passwords and tokens are sent unencrypted "
+			"(set tls_server_config in agent.web_config)",
 			LOG_TEXT("listen", listen));
 }
 

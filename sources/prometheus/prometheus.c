@@ -208,9 +208,9 @@ static bool ask(struct query *query, struct prometheus_request *request, struct 
 		range->from, range->to);
 	if (log_enabled(LEVEL_DEBUG))
 		log_event(LEVEL_DEBUG,
-			range->how == REQUEST_GRID  ? "asking for points on a grid"
-			: range->how == REQUEST_RAW ? "asking for raw samples"
-						    : "asking for exported raw samples",
+			range->how == REQUEST_GRID  ? "requesting points on a grid"
+			: range->how == REQUEST_RAW ? "requesting raw samples"
+						    : "requesting exported raw samples",
 			LOG_TEXT("test", query->test), LOG_TEXT("url", request->address),
 			LOG_TEXT("query", request->query), LOG_INT("from_ms", range->from),
 			LOG_INT("to_ms", range->to), LOG_INT("step_ms", range->step));

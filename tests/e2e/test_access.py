@@ -401,7 +401,7 @@ def test_other_machines(agents, hunter, tmp_path):
                                                 listen="0.0.0.0:0"))
     assert refused.code == 2 and "where users must sign in" in refused.err, refused.err
     agent = begin(agents, prepare(tmp_path, USERS, listen="0.0.0.0:0"))
-    agent.wait_log("passwords and tokens can be read on the way")
+    agent.wait_log("passwords and tokens are sent unencrypted")
     assert status(agent.port) == 401 and status(agent.port, headers=ANN) == 200
     assert agent.end() == 0
     agent = begin(agents, prepare(tmp_path, None, listen="0.0.0.0:0"), "--insecure")
@@ -414,7 +414,7 @@ def test_metrics_listen_is_open(agents, tmp_path):
     path = prepare(tmp_path, USERS + "tls_server_config: {cert_file: server.pem, key_file: server.key}\n",
                    agent="  metrics_listen: 127.0.0.1:0")
     agent = begin(agents, path)
-    port = int(re.search(r" port=(\d+)", agent.wait_log("metrics are served"))[1])
+    port = int(re.search(r" port=(\d+)", agent.wait_log("serving metrics"))[1])
     assert status(port, path="/metrics") == 200 and status(port, path="/api/v1/tests") == 404
     assert status(agent.port, path="/metrics", tls=trusting(certificate)) == 401
     assert agent.end() == 0

@@ -94,7 +94,7 @@ def test_tokens(agents, hunter, tmp_path):
     assert refused.code == 2 and "--token-file" in refused.err and "No such file" in refused.err, refused
     os.chmod(token, 0o644)
     warned = hunter("triage", number, "--agent", url, "--token-file", token)
-    assert warned.code == 0 and "every user of this machine can read the token" in warned.err, warned
+    assert warned.code == 0 and "token file is readable by every user of this machine" in warned.err, warned
     assert not any(TOKEN in text for text in (done.err, refused.err, warned.err, "".join(agent.log)))
     assert agent.end() == 0
 

@@ -415,12 +415,12 @@ def test_in_a_fleet(agents, tmp_path, postgres):
     other = member(agents, tmp_path, postgres, database, "eu-2", tests)
     one.wait(lambda: len(bisections(one)) == len(names) and len(bisections(one, state="running")) == 1)
     row, = bisections(other, state="running")
-    holder = next(agent for agent in (one, other) if any(f'msg="bisection begins" id={row["id"]} ' in line for line in agent.log))
+    holder = next(agent for agent in (one, other) if any(f'msg="bisection started" id={row["id"]} ' in line for line in agent.log))
     left = other if holder is one else one
     left.wait(lambda: any("begin" in line for line in get(left, f"/api/v1/bisections/{row['id']}")["journal"]))
     holder.process.kill()
     holder.process.wait()
-    left.wait_log(f'msg="bisection goes on" id={row["id"]} ')
+    left.wait_log(f'msg="bisection resumed" id={row["id"]} ')
     assert len(bisections(left, state="running")) == 1
     going.touch()
     rows = wait_over(left, 3)

@@ -416,7 +416,7 @@ def test_listening_for_others(agents, hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [])
     path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv"), agent="  metrics_listen: 0.0.0.0:0"))
     agent = agents(path)
-    port = port_of(agent, "metrics are served")
+    port = port_of(agent, "serving metrics")
     agent.wait_metric("hunter_ready", 1)  # the state file has been read
     assert "hunter_tests 1\n" in ask(port, "/metrics").text
     assert ask(port, "/-/healthy").status == 200 and ask(port, "/-/ready").status == 200
@@ -453,7 +453,7 @@ def test_ipv6(agents, tmp_path):
     path.write_text(path.read_text().replace("listen: 127.0.0.1:0", 'listen: "[::1]:0"', 1))
     agent = agents(path)
     assert ask(port_of(agent), "/api/v1/tests", host="::1").status == 200
-    port = port_of(agent, "metrics are served")
+    port = port_of(agent, "serving metrics")
     assert ask(port, "/metrics", host="::1").status == ask(port, "/metrics", host="127.0.0.1").status == 200
 
 

@@ -223,7 +223,7 @@ def test_a_write_in_hand_is_fenced(world):
     wait_shares(there, 128, 128)
     fleet.quiet()
     assert there.sql(rows) == before
-    assert "another agent has taken over" in fleet.members["a1"].said()
+    assert "another agent holds the lease" in fleet.members["a1"].said()
     figures = finish(there)
     assert figures["again"] == 0
 
@@ -580,7 +580,7 @@ def test_deputies(world):
     fleet.wait(lambda: differing() == [30, 0, 0], "not told which configuration decides")
     fleet.wait(lambda: one_each(fleet, both, ("a2", "a3")) and one_each(fleet, old[:5], ("a2", "a3")) and one_each(fleet, new[-5:], ("a1",)),
                "not each test is run by one agent that has it")
-    assert fleet.members["a1"].log.read_text().count("most agents have another configuration") == 1
+    assert fleet.members["a1"].log.read_text().count("configuration differs from that of most agents") == 1
     for test in source.names:
         source.change(test)
     fleet.settle()

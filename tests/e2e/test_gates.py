@@ -193,7 +193,7 @@ def test_an_expired_entry_counts_again_and_is_named(hunter, expect):
     expect(test="one", time=FIRST, until="2026-06-01")
     assert gate(hunter, "one") == (1, 1)
     result = hunter("regressions", "one")
-    assert "a known change counts again: its entry has expired" in result.err
+    assert "known_changes entry expired: its change counts again" in result.err
     assert "entry=.hunter/expected.yaml:2" in result.err and "reason=\"bigger cache, PR 4411\"" in result.err
     expect(test="one", time=FIRST)
     result = hunter("regressions", "one")
@@ -352,7 +352,7 @@ def test_a_reload_brings_entries(hunter, folder, agents):  # noqa: F811
     agent.wait_log("msg=sent")
     configure(folder, known=KNOWN)
     agent.process.send_signal(signal.SIGHUP)
-    agent.wait_log('msg="accepted as a known change"')
+    agent.wait_log('msg="change accepted by known_changes"')
     assert agent.end() == 0
     assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "expected"
 
@@ -367,7 +367,7 @@ def test_an_agent_keeps_still(hunter, folder, agents):  # noqa: F811
 def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):  # noqa: F811
     until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=8)
     agent = agents(configure(folder, known=KNOWN.replace("}", f", until: '{until.isoformat(timespec='milliseconds')}'}}")))
-    agent.wait_log('msg="accepted as a known change"')
+    agent.wait_log('msg="change accepted by known_changes"')
     assert not any("msg=sent" in line for line in agent.log)
     agent.wait_log("msg=sent")
     assert agent.end() == 0
@@ -426,7 +426,7 @@ def test_the_entries_of_other_tests_are_elsewhere(hunter, folder, accepted):
 
 def test_a_reload_removes_entries(hunter, folder, agents):  # noqa: F811
     agent = agents(configure(folder, known=KNOWN))
-    agent.wait_log('msg="accepted as a known change"')
+    agent.wait_log('msg="change accepted by known_changes"')
     configure(folder)
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_log("msg=sent")

@@ -142,12 +142,12 @@ def test_retry_after_is_kept_and_delays_no_delivery(agents, tmp_path, slack):
 def test_missing_scope_is_one_warning_and_mended_by_a_reload(agents, tmp_path, slack):
     slack.scopes.remove("reactions:read")
     agent, ts = told(agents, tmp_path, slack)
-    assert "missing_scope: reactions:read" in agent.wait_log("cannot read answers to messages")
+    assert "missing_scope: reactions:read" in agent.wait_log("cannot read reactions to messages")
     slack.react(ts, "eyes", ANN)
     slack.scopes.add("reactions:read")
     agent.process.send_signal(signal.SIGHUP)
     wait_triage(agent, tmp_path, ACKNOWLEDGED)
-    assert len([line for line in agent.log if "cannot read answers" in line]) == 1
+    assert len([line for line in agent.log if "cannot read reactions" in line]) == 1
 
 
 @pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "msg_too_long"])
@@ -155,7 +155,7 @@ def test_an_edit_that_is_refused_for_good_is_given_up(agents, tmp_path, slack, e
     agent, ts = told(agents, tmp_path, slack)
     slack.update_error = error
     slack.react(ts, "eyes", ANN)
-    assert error in agent.wait_log("a message is not brought up to date")
+    assert error in agent.wait_log("message not updated")
     slack.update_error = None
     before = len(slack.reads)
     slack.wait(lambda: len(slack.reads) >= before + 2)
@@ -170,7 +170,7 @@ def test_an_edit_that_fails_is_tried_again(agents, tmp_path, slack, error):
     agent, ts = told(agents, tmp_path, slack)
     slack.update_error = error
     slack.react(ts, "eyes", ANN)
-    assert error in agent.wait_log("cannot bring messages up to date")
+    assert error in agent.wait_log("cannot update messages")
     slack.update_error = None
     if error in ("invalid_auth", "not_in_channel"):
         agent.process.send_signal(signal.SIGHUP)
@@ -202,12 +202,12 @@ def test_a_message_that_was_deleted_is_posted_anew(hunter, agents, tmp_path, sla
     say("acknowledged")
     slack.wait(lambda: len(slack.posts) == 2)
     wait_context(agent, slack, slack.stamps[1], ":eyes: *acknowledged*")
-    agent.wait_log("message brought up to date")  # which is also noted
+    agent.wait_log("message updated")  # which is also noted
     agent.end()
     agent = agents(tmp_path / "hunter.yaml")
     slack.deleted.add(slack.stamps[1])
     say("expected")
-    assert "message_not_found" in agent.wait_log("a message is not brought up to date")
+    assert "message_not_found" in agent.wait_log("message not updated")
     agent.pass_by(2)
     assert len(slack.posts) == 2
 

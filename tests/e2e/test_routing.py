@@ -98,9 +98,9 @@ def test_routes(hunter, tmp_path, hook):
     assert result.code == 0
     assert told(hook) == [("archive", ["web"]), ("db", ["dbbetter"]), ("db", ["dblarge"]), ("db", ["dbsmall"]), ("oncall", ["dblarge"]),
                           ("oncall", ["own"]), ("perf", ["other"]), ("web", ["web"])]
-    assert 'msg="change told to nobody"' in result.err and "test=nobody" in result.err
+    assert 'msg="change matched no receiver"' in result.err and "test=nobody" in result.err
     again = hunter("run", "--once", "--config", path)
-    assert len(hook.taken) == 8 and "told to nobody" not in again.err
+    assert len(hook.taken) == 8 and "matched no receiver" not in again.err
 
 
 def test_group_by(hunter, tmp_path, hook):
@@ -127,7 +127,7 @@ def test_a_receiver_that_has_not_chosen_changes_is_not_told(hunter, tmp_path, ho
     for _ in range(2):
         result = hunter("run", "--once", "--config", only)
         assert result.code == 0 and told(hook) == [("one", ["a"])]
-    assert "told to nobody" not in result.err, "said once"
+    assert "matched no receiver" not in result.err, "said once"
 
 
 def test_a_route_may_withhold_the_end(hunter, tmp_path, hook):

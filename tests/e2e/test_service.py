@@ -307,7 +307,7 @@ def test_grace_is_a_setting(agents, tmp_path, slack):
     agent = agents(path)
     slack.wait(lambda: slack.posts)
     assert agent.end() == 0
-    assert "exiting while messages are being sent" in "".join(agent.log)
+    assert "exiting with messages in flight" in "".join(agent.log)
     slack.accept_then_hang = False
     again = agents(path)
     again.wait_log("msg=sent")

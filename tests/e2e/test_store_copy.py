@@ -163,6 +163,6 @@ def test_a_check_says_that_it_waits(program, hunter, told, database):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         stack.callback(process.wait)
         stack.callback(process.kill)
-        assert "waiting for an answer of the state database" in process.stderr.readline()
+        assert "waiting for the state database" in process.stderr.readline()
         stack.close()
     assert asked.is_set()

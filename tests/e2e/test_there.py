@@ -218,12 +218,12 @@ def test_two_histories_are_not_mixed(agents, hunter, tmp_path):
     before = known(agent)
     agent.end()
     agent = agents(config(tmp_path, test.format("b", ", was: a")))
-    agent.wait_log("the new name has changes of its own already")
+    agent.wait_log("the new name already has changes of its own")
     agent.pass_by(2)
     assert [row[:3] for row in known(agent)] == [row[:3] for row in before]
     agent.end()
     once = hunter("run", "--once", "--config", tmp_path / "hunter.yaml")
-    assert once.code == 2 and "the new name has changes of its own already" in once.err
+    assert once.code == 2 and "the new name already has changes of its own" in once.err
     config(tmp_path, test.format("b", ""))
     assert hunter("run", "--once", "--config", tmp_path / "hunter.yaml").code == 0
 
@@ -235,7 +235,7 @@ def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server)
     agent.wait(lambda: agent.metric("hunter_runs_skipped_total") >= 12)
     runs, skipped = agent.metric("hunter_runs_total"), agent.metric("hunter_runs_skipped_total")
     asked = [tuple(int(re.search(rf"{key}_ms=(\d+)", line)[1]) for key in ("from", "to"))
-             for line in list(agent.log) if "asking for points" in line]
+             for line in list(agent.log) if "requesting points" in line]
     grid = [(to - 1) // 3000 for _, to in asked]
     assert len(set(grid)) == len(grid) >= 4, asked
     assert all(120000 <= to - begin <= 240000 for begin, to in asked), asked
@@ -244,7 +244,7 @@ def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server)
         request = urllib.request.Request(agent.address() + "/api/v1/run?test=shop", method="POST")
         with urllib.request.urlopen(request, timeout=LONGEST) as answer:
             assert json.loads(answer.read())["failed"] == 0
-    agent.wait(lambda: sum("asking for points" in line for line in agent.log) >= len(asked) + 3)
+    agent.wait(lambda: sum("requesting points" in line for line in agent.log) >= len(asked) + 3)
     agent.end()
 
 

@@ -79,7 +79,7 @@ def changes(path):
 def run(hunter, path):
     done = hunter("run", "--once", "--config", path)
     assert done.code == 0, done.err
-    return done, re.findall(r"finds other changes in old points.* new=(\d+) vanished=(\d+)", done.err)
+    return done, re.findall(r"detector revision changed.* new=(\d+) vanished=(\d+)", done.err)
 
 
 def test_an_upgrade_announces_nothing_old(hunter, path, tmp_path):

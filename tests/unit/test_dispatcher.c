@@ -662,7 +662,7 @@ static void test_siblings_within_three_steps(void **state)
 	assert_int_equal(atomic_load(&f->replies), 1);
 }
 
-/* Slack is gone from the configuration when its message is taken up again: stdout has its own, so
+/* Slack is gone from the configuration when its message is resumed: stdout has its own, so
  * nobody is left to be told; what only Slack was told goes to stdout. */
 static void test_a_receiver_that_is_gone(void **state)
 {

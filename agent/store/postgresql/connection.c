@@ -565,7 +565,7 @@ static void take_notice(void *context, const PGresult *result)
 	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 
 	if (severity && strcmp(severity, "WARNING") == 0)
-		log_event(LEVEL_WARN, "the state's database warns",
+		log_event(LEVEL_WARN, "warning from the state database",
 			LOG_TEXT("state", connection->shown),
 			LOG_TEXT("warning", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)));
 }
@@ -754,7 +754,7 @@ static void say_waiting(struct connection *connection, int64_t deadline)
 		clock_monotonic() < since + SAY_MS)
 		return;
 	connection->said = true;
-	log_event(LEVEL_INFO, "waiting for an answer of the state database",
+	log_event(LEVEL_INFO, "waiting for the state database",
 		LOG_TEXT("state", connection->shown),
 		LOG_TEXT("at_most", when_format_duration(connection->patience_ms, most)));
 }

@@ -203,7 +203,7 @@ static void remove_leftover(int folder, const char *name)
 		status.st_mtime > time(NULL) - LEFT_AFTER)
 		return;
 	if (unlinkat(folder, name, 0) == 0)
-		log_event(LEVEL_INFO, "removed an unfinished backup", LOG_TEXT("file", name));
+		log_event(LEVEL_INFO, "removed incomplete backup", LOG_TEXT("file", name));
 }
 
 static void remove_leftovers(const char *target)

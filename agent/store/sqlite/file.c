@@ -511,8 +511,7 @@ static void warn_of_loss(const char *path)
 {
 	if (store_file_beside(path, "") == 0 &&
 		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
-		log_event(LEVEL_WARN,
-			"the state file was in use before and is empty: starting without any state",
+		log_event(LEVEL_WARN, "state file was emptied: starting with no state",
 			LOG_TEXT("file", path));
 }
 

@@ -129,7 +129,7 @@ static void give(int file, const char *path)
 
 	if (geteuid() == 0 && stat(folder, &status) == 0 &&
 		fchown(file, status.st_uid, status.st_gid) != 0)
-		log_event(LEVEL_WARN, "file cannot be given to the owner of its folder",
+		log_event(LEVEL_WARN, "cannot give the file to its folder's owner",
 			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
 	free(folder);
 }
