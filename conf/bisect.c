@@ -12,34 +12,33 @@
 
 const struct field test_bisect_fields[] = {
 	OPTION_STRING(struct bisect_settings, run, NULL,
-		"command of a run, by /bin/sh in a work tree of the commit: exit status 0, 125 if "
-		"the commit cannot be tested; or give `url`",
+		"command of a run, executed by /bin/sh in a work tree of the commit: exit status "
+		"0, or 125 if the commit cannot be tested; or set `url`",
 		.flags = FIELD_COMMAND),
 	OPTION_STRING(struct bisect_settings, extract, NULL,
-		"the value in what it prints: json:PATH, regex:PATTERN, or by default the last "
+		"how to read the value from its output: json:PATH, regex:PATTERN, default the last "
 		"number"),
 	OPTION_DURATION(struct bisect_settings, timeout, "1h", 1000, 2592000000.0,
-		"how long a run may take, whether a command or a lab makes it"),
+		"timeout of a run, local or in a lab"),
 	OPTION_INT(struct bisect_settings, workers, "1", 1, BISECT_WORKERS,
-		"runs at a time: as many as there are devices"),
+		"parallel runs: the number of devices"),
 	OPTION_LIST(struct bisect_settings, worker,
-		"command lines of workers elsewhere, such as `ssh dev1`, each one worker, instead "
-		"of `workers`",
+		"commands of remote workers, such as `ssh dev1`, one each, instead of `workers`",
 		.flags = FIELD_COMMAND),
 	OPTION_MAP(struct bisect_settings, environment,
-		"variables of the commands, such as secrets, which are never shown; names as in a "
-		"shell, none that begins with HUNTER_",
+		"environment variables of the commands, such as secrets; never shown; names must "
+		"not begin with HUNTER_",
 		.flags = FIELD_CLOSED),
 	OPTION_DURATION(struct bisect_settings, budget, "1d", 60000, 2592000000.0,
-		"how long a bisection may take; then it says what is left"),
+		"time limit of a bisection; the remaining commits are reported"),
 	OPTION_INT(struct bisect_settings, max_per_day, "3", 1, 1000,
-		"bisections of the test that may begin within 24 hours; others wait"),
+		"maximum number of bisections started per test within 24 hours; others wait"),
 	OPTION_DOUBLE(struct bisect_settings, confidence, "0.95", 0.5, 0.9999,
-		"probability of a commit at which the search ends"),
+		"probability at which one commit counts as found"),
 	OPTION_STRING(struct bisect_settings, lab, "default",
-		"name of the devices that it uses: one bisection at a time"),
+		"name of its devices: one bisection at a time per lab"),
 	OPTION_STRING(struct bisect_settings, work, NULL,
-		"folder for work trees; by default `bisect` beside the state file",
+		"folder for work trees; default: `bisect` beside the state file",
 		.flags = FIELD_FOLDER),
 	OPTION_LIST(struct bisect_settings, paths, "only commits that touch these paths"),
 	{0},

@@ -16,13 +16,12 @@ struct common {
 const struct field group_fields[] = {
 	OPTION_STRING(struct common, type, NULL, "cluster"),
 	OPTION_DURATION(struct common, interval, NULL, 1000, (double)INT64_MAX,
-		"how often its series are clustered; by default agent.interval"),
+		"clustering interval; default: agent.interval"),
 	OPTION_LIST(struct common, notify,
-		"receivers to notify, whatever `routes` says; by default those that it leads to, "
-		"or "
-		"all"),
+		"receivers to notify, overriding `routes`; default: the receivers of the matching "
+		"route, or all"),
 	OPTION_LIST(struct common, mute,
-		"mute times in which nothing about the group and its tests is announced"),
+		"mute times during which the group and its tests are not announced"),
 	{0},
 };
 

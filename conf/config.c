@@ -21,47 +21,46 @@
 
 const struct field agent_fields[] = {
 	OPTION_LIST(struct agent_settings, listen,
-		"addresses and ports of the API and the pages, or unix:/path for a socket; others "
-		"than this machine's need web_config, or run --insecure",
+		"addresses and ports of the API and the web pages, or unix:/path; public ones "
+		"require web_config or run --insecure",
 		.initial = "127.0.0.1:9469"),
 	OPTION_STRING(struct agent_settings, socket_mode, "0660",
-		"mode of the file of a unix:/path socket: whoever may connect is an admin"),
+		"mode of a unix:/path socket; whoever may connect is an admin"),
 	OPTION_STRING(struct agent_settings, socket_owner, NULL,
-		"owner of that file: user, user:group or :group"),
+		"owner of the socket: user, user:group or :group"),
 	OPTION_STRING(struct agent_settings, web_config, NULL,
 		"file with users, tokens, trusted proxies and the TLS certificate"),
 	OPTION_STRING(struct agent_settings, external_url, NULL,
-		"address under which users reach the agent, such as that of a reverse proxy: "
-		"https://hunter.example.com; messages link to its pages"),
+		"address at which users reach the agent, such as a reverse proxy: "
+		"https://hunter.example.com; used for links in messages"),
 	OPTION_STRING(struct agent_settings, metrics_listen, NULL,
-		"a second address and port, which other machines may reach, for /metrics, "
-		"/-/healthy and /-/ready only"),
+		"additional address and port for /metrics, /-/healthy and /-/ready only; may be "
+		"public"),
 	OPTION_STRING(struct agent_settings, state, "/var/lib/hunter-c/state.db",
-		"the state, which records what has been announced: a file, or a database that "
-		"several agents share, as in postgresql://hunter@db1,db2/hunter"),
+		"state store: a file, or a database shared by several agents, such as "
+		"postgresql://hunter@db1,db2/hunter"),
 	OPTION_STRING(struct agent_settings, state_password_file, NULL,
-		"file with the password of that database; without it PGPASSWORD or libpq's "
+		"file with the password of the state database; default: PGPASSWORD or libpq's "
 		"password file (PGPASSFILE)"),
 	OPTION_STRING(struct agent_settings, name, NULL,
-		"the agent's name among those that share a state; by default the host's name"),
+		"name of the agent among those that share a state; default: the host name"),
 	OPTION_DURATION(struct agent_settings, interval, "10m", 1000, (double)INT64_MAX,
-		"how often a test runs; each test may set its own"),
+		"default interval of tests"),
 	OPTION_DURATION(struct agent_settings, evaluation_delay, "0", 0, EVALUATION_DELAY_MAX,
-		"leave points younger than this to later runs: they may not be final"),
+		"ignore points younger than this until a later run, as they may not be final"),
 	OPTION_DURATION(struct agent_settings, stale_after, NULL, 1000, (double)INT64_MAX,
-		"report a test that has no new point for this long; by default 3 times the longest "
-		"of its last 20 gaps, at least 10 intervals and 3 steps"),
+		"report a test without new points for this long; default: 3 times the longest of "
+		"its last 20 gaps, at least 10 intervals and 3 steps"),
 	OPTION_DURATION(struct agent_settings, group_wait, "30s", 0, 86400000,
 		"put changes found within this time into one message"),
 	OPTION_DURATION(struct agent_settings, group_interval, "0", 0, 86400000,
-		"for this long, add further changes of a group to its thread; 0: the longest "
-		"interval of their tests, at least 3 steps of the series"),
+		"add further changes of a group to its thread for this long; 0: the longest "
+		"interval of its tests, at least 3 steps of the series"),
 	OPTION_BOOL(struct agent_settings, announce_withdrawn,
-		"retract, in the original message's thread, an announced change that is no longer "
-		"found",
+		"retract an announced change that is no longer found, in its message's thread",
 		.initial = "true"),
 	OPTION_DURATION(struct agent_settings, give_up_after, "24h", 60000, (double)INT64_MAX,
-		"how long the delivery of a message is retried"),
+		"maximum time to retry a delivery"),
 	OPTION_STRING_AS("commit_url", struct agent_settings, links.commit_url, NULL,
 		"page about a commit, for links: https://example.com/app/commit/{commit}"),
 	OPTION_STRING_AS("compare_url", struct agent_settings, links.compare_url, NULL,
@@ -77,22 +76,21 @@ const struct field agent_fields[] = {
 	OPTION_STRING(struct agent_settings, environment, NULL,
 		"label or attribute that names where a series was measured: runner, host"),
 	OPTION_STRING(struct agent_settings, repository, NULL,
-		"local clone of what is measured, read with git: the page lists the commits "
-		"between two",
+		"local clone of the measured code, to list the commits of a change",
 		.flags = FIELD_FOLDER),
 	OPTION_DURATION(struct agent_settings, max_age, "14d", 0, (double)INT64_MAX,
-		"a change that is older when first seen is recorded but not announced, unless "
-		"it is among the newest 60 points of a series that was seen before"),
+		"record but do not announce a change that is older than this when first seen, "
+		"unless it is among the newest 60 points of a series seen before"),
 	OPTION_DURATION(struct agent_settings, max_silence, "30d", 60000, (double)INT64_MAX,
-		"how long a silence may last at most"),
+		"maximum duration of a silence"),
 	OPTION_DURATION(struct agent_settings, grace, "10s", 0, 3600000,
-		"how long the agent waits at shutdown for a message being sent"),
+		"maximum time to wait for messages in flight at shutdown"),
 	OPTION_INT(struct agent_settings, jobs, "0", 0, 1024,
 		"worker threads; 0: one for each usable CPU"),
 	OPTION_DURATION(struct agent_settings, read_timeout, "5m", 1, 86400000,
 		"time limit for reading a file of a test, including the wait for a pipe's writer"),
 	OPTION_BYTES(struct agent_settings, max_memory_in_flight, "256MB", 1e6, 1e15,
-		"memory for responses of all servers in flight; requests wait while it is used up"),
+		"memory limit for responses in flight of all servers; further requests wait"),
 	{0},
 };
 

@@ -111,8 +111,8 @@ struct plain_options {
 };
 
 static const struct field plain_fields[] = {
-	OPTION_LIST(struct plain_options, mute,
-		"mute times in which nothing about its tests is announced"),
+	OPTION_LIST(
+		struct plain_options, mute, "mute times during which its tests are not announced"),
 	{0},
 };
 

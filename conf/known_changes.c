@@ -35,21 +35,19 @@ struct options {
 static const char *const directions[] = {"either", "up", "down", NULL};
 
 const struct field known_change_fields[] = {
-	OPTION_STRING(struct options, test, NULL, "name of the test, or a shell pattern",
-		.flags = FIELD_REQUIRED),
+	OPTION_STRING(
+		struct options, test, NULL, "test name or shell pattern", .flags = FIELD_REQUIRED),
 	OPTION_STRING(struct options, metric, NULL,
-		"name of the metric or series, or a shell pattern; by default any"),
+		"metric or series name or shell pattern; default: any"),
 	OPTION_STRING(struct options, commit, NULL,
-		"commit, or its first digits, that the change can come from; this or time is "
-		"needed"),
-	OPTION_STRING(struct options, time, NULL,
-		"day or time at which the change lies, within 5 points"),
-	OPTION_CHOICE(struct options, direction, "either", directions, "where the value went"),
+		"commit (or prefix) that caused the change; commit or time is required"),
+	OPTION_STRING(struct options, time, NULL, "day or time of the change, within 5 points"),
+	OPTION_CHOICE(struct options, direction, "either", directions, "direction of the change"),
 	OPTION_DOUBLE(struct options, at_most, "0", 0, LARGEST,
-		"largest size in percent that is accepted; 0: any"),
+		"maximum accepted size in percent; 0: any"),
 	OPTION_STRING(struct options, reason, NULL, "why the change is accepted",
 		.flags = FIELD_REQUIRED),
-	OPTION_STRING(struct options, until, NULL, "from then on the entry does not count"),
+	OPTION_STRING(struct options, until, NULL, "expiry of the entry"),
 	{0},
 };
 

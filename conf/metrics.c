@@ -16,21 +16,20 @@ struct metric_options {
 };
 
 const struct field metric_fields[] = {
-	OPTION_STRING(struct metric_options, column, NULL,
-		"the column to read it from; by default its name"),
-	OPTION_STRING(struct metric_options, suffix, NULL,
-		"the path below the test's prefix in Graphite"),
+	OPTION_STRING(
+		struct metric_options, column, NULL, "column of the metric; default: its name"),
+	OPTION_STRING(
+		struct metric_options, suffix, NULL, "path below the test's prefix in Graphite"),
 	OPTION_STRING(struct metric_options, query, NULL,
-		"this metric's own query, or target in Graphite", .alias = "target"),
+		"query of this metric, or target in Graphite", .alias = "target"),
 	OPTION_DOUBLE(struct metric_options, direction, NULL, 0, 0,
 		"1: higher is better, -1: lower is better, 0: either way"),
-	OPTION_DOUBLE(struct metric_options, scale, "1", 0, 0, "factor applied to every value"),
+	OPTION_DOUBLE(struct metric_options, scale, "1", 0, 0, "factor applied to each value"),
 	OPTION_STRING(struct metric_options, unit, NULL, "the unit, for display"),
-	OPTION_STRING(
-		struct metric_options, was, NULL, "its former name, whose changes it inherits"),
+	OPTION_STRING(struct metric_options, was, NULL, "former name; its changes are inherited"),
 	OPTION_LIST(struct metric_options, annotate, "tags of its annotations in Grafana"),
 	OPTION_STRING_AS("explained_by", struct metric_options, control.explained_by, NULL,
-		"TEST/METRIC of the load it depends on: compare at equal load; \"\": none, "
+		"TEST/METRIC of the load it depends on, to compare at equal load; \"\": none, "
 		"overriding the test"),
 	OPTION_STRING_AS("relative_to", struct metric_options, control.relative_to, NULL,
 		"TEST/METRIC of a control to divide it by; \"\": none"),

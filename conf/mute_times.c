@@ -222,10 +222,10 @@ struct time_options {
 };
 
 const struct field mute_clock_fields[] = {
-	OPTION_STRING(struct time_options, start_time, NULL, "when it begins: 22:00",
+	OPTION_STRING(
+		struct time_options, start_time, NULL, "start: 22:00", .flags = FIELD_REQUIRED),
+	OPTION_STRING(struct time_options, end_time, NULL, "end, at most 24:00; exclusive",
 		.flags = FIELD_REQUIRED),
-	OPTION_STRING(struct time_options, end_time, NULL,
-		"when it ends, 24:00 at the latest; not included", .flags = FIELD_REQUIRED),
 	{0},
 };
 

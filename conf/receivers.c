@@ -13,13 +13,13 @@ static const char *const heartbeats[] = {"off", "weekly", NULL};
 
 const struct field receiver_fields[] = {
 	OPTION_LIST(struct receiver_options, events,
-		"what it is told: new, updated, recovered, withdrawn, triaged, reminder, digest, "
-		"notice, heartbeat; by default what its kind is usually told"),
+		"events to send: new, updated, recovered, withdrawn, triaged, reminder, digest, "
+		"notice, heartbeat; default: those of its kind"),
 	OPTION_DURATION(struct receiver_options, remind_after, NULL, 60000, (double)INT64_MAX,
-		"tell it again of regressions that nobody has triaged for this long; by default "
-		"never, or 3 days if events names reminder"),
+		"remind of regressions that stay untriaged for this long; default: never, or 3 "
+		"days if events includes reminder"),
 	OPTION_CHOICE(struct receiver_options, heartbeat, "off", heartbeats,
-		"send a sign of life once a week: what was read and found, and what has no data"),
+		"send a weekly heartbeat: what was read and found, and what has no data"),
 	{0},
 };
 
@@ -31,9 +31,9 @@ struct digest_options {
 };
 
 const struct field digest_fields[] = {
-	OPTION_STRING(struct digest_options, at, "09:00", "when it is sent"),
-	OPTION_LIST(struct digest_options, days,
-		"on which days: [mon, wed:fri]; by default on every day", .initial = NULL),
+	OPTION_STRING(struct digest_options, at, "09:00", "time of day"),
+	OPTION_LIST(struct digest_options, days, "days of the week: [mon, wed:fri]; default: all",
+		.initial = NULL),
 	OPTION_STRING(struct digest_options, zone, "UTC", "time zone: Europe/Helsinki"),
 	{0},
 };

@@ -23,20 +23,20 @@ static const char *const verdicts[] = {"any", "regression", "improvement", NULL}
 
 const struct field route_fields[] = {
 	OPTION_LIST(struct route_options, match,
-		"conditions, as those of silences, all of which must hold: ['test=~\"db.*\"', "
-		"'region=\"eu\"']"),
+		"matchers, all of which must match: ['test=~\"db.*\"', 'region=\"eu\"']"),
 	OPTION_STRING(struct route_options, at_least, NULL,
 		"only changes of this size or more, up or down: 10%"),
 	OPTION_CHOICE(struct route_options, verdict, "any", verdicts,
 		"only regressions, or only improvements"),
 	OPTION_LIST(struct route_options, events, "only these events, see receivers"),
 	OPTION_LIST(struct route_options, receivers,
-		"who is told what none of its routes takes; []: nobody; by default as in the route "
-		"that it is in"),
+		"receivers of what none of its child routes match; []: none; default: those of the "
+		"parent route"),
 	OPTION_LIST(struct route_options, group_by,
-		"changes with the same values of these are one message: commit, test, environment, "
-		"metric, an attribute or a label; by default those of one time or commit"),
-	OPTION_ROW(BOOL, bool, "continue", struct route_options, go_on, "try the next route, too"),
+		"group changes with equal values of these into one message: commit, test, "
+		"environment, metric, an attribute or a label; default: one time or commit"),
+	OPTION_ROW(BOOL, bool, "continue", struct route_options, go_on,
+		"continue with the next route"),
 	{0},
 };
 

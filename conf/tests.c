@@ -23,34 +23,34 @@ struct test_options {
 };
 
 const struct field test_fields[] = {
-	OPTION_STRING(struct test_options, source, NULL, "the server, one of `sources`"),
-	OPTION_STRING(struct test_options, was, NULL, "its former name, whose changes it inherits"),
-	OPTION_DURATION(
-		struct test_options, interval, NULL, 1000, (double)INT64_MAX, "how often it runs"),
-	OPTION_BOOL(struct test_options, watch,
-		"run a test that reads a file as soon as the file is written"),
+	OPTION_STRING(struct test_options, source, NULL, "server, one of `sources`"),
+	OPTION_STRING(struct test_options, was, NULL, "former name; its changes are inherited"),
+	OPTION_DURATION(struct test_options, interval, NULL, 1000, (double)INT64_MAX,
+		"interval between runs"),
+	OPTION_BOOL(struct test_options, watch, "run a file's test as soon as the file is written"),
 	OPTION_DURATION(struct test_options, evaluation_delay, NULL, 0, EVALUATION_DELAY_MAX,
-		"leave points younger than this to later runs; by default agent.evaluation_delay"),
+		"ignore points younger than this until a later run; default: "
+		"agent.evaluation_delay"),
 	OPTION_DURATION(struct test_options, stale_after, NULL, 1000, (double)INT64_MAX,
-		"report that it has no new point for this long; by default agent.stale_after"),
+		"report the test if it has no new points for this long; default: "
+		"agent.stale_after"),
 	OPTION_BOOL(struct test_options, allow_empty, "accept a query that returns no series"),
 	OPTION_BOOL(struct test_options, vanished,
-		"report series that end while others go on, and their return; by default true"),
+		"report series that end while others continue, and their return; default: true"),
 	OPTION_INT(struct test_options, max_series, NULL, 1, MAX_SERIES,
-		"limit on its series, by default 100000; known series are kept, others left out "
+		"maximum number of series, default 100000; known series are kept, others dropped "
 		"and logged"),
 	OPTION_DURATION(struct test_options, window, NULL, 0, WINDOW_MAX,
-		"time that a point covers: deployments within it are suspects of a change; by "
-		"default the longest range of the query, or the step"),
+		"time covered by a point: deployments within it are suspects; default: the longest "
+		"range of the query, or the step"),
 	OPTION_LIST(struct test_options, notify,
-		"receivers to notify, whatever `routes` says; by default those that it leads to, "
-		"or "
-		"all"),
+		"receivers to notify, overriding `routes`; default: the receivers of the matching "
+		"route, or all"),
 	OPTION_LIST(struct test_options, mute,
-		"mute times, of `mute_times`, in which nothing about it is announced"),
+		"mute times, from `mute_times`, during which it is not announced"),
 	OPTION_LIST(
 		struct test_options, tags, "tags of its Graphite events and Grafana annotations"),
-	OPTION_LIST(struct test_options, annotate, "more tags of its Grafana annotations"),
+	OPTION_LIST(struct test_options, annotate, "additional tags of its Grafana annotations"),
 	OPTION_STRING_AS("commit_url", struct test_options, links.commit_url, NULL,
 		"page about a commit; by default agent.commit_url, \"\": none"),
 	OPTION_STRING_AS("compare_url", struct test_options, links.compare_url, NULL,
@@ -62,20 +62,20 @@ const struct field test_fields[] = {
 	OPTION_STRING_AS("owner", struct test_options, links.owner, NULL,
 		"its owner, shown in messages; by default agent.owner, \"\": none"),
 	OPTION_STRING(struct test_options, environment, NULL,
-		"label, tag, part of a path (path[2]) or attribute that names where a series was "
-		"measured: what affects one environment alone is announced as such; by default "
-		"agent.environment, \"\": none"),
+		"label, tag, path part (path[2]) or attribute that names where a series was "
+		"measured, to recognise changes of one environment; default: agent.environment, "
+		"\"\": none"),
 	OPTION_STRING(struct test_options, repository, NULL,
-		"local clone of what is measured, with the commits of its points: the page lists "
-		"those between two; by default agent.repository, \"\": none",
+		"local clone of the measured code, to list the commits of a change; default: "
+		"agent.repository, \"\": none",
 		.flags = FIELD_FOLDER),
 	OPTION_STRING(struct test_options, run_attribute, NULL,
-		"consecutive points with the same value of it are one run; by default those with "
-		"the same time"),
+		"attribute that identifies a run: consecutive points with the same value are one "
+		"run; default: points with the same time"),
 	OPTION_STRING(struct test_options, hash_attribute, NULL,
 		"identifies the binary: runs with the same value cannot differ"),
 	OPTION_STRING_AS("explained_by", struct test_options, control.explained_by, NULL,
-		"TEST/METRIC of the load its metrics depend on: compare at equal load"),
+		"TEST/METRIC of the load its metrics depend on, to compare at equal load"),
 	OPTION_STRING_AS("relative_to", struct test_options, control.relative_to, NULL,
 		"TEST/METRIC of a control to divide its metrics by: another region, the baseline"),
 	{0},

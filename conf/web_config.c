@@ -40,12 +40,11 @@ struct tls_options {
 };
 
 const struct field web_tls_fields[] = {
-	OPTION_STRING(struct tls_options, cert_file, NULL,
-		"the certificate and those that vouch for it, PEM", .flags = FIELD_REQUIRED),
-	OPTION_STRING(struct tls_options, key_file, NULL,
-		"its private key, PEM, without a password", .flags = FIELD_REQUIRED),
-	OPTION_CHOICE(struct tls_options, min_version, "TLS12", versions,
-		"the oldest version of TLS that is spoken"),
+	OPTION_STRING(struct tls_options, cert_file, NULL, "certificate chain, PEM",
+		.flags = FIELD_REQUIRED),
+	OPTION_STRING(struct tls_options, key_file, NULL, "private key, PEM, without a passphrase",
+		.flags = FIELD_REQUIRED),
+	OPTION_CHOICE(struct tls_options, min_version, "TLS12", versions, "minimum TLS version"),
 	{0},
 };
 
@@ -55,10 +54,10 @@ struct token_options {
 };
 
 const struct field web_token_fields[] = {
-	OPTION_STRING(
-		struct token_options, name, NULL, "who it stands for", .flags = FIELD_REQUIRED),
-	OPTION_STRING(struct token_options, file, NULL, "the file that holds it",
+	OPTION_STRING(struct token_options, name, NULL, "user name it stands for",
 		.flags = FIELD_REQUIRED),
+	OPTION_STRING(
+		struct token_options, file, NULL, "file with the token", .flags = FIELD_REQUIRED),
 	OPTION_CHOICE(struct token_options, role, "viewer", roles, "what it allows"),
 	{0},
 };
@@ -70,7 +69,7 @@ struct top_options {
 
 const struct field web_fields[] = {
 	OPTION_LIST(struct top_options, trusted_proxies,
-		"addresses and networks whose user_header and role_header count"),
+		"addresses and networks whose user_header and role_header are trusted"),
 	OPTION_STRING(
 		struct top_options, user_header, "X-WEBAUTH-USER", "header with the user's name"),
 	OPTION_STRING(struct top_options, role_header, NULL, "header with the user's roles"),

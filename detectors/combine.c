@@ -16,7 +16,8 @@
 
 static const struct field combine_fields[] = {
 	OPTION_INT(struct combine_options, tolerance, "5", 0, 1e6,
-		"how far apart the detectors may place one change", .metavar = "POINTS"),
+		"maximum distance between the detectors' places of one change",
+		.metavar = "POINTS"),
 	{0},
 };
 

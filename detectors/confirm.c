@@ -12,8 +12,7 @@ enum { MOST_POINTS = 1000, MORE = 4, ENOUGH = 24 };
 
 const struct field confirm_fields[] = {
 	OPTION_STRING(struct confirm_options, confirm, "auto",
-		"when a change is confirmed and announced: auto, off (at once), or after so many "
-		"points",
+		"when a change is confirmed: auto, off (at once), or a number of points",
 		.metavar = "RULE"),
 	{0},
 };

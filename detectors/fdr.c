@@ -10,7 +10,7 @@
 
 const struct field fdr_fields[] = {
 	OPTION_STRING(struct fdr_options, fdr, "off",
-		"accepted share of false changes among those of a run, 0.05, or off",
+		"accepted false discovery rate among the changes of a run, such as 0.05, or off",
 		.metavar = "SHARE"),
 	{0},
 };

@@ -21,13 +21,13 @@ enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750, STRETCH = 2000 };
 
 static const struct field kernel_fields[] = {
 	OPTION_DOUBLE(struct kernel_options, penalty, "1", 0, 1e6,
-		"a change must save C ln n; more means fewer changes", .flags = FIELD_MIN_OPEN,
-		.metavar = "C"),
+		"a change must save C ln n; higher values give fewer changes",
+		.flags = FIELD_MIN_OPEN, .metavar = "C"),
 	OPTION_INT(struct kernel_options, min_size, "2", 1, 10000,
-		"points between two changes, at least", .metavar = "POINTS"),
+		"minimum number of points between two changes", .metavar = "POINTS"),
 	OPTION_DOUBLE(struct kernel_options, magnitude, "0.0", 0, 1e300,
-		"a change point needs a relative change above it, 0.05 for 5%",
-		.alias = "min_magnitude", .letter = 'M', .metavar = "SHARE"),
+		"minimum relative size of a change; 0.05 is 5%", .alias = "min_magnitude",
+		.letter = 'M', .metavar = "SHARE"),
 	{0},
 };
 

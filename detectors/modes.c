@@ -23,10 +23,10 @@ static const struct field modes_fields[] = {
 	OPTION_INT(struct modes_options, modes, "6", 2, MODES_MOST, "levels at most",
 		.metavar = "COUNT"),
 	OPTION_DOUBLE(struct modes_options, apart, "0.02", 0, 1e6,
-		"levels nearer to each other than this are one, 0.02 for 2%", .metavar = "SHARE"),
+		"minimum relative distance between two levels; 0.02 is 2%", .metavar = "SHARE"),
 	OPTION_DOUBLE(struct modes_options, magnitude, "0.0", 0, 1e300,
-		"a change point needs a relative change above it, 0.05 for 5%",
-		.alias = "min_magnitude", .letter = 'M', .metavar = "SHARE"),
+		"minimum relative size of a change; 0.05 is 5%", .alias = "min_magnitude",
+		.letter = 'M', .metavar = "SHARE"),
 	{0},
 };
 

@@ -101,9 +101,7 @@ const struct field season_fields[] = {
 		"until Tuesday",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct season_options, zone, NULL,
-		"time zone whose days and weeks the cycles follow, as in Europe/Berlin; UTC by "
-		"default",
-		.metavar = "ZONE"),
+		"time zone of the cycles, such as Europe/Berlin; default: UTC", .metavar = "ZONE"),
 	{0},
 };
 

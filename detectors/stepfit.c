@@ -23,14 +23,14 @@ static const struct field stepfit_fields[] = {
 	OPTION_CHOICE(struct stepfit_options, algorithm, "cohen", algorithms,
 		"how a step between the two sides of a point is measured"),
 	OPTION_DOUBLE(struct stepfit_options, threshold, "0", 0, 1e300,
-		"the least step, for mannwhitneyu the largest p-value; 0: the algorithm's default "
+		"minimum step, for mannwhitneyu the maximum p-value; 0: the algorithm's default "
 		"(original 50, percent 0.05, cohen 2, mannwhitneyu 0.001; absolute and const have "
 		"none)",
 		.metavar = "X"),
 	OPTION_INT(struct stepfit_options, radius, "10", 2, 1000,
-		"points of the window on each side", .metavar = "POINTS"),
+		"window length on each side, in points", .metavar = "POINTS"),
 	OPTION_DOUBLE(struct stepfit_options, min_stddev, "0.001", 0, 1e300,
-		"original, cohen: a smaller deviation counts as this one",
+		"original, cohen: lower bound of the standard deviation",
 		.alias = "stddev_threshold", .flags = FIELD_MIN_OPEN, .metavar = "X"),
 	{0},
 };

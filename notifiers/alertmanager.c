@@ -34,16 +34,16 @@ static const char *const severities[] = {"critical", "warning", "info", NULL};
 
 static const struct field alertmanager_fields[] = {
 	OPTION_LIST(struct alertmanager_options, urls,
-		"addresses of all instances, instead of url: each of them is told"),
+		"addresses of all instances, instead of url; alerts are sent to each"),
 	OPTION_CHOICE(struct alertmanager_options, severity, "warning", severities,
-		"label severity of regressions; all else is info"),
+		"severity label of regressions; others are info"),
 	OPTION_MAP(struct alertmanager_options, labels,
-		"labels that all alerts get, like external_labels of Prometheus"),
+		"labels added to all alerts, like external_labels of Prometheus"),
 	OPTION_DURATION(struct alertmanager_options, resend, "5m", 2e3, 3600e3,
-		"how often an alert is sent again while its change stands; it ends when four "
-		"repetitions are missing"),
+		"interval at which open alerts are resent; an alert expires after four missed "
+		"repetitions"),
 	OPTION_DURATION(struct alertmanager_options, firing_for, "7d", 1e3, (double)WHEN_NEVER,
-		"how long an alert fires at most; never: until its change is over"),
+		"maximum time an alert fires; never: until its change is over"),
 	{0},
 };
 

@@ -56,14 +56,13 @@ static const struct field email_fields[] = {
 	OPTION_STRING(struct email_options, from, NULL,
 		"sender, like perf@example.com or Perf <perf@example.com>"),
 	OPTION_LIST(struct email_options, to, "recipients; each message is one mail to all"),
+	OPTION_STRING(struct email_options, reply_to, NULL, "reply address, if not the sender"),
 	OPTION_STRING(
-		struct email_options, reply_to, NULL, "where replies go, if not to the sender"),
-	OPTION_STRING(struct email_options, subject_prefix, NULL,
-		"what subjects begin with, like [perf]"),
+		struct email_options, subject_prefix, NULL, "prefix of subjects, such as [perf]"),
 	OPTION_CHOICE(struct email_options, tls, "auto", tls_choices,
 		"TLS on smtp:// by STARTTLS: auto requires it unless the server is this machine"),
 	OPTION_CHOICE(struct email_options, picture, "png", picture_choices,
-		"what mails show of the points around their worst change: png or none"),
+		"picture of the worst change: png or none"),
 	{0},
 };
 

@@ -22,13 +22,13 @@ static const struct field exec_fields[] = {
 	OPTION_LIST(struct exec_options, command,
 		"program and its arguments; with shell, one string",
 		.flags = FIELD_REQUIRED | FIELD_COMMAND),
-	OPTION_BOOL(struct exec_options, shell, "have /bin/sh run the command"),
+	OPTION_BOOL(struct exec_options, shell, "run the command with /bin/sh"),
 	OPTION_MAP(struct exec_options, environment,
-		"variables of the command; of the agent's it gets PATH, HOME, USER, LOGNAME, LANG, "
-		"LC_ALL, TZ and TMPDIR",
+		"environment variables of the command, in addition to PATH, HOME, USER, LOGNAME, "
+		"LANG, LC_ALL, TZ and TMPDIR",
 		.flags = FIELD_CLOSED),
 	OPTION_DURATION(struct exec_options, timeout, "30s", 100, 86400000.0,
-		"how long it may take; then it is ended, with all that it has started"),
+		"timeout; then the command and its children are killed"),
 	{0},
 };
 

@@ -22,11 +22,11 @@ static const struct field mattermost_fields[] = {
 	OPTION_STRING(struct mattermost_options, url_file, NULL,
 		"file that holds the webhook's address instead of url, read at each use"),
 	OPTION_STRING(struct mattermost_options, channel, NULL,
-		"the name of another channel than the webhook's, or @user; its members see it"),
+		"channel other than the webhook's, or @user"),
 	OPTION_STRING(struct mattermost_options, username, NULL,
-		"name that the posts carry, if the server lets webhooks choose one"),
+		"user name of the posts, if the server allows it"),
 	OPTION_STRING(struct mattermost_options, icon_url, NULL,
-		"picture that the posts carry, if the server lets webhooks choose one"),
+		"icon of the posts, if the server allows it"),
 	{0},
 };
 

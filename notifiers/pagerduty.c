@@ -44,7 +44,7 @@ static const struct field pagerduty_fields[] = {
 	OPTION_STRING(struct pagerduty_options, routing_key_file, NULL,
 		"file that holds the key, read at each use"),
 	OPTION_CHOICE(struct pagerduty_options, severity, "error", severities,
-		"severity of regressions; all else is info"),
+		"severity of regressions; others are info"),
 	{0},
 };
 

@@ -25,10 +25,10 @@ static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const prints[] = {"plain", "dated", "nothing", NULL};
 
 static const struct field stdout_fields[] = {
-	OPTION_CHOICE(struct stdout_options, color, "auto", colors,
-		"colour the text: auto does it on a terminal"),
+	OPTION_CHOICE(
+		struct stdout_options, color, "auto", colors, "coloured text; auto: on a terminal"),
 	OPTION_CHOICE(struct stdout_options, print, "plain", prints,
-		"print each message, or the time it was made before it, or nothing"),
+		"print each message, with or without its time, or nothing"),
 	{0},
 };
 

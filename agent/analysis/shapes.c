@@ -10,14 +10,14 @@
 
 const struct field shape_fields[] = {
 	OPTION_INT(struct shape_options, k, "0", 0, 10000,
-		"number of clusters; 0: 10, and one more for each 750 series", .letter = 'k',
+		"number of clusters; 0: 10, plus one per 750 series", .letter = 'k',
 		.metavar = "N"),
 	OPTION_INT(struct shape_options, seed, "1", 0, (double)(INT64_C(1) << 53),
 		"random seed; the same seed gives the same clusters"),
 	OPTION_DOUBLE(struct shape_options, interesting, "50", 0, 1e9,
-		"report clusters whose regression (step / error) is at least this", .metavar = "R"),
+		"minimum regression (step / error) of a reported cluster", .metavar = "R"),
 	OPTION_INT(struct shape_options, least, "2", 1, 1e9,
-		"report clusters with at least this many series", .metavar = "N"),
+		"minimum number of series of a reported cluster", .metavar = "N"),
 	{0},
 };
 

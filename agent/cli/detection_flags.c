@@ -10,16 +10,17 @@ static const char original[] = "edivisive_permutation";
 
 const struct field detection_flag_fields[] = {
 	OPTION_STRING(struct detection_flags, p_value, NULL,
-		"significance a change point needs, for all metrics", .letter = 'P',
+		"significance level of a change point, for all metrics", .letter = 'P',
 		.metavar = "P"),
 	OPTION_STRING(struct detection_flags, magnitude, NULL,
-		"size a change needs, relative: 0.05 is 5%", .letter = 'M', .metavar = "M"),
-	OPTION_STRING(struct detection_flags, window, NULL, "points a window has", .metavar = "N"),
+		"minimum relative size of a change; 0.05 is 5%", .letter = 'M', .metavar = "M"),
+	OPTION_STRING(
+		struct detection_flags, window, NULL, "window length in points", .metavar = "N"),
 	OPTION_STRING(struct detection_flags, detector, NULL, "the detector, for all metrics",
 		.metavar = "NAME"),
 	OPTION_STRING(struct detection_flags, combine, NULL,
-		"several detectors instead of one: \"2 within 5: edivisive, kernel(penalty=2), "
-		"modes\"; any or all may stand for the number",
+		"vote of several detectors: \"2 within 5: edivisive, kernel(penalty=2), modes\"; "
+		"any or all instead of the number",
 		.metavar = "HOW"),
 	OPTION_STRING(struct detection_flags, profile, NULL,
 		"the detector's variant: our own, or index-exact with Apache Otava",
@@ -28,7 +29,7 @@ const struct field detection_flag_fields[] = {
 		"daily and weekly cycles to remove before detection",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct detection_flags, zone, NULL,
-		"time zone of these cycles, as in Europe/Berlin", .metavar = "ZONE"),
+		"time zone of the cycles, such as Europe/Berlin", .metavar = "ZONE"),
 	OPTION_BOOL(struct detection_flags, orig_edivisive,
 		"the original e-divisive with its permutation test, without windows"),
 	{0},

@@ -25,14 +25,12 @@ static const char unix_prefix[] = "unix:";
 
 const struct field agent_api_fields[] = {
 	OPTION_STRING(struct agent_api_options, agent, NULL,
-		"the running agent: a URL or unix:/path; by default the configuration's "
-		"agent.listen",
+		"running agent: a URL or unix:/path; default: agent.listen of the configuration",
 		.variable = "HUNTER_AGENT", .metavar = "URL"),
-	OPTION_STRING(struct agent_api_options, token_file, NULL,
-		"the file with the token for it, if it wants one", .variable = "HUNTER_TOKEN_FILE",
-		.metavar = "PATH"),
+	OPTION_STRING(struct agent_api_options, token_file, NULL, "file with its access token",
+		.variable = "HUNTER_TOKEN_FILE", .metavar = "PATH"),
 	OPTION_STRING(struct agent_api_options, ca_file, NULL,
-		"the certificates that its own may be signed with, instead of the system's",
+		"CA certificates to verify its certificate, instead of the system's",
 		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
 	{0},
 };

@@ -20,7 +20,7 @@ struct agents_options {
 };
 
 static const struct field agents_fields[] = {
-	OPTION_CHOICE(struct agents_options, output, "text", outputs, "how to print them"),
+	OPTION_CHOICE(struct agents_options, output, "text", outputs, "output format"),
 	OPTION_STRING(struct agents_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };

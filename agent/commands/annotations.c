@@ -244,7 +244,7 @@ struct remove_options {
 };
 
 static const struct field remove_fields[] = {
-	OPTION_BOOL(struct remove_options, force, "remove them without asking"),
+	OPTION_BOOL(struct remove_options, force, "do not ask for confirmation"),
 	{0},
 };
 

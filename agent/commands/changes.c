@@ -341,27 +341,27 @@ struct changes_options {
 
 static const struct field changes_fields[] = {
 	OPTION_LIST(struct changes_options, state,
-		"only changes that are confirmed, moved, withdrawn, candidate (seen, not yet "
-		"confirmed) or recovered (the previous level is back); all by default",
+		"only changes in this state: confirmed, moved, withdrawn, candidate (not yet "
+		"confirmed) or recovered (the previous level is back); default: all",
 		.metavar = "STATE,..."),
 	OPTION_LIST(struct changes_options, triage,
-		"only changes of which people said that they are open, acknowledged, expected, "
-		"ignored, infra, false or fixed",
+		"only changes triaged as open, acknowledged, expected, ignored, infra, false or "
+		"fixed",
 		.metavar = "STATE,..."),
 	OPTION_BOOL(struct changes_options, open,
-		"what waits for somebody: changes that stand, open or acknowledged, but for "
-		"improvements and ends of other changes; the worst first"),
-	OPTION_STRING(struct changes_options, since, NULL,
-		"only changes at or after that time, whenever they were found", .metavar = "DATE"),
-	OPTION_STRING(struct changes_options, until, NULL, "only changes before that time",
+		"the inbox: standing changes that are open or acknowledged, without improvements "
+		"and ends of other changes, the worst first"),
+	OPTION_STRING(struct changes_options, since, NULL, "only changes at or after this time",
+		.metavar = "DATE"),
+	OPTION_STRING(struct changes_options, until, NULL, "only changes before this time",
 		.metavar = "DATE"),
 	OPTION_STRING(struct changes_options, test, NULL,
-		"only changes of the test, or of tests whose names match a pattern",
+		"only changes of this test, or of tests that match this pattern",
 		.metavar = "NAME"),
 	OPTION_INT(struct changes_options, limit, "1000", 1, 1000000,
-		"at most this many, those found last"),
+		"maximum number of changes, the most recently found first"),
 	OPTION_CHOICE(struct changes_options, output, "text", changes_output_names,
-		"how to print them; json has their history, too"),
+		"output format; json includes the history"),
 	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
 	OPTION_STRING(struct changes_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},

@@ -24,7 +24,7 @@ static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field cluster_fields[] = {
 	OPTION_CHOICE(struct cluster_flags, output, "text", output_names,
-		"how to print the results; json names all members"),
+		"output format; json lists all members"),
 	{0},
 };
 

@@ -35,20 +35,19 @@ static const enum detect_form output_forms[] = {
 
 static const struct field detect_fields[] = {
 	OPTION_CHOICE(struct detect_options, input, "auto", inputs,
-		"what is read; auto goes by the file's extension (csv, tsv, jsonl, ndjson), else "
-		"csv with --column, jsonl where the first character is {, else text"),
-	OPTION_STRING(struct detect_options, column, NULL,
-		"the column of a CSV file, by its name or counted from 1", .metavar = "NAME|INDEX"),
+		"input format; auto uses the file extension (csv, tsv, jsonl, ndjson), else csv "
+		"with --column, jsonl if the first character is {, else text"),
+	OPTION_STRING(struct detect_options, column, NULL, "CSV column, by name or number (from 1)",
+		.metavar = "NAME|INDEX"),
 	OPTION_STRING(struct detect_options, delimiter, NULL,
-		"what is between the columns of a CSV file: a character or \"tab\" (by default a "
-		"comma; a tab in .tsv files)",
+		"CSV delimiter: a character or \"tab\" (default: a comma; a tab for .tsv files)",
 		.metavar = "CHAR"),
 	OPTION_CHOICE(struct detect_options, output, "auto", outputs,
-		"what is written; auto follows the input: jsonl for jsonl, else text"),
+		"output format; auto: jsonl for jsonl input, else text"),
 	OPTION_INT(struct detect_options, jobs, "0", 0, MAX_JOBS,
-		"threads in all, for jsonl; 0: one for each CPU it may use", .letter = 'j'),
+		"number of threads for jsonl; 0: one per usable CPU", .letter = 'j'),
 	OPTION_BYTES(struct detect_options, max_line, "16MiB", 1024, 1 << 30,
-		"a line longer than this is a bad line"),
+		"maximum line length; longer lines are errors"),
 	{0},
 };
 

@@ -22,50 +22,49 @@ static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field evaluate_fields[] = {
 	OPTION_LIST(struct evaluate_options, truth,
-		"labelled series as JSON lines; - is the standard input", .metavar = "FILE,..."),
+		"labelled series as JSON lines; - is standard input", .metavar = "FILE,..."),
 	OPTION_LIST(struct evaluate_options, detector,
-		"what to compare, by default edivisive: \"kernel\", \"edivisive(window=30, "
+		"detector to score, default edivisive: \"kernel\", \"edivisive(window=30, "
 		"profile=otava)\", \"combine(all: edivisive, kernel)\"",
 		.metavar = "NAME,..."),
 	OPTION_BOOL(struct evaluate_options, from_triage,
-		"score the configured detection on what people said of changes (hunter-c triage), "
-		"of all tests or those named"),
+		"score the configured detection against triaged changes (hunter-c triage), of all "
+		"tests or the named ones"),
 	OPTION_STRING(struct evaluate_options, state, NULL, "with --from-triage, " STATE_FILE_HELP,
 		.alias = "state_file", .metavar = "PATH"),
 	OPTION_STRING(struct evaluate_options, label, NULL,
-		"ask for labels: plot series on the terminal, with places to choose from, and "
-		"write the answers into this file, which --truth reads",
+		"label series interactively: plot them with candidate places and write the answers "
+		"to this file, for --truth",
 		.metavar = "FILE"),
 	OPTION_LIST(struct evaluate_options, series,
-		"with --label, the series as JSON lines, as detect reads them; by default those "
-		"of all tests or those named",
+		"with --label, series as JSON lines, as for detect; default: those of all tests or "
+		"the named ones",
 		.metavar = "FILE,..."),
 	OPTION_INT(struct evaluate_options, count, "20", 1, 1000000,
-		"with --label, how many series in all: the same ones at every start"),
+		"with --label, number of series; the same ones on each start"),
 	OPTION_STRING(struct evaluate_options, confirm, NULL,
-		"when a change that was found is announced, point by point: auto (the default), "
-		"off or a number of points",
+		"confirmation rule for point-by-point scoring: auto (the default), off or a number "
+		"of points",
 		.metavar = "RULE"),
 	OPTION_STRING(struct evaluate_options, season, NULL,
-		"daily and weekly cycles to remove from series with times, by default what each "
-		"detector does by default",
+		"daily and weekly cycles to remove from series with times; default: that of each "
+		"detector",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct evaluate_options, zone, NULL,
-		"time zone of these cycles, as in Europe/Berlin", .metavar = "ZONE"),
-	OPTION_BOOL(struct evaluate_options, whole,
-		"look at whole series only, not point by point as well"),
-	OPTION_BOOL(struct evaluate_options, by_class, "a line for each class of series, too"),
+		"time zone of the cycles, such as Europe/Berlin", .metavar = "ZONE"),
+	OPTION_BOOL(struct evaluate_options, whole, "score whole series only, not point by point"),
+	OPTION_BOOL(struct evaluate_options, by_class, "also print a line per class of series"),
 	OPTION_BOOL(struct evaluate_options, tune,
-		"search better options on half of the series, and try them on the rest; with "
+		"search better options on half of the series and validate them on the rest; with "
 		"--from-triage, propose them as a diff of the configuration"),
 	OPTION_STRING(struct evaluate_options, svg, NULL,
-		"draw there what --tune has to choose from", .metavar = "FILE"),
+		"draw the trade-offs found by --tune into this file", .metavar = "FILE"),
 	OPTION_CHOICE(struct evaluate_options, output, "text", output_names,
-		"how to print the results; json has all counts, of each class"),
+		"output format; json has the counts of each class"),
 	OPTION_INT(struct evaluate_options, jobs, "0", 0, MAX_JOBS,
-		"threads in all; 0: one for each CPU it may use", .letter = 'j'),
+		"number of threads; 0: one per usable CPU", .letter = 'j'),
 	OPTION_BYTES(struct evaluate_options, max_line, "16MiB", 1024, 1 << 30,
-		"a line longer than this is a bad line"),
+		"maximum line length; longer lines are errors"),
 	{0},
 };
 

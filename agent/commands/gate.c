@@ -13,22 +13,19 @@
 
 const struct field gate_fields[] = {
 	OPTION_LIST(struct gate_flags, known_changes,
-		"a file with known_changes: that are not counted, beside those of the "
-		"configuration",
+		"additional known_changes file; its entries do not fail the gate",
 		.metavar = "FILE"),
 	OPTION_STRING(struct gate_flags, state, NULL,
-		"do not count changes that were triaged in this state file", .metavar = "FILE"),
+		"ignore changes that are triaged in this state file", .metavar = "FILE"),
 	OPTION_STRING_AS("agent", struct gate_flags, agent.agent, NULL,
-		"do not count changes that were triaged with this running agent: a URL or "
-		"unix:/path",
+		"ignore changes that are triaged in this running agent: a URL or unix:/path",
 		.variable = "HUNTER_AGENT", .metavar = "URL"),
 	OPTION_STRING_AS("token_file", struct gate_flags, agent.token_file, NULL,
-		"the file with the token for it, if it wants one", .variable = "HUNTER_TOKEN_FILE",
-		.metavar = "PATH"),
+		"file with its access token", .variable = "HUNTER_TOKEN_FILE", .metavar = "PATH"),
 	OPTION_STRING_AS("ca_file", struct gate_flags, agent.ca_file, NULL,
-		"the certificates that its own may be signed with, instead of the system's",
+		"CA certificates to verify its certificate, instead of the system's",
 		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
-	OPTION_BOOL(struct gate_flags, strict, "count changes that have been accepted, too"),
+	OPTION_BOOL(struct gate_flags, strict, "count accepted changes as well"),
 	{0},
 };
 

@@ -13,12 +13,12 @@
 /* Applies to servers; files list their metrics whatever the times of their points. */
 static const struct field list_fields[] = {
 	OPTION_STRING(struct selection_flags, since, NULL,
-		"ask servers for metrics with points from then on", .metavar = "DATE"),
+		"only metrics with points since this time", .metavar = "DATE"),
 	OPTION_STRING(struct selection_flags, until, NULL,
-		"ask servers for metrics with points before then", .metavar = "DATE"),
+		"only metrics with points before this time", .metavar = "DATE"),
 	OPTION_STRING(struct selection_flags, branch, NULL,
-		"ask servers for the metrics of that branch; by default $BRANCH",
-		.variable = "BRANCH", .metavar = "NAME"),
+		"metrics of this branch; default: $BRANCH", .variable = "BRANCH",
+		.metavar = "NAME"),
 	{0},
 };
 

@@ -13,8 +13,8 @@
 const struct field notify_fields[] = {
 	OPTION_LIST(struct notify_flags, notify_slack, "post the changes to these Slack channels",
 		.flags = FIELD_MANY, .metavar = "CHANNEL..."),
-	OPTION_STRING(struct notify_flags, cph_report_since, NULL, "post only changes from then on",
-		.metavar = "DATE"),
+	OPTION_STRING(struct notify_flags, cph_report_since, NULL,
+		"post only changes since this time", .metavar = "DATE"),
 	{0},
 };
 

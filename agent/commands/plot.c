@@ -32,19 +32,19 @@ struct picture_options {
 
 static const struct field picture_fields[] = {
 	OPTION_STRING(struct picture_options, output, NULL,
-		"draw into this file, FILE.svg or FILE.png; without it the terminal is drawn on",
-		.letter = 'o', .metavar = "FILE"),
+		"output file, FILE.svg or FILE.png; default: the terminal", .letter = 'o',
+		.metavar = "FILE"),
 	OPTION_CHOICE(struct picture_options, scale, "auto", scales,
-		"the axis of values: what the points need, from zero, logarithmic, or in percent "
-		"of the first level"),
+		"value axis: fitted to the points, from zero, logarithmic, or in percent of the "
+		"first level"),
 	OPTION_BOOL(struct picture_options, cleaned,
-		"without daily and weekly cycles, and without what another series explains"),
+		"remove daily and weekly cycles and what another series explains"),
 	OPTION_INT(struct picture_options, width, "960", 16, PLOT_MOST_PIXELS,
-		"of the picture, in pixels"),
+		"picture size in pixels"),
 	OPTION_INT(struct picture_options, height, "400", 16, PLOT_MOST_PIXELS,
-		"of the picture, in pixels"),
+		"picture size in pixels"),
 	OPTION_DOUBLE(struct picture_options, zoom, "1", 1, 4,
-		"of a PNG: its pixels for each of these, for fine screens"),
+		"PNG pixels per pixel, for high-resolution screens"),
 	OPTION_CHOICE(struct picture_options, theme, "light", themes,
 		"colours; system: an SVG file follows the reader's settings"),
 	OPTION_STRING(struct picture_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
@@ -52,12 +52,12 @@ static const struct field picture_fields[] = {
 };
 
 static const struct field range_fields[] = {
-	OPTION_STRING(
-		struct selection_flags, since, NULL, "show points from then on", .metavar = "DATE"),
-	OPTION_STRING(
-		struct selection_flags, until, NULL, "show points before then", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, since, NULL, "show points since this time",
+		.metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, until, NULL, "show points before this time",
+		.metavar = "DATE"),
 	OPTION_STRING(struct selection_flags, branch, NULL,
-		"show the points of that branch; by default $BRANCH", .variable = "BRANCH",
+		"show the points of this branch; default: $BRANCH", .variable = "BRANCH",
 		.metavar = "NAME"),
 	{0},
 };

@@ -265,11 +265,11 @@ static const char *const output_names[] = {"text", "json", "log", NULL};
 
 static const struct field regression_fields[] = {
 	OPTION_CHOICE(struct regression_flags, output, "text", output_names,
-		"how to print the results; log is another name for text"),
+		"output format; log is an alias of text"),
 	OPTION_BOOL(struct regression_flags, ignore_direction,
-		"count improvements, and changes of metrics without a direction, too"),
+		"also count improvements and changes of metrics without a direction"),
 	OPTION_STRING(struct regression_flags, base_branch, NULL,
-		"what --branch is compared with; by default the test's base_branch, else \"main\"",
+		"baseline of --branch; default: the test's base_branch, else \"main\"",
 		.metavar = "NAME"),
 	{0},
 };

@@ -35,16 +35,15 @@ struct replay_options {
 
 static const struct field replay_fields[] = {
 	OPTION_STRING(struct replay_options, from, NULL,
-		"needed: start at that time: '6 weeks', yesterday, 2026-01-02, ISO 8601",
+		"required: start time: '6 weeks', yesterday, 2026-01-02, ISO 8601",
 		.flags = FIELD_REQUIRED, .metavar = "DATE"),
-	OPTION_STRING(struct replay_options, to, NULL, "end at that time, by default now",
-		.metavar = "DATE"),
+	OPTION_STRING(struct replay_options, to, NULL, "end time; default: now", .metavar = "DATE"),
 	OPTION_DURATION(struct replay_options, interval, NULL, 1000, (double)INT64_MAX,
-		"run all tests at this interval instead of their own"),
+		"interval of all tests, instead of their own"),
 	OPTION_CHOICE(struct replay_options, output, "text", output_names,
-		"print messages as they would be sent, or one JSON document"),
+		"output format: the messages as they would be sent, or one JSON document"),
 	OPTION_STRING(struct replay_options, state, NULL,
-		"keep the state there, for why and changes", .metavar = "FILE"),
+		"write the state to this file, for why and changes", .metavar = "FILE"),
 	{0},
 };
 

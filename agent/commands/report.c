@@ -31,10 +31,9 @@ struct report_flags {
 
 static const struct field report_fields[] = {
 	OPTION_STRING(struct report_flags, html, NULL,
-		"write one page that needs nothing else; - is standard output",
-		.metavar = "FILE.html"),
+		"write a self-contained HTML page; - is standard output", .metavar = "FILE.html"),
 	OPTION_STRING(struct report_flags, markdown, NULL,
-		"write Markdown, and the plots beside it as FILE-1.svg and so on; - is standard "
+		"write Markdown, with the plots beside it as FILE-1.svg etc.; - is standard "
 		"output, without plots",
 		.metavar = "FILE.md"),
 	OPTION_STRING(struct report_flags, title, "Performance changes", "what stands above it",
@@ -45,11 +44,11 @@ static const struct field report_fields[] = {
 
 static const struct field range_fields[] = {
 	OPTION_STRING(
-		struct selection_flags, since, NULL, "changes from then on", .metavar = "DATE"),
+		struct selection_flags, since, NULL, "changes since this time", .metavar = "DATE"),
 	OPTION_STRING(
-		struct selection_flags, until, NULL, "changes before then", .metavar = "DATE"),
+		struct selection_flags, until, NULL, "changes before this time", .metavar = "DATE"),
 	OPTION_STRING(struct selection_flags, branch, NULL,
-		"changes on that branch; by default $BRANCH", .variable = "BRANCH",
+		"changes on this branch; default: $BRANCH", .variable = "BRANCH",
 		.metavar = "NAME"),
 	{0},
 };

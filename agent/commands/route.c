@@ -29,12 +29,12 @@ static const char *const events[] = {
 
 static const struct field flags[] = {
 	OPTION_STRING(struct route_flags, size, NULL,
-		"the change's size, up or down: 12%, -12%; by default any size, for the worse",
+		"size of the change: 12%, -12%; default: a regression of any size",
 		.metavar = "PERCENT"),
-	OPTION_LIST(struct route_flags, label, "labels and attributes of the series: region=eu",
-		.metavar = "NAME=VALUE"),
-	OPTION_CHOICE(struct route_flags, event, "new", events, "what the message is about"),
-	OPTION_CHOICE(struct route_flags, output, "text", outputs, "how to print it"),
+	OPTION_LIST(struct route_flags, label,
+		"label or attribute of the series, such as region=eu", .metavar = "NAME=VALUE"),
+	OPTION_CHOICE(struct route_flags, event, "new", events, "kind of event"),
+	OPTION_CHOICE(struct route_flags, output, "text", outputs, "output format"),
 	{0},
 };
 

@@ -115,10 +115,8 @@ struct run {
 };
 
 static const struct field run_fields[] = {
-	OPTION_BOOL(struct run_options, once, "run all tests once, send what is new and exit"),
-	OPTION_BOOL(struct run_options, insecure,
-		"let agent.listen be an address that other machines can reach, though nobody "
-		"has to sign in"),
+	OPTION_BOOL(struct run_options, once, "run all tests once, report new changes and exit"),
+	OPTION_BOOL(struct run_options, insecure, "allow a public address without authentication"),
 	{0},
 };
 

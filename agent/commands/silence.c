@@ -27,16 +27,16 @@ struct silence_options {
 
 static const struct field silence_fields[] = {
 	OPTION_STRING_AS("for", struct silence_options, length, NULL,
-		"add: how long it lasts, as 2h or '3 days'", .metavar = "DURATION"),
+		"add: duration, such as 2h or '3 days'", .metavar = "DURATION"),
 	OPTION_STRING(struct silence_options, until, NULL,
-		"add: when it ends, as 'friday 18:00' or 2026-01-02", .metavar = "WHEN"),
-	OPTION_STRING(struct silence_options, from, NULL, "add: when it begins; by default now",
-		.metavar = "WHEN"),
+		"add: end, such as 'friday 18:00' or 2026-01-02", .metavar = "WHEN"),
+	OPTION_STRING(
+		struct silence_options, from, NULL, "add: start; default: now", .metavar = "WHEN"),
 	OPTION_STRING(struct silence_options, owner, NULL,
-		"add: who is reminded before it ends; by default you", .metavar = "NAME"),
+		"add: who is reminded before it ends; default: you", .metavar = "NAME"),
 	OPTION_STRING(struct silence_options, reason, NULL, "add: why", .metavar = "TEXT"),
-	OPTION_BOOL(struct silence_options, all, "list: also those that are over"),
-	OPTION_CHOICE(struct silence_options, output, "text", outputs, "how to print them"),
+	OPTION_BOOL(struct silence_options, all, "list: include expired ones"),
+	OPTION_CHOICE(struct silence_options, output, "text", outputs, "output format"),
 	OPTION_STRING(struct silence_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };

@@ -30,16 +30,16 @@ struct store_options {
 
 static const struct field store_fields[] = {
 	OPTION_DURATION(struct store_options, older_than, UNSET, 0, 0,
-		"prune: delete what was settled longer ago than this"),
+		"prune: delete what was settled before this age"),
 	OPTION_BOOL(struct store_options, dry_run, "prune: only report what would be deleted"),
 	OPTION_BOOL(struct store_options, force, "backup: overwrite an existing file"),
 	OPTION_STRING(struct store_options, since, NULL,
-		"audit: only entries at or after that time, as '2 weeks' or 2026-01-02",
+		"audit: only entries since this time, such as '2 weeks' or 2026-01-02",
 		.metavar = "WHEN"),
-	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: at most so many entries"),
-	OPTION_INT(struct store_options, change, "0", 0, ROWS, "audit: only about that change",
-		.metavar = "ID"),
-	OPTION_CHOICE(struct store_options, output, "text", outputs, "audit: how to print them"),
+	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: maximum number of entries"),
+	OPTION_INT(struct store_options, change, "0", 0, ROWS,
+		"audit: only entries about this change", .metavar = "ID"),
+	OPTION_CHOICE(struct store_options, output, "text", outputs, "audit: output format"),
 	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };

@@ -32,13 +32,12 @@ struct validate_options {
 static const char *const outputs[] = {"text", "json", NULL};
 
 static const struct field validate_fields[] = {
-	OPTION_CHOICE(
-		struct validate_options, output, "text", outputs, "how to print what was found"),
+	OPTION_CHOICE(struct validate_options, output, "text", outputs, "output format"),
 	OPTION_BOOL(struct validate_options, power,
-		"read the tests' data, and say how small a change of each series would be told "
-		"within 24 points"),
+		"read the tests' data and print the smallest change of each series that would be "
+		"reported within 24 points"),
 	OPTION_BOOL(struct validate_options, receivers,
-		"send each receiver a message that is marked as a test, and say which failed"),
+		"send a test message to each receiver and print which failed"),
 	{0},
 };
 

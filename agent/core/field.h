@@ -4,9 +4,9 @@
  *
  *     struct edivisive_options { int64_t window; double p_value; };
  *     static const struct field edivisive_fields[] = {
- *         OPTION_INT(struct edivisive_options, window, "50", 2, 1e6, "points a window has"),
+ *         OPTION_INT(struct edivisive_options, window, "50", 2, 1e6, "window length in points"),
  *         OPTION_DOUBLE(struct edivisive_options, p_value, "0.001", 0, 1,
- *             "a change point needs a p-value below it", .flags = FIELD_MIN_OPEN),
+ *             "significance level of a change point", .flags = FIELD_MIN_OPEN),
  *         {0}};
  *
  * A table ends with a field without a name. Values are parsed from text, checked against the range

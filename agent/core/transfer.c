@@ -16,8 +16,7 @@
 static const char *const redirect_choices[] = {"same-host", "any", "none", NULL};
 
 const struct field endpoint_fields[] = {
-	OPTION_STRING(struct endpoint, url, NULL,
-		"address of the server, with the path prefix it is served under",
+	OPTION_STRING(struct endpoint, url, NULL, "server address, including its path prefix",
 		.flags = FIELD_ENV),
 	OPTION_STRING(struct endpoint, username, NULL, "user for basic authentication",
 		.alias = "user", .flags = FIELD_ENV),
@@ -30,37 +29,33 @@ const struct field endpoint_fields[] = {
 		"file that holds the token, read at each use"),
 	OPTION_MAP(
 		struct endpoint, headers, "headers sent with each request", .flags = FIELD_CLOSED),
-	OPTION_STRING(struct endpoint, ca_file, NULL,
-		"certificates that are trusted instead of the system's"),
-	OPTION_STRING(struct endpoint, cert_file, NULL,
-		"certificate of our own that is shown to the server (PEM)"),
+	OPTION_STRING(
+		struct endpoint, ca_file, NULL, "trusted CA certificates, instead of the system's"),
+	OPTION_STRING(struct endpoint, cert_file, NULL, "client certificate (PEM)"),
 	OPTION_STRING(struct endpoint, key_file, NULL,
-		"its private key; not needed where cert_file holds it, too"),
+		"private key of the client certificate; not needed if cert_file contains it"),
 	OPTION_STRING(struct endpoint, server_name, NULL,
-		"name that the server's certificate must hold, if it is not the one in url"),
+		"expected name in the server's certificate, if not that of url"),
 	OPTION_BOOL(struct endpoint, insecure_skip_verify, "accept any TLS certificate"),
 	OPTION_SECRET(struct endpoint, proxy, /* endpoint_check reports an empty one */
-		"http://, https:// or socks5h:// proxy, or none; by default that of https_proxy, "
-		"http_proxy or all_proxy in the environment",
+		"http://, https:// or socks5h:// proxy, or none; default: https_proxy, http_proxy "
+		"or all_proxy of the environment",
 		.flags = FIELD_EMPTY, .metavar = "URL"),
 	OPTION_LIST(struct endpoint, no_proxy,
-		"hosts, domains and networks (10.0.0.0/8) that are asked without the proxy; by "
-		"default no_proxy in the environment"),
+		"hosts, domains and networks (10.0.0.0/8) reached without the proxy; default: "
+		"no_proxy of the environment"),
 	OPTION_CHOICE(struct endpoint, redirects, "same-host", redirect_choices,
-		"which redirects are followed; from https to http none is"),
-	OPTION_DURATION(struct endpoint, connect_timeout, "10s", 1, 3600e3,
-		"how long a connection may take"),
-	OPTION_DURATION(
-		struct endpoint, timeout, "30s", 1, 3600e3, "how long a request may take in all"),
+		"redirects to follow; never from https to http"),
+	OPTION_DURATION(struct endpoint, connect_timeout, "10s", 1, 3600e3, "connection timeout"),
+	OPTION_DURATION(struct endpoint, timeout, "30s", 1, 3600e3, "total timeout of a request"),
 	OPTION_DURATION(struct endpoint, retry_for, "1m", 0, 3600e3,
-		"how long a source's request that failed is tried again, at most twice; 0: not at "
-		"all"),
-	OPTION_INT(
-		struct endpoint, max_concurrent, "16", 1, 256, "requests at once to this server"),
+		"retry a source's failed request within this time, at most twice; 0: no retries"),
+	OPTION_INT(struct endpoint, max_concurrent, "16", 1, 256,
+		"maximum number of concurrent requests to this server"),
 	OPTION_BYTES(struct endpoint, max_body, "64MB", 1024, 1e9,
-		"how large an answer may be, unpacked"),
+		"maximum size of a response, uncompressed"),
 	OPTION_INT(struct endpoint, max_points, "1000000", 1, 1e9,
-		"how many points a source's series may have"),
+		"maximum number of points of a source's series"),
 	{0},
 };
 

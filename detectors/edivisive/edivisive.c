@@ -12,16 +12,16 @@ static const char *const profiles[] = {"default", "otava", NULL};
 
 static const struct field edivisive_fields[] = {
 	OPTION_INT(struct edivisive_options, window, "50", 2, 1e6,
-		"points a window holds; in the default profile at least 4", .alias = "window_len",
+		"window length in points; at least 4 in the default profile", .alias = "window_len",
 		.metavar = "POINTS"),
 	OPTION_DOUBLE(struct edivisive_options, p_value, "0.001", 0, 1,
-		"a change point needs a p-value below it; in the default profile at most 0.1",
+		"significance level of a change point; at most 0.1 in the default profile",
 		.alias = "max_pvalue", .flags = FIELD_MIN_OPEN, .letter = 'P', .metavar = "P"),
 	OPTION_DOUBLE(struct edivisive_options, magnitude, "0.0", 0, 1e300,
-		"a change point needs a relative change above it, 0.05 for 5%",
-		.alias = "min_magnitude", .letter = 'M', .metavar = "SHARE"),
+		"minimum relative size of a change; 0.05 is 5%", .alias = "min_magnitude",
+		.letter = 'M', .metavar = "SHARE"),
 	OPTION_CHOICE(struct edivisive_options, profile, "default", profiles,
-		"default, or otava to get the change points of Apache Otava"),
+		"default, or otava for the change points of Apache Otava"),
 	{0},
 };
 

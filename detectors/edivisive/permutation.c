@@ -17,13 +17,13 @@
 
 static const struct field permutation_fields[] = {
 	OPTION_INT(struct edivisive_permutation_options, permutations, "199", 1, 1e6,
-		"random orders a candidate is compared with, at least as many as the p-value needs",
+		"number of random permutations; raised to what the p-value requires",
 		.metavar = "COUNT"),
 	OPTION_DOUBLE(struct edivisive_permutation_options, p_value, "0.05", 1e-6, 1,
-		"largest p-value of a change point", .alias = "max_pvalue", .letter = 'P',
+		"maximum p-value of a change point", .alias = "max_pvalue", .letter = 'P',
 		.metavar = "P"),
 	OPTION_INT(struct edivisive_permutation_options, seed, "1", 0, 9e15,
-		"of the random orders; the same seed gives the same answer", .metavar = "NUMBER"),
+		"random seed; the same seed gives the same result", .metavar = "NUMBER"),
 	{0},
 };
 

@@ -22,16 +22,15 @@ const struct field slack_fields[] = {
 		"channels the bot posts to, by name (#perf) or id", .alias = "channel",
 		.flags = FIELD_ENV),
 	OPTION_LIST(struct slack_options, triagers,
-		"ids of the users (U012AB3CD) whose reactions to the bot's messages set the triage "
-		"of their changes (scope reactions:read); without one no reaction is read"),
+		"ids of the users (U012AB3CD) whose reactions triage the changes of a message "
+		"(scope reactions:read); default: reactions are not read"),
 	OPTION_MAP(struct slack_options, reactions,
-		"what the emoji of a reaction says: open, acknowledged, expected, ignored, infra, "
-		"false or fixed; default: eyes: acknowledged, white_check_mark: expected, "
-		"no_bell: ignored, x: false, construction: infra"),
+		"triage state of each emoji: open, acknowledged, expected, ignored, infra, false "
+		"or fixed; default: eyes: acknowledged, white_check_mark: expected, no_bell: "
+		"ignored, x: false, construction: infra"),
 	OPTION_CHOICE(struct slack_options, picture, "chart", pictures,
-		"what messages show of the points around their worst changes: chart (Slack's own, "
-		"of at most two), png (a picture of the worst in the thread; a bot's scope "
-		"files:write) or none"),
+		"picture of the worst changes: chart (Slack's own, at most two), png (of the "
+		"worst, in the thread; needs the scope files:write) or none"),
 	OPTION_SECRET(struct slack_options, webhook_url,
 		"incoming webhook, instead of a bot; its channel is fixed", .flags = FIELD_ENV),
 	OPTION_STRING(struct slack_options, webhook_url_file, NULL,

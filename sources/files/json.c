@@ -62,15 +62,13 @@ static const struct field json_fields[] = {
 		"the JSON file, relative to the current folder", .flags = FIELD_REQUIRED,
 		.metavar = "FILE"),
 	OPTION_STRING(struct json_options, base_branch, NULL,
-		"the branch that is read when none is asked for (default: all results)",
-		.metavar = "BRANCH"),
+		"default branch (default: all results)", .metavar = "BRANCH"),
 	OPTION_STRING(struct json_options, commit_column, NULL,
-		"the attribute that holds a point's commit, where it has another name than commit",
-		.metavar = "NAME"),
+		"attribute of a point's commit; default: commit", .metavar = "NAME"),
 	OPTION_STRING(struct json_options, version_column, NULL, "the same for its version",
 		.metavar = "NAME"),
 	OPTION_LIST(struct json_options, attributes,
-		"attributes that are shown with a change (default: all)", .metavar = "NAMES"),
+		"attributes shown with a change (default: all)", .metavar = "NAMES"),
 	{0},
 };
 

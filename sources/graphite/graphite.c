@@ -139,17 +139,16 @@ static const char *const event_modes[] = {"deployments", "per_run", NULL};
 static const struct field graphite_fields[] = {
 	OPTION_STRING(struct graphite_options, prefix, NULL,
 		"path before the suffixes of the metrics; may hold %{BRANCH}", .metavar = "PATH"),
-	OPTION_STRING(struct graphite_options, branch_prefix, NULL,
-		"the prefix where a branch is asked for", .metavar = "PATH"),
+	OPTION_STRING(struct graphite_options, branch_prefix, NULL, "prefix for a given branch",
+		.metavar = "PATH"),
 	OPTION_STRING(struct graphite_options, target, NULL,
-		"any expression of Graphite instead of a prefix; each series it gives is a metric "
-		"of its own",
+		"Graphite expression, instead of a prefix; each returned series is a metric",
 		.metavar = "TARGET"),
 	OPTION_DURATION(struct graphite_options, range, "365d", 1000, 315360000e3,
-		"how far back to look where no --since is given"),
+		"time range to read unless --since is given"),
 	OPTION_CHOICE(struct graphite_options, events, "deployments", event_modes,
-		"what events are: deployments, from which on all points are of that commit, or one "
-		"per_run, of which one point is the result"),
+		"meaning of events: deployments (all later points are of that commit), or per_run "
+		"(each event belongs to one point)"),
 	{0},
 };
 

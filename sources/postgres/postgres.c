@@ -17,27 +17,25 @@ const char *const postgres_ssl_modes[] = {
 
 static const struct field postgres_fields[] = {
 	OPTION_STRING(struct postgres_options, query, NULL,
-		"a SELECT whose rows are points; %{BRANCH} in it is the branch asked for, as a "
-		"bound parameter",
+		"SELECT whose rows are points; %{BRANCH} is the requested branch, as a bound "
+		"parameter",
 		.flags = FIELD_REQUIRED, .metavar = "SQL"),
 	OPTION_STRING(struct postgres_options, time_column, "time",
 		"the column of time stamps: timestamp (UTC if it has no zone), date, or epoch "
 		"seconds, milliseconds",
 		.metavar = "COLUMN"),
 	OPTION_STRING(struct postgres_options, commit_column, NULL,
-		"the column that holds a point's commit, where it has another name than commit",
-		.metavar = "COLUMN"),
+		"column of a point's commit; default: commit", .metavar = "COLUMN"),
 	OPTION_STRING(struct postgres_options, version_column, NULL, "the same for its version",
 		.metavar = "COLUMN"),
 	OPTION_LIST(struct postgres_options, attributes,
-		"columns that are shown with a change: commit, version, machine ...",
-		.metavar = "COLUMNS"),
-	OPTION_STRING(struct postgres_options, base_branch, NULL,
-		"the branch where none is asked for by --branch", .metavar = "NAME"),
+		"columns shown with a change: commit, version, machine ...", .metavar = "COLUMNS"),
+	OPTION_STRING(
+		struct postgres_options, base_branch, NULL, "default branch", .metavar = "NAME"),
 	OPTION_STRING(struct postgres_options, update_statement, NULL,
-		"what analyze --update-postgres runs for each change: {metric}, the time column "
-		"and the attributes in braces, %s for the change forward and backward in percent "
-		"and p",
+		"statement that analyze --update-postgres runs for each change: {metric}, the time "
+		"column and the attributes in braces, %s for the change forward and backward in "
+		"percent and p",
 		.metavar = "SQL"),
 	{0},
 };
@@ -61,25 +59,22 @@ static const struct field server_fields[] = {
 		"by default $POSTGRES_DATABASE, else $PGDATABASE, else the user's name",
 		.alias = "dbname", .variable = "POSTGRES_DATABASE"),
 	OPTION_CHOICE(struct postgres_server, sslmode, "default", postgres_ssl_modes,
-		"whether TLS is used and what is checked; by default verify-full with sslrootcert, "
-		"else $PGSSLMODE, else prefer"),
+		"TLS mode; default: verify-full with sslrootcert, else $PGSSLMODE, else prefer"),
 	OPTION_STRING(struct postgres_server, sslrootcert, NULL,
-		"certificates of the authorities that may have signed the server's",
-		.metavar = "FILE"),
-	OPTION_STRING(struct postgres_server, sslcert, NULL, "the client's certificate",
-		.metavar = "FILE"),
-	OPTION_STRING(struct postgres_server, sslkey, NULL, "the client's key", .metavar = "FILE"),
-	OPTION_DURATION(struct postgres_server, connect_timeout, "10s", 1, 3600e3,
-		"how long a connection may take"),
+		"CA certificates to verify the server's certificate", .metavar = "FILE"),
+	OPTION_STRING(
+		struct postgres_server, sslcert, NULL, "client certificate", .metavar = "FILE"),
+	OPTION_STRING(struct postgres_server, sslkey, NULL, "client key", .metavar = "FILE"),
+	OPTION_DURATION(
+		struct postgres_server, connect_timeout, "10s", 1, 3600e3, "connection timeout"),
 	OPTION_DURATION(struct postgres_server, timeout, "60s", 1, 3600e3,
-		"how long connection, query and answer may take in all"),
+		"total timeout of connection, query and response"),
 	OPTION_DURATION(struct postgres_server, statement_timeout, NULL, 0, 3600e3,
-		"how long the server may work on a statement before it cancels it; by default what "
-		"is left of timeout"),
+		"statement timeout of the server; default: the rest of timeout"),
 	OPTION_INT(struct postgres_server, max_rows, "1000000", 1, ROWS_MAX,
-		"how many rows of the selected range a query may return"),
+		"maximum number of rows a query may return for the selected range"),
 	OPTION_BYTES(struct postgres_server, max_body, "500MB", 1024, 1e12,
-		"how large the values of all rows that a query returns may be together"),
+		"maximum total size of the values a query returns"),
 	{0},
 };
 

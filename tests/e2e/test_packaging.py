@@ -164,7 +164,6 @@ def test_completion_of_tests_and_groups(prefix):
 def test_completion_of_known_values(prefix):
     program = prefix / "bin/hunter-c"
     assert complete(prefix, program, "store", "") == ["check", "backup", "copy", "prune", "audit"]
-    assert complete(prefix, program, "bisect", "") == ["plan"]
     assert complete(prefix, program, "bisect", "--direction", "") == ["either", "up", "down"]
     assert complete(prefix, program, "store", "check", "--state-file", "x", "") == []
     for command in ("changes", "list-groups", "detect", "validate"):
