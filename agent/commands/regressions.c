@@ -655,9 +655,8 @@ static void note_lack(const struct task *task, const struct series *series, cons
 {
 	gate_lack(&out->lacks, series, missing);
 	if (missing)
-		log_event(LEVEL_WARN, "cannot compare metric",
-			LOG_TEXT("test", task->test->name), LOG_TEXT("metric", series->name),
-			LOG_TEXT("missing", missing));
+		log_event(LEVEL_WARN, "cannot compare metric", LOG_TEXT("test", task->test->name),
+			LOG_TEXT("metric", series->name), LOG_TEXT("missing", missing));
 }
 
 /* "1 point at 24.1, which may be an outlier: another one decides" */
