@@ -1,10 +1,14 @@
 """What the end-to-end tests share: the program, run as a user runs it."""
+import contextlib
 import os
 import pathlib
 import subprocess
 from typing import NamedTuple
 
 import pytest
+from agent import CANARY, Agent
+from fake_slack import FakeSlack
+from hook import Hook
 from state_address import drop_states
 from stutter import said_once
 from waiting import LONGEST
@@ -45,3 +49,39 @@ def hunter(program, tmp_path):
         return Result(done.returncode, done.stdout, said_once(done.stderr))
 
     return run
+
+
+@pytest.fixture
+def agents(program):
+    """agents(CONFIG, ARGUMENTS...) starts an agent; all are gone in the end."""
+    started = []
+
+    def start(path, *arguments):
+        agent = Agent(program, path, *arguments)
+        started.append(agent)
+        agent.wait_log("msg=started")
+        return agent
+
+    yield start
+    for agent in started:
+        with contextlib.suppress(ProcessLookupError):
+            agent.process.kill()
+        agent.process.wait()
+        for reader in agent.readers:
+            reader.join()
+        said_once("".join(agent.log))
+
+
+@pytest.fixture
+def slack():
+    with FakeSlack(CANARY) as server:
+        yield server
+        assert server.violations == []
+
+
+@pytest.fixture
+def hook():
+    hook = Hook()
+    yield hook
+    hook.server.shutdown()
+    hook.server.server_close()

@@ -14,8 +14,8 @@ import subprocess
 import time
 
 import pytest
+from agent import config, csv_test, write_csv
 from state_address import state_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, pause, wait
 
 # "secret" at a cost of 10, "other" at one of 4.

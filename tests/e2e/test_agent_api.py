@@ -14,9 +14,9 @@ import threading
 
 import pytest
 import servers
+from agent import write_csv
 from state_address import state_of
 from test_access import TOKEN, begin, make_certificate, prepare, secret_file
-from test_run import agents, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, wait
 
 WEB = "tokens: [{name: ci, file: ci.token, role: triager}, {name: robot, file: robot.token, role: viewer}]\n"

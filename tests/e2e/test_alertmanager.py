@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import servers
-from test_run import START, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import START, config, csv_test, write_csv
 from waiting import pause
 
 FAST = "resend: 2s"

@@ -4,8 +4,8 @@ import http.client
 import pathlib
 import re
 
+from agent import config, csv_test, write_csv
 from stutter import said_once
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST
 
 

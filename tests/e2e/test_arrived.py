@@ -13,8 +13,7 @@ import time
 
 import pytest
 import servers
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import ask, config, csv_test, on_demand, port_of, write_csv
 from waiting import LONGEST, wait
 
 ARRIVED = "/api/v1/arrived"
@@ -22,7 +21,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def arrivals(agents, tmp_path):  # noqa: F811
+def arrivals(agents, tmp_path):
     """An agent that runs its tests at the start and then only if something arrives."""
     write_csv(tmp_path / "read.csv", [])
     write_csv(tmp_path / "write.csv", [])
@@ -133,7 +132,7 @@ def wait_change(agent, test, again=lambda: None):
     wait(there, lambda: "".join(agent.log))
 
 
-def test_fed_by_carbon(agents, tmp_path):  # noqa: F811
+def test_fed_by_carbon(agents, tmp_path):
     """What goes through carbon's relay is told to the agent: the test that reads it finds the change, the other one rests."""
     if not os.path.exists("/usr/bin/carbon-relay"):
         pytest.skip("carbon-relay is not installed (Debian: apt install graphite-carbon)")
@@ -174,7 +173,7 @@ ENABLE_LOGROTATION = False
     assert after["a"] > before["a"] and after["b"] == before["b"]
 
 
-def test_fed_by_remote_write(agents, tmp_path):  # noqa: F811
+def test_fed_by_remote_write(agents, tmp_path):
     """Prometheus scrapes a value, and writes it on: the test that reads it finds that it has risen, the other one rests."""
     value, scraped = [10.0], [0]
 

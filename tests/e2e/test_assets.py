@@ -6,7 +6,7 @@ import pathlib
 import re
 
 import pytest
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import Agent, config, csv_test, write_csv
 from waiting import LONGEST
 
 PAGES = ["/", "/change/1", "/explore?test=a&metric=b%3Cscript%3E", "/clusters", "/tests", "/silences", "/status"]
@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).parents[2] / "agent/web/page"
 
 @pytest.fixture(scope="module")
 def ask(program, tmp_path_factory):
-    from test_run import Agent
     folder = tmp_path_factory.mktemp("page")
     write_csv(folder / "read.csv", [(30, 1.2)])
     agent = Agent(program, config(folder, csv_test(folder / "read.csv")))

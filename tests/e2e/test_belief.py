@@ -5,7 +5,7 @@ import random
 import re
 
 import pytest
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
+from agent import bot, config, csv_test, write_csv
 
 EIGHT = "    detection: {confirm: 8 points}"
 STEP = [(60, 1.2)]
@@ -47,7 +47,7 @@ def test_a_candidate_goes_without_a_word(hunter, tmp_path):
     assert "+20%" in hunter("run", "--once", "--config", path).out
 
 
-def test_the_running_agent_waits_for_points(hunter, agents, tmp_path):  # noqa: F811
+def test_the_running_agent_waits_for_points(hunter, agents, tmp_path):
     write_csv(tmp_path / "a.csv", STEP, points=64)
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv", extra=EIGHT)))
     agent.wait_metric("hunter_changes_found_total", 1)
@@ -67,7 +67,7 @@ def test_the_running_agent_waits_for_points(hunter, agents, tmp_path):  # noqa: 
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_what_is_taken_back_is_said_in_its_thread(agents, tmp_path, slack, restart):  # noqa: F811
+def test_what_is_taken_back_is_said_in_its_thread(agents, tmp_path, slack, restart):
     write_csv(tmp_path / "a.csv", STEP, points=80)
     path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
     agent = agents(path)
@@ -87,7 +87,7 @@ def test_what_is_taken_back_is_said_in_its_thread(agents, tmp_path, slack, resta
     assert agent.end() == 0
 
 
-def test_or_not_at_all(agents, tmp_path, slack):  # noqa: F811
+def test_or_not_at_all(agents, tmp_path, slack):
     write_csv(tmp_path / "a.csv", STEP, points=80)
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack), agent="  announce_withdrawn: false"))
     slack.wait(lambda: len(slack.posts) >= 1)

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
+from agent import START, config, csv_test
 from test_access import begin as begin_agent
 from test_commits import change_of
-from test_run import START, agents, config, csv_test  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, wait
 
 # Prints the level of the commit with noise that follows from the run's number, so that each test is the same each time.
@@ -706,7 +706,7 @@ def test_flags(hunter, tmp_path, arguments, text):
 # Of a recorded change
 
 
-def recorded(agents, tmp_path, clone, before, after):  # noqa: F811
+def recorded(agents, tmp_path, clone, before, after):
     """An agent that knows a change between two commits, with the clone in its configuration."""
     with open(tmp_path / "read.csv", "w", newline="") as out:
         rows = csv.writer(out)
@@ -719,7 +719,7 @@ def recorded(agents, tmp_path, clone, before, after):  # noqa: F811
 
 
 @pytest.mark.parametrize("through", ["state", "agent"])
-def test_of_a_change(hunter, agents, tmp_path, through):  # noqa: F811
+def test_of_a_change(hunter, agents, tmp_path, through):
     """Range, clone, step, spread and direction are those of the change."""
     clone = make(tmp_path / "clone", slow=9)
     agent, number = recorded(agents, tmp_path, clone, clone.ids[2][:12], clone.ids[18][:12])
@@ -741,7 +741,7 @@ def test_of_a_change(hunter, agents, tmp_path, through):  # noqa: F811
     refused(hunter("bisect", "--change", 99999, *where, "--run", "x"), "99999")
 
 
-def test_of_a_change_without_commits(hunter, agents, tmp_path):  # noqa: F811
+def test_of_a_change_without_commits(hunter, agents, tmp_path):
     clone = make(tmp_path / "clone", slow=9)
     agent, number = recorded(agents, tmp_path, clone, "", "")
     words = ["bisect", "--change", number, "--agent", f"http://127.0.0.1:{agent.port}", "--repo", clone.path, "--work", tmp_path / "work"]

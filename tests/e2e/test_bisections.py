@@ -14,9 +14,9 @@ import urllib.parse
 
 import pytest
 import servers
+from agent import START, bot, config, csv_test, level, noise
 from state_address import open_state
 from test_access import ask, begin
-from test_run import START, agents, bot, config, csv_test, level, noise, slack  # noqa: F401 (fixtures)
 
 # Prints a value: 100 with noise of 1%, 20% more from the planted commit on. Some commits do not build.
 BENCH = """#!/bin/sh

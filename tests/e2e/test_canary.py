@@ -14,8 +14,8 @@ import struct
 import threading
 
 import pytest
+from agent import Agent, config, csv_test, write_csv
 from state_address import state_text
-from test_run import Agent, config, csv_test, write_csv
 from waiting import LONGEST, wait
 
 SONG = "7f3a9c"  # in each canary

@@ -1,12 +1,10 @@
 """/api/v1/changes/ID, which the page of a change shows: the change, its test, and what is related to it."""
 import json
 
+from agent import ask, config, csv_test, on_demand, port_of, post, write_csv
 from test_access import ANN, BOB, TIM, USERS, begin, prepare
 from test_agent_api import wait_for_change
 from test_cluster import write_config, write_files
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
-from test_triage import post
 
 LINKS = """    commit_url: "https://git.example/app/commit/{commit}"
     compare_url: "https://git.example/app/compare/{before}...{after}"

@@ -3,8 +3,8 @@ import json
 import re
 
 import pytest
+from agent import config, csv_test, write_csv
 from fake_chats import Discord, Mattermost, Teams
-from test_run import Agent, agents, config, csv_test, write_csv  # noqa: F401 (a fixture)
 
 KINDS = {"msteams": Teams, "mattermost": Mattermost, "discord": Discord}
 HOSTILE = "p99 @everyone @here <@1> [x](https://evil.example) **b** www.evil.example #12"

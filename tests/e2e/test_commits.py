@@ -9,8 +9,8 @@ import subprocess
 import threading
 
 import pytest
+from agent import START, config, csv_test, level
 from test_access import ask, begin
-from test_run import START, agents, config, csv_test, level  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST
 
 HOSTILE = "<script>alert(1)</script> \u202e $(touch x) " + "y" * 300

@@ -12,9 +12,9 @@ import time
 
 import faulty
 import pytest
+from agent import config, csv_test, write_csv
 from state_address import drop_state, open_state
 from test_faults import FAIL, KINDS, NOT_GRAPHITE, TOO_MUCH, Graphite
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST
 
 HOUR = datetime.timedelta(hours=1)

@@ -6,9 +6,9 @@ import random
 
 import pytest
 import servers
+from agent import CANARY, bot
 from fake_slack import FakeSlack
 from state_address import state_of
-from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 START = int(datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc).timestamp())
@@ -183,7 +183,7 @@ def correct(agent, slack):
     agent.end()
 
 
-def test_a_late_event_without_a_new_point(agents, tmp_path, graphite, slack):  # noqa: F811
+def test_a_late_event_without_a_new_point(agents, tmp_path, graphite, slack):
     feed(graphite, "quiet.lat", 100)
     graphite.event(START + HOUR, ["quiet"], data={"commit": "c1"})
     agent = agents(config(tmp_path, f"graphite: {{url: '{graphite.url}'}}", """
@@ -196,7 +196,7 @@ def test_a_late_event_without_a_new_point(agents, tmp_path, graphite, slack):  #
     assert next(said, None) is None
 
 
-def test_a_row_that_is_corrected(agents, tmp_path, slack):  # noqa: F811
+def test_a_row_that_is_corrected(agents, tmp_path, slack):
     """The first row of the new level was written with the commit before it."""
     def write(commit):
         lines = [f"{when},{value},{'c1' if i < 80 else commit if i == 80 else 'c2' if i < 90 else 'c3'}\n"

@@ -2,9 +2,9 @@
 import json
 import signal
 
+from agent import bot, config, csv_test, write_csv
+from hook import SCHEMA, valid
 from state_address import open_state
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
-from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
 
 WEEK = 8 * 86400000
 

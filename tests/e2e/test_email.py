@@ -14,8 +14,8 @@ import ssl
 
 import pytest
 import servers
+from agent import config, csv_test, write_csv
 from scripted_smtp import ScriptedSmtp
-from test_run import START, agents, config, csv_test, write_csv  # noqa: F401  (a fixture)
 
 PASSWORD = "s3cret-canary word"
 

@@ -8,10 +8,9 @@ import signal
 
 import pytest
 import servers
-from fake_slack import FakeSlack
+from agent import START, bot
+from hook import SCHEMA, valid
 from state_address import open_state, state_of
-from test_run import CANARY, START, Agent, bot
-from test_tell import SCHEMA, agents, hook, slack, valid  # noqa: F401 (agents, hook and slack are fixtures)
 
 HOUR = datetime.timedelta(hours=1)
 RUNNERS, METRICS = (7, 8, 9), 12
@@ -140,7 +139,7 @@ def test_slack(hunter, tmp_path, slack):
     assert post["text"].startswith(HEAD) and "probably the environment" in post["text"].splitlines()[0]
 
 
-def test_webhook(hunter, tmp_path, hook):  # noqa: F811
+def test_webhook(hunter, tmp_path, hook):
     write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 75 else 1, points=75)
     path = config(tmp_path, f'webhook: {{url: "{hook.url}"}}')
     assert hunter("run", "--once", "--config", path).code == 0

@@ -8,8 +8,8 @@ import signal
 import urllib.parse
 
 import pytest
+from agent import csv_test, write_csv
 from test_access import UnixConnection, ask, bearer, begin, make_certificate, prepare, secret_file, trusting, TOKEN, TOKENS
-from test_run import agents, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, wait
 
 LISTENERS, OF_ONE = 200, 50

@@ -5,8 +5,8 @@ import re
 import signal
 
 import pytest
-from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
-from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
+from agent import CANARY, config, csv_test, write_csv
+from hook import SCHEMA, valid
 
 
 def script(tmp_path, text):
@@ -63,7 +63,7 @@ def test_a_program_that_is_not_there_yet(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0 and len(told(tmp_path)) == 1
 
 
-def test_a_slow_command_delays_nobody(agents, tmp_path, hook):  # noqa: F811
+def test_a_slow_command_delays_nobody(agents, tmp_path, hook):
     """The webhook is told meanwhile; at the end of the agent the command is ended, and run again by the next one."""
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     path = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 600")

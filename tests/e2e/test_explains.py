@@ -17,10 +17,10 @@ import urllib.request
 
 import pytest
 import servers
+from agent import CANARY, bot
+from clock_shim import Clock
 from fake_slack import FakeSlack
 from state_address import KIND, state_of
-from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
-from test_storm import Clock
 from waiting import LONGEST
 
 HOUR, DAY = 3600, 86400
@@ -188,7 +188,7 @@ def explain(hunter, path, *asked, code=0):
     return done.out, json.loads(hunter("why", "--config", path, *asked, "--output", "json").out)
 
 
-def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, prometheus, graphite, slack):  # noqa: F811
+def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, prometheus, graphite, slack):
     path = written(tmp_path, prometheus, graphite, slack)
     clock.turn(START + LIVE * HOUR + 900 - time.time())
     agent = agents(path)

@@ -14,50 +14,11 @@ import urllib.request
 
 import pytest
 import servers
+from agent import CANARY, ask, bot, config, csv_test, on_demand, port_of, write_csv
 from fake_slack import FakeSlack
-from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, pause, wait
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-
-
-class Answer:
-    def __init__(self, response, body):
-        self.status, self.headers, self.body = response.status, response.headers, body
-
-    @property
-    def text(self):
-        return self.body.decode()
-
-    @property
-    def json(self):
-        def unique(pairs):
-            assert len({k for k, _ in pairs}) == len(pairs), pairs
-            return dict(pairs)
-
-        def number(text):
-            raise AssertionError(f"{text} is no JSON")
-
-        assert self.headers["Content-Type"] == "application/json", self.text
-        return json.loads(self.text, object_pairs_hook=unique, parse_constant=number)
-
-
-def port_of(agent, listen="msg=started"):
-    return int(re.search(r" port=(\d+)", agent.wait_log(listen))[1])
-
-
-def ask(port, path, method="GET", body=None, headers=None, timeout=LONGEST, host="127.0.0.1"):
-    connection = http.client.HTTPConnection(host, port, timeout=timeout)
-    with contextlib.closing(connection):
-        connection.request(method, path, body=body, headers=headers or {})
-        response = connection.getresponse()
-        return Answer(response, response.read())
-
-
-def on_demand(path):
-    """Tests then run at the start, and when they are asked for."""
-    path.write_text(path.read_text().replace("interval: 1s", "interval: 1d"))
-    return path
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import time
 
 import pytest
 import servers
+from clock_shim import Clock
 from fleet import TRUST, TTL, Fleet, Proxy, Pulse, Sink, Source, Watch, note, verdict
-from test_storm import Clock
 from waiting import LONGEST, pause
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))

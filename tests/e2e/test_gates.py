@@ -10,7 +10,6 @@ import signal
 
 import pytest
 from state_address import open_state, state_of
-from test_run import agents  # noqa: F401 (fixture)
 
 DAY = datetime.timedelta(days=1)
 START = datetime.datetime(2026, 1, 1)
@@ -347,7 +346,7 @@ def test_a_file_of_known_changes_for_one_run(hunter, folder):
     assert hunter("run", "--state", "x.db", "--config", configure(folder)).code == 2
 
 
-def test_a_reload_brings_entries(hunter, folder, agents):  # noqa: F811
+def test_a_reload_brings_entries(hunter, folder, agents):
     agent = agents(configure(folder))
     agent.wait_log("msg=sent")
     configure(folder, known=KNOWN)
@@ -357,14 +356,14 @@ def test_a_reload_brings_entries(hunter, folder, agents):  # noqa: F811
     assert changes(hunter, state_of(folder))[0]["triage"]["state"] == "expected"
 
 
-def test_an_agent_keeps_still(hunter, folder, agents):  # noqa: F811
+def test_an_agent_keeps_still(hunter, folder, agents):
     agent = agents(configure(folder, data="two.csv", known=KNOWN))
     agent.wait_log("msg=sent")
     assert agent.end() == 0
     assert "+26%" in "".join(agent.out) and "+20%" not in "".join(agent.out)
 
 
-def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):  # noqa: F811
+def test_an_entry_expires_while_the_agent_runs(hunter, folder, agents):
     until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=8)
     agent = agents(configure(folder, known=KNOWN.replace("}", f", until: '{until.isoformat(timespec='milliseconds')}'}}")))
     agent.wait_log('msg="change accepted by known_changes"')
@@ -424,7 +423,7 @@ def test_the_entries_of_other_tests_are_elsewhere(hunter, folder, accepted):
     assert [change["triage"]["state"] for change in changes(hunter, accepted) if change["test"] == "one"] == ["expected"]
 
 
-def test_a_reload_removes_entries(hunter, folder, agents):  # noqa: F811
+def test_a_reload_removes_entries(hunter, folder, agents):
     agent = agents(configure(folder, known=KNOWN))
     agent.wait_log('msg="change accepted by known_changes"')
     configure(folder)
@@ -448,7 +447,7 @@ def test_an_entry_takes_what_has_grown_by_its_size(hunter, folder, accepted, at_
 
 
 @pytest.fixture(params=["state", "agent"])
-def source(request, accepted, folder, agents):  # noqa: F811
+def source(request, accepted, folder, agents):
     """source(): the flags by which a gate knows of that state."""
     def flags():
         if request.param == "state":

@@ -5,8 +5,8 @@ import re
 import signal
 
 import pytest
+from agent import START, config, csv_test, write_csv
 from fake_grafana import Grafana
-from test_run import START, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
 
 @pytest.fixture

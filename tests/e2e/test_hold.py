@@ -7,9 +7,9 @@ import random
 import time
 
 import pytest
+from agent import config
+from clock_shim import Clock
 from state_address import KIND
-from test_run import agents, config  # noqa: F401 (agents is a fixture)
-from test_storm import Clock
 
 MONDAY = datetime.datetime(2026, 3, 2, tzinfo=datetime.timezone.utc)
 HOUR = datetime.timedelta(hours=1)
@@ -113,7 +113,7 @@ def test_why_says_until_when(hunter, clock, tmp_path):
     assert json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)["verdict"] == "told"
 
 
-def test_an_agent_that_is_killed(agents, clock, tmp_path):  # noqa: F811
+def test_an_agent_that_is_killed(agents, clock, tmp_path):
     path = written(tmp_path)
     for hour, told in (SATURDAY + 9, 0), (SATURDAY + 40, 0), (TUESDAY - 1, 0), (TUESDAY, 1), (TUESDAY + 9, 0):
         write(tmp_path / "web.csv", LASTING, hour + 1)

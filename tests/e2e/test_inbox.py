@@ -2,9 +2,7 @@
 import urllib.parse
 
 import pytest
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
-from test_triage import post
+from agent import Agent, ask, config, csv_test, on_demand, port_of, post, write_csv
 
 HOSTILE = '"<script>alert(1)</script>\\u202e"'
 
@@ -12,7 +10,6 @@ HOSTILE = '"<script>alert(1)</script>\\u202e"'
 @pytest.fixture(scope="module")
 def running(program, tmp_path_factory):
     """Two regressions and an improvement of one commit, a regression of another, and one that nobody knows a commit of."""
-    from test_run import Agent
     folder = tmp_path_factory.mktemp("inbox")
     for name, steps in (("read", [(30, 1.5)]), ("write", [(30, 1.2)]), ("good", [(30, 0.7)]), ("late", [(40, 1.3)]), ("plain", [(50, 1.1)])):
         write_csv(folder / f"{name}.csv", steps)

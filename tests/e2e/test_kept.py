@@ -8,12 +8,11 @@ import signal
 
 import pytest
 import servers
+from agent import CANARY, bot, config, csv_test, port_of, write_csv
 from fake_pagerduty import FakePagerDuty
 from fake_slack import FakeSlack
+from hook import SCHEMA, valid
 from state_address import open_state
-from test_face import port_of
-from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
-from test_tell import SCHEMA, hook, valid  # noqa: F401 (hook is a fixture)
 from waiting import pause
 
 KILLS = 100 if os.environ.get("HUNTER_TEST_FULL") else 6

@@ -17,10 +17,11 @@ import shutil
 import signal
 
 import pytest
+from agent import CANARY, config, csv_test, write_csv
 from fake_slack import FakeSlack
+from hook import Hook
 from state_address import open_state
-from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401  (a fixture)
-from test_tell import Hook, wide
+from test_tell import wide
 from waiting import pause
 
 ROUNDS, LIVES, KILLS = 10 if os.environ.get("HUNTER_TEST_FULL") else 1, 4, 5

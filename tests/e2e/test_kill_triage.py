@@ -17,10 +17,8 @@ import shutil
 import signal
 import threading
 
+from agent import CANARY, ask, bot, config, csv_test, port_of, post, write_csv
 from fake_slack import FakeSlack
-from test_face import port_of
-from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
-from test_triage import ask, post
 from waiting import pause
 
 LIVES, CYCLES = (5, 10) if os.environ.get("HUNTER_TEST_FULL") else (2, 3)

@@ -5,9 +5,9 @@ import random
 import signal
 
 import pytest
+from agent import config, csv_test, write_csv
 from fake_pagerduty import FakePagerDuty
 from state_address import state_text
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import pause
 
 KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"

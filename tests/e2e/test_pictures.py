@@ -10,8 +10,7 @@ import xml.etree.ElementTree
 import zlib
 
 import pytest
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import ask, config, csv_test, on_demand, port_of, write_csv
 from test_plot import wait_for_changes
 from waiting import LONGEST
 

@@ -5,9 +5,9 @@ import struct
 import zlib
 
 import pytest
+from agent import CANARY, bot, config, csv_test, write_csv
 from fake_slack import FakeSlack
 from scripted_smtp import ScriptedSmtp
-from test_run import CANARY, agents, bot, config, csv_test, write_csv  # noqa: F401  (a fixture)
 
 
 @pytest.fixture

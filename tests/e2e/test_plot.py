@@ -6,8 +6,7 @@ import math
 import threading
 import urllib.parse
 
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import ask, config, csv_test, on_demand, port_of, write_csv
 from waiting import LONGEST, wait
 
 

@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
+from agent import CANARY, config, csv_test, write_csv
 from fake_slack import FakeSlack
 from state_address import KIND, open_state
-from test_run import CANARY, Agent, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import pause
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))

@@ -11,13 +11,13 @@ import subprocess
 from typing import Any, Callable, NamedTuple
 
 import pytest
+from agent import config, csv_test, write_csv
 from fake_chats import Discord, Fake, Mattermost, Teams
 from fake_grafana import Grafana
 from fake_pagerduty import FakePagerDuty
 from fake_slack import FakeSlack
 from fake_trackers import GitHub, GitLab, Jira
 from front import Front
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 
 SECRET = "se-cret0123456789se-cret01234567"
 

@@ -11,10 +11,10 @@ import signal
 import urllib.request
 
 import pytest
+from agent import CANARY, START, bot, config, csv_test, run_once, write_csv
 from fake_slack import FakeSlack
+from hook import SCHEMA, Hook, valid
 from state_address import KIND, open_state
-from test_run import CANARY, START, agents, bot, config, csv_test, run_once, write_csv  # noqa: F401  (a fixture)
-from test_tell import SCHEMA, Hook, hook, valid  # noqa: F401  (a fixture)
 from waiting import LONGEST, pause
 
 BEGIN, GAP = 120, 45  # points before the first excursion, and from one to the next
@@ -116,7 +116,7 @@ def test_closed_once_whatever_dies(agents, hunter, tmp_path):
     """kill -9 at random moments: what was told is closed, in its thread, once; by a webhook once more a kill at most."""
     series = excursions((2, 4, 8), (2, 5))
     file, rng, kills = tmp_path / "many.csv", random.Random(5), 0
-    slack, hook = FakeSlack(CANARY), Hook()  # noqa: F811
+    slack, hook = FakeSlack(CANARY), Hook()
     slack.slow, hook.slow = (0.02, 0.1), 0.05
     with slack:
         path = config(tmp_path, many_test(file, series), f'{bot(slack)}\nwebhook: {{url: "{hook.url}"}}')

@@ -16,9 +16,9 @@ import urllib.request
 import faulty
 import pytest
 import servers
+from agent import START, config, csv_test, level, write_csv
 from test_conditions import count, wait_out
 from test_faults import FAIL, KINDS, NOT_GRAPHITE, Graphite
-from test_run import START, agents, config, csv_test, level, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST
 
 STEPS, POINTS = [(40, 1.2)], 60

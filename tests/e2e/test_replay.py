@@ -16,9 +16,9 @@ import urllib.parse
 
 import faulty
 import pytest
+from agent import START, config, level
 from test_faults import KINDS, LAUNCHER
 from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
-from test_run import START, config, level
 from waiting import LONGEST, pause, wait
 
 DAY = datetime.timedelta(days=1)

@@ -9,7 +9,7 @@ import subprocess
 import xml.etree.ElementTree
 
 import pytest
-from test_run import config, csv_test, write_csv
+from agent import config, csv_test, write_csv
 from waiting import LONGEST
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'><svg onload=alert(1)>", "abc\u202egpj.exe", "a|b`c``d\\|e",

@@ -5,8 +5,8 @@ import signal
 import socket
 
 import pytest
-from test_run import Agent, config, csv_test, write_csv
-from test_tell import Hook
+from agent import Agent, config, csv_test, write_csv
+from hook import Hook
 
 
 @pytest.fixture

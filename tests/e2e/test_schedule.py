@@ -2,7 +2,7 @@
 import signal
 import time
 
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+from agent import config, csv_test, write_csv
 from waiting import pause
 
 

@@ -12,8 +12,8 @@ import subprocess
 import threading
 
 import pytest
+from agent import CANARY, bot, config, csv_test, write_csv
 from state_address import state_of
-from test_run import CANARY, agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
 from waiting import LONGEST
 
 FULL = os.environ.get("HUNTER_TEST_FULL") == "1"
@@ -83,7 +83,7 @@ def test_a_reload(agents, tmp_path):
     assert "".join(agent.out).count("\n  db.write\n") == 1
 
 
-def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):  # noqa: F811
+def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):
     """It comes as early as other code of the process can send it: from the initializer of a library."""
     if not shutil.which("cc"):
         pytest.skip("cc is not installed (Debian: apt install gcc)")
@@ -104,7 +104,7 @@ def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):  # noqa: F811
     assert ended == [-signal.SIGHUP] * 3  # as with any program that does not reload
 
 
-def test_a_hangup_before_it_is_loaded(program, agents, tmp_path):  # noqa: F811
+def test_a_hangup_before_it_is_loaded(program, agents, tmp_path):
     """Who starts it with the signal ignored can send it from the first instruction on; once it has begun, it reloads."""
     write_csv(tmp_path / "read.csv", [])
     wrapper = tmp_path / "hunter-c"

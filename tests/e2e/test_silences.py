@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
+from agent import bot, config, csv_test, write_csv
 from waiting import LONGEST, pause
 
 
@@ -23,7 +23,7 @@ def cli(program):
     return run
 
 
-def test_silence_change_end_summary(agents, cli, program, tmp_path, slack):  # noqa: F811
+def test_silence_change_end_summary(agents, cli, program, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [])
     write_csv(tmp_path / "other.csv", [(30, 1.3)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv", "db.read") + csv_test(tmp_path / "other.csv", "web"), bot(slack))
@@ -60,7 +60,7 @@ def test_silence_change_end_summary(agents, cli, program, tmp_path, slack):  # n
     assert len(slack.posts) == 2
 
 
-def test_a_silence_ends_by_itself(agents, cli, tmp_path, slack):  # noqa: F811
+def test_a_silence_ends_by_itself(agents, cli, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [])
     agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
     agent.pass_by()
@@ -72,7 +72,7 @@ def test_a_silence_ends_by_itself(agents, cli, tmp_path, slack):  # noqa: F811
     assert agent.end() == 0
 
 
-def test_a_mute_time_of_a_group_until_a_reload(agents, tmp_path, slack):  # noqa: F811
+def test_a_mute_time_of_a_group_until_a_reload(agents, tmp_path, slack):
     """The mute time holds always, so the clock of this machine does not matter."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack) + """
@@ -92,7 +92,7 @@ test_groups:
     assert agent.end() == 0
 
 
-def test_notices_are_held(agents, cli, tmp_path, slack):  # noqa: F811
+def test_notices_are_held(agents, cli, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "missing.csv"), bot(slack))
     write_csv(tmp_path / "missing.csv", [])
     agent = agents(path)
@@ -107,7 +107,7 @@ def test_notices_are_held(agents, cli, tmp_path, slack):  # noqa: F811
     assert agent.end() == 0
 
 
-def test_killed_around_the_end(agents, cli, tmp_path, slack):  # noqa: F811
+def test_killed_around_the_end(agents, cli, tmp_path, slack):
     """kill -9 at another moment each time, from the end of the silence to behind its message: nothing is lost, and nothing is told
     twice, as Slack can be asked what has arrived. HUNTER_TEST_FULL makes 50 kills of it."""
     rounds = 50 if os.environ.get("HUNTER_TEST_FULL") else 12

@@ -15,8 +15,8 @@ import subprocess
 
 import pytest
 import state_address
+from agent import bot, config, csv_test, write_csv
 from state_address import open_state, state_of
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
 from waiting import pause
 
 LOCKED = 30 if os.environ.get("HUNTER_TEST_FULL") else 0

@@ -4,8 +4,8 @@ import re
 import urllib.parse
 
 import pytest
+from agent import Agent, bot, config, csv_test, write_csv
 from state_address import KIND
-from test_run import Agent, agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (agents and slack are fixtures)
 
 SECRET = "s3cret-canary-81"
 
@@ -110,7 +110,7 @@ def test_status(agent):
     assert (receiver["name"], receiver["type"]) == ("stdout", "stdout") and receiver["destinations"][0]["last_sent"]
 
 
-def test_what_waits(agents, tmp_path, slack):  # noqa: F811
+def test_what_waits(agents, tmp_path, slack):
     """A receiver that is down: what waits, since when, and why; then it is sent. Routes as a tree."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     routes = """

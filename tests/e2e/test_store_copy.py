@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import servers
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
+from agent import bot, config, csv_test, write_csv
 from waiting import LONGEST, wait
 
 pytestmark = pytest.mark.state_file

@@ -17,7 +17,6 @@ import datetime
 import http.server
 import json
 import os
-import pathlib
 import random
 import re
 import resource
@@ -32,10 +31,11 @@ from typing import NamedTuple
 
 import faulty
 import pytest
+from agent import CANARY, START, Agent
+from clock_shim import Clock
 from fake_slack import FakeSlack
 from state_address import KIND, open_state, state_of
 from test_faults import Prometheus
-from test_run import CANARY, START, Agent
 from waiting import LONGEST, pause, wait
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
@@ -247,26 +247,6 @@ class House:
             assert code == 4 and self.doubtful, (code, "".join(self.agent.log[-20:]))
             self.end(0)
             self.start()
-
-
-class Clock:
-    """A date that agents are given; without a compiler, or with a sanitizer in the program, it is the true one."""
-
-    def __init__(self, folder, program):
-        self.file, shim = folder / "clock", folder / "clock.so"
-        self.turn(0)
-        self.environment, self.problem = {}, None
-        source = pathlib.Path(__file__).with_name("clock_shim.c")
-        if re.search(rb"__(asan|tsan|msan)_init", pathlib.Path(program).read_bytes()):
-            self.problem = "the program has a sanitizer, which wants to be loaded first"
-        elif subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source], check=False, capture_output=True).returncode != 0:
-            self.problem = "no C compiler (cc) makes the clock"
-        else:
-            self.environment = {"LD_PRELOAD": str(shim), "TEST_CLOCK": str(self.file)}
-
-    def turn(self, seconds):
-        with open(self.file, "r+b" if self.file.exists() else "w+b") as out:  # in place: it is mapped
-            out.write(struct.pack("q", int(seconds * 1000)))
 
 
 class Disk:

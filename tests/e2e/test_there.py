@@ -9,9 +9,9 @@ import urllib.request
 
 import pytest
 import servers
+from agent import config, write_csv
 from state_address import open_state
 from test_conditions import count, wait_out
-from test_run import agents, config, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST
 
 HISTORY = 300  # points a second apart, before the exporter's

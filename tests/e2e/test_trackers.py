@@ -7,9 +7,9 @@ import re
 import signal
 
 import pytest
+from agent import config, csv_test, write_csv
 from fake_trackers import SHA, GitHub, GitLab, Jira
 from state_address import drop_state
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (a fixture)
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 HOSTILE = "p99 @all #12 !3 [~ann] {color:red} [x](https://evil.example) /close `b`"

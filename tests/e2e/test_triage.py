@@ -1,21 +1,13 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
 import json
-import urllib.parse
 
 import pytest
+from agent import ask, config, csv_test, on_demand, port_of, post, write_csv
 from state_address import open_state, state_of
 from test_agent_api import wait_for_change
-from test_face import ask, on_demand, port_of
-from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
 from waiting import LONGEST, wait
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-
-
-def post(port, path, **form):
-    answer = ask(port, path, "POST", body=urllib.parse.urlencode(form), headers=FORM)
-    return answer.status, answer.json
 
 
 def settings(tmp_path, more="", listen=True):

@@ -6,9 +6,8 @@ import random
 import re
 
 import pytest
+from agent import START, ask, config, on_demand, port_of
 from state_address import drop_state, open_state
-from test_face import ask, on_demand, port_of
-from test_run import START, agents, config  # noqa: F401 (agents is a fixture)
 
 HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
 
@@ -323,7 +322,7 @@ def test_a_part_of_several_commits(hunter, tmp_path):
     assert asked("abcd02", some)[0] == asked("abcd", some + ["abcd"])[0] == 0
 
 
-def test_the_agent_says_the_same(hunter, agents, tmp_path):  # noqa: F811
+def test_the_agent_says_the_same(hunter, agents, tmp_path):
     path = on_demand(configured(tmp_path, step(200, 8)))
     agent = agents(path)
     agent.wait_metric("hunter_runs_total", 1)

@@ -12,7 +12,7 @@ import sys
 # Where time itself is what a test needs, and how often: whoever adds one says here what for.
 PAUSES = {
     # Peers that are slow on purpose.
-    "e2e/fake_slack.py": 1, "e2e/faulty.py": 1, "e2e/test_tell.py": 1, "e2e/test_http.py": 1, "e2e/test_access.py": 1, "e2e/test_face.py": 2,
+    "e2e/fake_slack.py": 1, "e2e/faulty.py": 1, "e2e/hook.py": 1, "e2e/test_http.py": 1, "e2e/test_access.py": 1, "e2e/test_face.py": 2,
     "e2e/fleet.py": 3, "e2e/test_replay.py": 1,  # the last is a person
     # The moment of a kill, which is to be any.
     "e2e/test_alertmanager.py": 1, "e2e/test_pagerduty.py": 1, "e2e/test_kept.py": 1, "e2e/test_kill.py": 2, "e2e/test_kill_triage.py": 1,

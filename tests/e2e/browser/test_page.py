@@ -16,10 +16,10 @@ import urllib.request
 
 import pytest
 import servers
+from agent import CANARY, START, Agent, csv_test, level, noise, write_csv
 from chromium import Chromium, missing
 from test_access import OTHER, basic, write_web
 from test_bisections import Program, bisecting, write_series
-from test_run import CANARY, START, Agent, csv_test, level, noise, write_csv
 from waiting import LONGEST
 
 pytestmark = pytest.mark.xdist_group("browser")
