@@ -25,17 +25,20 @@
 #include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/notify/announce.h"
+#include "agent/report/csv.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
 #include "detectors/recovery.h"
 #include "notifiers/text.h"
 
 /*
- * The report of `regressions`: what got worse in each test, as Hunter prints it or as JSON.
+ * The report of `regressions`: what got worse in each test, as Hunter prints it, as JSON or as CSV.
  *
  * The text is Hunter's, since scripts parse it, except for units and "new"; the JSON is one
- * document over all tests.
+ * document over all tests, the CSV one table.
  */
+
+enum regression_output { REGRESSION_TEXT, REGRESSION_JSON, REGRESSION_CSV, REGRESSION_LOG };
 
 struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
@@ -49,7 +52,8 @@ struct regression {
 
 struct regression_report {
 	FILE *out;
-	bool json;
+	enum regression_output output;
+	bool formulas;           /* in CSV: see csv_put_text */
 	size_t tests, regressed; /* reported so far, and those with regressions */
 	size_t accepted;         /* regressions that do not count */
 	size_t changed;          /* changes of metrics without a direction, which do not count */
@@ -59,8 +63,13 @@ struct regression_report {
 
 static void regression_report_begin(struct regression_report *report)
 {
-	if (report->json)
+	if (report->output == REGRESSION_JSON)
 		fputs("{\"tests\": [", report->out);
+	else if (report->output == REGRESSION_CSV)
+		fprintf(report->out,
+			"test,metric,time,direction,unit,commit_before,commit_after," CSV_LEVELS
+			",forward_change_percent,pvalue,regression%s\n",
+			report->otava ? "" : ",accepted");
 }
 
 /* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
@@ -189,12 +198,63 @@ static void print_json(const struct regression_report *report, const char *test,
 	buf_free(&out);
 }
 
+/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
+static struct change change_in(const struct comparison *comparison)
+{
+	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
+
+	return (struct change){.index = from,
+		.level_before = comparison->level_before,
+		.level_after = comparison->level_after,
+		.size = comparison->size,
+		.size_low = comparison->size_low,
+		.size_high = comparison->size_high,
+		.place_from = from,
+		.place_to = to,
+		.cause_from = from,
+		.cause_to = to};
+}
+
+static void print_csv(const struct regression_report *report, const char *test,
+	const struct regression *worse, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct regression *one = &worse[i];
+		const struct metric *metric = one->before->metric;
+		struct change change = change_in(&one->comparison);
+		const char *before, *after;
+		char time[WHEN_TEXT], direction[4];
+
+		announcement_range(&one->item, &before, &after);
+		change.kind = one->trend ? CHANGE_TREND : CHANGE_STEP;
+		snprintf(direction, sizeof direction, "%d", series_direction(one->before));
+		const char *const texts[] = {test, one->before->name,
+			when_format_iso(one->item.time, time), direction,
+			metric ? metric->unit : NULL, before, after};
+		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+			fputs(k > 0 ? "," : "", report->out);
+			csv_put_text(texts[k], report->formulas, report->out);
+		}
+		csv_put_levels(&change, report->out);
+		csv_put_number(one->comparison.percent, report->out);
+		csv_put_number(one->comparison.pvalue, report->out);
+		fputs(one->neither ? ",no" : ",yes", report->out);
+		if (!report->otava) {
+			putc(',', report->out);
+			csv_put_text(one->accepted, report->formulas, report->out);
+		}
+		putc('\n', report->out);
+	}
+}
+
 /* `compared`: the number of metrics that could be compared. */
 static void regression_report_test(struct regression_report *report, const char *test,
 	const struct regression *worse, size_t count, size_t compared)
 {
-	if (report->json)
+	if (report->output == REGRESSION_JSON)
 		print_json(report, test, worse, count, compared);
+	else if (report->output == REGRESSION_CSV)
+		print_csv(report, test, worse, count);
 	else
 		print_text(report, test, worse, count);
 	report->tests++;
@@ -224,12 +284,9 @@ static void print_json_end(const struct regression_report *report)
 		report->failed.length ? report->failed.data : "");
 }
 
-/* frees what the report holds */
-static void regression_report_end(struct regression_report *report)
+static void print_text_end(const struct regression_report *report)
 {
-	if (report->json)
-		print_json_end(report);
-	else if (report->regressed == 0 && report->failed.length > 0 && !report->otava)
+	if (report->regressed == 0 && report->failed.length > 0 && !report->otava)
 		fputs(report->tests ? "No regression in the tests that could be compared\n" : "",
 			report->out);
 	else if (report->regressed == 0 && report->tests == 0 && report->failed.length > 0)
@@ -240,13 +297,21 @@ static void regression_report_end(struct regression_report *report)
 		fputs("Regressions in 1 test found\n", report->out);
 	else
 		fprintf(report->out, "Regressions in %zu tests found\n", report->regressed);
-	if (!report->json && report->changed > 0)
+	if (report->changed > 0)
 		fprintf(report->out,
 			"%zu change%s of metrics without a direction, which --ignore-direction "
 			"counts\n",
 			report->changed, report->changed == 1 ? "" : "s");
-	if (!report->json)
-		gate_print(report->accepted, report->out);
+	gate_print(report->accepted, report->out);
+}
+
+/* frees what the report holds */
+static void regression_report_end(struct regression_report *report)
+{
+	if (report->output == REGRESSION_JSON)
+		print_json_end(report);
+	else if (report->output != REGRESSION_CSV)
+		print_text_end(report);
 	buf_free(&report->failed);
 }
 
@@ -257,15 +322,16 @@ static void regression_report_end(struct regression_report *report)
 
 struct regression_flags {
 	int output; /* enum regression_output */
-	bool ignore_direction;
+	bool ignore_direction, csv_formulas;
 	const char *base_branch;
 };
 
-static const char *const output_names[] = {"text", "json", "log", NULL};
+static const char *const output_names[] = {"text", "json", "csv", "log", NULL};
 
 static const struct field regression_fields[] = {
 	OPTION_CHOICE(struct regression_flags, output, "text", output_names,
 		"output format; log is an alias of text"),
+	OPTION_BOOL(struct regression_flags, csv_formulas, CSV_FORMULAS_HELP),
 	OPTION_BOOL(struct regression_flags, ignore_direction,
 		"also count improvements and changes of metrics without a direction"),
 	OPTION_STRING(struct regression_flags, base_branch, NULL,
@@ -564,23 +630,6 @@ static const struct change *largest_cause(
 	return largest;
 }
 
-/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
-static struct change change_in(const struct comparison *comparison)
-{
-	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
-
-	return (struct change){.index = from,
-		.level_before = comparison->level_before,
-		.level_after = comparison->level_after,
-		.size = comparison->size,
-		.size_low = comparison->size_low,
-		.size_high = comparison->size_high,
-		.place_from = from,
-		.place_to = to,
-		.cause_from = from,
-		.cause_to = to};
-}
-
 /* The last commit before a branch: that of the baseline's last run. */
 static const char *commit_at(struct arena *arena, const struct findings *base, size_t end)
 {
@@ -784,7 +833,9 @@ static int run(struct cli *cli)
 {
 	const struct regressions_options *options = cli->options;
 	struct regressions regressions = {.flags = &options->flags,
-		.report = {.out = cli->out, .json = options->flags.output == 1}};
+		.report = {.out = cli->out,
+			.output = (enum regression_output)options->flags.output,
+			.formulas = options->flags.csv_formulas}};
 	struct error error;
 	int code;
 	if (!command_context_prepare(&regressions.ask, cli, &options->selection,
@@ -807,7 +858,9 @@ static int run(struct cli *cli)
 	}
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
-	if (!regressions.report.json && regressions.report.regressed > 0)
+	if ((regressions.report.output == REGRESSION_TEXT ||
+		    regressions.report.output == REGRESSION_LOG) &&
+		regressions.report.regressed > 0)
 		surroundings_print(
 			&regressions.surroundings, regressions.ask.selection.since, cli->out);
 	surroundings_free(&regressions.surroundings);

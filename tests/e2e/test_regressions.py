@@ -1,5 +1,7 @@
 """regressions: Hunter's comparison on small CSV and JSON files."""
+import csv as reader
 import datetime
+import io
 import json
 import random
 import re
@@ -243,6 +245,22 @@ def test_tests_that_cannot_be_read(hunter):
     assert "absent.csv" in document["failed"][0]["error"]
 
 
+def test_csv_says_what_json_says(hunter):
+    arguments = ("regressions", "two", "up", "same", "either", "absent", "--output")
+    result = hunter(*arguments, "csv")
+    rows = list(reader.DictReader(io.StringIO(result.out)))
+    document = json.loads(hunter(*arguments, "json").out)
+    expected = [(test["name"], one) for test in document["tests"] for one in (*test["regressions"], *test["changed"])]
+    assert result.code == 1 and [(row["test"], row["metric"]) for row in rows] == [(test, one["metric"]) for test, one in expected]
+    assert [row["regression"] for row in rows] == ["yes", "yes", "yes", "no"]
+    for row, (_, one) in zip(rows, expected):
+        for key in "time", "direction", "unit", "commit_before", "commit_after", "kind", "level_after", "size_low", "pvalue", "accepted":
+            value = row[key] if isinstance(one[key], str | None) else type(one[key])(row[key])
+            assert value == (one[key] or "" if isinstance(one[key], str | None) else one[key]), key
+    [up] = [row for row in rows if row["test"] == "up"]
+    assert (up["commit_before"], up["commit_after"], up["time"]) == ("c19", "c20", "2026-01-21T00:00:00Z")
+
+
 def test_no_data_is_not_ok(hunter):
     result = hunter("regressions", "header")
     assert (result.code, result.out) == (3, "")
@@ -365,7 +383,7 @@ def test_a_metric_that_the_branch_lacks_is_no_yes(hunter, folder):
 
 
 def test_bad_flags(hunter):
-    for arguments in (["--since", "2026-02-01", "--until", "2026-01-01"], ["--p-value", "2"], ["--output", "csv"],
+    for arguments in (["--since", "2026-02-01", "--until", "2026-01-01"], ["--p-value", "2"], ["--output", "xml"],
                       ["--since", "x"], ["--metrics", "nope"]):
         result = hunter("regressions", "up", *arguments)
         assert (result.code, result.out) == (2, "")
