@@ -17,7 +17,8 @@
 enum { PLACE_REACH = 5 };
 
 /* Shares of the step: a remainder up to NOTHING counts as none, and it must be less than MOST_LEFT.
- */
+ * After a step to fifty times the level, NOTHING is more than that: it must be less than MOST_LEFT
+ * of the old level, too. */
 static const double NOTHING = 0.05, MOST_LEFT = 0.5;
 /* Welch's p above which two levels may be equal. */
 static const double EQUAL_P = 0.05;
@@ -70,6 +71,14 @@ static bool reaches(const struct sides *sides, const struct change *between, int
 		       .p > EQUAL_P;
 }
 
+/* Whether what is left of the step, as a share and as such, counts as none. */
+static bool is_nothing(const struct change *between, double left)
+{
+	double before = between->level_before, after = between->level_after;
+
+	return left <= NOTHING && (before == 0 || fabs(after - before) < MOST_LEFT * fabs(before));
+}
+
 /* Compares the later level of `sides` with the earlier one, from which the step went away. */
 static void judge(const struct sides *sides, double step, struct recovery *out)
 {
@@ -85,7 +94,7 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 		return;
 	out->verdict = RECOVERY_WAIT;
 	out->few = sides->after < RECOVERY_LEAST;
-	if (out->few || !(left <= NOTHING || reaches(sides, &between, sign)))
+	if (out->few || !(is_nothing(&between, left) || reaches(sides, &between, sign)))
 		return;
 	out->verdict = RECOVERY_OVER;
 	out->level = between.level_after;

@@ -135,6 +135,14 @@ static void next_to_nothing_is_nothing(void **state)
 	for (size_t i = 0; i < N; i++)
 		values[i] = i < PLACE || i >= PLACE + 20 ? 0 : 10;
 	assert_int_equal(by_changes(values, N, 20, 0).verdict, RECOVERY_OVER);
+	/* Little of the step, but more than the old level. */
+	for (size_t i = 0; i < N; i++)
+		values[i] = i < PLACE ? 1 : i < PLACE + 20 ? 50 : 2.2;
+	const struct change changes[] = {step(PLACE, 1, 50), step(PLACE + 20, 50, 2.2)};
+	assert_int_equal(recovery_by_changes(values, N, changes, 2, 0).verdict, RECOVERY_WAIT);
+	for (size_t i = PLACE + 20; i < N; i++)
+		values[i] = 1.3;
+	assert_int_equal(recovery_by_changes(values, N, changes, 2, 0).verdict, RECOVERY_OVER);
 }
 
 /* Two steps up, and down in one. */
