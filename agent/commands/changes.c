@@ -13,6 +13,7 @@
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
+#include "agent/store/columns.h"
 #include "agent/store/record_json.h"
 #include "agent/store/store.h"
 #include "notifiers/text.h"
@@ -22,25 +23,25 @@
 enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
 
-enum change_column {
-	COLUMN_ID,
-	COLUMN_TIME,
-	COLUMN_TEST,
-	COLUMN_METRIC,
-	COLUMN_BEFORE,
-	COLUMN_AFTER,
-	COLUMN_PERCENT,
-	COLUMN_PVALUE,
-	COLUMN_COMMITS,
-	COLUMN_STATE,
-	COLUMN_ANNOUNCED,
-	COLUMN_PLACE, /* optional columns, left out if empty */
-	COLUMN_ATTRIBUTES,
-	COLUMNS,
+enum change_cell {
+	CELL_ID,
+	CELL_TIME,
+	CELL_TEST,
+	CELL_METRIC,
+	CELL_BEFORE,
+	CELL_AFTER,
+	CELL_PERCENT,
+	CELL_PVALUE,
+	CELL_COMMITS,
+	CELL_STATE,
+	CELL_ANNOUNCED,
+	CELL_PLACE, /* optional columns, left out if empty */
+	CELL_ATTRIBUTES,
+	CELLS,
 };
 
 struct row {
-	const char *cells[COLUMNS];
+	const char *cells[CELLS];
 };
 
 struct rows {
@@ -145,21 +146,21 @@ static struct row row_of(struct arena *arena, const struct change_record *record
 	const struct announcement *item = &record->item;
 
 	return (struct row){{
-		[COLUMN_ID] = arena_printf(arena, "%" PRId64, item->id),
-		[COLUMN_TIME] = time_text(arena, item->time),
-		[COLUMN_TEST] = item->test,
-		[COLUMN_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
-							    record->branch)
-						  : item->metric,
-		[COLUMN_BEFORE] = level(arena, item->change.level_before),
-		[COLUMN_AFTER] = level(arena, item->change.level_after),
-		[COLUMN_PERCENT] = percent(arena, &item->change),
-		[COLUMN_PVALUE] = arena_printf(arena, "%.2g", item->change.pvalue),
-		[COLUMN_COMMITS] = commits(arena, item),
-		[COLUMN_STATE] = change_state_names[record->state],
-		[COLUMN_ANNOUNCED] = announced(arena, record),
-		[COLUMN_PLACE] = place(arena, item),
-		[COLUMN_ATTRIBUTES] = attributes(arena, item),
+		[CELL_ID] = arena_printf(arena, "%" PRId64, item->id),
+		[CELL_TIME] = time_text(arena, item->time),
+		[CELL_TEST] = item->test,
+		[CELL_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
+							  record->branch)
+						: item->metric,
+		[CELL_BEFORE] = level(arena, item->change.level_before),
+		[CELL_AFTER] = level(arena, item->change.level_after),
+		[CELL_PERCENT] = percent(arena, &item->change),
+		[CELL_PVALUE] = arena_printf(arena, "%.2g", item->change.pvalue),
+		[CELL_COMMITS] = commits(arena, item),
+		[CELL_STATE] = change_state_names[record->state],
+		[CELL_ANNOUNCED] = announced(arena, record),
+		[CELL_PLACE] = place(arena, item),
+		[CELL_ATTRIBUTES] = attributes(arena, item),
 	}};
 }
 
@@ -181,7 +182,7 @@ static const char *cell(const void *context, size_t column, char scratch[TABLE_S
 
 static bool is_shown(const struct row *rows, size_t count, size_t column)
 {
-	bool shown = column < COLUMN_PLACE;
+	bool shown = column < CELL_PLACE;
 
 	for (size_t i = 0; i < count && !shown; i++)
 		shown = rows[i].cells[column] != NULL;
@@ -192,29 +193,29 @@ static void print_table(
 	struct arena *arena, const struct change_record *records, size_t count, FILE *out)
 {
 	struct row *cells = arena_array(arena, count, sizeof *cells);
-	size_t at = 0, shown[COLUMNS];
+	size_t at = 0, shown[CELLS];
 	struct rows rows = {cells, count, &at, shown};
-	const struct table_column all[COLUMNS] = {
-		[COLUMN_ID] = {.header = "id", .number = true},
-		[COLUMN_TIME] = {.header = "time"},
-		[COLUMN_TEST] = {.header = "test"},
-		[COLUMN_METRIC] = {.header = "metric"},
-		[COLUMN_BEFORE] = {.header = "before", .number = true},
-		[COLUMN_AFTER] = {.header = "after", .number = true},
-		[COLUMN_PERCENT] = {.header = "change", .number = true},
-		[COLUMN_PVALUE] = {.header = "p", .number = true},
-		[COLUMN_COMMITS] = {.header = "commits"},
-		[COLUMN_STATE] = {.header = "state"},
-		[COLUMN_ANNOUNCED] = {.header = "announced"},
-		[COLUMN_PLACE] = {.header = "place"},
-		[COLUMN_ATTRIBUTES] = {.header = "attributes"},
+	const struct table_column all[CELLS] = {
+		[CELL_ID] = {.header = "id", .number = true},
+		[CELL_TIME] = {.header = "time"},
+		[CELL_TEST] = {.header = "test"},
+		[CELL_METRIC] = {.header = "metric"},
+		[CELL_BEFORE] = {.header = "before", .number = true},
+		[CELL_AFTER] = {.header = "after", .number = true},
+		[CELL_PERCENT] = {.header = "change", .number = true},
+		[CELL_PVALUE] = {.header = "p", .number = true},
+		[CELL_COMMITS] = {.header = "commits"},
+		[CELL_STATE] = {.header = "state"},
+		[CELL_ANNOUNCED] = {.header = "announced"},
+		[CELL_PLACE] = {.header = "place"},
+		[CELL_ATTRIBUTES] = {.header = "attributes"},
 	};
-	struct table_column columns[COLUMNS];
+	struct table_column columns[CELLS];
 	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
 
 	for (size_t i = 0; i < count; i++)
 		cells[i] = row_of(arena, &records[i]);
-	for (size_t i = 0; i < COLUMNS; i++)
+	for (size_t i = 0; i < CELLS; i++)
 		if (is_shown(cells, count, i)) {
 			shown[table.column_count] = i;
 			columns[table.column_count++] = all[i];
@@ -239,23 +240,6 @@ static void print_json(const struct change_record *records, size_t count, bool m
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }
 
-static void print_csv_description(const struct announcement *item, bool formulas, FILE *out)
-{
-	const char *const texts[] = {item->place_commit_before, item->place_commit_after,
-		item->place_version_before, item->place_version_after};
-	char time[WHEN_TEXT];
-
-	csv_put_levels(&item->change, out);
-	csv_put_number(item->slope, out);
-	fprintf(out, ",%s", when_format_iso(item->place_from, time));
-	fprintf(out, ",%s", when_format_iso(item->place_to, time));
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		putc(',', out);
-		csv_put_text(texts[i], formulas, out);
-	}
-	csv_put_suspects(&item->suspects, formulas, out);
-}
-
 /* Empty cells where nobody has said anything. */
 static void print_csv_triage(const struct triage *triage, bool formulas, FILE *out)
 {
@@ -272,40 +256,45 @@ static void print_csv_triage(const struct triage *triage, bool formulas, FILE *o
 	fprintf(out, ",%s", triage->until != 0 ? when_format_iso(triage->until, time) : "");
 }
 
+static void print_csv_column(const struct store_column *column, const struct change_record *record,
+	bool formulas, FILE *out)
+{
+	char scratch[WHEN_TEXT];
+
+	if (column->type == COLUMN_NUMBER) {
+		csv_put_number(column_number(column, record), out);
+		return;
+	}
+	if (column != change_columns)
+		putc(',', out);
+	if (column->type == COLUMN_TEXT)
+		csv_put_text(column_text(column, record), formulas, out);
+	else
+		csv_put_text(column_format(column, record, scratch), true, out);
+}
+
 static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
 {
-	const struct announcement *item = &record->item;
 	const int64_t told = record_announced(record);
 	char time[WHEN_TEXT];
-	const char *const texts[] = {item->commit_before, item->commit_after, item->version_before,
-		item->version_after, change_state_names[record->state],
-		notify_state_names[record->news]};
 
-	fprintf(out, "%" PRId64 ",%s,", item->id, when_format_iso(item->time, time));
-	csv_put_text(item->test, formulas, out);
-	putc(',', out);
-	csv_put_text(item->metric, formulas, out);
-	putc(',', out);
-	csv_put_text(record->branch, formulas, out);
-	csv_put_means(&item->change, out);
-	fputs(announcement_verdict(item) > 0 ? ",yes" : ",no", out);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		putc(',', out);
-		csv_put_text(texts[i], formulas, out);
-	}
-	fprintf(out, ",%s", when_format_iso(record->first_seen, time));
+	for (const struct store_column *column = change_columns; column->name; column++)
+		if (column_is_shown(column))
+			print_csv_column(column, record, formulas, out);
+	fputs(announcement_verdict(&record->item) > 0 ? ",yes" : ",no", out);
+	csv_put_number(change_percent(&record->item.change), out);
 	fprintf(out, ",%s", told != 0 ? when_format_iso(told, time) : "");
-	print_csv_description(item, formulas, out);
+	csv_put_suspects(&record->item.suspects, formulas, out);
 	print_csv_triage(&record->triage, formulas, out);
 	putc('\n', out);
 }
 
 static void print_csv(const struct change_record *records, size_t count, bool formulas, FILE *out)
 {
-	fputs("id,time,test,metric,branch," CSV_MEANS ",regression,commit_before,commit_after,"
-	      "version_before,version_after,state,news,first_seen,announced," CSV_LEVELS
-	      ",slope,place_from,place_to,place_commit_before,place_commit_after,"
-	      "place_version_before,place_version_after," CSV_SUSPECTS
+	for (const struct store_column *column = change_columns; column->name; column++)
+		if (column_is_shown(column))
+			fprintf(out, column == change_columns ? "%s" : ",%s", column->name);
+	fputs(",regression,forward_change_percent,announced," CSV_SUSPECTS
 	      ",triage,triage_owner,triage_note,triage_person,triage_time,triage_until\n",
 		out);
 	for (size_t i = 0; i < count; i++)

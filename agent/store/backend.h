@@ -11,8 +11,8 @@
 struct store_file; /* the backend's handle */
 
 struct store_backend {
-	/* Opens or creates the file, locks it for this process and migrates it. NULL and an
-	 * ERROR_STATE if it is locked, damaged, foreign, too new or not writable. */
+	/* Opens or creates the file, and locks it for this process. NULL and an
+	 * ERROR_STATE if it is locked, damaged, foreign, of another version or not writable. */
 	struct store_file *(*open)(const char *path, struct error *error);
 	/* Opens a temporary copy, deleted on close: changes to it leave the state as it is. Works
 	 * while an agent has the state open. */

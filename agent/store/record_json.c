@@ -8,29 +8,16 @@
 
 #include "agent/core/json_put.h"
 #include "agent/core/when.h"
+#include "agent/store/columns.h"
 #include "notifiers/text.h"
-
-static void put_end(struct buf *out, const struct recovered *over)
-{
-	if (over->time == 0) {
-		json_put_text(out, "recovered", NULL);
-		json_put_text(out, "recovered_level", NULL);
-		return;
-	}
-	json_put_time(out, "recovered", over->time);
-	json_put_number(out, "recovered_level", over->level);
-}
 
 void record_put_description(struct buf *out, const struct announcement *item)
 {
-	json_put_levels(out, &item->change);
-	json_put_number(out, "slope", item->slope);
-	json_put_time(out, "place_from", item->place_from);
-	json_put_time(out, "place_to", item->place_to);
-	json_put_text(out, "place_commit_before", item->place_commit_before);
-	json_put_text(out, "place_commit_after", item->place_commit_after);
-	json_put_text(out, "place_version_before", item->place_version_before);
-	json_put_text(out, "place_version_after", item->place_version_after);
+	const struct change_record record = {.item = *item};
+
+	for (const struct store_column *column = change_columns; column->name; column++)
+		if (column->uses & COLUMN_DESCRIBES)
+			column_put_json(column, &record, out);
 }
 
 static void put_event(struct buf *out, const struct event *event)
@@ -100,20 +87,11 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	const struct announcement *item = &record->item;
 
 	buf_printf(out, "{\"id\": %" PRId64, item->id);
-	json_put_text(out, "test", item->test);
-	json_put_text(out, "metric", item->metric);
-	json_put_text(out, "series", record->series);
-	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
-	json_put_text(out, "unit", item->unit);
-	buf_printf(out, ", \"direction\": %d", item->direction);
-	json_put_time(out, "time", item->time);
-	json_put_means(out, &item->change);
-	record_put_description(out, item);
-	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) > 0 ? "true" : "false");
-	json_put_text(out, "commit_before", item->commit_before);
-	json_put_text(out, "commit_after", item->commit_after);
-	json_put_text(out, "version_before", item->version_before);
-	json_put_text(out, "version_after", item->version_after);
+	for (const struct store_column *column = change_columns + 1; column->name; column++)
+		if (column_is_shown(column))
+			column_put_json(column, record, out);
+	json_put_bool(out, "regression", announcement_verdict(item) > 0);
+	json_put_number(out, "forward_change_percent", change_percent(&item->change));
 	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_text(out, ", ");
@@ -122,28 +100,15 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	announcement_put_attributes(out, item, true);
 	buf_text(out, ", \"attributes_before\": ");
 	announcement_put_attributes(out, item, false);
-	buf_printf(out, ", \"members\": %zu", item->members);
-	json_put_text(out, "shared", item->shared);
-	json_put_text(out, "environment", item->environment);
-	if (record->environment_event != 0)
-		buf_printf(out, ", \"environment_event\": %" PRId64, record->environment_event);
-	else
-		json_put_text(out, "environment_event", NULL);
 	json_put_text(out, "page", item->page);
 	json_put_text(out, "dashboard", item->dashboard);
 	json_put_text(out, "runbook", item->runbook);
 	json_put_text(out, "owner", item->owner);
 	announcement_put_basis(out, item);
-	json_put_text(out, "state", change_state_names[record->state]);
-	put_end(out, &item->over);
 	if (record->ends != 0)
 		buf_printf(out, ", \"ends\": %" PRId64, record->ends);
 	else
 		json_put_text(out, "ends", NULL);
-	json_put_text(out, "news", notify_state_names[record->news]);
-	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
-	json_put_time(out, "first_seen", record->first_seen);
-	json_put_time(out, "updated", record->updated);
 	if (record_announced(record) != 0)
 		json_put_time(out, "announced", record_announced(record));
 	else

@@ -380,7 +380,7 @@ enum {
 	STORE_LEASE = 15000,            /* ms */
 	STORE_BISECTIONS_MOST = 1000,   /* in a list */
 	STORE_BISECTION_LINE = 1 << 20, /* bytes of a line of a journal */
-	STORE_TABLES = 16,              /* that a state consists of */
+	STORE_TABLES = 15,              /* that a state consists of */
 };
 
 /* What every call begins with. */
@@ -604,8 +604,7 @@ struct store_list *store_list_new(void (*reply)(struct store_list *list), void *
 /* A change with the points around it. */
 struct excerpted {
 	struct change_record record; /* without events */
-	struct excerpt excerpt;      /* empty: there is none of a candidate, and of changes that
-					were confirmed by an earlier version */
+	struct excerpt excerpt;      /* empty: there is none of a candidate */
 };
 
 /* Changes with the points around them. Delays no other call. */

@@ -31,6 +31,13 @@ def program(request):
     return path
 
 
+@pytest.fixture(scope="session")
+def names(request):
+    """What users can write, as tests/names.c prints it."""
+    build = pathlib.Path(request.config.getoption("--build"))
+    return subprocess.run([build / "tests/names"], check=True, capture_output=True, text=True).stdout
+
+
 @pytest.fixture(autouse=True)
 def states(tmp_path):
     """What a test keeps in databases is forgotten after it."""

@@ -1,7 +1,6 @@
 """Every parameter of every address of the API with every kind of value."""
 import contextlib
 import http.client
-import pathlib
 import re
 
 from agent import config, csv_test, write_csv
@@ -15,9 +14,8 @@ BODIES = ("", "null", "0", '"x"', "[]", "{}", "[[]]", "[{}]", '[{"x": null}]', '
           '{"alerts": [null]}', '{"alerts": [{"labels": []}]}', "a b c\n", "a{b=\"c\"} 1\n")
 
 
-def test_every_parameter_with_every_kind_of_value(agents, tmp_path):
+def test_every_parameter_with_every_kind_of_value(agents, names, tmp_path):
     """Whatever a request holds is answered, not with an error of ours, and the agent goes on."""
-    names = (pathlib.Path(__file__).parents[1] / "public_names.txt").read_text()
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv")))
     agent.pass_by(1)

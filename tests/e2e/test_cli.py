@@ -132,9 +132,8 @@ def test_closed_descriptors_are_not_reused(program, tmp_path):
     assert result.returncode == 3 and "Bad file descriptor" in result.stderr
 
 
-def test_wrong_values_of_all_flags(hunter, tmp_path):
+def test_wrong_values_of_all_flags(hunter, names, tmp_path):
     """Each flag of each command with values that it may not take: an error, or none, and no message repeats itself (see said_once)."""
-    names = (pathlib.Path(__file__).parents[1] / "public_names.txt").read_text()
     (tmp_path / "bad.csv").write_text("time,v\n1,2\nx,y\n")
     (tmp_path / "x.csv").write_text("time,v\n1700000000,1\n")
     (tmp_path / "hunter.yaml").write_text("agent: {state: s.db, listen: '127.0.0.1:0'}\ntests: {a: {type: csv, file: x.csv}, b: {type: csv, file: bad.csv}, "

@@ -287,13 +287,13 @@ PAGES = {"graphite": "graphite", "prometheus": "prometheus", "postgres": "postgr
          "tls_server_config": "security", "token": "security"}
 
 
-def test_the_manual_names_every_option():
+def test_the_manual_names_every_option(names):
     """With each of the words that it may be, as code: in a table, a paragraph or an example."""
     def code(page):
         text = (TOP / f"docs/{page}.md").read_text()
         return "\n".join(re.findall(r"^```.*?^```$|`[^`\n]+`|^    .*$", text, re.M | re.S))
 
-    options = re.findall(r"^(key of|option of detector) (.+) (\w+): (?:one of (\S+)|.*)$", (TOP / "tests/public_names.txt").read_text(), re.M)
+    options = re.findall(r"^(key of|option of detector) (.+) (\w+): (?:one of (\S+)|.*)$", names, re.M)
     assert len(options) > 180
     missing = []
     for kind, owner, name, words in options:

@@ -62,7 +62,6 @@ def told(hunter, tmp_path, slack):
         state.execute("INSERT INTO vanished VALUES ('a', 'b', 6)")
         state.execute("INSERT INTO bisections VALUES (7, 1, 'lab', 3, 5, 6, NULL, 2, 'ann', '{}', NULL, 'none', NULL)")
         state.execute("INSERT INTO bisection_events VALUES (7, 1, 2, 3, 'began')")
-        state.execute("INSERT INTO set_aside VALUES ('changes', 1, '[]')")
         state.execute("UPDATE changes SET pvalue = 1e-300, magnitude = 0.1, stddev_before = -0.0")
         state.execute("UPDATE sqlite_sequence SET seq = 1234567 WHERE name = 'changes'")  # others were forgotten
     return path
@@ -120,7 +119,7 @@ def test_agents_are_kept_off(agents, hunter, program, told, tmp_path, database):
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with contextlib.closing(server.connect(name)) as connection, connection.cursor() as cursor:
         cursor.execute("BEGIN")
-        cursor.execute("LOCK TABLE set_aside")  # which the agent does not need
+        cursor.execute("LOCK TABLE bisection_events")  # which the agent does not need
         copying = subprocess.Popen([program, "store", "copy", database, tmp_path / "copy.db"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait(lambda: server.sql(waiting, name) == [(1,)])
         agent = subprocess.Popen([program, "run", "--config", moved_to(told, database)], stderr=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
-"""A state file that an earlier version wrote: what this one finds otherwise is recorded, and nobody is told.
+"""A state whose changes detectors of an earlier revision found: what these find otherwise is recorded, and nobody is told.
 
-tests/samples/state/before_seasons.sql was written by the program of commit 8d5f8e6, the last before seasons, in one run over
-what series() gives: `sqlite3 state.db .dump` after `hunter-c run --once`.
+tests/samples/state/before_seasons.sql are the rows that the program of commit 8d5f8e6, the last before seasons, wrote in one run
+over what series() gives.
 """
 import csv
 import datetime
@@ -44,7 +44,10 @@ def write(path, points):
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(hunter, tmp_path):
+    (tmp_path / "flat.csv").write_text("time,v\n" + "".join(f"{1700000000 + 60 * i},1\n" for i in range(9)))
+    (tmp_path / "tables.yaml").write_text(f"agent: {{state: {tmp_path}/state.db}}\ntests: {{flat: {{type: csv, file: {tmp_path}/flat.csv}}}}\n")
+    assert hunter("run", "--once", "--config", "tables.yaml").code == 0
     with sqlite3.connect(tmp_path / "state.db") as state:
         state.executescript(DUMP.read_text())
     state.close()
@@ -69,7 +72,7 @@ SILENT, MESSAGE, WITHDRAWN = 0, 2, 3  # as they are stored
 
 
 def changes(path):
-    """By their ids, from the file itself: that of an earlier version is shown to nobody before an agent has taken it over."""
+    """By their ids, from the file itself."""
     with sqlite3.connect(path.parent / "state.db") as state:
         rows = state.execute("SELECT id, metric, time, state, news FROM changes").fetchall()
     state.close()

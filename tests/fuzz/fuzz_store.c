@@ -5,8 +5,7 @@
  *
  * The first byte of an input says what the rest is: patches of a whole file (offset, length,
  * bytes), values that replace those of its rows (column, kind, value), or a file. The values come
- * into a file that is in use; from 128 on into one of the last version that took any value, which
- * is brought up to date whatever they are.
+ * into a file that is in use.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -22,12 +21,12 @@
 #include "agent/store/sqlite/file.h"
 #include "agent/store/store.h"
 
-enum { PATCHES, VALUES, WHOLE_FILE, MODES, EARLIER = 128, UNCHECKED_VERSION = 11 };
+enum { PATCHES, VALUES, WHOLE_FILE, MODES };
 
 static char folder[64], path[128];
-/* A file with a row or two in each table; EARLIER: of UNCHECKED_VERSION. */
-static uint8_t *whole, *earlier;
-static size_t whole_size, earlier_size;
+/* A file with a row or two in each table. */
+static uint8_t *whole;
+static size_t whole_size;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,7 +53,6 @@ static void remove_folder(void)
 	remove_files();
 	(void)rmdir(folder);
 	free(whole);
-	free(earlier);
 }
 
 static void write_file(const uint8_t *data, size_t size)
@@ -74,35 +72,6 @@ static void execute(const char *sql)
 	sqlite3_close(database);
 }
 
-/* Small pages make a small file, so that a patch hits something. */
-static uint8_t *filled(const char *more, size_t *size)
-{
-	uint8_t *bytes = malloc(1 << 20);
-	FILE *file;
-
-	execute("INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
-		" first_seen, spacing, runs, updated, metric, direction, count_before, count_after)"
-		" VALUES (1, 'test', 'series', '', 1, 1000, 1, 1, 2000, 60, 1, 2000, 'metric', -1,"
-		" 30, 20), (2, 'test', 'series', '', -1, 3000, 3, 2, 2000, 60, 1, 2000, 'metric',"
-		" 1, 30, 20);"
-		"INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
-		" created, updated) VALUES (1, 'k1', 'slack', '#perf', '{}', 1, 0, 5, 5),"
-		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
-		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
-		"INSERT INTO announced (change, delivery) VALUES (1, 1), (2, 2);"
-		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
-		"INSERT INTO series (test, series, branch, anchor, last_point) VALUES"
-		" ('test', 'series', '', 10, 3000);"
-		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down')");
-	execute(more);
-	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
-	file = fopen(path, "rb");
-	require(file != NULL && bytes != NULL);
-	*size = fread(bytes, 1, 1 << 20, file);
-	fclose(file);
-	return bytes;
-}
-
 static struct store_file *open_file(void)
 {
 	struct error error;
@@ -112,12 +81,30 @@ static struct store_file *open_file(void)
 	return file;
 }
 
-static void make_files(void)
+/* Small pages make a small file, so that a patch hits something. */
+static void make_file(void)
 {
-	char sql[96];
+	FILE *file;
 
 	store_file_close(open_file());
-	whole = filled(
+	whole = malloc(1 << 20);
+
+	execute("INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
+		" first_seen, spacing, runs, updated, metric, direction, count_before, count_after,"
+		" place_from, place_to)"
+		" VALUES (1, 'test', 'series', '', 1, 1000, 1, 1, 2000, 60, 1, 2000, 'metric', -1,"
+		" 30, 20, 1000, 1000), (2, 'test', 'series', '', -1, 3000, 3, 2, 2000, 60, 1, "
+		"2000, 'metric',"
+		" 1, 30, 20, 3000, 3000);"
+		"INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
+		" created, updated) VALUES (1, 'k1', 'slack', '#perf', '{}', 1, 0, 5, 5),"
+		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
+		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
+		"INSERT INTO announced (change, delivery) VALUES (1, 1), (2, 2);"
+		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
+		"INSERT INTO series (test, series, branch, anchor, last_point, revised) VALUES"
+		" ('test', 'series', '', 10, 3000, 0);"
+		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down');"
 		"INSERT INTO triage (change, triage, version, person, triaged, until,"
 		" accepted_size, accepted_low, accepted_high) VALUES (1, 3, 1, 'ann', 5, 9, 8, 7, "
 		"9);"
@@ -125,17 +112,13 @@ static void make_files(void)
 		"INSERT INTO audit (time, person, origin, action, change, detail) VALUES"
 		" (5, 'ann', 'command line', 'triage', 1, 'expected, was open');"
 		"INSERT INTO excerpts VALUES (1, "
-		"x'0202020000000000000000000000000000f03f0000803f')",
-		&whole_size);
+		"x'0202020000000000000000000000000000f03f0000803f')");
+	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
+	file = fopen(path, "rb");
+	require(file != NULL && whole != NULL);
+	whole_size = fread(whole, 1, 1 << 20, file);
+	fclose(file);
 	store_file_close(open_file()); /* else the fuzzer would not get far */
-	remove_files();
-	for (int i = 0; i < UNCHECKED_VERSION; i++)
-		execute(store_migrations[i]);
-	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		STORE_APPLICATION, UNCHECKED_VERSION);
-	execute(sql);
-	earlier = filled("", &earlier_size);
-	store_file_close(open_file());
 }
 
 static void prepare(void)
@@ -147,7 +130,7 @@ static void prepare(void)
 		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	require(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof path, "%s/state.db", folder);
-	make_files();
+	make_file();
 	(void)atexit(remove_folder);
 }
 
@@ -189,16 +172,16 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"deliveries SET payload", "deliveries SET thread", "deliveries SET receipt",
 	"history SET event", "history SET time", "history SET point", "series SET anchor",
 	"series SET last_point", "conditions SET kind", "conditions SET since",
-	"conditions SET text", "counts SET count", "last_ids SET id",
-	"deliveries SET attempt_started", "deliveries SET not_before", "announced SET change",
-	"announced SET delivery", "history SET change", "changes SET environment_event",
-	"changes SET recovered", "announced SET retraction", "series SET revision",
-	"series SET revised", "triage SET change", "triage SET triage", "triage SET version",
-	"triage SET triaged", "triage SET until", "triage SET accepted_size", "triage SET owed",
-	"triage SET renewals", "triage SET told_after", "triage SET owner", "silences SET id",
-	"silences SET begins", "silences SET until", "silences SET ended", "silences SET matchers",
-	"silences SET summed", "audit SET id", "audit SET time", "audit SET change",
-	"audit SET action", "deliveries SET amend", "deliveries SET reaction"};
+	"conditions SET text", "counts SET count", "deliveries SET attempt_started",
+	"deliveries SET not_before", "announced SET change", "announced SET delivery",
+	"history SET change", "changes SET environment_event", "changes SET recovered",
+	"announced SET retraction", "series SET revision", "series SET revised",
+	"triage SET change", "triage SET triage", "triage SET version", "triage SET triaged",
+	"triage SET until", "triage SET accepted_size", "triage SET owed", "triage SET renewals",
+	"triage SET told_after", "triage SET owner", "silences SET id", "silences SET begins",
+	"silences SET until", "silences SET ended", "silences SET matchers", "silences SET summed",
+	"audit SET id", "audit SET time", "audit SET change", "audit SET action",
+	"deliveries SET amend", "deliveries SET reaction"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */
 static void set_value(
@@ -211,7 +194,7 @@ static void set_value(
 	memcpy(&number, value, length < 8 ? length : 8);
 	snprintf(sql, sizeof sql, "UPDATE %s = ?", column);
 	if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
-		return; /* earlier versions have other tables */
+		return; /* there is no such column */
 	if (kind % 3 == 0)
 		sqlite3_bind_int64(statement, 1, number);
 	else if (kind % 3 == 1)
@@ -486,18 +469,13 @@ static size_t check_file(void)
 	return problems;
 }
 
-static struct store_file *open_with_values(bool of_earlier, const uint8_t *data, size_t size)
+static struct store_file *open_with_values(const uint8_t *data, size_t size)
 {
-	struct store_file *file = NULL;
+	struct store_file *file;
 
-	write_file(of_earlier ? earlier : whole, of_earlier ? earlier_size : whole_size);
-	if (!of_earlier)
-		file = open_file();
+	write_file(whole, whole_size);
+	file = open_file();
 	set_values(data, size);
-	if (of_earlier) {
-		file = open_file();
-		require(check_file() == 0);
-	}
 	return file;
 }
 
@@ -509,7 +487,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prepare();
 	remove_files();
 	if (size > 0 && data[0] % MODES == VALUES)
-		file = open_with_values(data[0] >= EARLIER, data + 1, size - 1);
+		file = open_with_values(data + 1, size - 1);
 	else if (size > 0 && data[0] % MODES == PATCHES)
 		patch(data + 1, size - 1);
 	else

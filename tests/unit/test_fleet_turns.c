@@ -13,7 +13,7 @@
 
 #include "agent/runtime/fleet.h"
 #include "agent/store/postgresql/fleet.h"
-#include "agent/store/postgresql/schema.h"
+#include "agent/store/postgresql/statements.h"
 #include "tests/unit/waiting.h"
 
 static char address[512], name[64];
@@ -48,7 +48,7 @@ static int set_up(void **state)
 {
 	const char *server = getenv("HUNTER_TEST_POSTGRES");
 	static int made;
-	char text[128];
+	char text[128], *tables;
 	const char *path;
 
 	(void)state;
@@ -61,10 +61,10 @@ static int set_up(void **state)
 	snprintf(address, sizeof address, "%.*s/%s%s",
 		(int)(path ? path - server : (ptrdiff_t)strlen(server)), server, name,
 		path && strchr(path, '?') ? strchr(path, '?') : "");
-	for (size_t i = 0; i < sizeof postgresql_migrations / sizeof postgresql_migrations[0]; i++)
-		sql(postgresql_migrations[i]);
-	snprintf(text, sizeof text, "UPDATE schema SET version = %d", POSTGRESQL_VERSION);
-	sql(text);
+	tables = schema_text_new(&postgresql_words);
+	sql(tables);
+	sql(postgresql_more);
+	free(tables);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <sys/stat.h>
 
-#include "agent/store/sqlite/schema.h"
+#include "agent/store/sqlite/statements.h"
 #include "tests/unit/store_talk.h"
 
 static void update(struct fixture *fixture, struct change_record_update update)
@@ -1279,7 +1279,7 @@ static void test_probe_and_size(void **state)
 	}
 	assert_true(store_size(fixture->store) > size);
 	snprintf(version, sizeof version, "pragma_user_version WHERE user_version = %d",
-		STORE_VERSION);
+		SCHEMA_VERSION);
 	assert_int_equal(count_rows(fixture, version), 1);
 }
 

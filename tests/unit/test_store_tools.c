@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/statements.h"
 #include "tests/unit/store_talk.h"
 
 /* The names of the files there are, sorted. */
@@ -141,9 +142,7 @@ static void test_what_cannot_be_read(void **state)
 	open_fixture(fixture);
 	close_fixture(fixture);
 	database_with(fixture, "PRAGMA user_version = 99");
-	read_fails(fixture, "newer hunter-c");
-	database_with(fixture, "PRAGMA user_version = 2");
-	read_fails(fixture, "older hunter-c");
+	read_fails(fixture, "has version 99 of the tables");
 	damage(fixture, 0);
 	read_fails(fixture, "damaged");
 }
@@ -209,7 +208,7 @@ static void expect_whole(const struct fixture *fixture)
 
 	if (report.problems.count > 0)
 		fail_msg("%s", report.problems.items[0]);
-	assert_int_equal(report.version, STORE_VERSION);
+	assert_int_equal(report.version, SCHEMA_VERSION);
 	assert_int_equal(report.changes, 3);
 	assert_int_equal(report.deliveries, 1);
 	assert_int_equal(report.queued, 1);

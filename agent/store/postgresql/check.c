@@ -2,7 +2,7 @@
  * What the constraints of the tables do not say already.
  */
 #include "agent/store/postgresql/file.h"
-#include "agent/store/postgresql/schema.h"
+#include "agent/store/postgresql/statements.h"
 
 enum { PROBLEMS_MOST = 100 };
 
@@ -33,11 +33,8 @@ static bool ask_number(struct check *check, const char *sql, int64_t *number, st
 
 static bool check_sequences(struct check *check, struct error *error)
 {
-	static const char *const tables[] = {
-		"changes", "deliveries", "silences", "audit", "bisections"};
-
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		const char *table = tables[i];
+	for (size_t i = 0; i < SCHEMA_SEQUENCES; i++) {
+		const char *table = schema_sequences[i];
 		int64_t bad = 0;
 
 		if (!ask_number(check,
@@ -125,7 +122,7 @@ bool postgresql_check(
 	const char **problems;
 	bool done;
 
-	*report = (struct store_report){.version = POSTGRESQL_VERSION};
+	*report = (struct store_report){.version = SCHEMA_VERSION};
 	if (!file)
 		return false;
 	check.connection = postgresql_connection(file);

@@ -19,7 +19,6 @@
 #include "agent/core/utf8.h"
 #include "agent/store/backend.h"
 #include "agent/store/postgresql/fleet.h"
-#include "agent/store/postgresql/schema.h"
 #include "agent/store/postgresql/statements.h"
 #include "agent/store/sql/copy.h"
 #include "agent/store/sql/work.h"
@@ -33,6 +32,7 @@ enum {
 	AWAY_MOST = 2,
 	PAUSE_MOST = 250, /* ms */
 	TURN_MS = 5000,
+	OLDEST_SERVER = 130000,
 };
 
 struct sql_statement {
@@ -102,8 +102,9 @@ static struct sql_statement *statement_new(struct postgresql_file *file, enum st
 {
 	struct sql_statement *statement = memory_new(1, sizeof *statement);
 
-	*statement = (struct sql_statement){
-		.file = file, .kind = kind, .text = memory_strdup(postgresql_statements[kind])};
+	*statement = (struct sql_statement){.file = file,
+		.kind = kind,
+		.text = schema_statement_new(postgresql_statements, kind)};
 	statement->count = translate(statement->text);
 	statement->has_rows = has_rows(statement->text);
 	return statement;
@@ -293,7 +294,7 @@ static bool driver_fail(struct store_file *file, const char *doing, struct error
 static bool driver_load_begin(struct store_file *base, enum statement insert, struct error *error)
 {
 	struct postgresql_file *file = of(base);
-	const char *text = postgresql_statements[insert] + strlen("INSERT INTO ");
+	const char *text = driver_statement(base, insert)->text + strlen("INSERT INTO ");
 	const char *end = strstr(text, " VALUES ");
 	char *copy;
 
@@ -348,7 +349,7 @@ static bool ask_number(
 	return done;
 }
 
-/* 0: the tables are not there. Fails if a newer program has made them, or another one. */
+/* 0: the tables are not there. Fails if they are of another version. */
 static bool read_version(struct postgresql_file *file, int64_t *version, struct error *error)
 {
 	int64_t there;
@@ -363,12 +364,7 @@ static bool read_version(struct postgresql_file *file, int64_t *version, struct 
 		return true;
 	if (!ask_number(file, "SELECT version FROM schema WHERE one = 1", version, error))
 		return false;
-	if (*version > POSTGRESQL_VERSION)
-		return error_set(error, ERROR_STATE,
-			"%s was written by a newer hunter-c (version %lld, supported up to %d)",
-			file->label, (long long)*version, POSTGRESQL_VERSION);
-	return *version >= POSTGRESQL_FIRST ||
-	       error_set(error, ERROR_STATE, "%s is the database of another program", file->label);
+	return schema_check(file->label, *version, error);
 }
 
 static bool check_server(struct postgresql_file *file, struct error *error)
@@ -378,51 +374,48 @@ static bool check_server(struct postgresql_file *file, struct error *error)
 	if (!ask_number(file, "SELECT CAST(current_setting('server_version_num') AS BIGINT)",
 		    &version, error))
 		return false;
-	return version >= POSTGRESQL_OLDEST_SERVER ||
+	return version >= OLDEST_SERVER ||
 	       error_set(error, ERROR_STATE, "%s: the server is older than PostgreSQL %d",
-		       file->label, POSTGRESQL_OLDEST_SERVER / 10000);
+		       file->label, OLDEST_SERVER / 10000);
 }
 
-/* One agent migrates at a time: those that wait for the lock find that it is done. A database
- * without such locks (CockroachDB) refuses the second by itself. */
-static bool migrate_locked(struct postgresql_file *file, struct error *error)
+/* One agent makes the tables: those that wait for the lock find that it is done. A database without
+ * such locks (CockroachDB) refuses the second by itself. */
+static bool make_locked(struct postgresql_file *file, struct error *error)
 {
 	struct connection *connection = file->connection;
-	struct parameters parameters = {0};
 	int64_t version;
+	char *text;
+	bool done;
 
 	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL, error) ||
 		!read_version(file, &version, error))
 		return false;
-	if (version == POSTGRESQL_VERSION)
+	if (version != 0)
 		return true;
-	for (int64_t from = version; from < POSTGRESQL_VERSION;
-		from = from == 0 ? POSTGRESQL_FIRST : from + 1) {
-		size_t script = from == 0 ? 0 : (size_t)(from - POSTGRESQL_FIRST + 1);
-
-		if (!connection_script(connection, postgresql_migrations[script], error))
-			return false;
-	}
-	parameter_integer(&parameters, POSTGRESQL_VERSION);
-	return connection_run(connection, "UPDATE schema SET version = $1", &parameters, error);
+	text = schema_text_new(&postgresql_words);
+	done = connection_script(connection, text, error) &&
+	       connection_script(connection, postgresql_more, error);
+	free(text);
+	return done;
 }
 
-static bool migrate(struct postgresql_file *file, struct error *error)
+static bool make_tables(struct postgresql_file *file, struct error *error)
 {
 	struct connection *connection = file->connection;
 	struct error first;
 	int64_t version;
 
 	if (connection_begin_plain(connection, &first)) {
-		if (migrate_locked(file, &first) && connection_commit(connection, &first))
+		if (make_locked(file, &first) && connection_commit(connection, &first))
 			return true;
 		connection_rollback(connection);
 	}
-	if (read_version(file, &version, error) && version == POSTGRESQL_VERSION)
+	if (read_version(file, &version, error) && version != 0)
 		return true; /* another has done it */
 	*error = first;
-	return error_prefix(error, "cannot make or migrate the tables (the owner of the database "
-				   "must, see docs/fleet.md): ");
+	return error_prefix(error, "cannot make the tables (the owner of the database must, see"
+				   " docs/fleet.md): ");
 }
 
 static int64_t size_of(struct postgresql_file *file)
@@ -482,15 +475,9 @@ struct store_file *postgresql_open_as_it_is(const char *address, struct error *e
 	if (!file)
 		return NULL;
 	if (read_version(file, &version, error)) {
-		if (version == POSTGRESQL_VERSION)
+		if (version != 0)
 			return &file->file;
-		if (version == 0)
-			error_set(error, ERROR_STATE, "%s has no state yet", file->label);
-		else
-			error_set(error, ERROR_STATE,
-				"%s has version %lld: an agent of this version, or `hunter-c store"
-				" check`, must migrate it first",
-				file->label, (long long)version);
+		error_set(error, ERROR_STATE, "%s has no state yet", file->label);
 	}
 	postgresql_close(&file->file);
 	return NULL;
@@ -504,7 +491,7 @@ static struct store_file *open_database(const char *address, struct error *error
 	if (!file)
 		return NULL;
 	if (check_server(file, error) && read_version(file, &version, error) &&
-		(version == POSTGRESQL_VERSION || migrate(file, error))) {
+		(version != 0 || make_tables(file, error))) {
 		connection_number(file->connection);
 		file->size = size_of(file);
 		return &file->file;

@@ -8,7 +8,7 @@
 #include "agent/store/postgresql/connection.h"
 #include "agent/store/sql/driver.h"
 
-/* Opens what is there, of this version, and does not migrate it. */
+/* Opens what is there, of this version. */
 struct store_file *postgresql_open_as_it_is(const char *address, struct error *error);
 void postgresql_close(struct store_file *file);
 

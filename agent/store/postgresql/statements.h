@@ -4,8 +4,13 @@
 #ifndef AGENT_STORE_POSTGRESQL_STATEMENTS_H
 #define AGENT_STORE_POSTGRESQL_STATEMENTS_H
 
-#include "agent/store/sql/statements.h"
+#include "agent/store/sql/schema.h"
 
-extern const char *const postgresql_statements[STATEMENT_COUNT];
+extern const char *const postgresql_statements[STATEMENT_TEXTS];
+
+/* Its words for the tables, and a script of what only it has: each statement of one ends with a
+ * semicolon at the end of a line. */
+extern const struct sql_words postgresql_words;
+extern const char postgresql_more[];
 
 #endif

@@ -11,46 +11,14 @@
 
 #include "agent/core/utf8.h"
 #include "agent/store/sql/rows.h"
+#include "agent/store/sql/schema.h"
 
 enum { PAGE = 2000, LOAD = 5 * PAGE, KEYS_MOST = 3 };
 
-/* Columns: a letter for each; an integer, a text, a number or bytes. What a row refers to is in a
- * table before its own. */
-static const struct table {
-	const char *name, *columns;
-	enum statement read, write;
-	int keys; /* 0: it is read whole */
-} tables[] = {
-	{"environments", "ittiiiiiiiiniiiii", STATEMENT_READ_ENVIRONMENTS,
-		STATEMENT_WRITE_ENVIRONMENTS, 1},
-	{"changes", "itttiiiiiiittinnnnniinttttiittininnnnnniittttttit", STATEMENT_READ_CHANGES,
-		STATEMENT_WRITE_CHANGES, 1},
-	{"deliveries", "ittttittiiitiiitiit", STATEMENT_READ_DELIVERIES, STATEMENT_WRITE_DELIVERIES,
-		1},
-	{"announced", "iiiini", STATEMENT_READ_ANNOUNCED, STATEMENT_WRITE_ANNOUNCED, 2},
-	{"history", "iiiiitt", STATEMENT_READ_HISTORY, STATEMENT_WRITE_HISTORY, 2},
-	{"excerpts", "ib", STATEMENT_READ_EXCERPTS, STATEMENT_WRITE_EXCERPTS, 1},
-	{"triage", "iiittttiinnniii", STATEMENT_READ_TRIAGE, STATEMENT_WRITE_TRIAGE, 1},
-	{"series", "tttiiii", STATEMENT_READ_SERIES, STATEMENT_WRITE_SERIES, 3},
-	{"conditions", "tiit", STATEMENT_READ_CONDITIONS, STATEMENT_WRITE_CONDITIONS, 1},
-	{"moments", "ti", STATEMENT_READ_MOMENTS, STATEMENT_WRITE_MOMENTS, 1},
-	{"vanished", "tti", STATEMENT_READ_VANISHED, STATEMENT_WRITE_VANISHED, 2},
-	{"silences", "itiitttiitii", STATEMENT_READ_SILENCES, STATEMENT_WRITE_SILENCES, 1},
-	{"audit", "iitttitt", STATEMENT_READ_AUDIT, STATEMENT_WRITE_AUDIT, 1},
-	{"bisections", "iitiiiiittttt", STATEMENT_READ_BISECTIONS, STATEMENT_WRITE_BISECTIONS, 1},
-	{"bisection_events", "iiiit", STATEMENT_READ_BISECTION_EVENTS,
-		STATEMENT_WRITE_BISECTION_EVENTS, 2},
-	{"set_aside", "tit", STATEMENT_READ_SET_ASIDE, STATEMENT_WRITE_SET_ASIDE, 0},
-};
-
-enum { TABLES = sizeof tables / sizeof *tables };
-
-_Static_assert((int)TABLES == (int)STORE_TABLES, "all are counted");
-
-/* Tables whose ids are never used again, in the order of STATEMENT_LAST_IDS. */
-static const char *const sequences[] = {"changes", "deliveries", "silences", "audit", "bisections"};
-
-enum { SEQUENCES = sizeof sequences / sizeof *sequences };
+static enum statement statement_of(enum statement first, const struct sql_table *table)
+{
+	return first + (enum statement)(table - schema_tables);
+}
 
 struct value {
 	int64_t integer;
@@ -60,42 +28,43 @@ struct value {
 /* The rows of a table, one after the other. */
 struct walk {
 	struct store_file *file;
-	const struct table *table;
+	const struct sql_table *table;
 	struct reader reader;
 	struct value keys[KEYS_MOST]; /* of the last row */
+	int key_count;
 	size_t on_page;
 	struct arena *page;
 };
 
 static void begin_page(struct walk *walk)
 {
-	const struct table *table = walk->table;
+	const struct sql_table *table = walk->table;
 	struct arena *before = walk->page;
 
 	walk->page = arena_new();
 	walk->on_page = 0;
 	walk->reader =
-		(struct reader){.binder = bind_to(walk->file, table->read), .arena = walk->page};
-	for (int i = 0; i < table->keys; i++)
-		if (table->columns[i] == 't') {
+		(struct reader){.binder = bind_to(walk->file, statement_of(STATEMENT_READ, table)),
+			.arena = walk->page};
+	for (int i = 0; i < walk->key_count; i++)
+		if (table->columns[i].type == COLUMN_TEXT) {
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
 			bind_text(&walk->reader.binder, walk->keys[i].text);
 		} else {
 			bind_integer(&walk->reader.binder, walk->keys[i].integer);
 		}
-	if (table->keys > 0)
-		bind_integer(&walk->reader.binder, PAGE);
+	bind_integer(&walk->reader.binder, PAGE);
 	if (before)
 		arena_free(before);
 }
 
 /* Before the first row: no key is less. */
-static struct walk walk_over(struct store_file *file, const struct table *table)
+static struct walk walk_over(struct store_file *file, const struct sql_table *table)
 {
 	struct walk walk = {.file = file, .table = table};
 
-	for (int i = 0; i < table->keys; i++)
-		walk.keys[i] = (struct value){INT64_MIN, ""};
+	for (; table->columns[walk.key_count].uses & COLUMN_KEY; walk.key_count++)
+		walk.keys[walk.key_count] = (struct value){INT64_MIN, ""};
 	begin_page(&walk);
 	return walk;
 }
@@ -112,8 +81,8 @@ static void note_keys(struct walk *walk)
 	struct sql_statement *statement = walk->reader.binder.statement;
 
 	walk->on_page++;
-	for (int i = 0; i < walk->table->keys; i++)
-		if (walk->table->columns[i] == 't') {
+	for (int i = 0; i < walk->key_count; i++)
+		if (walk->table->columns[i].type == COLUMN_TEXT) {
 			const char *text = driver->text(statement, i);
 
 			walk->keys[i].text = arena_strdup(walk->page, text ? text : "");
@@ -130,7 +99,7 @@ static bool walk_on(struct walk *walk, struct error *error)
 			note_keys(walk);
 			return true;
 		}
-		if (walk->reader.failed || walk->on_page < PAGE || walk->table->keys == 0)
+		if (walk->reader.failed || walk->on_page < PAGE)
 			return false;
 		begin_page(walk);
 	}
@@ -145,14 +114,22 @@ static void hand_over(struct walk *walk, int column, struct binder *out)
 	const void *bytes;
 	size_t length;
 
-	switch (walk->table->columns[column]) {
-	case 't': bind_text(out, missing ? NULL : driver->text(row, column)); break;
-	case 'n': bind_number(out, missing ? (double)NAN : driver->number(row, column)); break;
-	case 'b':
+	switch (walk->table->columns[column].type) {
+	case COLUMN_NUMBER:
+		bind_number(out, missing ? (double)NAN : driver->number(row, column));
+		break;
+	case COLUMN_BYTES:
 		bytes = driver->bytes(row, column, &length);
 		bind_bytes(out, bytes, length);
 		break;
-	default:
+	case COLUMN_TEXT:
+	case COLUMN_ATTRIBUTES:
+	case COLUMN_SUSPECTS:
+	case COLUMN_CULPRIT: bind_text(out, missing ? NULL : driver->text(row, column)); break;
+	case COLUMN_ID:
+	case COLUMN_TIME:
+	case COLUMN_COUNT:
+	case COLUMN_CHOICE:
 		if (missing)
 			bind_null(out);
 		else
@@ -160,9 +137,10 @@ static void hand_over(struct walk *walk, int column, struct binder *out)
 	}
 }
 
-static bool load_begin(struct store_file *to, const struct table *table, struct error *error)
+static bool load_begin(struct store_file *to, const struct sql_table *table, struct error *error)
 {
-	return !to->driver->load_begin || to->driver->load_begin(to, table->write, error);
+	return !to->driver->load_begin ||
+	       to->driver->load_begin(to, statement_of(STATEMENT_WRITE, table), error);
 }
 
 static bool load_end(struct store_file *to, struct error *error)
@@ -170,18 +148,18 @@ static bool load_end(struct store_file *to, struct error *error)
 	return !to->driver->load_end || to->driver->load_end(to, error);
 }
 
-static bool copy_row(
-	struct walk *walk, struct store_file *to, const struct table *table, struct error *error)
+static bool copy_row(struct walk *walk, struct store_file *to, const struct sql_table *table,
+	struct error *error)
 {
-	struct binder binder = bind_to(to, table->write);
+	struct binder binder = bind_to(to, statement_of(STATEMENT_WRITE, table));
 
-	for (int i = 0; table->columns[i]; i++)
+	for (int i = 0; table->columns[i].name; i++)
 		hand_over(walk, i, &binder);
 	return bind_finish(&binder, error);
 }
 
-static bool copy_table(struct store_file *from, struct store_file *to, const struct table *table,
-	int64_t *rows, struct error *error)
+static bool copy_table(struct store_file *from, struct store_file *to,
+	const struct sql_table *table, int64_t *rows, struct error *error)
 {
 	struct walk walk = walk_over(from, table);
 	bool done = load_begin(to, table, error);
@@ -197,12 +175,13 @@ static bool copy_table(struct store_file *from, struct store_file *to, const str
 	return done;
 }
 
-static bool read_last_ids(struct store_file *file, int64_t ids[SEQUENCES], struct error *error)
+static bool read_last_ids(
+	struct store_file *file, int64_t ids[SCHEMA_SEQUENCES], struct error *error)
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_LAST_IDS)};
 
 	while (reader_next(&reader, error))
-		for (int i = 0; i < SEQUENCES; i++)
+		for (int i = 0; i < SCHEMA_SEQUENCES; i++)
 			ids[i] = read_count(&reader);
 	return !reader.failed;
 }
@@ -228,12 +207,12 @@ static bool set_last_id(struct store_file *file, const char *table, int64_t id, 
 
 static bool copy_last_ids(struct store_file *from, struct store_file *to, struct error *error)
 {
-	int64_t ids[SEQUENCES] = {0};
+	int64_t ids[SCHEMA_SEQUENCES] = {0};
 
 	if (!read_last_ids(from, ids, error))
 		return false;
-	for (int i = 0; i < SEQUENCES; i++)
-		if (!set_last_id(to, sequences[i], ids[i], error))
+	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
+		if (!set_last_id(to, schema_sequences[i], ids[i], error))
 			return false;
 	return true;
 }
@@ -256,9 +235,9 @@ bool sql_copy(struct store_file *to, struct store_file *from, struct store_copie
 	*copied = (struct store_copied){0};
 	if (!check_empty(to, error))
 		return false;
-	for (int i = 0; i < TABLES; i++) {
-		copied->tables[i].name = tables[i].name;
-		if (!copy_table(from, to, &tables[i], &copied->tables[i].rows, error))
+	for (int i = 0; i < (int)STORE_TABLES; i++) {
+		copied->tables[i].name = schema_tables[i].name;
+		if (!copy_table(from, to, &schema_tables[i], &copied->tables[i].rows, error))
 			return false;
 	}
 	return copy_last_ids(from, to, error);
@@ -287,18 +266,25 @@ static bool is_same(const struct walk *left, const struct walk *right, int colum
 
 	if (a->type(x, column) == SQL_NULL || b->type(y, column) == SQL_NULL)
 		return a->type(x, column) == b->type(y, column);
-	switch (left->table->columns[column]) {
-	case 't': return is_same_text(a->text(x, column), b->text(y, column));
-	case 'n':
+	switch (left->table->columns[column].type) {
+	case COLUMN_TEXT:
+	case COLUMN_ATTRIBUTES:
+	case COLUMN_SUSPECTS:
+	case COLUMN_CULPRIT: return is_same_text(a->text(x, column), b->text(y, column));
+	case COLUMN_NUMBER:
 		number = a->number(x, column);
 		other = b->number(y, column);
 		return memcmp(&number, &other, sizeof number) == 0;
-	case 'b':
+	case COLUMN_BYTES:
 		bytes = a->bytes(x, column, &m);
 		others = b->bytes(y, column, &n);
 		return m == n && (m == 0 || memcmp(bytes, others, m) == 0);
-	default: return a->integer(x, column) == b->integer(y, column);
+	case COLUMN_ID:
+	case COLUMN_TIME:
+	case COLUMN_COUNT:
+	case COLUMN_CHOICE: return a->integer(x, column) == b->integer(y, column);
 	}
+	return false;
 }
 
 static bool differs(const struct store_file *to, const char *table, struct error *error)
@@ -318,14 +304,14 @@ static bool compare_rows(struct walk *from, struct walk *to, bool *same, struct 
 		*same = one == other;
 		if (!one)
 			return true;
-		for (int i = 0; *same && from->table->columns[i]; i++)
+		for (int i = 0; *same && from->table->columns[i].name; i++)
 			*same = is_same(from, to, i);
 	}
 	return true;
 }
 
-static bool compare_table(struct store_file *from, struct store_file *to, const struct table *table,
-	struct error *error)
+static bool compare_table(struct store_file *from, struct store_file *to,
+	const struct sql_table *table, struct error *error)
 {
 	struct walk left = walk_over(from, table), right = walk_over(to, table);
 	bool same = true, done = compare_rows(&left, &right, &same, error);
@@ -337,17 +323,17 @@ static bool compare_table(struct store_file *from, struct store_file *to, const 
 
 bool sql_compare(struct store_file *to, struct store_file *from, struct error *error)
 {
-	int64_t ids[SEQUENCES] = {0}, others[SEQUENCES] = {0};
+	int64_t ids[SCHEMA_SEQUENCES] = {0}, others[SCHEMA_SEQUENCES] = {0};
 
-	for (int i = 0; i < TABLES; i++)
-		if (!compare_table(from, to, &tables[i], error))
+	for (int i = 0; i < (int)STORE_TABLES; i++)
+		if (!compare_table(from, to, &schema_tables[i], error))
 			return false;
 	if (!read_last_ids(from, ids, error) || !read_last_ids(to, others, error))
 		return false;
-	for (int i = 0; i < SEQUENCES; i++)
+	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
 		if (ids[i] != others[i])
 			return error_set(error, ERROR_STATE,
 				"%s: the last id of table %s is not as it was copied", to->label,
-				sequences[i]);
+				schema_sequences[i]);
 	return true;
 }

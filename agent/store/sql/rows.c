@@ -376,53 +376,56 @@ void bind_bytes(struct binder *binder, const void *bytes, size_t length)
 	binder->file->driver->bind_bytes(binder->statement, ++binder->column, bytes, length);
 }
 
-static void bind_attributes(struct binder *binder, const struct announcement *item)
+/* NULL for an optional 0. */
+static void bind_whole(struct binder *binder, const struct store_column *column, int64_t value)
 {
-	store_attributes_put(&binder->attributes, item);
-	bind_text(binder, binder->attributes.data);
+	int64_t first, last;
+
+	if (value == 0 && column->uses & COLUMN_OPTIONAL) {
+		bind_null(binder);
+		return;
+	}
+	if (column_range(column, &first, &last))
+		bind_range(binder, value, first, last);
 }
 
-static void bind_suspects(struct binder *binder, const struct attribution *suspects)
+void bind_record(struct binder *binder, unsigned uses, const struct change_record *record)
 {
-	store_suspects_put(&binder->suspects, suspects);
-	bind_text(binder, binder->suspects.data);
+	for (const struct store_column *column = change_columns; column->name; column++) {
+		if (uses != 0 && !(column->uses & uses))
+			continue;
+		switch (column->type) {
+		case COLUMN_ID:
+		case COLUMN_TIME:
+		case COLUMN_COUNT:
+		case COLUMN_CHOICE:
+			bind_whole(binder, column, column_integer(column, record));
+			break;
+		case COLUMN_NUMBER: bind_number(binder, column_number(column, record)); break;
+		case COLUMN_TEXT: bind_text(binder, column_text(column, record)); break;
+		case COLUMN_BYTES: break;
+		case COLUMN_ATTRIBUTES:
+			store_attributes_put(&binder->attributes, &record->item);
+			bind_text(binder, binder->attributes.data);
+			break;
+		case COLUMN_SUSPECTS:
+			store_suspects_put(&binder->suspects, &record->item.suspects);
+			bind_text(binder, binder->suspects.data);
+			break;
+		case COLUMN_CULPRIT:
+			if (record->item.culprit)
+				culprit_put(&binder->culprit, record->item.culprit);
+			bind_text(binder, binder->culprit.data);
+			break;
+		}
+	}
 }
 
-void bind_item(struct binder *binder, const struct announcement *item)
+static void forget_texts(struct binder *binder)
 {
-	bind_text(binder, item->metric);
-	bind_text(binder, item->unit);
-	bind_integer(binder, item->direction);
-	bind_number(binder, item->change.pvalue);
-	bind_number(binder, item->change.mean_before);
-	bind_number(binder, item->change.mean_after);
-	bind_number(binder, item->change.stddev_before);
-	bind_number(binder, item->change.stddev_after);
-	bind_count(binder, (int64_t)item->change.count_before);
-	bind_count(binder, (int64_t)item->change.count_after);
-	bind_number(binder, item->change.magnitude);
-	bind_text(binder, item->commit_before);
-	bind_text(binder, item->commit_after);
-	bind_text(binder, item->version_before);
-	bind_text(binder, item->version_after);
-	bind_count(binder, (int64_t)item->members);
-	bind_text(binder, item->shared);
-	bind_attributes(binder, item);
-	bind_suspects(binder, &item->suspects);
-	bind_integer(binder, item->change.kind);
-	bind_number(binder, item->change.level_before);
-	bind_number(binder, item->change.level_after);
-	bind_number(binder, item->change.size);
-	bind_number(binder, item->change.size_low);
-	bind_number(binder, item->change.size_high);
-	bind_number(binder, item->slope);
-	bind_time(binder, item->place_from);
-	bind_time(binder, item->place_to);
-	bind_text(binder, item->place_commit_before);
-	bind_text(binder, item->place_commit_after);
-	bind_text(binder, item->place_version_before);
-	bind_text(binder, item->place_version_after);
-	bind_text(binder, item->environment);
+	buf_free(&binder->attributes);
+	buf_free(&binder->suspects);
+	buf_free(&binder->culprit);
 }
 
 bool bind_finish(struct binder *binder, struct error *error)
@@ -435,8 +438,7 @@ bool bind_finish(struct binder *binder, struct error *error)
 	else if (!done)
 		driver->fail(binder->file, "write to it", error);
 	driver->reset(binder->statement);
-	buf_free(&binder->attributes);
-	buf_free(&binder->suspects);
+	forget_texts(binder);
 	return done;
 }
 
@@ -457,8 +459,7 @@ bool bind_insert(struct binder *binder, int64_t *id, struct error *error)
 	else if (binder->strange)
 		error_set(error, ERROR_DATA, "time or count out of range");
 	driver->reset(binder->statement);
-	buf_free(&binder->attributes);
-	buf_free(&binder->suspects);
+	forget_texts(binder);
 	return step == SQL_DONE && !binder->strange;
 }
 
@@ -535,14 +536,14 @@ double read_number(struct reader *reader)
 	return reader->binder.file->driver->number(reader->binder.statement, column);
 }
 
-static const char *column_text(struct reader *reader)
+static const char *cell_text(struct reader *reader)
 {
 	return reader->binder.file->driver->text(reader->binder.statement, reader->column++);
 }
 
 const char *read_text(struct reader *reader)
 {
-	return arena_strdup(reader->arena, column_text(reader));
+	return arena_strdup(reader->arena, cell_text(reader));
 }
 
 const char *read_name(struct reader *reader)
@@ -552,7 +553,7 @@ const char *read_name(struct reader *reader)
 
 const char *read_name_again(struct reader *reader, const char *before)
 {
-	const char *text = column_text(reader);
+	const char *text = cell_text(reader);
 
 	if (!text) {
 		reader->strange = true;
@@ -565,101 +566,6 @@ const void *read_bytes(struct reader *reader, size_t *length)
 {
 	return reader->binder.file->driver->bytes(
 		reader->binder.statement, reader->column++, length);
-}
-
-/* For a change written by a version that stored only means. */
-static void describe_by_means(struct announcement *item)
-{
-	struct change *change = &item->change;
-
-	change->kind = CHANGE_STEP;
-	change->level_before = change->mean_before;
-	change->level_after = change->mean_after;
-	change->size = change->size_low = change->size_high = (double)NAN;
-	if (change->mean_before != 0)
-		change->size = 100 * (change->mean_after - change->mean_before) /
-			       fabs(change->mean_before);
-	item->slope = (double)NAN;
-	item->place_from = item->place_to = item->time;
-	item->place_commit_before = item->commit_before;
-	item->place_commit_after = item->commit_after;
-	item->place_version_before = item->version_before;
-	item->place_version_after = item->version_after;
-}
-
-enum { DESCRIPTION_COLUMNS = 13 };
-
-/* Expects item->time to be set. */
-static void read_description(struct reader *reader, struct announcement *item)
-{
-	if (is_null(reader)) {
-		describe_by_means(item);
-		reader->column += DESCRIPTION_COLUMNS;
-		return;
-	}
-	item->change.kind = (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
-	item->change.level_before = read_number(reader);
-	item->change.level_after = read_number(reader);
-	item->change.size = read_number(reader);
-	item->change.size_low = read_number(reader);
-	item->change.size_high = read_number(reader);
-	item->slope = read_number(reader);
-	item->place_from = read_time(reader);
-	item->place_to = read_time(reader);
-	item->place_commit_before = read_text(reader);
-	item->place_commit_after = read_text(reader);
-	item->place_version_before = read_text(reader);
-	item->place_version_after = read_text(reader);
-}
-
-void read_suspects(struct reader *reader, struct attribution *suspects)
-{
-	reader->strange |= !store_suspects_read(reader->arena, read_text(reader), suspects);
-}
-
-static void read_item(struct reader *reader, struct announcement *item)
-{
-	item->metric = read_name(reader);
-	item->unit = read_text(reader);
-	item->direction = (int)read_choice(reader, -1, 1);
-	item->change.pvalue = read_number(reader);
-	item->change.mean_before = read_number(reader);
-	item->change.mean_after = read_number(reader);
-	item->change.stddev_before = read_number(reader);
-	item->change.stddev_after = read_number(reader);
-	item->change.count_before = (size_t)read_count(reader);
-	item->change.count_after = (size_t)read_count(reader);
-	item->change.magnitude = read_number(reader);
-	item->commit_before = read_text(reader);
-	item->commit_after = read_text(reader);
-	item->version_before = read_text(reader);
-	item->version_after = read_text(reader);
-	item->members = (size_t)read_count(reader);
-	item->shared = read_text(reader);
-	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
-	read_suspects(reader, &item->suspects);
-	read_description(reader, item);
-	item->environment = read_text(reader);
-}
-
-enum change_kind read_kind(struct reader *reader)
-{
-	if (is_null(reader)) {
-		reader->column++;
-		return CHANGE_STEP;
-	}
-	return (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
-}
-
-void read_stage(struct reader *reader, struct change_record *record)
-{
-	record->sign = (int)read_choice(reader, -1, 1);
-	record->item.time = read_time(reader);
-	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
-	record->news = (enum notify_state)read_choice(reader, 0, NOTIFY_COUNT - 1);
-	record->first_seen = read_time(reader);
-	record->spacing = read_count(reader);
-	record->runs = read_count(reader);
 }
 
 enum { TRIAGE_COLUMNS = 12 };
@@ -697,21 +603,65 @@ void read_triage(struct reader *reader, struct triage *triage)
 	triage->renewals = read_count(reader);
 }
 
+static int64_t read_whole_column(struct reader *reader, const struct store_column *column)
+{
+	int64_t first, last;
+
+	if (column->uses & COLUMN_OPTIONAL && is_null(reader)) {
+		reader->column++;
+		return 0;
+	}
+	return column_range(column, &first, &last) ? read_choice(reader, first, last) : 0;
+}
+
+/* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
+static const char *read_text_column(
+	struct reader *reader, const struct store_column *column, const struct change_record *last)
+{
+	if (column->uses & COLUMN_OPTIONAL)
+		return read_text(reader);
+	return read_name_again(reader, last ? column_text(column, last) : NULL);
+}
+
+/* The columns of this use, or all: 0. */
+static void read_columns(struct reader *reader, unsigned uses, const struct change_record *last,
+	struct change_record *record)
+{
+	for (const struct store_column *column = change_columns; column->name; column++) {
+		void *member = column_member(column, record);
+
+		if (uses != 0 && !(column->uses & uses))
+			continue;
+		switch (column->type) {
+		case COLUMN_ID:
+		case COLUMN_TIME:
+		case COLUMN_COUNT:
+		case COLUMN_CHOICE:
+			column_set(column, record, read_whole_column(reader, column));
+			break;
+		case COLUMN_NUMBER: *(double *)member = read_number(reader); break;
+		case COLUMN_TEXT:
+			*(const char **)member = read_text_column(reader, column, last);
+			break;
+		case COLUMN_BYTES: break;
+		case COLUMN_ATTRIBUTES:
+			reader->strange |= !store_attributes_read(
+				reader->arena, read_text(reader), &record->item);
+			break;
+		case COLUMN_SUSPECTS:
+			reader->strange |= !store_suspects_read(
+				reader->arena, read_text(reader), &record->item.suspects);
+			break;
+		case COLUMN_CULPRIT: record->item.culprit = read_culprit(reader); break;
+		}
+	}
+}
+
 void read_record(struct reader *reader, struct change_record *record)
 {
-	record->item.id = read_id(reader);
-	record->item.test = read_name(reader);
-	record->series = read_name(reader);
-	record->branch = read_name(reader);
-	read_stage(reader, record);
-	record->updated = read_time(reader);
-	record->item.over.time = read_time_or(reader, 0);
-	record->item.over.level = read_number(reader);
-	record->environment_event = read_time_or(reader, 0);
+	read_columns(reader, 0, NULL, record);
 	record->environment_stored = record->environment_event;
-	read_item(reader, &record->item);
 	read_triage(reader, &record->triage);
-	record->item.culprit = read_culprit(reader);
 	record->ends = read_time_or(reader, 0);
 }
 
@@ -746,26 +696,6 @@ bool read_records(struct reader *reader, struct record_rows *out, struct error *
 	return !reader->failed;
 }
 
-/* Series repeat from row to row; each name is copied once. */
-static void read_known(
-	struct reader *reader, const struct change_record *last, struct change_record *record)
-{
-	record->item.id = read_id(reader);
-	record->series = read_name_again(reader, last ? last->series : NULL);
-	record->branch = read_name_again(reader, last ? last->branch : NULL);
-	read_stage(reader, record);
-	record->item.change.count_after = (size_t)read_count(reader);
-	record->item.change.kind = read_kind(reader);
-	record->item.change.level_before = read_number(reader);
-	record->item.change.level_after = read_number(reader);
-	record->item.place_from = read_time_or(reader, record->item.time);
-	record->item.place_to = read_time_or(reader, record->item.time);
-	read_suspects(reader, &record->item.suspects);
-	record->item.over.time = read_time_or(reader, 0);
-	record->item.over.level = read_number(reader);
-	read_triage(reader, &record->triage);
-}
-
 bool read_all_known(struct reader *reader, struct record_rows *out, struct error *error)
 {
 	struct growing growing = {0};
@@ -774,7 +704,8 @@ bool read_all_known(struct reader *reader, struct record_rows *out, struct error
 	for (; reader_next(reader, error); out->count++) {
 		struct change_record *record = growing_next(&growing, out->count);
 
-		read_known(reader, out->count > 0 ? record - 1 : NULL, record);
+		read_columns(reader, COLUMN_COMPARED, out->count > 0 ? record - 1 : NULL, record);
+		read_triage(reader, &record->triage);
 	}
 	growing_keep(&growing, reader->arena, out);
 	return !reader->failed;

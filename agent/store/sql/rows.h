@@ -4,18 +4,15 @@
 #ifndef AGENT_STORE_SQL_ROWS_H
 #define AGENT_STORE_SQL_ROWS_H
 
+#include "agent/store/columns.h"
 #include "agent/store/sql/driver.h"
-
-/* Bound of times (ms, either sign) and counts: far more than needed, and sums and differences
- * cannot overflow. Values beyond are neither written nor accepted when read. */
-#define ROWS_MOST (INT64_C(1) << 53)
 
 /* A statement and the values bound so far. */
 struct binder {
 	struct store_file *file;
 	struct sql_statement *statement;
 	int column;
-	struct buf attributes, suspects; /* of the item that is bound */
+	struct buf attributes, suspects, culprit; /* of the record that is bound */
 	bool strange; /* a time or count is out of range; the statement is not run */
 };
 
@@ -27,7 +24,9 @@ void bind_number(struct binder *binder, double value);   /* NaN becomes NULL */
 void bind_null(struct binder *binder);                   /* an integer */
 void bind_text(struct binder *binder, const char *text); /* borrowed until the statement has run */
 void bind_bytes(struct binder *binder, const void *bytes, size_t length); /* borrowed, too */
-void bind_item(struct binder *binder, const struct announcement *item);
+
+/* Binds the columns of changes of this use, or all: 0. */
+void bind_record(struct binder *binder, unsigned uses, const struct change_record *record);
 
 /* Runs a statement without result rows. */
 bool bind_finish(struct binder *binder, struct error *error) MUST_USE;
@@ -51,7 +50,6 @@ int64_t read_id(struct reader *reader);
 int64_t read_time(struct reader *reader);
 int64_t read_count(struct reader *reader);
 int64_t read_time_or(struct reader *reader, int64_t otherwise); /* NULL becomes `otherwise` */
-enum change_kind read_kind(struct reader *reader);              /* NULL becomes a step */
 double read_number(struct reader *reader);                      /* NULL becomes NaN */
 const char *read_text(struct reader *reader);                   /* or NULL */
 const char *read_name(struct reader *reader);                   /* required */
@@ -59,10 +57,6 @@ const char *read_name(struct reader *reader);                   /* required */
 const char *read_name_again(struct reader *reader, const char *before);
 /* Bytes that last until the next row. */
 const void *read_bytes(struct reader *reader, size_t *length);
-void read_suspects(struct reader *reader, struct attribution *suspects);
-/* The columns from sign to runs. */
-void read_stage(struct reader *reader, struct change_record *record);
-
 /* NULLs become a change that nobody has said anything about. */
 void read_triage(struct reader *reader, struct triage *triage);
 

@@ -259,35 +259,22 @@ static bool number_records(
 	return !reader.failed;
 }
 
+/* What is said of it, and what it belongs to, comes later; no event for its end, which was known
+ * when it was found. */
 static bool insert_record(
 	struct store_file *file, const struct change_record *record, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_RECORD);
+	struct binder binder = bind_to(file, STATEMENT_WRITE_CHANGES);
+	struct change_record row = *record;
 
-	bind_text(&binder, record->item.test);
-	bind_text(&binder, record->series);
-	bind_text(&binder, record->branch);
-	bind_integer(&binder, record->sign);
-	bind_time(&binder, record->item.time);
-	bind_integer(&binder, record->state);
-	bind_integer(&binder, record->news);
-	bind_time(&binder, record->first_seen);
-	bind_count(&binder, record->spacing);
-	bind_count(&binder, record->runs > 0 ? record->runs : 1);
-	bind_item(&binder, &record->item);
-	bind_integer(&binder, record->item.id);
+	row.updated = record->first_seen;
+	row.runs = record->runs > 0 ? record->runs : 1;
+	row.environment_event = 0;
+	row.item.culprit = NULL;
+	if (record->state != CHANGE_RECOVERED)
+		row.item.over = (struct recovered){.level = (double)NAN};
+	bind_record(&binder, 0, &row);
 	return bind_finish(&binder, error);
-}
-
-/* No event for an end: the recovery was known when the change was found. */
-static bool complete_record(
-	struct store_file *file, const struct change_record *record, struct error *error)
-{
-	if (record->state != CHANGE_CANDIDATE &&
-		!write_excerpt(file, record->item.id, record->item.excerpt, error))
-		return false;
-	return record->state != CHANGE_RECOVERED ||
-	       write_end(file, record->item.id, &record->item.over, error);
 }
 
 /* The same statement many times in a row is what databases are best at. */
@@ -298,8 +285,9 @@ static bool insert_records(
 		if (!records->items[i].confirmed && !insert_record(file, &records->items[i], error))
 			return false;
 	for (size_t i = 0; i < records->count; i++)
-		if (!records->items[i].confirmed &&
-			!complete_record(file, &records->items[i], error))
+		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE &&
+			!write_excerpt(file, records->items[i].item.id,
+				records->items[i].item.excerpt, error))
 			return false;
 	return true;
 }
@@ -308,9 +296,10 @@ static bool renew_item(
 	struct store_file *file, int64_t id, const struct announcement *item, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_RENEW);
+	const struct change_record record = {.item = *item};
 
 	bind_integer(&binder, id);
-	bind_item(&binder, item);
+	bind_record(&binder, COLUMN_FOUND, &record);
 	return bind_finish(&binder, error);
 }
 

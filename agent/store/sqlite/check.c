@@ -1,22 +1,18 @@
 /*
- * `store check`. Compares the schema with that of an empty file made by the same migrations, which
+ * `store check`. Compares the schema with that of an empty file, which
  * reveals tables, indices or triggers that were dropped or added.
  */
+#include <inttypes.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/store/sql/rows.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
+#include "agent/store/sqlite/statements.h"
 
-enum {
-	MOST_PROBLEMS = 100,
-	FIRST_WITH_COUNTS = 3,
-	FIRST_WITH_SEQUENCES = 12,
-	FIRST_WITH_TRIAGE = 14,
-	FIRST_WITH_EXCERPTS = 16,
-	FIRST_WITH_BISECTIONS = 17
-};
+enum { MOST_PROBLEMS = 100 };
 
 struct check {
 	const char *path;
@@ -133,8 +129,9 @@ static void compare_parts(struct check *check, const struct part *is, size_t is_
 	}
 }
 
-static void check_schema(struct check *check, int64_t version)
+static void check_schema(struct check *check)
 {
+	char *text = schema_text_new(&sqlite_words);
 	struct part *is, *ought;
 	size_t is_count, ought_count;
 	sqlite3 *model;
@@ -142,127 +139,41 @@ static void check_schema(struct check *check, int64_t version)
 	if (sqlite3_open(":memory:", &model) != SQLITE_OK) {
 		found(check, sqlite3_errmsg(model));
 		sqlite3_close(model);
+		free(text);
 		return;
 	}
-	for (int64_t i = 0; i < version; i++)
-		if (sqlite3_exec(model, store_migrations[i], NULL, NULL, NULL) != SQLITE_OK)
-			found(check, sqlite3_errmsg(model));
+	if (sqlite3_exec(model, text, NULL, NULL, NULL) != SQLITE_OK ||
+		sqlite3_exec(model, sqlite_more, NULL, NULL, NULL) != SQLITE_OK)
+		found(check, sqlite3_errmsg(model));
+	free(text);
 	ought_count = read_parts(check, model, &ought);
 	sqlite3_close(model);
 	is_count = read_parts(check, check->database, &is);
 	compare_parts(check, is, is_count, ought, ought_count);
 }
 
-/* Ranges that reading enforces. */
-static const struct range {
-	const char *table, *column;
+/* Ranges that reading enforces, although the constraints say the same. */
+static void check_column(struct check *check, const char *table, const struct store_column *column)
+{
 	int64_t first, last;
-	int64_t since; /* version that added the column; 0: not used by older ones */
-} ranges[] = {
-	{"changes", "id", 1, ROWS_MOST, 0},
-	{"changes", "sign", -1, 1, 0},
-	{"changes", "state", 1, CHANGE_STATES - 1, 0},
-	{"changes", "news", 0, NOTIFY_COUNT - 1, 0},
-	{"changes", "direction", -1, 1, 0},
-	{"changes", "time", -ROWS_MOST, ROWS_MOST, 0},
-	{"changes", "first_seen", -ROWS_MOST, ROWS_MOST, 0},
-	{"changes", "updated", -ROWS_MOST, ROWS_MOST, 0},
-	{"changes", "spacing", 0, ROWS_MOST, 0},
-	{"changes", "runs", 0, ROWS_MOST, 0},
-	{"changes", "count_before", 0, ROWS_MOST, 0},
-	{"changes", "count_after", 0, ROWS_MOST, 0},
-	{"changes", "members", 0, ROWS_MOST, 0},
-	{"changes", "kind", CHANGE_STEP, CHANGE_TREND, 7},
-	{"changes", "place_from", -ROWS_MOST, ROWS_MOST, 7},
-	{"changes", "place_to", -ROWS_MOST, ROWS_MOST, 7},
-	{"deliveries", "id", 1, ROWS_MOST, 0},
-	{"deliveries", "state", 1, DELIVERY_ABANDONED, 0},
-	{"deliveries", "attempts", 0, ROWS_MOST, 0},
-	{"deliveries", "created", -ROWS_MOST, ROWS_MOST, 0},
-	{"deliveries", "updated", -ROWS_MOST, ROWS_MOST, 0},
-	{"deliveries", "attempt_started", -ROWS_MOST, ROWS_MOST, 4},
-	{"deliveries", "not_before", -ROWS_MOST, ROWS_MOST, 4},
-	{"history", "event", 1, EVENT_STORED - 1, 0},
-	{"history", "time", -ROWS_MOST, ROWS_MOST, 0},
-	{"history", "point", -ROWS_MOST, ROWS_MOST, 0},
-	{"series", "anchor", -ROWS_MOST, ROWS_MOST, 0},
-	{"changes", "recovered", -ROWS_MOST, ROWS_MOST, 6},
-	{"series", "revision", 0, ROWS_MOST, 6},
-	{"series", "revised", -ROWS_MOST, ROWS_MOST, 6},
-	{"series", "last_point", -ROWS_MOST, ROWS_MOST, 0},
-	{"conditions", "kind", 1, CONDITION_MANY_STALE, 0},
-	{"conditions", "since", -ROWS_MOST, ROWS_MOST, 0},
-	{"moments", "time", -ROWS_MOST, ROWS_MOST, 8},
-	{"vanished", "ended", -ROWS_MOST, ROWS_MOST, 9},
-	{"environments", "id", 1, ROWS_MOST, 11},
-	{"environments", "time", -ROWS_MOST, ROWS_MOST, 11},
-	{"environments", "spacing", 0, ROWS_MOST, 11},
-	{"environments", "hit", 0, ROWS_MOST, 11},
-	{"environments", "total", 0, ROWS_MOST, 11},
-	{"environments", "up", 0, ROWS_MOST, 11},
-	{"environments", "down", 0, ROWS_MOST, 11},
-	{"environments", "worse", 0, ROWS_MOST, 11},
-	{"environments", "better", 0, ROWS_MOST, 11},
-	{"environments", "elsewhere", 0, ROWS_MOST, 11},
-	{"environments", "elsewhere_changed", 0, ROWS_MOST, 11},
-	{"environments", "told", 0, ROWS_MOST, 11},
-	{"environments", "followed", 0, 1, 11},
-	{"environments", "created", -ROWS_MOST, ROWS_MOST, 11},
-	{"changes", "environment_event", 1, ROWS_MOST, 11},
-	{"deliveries", "amend", 0, ROWS_MOST, 14},
-	{"deliveries", "amended", 0, ROWS_MOST, 15},
-	{"deliveries", "reminded", -ROWS_MOST, ROWS_MOST, 15},
-	{"announced", "told_time", -ROWS_MOST, ROWS_MOST, 15},
-	{"announced", "said", 1, 7, 15},
-	{"triage", "triage", 1, TRIAGE_STATES - 1, 14},
-	{"triage", "version", 1, ROWS_MOST, 14},
-	{"triage", "triaged", -ROWS_MOST, ROWS_MOST, 14},
-	{"triage", "until", -ROWS_MOST, ROWS_MOST, 14},
-	{"triage", "owed", 0, 1, 14},
-	{"triage", "renewals", 0, ROWS_MOST, 14},
-	{"triage", "told_after", 0, ROWS_MOST, 14},
-	{"silences", "id", 1, ROWS_MOST, 14},
-	{"silences", "begins", -ROWS_MOST, ROWS_MOST, 14},
-	{"silences", "until", -ROWS_MOST, ROWS_MOST, 14},
-	{"silences", "created", -ROWS_MOST, ROWS_MOST, 14},
-	{"silences", "ended", -ROWS_MOST, ROWS_MOST, 14},
-	{"silences", "reminded", 0, 1, 14},
-	{"silences", "summed", 0, 1, 14},
-	{"audit", "id", 1, ROWS_MOST, 14},
-	{"audit", "time", -ROWS_MOST, ROWS_MOST, 14},
-	{"audit", "change", 1, ROWS_MOST, 14},
-	{"bisections", "id", 1, ROWS_MOST, 17},
-	{"bisections", "state", 1, BISECTION_STATES - 1, 17},
-	{"bisections", "asked", -ROWS_MOST, ROWS_MOST, 17},
-	{"bisections", "begun", -ROWS_MOST, ROWS_MOST, 17},
-	{"bisections", "ended", -ROWS_MOST, ROWS_MOST, 17},
-	{"bisections", "runs", 0, ROWS_MOST, 17},
-	{"bisection_events", "kind", 1, BISECTION_LINES - 1, 17},
-	{"bisection_events", "run", 0, ROWS_MOST, 17},
-};
+
+	if (column_range(column, &first, &last))
+		ask(check, arena_printf(check->arena,
+				   "SELECT 'a row of %s is out of range: %s ' || %s FROM %s"
+				   " WHERE %s NOT BETWEEN %" PRId64 " AND %" PRId64 " LIMIT 3",
+				   table, column->name, column->name, table, column->name, first,
+				   last));
+}
 
 static void check_values(struct check *check)
 {
-	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-		const struct range *range = &ranges[i];
+	for (size_t i = 0; i < STORE_TABLES; i++) {
+		const struct store_column *column = schema_tables[i].columns;
 
-		if (check->report->version < range->since)
-			continue;
-		ask(check, arena_printf(check->arena,
-				   "SELECT 'a row of %s is out of range: %s ' || %s FROM %s"
-				   " WHERE %s NOT BETWEEN %lld AND %lld LIMIT 3",
-				   range->table, range->column, range->column, range->table,
-				   range->column, (long long)range->first, (long long)range->last));
+		for (; column->name; column++)
+			check_column(check, schema_tables[i].name, column);
 	}
 }
-
-/* Tables whose ids are never reused. */
-static const struct {
-	const char *table;
-	int64_t since; /* version */
-} sequences[] = {{"changes", FIRST_WITH_SEQUENCES}, {"deliveries", FIRST_WITH_SEQUENCES},
-	{"silences", FIRST_WITH_TRIAGE}, {"audit", FIRST_WITH_TRIAGE},
-	{"bisections", FIRST_WITH_BISECTIONS}};
 
 static void check_sequence(struct check *check, const char *table)
 {
@@ -305,18 +216,14 @@ static void check_content(struct check *check)
 	report->changes = ask_number(check, "SELECT count(*) FROM changes");
 	report->deliveries = ask_number(check, "SELECT count(*) FROM deliveries");
 	report->queued = ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1");
-	if (report->version < FIRST_WITH_COUNTS)
-		return;
 	report->series = ask_number(check, "SELECT count(*) FROM series");
 	check_values(check);
 	ask(check, "SELECT 'wrong count of changes in state ' || state || ': ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
-	for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
-		if (report->version >= sequences[i].since)
-			check_sequence(check, sequences[i].table);
-	if (report->version >= FIRST_WITH_EXCERPTS)
-		check_excerpts(check);
+	for (size_t i = 0; i < SCHEMA_SEQUENCES; i++)
+		check_sequence(check, schema_sequences[i]);
+	check_excerpts(check);
 	if (check->unlawful && report->problems.count == 0)
 		found(check, "a row violates a CHECK constraint of its table");
 }
@@ -337,11 +244,8 @@ static bool check_head(struct check *check, struct error *error)
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", check->path);
-	if (report->version < 1 || report->version > STORE_VERSION)
-		return error_set(error, ERROR_STATE,
-			"state file %s has version %lld, this hunter-c supports up to %d",
-			check->path, (long long)report->version, STORE_VERSION);
-	return true;
+	return schema_check(
+		arena_printf(check->arena, "state file %s", check->path), report->version, error);
 }
 
 static bool check_once(struct check *check, bool *settled, struct error *error)
@@ -358,7 +262,7 @@ static bool check_once(struct check *check, bool *settled, struct error *error)
 	if (done && check->report->problems.count == 0)
 		ask(check, "PRAGMA integrity_check(100)");
 	if (done && check->report->problems.count == 0) {
-		check_schema(check, check->report->version);
+		check_schema(check);
 		check_content(check);
 	}
 	check->report->size = store_file_size(check->path);

@@ -18,11 +18,11 @@
 #include "agent/store/sql/work.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
+#include "agent/store/sqlite/statements.h"
 
 enum {
 	BUSY_MS = 5000,
 	CHECKED_WHOLE = 64 << 20,
-	FIRST_CHECKED = 12, /* first version with constraints on all tables */
 };
 
 /* Settings of the connection. After a large transaction the log is truncated to 8 MB. */
@@ -120,8 +120,12 @@ static bool fail(struct sqlite_file *file, const char *doing, struct error *erro
 
 static bool prepare(struct sqlite_file *file, enum statement statement)
 {
-	return sqlite3_prepare_v3(file->database, sqlite_statements[statement], -1,
-		       SQLITE_PREPARE_PERSISTENT, &file->statements[statement], NULL) == SQLITE_OK;
+	char *text = schema_statement_new(sqlite_statements, statement);
+	int result = sqlite3_prepare_v3(file->database, text, -1, SQLITE_PREPARE_PERSISTENT,
+		&file->statements[statement], NULL);
+
+	free(text);
+	return result == SQLITE_OK;
 }
 
 static sqlite3_stmt *native(struct sql_statement *statement)
@@ -311,7 +315,7 @@ static bool check_pages(struct sqlite_file *file, struct error *error)
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
 }
 
-/* An empty file is new: version 0. */
+/* An empty file is new: version 0. Another version is refused. */
 static bool check_version(struct sqlite_file *file, int64_t *version, struct error *error)
 {
 	int64_t application, tables;
@@ -323,32 +327,7 @@ static bool check_version(struct sqlite_file *file, int64_t *version, struct err
 	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", file->path);
-	if (*version < 0)
-		return damaged(file, "negative version", error);
-	if (*version > STORE_VERSION)
-		return error_set(error, ERROR_STATE,
-			"state file %s was written by a newer hunter-c (file version %lld,"
-			" supported up to %d)",
-			file->path, (long long)*version, STORE_VERSION);
-	return true;
-}
-
-/* Warns of rows that the migration found invalid. */
-static void warn_of_repairs(struct sqlite_file *file)
-{
-	char tables[256] = "";
-	int64_t rows = 0;
-
-	if (!store_file_ask(file->database, "SELECT count(*) FROM set_aside", &rows, NULL, 0) ||
-		rows == 0)
-		return;
-	(void)store_file_ask(file->database,
-		"SELECT group_concat(source, ', ') FROM (SELECT DISTINCT source FROM set_aside)",
-		NULL, tables, sizeof tables);
-	log_event(LEVEL_WARN,
-		"invalid rows in the state file were repaired or dropped; table set_aside has the"
-		" originals",
-		LOG_TEXT("file", file->path), LOG_INT("rows", rows), LOG_TEXT("tables", tables));
+	return (*version == 0 && tables == 0) || schema_check(file->file.label, *version, error);
 }
 
 /* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
@@ -397,26 +376,20 @@ static void roll_back(struct sqlite_file *file)
 		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static bool migrate(struct sqlite_file *file, int64_t version, struct error *error)
+static bool make_tables(struct sqlite_file *file, struct error *error)
 {
-	static const char doing[] = "migrate it";
-	bool unchecked = version < FIRST_CHECKED, done;
-	char sql[96];
+	static const char doing[] = "make its tables";
+	char *text = schema_text_new(&sqlite_words), sql[96];
+	bool done;
 
-	if (version == STORE_VERSION)
-		return true;
 	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		STORE_APPLICATION, STORE_VERSION);
-	if (!begin(file, true, error))
-		return false;
-	done = execute(file, sql, doing, error);
-	for (; version < STORE_VERSION && done; version++)
-		done = execute(file, store_migrations[version], doing, error);
-	done = done && commit(file, error);
+		STORE_APPLICATION, SCHEMA_VERSION);
+	done = begin(file, true, error) && execute(file, sql, doing, error) &&
+	       execute(file, text, doing, error) && execute(file, sqlite_more, doing, error) &&
+	       commit(file, error);
 	if (!done)
 		roll_back(file);
-	else if (unchecked)
-		warn_of_repairs(file);
+	free(text);
 	return done;
 }
 
@@ -457,15 +430,14 @@ static bool set_up_whole(struct sqlite_file *file, struct error *error)
 	return true;
 }
 
-/* Decides before any write whether to refuse the file: the statements must fit the tables of this
- * version; an older version is migrated in one transaction. */
+/* Decides before any write whether to refuse the file: the statements must fit its tables. */
 static bool take_into_use(struct sqlite_file *file, struct error *error)
 {
 	int64_t version;
 
 	if (!check_pages(file, error) || !check_version(file, &version, error) ||
-		!execute(file, settings, "use it", error) || !migrate(file, version, error) ||
-		!set_up_whole(file, error))
+		!execute(file, settings, "use it", error) ||
+		(version == 0 && !make_tables(file, error)) || !set_up_whole(file, error))
 		return false;
 	file->untouched = false;
 	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
@@ -533,18 +505,14 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	return NULL;
 }
 
-/* Only the agent migrates. */
 static bool check_reader(struct sqlite_file *file, struct error *error)
 {
 	int64_t version;
 
 	if (!check_schema(file, error) || !check_version(file, &version, error))
 		return false;
-	if (version < STORE_VERSION)
-		return error_set(error, ERROR_STATE,
-			"state file %s was written by an older hunter-c: the agent migrates it when"
-			" it starts",
-			file->path);
+	if (version == 0)
+		return error_set(error, ERROR_STATE, "state file %s has no tables yet", file->path);
 	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) && set_up(file, error);
 }
 
@@ -584,8 +552,8 @@ static struct store_file *copy_once(const char *path, bool *settled, struct erro
 	if (!file)
 		return NULL;
 	if (copy_into(file, from, error) && check_pages(file, error) &&
-		check_version(file, &version, error) && migrate(file, version, error) &&
-		set_up_whole(file, error)) {
+		check_version(file, &version, error) &&
+		(version != 0 || make_tables(file, error)) && set_up_whole(file, error)) {
 		sqlite3_close(from);
 		return &file->file;
 	}

@@ -4,14 +4,13 @@
 #ifndef AGENT_STORE_SQLITE_FILE_H
 #define AGENT_STORE_SQLITE_FILE_H
 
-#include "agent/store/sqlite/schema.h"
 #include "agent/store/store.h"
 
 struct store_file;
 struct sqlite3;
 
-/* Opens or creates the file. NULL and an ERROR_STATE if it is locked, damaged, foreign, too new or
- * not writable. */
+/* Opens or creates the file. NULL and an ERROR_STATE if it is locked, damaged, foreign, of another
+ * version or not writable. */
 struct store_file *store_file_open(const char *path, struct error *error);
 void store_file_close(struct store_file *file);
 
@@ -19,7 +18,7 @@ void store_file_close(struct store_file *file);
 struct store_file *store_file_of(const char *path, struct sqlite3 *database, struct error *error);
 
 /*
- * A consistent copy in an unnamed temporary file, migrated to the current version. Changes to it
+ * A consistent copy in an unnamed temporary file. Changes to it
  * leave the file at `path` as it is; an agent may have that open. NULL and an ERROR_STATE as for
  * store_file_open, or if the disk is full.
  */

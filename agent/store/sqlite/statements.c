@@ -1,8 +1,8 @@
 /*
- * The statements in SQLite's dialect. Those that list changes name their index, as SQLite, without
- * statistics here, would guess.
+ * The statements and tables in SQLite's dialect. Those that list changes name their index, as
+ * SQLite, without statistics here, would guess.
  */
-#include "agent/store/sqlite/schema.h"
+#include "agent/store/sqlite/statements.h"
 
 #define INDEXED_BY(index) " INDEXED BY " index
 #define NOT_INDEXED " NOT INDEXED"
@@ -25,9 +25,29 @@
 #define COUNTS "SELECT state, count FROM counts"
 
 /* SQLite performs this write even if nothing changes. */
-#define PROBE "PRAGMA user_version = 18"
+#define PROBE "PRAGMA user_version = 1"
 
-_Static_assert(STORE_VERSION == 18, "PROBE writes the version");
+_Static_assert(SCHEMA_VERSION == 1, "PROBE writes the version");
+
+const struct sql_words sqlite_words = {.integer = "INTEGER",
+	.text = "TEXT",
+	.number = "REAL",
+	.bytes = "BLOB",
+	.length = "length",
+	.sequence = "INTEGER PRIMARY KEY AUTOINCREMENT",
+	.rows = " STRICT",
+	.keyed = " STRICT, WITHOUT ROWID"};
+
+const char sqlite_more[] =
+	"CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"
+	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"
+	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN UPDATE counts SET count ="
+	" count + 1 WHERE state = new.state; END;"
+	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN UPDATE counts SET count ="
+	" count - 1 WHERE state = old.state; END;"
+	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes WHEN old.state !="
+	" new.state BEGIN UPDATE counts SET count = count - 1 WHERE state = old.state; UPDATE"
+	" counts SET count = count + 1 WHERE state = new.state; END;";
 
 #define STATEMENTS sqlite_statements
 #include "agent/store/sql/statements.inc"

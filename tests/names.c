@@ -1,17 +1,13 @@
 /*
- * Prints the names that people and scripts rely on, one a line, as the program's own tables hold
- * them: check.py compares them with tests/public_names.txt.
+ * Prints what users can write, one a line, as the program's own tables hold it: keys of the
+ * configuration, options of detectors, flags, addresses and parameters of the API. Tests that try
+ * all of them read it.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/analysis/shapes.h"
 #include "agent/commands/commands.h"
-#include "agent/core/change.h"
-#include "agent/core/transfer.h"
-#include "agent/report/report.h"
-#include "agent/runtime/metrics_table.h"
-#include "agent/store/store.h"
 #include "agent/web/api.h"
 #include "agent/web/pages.h"
 #include "conf/known_changes.h"
@@ -72,11 +68,6 @@ static void put_commands(void)
 		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
 			put_fields("flag of", (*each)->name, part->fields, true);
 	}
-	printf("exit code %d: nothing found\nexit code %d: regressions found\n", EXIT_NOTHING,
-		EXIT_REGRESSIONS);
-	printf("exit code %d: usage or configuration\nexit code %d: some data unavailable\n",
-		EXIT_USAGE, EXIT_DATA);
-	printf("exit code %d: state or port unavailable\n", EXIT_STATE);
 }
 
 static void put_configuration(void)
@@ -110,32 +101,12 @@ static void put_configuration(void)
 	for (size_t i = 0; detectors[i]; i++)
 		put_fields("option of detector", detectors[i]->name, detectors[i]->fields, false);
 	for (size_t i = 0; sources[i]; i++)
-		printf("source: %s\n", sources[i]->name);
-	for (size_t i = 0; notifiers[i]; i++)
-		printf("receiver: %s\n", notifiers[i]->name);
-	for (size_t i = 0; detectors[i]; i++)
-		printf("detector: %s\n", detectors[i]->name);
-	for (size_t i = 0; sources[i]; i++)
 		if (sources[i]->server_size > 0)
 			printf("word of the configuration: %s\n", sources[i]->name);
 	for (size_t i = 0; notifiers[i]; i++)
 		printf("word of the configuration: %s\n", notifiers[i]->name);
 	for (const struct compat_type *kind = kind_sections; kind->name; kind++)
 		printf("word of the configuration: %s\n", kind->name);
-}
-
-static void put_metrics(void)
-{
-	static const char *const metric_types[] = {"counter", "gauge", "info", "histogram"};
-
-	for (size_t i = 0; i < METRIC_COUNT; i++) {
-		const struct metric_row *row = &metric_rows[i];
-
-		printf("metric %s: %s", row->name, metric_types[row->type]);
-		for (size_t j = 0; j < METRIC_LABELS && row->labels[j]; j++)
-			printf("%s%s", j ? ", " : " by ", row->labels[j]);
-		putchar('\n');
-	}
 }
 
 static void put_routes(const struct route *routes)
@@ -148,25 +119,11 @@ static void put_routes(const struct route *routes)
 	}
 }
 
-static void put_names(const char *kind, const char *const *names, size_t from, size_t to)
-{
-	for (size_t i = from; i < to; i++)
-		if (names[i])
-			printf("%s: %s\n", kind, names[i]);
-}
-
 int main(void)
 {
 	put_commands();
 	put_configuration();
-	put_metrics();
 	put_routes(pages_routes);
 	put_routes(api_routes);
-	put_names("state of a change", change_state_names, 0, CHANGE_STATES);
-	put_names("news of a change", notify_state_names, 0, NOTIFY_COUNT);
-	put_names("event of a change", event_names, 0, EVENT_KINDS);
-	put_names("triage of a change", triage_state_names, 0, TRIAGE_STATES);
-	put_names("kind of a change", change_kind_names, 0,
-		sizeof change_kind_names / sizeof *change_kind_names);
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -1,0 +1,80 @@
+/*
+ * The columns of tables, and every field of a change once: from `change_columns` come its table in
+ * both databases, the rows that are read and written, `store copy` with its comparison, `store
+ * check`, and the JSON and CSV of changes. What is derived from several fields (the verdict, the
+ * history) is added where it is shown.
+ */
+#ifndef AGENT_STORE_COLUMNS_H
+#define AGENT_STORE_COLUMNS_H
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "agent/store/store.h"
+
+/* Bound of times (ms, either sign) and counts: far more than needed, and sums and differences
+ * cannot overflow. Values beyond are neither written nor accepted when read. */
+#define ROWS_MOST (INT64_C(1) << 53)
+
+enum column_type {
+	COLUMN_ID,     /* 1 to ROWS_MOST */
+	COLUMN_TIME,   /* ms, within ROWS_MOST of 0 */
+	COLUMN_COUNT,  /* 0 to ROWS_MOST */
+	COLUMN_CHOICE, /* `first` to `last` */
+	COLUMN_NUMBER, /* NULL: NaN */
+	COLUMN_TEXT,
+	COLUMN_BYTES,
+	/* Of a change alone; texts in SQL: */
+	COLUMN_ATTRIBUTES,
+	COLUMN_SUSPECTS,
+	COLUMN_CULPRIT,
+};
+
+/* Bits. */
+enum column_use {
+	COLUMN_OPTIONAL = 1, /* NULL in SQL is 0, or no text */
+	COLUMN_KEY = 2,      /* part of the table's key; keys come first */
+	COLUMN_SEQUENCE = 4, /* an id that is never used again */
+	COLUMN_FOUND =
+		8, /* of a change: what a run has found, written anew by the next that does */
+	COLUMN_COMPARED = 16,  /* of a change: what a run compares with what it finds */
+	COLUMN_DESCRIBES = 64, /* of a change: its kind, levels, size and place */
+	COLUMN_HIDDEN = 32,    /* of a change: not shown */
+};
+
+struct store_column {
+	const char *name; /* in SQL, JSON and CSV */
+	enum column_type type;
+	unsigned uses;
+	int first, last;     /* of COLUMN_CHOICE */
+	const char *refers;  /* the table whose id it is, or NULL */
+	size_t offset, size; /* of a change: in struct change_record, bytes */
+	const char *const
+		*names; /* of COLUMN_CHOICE: how it is shown, by value; NULL: as a number */
+};
+
+/* Ends with a row without a name. */
+extern const struct store_column change_columns[];
+
+/* True if it is an integer; the range of its values. */
+bool column_range(const struct store_column *column, int64_t *first, int64_t *last);
+
+/* The member of a record, and its value by type: an integer may be of 4 or 8 bytes. */
+void *column_member(const struct store_column *column, struct change_record *record);
+int64_t column_integer(const struct store_column *column, const struct change_record *record);
+double column_number(const struct store_column *column, const struct change_record *record);
+const char *column_text(const struct store_column *column, const struct change_record *record);
+void column_set(const struct store_column *column, struct change_record *record, int64_t value);
+
+/* Whether it is shown as one value. */
+bool column_is_shown(const struct store_column *column);
+
+/* The value as a text for people and files, which may lie in `scratch`; NULL: there is none. Not of
+ * numbers. */
+const char *column_format(const struct store_column *column, const struct change_record *record,
+	char scratch[WHEN_TEXT]);
+
+/* Appends the value as JSON, after its name and a comma. */
+void column_put_json(
+	const struct store_column *column, const struct change_record *record, struct buf *out);
+
+#endif

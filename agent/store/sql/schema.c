@@ -1,0 +1,288 @@
+/*
+ * Texts are compared byte by byte. A count, and a choice that may be 0, is 0 if an insert does not
+ * name it. When a change was first found is stored in its row only; its history holds later events.
+ */
+#include "agent/store/sql/schema.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* what a row does not name is 0 */
+
+enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
+
+static const struct store_column environments[] = {{"id", COLUMN_ID, KEY}, {"label", COLUMN_TEXT},
+	{"value", COLUMN_TEXT}, {"time", COLUMN_TIME}, {"spacing", COLUMN_COUNT},
+	{"hit", COLUMN_COUNT}, {"total", COLUMN_COUNT}, {"up", COLUMN_COUNT},
+	{"down", COLUMN_COUNT}, {"worse", COLUMN_COUNT}, {"better", COLUMN_COUNT},
+	{"size", COLUMN_NUMBER}, {"elsewhere", COLUMN_COUNT}, {"elsewhere_changed", COLUMN_COUNT},
+	{"told", COLUMN_COUNT}, {"followed", COLUMN_CHOICE, 0, 0, 1}, {"created", COLUMN_TIME},
+	{0}};
+
+/* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
+ * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
+ * when people were last reminded of it; `kind`: the notifier that has written the payload. */
+static const struct store_column deliveries[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"key", COLUMN_TEXT}, {"receiver", COLUMN_TEXT}, {"destination", COLUMN_TEXT},
+	{"payload", COLUMN_TEXT}, {"state", COLUMN_CHOICE, 0, 1, DELIVERY_ABANDONED},
+	{"receipt", COLUMN_TEXT, OPTIONAL}, {"problem", COLUMN_TEXT, OPTIONAL},
+	{"attempts", COLUMN_COUNT}, {"created", COLUMN_TIME}, {"updated", COLUMN_TIME},
+	{"thread", COLUMN_TEXT, OPTIONAL}, {"attempt_started", COLUMN_TIME, OPTIONAL},
+	{"not_before", COLUMN_TIME, OPTIONAL}, {"amend", COLUMN_COUNT, OPTIONAL},
+	{"reaction", COLUMN_TEXT, OPTIONAL}, {"amended", COLUMN_COUNT, OPTIONAL},
+	{"reminded", COLUMN_TIME, OPTIONAL}, {"kind", COLUMN_TEXT, OPTIONAL}, {0}};
+
+/* `retraction`, to be sent: 1 as the change was withdrawn, 2 as its suspects are others. When the
+ * change was and how large, as the message says it. `said`: what receivers are to be told of it,
+ * bits of enum said_kind. */
+static const struct store_column announced[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"delivery", COLUMN_ID, KEY, .refers = "deliveries"},
+	{"retraction", COLUMN_CHOICE, OPTIONAL, 1, 2}, {"told_time", COLUMN_TIME, OPTIONAL},
+	{"told_size", COLUMN_NUMBER},
+	{"said", COLUMN_CHOICE, OPTIONAL, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT}, {0}};
+
+static const struct store_column history[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"number", COLUMN_COUNT, KEY}, {"event", COLUMN_CHOICE, 0, 1, EVENT_STORED - 1},
+	{"time", COLUMN_TIME}, {"point", COLUMN_TIME}, {"receiver", COLUMN_TEXT, OPTIONAL},
+	{"destination", COLUMN_TEXT, OPTIONAL}, {0}};
+
+/* The points around a change that is confirmed, as agent/core/excerpt.c packs them. */
+static const struct store_column excerpts[] = {
+	{"change", COLUMN_ID, KEY, .refers = "changes"}, {"points", COLUMN_BYTES}, {0}};
+
+/* `accepted_...`: the size of the change when it was accepted. `owed`: its news was settled by
+ * accepting it, and is told when it is open again. `told_after`: the last delivery of before it was
+ * news again. */
+static const struct store_column triage[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"triage", COLUMN_CHOICE, 0, TRIAGE_OPEN, TRIAGE_STATES - 1}, {"version", COLUMN_ID},
+	{"owner", COLUMN_TEXT, OPTIONAL}, {"note", COLUMN_TEXT, OPTIONAL},
+	{"link", COLUMN_TEXT, OPTIONAL}, {"person", COLUMN_TEXT, OPTIONAL},
+	{"triaged", COLUMN_TIME}, {"until", COLUMN_TIME, OPTIONAL},
+	{"accepted_size", COLUMN_NUMBER}, {"accepted_low", COLUMN_NUMBER},
+	{"accepted_high", COLUMN_NUMBER}, {"owed", COLUMN_CHOICE, 0, 0, 1},
+	{"renewals", COLUMN_COUNT}, {"told_after", COLUMN_COUNT}, {0}};
+
+static const struct store_column series[] = {{"test", COLUMN_TEXT, KEY},
+	{"series", COLUMN_TEXT, KEY}, {"branch", COLUMN_TEXT, KEY}, {"anchor", COLUMN_TIME},
+	{"last_point", COLUMN_TIME}, {"revision", COLUMN_COUNT}, {"revised", COLUMN_TIME}, {0}};
+
+static const struct store_column conditions[] = {{"subject", COLUMN_TEXT, KEY},
+	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE}, {"since", COLUMN_TIME},
+	{"text", COLUMN_TEXT}, {0}};
+
+/* Times of events that must not happen again, or not soon. */
+static const struct store_column moments[] = {
+	{"name", COLUMN_TEXT, KEY}, {"time", COLUMN_TIME}, {0}};
+
+static const struct store_column vanished[] = {
+	{"test", COLUMN_TEXT, KEY}, {"series", COLUMN_TEXT, KEY}, {"ended", COLUMN_TIME}, {0}};
+
+static const struct store_column silences[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"matchers", COLUMN_TEXT}, {"begins", COLUMN_TIME}, {"until", COLUMN_TIME},
+	{"owner", COLUMN_TEXT, OPTIONAL}, {"reason", COLUMN_TEXT, OPTIONAL},
+	{"person", COLUMN_TEXT, OPTIONAL}, {"created", COLUMN_TIME},
+	{"ended", COLUMN_TIME, OPTIONAL}, {"ended_by", COLUMN_TEXT, OPTIONAL},
+	{"reminded", COLUMN_CHOICE, 0, 0, 1}, {"summed", COLUMN_CHOICE, 0, 0, 1}, {0}};
+
+static const struct store_column audit[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"time", COLUMN_TIME}, {"person", COLUMN_TEXT, OPTIONAL}, {"origin", COLUMN_TEXT, OPTIONAL},
+	{"action", COLUMN_TEXT}, {"change", COLUMN_ID, OPTIONAL},
+	{"subject", COLUMN_TEXT, OPTIONAL}, {"detail", COLUMN_TEXT, OPTIONAL}, {0}};
+
+static const struct store_column bisections[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"change", COLUMN_ID, .refers = "changes"}, {"lab", COLUMN_TEXT},
+	{"state", COLUMN_CHOICE, 0, BISECTION_WAITING, BISECTION_OVER}, {"asked", COLUMN_TIME},
+	{"begun", COLUMN_TIME, OPTIONAL}, {"ended", COLUMN_TIME, OPTIONAL}, {"runs", COLUMN_COUNT},
+	{"person", COLUMN_TEXT, OPTIONAL}, {"setup", COLUMN_TEXT, OPTIONAL},
+	{"outcome", COLUMN_TEXT, OPTIONAL}, {"verdict", COLUMN_TEXT, OPTIONAL},
+	{"cancelled", COLUMN_TEXT, OPTIONAL}, {0}};
+
+static const struct store_column bisection_events[] = {
+	{"bisection", COLUMN_ID, KEY, .refers = "bisections"}, {"number", COLUMN_COUNT, KEY},
+	{"kind", COLUMN_CHOICE, 0, BISECTION_BEGIN, BISECTION_ANSWER}, {"run", COLUMN_COUNT},
+	{"line", COLUMN_TEXT}, {0}};
+
+const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environments},
+	{"changes", change_columns}, {"deliveries", deliveries}, {"announced", announced},
+	{"history", history}, {"excerpts", excerpts}, {"triage", triage}, {"series", series},
+	{"conditions", conditions}, {"moments", moments}, {"vanished", vanished},
+	{"silences", silences}, {"audit", audit}, {"bisections", bisections},
+	{"bisection_events", bisection_events}};
+
+const char *const schema_sequences[SCHEMA_SEQUENCES] = {
+	"changes", "deliveries", "silences", "audit", "bisections"};
+
+static const char indexes[] =
+	"CREATE INDEX changes_of_series ON changes (test, series, branch);\n"
+	"CREATE INDEX changes_of_state ON changes (state);\n"
+	"CREATE INDEX changes_of_time ON changes (time);\n"
+	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;\n"
+	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;\n"
+	"CREATE INDEX changes_of_environment ON changes (environment_event)"
+	" WHERE environment_event IS NOT NULL;\n"
+	/* By it the change that another ends is found (ENDS in statements.inc). */
+	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"
+	" WHERE state = 5;\n"
+	"CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;\n"
+	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;\n"
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;\n"
+	"CREATE INDEX deliveries_of_key ON deliveries (key);\n"
+	"CREATE INDEX deliveries_to_amend ON deliveries (id) WHERE amend IS NOT NULL;\n"
+	"CREATE INDEX deliveries_kept ON deliveries (receiver, id)"
+	" WHERE state = 2 AND receipt IS NOT NULL;\n"
+	"CREATE INDEX announced_by ON announced (delivery);\n"
+	"CREATE INDEX announced_retracted ON announced (delivery, change)"
+	" WHERE retraction IS NOT NULL;\n"
+	"CREATE INDEX announced_said ON announced (delivery, change) WHERE said IS NOT NULL;\n"
+	"CREATE INDEX triage_until ON triage (until) WHERE until IS NOT NULL;\n"
+	"CREATE INDEX triage_owed ON triage (change) WHERE owed = 1 AND triage < 3;\n"
+	"CREATE INDEX audit_of_change ON audit (change, id) WHERE change IS NOT NULL;\n"
+	"CREATE INDEX audit_of_time ON audit (time);\n"
+	"CREATE INDEX bisections_of_change ON bisections (change);\n"
+	"CREATE INDEX bisections_open ON bisections (id) WHERE state != 3;\n"
+	"CREATE INDEX bisections_begun ON bisections (begun) WHERE begun IS NOT NULL;\n";
+
+static void put_column(struct buf *out, const struct store_column *column, bool alone,
+	const struct sql_words *words)
+{
+	int64_t first, last;
+	bool whole = column_range(column, &first, &last);
+
+	buf_printf(out, "\n\t%s %s", column->name,
+		column->uses & COLUMN_SEQUENCE  ? words->sequence
+		: whole                         ? words->integer
+		: column->type == COLUMN_NUMBER ? words->number
+		: column->type == COLUMN_BYTES  ? words->bytes
+						: words->text);
+	if (alone && !(column->uses & COLUMN_SEQUENCE))
+		buf_text(out, " PRIMARY KEY");
+	if (column->type <= COLUMN_BYTES && column->type != COLUMN_NUMBER &&
+		!(column->uses & OPTIONAL))
+		buf_text(out, " NOT NULL");
+	if (whole)
+		buf_printf(out, " CHECK (%s BETWEEN %" PRId64 " AND %" PRId64 ")", column->name,
+			first, last);
+	if (column->type == COLUMN_BYTES)
+		buf_printf(out, " CHECK (%s(%s) BETWEEN 1 AND %d)", words->length, column->name,
+			EXCERPT_BYTES);
+	if (whole && first == 0 && !(column->uses & (OPTIONAL | KEY)))
+		buf_text(out, " DEFAULT 0");
+	if (column->refers)
+		buf_printf(out, " REFERENCES %s", column->refers);
+	buf_char(out, ',');
+}
+
+/* Names of columns, after `before` each, or with `first` parameters from that number on; 0 columns
+ * of these uses: all. */
+static void put_list(struct buf *out, const struct store_column *columns, unsigned uses,
+	const char *before, int first)
+{
+	const char *comma = "";
+
+	for (; columns->name; columns++) {
+		if (uses != 0 && !(columns->uses & uses))
+			continue;
+		if (first > 0)
+			buf_printf(out, "%s?%d", comma, first++);
+		else
+			buf_printf(out, "%s%s%s", comma, before, columns->name);
+		comma = ", ";
+	}
+}
+
+static int keys_of(const struct sql_table *table)
+{
+	int keys = 0;
+
+	while (table->columns[keys].uses & KEY)
+		keys++;
+	return keys;
+}
+
+char *schema_text_new(const struct sql_words *words)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < STORE_TABLES; i++) {
+		const struct sql_table *table = &schema_tables[i];
+		bool alone = keys_of(table) == 1;
+		bool by_rows = alone && table->columns[0].type == COLUMN_ID;
+
+		buf_printf(&out, "CREATE TABLE %s (", table->name);
+		for (const struct store_column *column = table->columns; column->name; column++)
+			put_column(&out, column, alone && column->uses & KEY, words);
+		if (alone) {
+			out.length--;
+		} else {
+			buf_text(&out, "\n\tPRIMARY KEY (");
+			put_list(&out, table->columns, KEY, "", 0);
+			buf_char(&out, ')');
+		}
+		buf_printf(&out, ")%s;\n", by_rows ? words->rows : words->keyed);
+	}
+	buf_text(&out, indexes);
+	return out.data;
+}
+
+/* A page of rows after a key, ?1 ...; the next parameter is its length. */
+static void put_read(struct buf *out, const struct sql_table *table)
+{
+	buf_text(out, "SELECT ");
+	put_list(out, table->columns, 0, "", 0);
+	buf_printf(out, " FROM %s WHERE (", table->name);
+	put_list(out, table->columns, KEY, "", 0);
+	buf_text(out, ") > (");
+	put_list(out, table->columns, KEY, "", 1);
+	buf_text(out, ") ORDER BY ");
+	put_list(out, table->columns, KEY, "", 0);
+	buf_printf(out, " LIMIT ?%d", keys_of(table) + 1);
+}
+
+static void put_write(struct buf *out, const struct sql_table *table)
+{
+	buf_printf(out, "INSERT INTO %s (", table->name);
+	put_list(out, table->columns, 0, "", 0);
+	buf_text(out, ") VALUES (");
+	put_list(out, table->columns, 0, "", 1);
+	buf_char(out, ')');
+}
+
+/* @record, @compared, @found: columns of changes; @found?2: parameters for them. */
+static const char *put_columns(struct buf *out, const char *mark)
+{
+	size_t length = strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz") + 1;
+	unsigned uses = mark[1] == 'c' ? COLUMN_COMPARED : mark[1] == 'f' ? COLUMN_FOUND : 0;
+	const char *end = mark + length;
+	int first = *end == '?' ? atoi(end + 1) : 0;
+
+	put_list(out, change_columns, uses, uses == COLUMN_FOUND ? "" : "changes.", first);
+	return first > 0 ? end + 1 + strspn(end + 1, "0123456789") : end;
+}
+
+char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statement statement)
+{
+	struct buf out = {0};
+
+	if (statement >= STATEMENT_WRITE) {
+		put_write(&out, &schema_tables[statement - STATEMENT_WRITE]);
+	} else if (statement >= STATEMENT_READ) {
+		put_read(&out, &schema_tables[statement - STATEMENT_READ]);
+	} else {
+		const char *at = texts[statement];
+
+		for (const char *mark; (mark = strchr(at, '@')); at = put_columns(&out, mark))
+			buf_append(&out, at, (size_t)(mark - at));
+		buf_text(&out, at);
+	}
+	return out.data;
+}
+
+bool schema_check(const char *label, int64_t version, struct error *error)
+{
+	return version == SCHEMA_VERSION ||
+	       error_set(error, ERROR_STATE,
+		       "%s has version %" PRId64 " of the tables, this hunter-c needs %d: open it"
+		       " with the hunter-c that wrote it, or start with a new state",
+		       label, version, SCHEMA_VERSION);
+}

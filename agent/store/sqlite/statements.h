@@ -1,0 +1,17 @@
+/*
+ * Texts of the statements in SQLite's dialect, its words for the tables, and a script of what only
+ * it has: triggers count the changes by state, so that a start need not scan a million rows. The
+ * version of the tables is SQLite's user_version.
+ */
+#ifndef AGENT_STORE_SQLITE_STATEMENTS_H
+#define AGENT_STORE_SQLITE_STATEMENTS_H
+
+#include "agent/store/sql/schema.h"
+
+enum { STORE_APPLICATION = 0x48554e54 };
+
+extern const char *const sqlite_statements[STATEMENT_TEXTS];
+extern const struct sql_words sqlite_words;
+extern const char sqlite_more[];
+
+#endif
