@@ -16,7 +16,7 @@
 #include "tests/unit/random_series.h"
 #include "tests/unit/sanitized.h"
 
-enum { POINTS = 1000 };
+enum { POINTS = 1000, WAITS = 20 };
 
 #define START INT64_C(1700000000000)
 #define STEP INT64_C(86400000) /* a point a day: no season, no outages of many points */
@@ -94,12 +94,19 @@ static bool has_been_told(const struct change_record *record)
 	return record->news == NOTIFY_PENDING || record->covered;
 }
 
+/* Whoever sees more points may wait longer at the end of the walk: a change that the other one does
+ * not see any more may have ended there. */
 static bool is_told(const struct kept *kept, int64_t time)
 {
-	for (size_t i = 0; i < kept->count; i++)
-		if (has_been_told(&kept->records[i]) &&
-			llabs(kept->records[i].item.time - time) <= CHANGE_TOLERANCE * STEP)
+	for (size_t i = 0; i < kept->count; i++) {
+		const struct change_record *record = &kept->records[i];
+		bool waits = record->state == CHANGE_CANDIDATE &&
+			     record->item.time > START + (POINTS - WAITS) * STEP;
+
+		if ((has_been_told(record) || waits) &&
+			llabs(record->item.time - time) <= CHANGE_TOLERANCE * STEP)
 			return true;
+	}
 	return false;
 }
 
@@ -220,8 +227,7 @@ static void test_sliding(void **state)
 	struct weather weather = {.confirm = at_once, .range = 150};
 	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
-	assert_int_equal(score.missing, 0);
-	assert_in_range(score.extra, 0, score.told / 500);
+	assert_int_equal(score.missing + score.extra, 0);
 }
 
 static void test_values_that_are_corrected(void **state)
@@ -288,8 +294,7 @@ static void test_candidates(void **state)
 	assert_in_range(score.missing + score.extra, 0, score.told / 50);
 	weather = (struct weather){.range = 150};
 	score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
-	assert_int_equal(score.missing, 0);
-	assert_in_range(score.extra, 0, score.told / 500);
+	assert_int_equal(score.missing + score.extra, 0);
 }
 
 /* What a service's series has done before is read from its points: a restart anywhere changes
