@@ -1,10 +1,10 @@
 /*
  * A line is built in a buffer and written under a lock, so that lines of several threads do not
  * mix. With log_patience it is written in pieces that fit into the pipe when poll() reports
- * room; once nobody has read for too long, lines are counted and dropped until somebody reads
- * again, as are lines that a full disk or a closed pipe rejects. Writing bypasses stdio, which
- * neither reports how much of a line was written nor forgets the rest. Values with blanks,
- * quotes or control characters are quoted with JSON's escapes in both formats.
+ * room. Once nobody has read for too long, or while a full disk or a closed pipe rejects lines, the
+ * latest ones are held and written with the first that can be; those before them are counted and
+ * dropped. Writing bypasses stdio, which neither reports how much was written nor forgets the rest.
+ * Values with blanks, quotes or control characters are quoted with JSON's escapes in both formats.
  */
 #include "agent/core/log.h"
 
@@ -25,6 +25,8 @@
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 const char *const log_format_names[] = {"text", "json", NULL};
 
+enum { MOST_HELD = 32768 };
+
 static atomic_int current_level = LEVEL_INFO;
 static atomic_int current_format = LOG_FORMAT_TEXT;
 static FILE *_Atomic current_stream;
@@ -34,7 +36,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int64_t patience; /* ms; 0: wait without limit */
 static struct {
 	pthread_mutex_t lock;
-	uint64_t dropped; /* lines since the last one that was written */
+	struct buf held;  /* whole lines that could not be written */
+	uint64_t dropped; /* lines before them */
+	bool cut;         /* what was written ends within a line */
 } outlet = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream)
@@ -148,53 +152,84 @@ static bool is_writable(int fd, int64_t until)
 }
 
 /* A stream without a descriptor is memory. */
-static bool put_stream(FILE *stream, const char *text, size_t length)
+static size_t put_stream(FILE *stream, const char *text, size_t length)
 {
 	bool whole = fwrite(text, 1, length, stream) == length;
 
-	return fflush(stream) == 0 && whole;
+	return fflush(stream) == 0 && whole ? length : 0;
 }
 
-/* False: nobody has read for too long or writing failed, and the rest is dropped. */
-static bool put_text(FILE *stream, const char *text, size_t length)
+/* Returns how much was written: not all if nobody reads for `longest` ms, or writing fails. */
+static size_t put_text(FILE *stream, const char *text, size_t length, int64_t longest)
 {
-	int64_t wait = outlet.dropped > 0 ? 0 : patience;
-	int64_t until = patience > 0 ? clock_monotonic() + wait : -1;
+	int64_t until = patience > 0 ? clock_monotonic() + longest : -1;
 	int fd = fileno(stream);
+	size_t done = 0;
 
 	if (fd < 0)
 		return put_stream(stream, text, length);
-	while (length > 0) {
-		size_t size = until >= 0 && length > PIPE_BUF ? PIPE_BUF : length;
-		ssize_t put = until < 0 || is_writable(fd, until) ? write(fd, text, size) : 0;
+	while (done < length) {
+		size_t left = length - done, size = until >= 0 && left > PIPE_BUF ? PIPE_BUF : left;
+		ssize_t put =
+			until < 0 || is_writable(fd, until) ? write(fd, text + done, size) : 0;
 
 		if (put < 0 && errno == EAGAIN)
 			put = is_writable(fd, until) ? -1 : 0;
 		else if (put < 0 && errno != EINTR)
-			return false;
+			break;
 		if (put == 0)
-			return false;
-		text += put > 0 ? put : 0;
-		length -= put > 0 ? (size_t)put : 0;
+			break;
+		done += put > 0 ? (size_t)put : 0;
 	}
-	return true;
+	return done;
 }
 
-/* Reports dropped lines first. */
+static void drop_held(size_t length)
+{
+	memmove(outlet.held.data, outlet.held.data + length, outlet.held.length - length);
+	outlet.held.length -= length;
+}
+
+/* Of what was written, with `head` bytes before the held lines: what is still to be written. */
+static void note_written(const struct buf *text, size_t head, size_t written)
+{
+	size_t whole = written > head ? written - head : 0, surplus = 0;
+	const char *held = outlet.held.data;
+
+	if (written > 0)
+		outlet.cut = text->data[written - 1] != '\n';
+	if (written >= head)
+		outlet.dropped = 0;
+	while (whole > 0 && held[whole - 1] != '\n')
+		whole--;
+	drop_held(whole);
+	while (outlet.held.length - surplus > MOST_HELD) {
+		surplus += strcspn(held + surplus, "\n") + 1;
+		outlet.dropped++;
+	}
+	drop_held(surplus);
+}
+
+/* With the lines that are held; reports dropped ones first. */
 static void emit(FILE *stream, const struct buf *line)
 {
 	struct buf text = {0};
+	size_t head;
 
 	pthread_mutex_lock(&outlet.lock);
-	if (outlet.dropped > 0) {
-		buf_char(&text, '\n'); /* the last line may have been cut */
+	if (outlet.cut)
+		buf_char(&text, '\n');
+	if (outlet.dropped > 0)
 		put_line(&text, LEVEL_WARN,
 			"lines of the log were dropped, as nobody read them or they could not be "
 			"written",
 			&LOG_INT("lines", outlet.dropped), 1, 0);
-	}
-	buf_append(&text, line->data, line->length);
-	outlet.dropped = put_text(stream, text.data, text.length) ? 0 : outlet.dropped + 1;
+	head = text.length;
+	buf_append(&outlet.held, line->data, line->length);
+	buf_append(&text, outlet.held.data, outlet.held.length);
+	note_written(&text, head,
+		put_text(stream, text.data, text.length,
+			outlet.held.length > line->length ? 0 : patience));
 	pthread_mutex_unlock(&outlet.lock);
 	buf_free(&text);
 }

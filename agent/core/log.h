@@ -43,9 +43,10 @@ void log_setup(enum log_level level, enum log_format format, FILE *stream);
  */
 void log_limit(int64_t period);
 
-/* From now on a line that cannot be written (a pipe that nobody reads) is dropped after
- * `longest` ms. 0, the default: never. Dropped lines, also those lost to write errors, are
- * counted and reported with the next line that can be written. */
+/* From now on a line that cannot be written (a pipe that nobody reads) is waited for no longer than
+ * `longest` ms. 0, the default: without limit. The latest lines that could not be written, also
+ * because a disk is full, follow with the next one that can, after a line that counts those that
+ * were dropped. */
 void log_patience(int64_t longest);
 
 bool log_enabled(enum log_level level);

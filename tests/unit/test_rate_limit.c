@@ -162,6 +162,11 @@ static void test_log_that_nobody_reads(void **state)
 	text = drain(ends[0]);
 	assert_non_null(
 		strstr(text, "dropped, as nobody read them or they could not be written\" lines="));
+	for (int i = 4500; i < 5000; i++) {
+		snprintf(large, sizeof large, "msg=something i=%d\n", i);
+		assert_int_equal(lines_with(text, large), 1);
+	}
+	assert_int_equal(lines_with(text, "msg=after i=1\n"), 1);
 	free(text);
 	log_event(LEVEL_INFO, "after", LOG_INT("i", 2));
 	text = drain(ends[0]);
@@ -214,14 +219,14 @@ static void test_log_interrupted(void **state)
 	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
 	log_patience(50);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-	log_event(LEVEL_INFO, "lost", LOG_INT("i", 1));
-	log_event(LEVEL_INFO, "lost", LOG_INT("i", 2));
+	log_event(LEVEL_INFO, "late", LOG_INT("i", 1));
+	log_event(LEVEL_INFO, "late", LOG_INT("i", 2));
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 	free(drain(ends[0]));
 	log_event(LEVEL_INFO, "after", LOG_INT("i", 3));
 	char *text = drain(ends[0]);
-	assert_int_equal(lines_with(text, "msg=lost"), 0);
-	assert_int_equal(lines_with(text, "lines=2\n"), 1);
+	assert_int_equal(lines_with(text, "msg=late"), 2);
+	assert_int_equal(lines_with(text, "dropped"), 0);
 	free(text);
 	log_patience(0);
 	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
@@ -229,8 +234,9 @@ static void test_log_interrupted(void **state)
 	close(ends[0]);
 }
 
-/* A disk that is full takes no line; once it does, it is said how many are missing. */
-static void log_to_a_full_disk(int64_t longest)
+/* A disk that is full takes no line; once it does, it gets the latest ones in their order, and how
+ * many came before them. */
+static void log_to_a_full_disk(int64_t longest, int lines)
 {
 	char *text = NULL;
 	int ends[2], full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -240,14 +246,24 @@ static void log_to_a_full_disk(int64_t longest)
 	FILE *stream = fdopen(full, "w");
 	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
 	log_patience(longest);
-	for (int i = 0; i < 3; i++)
-		log_event(LEVEL_INFO, "lost", LOG_INT("i", i));
+	for (int i = 0; i < lines; i++)
+		log_event(LEVEL_INFO, "late", LOG_INT("i", i));
 	assert_int_equal(dup2(ends[1], fileno(stream)), fileno(stream));
-	log_event(LEVEL_INFO, "after", LOG_INT("i", 3));
+	log_event(LEVEL_INFO, "after", LOG_INT("i", lines));
 	text = drain(ends[0]);
-	assert_int_equal(lines_with(text, "msg=lost"), 0);
-	assert_int_equal(lines_with(text, "lines=3\n"), 1);
-	assert_int_equal(lines_with(text, "msg=after"), 1);
+	int kept = (int)lines_with(text, "msg=late"), missing = 0;
+	const char *at = strstr(text, "lines=");
+	if (at)
+		missing = atoi(at + strlen("lines="));
+	assert_int_equal(kept + missing, lines);
+	assert_true(kept >= (lines < 500 ? lines : 500));
+	for (int i = missing; i <= lines; i++) {
+		char line[40];
+
+		snprintf(line, sizeof line, "msg=%s i=%d\n", i < lines ? "late" : "after", i);
+		at = strstr(at ? at : text, line);
+		assert_non_null(at);
+	}
 	free(text);
 	log_patience(0);
 	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
@@ -259,8 +275,9 @@ static void log_to_a_full_disk(int64_t longest)
 static void test_log_to_a_full_disk(void **state)
 {
 	(void)state;
-	log_to_a_full_disk(0);
-	log_to_a_full_disk(1);
+	log_to_a_full_disk(0, 3);
+	log_to_a_full_disk(1, 3);
+	log_to_a_full_disk(0, 2000);
 }
 
 int main(void)
