@@ -51,6 +51,7 @@ void *http_request_begin(void *context, const char *uri, struct MHD_Connection *
 		.next = http->requests,
 		.link = &http->requests,
 		.has_nul = has_nul(uri, query),
+		.after = uri + strlen(uri) + 1,
 		.query = query ? arena_strdup(arena, query + 1) : ""};
 	if (query)
 		query[1] = '\0';

@@ -61,7 +61,8 @@ struct http_request {
 	const struct route *route;
 	int64_t id;        /* in the path, or 0 */
 	const char *rest;  /* of the path, if the route's ends with a slash */
-	bool has_nul;      /* the path */
+	bool has_nul;      /* the path, percent-encoded */
+	const char *after; /* what follows the address, up to its first NUL, in the first line */
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;

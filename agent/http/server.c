@@ -162,6 +162,8 @@ static bool check_headers(struct http_request *request, const char *version)
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
 	if (request->has_nul)
 		problem = "a NUL in the path";
+	else if (request->after != version && *version)
+		problem = "a NUL in the address";
 	else if (single.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
 		problem = "no Host header";
 	else if (single.hosts > 1)

@@ -955,6 +955,22 @@ static void test_the_end_within_a_request(void **state)
 	run(*state, send_halves);
 }
 
+/* "@" is sent as a NUL. */
+static void expect_nul_refused(struct world *world, const char *text)
+{
+	size_t length = strlen(text);
+	char bytes[256];
+	int fd = connect_to(world);
+
+	assert_true(length < sizeof bytes);
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = text[i] == '@' ? '\0' : text[i];
+	assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), length);
+	receive(world, fd);
+	saw(world, " 400 ");
+	saw(world, "a NUL in the address");
+}
+
 #define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
 
 /* What a proxy may have understood as another request. */
@@ -966,6 +982,11 @@ static void ask_ambiguously(struct world *world)
 	expect(world, HEAD("GET", "/say%00", ""), " 400 ", "a NUL in the path");
 	expect(world, HEAD("POST", "/say%00/more?a=1", ""), " 400 ", "a NUL in the path");
 	expect(world, HEAD("GET", "/say?a=%00", ""), " 400 ", "is not percent-encoded UTF-8");
+	expect_nul_refused(world, HEAD("GET", "/say@", ""));
+	expect_nul_refused(world, HEAD("GET", "/say@HTTP/1.1", ""));
+	expect_nul_refused(world, HEAD("GET", "/say?a=1@&b=2", ""));
+	expect_nul_refused(world, HEAD("GET", "/say@?a=1", ""));
+	expect_nul_refused(world, HEAD("GET", "/say @ /x", ""));
 	expect(world, HEAD("GET", "/metrics", "Host: localhost:9\r\n"), " 400 ",
 		"more than one Host");
 	expect(world, HEAD("GET", "/nowhere", "hOST: other\r\n"), " 400 ", "more than one Host");
