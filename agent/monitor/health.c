@@ -116,12 +116,28 @@ static int shard_of(const struct health *health, const char *test)
 	return fleet_shard_of_test(configured ? configured : &(struct test){.name = test});
 }
 
+/* While the clock is wrong, a text about what is missing says so. */
+static const char *with_doubt(const struct health *health, const char *text, struct arena *arena)
+{
+	int64_t ahead = health->agent->clock_ahead;
+	char time[WHEN_TEXT];
+
+	return ahead == 0
+		       ? text
+		       : arena_printf(arena,
+				 "%s; this machine's clock is %s %s a server's, which may be why",
+				 text, when_format_rough(llabs(ahead), time),
+				 ahead > 0 ? "ahead of" : "behind");
+}
+
 /* Stores or deletes the condition in the transaction of its notices. */
 static void notify_receivers(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
 {
+	struct arena *arena = arena_new();
 	struct notice notice = {.subject = condition_name(condition),
-		.text = condition->text,
+		.text = condition->over ? condition->text
+					: with_doubt(health, condition->text, arena),
 		.time = condition->since,
 		.ended = condition->over ? agent_now(health->agent) : 0,
 		.recovered = condition->over};
@@ -131,6 +147,7 @@ static void notify_receivers(const struct health *health, const struct condition
 	dispatcher_notice(health->dispatcher, &notice, receivers, condition,
 		about_test(condition->kind) ? shard_of(health, condition_name(condition))
 					    : FLEET_DESK);
+	arena_free(arena);
 }
 
 static void notify_about(const struct health *health, const struct condition *condition)
@@ -460,7 +477,8 @@ static void notify_lost(const struct health *health, const struct test *test, st
 	struct store_queue *request = store_queue_new(NULL, NULL);
 	const struct agent *agent = health->agent;
 	struct notice notice = {.subject = test->name,
-		.text = vanish_text(news, test->name, request->call.arena),
+		.text = with_doubt(health, vanish_text(news, test->name, request->call.arena),
+			request->call.arena),
 		.time = news->ended,
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};

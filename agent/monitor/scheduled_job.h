@@ -96,10 +96,13 @@ struct monitored_test {
 	const struct test *test; /* of the current configuration */
 
 	bool failing;
-	char *problem;                 /* why the last run failed; NULL: it did not; owned */
-	uint64_t notices;              /* hash of the last run's notices */
-	int64_t last_run;              /* wall clock, ms, of the last finished run; 0: none yet */
-	int64_t duration;              /* ms, of that run */
+	char *problem;    /* why the last run failed; NULL: it did not; owned */
+	uint64_t notices; /* hash of the last run's notices */
+	int64_t last_run; /* wall clock, ms, of the last finished run; 0: none yet */
+	int64_t duration; /* ms, of that run */
+	/* The engine's clock, ms, when data were first missed while the wall clock was wrong; 0:
+	 * they are not. */
+	int64_t doubted;
 	size_t series, points;         /* of the last successful run */
 	int64_t newest;                /* ms, the last point that was read; WHEN_ALWAYS: none */
 	double smallest[RUN_MEASURED]; /* see struct scheduler_test */

@@ -30,7 +30,12 @@
 /* For how long a measured smallest change is valid, ms; the fraction of POWER_STEPS that a run
  * spends on measuring. */
 #define MEASURED_GOOD INT64_C(432000000)
-enum { MEASURED_PART = 8 };
+enum {
+	MEASURED_PART = 8,
+	DOUBTED = 10,          /* intervals for which missing data are not told while the clock is
+				  wrong, ... */
+	MOST_DOUBTED = 3600000 /* ... and ms, at most */
+};
 
 /* Owns what it points to, and nothing of it while the engine or the store has it. */
 struct test_run {
@@ -394,10 +399,25 @@ static void note_well(const struct test_run *run)
 }
 
 /* While the clock is wrong the queries are for another time: that they find nothing, or nothing
- * new, says nothing about the data. */
+ * new, says nothing about the data. But the server's clock may be the wrong one, or nobody sets
+ * ours right: then it is told all the same. */
+static bool is_in_doubt(const struct test_run *run)
+{
+	struct monitored_test *monitored = run->monitored;
+	int64_t now = engine_now(run->agent->engine), interval = run->test->interval;
+
+	if (run->agent->clock_ahead == 0 || run->outcome.newest > monitored->newest)
+		monitored->doubted = 0;
+	else if (monitored->doubted == 0)
+		monitored->doubted = now > 0 ? now : 1;
+	return monitored->doubted > 0 &&
+	       now - monitored->doubted <
+		       (interval < MOST_DOUBTED / DOUBTED ? DOUBTED * interval : MOST_DOUBTED);
+}
+
 static void note_presence(const struct test_run *run)
 {
-	if (run->agent->clock_wrong && run->outcome.newest <= run->monitored->newest)
+	if (is_in_doubt(run))
 		return;
 	health_note(run->runs->health, run->test, &run->outcome);
 	health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);

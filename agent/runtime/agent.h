@@ -96,8 +96,9 @@ struct agent {
 	bool measures; /* runs measure the smallest detectable change: a heartbeat is due soon */
 	bool misconfigured, incomplete, stateless; /* determine the exit code */
 
-	bool clock_wrong;    /* it differs from a server's by over an hour ... */
-	int64_t clock_ahead; /* ... by so many ms, positive if ours is ahead; else 0 */
+	/* ms by which the clock is ahead of that of the server that answered last, or behind: then
+	 * negative. 0 unless by over an hour. */
+	int64_t clock_ahead;
 
 	size_t asked;                    /* pending calls of the store */
 	size_t under_way;                /* deliveries in progress */

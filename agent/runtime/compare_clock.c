@@ -1,6 +1,6 @@
 /*
  * Compares the clock with the Date of every server's answer. The server's may be the wrong one,
- * so nothing is refused or corrected; see news_oldest for its use.
+ * so nothing is refused or corrected; see news_oldest for its use, and health_note.
  */
 #include <stdlib.h>
 
@@ -29,10 +29,9 @@ void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead)
 	bool wrong = ahead > TOLERATED || ahead < -TOLERATED;
 
 	metrics_set(agent->metrics, METRIC_CLOCK_AHEAD, (double)ahead / 1000, NULL, NULL);
-	agent->clock_ahead = wrong && ahead > 0 ? ahead : 0;
-	if (wrong && !agent->clock_wrong)
+	if (wrong && agent->clock_ahead == 0)
 		warn(url, ahead);
-	else if (!wrong && agent->clock_wrong)
+	else if (!wrong && agent->clock_ahead != 0)
 		log_message(LEVEL_INFO, "the clock agrees with a server's again");
-	agent->clock_wrong = wrong;
+	agent->clock_ahead = wrong ? ahead : 0;
 }

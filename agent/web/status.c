@@ -341,7 +341,7 @@ static void put_process(const struct agent *agent, struct buf *out)
 		gauge(agent, METRIC_PROCESS_CPU, NULL), gauge(agent, METRIC_PROCESS_OPEN_FDS, NULL),
 		gauge(agent, METRIC_PROCESS_MAX_FDS, NULL));
 	buf_printf(out, ",\n \"clock\": {\"ahead_seconds\": %.3f, \"wrong\": %s}",
-		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_wrong ? "true" : "false");
+		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_ahead != 0 ? "true" : "false");
 }
 
 void api_get_status(void *context, struct http_request *request)
