@@ -210,8 +210,9 @@ static size_t count_values(const struct series *series)
 	return count;
 }
 
-static bool has_enough(
-	const struct task *task, const struct dataset *data, bool otava, struct error *error)
+/* Fails if nothing was measured, and, for a gate, if that is too little. */
+static bool has_enough(const struct analyze *analyze, const struct task *task,
+	const struct dataset *data, struct error *error)
 {
 	const char *branch = task->query.branch;
 	struct gate_lacks lacks = {.arena = task->query.arena};
@@ -228,16 +229,17 @@ static bool has_enough(
 		return error_set(error, ERROR_DATA,
 			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
 			branch ? " on branch \"" : "", branch ? branch : "", branch ? "\"" : "");
-	return otava || gate_has_enough(&lacks, task->test, error);
+	return analyze->ask.otava || !analyze->fail_on_regression ||
+	       gate_has_enough(&lacks, task->test, error);
 }
 
-/* A release gate must not take missing data for a good result. */
+/* Missing data must not be taken for a good result. */
 static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
 {
 	struct error error;
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
-	if (analyze->fail_on_regression &&
-		!has_enough(task, analysis->data, analyze->ask.otava, &error))
+	if ((analyze->fail_on_regression || !analyze->ask.otava) &&
+		!has_enough(analyze, task, analysis->data, &error))
 		analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
 }
 

@@ -266,7 +266,7 @@ def test_what_gives_nothing_is_explained(hunter, tmp_path, server):
                         "old": "no values of|the series have no values in the range", "filter": "though its metrics exist",
                         "tags": "none has these tags"}.items():
         found = analyze(hunter, name)
-        assert found.code == 0 and re.search(words.replace("\\", "\\\\"), found.err), name + found.err
+        assert found.code == 3 and re.search(words.replace("\\", "\\\\"), found.err), name + found.err
     found = analyze(hunter, "function")
     assert found.code == 3 and "status 400: Invalid parameters (Received request for unknown function: noSuchFunction)" in found.err
 

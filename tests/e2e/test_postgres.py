@@ -153,7 +153,7 @@ def test_the_branch_is_bound(hunter, tmp_path, server):
     for place in ("r.branch = %{BRANCH}", "r.branch = '%{BRANCH}'", "r.branch LIKE '%{BRANCH}%'", "r.branch = E'%{BRANCH}'"):
         config(tmp_path, section(server, user="admin", password="secret"), STORE.replace("r.branch = %{BRANCH}", place))
         found = analyze(hunter, "store", "--branch", attack)
-        assert found.code == 0 and "returns no rows" in found.err, found.err
+        assert found.code == 3 and "returns no rows" in found.err, found.err
         always = analyze(hunter, "store", "--branch", "' OR true OR '")
         assert "returns no rows" in always.err, always.err
     assert server.sql("SELECT count(*) FROM results") == before

@@ -107,7 +107,7 @@ def test_a_branch_cannot_leave_its_quotes(hunter, tmp_path, server):
     found = analyze(hunter, "nightly", "--branch", "it's \"x\" \\ y")
     assert len(rows(found.out)) == 90 and "write" not in found.out, found.err
     found = analyze(hunter, "nightly", "--branch", '"} or bench_seconds{branch="main')
-    assert found.code == 0 and rows(found.out) == [] and "no data" in found.err
+    assert found.code == 3 and rows(found.out) == [] and "no data" in found.err
     config(tmp_path, server.url, NIGHTLY.replace('="%{BRANCH}"', '=~"none|%{BRANCH}"'))
     assert len(rows(analyze(hunter, "nightly", "--branch", "it's \"x\" \\ y").out)) == 90
     assert rows(analyze(hunter, "nightly", "--branch", ".*").out) == []
