@@ -45,7 +45,7 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_EXCURSION] = "an excursion: the level came back after a few points",
 	[TRIED_SHORT] = "a stronger one lies within a few points",
 	[TRIED_RAMP] = "part of a ramp, which is one change",
-	[TRIED_OUTLIER] = "an outlier: the values around it are unchanged",
+	[TRIED_OUTLIER] = "an outlier: the values beside it are unchanged",
 	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
 	[TRIED_WANDER] =
 		"inside this series' usual wandering: its level moves as much all the time",

@@ -21,6 +21,7 @@
 #include "agent/store/record_json.h"
 #include "conf/mute.h"
 #include "detectors/confirm.h"
+#include "detectors/describe.h"
 #include "detectors/scratch.h"
 
 enum { RECORDS_MOST = 100000 };
@@ -29,6 +30,10 @@ enum {
 	LEAST_PREFIX = 4,
 	NAMED_MOST = 6
 }; /* fewest characters of an abbreviated commit; most candidates named */
+
+/* The newest points that a verdict may be about, and the p below which a place is worth it. */
+enum { LASTING_MOST = 4 };
+static const double UNLIKELY = 0.01;
 
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
@@ -50,6 +55,7 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_WAY_BACK] = "way_back",
 	[WHY_WOULD_TELL] = "would_tell",
 	[WHY_TOO_OLD] = "too_old",
+	[WHY_ONSET] = "onset",
 	[WHY_DETECTOR] = "detector",
 	[WHY_NOTHING] = "nothing",
 	[WHY_ENDED] = "ended",
@@ -86,6 +92,7 @@ const char *const why_sentences[WHY_ENDS] = {
 		"a change that stands: an agent that sees its points arrive announces it",
 	[WHY_TOO_OLD] = "a change that stands but is older than max_age: an agent that starts now "
 			"records it without announcing it",
+	[WHY_ONSET] = "no change yet",
 	[WHY_DETECTOR] = "no change: the detector dropped what is there",
 	[WHY_NOTHING] = "no change: nothing near the place looks like one",
 	[WHY_ENDED] = "the series has ended",
@@ -661,7 +668,29 @@ static enum why_end end_of_change(const struct why_request *request, const struc
 	return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
 }
 
-static enum why_end end_of(const struct why_request *request, const struct why *why)
+/* Whether the place is one of the newest points, which differ but are too few to be a change. */
+static bool may_last(struct arena *arena, struct why *why)
+{
+	const struct tried *tried = why->culprit;
+	struct prepared points;
+	size_t start, at;
+
+	if (!tried || (tried->fate == TRIED_WEAK && !(tried->pvalue < UNLIKELY)))
+		return false;
+	points = findings_prepared(arena, &why->findings);
+	start = points.positions[why->front];
+	at = points.positions[tried->index];
+	for (size_t i = 0; i < why->findings.count; i++)
+		if (points.positions[why->findings.changes[i].index] < at)
+			start = points.positions[why->findings.changes[i].index];
+	if (at <= start || points.n - at > LASTING_MOST)
+		return false;
+	describe_step(&why->onset, points.values, NULL, start, at, points.n, 0);
+	why->onset.count_after = points.n - at;
+	return why->onset.size_low > 0 || why->onset.size_high < 0;
+}
+
+static enum why_end end_of(struct arena *arena, const struct why_request *request, struct why *why)
 {
 	if (why->record)
 		return end_of_record(request, why);
@@ -669,6 +698,8 @@ static enum why_end end_of(const struct why_request *request, const struct why *
 		return end_of_change(request, why);
 	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
 		return WHY_ENDED;
+	if (may_last(arena, why))
+		return WHY_ONSET;
 	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;
 }
 
@@ -736,7 +767,8 @@ static void find_precedent(struct arena *arena, struct why *why)
 		begin > front ? begin - front : 0, place > front ? place - front : 0);
 }
 
-static void judge(const struct why_request *request, const struct dataset *data, struct why *why)
+static void judge(struct arena *arena, const struct why_request *request,
+	const struct dataset *data, struct why *why)
 {
 	pick_cluster(request, why);
 	if (why->record && why->record->news == NOTIFY_SILENT)
@@ -746,7 +778,7 @@ static void judge(const struct why_request *request, const struct dataset *data,
 				  : why->arrival.held_until;
 	find_said(request, why);
 	find_silence(request, why);
-	why->end = end_of(request, why);
+	why->end = end_of(arena, request, why);
 	if (why->end == WHY_FDR)
 		rank_it(request, data,
 			why->change ? why->change->change.pvalue : why->record->item.change.pvalue,
@@ -797,7 +829,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	tried_free(&tried);
 	if (good) {
 		find_precedent(arena, out);
-		judge(request, data, out);
+		judge(arena, request, data, out);
 	}
 	return good;
 }

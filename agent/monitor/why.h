@@ -40,6 +40,7 @@ enum why_end {
 	WHY_WAY_BACK,    /* it ends another change, and is announced as its end */
 	WHY_WOULD_TELL,  /* not in the state, or there is no state; announced in the replay */
 	WHY_TOO_OLD,     /* as above, but too old for an agent that starts now */
+	WHY_ONSET,       /* only the newest points differ; see `onset` */
 	WHY_DETECTOR,    /* the detector dropped what it tried there; see `tried` */
 	WHY_NOTHING,     /* the detector tried nothing there */
 	WHY_ENDED,       /* the series has no more points, which was reported; or it is missing */
@@ -91,6 +92,7 @@ struct why {
 	struct fdr_rank rank;                /* with WHY_FDR */
 	int64_t held_until;                  /* ms, with WHY_HOLD */
 	struct precedent precedent;          /* of the change found there now */
+	struct change onset;                 /* with WHY_ONSET: the step to the newest points */
 	const struct change_record *undone;  /* with WHY_WAY_BACK, if the state knows it; or NULL */
 	struct strings clusters;             /* those of the request */
 	const struct change_record *cluster; /* what they recorded there; or NULL */

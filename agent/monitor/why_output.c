@@ -404,6 +404,13 @@ static void put_sentence(struct buf *out, const struct why *why)
 	if (why->end == WHY_ACCEPTED)
 		buf_text(out, ": ");
 	buf_text(out, why_sentences[why->end]);
+	if (why->end != WHY_ONSET)
+		return;
+	buf_printf(out, ": %zu point%s at ", why->onset.count_after,
+		why->onset.count_after == 1 ? "" : "s");
+	put_percent(out, why->onset.size);
+	buf_text(out,
+		why->onset.count_after == 1 ? ", a change if it lasts" : ", a change if they last");
 }
 
 /* What people have said, where the sentence does not tell it. */

@@ -158,6 +158,18 @@ def test_an_excursion_is_the_verdict(hunter, tmp_path):
     assert (found["verdict"], found["dropped_by"], found["change"]) == ("detector", "excursion", None)
 
 
+@pytest.mark.parametrize("points, percent, words", [
+    (1, 8, r"1 point at \+[789]\.\d%, a change if it lasts"), (2, 3.5, r"2 points at \+[2345]\.\d%, a change if they last")])
+def test_the_newest_points_may_be_a_change(hunter, tmp_path, points, percent, words):
+    """They are no outlier, nor nothing; five points later they are one of both, as it turned out."""
+    values = [v + percent * (300 - points <= i < 300) for i, v in enumerate(normal(1, 306))]
+    found = why(hunter, configured(tmp_path, values[:300]))
+    assert found["verdict"] == "onset" and re.fullmatch("no change yet: " + words, found["reason"]), found["reason"]
+    found = why(hunter, configured(tmp_path, values), f"c{300 - points:05d}")
+    assert found["verdict"] in ("detector", "nothing") and found["change"] is None, found["reason"]
+    assert why(hunter, configured(tmp_path, normal(1, 300)))["verdict"] == "nothing"
+
+
 def test_nothing_is_there(hunter, tmp_path):
     path = configured(tmp_path, [100.0] * 300)
     found = why(hunter, path)
