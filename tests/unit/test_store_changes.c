@@ -1206,6 +1206,35 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 	assert_int_equal(count_rows(fixture, "announced"), 0);
 }
 
+/* A change that was told long ago and is over stays until that is told, whatever else would let it
+ * go: its series goes on without it, has vanished, or is of a test that is gone. */
+static void test_prune_keeps_an_end_that_is_to_be_told(void **state)
+{
+	static const char *const names[] = {"other"};
+	const struct strings left = {names, 1}, none = {0};
+	struct fixture *fixture = *state;
+	struct change_record old = example;
+	int64_t later = example.first_seen + 1, ids[2];
+
+	old.item.time = 5;
+	open_fixture(fixture);
+	for (int i = 0; i < 2; i++) {
+		old.series = i == 0 ? example.series : "vanished";
+		ids[i] = record_one(fixture, &old);
+		settle(fixture, queue_for(fixture, ids[i], "slack", true), DELIVERY_SENT, 1);
+		update(fixture, (struct change_record_update){ids[i], 5, 30,
+					.state = CHANGE_RECOVERED, .over = {7, 1.75}});
+	}
+	checkpoint_until(fixture, old.item.test, example.series, 1000, later);
+	assert_int_equal(prune(fixture, later, none, false).deliveries, 2);
+	assert_int_equal(prune(fixture, later, none, true).changes, 0);
+	assert_int_equal(prune(fixture, later, left, true).changes, 0);
+	assert_int_equal(count_rows(fixture, "changes WHERE news = 4"), 2);
+	for (int i = 0; i < 2; i++)
+		settle(fixture, queue_for(fixture, ids[i], "webhook", true), DELIVERY_SENT, 1);
+	assert_int_equal(prune(fixture, later, none, false).changes, 2);
+}
+
 /* The history of what stays is cut, but what was said, and to whom, is not forgotten. */
 static void forget_all(struct fixture *fixture)
 {
@@ -1340,6 +1369,7 @@ int main(void)
 		CASE(test_prune_keeps_what_would_be_found_again),
 		CASE(test_prune_forgets_what_has_vanished),
 		CASE(test_prune_keeps_what_is_to_be_told),
+		CASE(test_prune_keeps_an_end_that_is_to_be_told),
 		CASE(test_ids_never_come_back),
 		CASE(test_prune_cuts_history),
 		CASE(test_probe_and_size),
