@@ -241,6 +241,14 @@ static void post(
 	engine_post(engine, call, drop, argument);
 }
 
+static void listen(struct member *member)
+{
+	fleet_listen(&member->agent,
+		&(struct fleet_listener){
+			.gained = on_gained, .lost = on_lost, .news = on_news, .context = member});
+	fleet_listen(&member->agent, &(struct fleet_listener){0});
+}
+
 static struct member *member_new(void)
 {
 	struct member *member = calloc(1, sizeof *member);
@@ -259,10 +267,7 @@ static struct member *member_new(void)
 	member->agent.store = store_open(path, post, member->agent.engine, &error);
 	assert_non_null(member->agent.store);
 	fleet_scripted(&member->agent);
-	fleet_listen(&member->agent,
-		&(struct fleet_listener){
-			.gained = on_gained, .lost = on_lost, .news = on_news, .context = member});
-	fleet_listen(&member->agent, &(struct fleet_listener){0});
+	listen(member);
 	return member;
 }
 
@@ -438,6 +443,7 @@ static struct member *living_new(void)
 	shared = true;
 	fleet_free(&member->agent);
 	assert_true(fleet_new(&member->agent, &error));
+	listen(member);
 	fleet_start(&member->agent, NULL, NULL);
 	assert_non_null(asked);
 	return member;
@@ -498,6 +504,30 @@ static void test_trust_begins_with_the_question(void **state)
 	boot += 1;
 	assert_false(fleet_holds(&member->agent, 9));
 	assert_non_null(fleet_trouble(&member->agent));
+	living_free(member);
+}
+
+/* Who is gone stays gone: the agent joins as another one, and holds nothing until then. */
+static void test_a_lost_lease_begins_anew(void **state)
+{
+	struct member *member = living_new();
+	struct store_turn *turn;
+	int64_t instance = asked->self.instance;
+
+	(void)state;
+	assert_true(asked->join);
+	renew(member, boot + STORE_LEASE);
+	ask_again(member);
+	assert_false(asked->join);
+	turn = asked;
+	asked = NULL;
+	turn->now = boot;
+	turn->call.reply(&turn->call);
+	assert_false(fleet_holds(&member->agent, 9));
+	assert_int_equal(member->lost, 1);
+	ask_again(member);
+	assert_true(asked->join);
+	assert_int_not_equal(asked->self.instance, instance);
 	living_free(member);
 }
 
@@ -593,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_a_shard_that_comes_while_another_is_read),
 		cmocka_unit_test(test_fences_and_trust),
 		cmocka_unit_test(test_trust_begins_with_the_question),
+		cmocka_unit_test(test_a_lost_lease_begins_anew),
 		cmocka_unit_test(test_others_have_their_turn_after_an_outage),
 		cmocka_unit_test(test_a_handover_waits_for_what_is_under_way),
 		cmocka_unit_test(test_alone),
