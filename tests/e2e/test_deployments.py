@@ -6,8 +6,7 @@ import random
 
 import pytest
 import servers
-from agent import CANARY, bot
-from fake_slack import FakeSlack
+from agent import bot
 from state_address import state_of
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -16,13 +15,6 @@ DEPLOYED = START + 60 * HOUR  # and so many minutes later
 MINUTES = (3, 17, 33, 48, 55)
 HOURS = 90
 RELEASES = [f"v1.2.{i}" for i in range(8)] + ["v2.0.1", "v2.0.10"] + [f"v3.0.{i}" for i in range(6)]
-
-
-@pytest.fixture
-def slack():
-    with FakeSlack(CANARY, ["#perf"]) as slack:
-        yield slack
-        assert slack.violations == []
 
 
 def commit(minute, when):

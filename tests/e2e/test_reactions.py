@@ -9,19 +9,11 @@ import time
 
 import pytest
 from agent import CANARY, config, csv_test, write_csv
-from fake_slack import FakeSlack
 from state_address import KIND, open_state
 from waiting import pause
 
 FULL = bool(os.environ.get("HUNTER_TEST_FULL"))
 ANN, BOB, EVE = "U012ANN", "U012BOB00", "U012EVE00"
-
-
-@pytest.fixture
-def slack():
-    with FakeSlack(CANARY) as server:
-        yield server
-        assert server.violations == []
 
 
 def bot(slack, more=f"triagers: [{ANN}, {BOB}]", channels="#perf"):

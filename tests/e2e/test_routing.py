@@ -5,7 +5,7 @@ import signal
 import socket
 
 import pytest
-from agent import Agent, config, csv_test, write_csv
+from agent import config, csv_test, write_csv
 from hook import Hook
 
 
@@ -15,22 +15,6 @@ def hook():
     yield hook
     hook.server.shutdown()
     hook.server.server_close()
-
-
-@pytest.fixture
-def agents(program):
-    running = []
-
-    def start(*arguments):
-        running.append(Agent(program, *arguments))
-        return running[-1]
-
-    yield start
-    for agent in running:
-        agent.process.kill()
-        agent.process.wait()
-        for reader in agent.readers:
-            reader.join()
 
 
 def receivers(hook, *names, **more):

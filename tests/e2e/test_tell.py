@@ -17,7 +17,7 @@ import time
 
 import pytest
 import servers
-from agent import CANARY, START, Agent, bot, config, csv_test, noise, port_of, write_csv
+from agent import CANARY, START, bot, config, csv_test, noise, port_of, write_csv
 from fake_slack import FakeSlack
 from hook import SCHEMA, valid
 from state_address import open_state, state_of
@@ -36,22 +36,6 @@ def slack():
     with FakeSlack(CANARY, ["#perf", "#other"]) as slack:
         yield slack
         assert slack.violations == []
-
-
-@pytest.fixture
-def agents(program):
-    running = []
-
-    def start(*arguments):
-        running.append(Agent(program, *arguments))
-        return running[-1]
-
-    yield start
-    for agent in running:
-        agent.process.kill()
-        agent.process.wait()
-        for reader in agent.readers:
-            reader.join()
 
 
 def two_channels(slack):
