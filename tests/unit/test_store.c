@@ -946,7 +946,7 @@ static void test_file_that_was_emptied(void **state)
 	assert_int_equal(truncate(fixture->path, 0), 0);
 	second = text_of_opening(fixture);
 	assert_string_equal(first, "");
-	assert_non_null(strstr(second, "is empty"));
+	assert_non_null(strstr(second, "was emptied"));
 	assert_non_null(strstr(second, fixture->path));
 	free(first);
 	free(second);

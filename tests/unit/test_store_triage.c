@@ -972,6 +972,34 @@ static void test_a_message_after_the_triage_is_marked(void **state)
 	assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 1"), 1);
 }
 
+/* So does one that was written before its change was seen as it is now, and no other. */
+static void test_a_message_about_what_was_is_marked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct change_record as = example;
+
+	open_fixture(fixture);
+	as.item.id = record_example(fixture, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct store_queue *queue = store_queue_new(NULL, NULL);
+		struct delivery delivery = {.key = i == 0 ? "now" : "before",
+			.receiver = "slack",
+			.destination = "#a",
+			.payload = "{}",
+			.now = 5,
+			.changes = &as.item.id,
+			.change_count = 1,
+			.records = &as,
+			.record_count = 1};
+
+		as.updated = example.first_seen - i;
+		queue->deliveries.items = &delivery;
+		queue->deliveries.count = 1;
+		done(fixture, &queue->call);
+		assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 1"), i);
+	}
+}
+
 /* It is news again, as if no receiver had it; and when that is said to be all right, no more. */
 static void test_growth_is_news_again(void **state)
 {
@@ -1397,6 +1425,7 @@ int main(void)
 		CASE(test_reactions),
 		CASE(test_follow_ups),
 		CASE(test_a_message_after_the_triage_is_marked),
+		CASE(test_a_message_about_what_was_is_marked),
 		CASE(test_growth_is_news_again),
 		CASE(test_growth_of_what_is_not_accepted),
 		CASE(test_growth_of_what_was_not_told),
