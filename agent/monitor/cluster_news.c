@@ -211,7 +211,7 @@ void cluster_news(const char *group, const struct shape_report *report,
 	struct cluster_cache *cache, struct store_record *request, int64_t *changes)
 {
 	bool newer = cache->reach > 0 && report->reach > cache->reach;
-	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
+	int64_t now = clock->now, oldest = news_oldest(clock, report->times, report->points, newer);
 	struct arena *arena = request->call.arena;
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
 	bool *seen = arena_array(arena, known_count, sizeof *seen);

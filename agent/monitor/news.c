@@ -81,9 +81,11 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer)
+/* Where points are rare, max_age has too few of them to find a change in. A first look stays at it:
+ * what it finds is history. */
+int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t n, bool newer)
 {
-	int64_t now = clock->now;
+	int64_t now = clock->now, newest = n > 0 ? times[n - 1] : now, oldest;
 
 	if (clock->oldest == WHEN_ALWAYS || clock->oldest == WHEN_NEVER)
 		return clock->oldest;
@@ -91,23 +93,9 @@ int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer)
 		now = least(now, newest);
 	else if (clock->ahead > 0)
 		now = least(now, newest > now - clock->ahead ? newest : now - clock->ahead);
-	return now - (clock->now - clock->oldest);
-}
-
-/* Where points are rare, max_age has too few of them to find a change in. A first look stays at it:
- * what it finds is history. */
-static int64_t oldest_of(const struct subject *subject)
-{
-	const struct news_clock *clock = subject->clock;
-	const struct prepared *existing = &subject->existing;
-	bool newer = subject->realignment && subject->realignment->newer;
-	int64_t newest = existing->n > 0 ? existing->times[existing->n - 1] : clock->now;
-	int64_t oldest = news_oldest(clock, newest, newer);
-
-	if (!newer || oldest == WHEN_NEVER || existing->n == 0)
-		return oldest;
-	return least(oldest,
-		existing->times[existing->n > YOUNG_POINTS ? existing->n - YOUNG_POINTS : 0]);
+	oldest = now - (clock->now - clock->oldest);
+	return newer && n > 0 ? least(oldest, times[n > YOUNG_POINTS ? n - YOUNG_POINTS : 0])
+			      : oldest;
 }
 
 /* Sets when the candidate was first seen, which follows from `time` and the number of points that
@@ -741,7 +729,8 @@ static void find_in_series(struct subject *subject, const struct change_record *
 
 	subject->existing = findings_prepared(scratch, findings); /* sets values, in scratch */
 	now = list_found(subject, scratch);
-	subject->oldest = oldest_of(subject);
+	subject->oldest = news_oldest(subject->clock, subject->existing.times, subject->existing.n,
+		subject->realignment && subject->realignment->newer);
 	subject->clock_now = clock_of(subject);
 	if (subject->realignment && subject->realignment->restarted && subject->existing.n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);

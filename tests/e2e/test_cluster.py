@@ -30,7 +30,7 @@ def values(seed, base, factor):
     return [base * (factor if i >= STEP_AT else 1) * (1 + 0.02 * noise(seed, i)) for i in range(POINTS)]
 
 
-def write_files(folder, factor=1.2):
+def write_files(folder, factor=1.2, apart=datetime.timedelta(hours=1)):
     """Ten tests of eight columns; the even columns of the gpu tests get slower with commit c0060."""
     for test in range(TESTS):
         kind = "gpu" if test % 2 else "cpu"
@@ -40,7 +40,7 @@ def write_files(folder, factor=1.2):
                        for c in range(COLUMNS)]
             rows.writerow(["time", "commit"] + [f"{'draw' if c % 2 == 0 else 'load'}.m{c}" for c in range(COLUMNS)])
             for i in range(POINTS):
-                stamp = START + datetime.timedelta(hours=i)
+                stamp = START + i * apart
                 rows.writerow([stamp.isoformat(), f"c{i:04d}"] + [f"{column[i]:.5f}" for column in columns])
 
 
@@ -142,6 +142,17 @@ def test_replayed_it_is_one_message(hunter, tmp_path):
     assert replayed.code == 0
     assert replayed.out.count("%, 100% path[1]=draw") == 1
     assert "c0059 .. c0060" in replayed.out and "all: 1 told, 0 withdrawn later" in replayed.out
+
+
+def test_nights_are_counted_and_not_days(hunter, tmp_path):
+    """A cluster that is clear after more than max_age (14 days) lies within the newest 60 points: news, all the same."""
+    write_files(tmp_path, factor=1.02, apart=datetime.timedelta(days=1))
+    path = write_config(tmp_path, group=", interesting: 60", agent="interval: 1d")
+    path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
+    replayed = hunter("replay", "--config", path, "--from", "2024-04-01", "--to", "2024-06-08")
+    assert replayed.code == 0 and "all: 1 told, 0 withdrawn later" in replayed.out, replayed.out[-1500:]
+    [told] = re.findall(r"^\[(2024-\d\d-\d\d)[^]]*\]\n(?:(?!^\[).*\n)*?  all\n", replayed.out, re.M)
+    assert told > "2024-05-15", told  # the step is of 2024-04-30
 
 
 def test_what_moves_alone_is_told_alone(hunter, tmp_path):

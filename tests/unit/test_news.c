@@ -312,9 +312,9 @@ static void test_whatever_the_clock(void **state)
 	struct news_clock behind = {.now = START, .oldest = START - MAX_AGE};
 
 	(void)state;
-	assert_true(news_oldest(&all, START, true) == WHEN_ALWAYS);
-	assert_true(news_oldest(&none, START, true) == WHEN_NEVER);
-	assert_true(news_oldest(&behind, NOW, true) == behind.oldest);
+	assert_true(news_oldest(&all, (int64_t[]){START}, 1, true) == WHEN_ALWAYS);
+	assert_true(news_oldest(&none, (int64_t[]){START}, 1, true) == WHEN_NEVER);
+	assert_true(news_oldest(&behind, (int64_t[]){NOW}, 1, true) == behind.oldest);
 }
 
 static void test_known_is_no_news(void **state)
