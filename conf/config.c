@@ -319,6 +319,13 @@ static void check_socket(struct loader *loader, const struct yaml_node *map,
 			"socket_mode: with %.4s every user of this machine can use the socket and "
 			"is an admin: use 0660, and socket_owner for the group that may",
 			mode);
+	for (size_t i = 0; i < 2 && !has_socket(&agent->listen); i++) {
+		const char *key = i == 0 ? "socket_mode" : "socket_owner";
+
+		if (yaml_get(map, key))
+			loader_report(loader, false, yaml_get(map, key), subject,
+				"%s: without a unix: address in listen it has no effect", key);
+	}
 }
 
 /* Its host is compared with what browsers say, so it must be plain. */
