@@ -20,7 +20,7 @@ def chat(request):
 
 
 def section(chat, **options):
-    return f"{chat.kind}: {json.dumps({'url': chat.webhook, 'timeout': '1s'} | options)}"
+    return f"{chat.kind}: {json.dumps({'url': chat.webhook} | options)}"
 
 
 def words(post):

@@ -18,7 +18,7 @@ def grafana():
 
 
 def section(grafana, **options):
-    return f"grafana: {json.dumps({'url': grafana.url + '/', 'bearer_token': grafana.SECRET, 'timeout': '2s'} | options)}"
+    return f"grafana: {json.dumps({'url': grafana.url + '/', 'bearer_token': grafana.SECRET} | options)}"
 
 
 def hours(number):
@@ -192,7 +192,7 @@ def test_what_becomes_of_changes(agents, tmp_path, grafana):
 @pytest.mark.parametrize("at", ["close", None], ids=["answer lost", "no answer"])
 def test_doubt_is_resolved_by_looking(agents, tmp_path, grafana, at):
     grafana.answers = ["pass", at]
-    agent = agents(config(tmp_path, two_steps(tmp_path), section(grafana, annotate=True, timeout="1s")))
+    agent = agents(config(tmp_path, two_steps(tmp_path), section(grafana, annotate=True, **({} if at else {"timeout": "3s"}))))
     agent.wait_log("delivery failed, will retry")
     agent.wait(lambda: len(re.findall("msg=sent.*receiver=grafana", "".join(agent.log))) == 2)
     assert len(grafana.annotations) == 2

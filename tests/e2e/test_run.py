@@ -660,7 +660,7 @@ def test_kill_while_sending(agents, tmp_path, slack, mode):
 
 
 def quick_bot(slack):
-    return bot(slack).replace("{", "{timeout: 1s, ", 1)
+    return bot(slack).replace("{", "{timeout: 3s, ", 1)
 
 
 def test_accepted_but_not_answered(agents, tmp_path, slack):

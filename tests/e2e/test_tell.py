@@ -39,7 +39,7 @@ def slack():
 
 
 def two_channels(slack):
-    return f'slack: {{bot_token: "{CANARY}", channels: ["#perf", "#other"], api_url: "{slack.api}", timeout: 1s}}'
+    return f'slack: {{bot_token: "{CANARY}", channels: ["#perf", "#other"], api_url: "{slack.api}"}}'
 
 
 def posts_to(slack, channel):
@@ -108,7 +108,7 @@ def test_no_answer(agents, tmp_path, slack, mood):
         slack.close_after, slack.rude = {1}, mood == "reset"
     else:
         setattr(slack, mood, True)
-    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack).replace("}", ", timeout: 1s}")))
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack).replace("}", ", timeout: 3s}")))
     assert mood != "reset" or "reset" in agent.wait_log("delivery failed, will retry")
     agent.wait_log("delivery failed, will retry")
     slack.hang = slack.accept_then_hang = False
