@@ -68,6 +68,15 @@ static int compare_marks(const void *a, const void *b)
 	return (left->tie > right->tie) - (left->tie < right->tie);
 }
 
+/* Whether they are one step: from the same level, to less than twice as far. */
+static bool are_alike(const struct mark *known, const struct mark *found)
+{
+	double step = fabs(known->after - known->before);
+
+	return fabs(found->before - known->before) < step / 2 &&
+	       fabs(found->after - known->after) < step;
+}
+
 /*
  * The distance between two neighbouring marks, one known and one found; HUGE_VAL if they cannot be
  * the same change.
@@ -78,7 +87,10 @@ static double distance_between(const struct mark *left, const struct mark *right
 	double distance = right->place - left->place;
 	if (left->found == right->found || found->known || left->sign != right->sign)
 		return HUGE_VAL;
-	if (distance > RETRACTION_MOVE || (found == right && distance >= known->followed))
+	if (distance > RETRACTION_MOVE)
+		return HUGE_VAL;
+	if ((found == right ? distance >= known->followed : known->followed == 0) &&
+		!are_alike(known, found))
 		return HUGE_VAL;
 	return distance;
 }

@@ -30,7 +30,9 @@ bool retraction_holds(const double *values, size_t n, const struct change *chang
 /* A change that was found now, or a known one that was not found at its place. */
 struct mark {
 	double place;
-	double followed; /* of a known change: points that followed it when it was announced */
+	double followed; /* of a known change: points that followed it when it was announced; 0:
+			    there is no evidence of it at its place */
+	double before, after; /* its levels */
 	int sign;
 	size_t index; /* the caller's index */
 	int64_t tie;  /* order of marks at the same place */
@@ -44,9 +46,10 @@ struct move {
 
 /*
  * Finds the known changes that are now found elsewhere: at a change of the same sign that is not
- * known otherwise, without another mark between, and not behind the points that existed when the
- * known one was announced: that would be news. Of two such changes the nearer one is taken. Sorts
- * the marks; `moves` has room for half as many; returns the number of moves.
+ * known otherwise, without another mark between. One behind the points that existed when the known
+ * one was announced is news, unless it is between about the same levels; that is also asked of any
+ * if there is no evidence of the known one. Of two such changes the nearer one is taken. Sorts the
+ * marks; `moves` has room for half as many; returns the number of moves.
  */
 size_t retraction_moves(struct mark *marks, size_t count, struct move *moves);
 

@@ -516,13 +516,22 @@ static bool is_kept(const struct realignment *realignment, int64_t id)
 	return false;
 }
 
-/* Confirmed changes that are judged now may have moved further than the tolerance. */
+/* Confirmed changes that are judged now may have moved further than the tolerance: if they stand,
+ * or to one between the same levels. */
 static void let_move(const struct subject *subject, const struct change_record *records,
 	struct known *known, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!is_kept(subject->realignment, known[i].id) && stands(subject, &records[i]))
-			known[i].followed = records[i].item.change.count_after;
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &records[i].item.change;
+
+		if (is_kept(subject->realignment, known[i].id) ||
+			(records[i].state != CHANGE_CONFIRMED && records[i].state != CHANGE_MOVED))
+			continue;
+		known[i].before = change->level_before;
+		known[i].after = change->level_after;
+		if (stands(subject, &records[i]))
+			known[i].followed = change->count_after;
+	}
 }
 
 /* Whether it was recorded under another detector revision, and therefore stands although it is not
@@ -697,7 +706,8 @@ static struct found *list_found(const struct subject *subject, struct arena *are
 
 	for (size_t i = 0; i < findings->count; i++)
 		list[i] = (struct found){subject->existing.positions[findings->changes[i].index],
-			change_sign(&findings->changes[i])};
+			change_sign(&findings->changes[i]), findings->changes[i].level_before,
+			findings->changes[i].level_after};
 	return list;
 }
 

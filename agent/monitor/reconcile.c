@@ -309,6 +309,8 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 
 	for (size_t i = 0; i < found_count; i++)
 		marks[count++] = (struct mark){.place = (double)found[i].index,
+			.before = found[i].before,
+			.after = found[i].after,
 			.sign = found[i].sign,
 			.index = i,
 			.tie = found[i].sign,
@@ -319,11 +321,13 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 			const struct place *place = &sides[k].places[i];
 			const struct known *one = &known[place->index];
 
-			if (one->followed == 0 || one->withdrawn || !covered(place, n) ||
-				out->found_of[place->index] != RECONCILE_NONE)
+			if ((one->followed == 0 && one->before == one->after) || one->withdrawn ||
+				!covered(place, n) || out->found_of[place->index] != RECONCILE_NONE)
 				continue;
 			marks[count++] = (struct mark){.place = place->low,
 				.followed = (double)one->followed,
+				.before = one->before,
+				.after = one->after,
 				.sign = one->sign,
 				.index = place->index,
 				.tie = one->id};

@@ -27,13 +27,15 @@ struct known {
 	int64_t time; /* ms */
 	int sign;     /* of the change: 1, 0, -1 */
 	bool withdrawn;
-	size_t followed; /* points that followed it when it was announced; 0: it does not stand, and
-			    is not searched for beyond the tolerance */
+	double before, after; /* its levels; equal: it is not searched for beyond the tolerance
+				 unless it stands */
+	size_t followed; /* points that followed it when it was announced; 0: it does not stand */
 };
 
 struct found {
 	size_t index; /* into the times; distinct for each sign */
 	int sign;
+	double before, after; /* its levels */
 };
 
 enum fate {

@@ -135,6 +135,30 @@ static void a_neighbour_of_its_sign(void **state)
 	assert_int_equal(moves[0].found, 1);
 }
 
+/* A slow drift moves its step behind the points that there were, or leaves nothing at its place: it
+ * is the same one between about the same levels, and news if it goes on from the new level or is
+ * much larger. */
+static void one_between_the_same_levels(void **state)
+{
+	(void)state;
+	static const struct {
+		double followed, place, before, after;
+		size_t moves;
+	} cases[] = {{10, 60, 100.4, 103.5, 1}, {0, 46, 100.4, 102.5, 1}, {0, 34, 99.6, 101.5, 1},
+		{10, 60, 102, 104, 0}, {0, 46, 102, 104, 0}, {10, 60, 100, 120, 0},
+		{0, 34, 100, 120, 0}, {30, 60, 100, 120, 1}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct move moves[1];
+		struct mark marks[] = {
+			known_mark(0, 40, 1, cases[i].followed), found_mark(0, cases[i].place, 1)};
+		marks[0].before = 100;
+		marks[0].after = 102;
+		marks[1].before = cases[i].before;
+		marks[1].after = cases[i].after;
+		assert_int_equal(retraction_moves(marks, 2, moves), cases[i].moves);
+	}
+}
+
 /* Where the points were yet to come when the known one was told, what is found is news. */
 static void news_is_no_move(void **state)
 {
@@ -202,6 +226,7 @@ int main(void)
 		cmocka_unit_test(missing_and_extreme_values),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(a_neighbour_of_its_sign),
+		cmocka_unit_test(one_between_the_same_levels),
 		cmocka_unit_test(news_is_no_move),
 		cmocka_unit_test(moves_are_sound),
 	};
