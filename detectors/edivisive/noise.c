@@ -16,10 +16,10 @@
 enum { RATES = 7 };
 static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
 
-/* A wandering level must be likelier than a constant one by LIKELIER (logarithm), among
+/* A wandering level may be less likely than a constant one by UNLIKELIER (logarithm), among
  * FEWEST points at least. A step is one of its movements if so large ones are expected more than
  * EXPECTED times. */
-static const double LIKELIER = 1, EXPECTED = 0.5;
+static const double UNLIKELIER = 2, EXPECTED = 0.5;
 enum { FEWEST = 10 };
 
 /* Chunks that cannot hold so many points cannot estimate their noise. */
@@ -93,12 +93,12 @@ static void for_segments(const struct chunk *chunk, const struct chunk_step *ste
 	}
 }
 
-/* The likeliest rate, if it is likelier than a constant level with noise of lag-1
- * autocorrelation r; else 0. */
+/* The likeliest rate, if a constant level with noise of lag-1 autocorrelation r is not clearly
+ * likelier; else 0. */
 static size_t likeliest_rate(const struct wander *wander, double r)
 {
 	double half = 0.5 * (wander->n - wander->segments);
-	double most = LIKELIER - half * log(wander->within * (1 - r * r));
+	double most = -UNLIKELIER - half * log(wander->within * (1 - r * r));
 	size_t best = 0;
 	for (size_t k = 1; k < RATES; k++) {
 		double likely =

@@ -11,9 +11,9 @@
 #include "detectors/tried.h"
 
 /* The kernel of two values that are d units of noise apart is 1 / (1 + WIDTH d^2). A cut costs
- * PENALTY ln n; one that leaves fewer than CHUNK_SHORTEST values behind it the share AT_END of
- * that, since those can save little, however far out they are. */
-static const double WIDTH = 0.2, MOST_SCALE = 1e300, PENALTY = 0.8, AT_END = 0.7;
+ * PENALTY ln n; the last one of a service the share AT_END of that: the few values behind it can
+ * save little, and what is no lasting step there is not told. */
+static const double WIDTH = 0.2, MOST_SCALE = 1e300, PENALTY = 0.65, AT_END = 0.75;
 
 static double sum_of(const float *columns, size_t n)
 {
@@ -43,7 +43,8 @@ static void sums_of_stretch(const struct partition *partition, size_t k, double 
  * Writes, for each number of stretches, where the last segment of their best partition begins; of
  * equal ones the shortest.
  */
-static void find_best(const struct partition *partition, size_t count, double penalty)
+static void find_best(
+	const struct partition *partition, size_t count, double penalty, double last_penalty)
 {
 	const size_t *edges = partition->edges;
 	double *best = partition->best, *sums = partition->sums, *row = partition->row;
@@ -58,8 +59,7 @@ static void find_best(const struct partition *partition, size_t count, double pe
 			cross += start + 1 < end ? row[start] : 0;
 			sums[start] += row[end - 1] + 2 * cross;
 			double cost = best[start] + length - sums[start] / length;
-			bool is_late = end == count && length < CHUNK_SHORTEST;
-			cost += start == 0 ? 0 : is_late ? AT_END * penalty : penalty;
+			cost += start == 0 ? 0 : end == count ? last_penalty : penalty;
 			if (length >= LEAST_SIDE && cost < best[end]) {
 				best[end] = cost;
 				partition->from[end] = start;
@@ -121,7 +121,8 @@ size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_
 	for (size_t k = 0; k < count; k++)
 		edges[k + 1] = workspace->places[k];
 	edges[count + 1] = n;
-	find_best(partition, count + 1, PENALTY * log((double)n));
+	double penalty = PENALTY * log((double)n);
+	find_best(partition, count + 1, penalty, chunk->excursion > 0 ? AT_END * penalty : penalty);
 	for (size_t end = from[count + 1]; end > 0; end = from[end])
 		found++;
 	for (size_t end = from[count + 1], at = found; end > 0; end = from[end])

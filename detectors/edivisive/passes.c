@@ -229,14 +229,14 @@ static size_t ramp_place(const struct list *list, size_t k, size_t count, struct
 		count, segment_end(list, k + count - 1), slope);
 }
 
-/* Whether more than half of the `count` steps from k on are sharp: then they are no ramp. */
+/* Whether at least half of the `count` steps from k on are sharp: then they are no ramp. */
 static bool are_sharp(const struct list *list, size_t k, size_t count)
 {
 	size_t sharp = 0;
 	for (size_t i = k; i < k + count; i++)
 		sharp += chunk_is_sharp(list->chunk, segment_start(list, i), list->steps[i].tau,
 			segment_end(list, i));
-	return 2 * sharp > count;
+	return 2 * sharp >= count;
 }
 
 /* If the `count` steps from k on are a ramp, makes them one point with the smallest p of them. */

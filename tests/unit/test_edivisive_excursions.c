@@ -214,6 +214,30 @@ static void test_step_among_long_outages(void **state)
 	assert_in_range(points, hits, hits + SERIES * 4 / 100);
 }
 
+/* How many steps of two deviations at the end are found with so many points behind them. */
+static size_t found_at_the_end(size_t behind, size_t excursion)
+{
+	size_t hits = 0;
+
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		uint64_t random = seed * 31;
+		double values[N];
+		size_t at = 300, n = at + behind;
+
+		flat(&random, values, n, 5);
+		multiply(values, at, n, 1.1);
+		hits += hits_of(detect(values, n, excursion), &at, 1);
+	}
+	return hits;
+}
+
+/* Where a step among points by the hour is weighed further before it is told, it is found early. */
+static void test_end_of_a_service(void **state)
+{
+	(void)state;
+	assert_in_range(found_at_the_end(8, OUTAGE), SERIES * 65 / 100, SERIES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +247,7 @@ int main(void)
 		cmocka_unit_test(test_long_outages),
 		cmocka_unit_test(test_longer_than_an_outage),
 		cmocka_unit_test(test_step_among_long_outages),
+		cmocka_unit_test(test_end_of_a_service),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,21 @@ static void test_stairs_stay(void **state)
 	assert_in_range(both, SERIES * 97 / 100, SERIES);
 }
 
+/* A level of 14 points, 2.5 deviations up. */
+static void test_short_level(void **state)
+{
+	(void)state;
+	size_t both = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		double values[N];
+		uint64_t random = seed;
+		for (size_t i = 0; i < N; i++)
+			values[i] = 100 + (i >= 90 && i < 104 ? 5 : 0) + 2 * random_normal(&random);
+		both += detect(values, N) == 2;
+	}
+	assert_in_range(both, SERIES * 85 / 100, SERIES);
+}
+
 /* `period` values are repeated; from `at` on all are higher by `step`. */
 static size_t detect_alternating(
 	const double *levels, size_t period, size_t n, size_t at, double step, double noise)
@@ -250,6 +265,14 @@ static void test_ties(void **state)
 	assert_in_range(wrong, 0, 2);
 }
 
+/* One that forgets in ten, and hides the noise. */
+static double correlated(uint64_t *random, size_t i, double *level)
+{
+	(void)i;
+	*level = 0.9 * *level + 3 * random_normal(random);
+	return *level;
+}
+
 static double drifting(uint64_t *random, size_t i, double *level)
 {
 	(void)random;
@@ -270,6 +293,7 @@ static void test_restless_levels(void **state)
 	(void)state;
 	assert_in_range(points_in(sticking, LONG, 0), 0, 10);
 	assert_in_range(points_in(wandering, LONG, 0), 0, 120);
+	assert_in_range(points_in(correlated, LONG, 0), 0, 4);
 	assert_in_range(points_in(drifting, LONG, 0), 0, 50);
 	assert_in_range(points_in(sticking, 150, 20), 95, 125);
 	assert_in_range(points_in(wandering, 150, 6), 95, 200);
@@ -327,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_levels_of_counts),
 		cmocka_unit_test(test_levels_of_equal_values),
 		cmocka_unit_test(test_stairs_stay),
+		cmocka_unit_test(test_short_level),
 		cmocka_unit_test(test_alternating_values),
 		cmocka_unit_test(test_restless_levels),
 		cmocka_unit_test(test_few_points),
