@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/analysis/hourly.h"
 #include "agent/analysis/sampling.h"
+#include "agent/core/when.h"
 #include "agent/core/zone.h"
 #include "detectors/describe.h"
 #include "detectors/edivisive/edivisive.h"
@@ -31,14 +33,19 @@ bool analysis_detection(struct arena *arena, const struct schema *schema, const 
 	return error_prefix(error, "test \"%s\": ", test->name);
 }
 
+bool analysis_is_own(const struct detection *detection)
+{
+	const struct edivisive_options *options = detection->options;
+
+	return strcmp(detection->detector->name, edivisive_detector.plugin.name) == 0 &&
+	       options->profile == EDIVISIVE_DEFAULT;
+}
+
 enum season_mode analysis_season(const struct detection *detection)
 {
 	if (detection->season != SEASON_UNSET)
 		return detection->season;
-	if (strcmp(detection->detector->name, edivisive_detector.plugin.name) != 0)
-		return SEASON_NONE;
-	const struct edivisive_options *options = detection->options;
-	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
+	return analysis_is_own(detection) ? SEASON_AUTO : SEASON_NONE;
 }
 
 /* Whether more than half of the points bring another commit or version than the one before. */
@@ -206,7 +213,7 @@ void analysis_control(struct arena *arena, const struct control_rule *rule,
 	findings->rest = rest;
 }
 
-bool analysis_other(const struct test *test, const struct dataset *data,
+bool analysis_other(struct arena *arena, const struct test *test, const struct dataset *data,
 	const struct companions *companions, const struct series *series,
 	const struct detection *detection, const struct control_rule **rule,
 	const struct series **other, struct error *error)
@@ -217,7 +224,10 @@ bool analysis_other(const struct test *test, const struct dataset *data,
 	if (!*rule)
 		return true;
 	*other = companions_find(companions, test, *rule, data, series, error);
-	return *other || error_prefix(error, "series \"%.200s\": ", series->name);
+	if (!*other)
+		return error_prefix(error, "series \"%.200s\": ", series->name);
+	*other = hourly_other(arena, series, *other);
+	return true;
 }
 
 struct findings analysis_adjust(struct arena *arena, const struct series *series,
@@ -276,9 +286,12 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 	struct analysis *out, struct error *error)
 {
 	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
+	struct dataset *judged = arena_alloc(arena, sizeof *judged);
 	struct detection detection;
 	struct sampling sampling = {0};
 	const struct metric *resolved = NULL;
+	*judged = (struct dataset){
+		arena_array(arena, data->count, sizeof *judged->series), data->count};
 	for (size_t s = 0; s < data->count; s++) {
 		const struct series *series = &data->series[s];
 		if ((s == 0 || series->metric != resolved) &&
@@ -286,19 +299,21 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 				setting_count, &detection, error))
 			return false;
 		resolved = series->metric;
+		judged->series[s] = *hourly_series(arena, &detection, series, WHEN_ALWAYS, scratch);
+		series = &judged->series[s];
 		if (sampling.axis != series->axis &&
 			!sampling_read(arena, test, series->axis, &sampling, error))
 			return false;
 		const struct control_rule *rule;
 		const struct series *other;
-		if (!analysis_other(
-			    test, data, companions, series, &detection, &rule, &other, error))
+		if (!analysis_other(arena, test, data, companions, series, &detection, &rule,
+			    &other, error))
 			return error_prefix(error, "test \"%s\": ", test->name);
 		findings[s] = analysis_adjust(arena, series, &detection, rule, other, scratch);
 		if (!analysis_detect(arena, &sampling, &detection, 0, series->axis->n, scratch,
 			    &findings[s], error))
 			return error_prefix(error, "test \"%s\": ", test->name);
 	}
-	*out = (struct analysis){test, data, findings};
+	*out = (struct analysis){test, judged, findings};
 	return true;
 }

@@ -34,6 +34,9 @@ struct analysis {
 /* The detection of a metric of the test, as configured. */
 const struct detection *analysis_configured(const struct test *test, const struct metric *metric);
 
+/* Whether it is the default: edivisive by its own profile. */
+bool analysis_is_own(const struct detection *detection);
+
 /* Which cycles the detection removes; the detector's default if none are set. */
 enum season_mode analysis_season(const struct detection *detection);
 struct season_clock analysis_clock(const struct zone *zone);
@@ -88,7 +91,7 @@ void analysis_control(struct arena *arena, const struct control_rule *rule,
 
 /* The rule and the other series for one of the test's series, NULL if it has none. Fails as
  * companions_find does; the error names the series. */
-bool analysis_other(const struct test *test, const struct dataset *data,
+bool analysis_other(struct arena *arena, const struct test *test, const struct dataset *data,
 	const struct companions *companions, const struct series *series,
 	const struct detection *detection, const struct control_rule **rule,
 	const struct series **other, struct error *error) MUST_USE;

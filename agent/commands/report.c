@@ -232,6 +232,7 @@ static bool found_record(const struct job *job, const struct task *task,
 		const struct findings *findings = &job->plotting.found[s].findings;
 
 		for (size_t i = 0; series->identity == line->identity && i < findings->count; i++) {
+			series = findings->series;
 			if (series->axis->times[findings->changes[i].index] != change->time)
 				continue;
 			*out = (struct change_record){.series = line->identity,

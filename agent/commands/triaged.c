@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/analysis/hourly.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/replay.h"
 #include "agent/core/dict.h"
@@ -182,8 +183,8 @@ static bool adjust(struct task *task, const struct series *series,
 	const struct control_rule *rule;
 	const struct series *other;
 	struct findings findings;
-	if (!analysis_other(task->test, &task->query.data, task->companions, series, detection,
-		    &rule, &other, error))
+	if (!analysis_other(task->query.arena, task->test, &task->query.data, task->companions,
+		    series, detection, &rule, &other, error))
 		return false;
 	findings = analysis_adjust(task->query.arena, series, detection, rule, other, scratch);
 	*values = findings_points(&findings);
@@ -198,6 +199,7 @@ static bool add_series(struct task *task, struct topic *topic, const struct seri
 	const struct change_record *records = find_records(topic, series->identity, &count);
 	const struct detection *detection = analysis_configured(task->test, series->metric);
 	struct sampling sampling;
+	series = hourly_series(arena, detection, series, WHEN_ALWAYS, scratch);
 	struct labelled_series *out = &topic->series[topic->series_count];
 	if (count_said(records, count, task->query.now) == 0)
 		return true;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/analysis/hourly.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/try_receivers.h"
@@ -55,6 +56,7 @@ struct verdict {
 
 /* The smallest changes measured for a test. */
 struct measured {
+	const struct series *series; /* as it is judged */
 	struct power power;
 	bool has; /* it has enough points */
 };
@@ -295,10 +297,13 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 
 	task->result = measured;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
+		measured[i].series = hourly_series(task->query.arena,
+			analysis_configured(task->test, data->series[i].metric), &data->series[i],
+			WHEN_ALWAYS, scratch);
 		const struct power_request ask = {.test = task->test,
 			.data = data,
 			.companions = task->companions,
-			.series = &data->series[i],
+			.series = measured[i].series,
 			.max_age = measuring->config->agent.max_age,
 			.scratch = scratch,
 			.limit = scratch_done(scratch) + POWER_STEPS};
@@ -330,9 +335,10 @@ static void put_smallest(struct buf *out, const struct power_side *side)
 		buf_printf(out, " %3.0f%%", side->smallest);
 }
 
-static void put_measured(struct measuring *measuring, const struct test *test,
-	const struct series *series, const struct measured *measured)
+static void put_measured(
+	struct measuring *measuring, const struct test *test, const struct measured *measured)
 {
+	const struct series *series = measured->series;
 	struct buf *text = &measuring->text, *json = &measuring->json;
 
 	buf_text(text, measured->has ? " " : "     -    -");
@@ -366,7 +372,7 @@ static void ready(void *context, struct task *const *tasks)
 	if (!gather_log(task))
 		return;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++)
-		put_measured(measuring, task->test, &data->series[i], &measured[i]);
+		put_measured(measuring, task->test, &measured[i]);
 	if (data->count > SERIES_MOST)
 		log_event(LEVEL_WARN, "measuring only the first series",
 			LOG_TEXT("test", task->test->name), LOG_INT("measured", SERIES_MOST),

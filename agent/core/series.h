@@ -56,6 +56,8 @@ struct series {
 	struct axis *axis;
 	double *values; /* axis->n values, scaled; NaN if missing */
 	struct window window;
+	int64_t pooled; /* ms between the source's points, if these are the means of hours; 0: they
+			   are the source's */
 };
 
 /* The metric's; 0 without one. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/core/label.h"
 #include "agent/core/when.h"
@@ -97,17 +98,20 @@ static int64_t anchor_of(const struct drawing *drawing)
 static bool examine(struct drawing *drawing, struct arena *arena, const struct dataset *data,
 	const struct companions *companions, struct scratch *scratch, struct error *error)
 {
-	const struct series *series = drawing->series, *other;
 	const struct test *test = drawing->test;
-	const struct detection *detection = analysis_configured(test, series->metric);
+	const struct detection *detection = analysis_configured(test, drawing->series->metric);
 	struct plotting_found *found = drawing->found;
+	const struct series *series = hourly_series(
+				    arena, detection, drawing->series, found->anchor, scratch),
+			    *other;
 	const struct control_rule *rule;
 	struct sampling sampling;
 	size_t front;
 
 	found->findings = (struct findings){.series = series};
 	if (!sampling_read(arena, test, series->axis, &sampling, error) ||
-		!analysis_other(test, data, companions, series, detection, &rule, &other, error))
+		!analysis_other(
+			arena, test, data, companions, series, detection, &rule, &other, error))
 		return false;
 	found->findings = analysis_adjust(arena, series, detection, rule, other, scratch);
 	front = axis_lower_bound(series->axis, found->anchor);
@@ -127,11 +131,13 @@ static void find(struct drawing *drawing, const struct dataset *data,
 
 	drawing->found = plotting->found ? &plotting->found[index]
 					 : arena_alloc(drawing->arena, sizeof *drawing->found);
-	if (drawing->found->done && drawing->found->anchor == anchor)
-		return;
-	*drawing->found = (struct plotting_found){.done = true, .anchor = anchor};
-	drawing->found->failed = !examine(drawing, arena, data, companions, scratch, &error);
-	(void)findings_values(arena, &drawing->found->findings); /* kept with them */
+	if (!drawing->found->done || drawing->found->anchor != anchor) {
+		*drawing->found = (struct plotting_found){.done = true, .anchor = anchor};
+		drawing->found->failed =
+			!examine(drawing, arena, data, companions, scratch, &error);
+		(void)findings_values(arena, &drawing->found->findings); /* kept with them */
+	}
+	drawing->series = drawing->found->findings.series;
 }
 
 static void list_points(struct drawing *drawing)

@@ -64,20 +64,22 @@ static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_
 }
 
 /* The series by which this one is judged, if it belongs to the same test. */
-static bool find_other(
-	const struct power_request *ask, const struct series **other, struct error *error)
+static bool find_other(struct arena *arena, const struct power_request *ask,
+	const struct series **other, struct error *error)
 {
 	const struct control_rule *rule;
-	const struct dataset *data = ask->data;
 
-	if (!analysis_other(ask->test, data, ask->companions, ask->series,
+	if (!analysis_other(arena, ask->test, ask->data, ask->companions, ask->series,
 		    analysis_configured(ask->test, ask->series->metric), &rule, other, error))
 		return false;
-	for (size_t i = 0; i < data->count; i++)
-		if (&data->series[i] == *other)
-			return true;
-	*other = NULL;
+	if (rule && rule->test != ask->test)
+		*other = NULL;
 	return true;
+}
+
+static bool is_same(const struct series *one, const struct series *other)
+{
+	return other && strcmp(one->identity, other->identity) == 0;
 }
 
 static bool begin_course(struct course *course, const struct power_request *ask,
@@ -89,7 +91,7 @@ static bool begin_course(struct course *course, const struct power_request *ask,
 
 	*course = (struct course){.ask = ask, .arena = arena_new(), .cache = series_cache_make()};
 	series_cache_restore(course->cache, NULL, 0);
-	if (!find_other(ask, &other, error))
+	if (!find_other(course->arena, ask, &other, error))
 		return false;
 	items = arena_array(course->arena, ask->data->count + 2, sizeof *items);
 	course->own = cut_axis(course->arena, ask->series->axis, ask->front);
@@ -106,7 +108,8 @@ static bool begin_course(struct course *course, const struct power_request *ask,
 	}
 	course->seen = (struct dataset){items, n};
 	for (size_t i = 0; i < ask->data->count; i++)
-		if (&ask->data->series[i] != ask->series && &ask->data->series[i] != other)
+		if (!is_same(&ask->data->series[i], ask->series) &&
+			!is_same(&ask->data->series[i], other))
 			items[n++] = ask->data->series[i];
 	course->all = (struct dataset){items, n};
 	return true;
@@ -484,8 +487,8 @@ bool power_typical(const struct power_request *ask, struct arena *arena, struct 
 	*out = (struct power){0};
 	if (series->axis->n == 0 ||
 		!sampling_read(arena, ask->test, series->axis, &sampling, error) ||
-		!analysis_other(ask->test, ask->data, ask->companions, series, detection, &rule,
-			&other, error))
+		!analysis_other(arena, ask->test, ask->data, ask->companions, series, detection,
+			&rule, &other, error))
 		return false;
 	found = analysis_adjust(arena, series, detection, rule, other, ask->scratch);
 	return analysis_detect(arena, &sampling, detection, ask->front, series->axis->n,

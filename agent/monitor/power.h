@@ -26,7 +26,7 @@ struct power_request {
 	const struct test *test;
 	const struct dataset *data; /* the test's */
 	const struct companions *companions;
-	const struct series *series; /* the series in question, one of the data */
+	const struct series *series; /* one of the data in question, as it is judged */
 	size_t front;                /* the first of its points that counts */
 	int64_t max_age;             /* ms; WHEN_NEVER */
 	struct scratch *scratch;

@@ -151,27 +151,58 @@ static void hash_findings(
 	}
 }
 
+/* Takes what the series is judged by; *sampling is that of the axis before. */
+static bool prepare(struct look *look, const struct test *test, const struct dataset *data,
+	const struct companions *companions, struct sampling *sampling, struct error *error)
+{
+	struct series_state *state = look->state;
+
+	if (state && look->series->axis->n > 0) {
+		int64_t first = look->series->axis->times[0], step = state->pace.step;
+		bool known = state->pace.settled;
+
+		pace_settle(&state->pace, look->detection, look->series,
+			state->anchor == WHEN_NEVER || state->anchor < first ? first
+									     : state->anchor,
+			look->scratch);
+		state->repaced |= known && (step > 0) != (state->pace.step > 0);
+		look->series = pace_apply(look->arena, &state->pace, look->series);
+	}
+	look->sampling = sampling;
+	return (sampling->axis == look->series->axis ||
+		       sampling_read(look->arena, test, look->series->axis, sampling, error)) &&
+	       analysis_other(look->arena, test, data, companions, look->series, look->detection,
+		       &look->rule, &look->other, error);
+}
+
+/* The series' state; NULL for the second of two series with one identity. */
+static struct series_state *state_of(struct series_cache *cache, const struct series *series)
+{
+	struct series_state *state = find_state(cache, series->identity);
+
+	if (state && state->run == cache->run)
+		return NULL;
+	if (!state)
+		state = add_state(cache, series->identity);
+	state->run = cache->run;
+	return state;
+}
+
 static bool look_at(struct series_cache *cache, struct look *look, struct findings *out,
 	struct realignment **realignment, struct error *error)
 {
 	const struct series *series = look->series;
-	struct series_state *state = find_state(cache, series->identity);
+	struct series_state *state = look->state;
 
 	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
 		return true;
-	if (state &&
-		state->run ==
-			cache->run) { /* two series with one identity: the second has no state */
+	if (!state) {
 		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
 			look->other, look->scratch);
 		return analysis_detect(look->arena, look->sampling, look->detection, 0,
 			series->axis->n, look->scratch, out, error);
 	}
-	if (!state)
-		state = add_state(cache, series->identity);
-	state->run = cache->run;
-	look->state = state;
 	if (!series_state_look(look, error))
 		return false;
 	cache->restless |= state->realignment.restarted ||
@@ -277,15 +308,13 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 			.front = cache->front,
 			.arena = arena,
 			.scratch = scratch,
-			.sampling = &sampling,
 			.detection = analysis_configured(test, series->metric),
 			.series = series};
 
-		if (sampling.axis != series->axis)
-			done = sampling_read(arena, test, series->axis, &sampling, error);
-		done = done && analysis_other(test, data, companions, series, look.detection,
-				       &look.rule, &look.other, error);
-		done = done && look_at(cache, &look, &findings[i], &(*realignments)[i], error);
+		if (series->axis->n > 0)
+			look.state = state_of(cache, series);
+		done = prepare(&look, test, data, companions, &sampling, error) &&
+		       look_at(cache, &look, &findings[i], &(*realignments)[i], error);
 		if (!done)
 			break;
 		hash_findings(cache, arena, &findings[i]);

@@ -283,7 +283,8 @@ static bool look_at_new(struct look *look, bool first, bool *anew, struct error 
 	bool grown = same < state->hashes.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
 	bool other = (first || grown) && fit_season(look);
 
-	other |= look->refitted;
+	other |= look->refitted || (state->repaced && !first);
+	state->repaced = false;
 
 	*anew = true;
 	if (other || same == 0 || same < state->fixed || is_too_old(look) ||

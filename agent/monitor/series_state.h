@@ -5,6 +5,7 @@
 #ifndef AGENT_MONITOR_SERIES_STATE_H
 #define AGENT_MONITOR_SERIES_STATE_H
 
+#include "agent/analysis/hourly.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/point_hashes.h"
 #include "detectors/refit.h"
@@ -16,6 +17,9 @@ struct series_state {
 	int64_t since;  /* the start of the points that it needs: those from the anchor, and those
 			   that the stream reads again */
 	int64_t last;   /* time of its last point */
+
+	struct pace pace;
+	bool repaced; /* ... has changed what is judged, since the last look */
 
 	struct point_hashes hashes; /* numbered from where the stream began */
 	const struct detector *detector;

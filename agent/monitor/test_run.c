@@ -178,7 +178,7 @@ static void measure(struct test_run *run, const struct task *task, struct scratc
 		const struct power_request ask = {.test = run->test,
 			.data = data,
 			.companions = task->companions,
-			.series = &data->series[i * data->count / most],
+			.series = run->analysis.findings[i * data->count / most].series,
 			.max_age = run->max_age,
 			.scratch = scratch,
 			.limit = limit};

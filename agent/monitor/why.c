@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/core/when.h"
 #include "agent/monitor/confirmation.h"
@@ -244,19 +245,14 @@ static size_t distance(size_t a, size_t b)
 }
 
 /* Where the windows of the agent begin; those of a replay that kept its state, where they began. */
-static size_t front_of(const struct why_request *request, const struct why *why)
+static int64_t anchor_of(const struct why_request *request, const struct why *why)
 {
-	const struct axis *axis = why->series->axis;
-
 	if (request->replayed_since != 0)
-		return axis_lower_bound(axis, request->replayed_since);
+		return request->replayed_since;
 	for (size_t i = 0; i < request->checkpoints.count; i++)
-		if (strcmp(request->checkpoints.items[i].series, why->series->identity) == 0) {
-			size_t front = axis_lower_bound(axis, request->checkpoints.items[i].anchor);
-
-			return front < axis->n ? front : 0;
-		}
-	return 0;
+		if (strcmp(request->checkpoints.items[i].series, why->series->identity) == 0)
+			return request->checkpoints.items[i].anchor;
+	return WHEN_ALWAYS;
 }
 
 void why_ask(struct store_list *list, const struct test *test, struct strings topics)
@@ -316,8 +312,8 @@ static bool look(struct arena *arena, const struct dataset *data,
 	bool good;
 
 	if (!sampling_read(arena, why->test, series->axis, &sampling, error) ||
-		!analysis_other(
-			why->test, data, companions, series, why->detection, &rule, &other, error))
+		!analysis_other(arena, why->test, data, companions, series, why->detection, &rule,
+			&other, error))
 		return false;
 	why->findings = analysis_adjust(arena, series, why->detection, rule, other, scratch);
 	scratch_trace(scratch, tried);
@@ -794,6 +790,22 @@ static void pick_environment(const struct why_request *request, struct why *why)
 			why->environment = &request->environments.items[i];
 }
 
+/* Takes the series as it is judged. */
+static void find_front(struct arena *arena, const struct why_request *request, struct why *why,
+	struct scratch *scratch)
+{
+	int64_t anchor = anchor_of(request, why);
+	size_t n;
+
+	why->last = rhythm_of(why->series).last;
+	why->series = hourly_series(arena, why->detection, why->series, anchor, scratch);
+	n = why->series->axis->n;
+	why->front = axis_lower_bound(why->series->axis, anchor);
+	if (why->front >= n)
+		why->front = 0;
+	why->points = count_points(why->series, why->front);
+}
+
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
 	const struct companions *companions, const struct why_request *request,
 	struct scratch *scratch, struct why *out, struct error *error)
@@ -812,9 +824,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	if (!out->series)
 		return true;
 	out->detection = analysis_configured(test, out->series->metric);
-	out->front = front_of(request, out);
-	out->points = count_points(out->series, out->front);
-	out->last = rhythm_of(out->series).last;
+	find_front(arena, request, out, scratch);
 	good = look(arena, data, companions, scratch, out, &tried, error) &&
 	       choose_place(request, out, error);
 	if (good) {
