@@ -19,6 +19,7 @@
 enum { POINTS = 1000, WAITS = 20 };
 
 #define START INT64_C(1700000000000)
+#define HOUR INT64_C(3600000)
 #define STEP INT64_C(86400000) /* a point a day: no season, no outages of many points */
 
 struct walk {
@@ -27,6 +28,7 @@ struct walk {
 	struct confirm_rule confirm;
 	enum series_kind kind;
 	int64_t range; /* ms; 0: none */
+	int64_t step;  /* ms between points */
 	struct series_cache *memory;
 	struct scratch *scratch;
 	struct kept kept;
@@ -43,19 +45,20 @@ static void restart(struct walk *walk)
 		walk->memory, &walk->kept.checkpoint, walk->kept.has_checkpoint ? 1 : 0);
 }
 
-static struct walk *walk_new(
-	const struct detector *detector, const void *options, int64_t range, uint64_t seed)
+static struct walk *walk_new(const struct detector *detector, const void *options, int64_t range,
+	int64_t step, uint64_t seed)
 {
 	struct walk *walk = memory_new(1, sizeof *walk);
 	uint64_t random = seed * 0x9e3779b97f4a7c15 + 1;
 
 	walk->detector = detector;
 	walk->options = options;
-	walk->range = range;
+	walk->range = range * step;
+	walk->step = step;
 	walk->scratch = scratch_new();
 	random_series(&random, walk->values, POINTS);
 	for (size_t i = 0; i < POINTS; i++)
-		walk->times[i] = START + (int64_t)i * STEP;
+		walk->times[i] = START + (int64_t)i * step;
 	restart(walk);
 	return walk;
 }
@@ -70,7 +73,7 @@ static void walk_free(struct walk *walk)
 /* A pass that sees the points before `end`. `failing`: the store cannot write. */
 static void pass(struct walk *walk, size_t end, bool failing)
 {
-	int64_t now = walk->times[end - 1] + STEP / 2;
+	int64_t now = walk->times[end - 1] + walk->step / 2;
 	int64_t since = series_cache_begin(walk->memory, now, walk->range);
 	const struct plugin plugin = {.name = walk->detector->plugin.name};
 	const struct test test = {.name = "t",
@@ -94,17 +97,26 @@ static bool has_been_told(const struct change_record *record)
 	return record->news == NOTIFY_PENDING || record->covered;
 }
 
+/* ms between the points that are judged. */
+static int64_t spacing_of(const struct walk *walk)
+{
+	return walk->step < HOUR ? HOUR : walk->step;
+}
+
 /* Whoever sees more points may wait longer at the end of the walk: a change that the other one does
  * not see any more may have ended there. */
-static bool is_told(const struct kept *kept, int64_t time)
+static bool is_told(const struct walk *walk, int64_t time)
 {
+	const struct kept *kept = &walk->kept;
+	int64_t spacing = spacing_of(walk);
+
 	for (size_t i = 0; i < kept->count; i++) {
 		const struct change_record *record = &kept->records[i];
 		bool waits = record->state == CHANGE_CANDIDATE &&
-			     record->item.time > START + (POINTS - WAITS) * STEP;
+			     record->item.time > START + POINTS * walk->step - WAITS * spacing;
 
 		if ((has_been_told(record) || waits) &&
-			llabs(record->item.time - time) <= CHANGE_TOLERANCE * STEP)
+			llabs(record->item.time - time) <= CHANGE_TOLERANCE * spacing)
 			return true;
 	}
 	return false;
@@ -113,12 +125,12 @@ static bool is_told(const struct kept *kept, int64_t time)
 /* Changes that were told, `missing` of them not by the other walk. Those do not count that were so
  * far back when they were seen that a walk's range may not reach them. */
 static size_t count_told(
-	const struct kept *kept, const struct kept *other, int64_t range, size_t *missing)
+	const struct walk *walk, const struct walk *other, int64_t range, size_t *missing)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < kept->count; i++) {
-		const struct change_record *record = &kept->records[i];
+	for (size_t i = 0; i < walk->kept.count; i++) {
+		const struct change_record *record = &walk->kept.records[i];
 
 		if (!has_been_told(record) || record->item.time < record->first_seen - range)
 			continue;
@@ -152,8 +164,8 @@ static void compare(const struct walk *walk, const struct walk *reference, struc
 {
 	int64_t range = walk->range;
 
-	score->told += count_told(&reference->kept, &walk->kept, range, &score->missing);
-	count_told(&walk->kept, &reference->kept, range, &score->extra);
+	score->told += count_told(reference, walk, range, &score->missing);
+	count_told(walk, reference, range, &score->extra);
 	score->twice += count_twice(&walk->kept);
 	score->passes += walk->kept.passes;
 	score->requests += walk->kept.requests;
@@ -167,14 +179,33 @@ struct weather {
 	size_t failing;   /* one pass in so many is not recorded */
 	struct confirm_rule confirm;
 	enum series_kind kind;
+	int64_t step; /* ms between points; 0: STEP */
 };
+
+/* Noise that lasts for about three hours. */
+static void add_memory(struct walk *walk)
+{
+	uint64_t random = 5;
+	double state = 0;
+
+	for (size_t i = 0; i < POINTS; i++) {
+		state = 0.9 * state + 0.005 * random_normal(&random);
+		walk->values[i] *= exp(state);
+	}
+}
 
 static void walk_both(const struct detector *detector, const void *options,
 	const struct weather *weather, uint64_t seed, struct score *score)
 {
-	struct walk *walk = walk_new(detector, options, weather->range * STEP, seed);
-	struct walk *reference = walk_new(detector, options, 0, seed);
+	int64_t step = weather->step > 0 ? weather->step : STEP;
+	struct walk *walk = walk_new(detector, options, weather->range, step, seed);
+	struct walk *reference = walk_new(detector, options, 0, step, seed);
 	uint64_t random = seed + 77;
+
+	if (step < HOUR) {
+		add_memory(walk);
+		add_memory(reference);
+	}
 
 	walk->confirm = reference->confirm = weather->confirm;
 	walk->kind = reference->kind = weather->kind;
@@ -309,6 +340,18 @@ static void test_services(void **state)
 	assert_int_equal(score.missing + score.extra, 0);
 }
 
+/* Points every twenty minutes that are judged by the hour: the same. */
+static void test_hours(void **state)
+{
+	struct weather weather = {
+		.range = POINTS, .restart = 3, .kind = KIND_SERVICE, .step = HOUR / 3};
+	struct score score;
+
+	(void)state;
+	score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
+	assert_int_equal(score.missing + score.extra, 0);
+}
+
 static size_t count_state(const struct kept *kept, enum change_state state)
 {
 	size_t count = 0;
@@ -338,7 +381,7 @@ static void test_another_revision(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 80; seed++) {
-		struct walk *walk = walk_new(&edivisive_detector, &narrow, 0, seed);
+		struct walk *walk = walk_new(&edivisive_detector, &narrow, 0, STEP, seed);
 		struct kept *kept = &walk->kept;
 
 		walk->confirm = at_once;
@@ -424,6 +467,7 @@ int main(void)
 		cmocka_unit_test(test_sliding),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_services),
+		cmocka_unit_test(test_hours),
 		cmocka_unit_test(test_values_that_are_corrected),
 		cmocka_unit_test(test_all_at_once),
 		cmocka_unit_test(test_few_points),
