@@ -350,10 +350,11 @@ static void put_measured(
 	text_clean(text, test->name, 200);
 	buf_char(text, ' ');
 	text_clean(text, series->name, 200);
-	buf_char(text, '\n');
+	buf_text(text, series->pooled > 0 ? ", judged by the hour\n" : "\n");
 	buf_text(json, json->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
 	buf_json_text(json, test->name);
 	json_put_text(json, "series", series->name);
+	json_put_bool(json, "hourly", series->pooled > 0);
 	buf_text(json, ", \"power\": ");
 	if (measured->has)
 		why_put_power(json, series->axis, &measured->power);

@@ -91,6 +91,12 @@ static void put_series(struct buf *out, const struct why *why)
 	put_name(out, why);
 	buf_printf(out, " at %s%s\n\n", time_at(why, why->place, time), place_texts[why->chosen]);
 	put_range(out, why);
+	if (why->series->pooled > 0)
+		buf_printf(out,
+			"hours      a point comes every %s and resembles those beside it: the "
+			"hours' "
+			"means are judged\n",
+			when_format_duration(why->series->pooled, time));
 	buf_printf(out, "detector   %s\n", why->detection->detector->name);
 	buf_printf(out, "season     %s", cycles_text(season->cycles));
 	buf_text(out, season->cycles ? " removed" : " found");
@@ -751,6 +757,7 @@ void why_put_json(struct buf *out, const struct why *why)
 	json_put_text(out, "place", place_names[why->chosen]);
 	buf_printf(out, ",\n  \"points\": %zu", why->points);
 	json_put_time(out, "front", axis->times[why->front]);
+	json_put_bool(out, "hourly", why->series->pooled > 0);
 	json_put_text(out, "detector", why->detection->detector->name);
 	json_cycles(out, "season", season->cycles);
 	json_cycles(out, "season_undecided", season->undecided);

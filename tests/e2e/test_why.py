@@ -480,3 +480,45 @@ def test_data_that_are_gone(hunter, tmp_path):
     (tmp_path / "data.csv").unlink()
     done = hunter("why", "--config", path, "db.read", "p99")
     assert done.code == 3 and f"the agent has seen points up to {(START + 39 * DAY):%Y-%m-%d}" in done.err
+
+
+MINUTES = datetime.timedelta(minutes=5)
+
+
+def remembering(points, seed=7):
+    """Each point resembles the one before it."""
+    source, noise, values = random.Random(seed), 0, []
+    for _ in range(points):
+        noise = 0.9 * noise + source.gauss(0, 1)
+        values.append(100 + noise)
+    return values
+
+
+def test_a_service_whose_points_hang_together_is_judged_by_the_hour(hunter, tmp_path):
+    service = "    detection: {kind: service}"
+    path = configured(tmp_path, remembering(12 * 24 * 10 + 5), service, apart=MINUTES)
+    found = why(hunter, path)
+    assert found["hourly"] and found["points"] == 240
+    text = hunter("why", "--config", path, "db.read", "p99").out
+    assert "hours      a point comes every 5m and resembles those beside it" in text
+    done = hunter("validate", "--config", path, "--power")
+    assert "db.read p99, judged by the hour\n" in done.out, done.out
+    done = hunter("validate", "--config", path, "--power", "--output", "json")
+    assert json.loads(done.out)["power"][0]["hourly"] is True
+    for values, extra in ((remembering(2885), "    detection: {kind: benchmark}"), (remembering(2885), ""), (normal(8, 2885), service)):
+        path = configured(tmp_path, values, extra, apart=MINUTES)
+        found = why(hunter, path)
+        assert not found["hourly"] and found["points"] == 2885
+
+
+def test_an_abrupt_change_of_a_service_by_the_hour_is_told_within_minutes(hunter, tmp_path):
+    """On a Wednesday."""
+    values = [v * (2 if i >= 1580 else 1) for i, v in enumerate(remembering(1800))]
+    path = configured(tmp_path, values, "    detection: {kind: service}", apart=MINUTES)
+    done = hunter("replay", "--config", path, "--interval", "5m", "--from", (START + 1500 * MINUTES).isoformat(),
+                  "--to", (START + 1800 * MINUTES).isoformat(), "--output", "json")
+    changes = [change for change in json.loads(done.out)["changes"] if change["told"]]
+    assert len(changes) == 1, changes
+    told = datetime.datetime.fromisoformat(changes[0]["told"].replace("Z", "+00:00"))
+    assert 0 < (told - (START + 1580 * MINUTES)).total_seconds() <= 45 * 60
+    assert not changes[0]["withdrawn"] and changes[0]["size"] > 80
