@@ -308,7 +308,7 @@ def test_slack_down_keeps_the_message_for_the_next_run(hunter, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     slack.stop()
     first = hunter("run", "--once", "--config", path)
-    assert first.code == 3 and "stay queued" in first.err
+    assert first.code == 3 and "remain queued" in first.err
     slack.start()
     assert hunter("run", "--once", "--config", path).code == 0
     assert len(slack.posts) == 1
@@ -705,7 +705,7 @@ def test_a_webhook_waits_before_it_posts_again(hunter, tmp_path, slack):
     slack.close_after = {1}
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), f'slack: {{webhook_url: "{slack.webhook}"}}')
     first = hunter("run", "--once", "--config", path)
-    assert first.code == 3 and "wait_ms=60000" in first.err and "stay queued" in first.err
+    assert first.code == 3 and "wait_ms=60000" in first.err and "remain queued" in first.err
     assert len(slack.posts) == 1
 
 
