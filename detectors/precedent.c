@@ -15,17 +15,18 @@
 enum {
 	BEFORE = 100,       /* values that the level before the step is taken from */
 	MOST = 1440,        /* values before the step that are looked at */
+	ONE = 3,            /* to have lasted longer than single values takes more than so many */
 	LEAST_HISTORY = 50, /* below which nothing is known */
 	NEAR = 24,          /* values before the step that are of the same kind of day */
 	LEAST_BEFORE = 20,
-	WEEKS = 2,
+	YOUNG = 21, /* days: a weekly cycle may not be known yet */
 };
 
 /* Widths of the moving median, which follows what lasts for half as long: for short movements and
  * for long ones. */
 enum { NARROW = 101, WIDE = 301 };
 
-#define WEEK INT64_C(604800000)
+#define DAY INT64_C(86400000)
 
 /* Mean height of an episode, at least and at most, and how much one value may add to either. */
 static const double LEAST_HEIGHT = 0.75, MOST_HEIGHT = 2.2, MOST_ONE = 1.25, MOST_OF_ALL = 8;
@@ -38,7 +39,8 @@ const char *const precedent_reasons[] = {
 	[PRECEDENT_NONE] = "nothing like it has come and gone before",
 	[PRECEDENT_SMALL] = "it is below 4%, and waits until it has lasted for 150 points",
 	[PRECEDENT_PASSED] = "movements as high and as long have come and gone in this series",
-	[PRECEDENT_WEEKLY] = "the last weeks had this level at these hours",
+	[PRECEDENT_BACK] = "its newest value is back at the level before",
+	[PRECEDENT_WEEKLY] = "earlier days had this level at these hours",
 };
 
 static double median_of(const double *values, size_t n, double *buffer)
@@ -171,7 +173,7 @@ static size_t episodes_of(const double *values, size_t low, size_t place, size_t
 		follow(z, low, k, width, level, buffer, heights);
 		for (size_t i = 0; i < k; i++)
 			heights[i] = fmax((z[i] - heights[i]) / step, -1);
-		count = count_episodes(heights, k, m);
+		count = count_episodes(heights, k, m > ONE ? m - 1 : 1);
 	}
 	free(z);
 	return count;
@@ -192,43 +194,61 @@ static size_t at_time(const int64_t *times, size_t n, int64_t time)
 	return low;
 }
 
-/* Whether each of the last weeks had the level behind the step at the same hours; in a series that
- * began later, the one week that there is. The step is measured against the values near it, which
- * are of the same kind of day. */
+/* Whether the values so long before those from `place` on have the level `after`, which is that far
+ * from `step` being all of it; -1: there are none. */
+static int had_level(const double *values, const int64_t *times, size_t n, size_t place,
+	int64_t earlier, double after, double step)
+{
+	size_t m = n - place, from = at_time(times, n, times[place] - earlier);
+	size_t to = at_time(times, n, times[n - 1] - earlier + 1);
+	double buffer[PRECEDENT_LONG], then;
+
+	if (from == 0)
+		return -1;
+	if (to < from + (m + 1) / 2 || to > place || to - from > PRECEDENT_LONG)
+		return 0;
+	then = median_of(values + from, to - from, buffer);
+	return then > 0 && fabs(log(after / then)) <= SAME * fabs(step);
+}
+
+/* Whether each of the last weeks had the level behind the step at the same hours; of a series that
+ * is younger than three weeks, any day. The step is measured against the values near it, which are
+ * of the same kind of day. */
 static bool is_weekly(const double *values, const int64_t *times, size_t n, size_t place)
 {
-	size_t m = n - place, near = place > NEAR ? place - NEAR : 0;
-	double buffer[PRECEDENT_LONG], before, after;
+	size_t near = place > NEAR ? place - NEAR : 0;
+	bool young = times[place] - times[0] < YOUNG * DAY;
+	double buffer[PRECEDENT_LONG], before, after, step;
 
 	if (place < LEAST_BEFORE)
 		return false;
 	before = median_of(values + near, place - near, buffer);
-	after = median_of(values + place, m, buffer);
+	after = median_of(values + place, n - place, buffer);
 	if (!(before > 0) || !(after > 0))
 		return false;
-	for (int week = 1; week <= WEEKS; week++) {
-		size_t from = at_time(times, n, times[place] - week * WEEK);
-		size_t to = at_time(times, n, times[n - 1] - week * WEEK + 1);
-		double then;
+	step = log(after / before);
+	for (int day = young ? 1 : 7; day <= 14; day += young ? 1 : 7) {
+		int had = had_level(values, times, n, place, day * DAY, after, step);
 
-		if (from == 0)
-			return week > 1;
-		if (to < from + (m + 1) / 2 || to - from > PRECEDENT_LONG)
-			return false;
-		then = median_of(values + from, to - from, buffer);
-		if (!(then > 0) || fabs(log(after / then)) > SAME * fabs(log(after / before)))
-			return false;
+		if (had < 0)
+			return !young && day > 7;
+		if ((had > 0) == young)
+			return young;
 	}
-	return true;
+	return !young;
 }
 
-static bool is_small(const double *values, size_t n, size_t low, size_t place)
+/* What the step's size and its newest value say. */
+static enum precedent_verdict judge_size(const double *values, size_t n, size_t low, size_t place)
 {
 	double buffer[PRECEDENT_LONG], before, after;
 
 	before = median_of(values + low, place - low, buffer);
 	after = median_of(values + place, n - place, buffer);
-	return fabs(after - before) < SMALL * fabs(before);
+	if (fabs(after - before) < SMALL * fabs(before))
+		return PRECEDENT_SMALL;
+	return fabs(values[n - 1] - before) < fabs(values[n - 1] - after) ? PRECEDENT_BACK
+									  : PRECEDENT_NONE;
 }
 
 struct precedent precedent_of(
@@ -241,9 +261,10 @@ struct precedent precedent_of(
 		low = begin;
 	if (place == 0 || place >= n || n - place >= PRECEDENT_LONG)
 		return out;
-	if (is_small(values, n, low, place))
-		out.verdict = PRECEDENT_SMALL;
-	else if (is_weekly(values, times, n, place))
+	out.verdict = judge_size(values, n, low, place);
+	if (out.verdict != PRECEDENT_NONE)
+		return out;
+	if (is_weekly(values, times, n, place))
 		out.verdict = PRECEDENT_WEEKLY;
 	else if ((out.episodes = episodes_of(values, low, place, n - place)) > 0)
 		out.verdict = PRECEDENT_PASSED;

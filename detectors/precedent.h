@@ -25,7 +25,9 @@ enum precedent_verdict {
 	PRECEDENT_NONE,   /* news */
 	PRECEDENT_SMALL,  /* so small a step is news only once it lasts */
 	PRECEDENT_PASSED, /* movements of this height and length have come and gone */
-	PRECEDENT_WEEKLY, /* the last weeks had this level at these hours */
+	PRECEDENT_BACK,   /* the newest value is back */
+	PRECEDENT_WEEKLY, /* the last weeks, or of a young series days, had this level at these
+			     hours */
 };
 
 struct precedent {

@@ -33,6 +33,8 @@ enum { MOST_SPARSE = 3, MOST_CELLS = 7 * 86400 };
 /* Of a longer series only so many of its newest points are used: ten weeks of minutes. */
 enum { MOST_POINTS = 100000 };
 
+enum { SATURDAY = 5, SUNDAY = 6 };
+
 /* Up to so many items insertion sort is faster than qsort. */
 enum { FEW = 40 };
 
@@ -70,6 +72,14 @@ enum { NEAR_HOURS = 14, MOST_PAIRS = 4096 };
 static const double ANSCOMBE = 0.375; /* of counts; other values have none */
 /* Levels on the root scale are raised to means over a cycle at most so far. */
 static const double MOST_RAISED = 10;
+/* A working day passes as a Sunday if what a Sunday's profile leaves of it is below this share of
+ * what its own leaves, and that above so many times what is usual. */
+static const double LIKE_SUNDAY = 0.5, UNLIKE_OWN = 2;
+/* Swings: the first days have one in common; Huber's constant, in deviations, and rounds; below
+ * which squared t-value there is none; how far from 1 at most; and parts of the week that its level
+ * is taken from, about. */
+enum { SWING_DAYS = 2, HUBER_ROUNDS = 5, MOST_SAMPLED = 2016 };
+static const double HUBER = 1.345, SHRINK = 4, MOST_SWING = 4;
 /* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
@@ -156,6 +166,7 @@ struct shape {
 struct fit {
 	const struct grid *grid;
 	double *deviations;       /* of each place from the moving median */
+	bool *left_out;           /* of each place: on a holiday; or NULL */
 	double *others;           /* of each place: the median of the other places of its cell */
 	double *profile, *smooth; /* of each cell: the median, and that after smoothing */
 	uint32_t *order, *starts; /* places sorted by cell; where each cell begins in `order` */
@@ -264,17 +275,49 @@ static int64_t cadence_of(const double *values, const int64_t *times, size_t n, 
 	return step >= 1000 && (double)regular >= 0.8 * (double)count ? (int64_t)step : 0;
 }
 
-static int64_t local_time(const struct season *season, int64_t time)
-{
-	const struct season_clock *clock = &season->clock;
+/* Days */
 
-	return clock->local ? clock->local(clock->zone, time) : time;
+int64_t season_local(const struct season_clock *clock, int64_t ms)
+{
+	return clock->local ? clock->local(clock->zone, ms) : ms;
 }
 
-/* The slot of a time; `rate` is the number of slots a millisecond. */
-static size_t slot_of(const struct season *season, int64_t time, size_t count, double rate)
+int64_t season_day(int64_t local)
 {
-	int64_t phase = modulo(local_time(season, time) - MONDAY - season->origin, WEEK);
+	return local - modulo(local, DAY);
+}
+
+static bool is_among(const int64_t *days, size_t count, int64_t day)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (days[middle] < day)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && days[low] == day;
+}
+
+/* From Monday, 0, to Sunday, 6. */
+static int64_t weekday_of(int64_t day)
+{
+	return modulo(day - MONDAY, WEEK) / DAY;
+}
+
+bool season_is_off(const struct season_clock *clock, int64_t day)
+{
+	return weekday_of(day) >= SATURDAY ||
+	       is_among(clock->holidays.days, clock->holidays.count, day);
+}
+
+/* The slot of a local time; `rate` is the number of slots a millisecond. */
+static size_t slot_of(const struct season *season, int64_t local, size_t count, double rate)
+{
+	int64_t phase = modulo(local - MONDAY - season->origin, WEEK);
 	size_t slot = (size_t)((double)phase * rate + 0.5);
 
 	return slot < count ? slot : 0;
@@ -306,6 +349,12 @@ static bool fill_grid(const struct season *season, const double *values, const i
 	return true;
 }
 
+/* The local time of a place. */
+static int64_t local_of(const struct season *season, const struct grid *grid, size_t i)
+{
+	return season_local(&season->clock, grid->start + (int64_t)i * grid->step);
+}
+
 /* Assigns the places to slots; false for a cadence of more than two days, or less than a second. */
 static bool fill_slots(struct season *season, struct grid *grid, struct scratch *scratch)
 {
@@ -316,12 +365,12 @@ static bool fill_slots(struct season *season, struct grid *grid, struct scratch 
 	if (grid->slot_count > MOST_CELLS)
 		return false;
 	double rate = (double)grid->slot_count / (double)WEEK;
-	season->origin =
-		modulo(local_time(season, grid->start) - MONDAY, WEEK / (int64_t)grid->slot_count);
+	season->origin = modulo(season_local(&season->clock, grid->start) - MONDAY,
+		WEEK / (int64_t)grid->slot_count);
 	grid->slots = scratch_take(scratch, grid->n, sizeof *grid->slots);
 	for (size_t i = 0; i < grid->n; i++)
 		grid->slots[i] = (uint32_t)slot_of(
-			season, grid->start + (int64_t)i * grid->step, grid->slot_count, rate);
+			season, local_of(season, grid, i), grid->slot_count, rate);
 	return true;
 }
 
@@ -857,6 +906,8 @@ static bool fit_week(
 	double *found = scratch_take(scratch, grid->slot_count, sizeof *found);
 
 	deviate(grid, grid->slot_count, scratch, fit->deviations);
+	for (size_t i = 0; fit->left_out && i < n; i++)
+		fit->deviations[i] = fit->left_out[i] ? (double)NAN : fit->deviations[i];
 	for (size_t i = 0; i < n; i++)
 		rest[i] = fit->deviations[i] - (daily ? values[grid->slots[i]] : 0);
 	double most = most_deviation(rest, n, sizes), all = spread_of(fit, NULL, rest, most);
@@ -966,6 +1017,171 @@ static void store_profile(
 	raise_levels(season, grid, buffer);
 }
 
+/* Holidays */
+
+/* The places from..to of the local day `day`; `usual` is the mean size of what a profile leaves. */
+struct day {
+	int64_t day;
+	size_t from, to;
+	double usual;
+};
+
+/* The next day from the place day->to on; false if there is none. */
+static bool next_day(const struct season *season, const struct grid *grid, struct day *day)
+{
+	day->from = day->to;
+	if (day->from >= grid->n)
+		return false;
+	day->day = season_day(local_of(season, grid, day->from));
+	while (day->to < grid->n && season_day(local_of(season, grid, day->to)) == day->day)
+		day->to++;
+	return true;
+}
+
+/* Whether a working day passes as a Sunday: its values fit a Sunday's profile and not its own. Of
+ * one that was named, it is enough that they do not fit its own profile. */
+static bool passes_as_sunday(
+	const struct fit *fit, const double *profile, const struct day *day, bool named)
+{
+	const struct grid *grid = fit->grid;
+	double own = 0, sunday = 0;
+	size_t count = 0;
+
+	for (size_t i = day->from; i < day->to; i++) {
+		double y = fit->deviations[i];
+
+		if (isnan(y))
+			continue;
+		own += fabs(y - profile[grid->slots[i]]);
+		sunday +=
+			fabs(y - profile[SUNDAY * grid->per_day + grid->slots[i] % grid->per_day]);
+		count++;
+	}
+	if (2 * count < grid->per_day)
+		return named;
+	return named ? sunday < own
+		     : sunday < LIKE_SUNDAY * own && own > UNLIKE_OWN * day->usual * (double)count;
+}
+
+static double mean_rest(const struct fit *fit, const double *profile)
+{
+	double sum = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < fit->grid->n; i++)
+		if (!isnan(fit->deviations[i])) {
+			sum += fabs(fit->deviations[i] - profile[fit->grid->slots[i]]);
+			count++;
+		}
+	return count ? sum / (double)count : 0;
+}
+
+/* Lists the days that pass as Sundays; true if there are any among the places, which are then left
+ * out of the fit. */
+static bool find_sundays(
+	struct season *season, struct fit *fit, const double *profile, struct scratch *scratch)
+{
+	const struct grid *grid = fit->grid;
+	const struct holidays *named = &season->clock.holidays;
+	struct day day = {.usual = mean_rest(fit, profile)};
+	size_t at = 0, count = 0;
+	bool *out = scratch_take(scratch, grid->n, sizeof *out), any = false;
+
+	season->sundays = scratch_resize(NULL, named->count + grid->n, sizeof *season->sundays);
+	while (next_day(season, grid, &day)) {
+		bool is_named = is_among(named->days, named->count, day.day);
+		bool found = weekday_of(day.day) < SATURDAY &&
+			     passes_as_sunday(fit, profile, &day, is_named);
+
+		while (at < named->count && named->days[at] < day.day)
+			season->sundays[count++] = named->days[at++];
+		at += is_named;
+		if (found)
+			season->sundays[count++] = day.day;
+		any |= found;
+		memset(out + day.from, found, day.to - day.from);
+	}
+	while (at < named->count)
+		season->sundays[count++] = named->days[at++];
+	season->sunday_count = count;
+	fit->left_out = out;
+	return any;
+}
+
+/* Swings: how far each day's cycle goes, by the week before it */
+
+/* The robust slope of the deviations of places from..to on the profile, shrunk to 1 by its error.
+ */
+static double slope_of(
+	const struct fit *fit, const double *profile, size_t from, size_t to, double *buffer)
+{
+	double slope = 1, squares = 0, spread = HUGE_VAL, t;
+
+	for (int round = 0; round <= HUBER_ROUNDS; round++) {
+		double xy = 0, xx = 0;
+		size_t count = 0;
+
+		squares = 0;
+		for (size_t i = from; i < to; i++) {
+			double x = profile[fit->grid->slots[i]], y = fit->deviations[i];
+			double error = fabs(y - slope * x), weight;
+
+			if (isnan(y))
+				continue;
+			weight = error > HUBER * spread ? HUBER * spread / error : 1;
+			xy += weight * x * y;
+			xx += weight * x * x;
+			squares += x * x;
+		}
+		slope = xx > 0 ? xy / xx : 1;
+		for (size_t i = from; i < to; i++)
+			if (!isnan(fit->deviations[i]))
+				buffer[count++] = fabs(
+					fit->deviations[i] - slope * profile[fit->grid->slots[i]]);
+		if (count < fit->grid->per_day)
+			return 1;
+		spread = 1.4826 * sort_median(buffer, count);
+	}
+	t = (slope - 1) * sqrt(squares) / fmax(spread, 1e-12);
+	slope = t * t > SHRINK ? 1 + (slope - 1) * (1 - SHRINK / (t * t)) : 1;
+	return fmin(fmax(slope, 1 / MOST_SWING), MOST_SWING);
+}
+
+/* The factor that makes the mean of the profile's powers 1. */
+static double level_of(const struct season *season, double power)
+{
+	size_t stride = 1 + season->cells / MOST_SAMPLED, count = 0;
+	double sum = 0;
+
+	if (season->scale != SCALE_LOG || power == 1)
+		return 1;
+	for (size_t i = 0; i < season->cells; i += stride, count++)
+		sum += pow(season->profile[i], power);
+	return (double)count / sum;
+}
+
+static void store_swings(struct season *season, const struct fit *fit, const double *profile,
+	struct scratch *scratch)
+{
+	const struct grid *grid = fit->grid;
+	double *buffer = scratch_take(scratch, grid->n, sizeof *buffer);
+	size_t room = (size_t)((int64_t)grid->n * grid->step / DAY) + 3, week = grid->slot_count;
+	size_t least = SWING_DAYS * grid->per_day < grid->n ? SWING_DAYS * grid->per_day : grid->n;
+	struct day day = {0};
+
+	season->first_day = season_day(local_of(season, grid, 0));
+	season->swings = scratch_resize(NULL, room, sizeof *season->swings);
+	while (next_day(season, grid, &day)) {
+		size_t at = (size_t)((day.day - season->first_day) / DAY);
+		size_t to = day.from > least ? day.from : least, from = to > week ? to - week : 0;
+		double size = slope_of(fit, profile, from, to, buffer);
+
+		while (season->swing_count <= at)
+			season->swings[season->swing_count++] =
+				(struct swing){size, level_of(season, size)};
+	}
+}
+
 /* The cycles that a series too short to be fitted may have. */
 static unsigned possible_cycles(enum season_mode mode, int64_t step)
 {
@@ -973,6 +1189,23 @@ static unsigned possible_cycles(enum season_mode mode, int64_t step)
 		return 0;
 	return (step <= DAY / LEAST_PER_DAY ? SEASON_DAILY : 0) |
 	       (mode != SEASON_DAY ? SEASON_WEEKLY : 0);
+}
+
+/* Fits a weekly cycle, and once more without the days that pass as Sundays. */
+static void fit_weeks(struct season *season, struct fit *fit, bool lenient, struct scratch *scratch,
+	double *profile)
+{
+	bool daily = season->cycles & SEASON_DAILY;
+	size_t size = fit->grid->slot_count;
+	double *days = scratch_take(scratch, size, sizeof *days);
+
+	memcpy(days, profile, size * sizeof *days);
+	if (!fit_week(fit, lenient, daily, scratch, profile))
+		return;
+	season->cycles |= SEASON_WEEKLY;
+	if (find_sundays(season, fit, profile, scratch) &&
+		fit_week(fit, true, daily, scratch, days))
+		memcpy(profile, days, size * sizeof *days);
 }
 
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
@@ -1019,13 +1252,16 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 	if (requested & SEASON_WEEKLY) {
 		if (grid.n < weeks_needed(&grid) * grid.slot_count)
 			season.undecided |= SEASON_WEEKLY;
-		else if (fit_week(&fit, mode == SEASON_WEEK || (known & SEASON_WEEKLY),
-				 season.cycles & SEASON_DAILY, scratch, profile))
-			season.cycles |= SEASON_WEEKLY;
+		else
+			fit_weeks(&season, &fit, mode == SEASON_WEEK || (known & SEASON_WEEKLY),
+				scratch, profile);
 	}
-	if (season.cycles)
+	if (season.cycles) {
 		store_profile(
 			&season, &fit, profile, scratch_take(scratch, grid.n, sizeof(double)));
+		if (season.cycles & SEASON_DAILY)
+			store_swings(&season, &fit, profile, scratch);
+	}
 	return season;
 }
 
@@ -1037,21 +1273,34 @@ bool season_is_frequent(const struct season *season)
 void season_free(struct season *season)
 {
 	free(season->profile);
+	free(season->sundays);
+	free(season->swings);
 	*season = (struct season){0};
 }
 
 /* The value without the cycle. */
-static double without(const struct season *season, double value, size_t cell)
+static double without(
+	const struct season *season, double value, size_t cell, const struct swing *swing)
 {
+	double size = swing->size, profile = season->profile[cell];
+
 	switch (season->scale) {
-	case SCALE_LOG: return value / season->profile[cell];
+	case SCALE_LOG: return value / (size == 1 ? profile : pow(profile, size) * swing->level);
 	case SCALE_ROOT: {
-		double z = to_scale(season, value) - season->profile[cell];
+		double z = to_scale(season, value) - size * profile;
 		return z > 0 ? season->factor * fmax(z * z - season->offset, 0) : 0;
 	}
 	case SCALE_RAW: break;
 	}
-	return value - season->profile[cell];
+	return value - size * profile;
+}
+
+static const struct swing *swing_of(const struct season *season, int64_t day)
+{
+	static const struct swing still = {1, 1};
+	int64_t at = (day - season->first_day) / DAY, last = (int64_t)season->swing_count - 1;
+
+	return last < 0 ? &still : &season->swings[at < 0 ? 0 : at > last ? last : at];
 }
 
 void season_remove(const struct season *season, const int64_t *times, const double *values,
@@ -1059,9 +1308,16 @@ void season_remove(const struct season *season, const int64_t *times, const doub
 {
 	double rate = (double)season->cells / (double)WEEK;
 
-	for (size_t i = 0; i < n; i++)
-		out[i] = season->cycles && isfinite(values[i])
-				 ? without(season, values[i],
-					   slot_of(season, times[i], season->cells, rate))
-				 : values[i];
+	for (size_t i = 0; i < n; i++) {
+		out[i] = values[i];
+		if (!season->cycles || !isfinite(values[i]))
+			continue;
+		int64_t local = season_local(&season->clock, times[i]), day = season_day(local);
+		const struct swing *swing = swing_of(season, day);
+
+		if (is_among(season->sundays, season->sunday_count, day))
+			local += (SUNDAY - weekday_of(day)) * DAY;
+		out[i] = without(
+			season, values[i], slot_of(season, local, season->cells, rate), swing);
+	}
 }

@@ -56,11 +56,24 @@ enum { SEASON_DAILY = 1, SEASON_WEEKLY = 2 };
 
 enum season_scale { SCALE_RAW, SCALE_LOG, SCALE_ROOT };
 
-/* The local time of `ms` (since 1970-01-01 UTC), as if it were UTC, and the zone passed to it; both
- * are borrowed. UTC if `local` is NULL. */
+/* Days that are no working days: their local midnights as if they were UTC (ms), ascending. */
+struct holidays {
+	const int64_t *days;
+	size_t count;
+};
+
+/* The local time of `ms` (since 1970-01-01 UTC), as if it were UTC, the zone passed to it, and the
+ * holidays that people have named; all are borrowed. UTC if `local` is NULL. */
 struct season_clock {
 	int64_t (*local)(const struct zone *zone, int64_t ms);
 	const struct zone *zone;
+	struct holidays holidays;
+};
+
+/* How far the profile swings on a day: its power (logarithm) or factor, and the factor that then
+ * makes its mean 1 (logarithm). */
+struct swing {
+	double size, level;
 };
 
 struct season {
@@ -73,11 +86,18 @@ struct season {
 	enum season_scale scale;
 	double offset, factor; /* SCALE_ROOT: added below the root; of the values without cycles */
 	struct season_clock clock;
-	size_t cells;    /* equal parts of the local week, which begins on Monday */
-	int64_t origin;  /* ms into that week: the middle of the first part */
-	double *profile; /* the correction of each part: the factor by which values are divided
-			    (logarithm), else the difference on the scale that is subtracted;
-			    1 or 0 on average */
+	size_t cells;     /* equal parts of the local week, which begins on Monday */
+	int64_t origin;   /* ms into that week: the middle of the first part */
+	double *profile;  /* the correction of each part: the factor by which values are divided
+			     (logarithm), else the difference on the scale that is subtracted;
+			     1 or 0 on average */
+	int64_t *sundays; /* days that pass as Sundays, as in struct holidays: those that people
+			     have named, unless they look like any other, and those found */
+	size_t sunday_count;
+	struct swing
+		*swings; /* of each local day from `first_day` on; later ones are as the last */
+	size_t swing_count;
+	int64_t first_day; /* its local midnight */
 };
 
 /* Parse the options' texts; an invalid text is an error. */
@@ -94,6 +114,12 @@ bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void season_free(struct season *season);
+
+int64_t season_local(const struct season_clock *clock, int64_t ms);
+/* The local midnight of a local time; whether that day is a weekend or has been named as a holiday;
+ * both as if they were UTC. */
+int64_t season_day(int64_t local);
+bool season_is_off(const struct season_clock *clock, int64_t day);
 
 /* Whether the series is sampled as services are: regularly, at least every two hours. */
 bool season_is_frequent(const struct season *season);

@@ -79,7 +79,7 @@ bool analysis_is_service(const struct detection *detection, const struct finding
 
 struct season_clock analysis_clock(const struct zone *zone)
 {
-	return (struct season_clock){zone_local, zone};
+	return (struct season_clock){zone_local, zone, {0}};
 }
 
 const double *findings_points(const struct findings *findings)
@@ -230,6 +230,12 @@ bool analysis_other(struct arena *arena, const struct test *test, const struct d
 	return true;
 }
 
+static void *keep(struct arena *arena, const void *items, size_t count, size_t size)
+{
+	void *out = arena_array(arena, count, size);
+	return count ? memcpy(out, items, count * size) : out;
+}
+
 struct findings analysis_adjust(struct arena *arena, const struct series *series,
 	const struct detection *detection, const struct control_rule *rule,
 	const struct series *other, struct scratch *scratch)
@@ -244,9 +250,10 @@ struct findings analysis_adjust(struct arena *arena, const struct series *series
 		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
 			findings_points(&out), series->axis->times, series->axis->n, scratch);
 	out.season = season;
-	out.season.profile = arena_array(arena, season.cells, sizeof *season.profile);
-	if (season.cells > 0)
-		memcpy(out.season.profile, season.profile, season.cells * sizeof *season.profile);
+	out.season.profile = keep(arena, season.profile, season.cells, sizeof *season.profile);
+	out.season.sundays =
+		keep(arena, season.sundays, season.sunday_count, sizeof *season.sundays);
+	out.season.swings = keep(arena, season.swings, season.swing_count, sizeof *season.swings);
 	season_free(&season);
 	return out;
 }

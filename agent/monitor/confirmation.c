@@ -114,7 +114,7 @@ static struct hold hold_of(const struct candidate *candidate)
 	double percent = fabs(change->level_before) / 100;
 	struct hold hold = {.seen = candidate->seen,
 		.until = candidate->until,
-		.confirmed = candidate->confirmed,
+		.confirmed = candidate->confirmed || candidate->on_hold,
 		.level_before = change->level_before,
 		.level_after = change->level_after,
 		.low = change->level_after - spread,
@@ -129,8 +129,10 @@ static struct hold hold_of(const struct candidate *candidate)
 
 static void hold_one(struct candidate *candidate, const struct hold *judged)
 {
-	if (judged->verdict == HOLD_OVER)
+	if (judged->verdict == HOLD_OVER) {
 		candidate->record->news = NOTIFY_SILENT;
+		candidate->confirmed = true;
+	}
 	if (judged->verdict != HOLD_WAIT)
 		return;
 	candidate->on_hold = true;

@@ -3,54 +3,58 @@
 #include <math.h>
 
 #define DAY INT64_C(86400000)
-#define MONDAY (4 * DAY) /* 1970-01-05 */
+#define MOST_ALIKE (14 * DAY) /* days in a row that are off, or not, at most */
 
 enum {
-	SATURDAY = 5,
 	RANGE_DAYS = 3,    /* days needed to know a daily cycle */
 	RANGE_WEEKEND = 4, /* days that a weekend is held, and a bit */
 };
 
 /* The share of a step below which the rest counts as nothing. */
-static const double NOTHING = 0.05;
-
-static int64_t modulo(int64_t a, int64_t b)
-{
-	return (a % b + b) % b;
-}
-
-static int64_t local_time(const struct season_clock *clock, int64_t ms)
-{
-	return clock->local ? clock->local(clock->zone, ms) : ms;
-}
+static const double NOTHING = 0.25;
 
 /* The time at which local clocks first show `wanted`, at or after `near`, which is a day or two
  * earlier. */
 static int64_t time_of_local(const struct season_clock *clock, int64_t near, int64_t wanted)
 {
-	int64_t time = near + (wanted - local_time(clock, near));
+	int64_t time = near + (wanted - season_local(clock, near));
 
-	return time + (wanted - local_time(clock, time));
+	return time + (wanted - season_local(clock, time));
 }
 
-static int64_t end_of_weekend(const struct season_clock *clock, int64_t seen)
+/*
+ * Until when what is at `at` waits: 24 h into the next day of the other kind. On working days that
+ * is so only in a series that has not had any before the last days off, and else not.
+ */
+static int64_t end_of_days(const struct season_clock *clock, int64_t first, int64_t at)
 {
-	int64_t local = local_time(clock, seen), today = local - modulo(local, DAY);
-	int64_t weekday = modulo(today - MONDAY, 7 * DAY) / DAY;
+	int64_t today = season_day(season_local(clock, at)), before = today, end = today + DAY;
+	bool off = season_is_off(clock, today);
 
-	if (weekday < SATURDAY)
-		return seen;
-	return time_of_local(clock, seen, today + (7 - weekday) * DAY) + DAY;
+	while (season_is_off(clock, before) == off && today - before < MOST_ALIKE)
+		before -= DAY;
+	while (season_is_off(clock, before) != off && today - before < MOST_ALIKE)
+		before -= DAY;
+	while (season_is_off(clock, end) == off && end - today < MOST_ALIKE)
+		end += DAY;
+	if (!off && season_local(clock, first) <= before)
+		return at;
+	return time_of_local(clock, at, end) + DAY;
 }
 
-int64_t hold_until(const struct season *season, int64_t range, int64_t time, int64_t seen)
+int64_t hold_until(
+	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen)
 {
 	int64_t until = seen, gone = range > 0 ? time + range / 4 * 3 : INT64_MAX;
 
 	if (range <= 0)
 		range = INT64_MAX;
 	if ((season->undecided & SEASON_WEEKLY) && range >= RANGE_WEEKEND * DAY)
-		until = end_of_weekend(&season->clock, seen);
+		for (int i = 0; i < 2; i++) {
+			int64_t end = end_of_days(&season->clock, first, i == 0 ? time : seen);
+
+			until = end > until ? end : until;
+		}
 	if ((season->undecided & SEASON_DAILY) && range >= RANGE_DAYS * DAY && until < seen + DAY)
 		until = seen + DAY;
 	if (until > gone)

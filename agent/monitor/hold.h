@@ -24,7 +24,8 @@
  * short to show daily cycles, nor a weekend if it takes up most of the range, nor beyond
  * three quarters of the range. All times are ms.
  */
-int64_t hold_until(const struct season *season, int64_t range, int64_t time, int64_t seen);
+int64_t hold_until(
+	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen);
 
 enum hold_verdict {
 	HOLD_NOT,

@@ -111,8 +111,9 @@ static void set_hold(
 
 	last = last < subject->existing.n ? last : subject->existing.n - 1;
 	candidate->seen = subject->existing.times[last];
-	candidate->until = hold_until(&subject->findings->season,
-		realignment ? realignment->range : 0, time, candidate->seen);
+	candidate->until =
+		hold_until(&subject->findings->season, realignment ? realignment->range : 0,
+			subject->existing.times[0], time, candidate->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 

@@ -534,8 +534,8 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 			if (!isnan(why->series->values[at]) &&
 				followed++ < record->item.change.count_after)
 				last = at;
-		until = hold_until(
-			&why->findings.season, range, record->item.time, axis->times[last]);
+		until = hold_until(&why->findings.season, range, axis->times[0], record->item.time,
+			axis->times[last]);
 		held = until > now && until > held ? until : held;
 	}
 	return held;

@@ -30,7 +30,7 @@ static struct season undecided(unsigned cycles, const struct zone *zone)
 
 static int64_t until(const struct season *season, int64_t seen)
 {
-	return hold_until(season, 0, seen, seen);
+	return hold_until(season, 0, seen - 10 * DAY, seen, seen);
 }
 
 static void test_weekends(void **state)
@@ -53,6 +53,28 @@ static void test_weekends(void **state)
 	assert_int_equal(until(&season, MONDAY + 5 * DAY), MONDAY + 5 * DAY);
 }
 
+/* Of days that nothing before can be compared with: 24 h into the next ones of the other kind. */
+static void test_first_days(void **state)
+{
+	struct season season = undecided(SEASON_WEEKLY, NULL);
+	int64_t sunday = MONDAY + 6 * DAY, monday = sunday + DAY, seen;
+
+	(void)state;
+	for (int64_t hour = 0; hour < 5 * 24; hour++) {
+		seen = MONDAY + hour * HOUR;
+		assert_int_equal(hold_until(&season, 0, MONDAY, seen, seen), sunday);
+		seen = monday + hour * HOUR; /* the first working day is known: Friday */
+		assert_int_equal(hold_until(&season, 0, MONDAY + 4 * DAY, seen, seen), seen);
+		assert_int_equal(
+			hold_until(&season, 0, MONDAY + 4 * DAY + 1, seen, seen), sunday + 7 * DAY);
+		assert_int_equal(hold_until(&season, 0, sunday, seen, seen), sunday + 7 * DAY);
+	}
+	/* Seen on Friday, and found to begin on Saturday. */
+	seen = MONDAY + 5 * DAY - HOUR;
+	assert_int_equal(
+		hold_until(&season, 0, MONDAY - 7 * DAY, seen + HOUR, seen), MONDAY + 8 * DAY);
+}
+
 /* Where the range is too short to know days, or for a weekend, nobody waits; and not for what has
  * left it. */
 static void test_short_ranges(void **state)
@@ -61,12 +83,12 @@ static void test_short_ranges(void **state)
 	int64_t saturday = MONDAY + 5 * DAY, tuesday = MONDAY + 8 * DAY, seen = saturday + HOUR;
 
 	(void)state;
-	assert_int_equal(hold_until(&season, 3 * HOUR, saturday, seen), seen);
-	assert_int_equal(hold_until(&season, 3 * DAY - 1, saturday, seen), seen);
-	assert_int_equal(hold_until(&season, 3 * DAY, saturday, seen), seen + DAY);
-	assert_int_equal(hold_until(&season, 4 * DAY, saturday, seen), tuesday);
-	assert_int_equal(hold_until(&season, 4 * DAY, saturday - DAY, seen), saturday + 2 * DAY);
-	assert_int_equal(hold_until(&season, 4 * DAY, saturday - 4 * DAY, seen), seen);
+	assert_int_equal(hold_until(&season, 3 * HOUR, 0, saturday, seen), seen);
+	assert_int_equal(hold_until(&season, 3 * DAY - 1, 0, saturday, seen), seen);
+	assert_int_equal(hold_until(&season, 3 * DAY, 0, saturday, seen), seen + DAY);
+	assert_int_equal(hold_until(&season, 4 * DAY, 0, saturday, seen), tuesday);
+	assert_int_equal(hold_until(&season, 4 * DAY, 0, saturday - DAY, seen), saturday + 2 * DAY);
+	assert_int_equal(hold_until(&season, 4 * DAY, 0, saturday - 4 * DAY, seen), seen);
 }
 
 /* Before 1970, too, days begin at midnight. */
@@ -130,7 +152,7 @@ static void expect(struct hold *changes, size_t count, int64_t now, const char *
 static void test_pairs(void **state)
 {
 	struct hold pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 101, 2)};
-	struct hold left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 110, 2)};
+	struct hold left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 113, 2)};
 	struct hold hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 102, 1)};
 	struct hold further[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 170, 2)};
 
@@ -408,7 +430,7 @@ static void test_a_series_that_ends(void **state)
 	}
 }
 
-/* In the first days whatever is found waits for one. */
+/* What is found in the first week waits until its weekend is seen. */
 static double early(size_t hour)
 {
 	return hour >= 40 ? 150 : 100;
@@ -425,10 +447,10 @@ static void test_before_days_are_known(void **state)
 	growing.values = values;
 	fill(values, POINTS, early, 1);
 	begin(&growing, POINTS);
-	for (size_t last = 1; last < 80 && growing.told == 0; last++)
+	for (size_t last = 1; last < WEEK && growing.told == 0; last++)
 		run(&growing, last, HOUR / 2);
 	assert_int_equal(growing.told, 1);
-	assert_in_range(growing.told_at, MONDAY + (40 + 24) * HOUR, MONDAY + (40 + 30) * HOUR);
+	assert_int_equal(growing.told_at, MONDAY + (WEEK - 24) * HOUR);
 	end(&growing);
 }
 
@@ -508,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weekends),
+		cmocka_unit_test(test_first_days),
 		cmocka_unit_test(test_short_ranges),
 		cmocka_unit_test(test_long_ago),
 		cmocka_unit_test(test_zones),

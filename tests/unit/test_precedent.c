@@ -50,11 +50,44 @@ static void test_as_long_as_before(void **state)
 	raise(200, 6, 1.4);
 	raise(330, 6, 1.3);
 	raise(BEFORE, MOST, 1.3);
-	for (size_t m = 1; m <= 6; m++)
+	for (size_t m = 1; m <= 7; m++)
 		assert_int_equal(judge(m).verdict, PRECEDENT_PASSED);
 	assert_int_equal(judge(6).episodes, 2);
 	for (size_t m = 11; m < 200; m++)
 		assert_int_equal(judge(m).verdict, PRECEDENT_NONE);
+}
+
+/* Single values delay it to the fourth, and so does a newest value that is back. */
+static void test_spikes(void **state)
+{
+	(void)state;
+	fill();
+	raise(300, 1, 1.3);
+	raise(BEFORE, MOST, 1.3);
+	for (size_t m = 1; m <= 3; m++)
+		assert_int_equal(judge(m).verdict, PRECEDENT_PASSED);
+	assert_int_equal(judge(4).verdict, PRECEDENT_NONE);
+	raise(BEFORE + 3, 1, 1.1 / 1.3);
+	assert_int_equal(judge(4).verdict, PRECEDENT_BACK);
+	assert_int_equal(judge(5).verdict, PRECEDENT_NONE);
+}
+
+/* In the first three weeks the same hours of any day count: here of the day before yesterday. */
+static void test_young(void **state)
+{
+	(void)state;
+	fill();
+	for (size_t i = BEFORE - 48; i < BEFORE - 24; i++)
+		values[i] *= 1.3;
+	raise(BEFORE, MOST, 1.3);
+	for (size_t from = 0; from <= BEFORE - 60; from += 12)
+		for (size_t m = 1; m <= 24; m++) {
+			struct precedent found = precedent_of(
+				values + from, times + from, BEFORE + m - from, 0, BEFORE - from);
+
+			assert_true(
+				(found.verdict == PRECEDENT_WEEKLY) == (BEFORE - from < 21 * 24));
+		}
 }
 
 /* What lasted for days hardly shows against a narrow median. */
@@ -89,6 +122,8 @@ static void test_a_step_before(void **state)
 {
 	(void)state;
 	fill();
+	for (size_t i = 0; i < MOST; i++)
+		times[i] *= 24; /* it is no young series */
 	raise(40, MOST, 1.25);
 	raise(80, MOST, 0.9);
 	for (size_t m = 1; m <= 60; m++)
@@ -160,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_before),
 		cmocka_unit_test(test_as_long_as_before),
+		cmocka_unit_test(test_spikes),
+		cmocka_unit_test(test_young),
 		cmocka_unit_test(test_days),
 		cmocka_unit_test(test_other_movements),
 		cmocka_unit_test(test_a_step_before),

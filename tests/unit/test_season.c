@@ -416,14 +416,15 @@ static void test_daylight_saving(void **state)
 	for (size_t days = 14; days <= 56; days += 14) {
 		size_t first = days < 28 ? 20 * 24 : 0;
 		struct season seen = season_fit(SEASON_AUTO,
-			(struct season_clock){zone_local, zone}, 0, made->values + first,
-			made->times + first, 24 * days, made->scratch);
+			(struct season_clock){.local = zone_local, .zone = zone}, 0,
+			made->values + first, made->times + first, 24 * days, made->scratch);
 		assert_int_equal(seen.cycles, SEASON_DAILY);
 		season_free(&seen);
 	}
 	struct season utc = fit(made, SEASON_DAY);
-	struct season local = season_fit(SEASON_DAY, (struct season_clock){zone_local, zone}, 0,
-		made->values, made->times, made->n, made->scratch);
+	struct season local =
+		season_fit(SEASON_DAY, (struct season_clock){.local = zone_local, .zone = zone}, 0,
+			made->values, made->times, made->n, made->scratch);
 	assert_true(distance(made, &local) < 0.01);
 	assert_true(distance(made, &utc) > 0.02);
 	season_free(&utc);
