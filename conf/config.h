@@ -54,6 +54,7 @@ struct detection {
 	enum series_kind kind;
 	enum season_mode season;
 	const struct zone *zone;            /* time zone of seasons; NULL: UTC */
+	struct holidays holidays;           /* of that zone */
 	const struct control_rule *control; /* or NULL; see control_of */
 };
 

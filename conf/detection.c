@@ -1,7 +1,7 @@
 /*
  * Chooses the detector and its options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season` and `zone` belong
+ * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season`, `zone` and `holidays` belong
  * to no detector and are kept.
  */
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "detectors/combine.h"
 #include "detectors/fdr.h"
 
-const char *const detection_belief_keys[] = {"confirm", "fdr", "kind", "season", "zone", NULL};
+const char *const detection_belief_keys[] = {
+	"confirm", "fdr", "holidays", "kind", "season", "zone", NULL};
 static const char only_one[] = "detector and combine: use one of them";
 static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
@@ -214,6 +215,9 @@ static void layer_season(struct loader *loader, const struct yaml_node *map,
 		(void)error_prefix(&error, "zone: ");
 		loader_complain(loader, map, subject, &error);
 	}
+	const struct yaml_node *holidays = yaml_get(map, "holidays");
+	if (holidays && !yaml_is_null(holidays))
+		out->holidays = holidays_read(loader, holidays, subject, season->holidays);
 }
 
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
@@ -361,6 +365,9 @@ const char *detection_text(
 		put_option(&list, "season", season_mode_names[detection->season]);
 	if (detection->zone)
 		put_option(&list, "zone", zone_name(detection->zone));
+	if (detection->holidays.count > 0)
+		put_option(&list, "holidays",
+			arena_printf(arena, "%zu days", detection->holidays.count));
 	const char *options = buf_keep(&list, arena);
 	return *options ? arena_printf(arena, "%s(%s)", detection->detector->name, options)
 			: detection->detector->name;

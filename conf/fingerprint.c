@@ -88,6 +88,8 @@ static void add_belief(struct hashes hashes, const struct detection *detection)
 	add_bytes(hashes, &kind, sizeof kind);
 	add_bytes(hashes, &season, sizeof season);
 	add_text(hashes, zone_name(detection->zone), false);
+	for (size_t i = 0; i < detection->holidays.count; i++)
+		add_bytes(hashes, &detection->holidays.days[i], sizeof(int64_t));
 }
 
 static void add_field(struct hashes hashes, const struct field *field, const void *value)

@@ -213,6 +213,11 @@ static void add_detection(struct section *section, const struct detection *detec
 		detection->season == SEASON_UNSET);
 	add_text(section, "zone", season_fields[2].help,
 		detection->zone ? zone_name(detection->zone) : NULL, !detection->zone);
+	add_text(section, "holidays", season_fields[3].help,
+		detection->holidays.count > 0
+			? arena_printf(arena, "%zu days", detection->holidays.count)
+			: NULL,
+		detection->holidays.count == 0);
 }
 
 static void end_section(struct options_in_effect *out, size_t *count, const char *of,

@@ -231,6 +231,10 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 /* Lays one map over `base`; an error of the detector's check is reported at the last map.
  * detection_belief_keys, NULL-terminated, are the keys that belong to no detector. */
 extern const char *const detection_belief_keys[];
+
+/* The days that the texts of `node`, a list or one text, name; problems are reported. */
+struct holidays holidays_read(struct loader *loader, const struct yaml_node *node,
+	const struct error_context *subject, struct strings texts);
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct detection *base, struct unset *unset);
 void detection_check(struct loader *loader, const struct yaml_node *last,

@@ -112,6 +112,10 @@ const struct field season_fields[] = {
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct season_options, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin; default: UTC", .metavar = "ZONE"),
+	OPTION_LIST(struct season_options, holidays,
+		"days without work in that zone, or a file with a date a line: they pass as "
+		"Sundays where the series shows that",
+		.metavar = "DATES"),
 	{0},
 };
 
@@ -308,10 +312,14 @@ static int64_t weekday_of(int64_t day)
 	return modulo(day - MONDAY, WEEK) / DAY;
 }
 
+bool season_is_holiday(const struct season_clock *clock, int64_t day)
+{
+	return is_among(clock->holidays.days, clock->holidays.count, day);
+}
+
 bool season_is_off(const struct season_clock *clock, int64_t day)
 {
-	return weekday_of(day) >= SATURDAY ||
-	       is_among(clock->holidays.days, clock->holidays.count, day);
+	return weekday_of(day) >= SATURDAY || season_is_holiday(clock, day);
 }
 
 /* The slot of a local time; `rate` is the number of slots a millisecond. */

@@ -26,6 +26,7 @@ struct season_options {
 	const char *kind;   /* "auto", "service", "benchmark" */
 	const char *season; /* "auto", "none", "day", "week" */
 	const char *zone;   /* "Europe/Berlin" */
+	struct strings holidays;
 };
 
 extern const struct field season_fields[];
@@ -120,6 +121,7 @@ int64_t season_local(const struct season_clock *clock, int64_t ms);
  * both as if they were UTC. */
 int64_t season_day(int64_t local);
 bool season_is_off(const struct season_clock *clock, int64_t day);
+bool season_is_holiday(const struct season_clock *clock, int64_t day);
 
 /* Whether the series is sampled as services are: regularly, at least every two hours. */
 bool season_is_frequent(const struct season *season);

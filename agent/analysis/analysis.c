@@ -77,9 +77,9 @@ bool analysis_is_service(const struct detection *detection, const struct finding
 	return season_is_frequent(&findings->season) && !is_built_anew(findings->series->axis);
 }
 
-struct season_clock analysis_clock(const struct zone *zone)
+struct season_clock analysis_clock(const struct detection *detection)
 {
-	return (struct season_clock){zone_local, zone, {0}};
+	return (struct season_clock){zone_local, detection->zone, detection->holidays};
 }
 
 const double *findings_points(const struct findings *findings)
@@ -247,7 +247,7 @@ struct findings analysis_adjust(struct arena *arena, const struct series *series
 		analysis_control(arena, rule, &control, other, &out);
 	}
 	struct season season =
-		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
+		season_fit(analysis_season(detection), analysis_clock(detection), 0,
 			findings_points(&out), series->axis->times, series->axis->n, scratch);
 	out.season = season;
 	out.season.profile = keep(arena, season.profile, season.cells, sizeof *season.profile);

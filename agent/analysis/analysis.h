@@ -39,7 +39,7 @@ bool analysis_is_own(const struct detection *detection);
 
 /* Which cycles the detection removes; the detector's default if none are set. */
 enum season_mode analysis_season(const struct detection *detection);
-struct season_clock analysis_clock(const struct zone *zone);
+struct season_clock analysis_clock(const struct detection *detection);
 
 /* Whether the series is a service's, by the configuration, else by its points: regular and
  * frequent ones, of which few bring another commit or version. */

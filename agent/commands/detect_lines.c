@@ -119,7 +119,7 @@ static bool adjust(struct worker *worker, const struct line *line,
 			       "season: a cycle can be removed only where there are \"times\", or "
 			       "\"start\" and \"step\"");
 	struct season season =
-		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
+		season_fit(analysis_season(detection), analysis_clock(detection), 0,
 			line->values, line->times, line->n, worker->scratch);
 	out->excursion = season.excursion;
 	if (season.cycles) {

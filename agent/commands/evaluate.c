@@ -119,7 +119,7 @@ static bool read_season(struct work *work, struct error *error)
 	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
 		return error_prefix(error, "--zone: ");
 	for (size_t i = 0; i < work->contender_count; i++) {
-		work->contenders[i].clock = analysis_clock(zone);
+		work->contenders[i].clock = (struct season_clock){zone_local, zone, {NULL, 0}};
 		if (season != SEASON_UNSET)
 			work->contenders[i].season = season;
 	}

@@ -44,7 +44,7 @@ static struct contender contender_of(const struct settings_group *group)
 {
 	const struct detection *detection = group->detection;
 	return (struct contender){group->text, detector_find(detection->detector->name),
-		detection->options, analysis_season(detection), analysis_clock(detection->zone)};
+		detection->options, analysis_season(detection), analysis_clock(detection)};
 }
 
 /* Evaluates the series by the group's own rule of confirmation, and at once. */

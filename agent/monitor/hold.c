@@ -24,12 +24,17 @@ static int64_t time_of_local(const struct season_clock *clock, int64_t near, int
 
 /*
  * Until when what is at `at` waits: 24 h into the next day of the other kind. On working days that
- * is so only in a series that has not had any before the last days off, and else not.
+ * is so only in a series that has not had any before the last days off. Once weeks are known it is
+ * so only of holidays.
  */
-static int64_t end_of_days(const struct season_clock *clock, int64_t first, int64_t at)
+static int64_t end_of_days(const struct season *season, int64_t first, int64_t at)
 {
+	const struct season_clock *clock = &season->clock;
 	int64_t today = season_day(season_local(clock, at)), before = today, end = today + DAY;
 	bool off = season_is_off(clock, today);
+
+	if (!(season->undecided & SEASON_WEEKLY) && !season_is_holiday(clock, today))
+		return at;
 
 	while (season_is_off(clock, before) == off && today - before < MOST_ALIKE)
 		before -= DAY;
@@ -49,12 +54,11 @@ int64_t hold_until(
 
 	if (range <= 0)
 		range = INT64_MAX;
-	if ((season->undecided & SEASON_WEEKLY) && range >= RANGE_WEEKEND * DAY)
-		for (int i = 0; i < 2; i++) {
-			int64_t end = end_of_days(&season->clock, first, i == 0 ? time : seen);
+	for (int i = 0; range >= RANGE_WEEKEND * DAY && i < 2; i++) {
+		int64_t end = end_of_days(season, first, i == 0 ? time : seen);
 
-			until = end > until ? end : until;
-		}
+		until = end > until ? end : until;
+	}
 	if ((season->undecided & SEASON_DAILY) && range >= RANGE_DAYS * DAY && until < seen + DAY)
 		until = seen + DAY;
 	if (until > gone)

@@ -268,7 +268,7 @@ static bool fit_season(struct look *look)
 	const struct series *series = look->series;
 
 	return refit_season(&look->state->refit, analysis_season(look->detection),
-		analysis_clock(look->detection->zone), series->values, series->axis->times,
+		analysis_clock(look->detection), series->values, series->axis->times,
 		series->axis->n, look->scratch);
 }
 
