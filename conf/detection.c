@@ -1,8 +1,8 @@
 /*
  * Chooses the detector and its options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season`, `zone` and `holidays` belong
- * to no detector and are kept.
+ * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season`, `zone` and
+ * `holidays` belong to no detector and are kept.
  */
 #include <string.h>
 

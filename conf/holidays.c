@@ -100,8 +100,8 @@ static int by_time(const void *a, const void *b)
 struct holidays holidays_read(struct loader *loader, const struct yaml_node *node,
 	const struct error_context *subject, struct strings texts)
 {
-	struct list list = {loader, subject,
-		arena_array(loader->arena, MOST_DAYS, sizeof(int64_t)), 0};
+	struct list list = {
+		loader, subject, arena_array(loader->arena, MOST_DAYS, sizeof(int64_t)), 0};
 
 	for (size_t i = 0; i < texts.count; i++) {
 		const struct yaml_node *where =

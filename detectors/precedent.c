@@ -27,6 +27,7 @@ enum {
 enum { NARROW = 101, WIDE = 301 };
 
 #define DAY INT64_C(86400000)
+#define LONGEST_DAY (DAY + DAY / 2) /* how long a holiday may take to be over */
 
 /* Mean height of an episode, at least and at most, and how much one value may add to either. */
 static const double LEAST_HEIGHT = 0.75, MOST_HEIGHT = 2.2, MOST_ONE = 1.25, MOST_OF_ALL = 8;
@@ -39,6 +40,7 @@ const char *const precedent_reasons[] = {
 	[PRECEDENT_NONE] = "nothing like it has come and gone before",
 	[PRECEDENT_SMALL] = "it is below 4%, and waits until it has lasted for 150 points",
 	[PRECEDENT_PASSED] = "movements as high and as long have come and gone in this series",
+	[PRECEDENT_SUNDAY] = "the day passes as a Sunday so far, as a holiday does",
 	[PRECEDENT_BACK] = "its newest value is back at the level before",
 	[PRECEDENT_WEEKLY] = "earlier days had this level at these hours",
 };
@@ -238,8 +240,9 @@ static bool is_weekly(const double *values, const int64_t *times, size_t n, size
 	return !young;
 }
 
-/* What the step's size and its newest value say. */
-static enum precedent_verdict judge_size(const double *values, size_t n, size_t low, size_t place)
+/* What the step's size and its newest value say, and its level as that of a Sunday. */
+static enum precedent_verdict judge_size(const double *values, const int64_t *times, size_t n,
+	size_t low, size_t place, const double *sunday)
 {
 	double buffer[PRECEDENT_LONG], before, after;
 
@@ -247,12 +250,16 @@ static enum precedent_verdict judge_size(const double *values, size_t n, size_t 
 	after = median_of(values + place, n - place, buffer);
 	if (fabs(after - before) < SMALL * fabs(before))
 		return PRECEDENT_SMALL;
-	return fabs(values[n - 1] - before) < fabs(values[n - 1] - after) ? PRECEDENT_BACK
-									  : PRECEDENT_NONE;
+	if (fabs(values[n - 1] - before) < fabs(values[n - 1] - after))
+		return PRECEDENT_BACK;
+	if (sunday && times[n - 1] < times[place] + LONGEST_DAY &&
+		fabs(median_of(sunday, n - place, buffer) - before) < SAME * fabs(after - before))
+		return PRECEDENT_SUNDAY;
+	return PRECEDENT_NONE;
 }
 
-struct precedent precedent_of(
-	const double *values, const int64_t *times, size_t n, size_t begin, size_t place)
+struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t begin,
+	size_t place, const double *sunday)
 {
 	struct precedent out = {PRECEDENT_NONE, 0};
 	size_t low = place > BEFORE ? place - BEFORE : 0;
@@ -261,7 +268,7 @@ struct precedent precedent_of(
 		low = begin;
 	if (place == 0 || place >= n || n - place >= PRECEDENT_LONG)
 		return out;
-	out.verdict = judge_size(values, n, low, place);
+	out.verdict = judge_size(values, times, n, low, place, sunday);
 	if (out.verdict != PRECEDENT_NONE)
 		return out;
 	if (is_weekly(values, times, n, place))

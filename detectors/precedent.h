@@ -26,6 +26,7 @@ enum precedent_verdict {
 	PRECEDENT_SMALL,  /* so small a step is news only once it lasts */
 	PRECEDENT_PASSED, /* movements of this height and length have come and gone */
 	PRECEDENT_BACK,   /* the newest value is back */
+	PRECEDENT_SUNDAY, /* a working day that passes as a Sunday so far */
 	PRECEDENT_WEEKLY, /* the last weeks, or of a young series days, had this level at these
 			     hours */
 };
@@ -41,9 +42,11 @@ extern const char *const precedent_reasons[];
 /*
  * Judges the step at `place` of the n existing values, without cycles, at ascending `times` (ms).
  * `begin` is the place of the step before it, or 0: the level between both is the one it leaves.
+ * `sunday`: the values from the place on as if they were of a Sunday that has just begun; NULL: the
+ * step is not at the beginning of a day, or weeks are not known.
  * O(n) for the last 1,440 values before the place.
  */
-struct precedent precedent_of(
-	const double *values, const int64_t *times, size_t n, size_t begin, size_t place);
+struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t begin,
+	size_t place, const double *sunday);
 
 #endif

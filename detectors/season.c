@@ -20,6 +20,7 @@
 
 #define DAY INT64_C(86400000)
 #define WEEK (7 * DAY)
+#define NEAR_MIDNIGHT (DAY / 8)
 #define MONDAY (4 * DAY) /* the first Monday of 1970 */
 
 /* Points a day that a daily cycle needs, and from which profiles are smoothed and two weeks are
@@ -1311,8 +1312,8 @@ static const struct swing *swing_of(const struct season *season, int64_t day)
 	return last < 0 ? &still : &season->swings[at < 0 ? 0 : at > last ? last : at];
 }
 
-void season_remove(const struct season *season, const int64_t *times, const double *values,
-	size_t n, double *out)
+static void remove_from(const struct season *season, const int64_t *times, const double *values,
+	size_t n, bool sundays, double *out)
 {
 	double rate = (double)season->cells / (double)WEEK;
 
@@ -1323,9 +1324,27 @@ void season_remove(const struct season *season, const int64_t *times, const doub
 		int64_t local = season_local(&season->clock, times[i]), day = season_day(local);
 		const struct swing *swing = swing_of(season, day);
 
-		if (is_among(season->sundays, season->sunday_count, day))
+		if (sundays || is_among(season->sundays, season->sunday_count, day))
 			local += (SUNDAY - weekday_of(day)) * DAY;
 		out[i] = without(
 			season, values[i], slot_of(season, local, season->cells, rate), swing);
 	}
+}
+
+void season_remove(const struct season *season, const int64_t *times, const double *values,
+	size_t n, double *out)
+{
+	remove_from(season, times, values, n, false, out);
+}
+
+bool season_remove_sundays(const struct season *season, const int64_t *times, const double *values,
+	size_t n, double *out)
+{
+	int64_t local = season_local(&season->clock, times[0]) + NEAR_MIDNIGHT;
+
+	if (!(season->cycles & SEASON_WEEKLY) || modulo(local, DAY) > 2 * NEAR_MIDNIGHT ||
+		season_is_off(&season->clock, season_day(local)))
+		return false;
+	remove_from(season, times, values, n, true, out);
+	return true;
 }

@@ -133,4 +133,9 @@ bool season_takes(const struct season *season, const double *values, size_t n);
 void season_remove(const struct season *season, const int64_t *times, const double *values,
 	size_t n, double *out);
 
+/* The same as if all were of Sundays; false, and nothing is written, unless weeks are known and
+ * `times` begin near midnight on a working day. */
+bool season_remove_sundays(const struct season *season, const int64_t *times, const double *values,
+	size_t n, double *out);
+
 #endif

@@ -33,7 +33,8 @@ static int64_t end_of_days(const struct season *season, int64_t first, int64_t a
 	int64_t today = season_day(season_local(clock, at)), before = today, end = today + DAY;
 	bool off = season_is_off(clock, today);
 
-	if (!(season->undecided & SEASON_WEEKLY) && !season_is_holiday(clock, today))
+	if (!(season->undecided & SEASON_WEEKLY) &&
+		!(season->cycles && season_is_holiday(clock, today)))
 		return at;
 
 	while (season_is_off(clock, before) == off && today - before < MOST_ALIKE)

@@ -164,16 +164,28 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
+struct precedent news_precedent(struct arena *arena, const struct findings *findings,
+	const struct prepared *points, size_t begin, size_t place)
+{
+	const int64_t *times = points->times;
+	size_t n = points->n, count = n - place < PRECEDENT_LONG ? n - place : 0;
+	double *sunday = arena_array(arena, count, sizeof *sunday);
+	bool morning = count > 0 && season_remove_sundays(&findings->season, times + place,
+					    points->points + place, count, sunday);
+
+	return precedent_of(points->values, times, n, begin, place, morning ? sunday : NULL);
+}
+
 /* Whether what the series has done before makes it news. */
 static bool is_news(const struct subject *subject, size_t which)
 {
 	const struct closing *closing = &subject->closing;
-
 	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
 
-	return !closing->service || precedent_of(closing->values, closing->times, closing->n, begin,
-					    closing->changes[which].index)
-						    .verdict == PRECEDENT_NONE;
+	return !closing->service ||
+	       news_precedent(closing->arena, subject->findings, &subject->existing, begin,
+		       closing->changes[which].index)
+			       .verdict == PRECEDENT_NONE;
 }
 
 /* A change that is over already is recorded with its end; one that may be the end of another

@@ -759,7 +759,11 @@ static void find_precedent(struct arena *arena, struct why *why)
 	for (size_t i = 0; i < why->findings.count; i++)
 		if (points.positions[why->findings.changes[i].index] < place)
 			begin = points.positions[why->findings.changes[i].index];
-	why->precedent = precedent_of(points.values + front, points.times + front, points.n - front,
+	points.times += front;
+	points.points += front;
+	points.values += front;
+	points.n -= front;
+	why->precedent = news_precedent(arena, &why->findings, &points,
 		begin > front ? begin - front : 0, place > front ? place - front : 0);
 }
 

@@ -30,7 +30,7 @@ static void raise(size_t from, size_t count, double factor)
 /* Behind the last step, which is 30% high, are m values. */
 static struct precedent judge(size_t m)
 {
-	return precedent_of(values, times, BEFORE + m, 0, BEFORE);
+	return precedent_of(values, times, BEFORE + m, 0, BEFORE, NULL);
 }
 
 static void test_nothing_before(void **state)
@@ -82,8 +82,8 @@ static void test_young(void **state)
 	raise(BEFORE, MOST, 1.3);
 	for (size_t from = 0; from <= BEFORE - 60; from += 12)
 		for (size_t m = 1; m <= 24; m++) {
-			struct precedent found = precedent_of(
-				values + from, times + from, BEFORE + m - from, 0, BEFORE - from);
+			struct precedent found = precedent_of(values + from, times + from,
+				BEFORE + m - from, 0, BEFORE - from, NULL);
 
 			assert_true(
 				(found.verdict == PRECEDENT_WEEKLY) == (BEFORE - from < 21 * 24));
@@ -128,13 +128,13 @@ static void test_a_step_before(void **state)
 	raise(80, MOST, 0.9);
 	for (size_t m = 1; m <= 60; m++)
 		assert_int_equal(
-			precedent_of(values, times, 80 + m, 40, 80).verdict, PRECEDENT_NONE);
+			precedent_of(values, times, 80 + m, 40, 80, NULL).verdict, PRECEDENT_NONE);
 	fill();
 	raise(BEFORE - 40, MOST, 1.25);
 	raise(BEFORE, MOST, 0.9);
 	for (size_t m = 1; m <= 60; m++)
 		assert_int_equal(
-			precedent_of(values, times, BEFORE + m, BEFORE - 40, BEFORE).verdict,
+			precedent_of(values, times, BEFORE + m, BEFORE - 40, BEFORE, NULL).verdict,
 			PRECEDENT_NONE);
 }
 
@@ -162,7 +162,8 @@ static void test_weekly(void **state)
 	raise(BEFORE - 168, 48, 0.7);
 	raise(BEFORE, MOST, 0.7);
 	assert_int_equal(
-		precedent_of(values + 270, times + 270, BEFORE - 250, 0, BEFORE - 270).verdict,
+		precedent_of(values + 270, times + 270, BEFORE - 250, 0, BEFORE - 270, NULL)
+			.verdict,
 		PRECEDENT_WEEKLY);
 }
 
@@ -186,8 +187,8 @@ static void test_few_values(void **state)
 	fill();
 	for (size_t place = 0; place < 60; place++)
 		for (size_t n = place; n < 130; n++)
-			(void)precedent_of(values, times, n, place / 2, place);
-	assert_int_equal(precedent_of(values, times, 5, 0, 0).verdict, PRECEDENT_NONE);
+			(void)precedent_of(values, times, n, place / 2, place, NULL);
+	assert_int_equal(precedent_of(values, times, 5, 0, 0, NULL).verdict, PRECEDENT_NONE);
 }
 
 int main(void)
