@@ -246,9 +246,8 @@ struct findings analysis_adjust(struct arena *arena, const struct series *series
 			analysis_points(other), false, scratch);
 		analysis_control(arena, rule, &control, other, &out);
 	}
-	struct season season =
-		season_fit(analysis_season(detection), analysis_clock(detection), 0,
-			findings_points(&out), series->axis->times, series->axis->n, scratch);
+	struct season season = season_fit(analysis_season(detection), analysis_clock(detection), 0,
+		findings_points(&out), series->axis->times, series->axis->n, scratch);
 	out.season = season;
 	out.season.profile = keep(arena, season.profile, season.cells, sizeof *season.profile);
 	out.season.sundays =

@@ -118,9 +118,8 @@ static bool adjust(struct worker *worker, const struct line *line,
 		       error_set(error, ERROR_DATA,
 			       "season: a cycle can be removed only where there are \"times\", or "
 			       "\"start\" and \"step\"");
-	struct season season =
-		season_fit(analysis_season(detection), analysis_clock(detection), 0,
-			line->values, line->times, line->n, worker->scratch);
+	struct season season = season_fit(analysis_season(detection), analysis_clock(detection), 0,
+		line->values, line->times, line->n, worker->scratch);
 	out->excursion = season.excursion;
 	if (season.cycles) {
 		season_remove(&season, line->times, line->values, line->n, worker->adjusted);
