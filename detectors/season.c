@@ -80,7 +80,7 @@ static const double LIKE_SUNDAY = 0.5, UNLIKE_OWN = 2;
  * which squared t-value there is none; how far from 1 at most; and parts of the week that its level
  * is taken from, about. */
 enum { SWING_DAYS = 2, HUBER_ROUNDS = 5, MOST_SAMPLED = 2016 };
-static const double HUBER = 1.345, SHRINK = 4, MOST_SWING = 4;
+static const double HUBER = 1.345, SETTLED = 0.01, SHRINK = 4, MOST_SWING = 4;
 /* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
@@ -1124,7 +1124,7 @@ static bool find_sundays(
 static double slope_of(
 	const struct fit *fit, const double *profile, size_t from, size_t to, double *buffer)
 {
-	double slope = 1, squares = 0, spread = HUGE_VAL, t;
+	double slope = 1, squares = 0, spread = HUGE_VAL, before, t;
 
 	for (int round = 0; round <= HUBER_ROUNDS; round++) {
 		double xy = 0, xx = 0;
@@ -1142,7 +1142,10 @@ static double slope_of(
 			xx += weight * x * x;
 			squares += x * x;
 		}
+		before = slope;
 		slope = xx > 0 ? xy / xx : 1;
+		if (round > 0 && fabs(slope - before) < SETTLED)
+			break;
 		for (size_t i = from; i < to; i++)
 			if (!isnan(fit->deviations[i]))
 				buffer[count++] = fabs(

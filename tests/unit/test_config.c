@@ -354,6 +354,34 @@ static struct config *load_text(const char *text, struct problems *problems)
 	return config;
 }
 
+/* Of a template or file, unless a test has its own; none are those of the file either. */
+static void test_holidays(void **state)
+{
+	static const char text[] =
+		"detection: {holidays: " HUNTER_TEST_DATA "/cases/config/holidays-files/days.txt}\n"
+		"templates: {t: {detection: {holidays: 2026-10-03}}}\n"
+		"tests:\n"
+		"  a: {type: csv, file: x, metrics: [m]}\n"
+		"  b: {type: csv, file: x, metrics: [m], inherit: t}\n"
+		"  c: {type: csv, file: x, metrics: [m], detection: {holidays: []}}\n";
+	struct problems problems = {0};
+	struct config *config = load_text(text, &problems);
+
+	(void)state;
+	assert_non_null(config);
+	const struct holidays *a = &config->tests[0].detections[0].holidays;
+	const struct holidays *b = &config->tests[1].detections[0].holidays;
+	assert_int_equal(a->count, 2);
+	assert_int_equal(a->days[0], INT64_C(1767225600000)); /* in order of time */
+	assert_int_equal(a->days[1], INT64_C(1798156800000));
+	assert_int_equal(b->count, 1);
+	assert_int_equal(b->days[0], INT64_C(1790985600000));
+	assert_int_equal(config->tests[2].detections[0].holidays.count, 0);
+	assert_int_not_equal(config->tests[0].fingerprint, config->tests[2].fingerprint);
+	arena_free(problems.arena);
+	config_free(config);
+}
+
 static const char selection_text[] = "tests:\n"
 				     "  b.one: {type: csv, file: x}\n"
 				     "  a.two: {type: csv, file: x}\n"
@@ -700,6 +728,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_holidays),
 		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_overlay),
 		cmocka_unit_test(test_overlay_combine),

@@ -25,7 +25,7 @@ enum { WEEK = 7 * 24, POINTS = 6 * WEEK };
 
 static struct season undecided(unsigned cycles, const struct zone *zone)
 {
-	return (struct season){.undecided = cycles, .clock = {zone_local, zone}};
+	return (struct season){.undecided = cycles, .clock = {.local = zone_local, .zone = zone}};
 }
 
 static int64_t until(const struct season *season, int64_t seen)
@@ -73,6 +73,25 @@ static void test_first_days(void **state)
 	seen = MONDAY + 5 * DAY - HOUR;
 	assert_int_equal(
 		hold_until(&season, 0, MONDAY - 7 * DAY, seen + HOUR, seen), MONDAY + 8 * DAY);
+}
+
+/* A holiday that was named is held like a weekend, also once weeks are known, if there are any. */
+static void test_holidays(void **state)
+{
+	const int64_t wednesday = MONDAY + 2 * DAY;
+	struct season season = {
+		.cycles = SEASON_DAILY | SEASON_WEEKLY, .clock = {.holidays = {&wednesday, 1}}};
+
+	(void)state;
+	assert_int_equal(until(&season, wednesday - 1), wednesday - 1);
+	assert_int_equal(until(&season, wednesday), wednesday + 2 * DAY);
+	assert_int_equal(until(&season, wednesday + DAY), wednesday + DAY);
+	assert_int_equal(until(&season, MONDAY + 5 * DAY), MONDAY + 5 * DAY);
+	season.undecided = SEASON_WEEKLY;
+	assert_int_equal(until(&season, wednesday), wednesday + 2 * DAY);
+	assert_int_equal(until(&season, MONDAY + 5 * DAY), MONDAY + 8 * DAY);
+	season.undecided = season.cycles = 0;
+	assert_int_equal(until(&season, wednesday), wednesday);
 }
 
 /* Where the range is too short to know days, or for a weekend, nobody waits; and not for what has
@@ -531,6 +550,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weekends),
 		cmocka_unit_test(test_first_days),
+		cmocka_unit_test(test_holidays),
 		cmocka_unit_test(test_short_ranges),
 		cmocka_unit_test(test_long_ago),
 		cmocka_unit_test(test_zones),

@@ -72,6 +72,25 @@ static void test_spikes(void **state)
 	assert_int_equal(judge(5).verdict, PRECEDENT_NONE);
 }
 
+/* A step that as a Sunday would be none waits for a day and a half. */
+static void test_sunday(void **state)
+{
+	static double sunday[MOST];
+
+	(void)state;
+	fill();
+	raise(BEFORE, MOST, 0.8);
+	for (size_t i = BEFORE; i < MOST; i++)
+		sunday[i - BEFORE] = values[i] / 0.85;
+	for (size_t m = 1; m <= 60; m++)
+		assert_int_equal(precedent_of(values, times, BEFORE + m, 0, BEFORE, sunday).verdict,
+			m <= 36 ? PRECEDENT_SUNDAY : PRECEDENT_NONE);
+	for (size_t i = BEFORE; i < MOST; i++)
+		sunday[i - BEFORE] = values[i] / 0.95;
+	assert_int_equal(
+		precedent_of(values, times, BEFORE + 9, 0, BEFORE, sunday).verdict, PRECEDENT_NONE);
+}
+
 /* In the first three weeks the same hours of any day count: here of the day before yesterday. */
 static void test_young(void **state)
 {
@@ -198,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_as_long_as_before),
 		cmocka_unit_test(test_spikes),
 		cmocka_unit_test(test_young),
+		cmocka_unit_test(test_sunday),
 		cmocka_unit_test(test_days),
 		cmocka_unit_test(test_other_movements),
 		cmocka_unit_test(test_a_step_before),

@@ -109,6 +109,81 @@ static void test_weekly_cycle(void **state)
 	season_free(&season);
 }
 
+/* A day's sine whose swing changes after half of the time, in noise of 3%. */
+static void make_swing(struct made *made, size_t n, double first, double second)
+{
+	make(made, n, HOUR, 0, 1, 0.03);
+	for (size_t i = 0; i < n; i++)
+		made->values[i] = made->clean[i] * (1 + (i < n / 2 ? first : second) *
+								   sin(2 * M_PI * (double)i / 24));
+}
+
+/* The mean distance from the values without a cycle, of those from `from` on. */
+static double distance_from(struct made *made, size_t from)
+{
+	double out[MOST], sum = 0;
+	struct season season = fit(made, SEASON_AUTO);
+
+	season_remove(&season, made->times, made->values, made->n, out);
+	for (size_t i = from; i < made->n; i++)
+		sum += fabs(log(out[i] / made->clean[i])) / (double)(made->n - from);
+	season_free(&season);
+	return sum;
+}
+
+/* It follows within a week what the profile of the whole cannot have, and leaves a swing that stays
+ * nearly as it is. */
+static void test_swing(void **state)
+{
+	static const double swings[][2] = {{0.3, 0.3}, {0.3, 0.15}, {0.3, 0.5}, {0.2, 0.4}};
+	struct made *made = *state;
+
+	for (size_t i = 0; i < 4; i++) {
+		make_swing(made, 60 * 24, swings[i][0], swings[i][1]);
+		assert_true(distance_from(made, 38 * 24) < 0.016);
+	}
+}
+
+/* Working days that look like a Sunday pass as one, named or not; one that was named and looks like
+ * any other does not; of one that is still to come the name counts. */
+static void test_holidays(void **state)
+{
+	static const int64_t days[] = {9, 17, 31, 36};
+	int64_t named[4], today = START + 36 * 24 * HOUR;
+	struct made *made = *state;
+	struct season_clock clock = {.holidays = {named + 1, 3}};
+	double out[24];
+
+	for (size_t i = 0; i < 4; i++)
+		named[i] = START + days[i] * 24 * HOUR;
+	make(made, 35 * 24, HOUR, 0.3, 0.6, 0.03);
+	for (size_t i = 0; i < made->n; i++)
+		if (i / 24 == 9 || i / 24 == 17)
+			made->values[i] *= 0.6;
+	struct season season = season_fit(
+		SEASON_AUTO, clock, 0, made->values, made->times, made->n, made->scratch);
+	assert_int_equal(season.cycles, SEASON_DAILY | SEASON_WEEKLY);
+	assert_int_equal(season.sunday_count, 3);
+	assert_int_equal(season.sundays[0], named[0]);
+	assert_int_equal(season.sundays[1], named[1]);
+	assert_int_equal(season.sundays[2], named[3]);
+	for (size_t i = 0; i < 24; i++) {
+		int64_t time = today + (int64_t)i * HOUR;
+		double value = 60 * (1 + 0.3 * sin(2 * M_PI * (double)i / 24)), sunday;
+
+		season_remove(&season, &time, &value, 1, &out[i]);
+		assert_in_range(lround(out[i]), 82, 94);
+		time += 24 * HOUR;
+		season_remove(&season, &time, &value, 1, &out[i]);
+		assert_in_range(lround(out[i]), 49, 56);
+		assert_int_equal(season_remove_sundays(&season, &time, &value, 1, &sunday),
+			i <= 3 || i >= 21);
+		if (i <= 3)
+			assert_in_range(lround(sunday), 82, 94);
+	}
+	season_free(&season);
+}
+
 /* How many of 50 made in the same way have a weekly cycle. */
 static int weekly_of_50(struct made *made, size_t n, double weekend, double sd)
 {
@@ -569,6 +644,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_daily_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_weekly_cycle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_swing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holidays, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loud_weeks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lasting_noise_is_no_week, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_modes_that_stay_are_no_week, setup, teardown),
