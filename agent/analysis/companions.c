@@ -255,7 +255,7 @@ void companions_fetch(
 		ready(task);
 }
 
-static bool same_labels(const struct pairs *a, const struct pairs *b)
+bool companions_same_labels(const struct pairs *a, const struct pairs *b)
 {
 	if (a->count != b->count)
 		return false;
@@ -280,7 +280,7 @@ static const struct series *pick(
 			continue;
 		found = at;
 		++*count;
-		if (same_labels(&at->labels, &series->labels))
+		if (companions_same_labels(&at->labels, &series->labels))
 			alike = at;
 	}
 	return alike ? alike : *count == 1 ? found : NULL;

@@ -37,6 +37,9 @@ size_t companions_tests(const struct test *test, const struct test **out);
 /* The memory of the data that were fetched for a task; NULL: 0. */
 size_t companions_bytes(const struct companions *companions);
 
+/* Whether all labels are the same, in the same order. */
+bool companions_same_labels(const struct pairs *a, const struct pairs *b);
+
 /*
  * The series that the rule names for one of the test's series: that of the metric or, if there are
  * several, the one with the same labels. `own` is the test's data; companions is NULL if none were

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/analysis/explain.h"
 #include "agent/analysis/hourly.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
@@ -51,12 +52,15 @@ struct verdict {
 	const struct problems *problems;
 	size_t warnings, unsupported;
 	const struct buf *power;             /* a JSON list, or NULL */
+	const struct buf *explained;         /* the same: what explains what */
 	const struct tried_receivers *tried; /* or NULL */
 };
 
 /* The smallest changes measured for a test. */
 struct measured {
 	const struct series *series; /* as it is judged */
+	const double *values;        /* ... without cycles */
+	bool has_rule;               /* another series explains it already */
 	struct power power;
 	bool has; /* it has enough points */
 };
@@ -271,6 +275,9 @@ static void print_json(const struct verdict *verdict, FILE *out)
 		buf_text(&json, ",\n  \"power\": [");
 		buf_append(&json, verdict->power->data ? verdict->power->data : "",
 			verdict->power->length);
+		buf_text(&json, "],\n  \"proposals\": [");
+		buf_append(&json, verdict->explained->data ? verdict->explained->data : "",
+			verdict->explained->length);
 		buf_char(&json, ']');
 	}
 	if (verdict->tried) {
@@ -287,7 +294,22 @@ struct measuring {
 	struct cli *cli;
 	const struct config *config;
 	struct buf text, json; /* lines */
+	struct explain *explain;
 };
+
+/* The series as it is judged, without the cycles that are its own. */
+static void take_values(struct task *task, const struct detection *detection,
+	struct scratch *scratch, struct measured *measured)
+{
+	struct arena *arena = task->query.arena;
+	struct findings findings =
+		analysis_adjust(arena, measured->series, detection, NULL, NULL, scratch);
+	const char *metric =
+		measured->series->metric ? measured->series->metric->name : measured->series->name;
+
+	measured->values = findings_values(arena, &findings);
+	measured->has_rule = control_of(task->test, detection, metric) != NULL;
+}
 
 static bool measure(struct task *task, struct scratch *scratch, struct error *error)
 {
@@ -300,6 +322,8 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 		measured[i].series = hourly_series(task->query.arena,
 			analysis_configured(task->test, data->series[i].metric), &data->series[i],
 			WHEN_ALWAYS, scratch);
+		take_values(task, analysis_configured(task->test, data->series[i].metric), scratch,
+			&measured[i]);
 		const struct power_request ask = {.test = task->test,
 			.data = data,
 			.companions = task->companions,
@@ -372,8 +396,11 @@ static void ready(void *context, struct task *const *tasks)
 
 	if (!gather_log(task))
 		return;
-	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++)
+	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
 		put_measured(measuring, task->test, &measured[i]);
+		explain_keep(measuring->explain, task->test, measured[i].series, measured[i].values,
+			measured[i].has_rule);
+	}
 	if (data->count > SERIES_MOST)
 		log_event(LEVEL_WARN, "measuring only the first series",
 			LOG_TEXT("test", task->test->name), LOG_INT("measured", SERIES_MOST),
@@ -445,10 +472,18 @@ static int validate(struct cli *cli)
 		verdict.unsupported += config->tests[i].unsupported != NULL;
 	struct tried_receivers tried;
 	struct measuring measuring = {.cli = cli, .config = config};
+	struct buf explained = {0}, explained_json = {0};
 	int code = config ? EXIT_NOTHING : EXIT_USAGE;
 	if (config && options->power) {
+		struct scratch *scratch = scratch_new();
+
+		measuring.explain = explain_new();
 		code = measure_all(&measuring, &error);
+		explain_put(measuring.explain, scratch, &explained, &explained_json);
+		explain_free(measuring.explain);
+		scratch_free(scratch);
 		verdict.power = &measuring.json;
+		verdict.explained = &explained_json;
 	}
 	if (config && options->receivers) {
 		code = (int)exit_stronger(
@@ -465,11 +500,14 @@ static int validate(struct cli *cli)
 			"newest:\n    up down\n",
 			POWER_POINTS);
 		fwrite(measuring.text.data, 1, measuring.text.length, cli->out);
+		fwrite(explained.data ? explained.data : "", 1, explained.length, cli->out);
 	}
 	if (options->output == OUTPUT_TEXT && verdict.tried)
 		print_tried(verdict.tried, cli->out);
 	buf_free(&measuring.text);
 	buf_free(&measuring.json);
+	buf_free(&explained);
+	buf_free(&explained_json);
 	if (!cli->abandoned)
 		config_free(config);
 	return code;
@@ -486,8 +524,10 @@ const struct command validate_command = {
 		"without TLS, and servers whose certificate is not checked. The exit code is 2 if "
 		"there is an error; warnings alone give 0.\n\n"
 		"--power reads the tests' data and says for each series how small a change would "
-		"have been told within 24 points, up and down, as `why` does. The exit code is 3 "
-		"if some data was unavailable.\n\n"
+		"have been told within 24 points, up and down, as `why` does. Where another series "
+		"with the same labels explains how a metric moves, it also prints the lines of "
+		"`explained_by` or `relative_to` to paste. The exit code is 3 if some data was "
+		"unavailable.\n\n"
 		"--receivers sends each receiver one message that is marked as a test, whatever "
 		"its events, to each of its destinations, and prints for each whether it was "
 		"sent or why not. The exit code is 3 if one was not reached, and 2 if one has to "

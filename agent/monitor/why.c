@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/explain.h"
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/core/when.h"
@@ -794,6 +795,35 @@ static void pick_environment(const struct why_request *request, struct why *why)
 			why->environment = &request->environments.items[i];
 }
 
+/* Whether another series of the test, one without a direction, explains this one. */
+static void find_explanation(
+	struct arena *arena, const struct dataset *data, struct scratch *scratch, struct why *why)
+{
+	struct explain *explain = explain_new();
+	struct buf text = {0}, json = {0};
+
+	explain_keep(explain, why->test, why->series, findings_values(arena, &why->findings),
+		why->findings.rule != NULL);
+	for (size_t i = 0; !why->findings.rule && i < data->count; i++) {
+		const struct series *series = &data->series[i];
+		const struct detection *detection = analysis_configured(why->test, series->metric);
+		struct findings findings;
+
+		if (series_direction(series) != 0 || series->metric == why->series->metric ||
+			!companions_same_labels(&series->labels, &why->series->labels))
+			continue;
+		series = hourly_series(arena, detection, series, WHEN_ALWAYS, scratch);
+		findings = analysis_adjust(arena, series, detection, NULL, NULL, scratch);
+		explain_keep(explain, why->test, series, findings_values(arena, &findings), false);
+	}
+	explain_put(explain, scratch, &text, &json);
+	why->proposal = text.length > 0 ? arena_strdup(arena, text.data) : NULL;
+	why->proposal_json = json.length > 0 ? arena_strdup(arena, json.data) : "";
+	buf_free(&text);
+	buf_free(&json);
+	explain_free(explain);
+}
+
 /* Takes the series as it is judged. */
 static void find_front(struct arena *arena, const struct why_request *request, struct why *why,
 	struct scratch *scratch)
@@ -832,6 +862,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	good = look(arena, data, companions, scratch, out, &tried, error) &&
 	       choose_place(request, out, error);
 	if (good) {
+		find_explanation(arena, data, scratch, out);
 		tried_sort(&tried);
 		pick_tried(arena, &tried, out);
 		out->arrival_at = out->place;

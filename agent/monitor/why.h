@@ -89,9 +89,12 @@ struct why {
 	size_t arrival_at;
 	bool has_power;
 	struct power power;
-	struct fdr_rank rank;                /* with WHY_FDR */
-	int64_t held_until;                  /* ms, with WHY_HOLD */
-	struct precedent precedent;          /* of the change found there now */
+	struct fdr_rank rank;       /* with WHY_FDR */
+	int64_t held_until;         /* ms, with WHY_HOLD */
+	struct precedent precedent; /* of the change found there now */
+	/* By which other series of the test it could be judged: text with lines to paste, or NULL,
+	 * and members of a JSON list. */
+	const char *proposal, *proposal_json;
 	struct change onset;                 /* with WHY_ONSET: the step to the newest points */
 	const struct change_record *undone;  /* with WHY_WAY_BACK, if the state knows it; or NULL */
 	struct strings clusters;             /* those of the request */

@@ -112,6 +112,8 @@ static void put_series(struct buf *out, const struct why *why)
 		text_clean(out, why->findings.rule->name, NAME_CHARS);
 		buf_text(out, why->findings.control.used ? "\n" : ", which explains nothing\n");
 	}
+	if (why->proposal)
+		buf_printf(out, "proposal   %s", why->proposal);
 	put_clusters(out, why);
 	put_health(out, why);
 }
@@ -762,6 +764,7 @@ void why_put_json(struct buf *out, const struct why *why)
 	json_cycles(out, "season", season->cycles);
 	json_cycles(out, "season_undecided", season->undecided);
 	json_put_text(out, "judged_by", why->findings.rule ? why->findings.rule->name : NULL);
+	buf_printf(out, ", \"proposals\": [%s]", why->proposal_json ? why->proposal_json : "");
 	json_put_bool(out, "traced", true);
 	json_tried(out, why);
 	json_change(out, why);

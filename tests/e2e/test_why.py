@@ -2,6 +2,7 @@
 import csv
 import datetime
 import json
+import math
 import random
 import re
 
@@ -522,3 +523,43 @@ def test_an_abrupt_change_of_a_service_by_the_hour_is_told_within_minutes(hunter
     told = datetime.datetime.fromisoformat(changes[0]["told"].replace("Z", "+00:00"))
     assert 0 < (told - (START + 1580 * MINUTES)).total_seconds() <= 45 * 60
     assert not changes[0]["withdrawn"] and changes[0]["size"] > 80
+
+
+def test_what_explains_a_series_is_proposed_with_lines_to_paste(hunter, tmp_path):
+    """A load that follows no calendar, latency that follows it, and a region that moves like another."""
+    source, load, rows = random.Random(3), 0, []
+    for i in range(400):
+        load = 0.9 * load + source.gauss(0, 0.1)
+        rows.append((START + i * HOUR, 1000 * math.exp(load), 100 * math.exp(0.8 * load + source.gauss(0, 0.03)), 50 + source.gauss(0, 1)))
+    with open(tmp_path / "shop.csv", "w") as out:
+        out.write("time,rps,p99,size\n" + "".join(f"{t.isoformat()},{a:.3f},{b:.3f},{c:.3f}\n" for t, a, b, c in rows))
+    head = f"type: csv, file: {tmp_path}/shop.csv"
+    path = config(tmp_path, f"""
+  web: {{{head}, metrics: {{p99: {{direction: -1}}, size: {{direction: -1}}}}}}
+  web.eu: {{{head}, metrics: {{p99: {{direction: -1}}}}}}
+  load: {{{head}, metrics: {{rps: {{direction: 0}}}}}}
+  both: {{{head}, metrics: {{rps: {{direction: 0}}, p99: {{direction: -1}}}}}}
+""")
+    done = hunter("validate", "--config", path, "--power", "--output", "json")
+    proposals = {(one["test"], one["metric"]): one for one in json.loads(done.out)["proposals"]}
+    assert set(proposals) == {("web", "p99"), ("web.eu", "p99"), ("both", "p99")}, proposals
+    assert all(one["key"] == "explained_by" and one["value"] in ("load/rps", "both/rps") for one in proposals.values())
+    assert proposals["web", "p99"]["explained"] > 0.5 and proposals["web", "p99"]["series"] == proposals["web", "p99"]["of"] == 1
+    text = hunter("validate", "--config", path, "--power").out
+    assert "web p99 follows " in text and '\n    tests:\n      "web":\n        metrics: {"p99": {explained_by: "' in text
+    found = json.loads(hunter("why", "--config", path, "both", "p99", "--output", "json").out)
+    assert [one["value"] for one in found["proposals"]] == ["both/rps"]
+    text = hunter("why", "--config", path, "both", "p99").out
+    assert 'proposal   both p99 follows both/rps' in text
+    # The lines as pasted: then nothing is left to propose.
+    pasted = path.read_text().replace("both: {", "other: {").replace(
+        "p99: {direction: -1}, size", 'p99: {direction: -1, explained_by: "load/rps"}, size')
+    path.write_text(pasted)
+    done = hunter("validate", "--config", path, "--power", "--output", "json")
+    assert not [one for one in json.loads(done.out)["proposals"] if one["test"] == "web"], done.out
+    # Without a load, regions that move alike: the second is relative to the first.
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if " load: " not in line and " other: " not in line
+                              ).replace(', explained_by: "load/rps"', ""))
+    done = hunter("validate", "--config", path, "--power", "--output", "json")
+    proposals = json.loads(done.out)["proposals"]
+    assert [(one["test"], one["key"], one["value"]) for one in proposals] == [("web.eu", "relative_to", "web/p99")], done.out
