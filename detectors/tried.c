@@ -1,6 +1,5 @@
 /*
- * A chunk is searched again after excursions were removed from it, so one place may be noted
- * several times.
+ * A chunk is searched again with the next one, so one place may be noted several times.
  */
 #include "detectors/tried.h"
 
@@ -17,7 +16,6 @@ const char *const tried_names[TRIED_FATES] = {
 	[TRIED_MAGNITUDE] = "magnitude",
 	[TRIED_ENDS] = "ends",
 	[TRIED_EXCURSION] = "excursion",
-	[TRIED_SHORT] = "short",
 	[TRIED_RAMP] = "ramp",
 	[TRIED_OUTLIER] = "outlier",
 	[TRIED_MODE] = "mode",
@@ -43,7 +41,6 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_MAGNITUDE] = "its magnitude is not above the required one",
 	[TRIED_ENDS] = "only one point lies before or behind it",
 	[TRIED_EXCURSION] = "an excursion: the level came back after a few points",
-	[TRIED_SHORT] = "a stronger one lies within a few points",
 	[TRIED_RAMP] = "part of a ramp, which is one change",
 	[TRIED_OUTLIER] = "an outlier: the values beside it are unchanged",
 	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
@@ -80,8 +77,7 @@ int tried_weight(enum tried_fate fate)
 	case TRIED_PENDING:
 	case TRIED_FLOOR:
 	case TRIED_SAMPLES:
-	case TRIED_BINARY:
-	case TRIED_SHORT: return 2;
+	case TRIED_BINARY: return 2;
 	case TRIED_OUTDONE:
 	case TRIED_COST:
 	case TRIED_THRESHOLD:

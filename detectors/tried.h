@@ -29,7 +29,6 @@ enum tried_fate {
 	TRIED_MAGNITUDE, /* not above the required magnitude */
 	TRIED_ENDS,      /* only a single point lies before or behind it */
 	TRIED_EXCURSION, /* the values come back */
-	TRIED_SHORT,     /* a stronger place is so near that there is no level between them */
 	TRIED_RAMP,      /* part of a ramp, which is one change */
 	TRIED_OUTLIER,   /* a value far from its neighbours, clipped before the search */
 	TRIED_MODE,      /* one more stay on a level that the values visit repeatedly */

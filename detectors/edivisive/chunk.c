@@ -16,9 +16,6 @@
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
 
-/* How many times the search is repeated because excursions were filled. */
-enum { FILL_ROUNDS = 4 };
-
 /* For the trace: values are clipped CLIP_SPREADS from their neighbours; those that lie FAR_BEYOND
  * more spreads away are noted as outliers. */
 static const double CLIP_SPREADS = 3, FAR_BEYOND = 3;
@@ -58,23 +55,6 @@ static void make_room(struct chunk *chunk, size_t n)
 	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
 	chunk->candidates =
 		scratch_resize(chunk->candidates, capacity / (window / 2) + 1, sizeof(size_t));
-}
-
-/* A chunk whose arrays belong to the scratch. */
-static struct chunk *scratch_chunk(
-	const struct edivisive_options *options, size_t n, struct scratch *scratch)
-{
-	struct chunk *chunk = scratch_take(scratch, 1, sizeof *chunk);
-	*chunk = (struct chunk){
-		.options = *options,
-		.capacity = n,
-		.x = scratch_take(scratch, n, sizeof(double)),
-		.y = scratch_take(scratch, n + PADDING, sizeof(double)),
-		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
-		.candidates = scratch_take(
-			scratch, n / ((size_t)options->window / 2) + 1, sizeof(size_t)),
-	};
-	return chunk;
 }
 
 /* Values and columns are read and written a whole vector at a time. */
@@ -120,21 +100,7 @@ struct chunk_workspace chunk_workspace_new(
 		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.steps = scratch_take(scratch, n, sizeof(struct chunk_step)),
 		.excursions = excursions,
-		.filled = scratch_chunk(options, n, scratch),
 	};
-}
-
-/* Copies the chunk with its kept results into the arrays of `to`. */
-static void copy_chunk(struct chunk *to, const struct chunk *from)
-{
-	size_t n = from->n, windows = n / ((size_t)from->options.window / 2) + 1;
-	struct chunk copy = *from;
-	copy.capacity = to->capacity;
-	copy.x = memcpy(to->x, from->x, n * sizeof(double));
-	copy.y = memcpy(to->y, from->y, n * sizeof(double));
-	copy.spread = memcpy(to->spread, from->spread, (n / CLIP_BLOCK + 1) * sizeof(double));
-	copy.candidates = memcpy(to->candidates, from->candidates, windows * sizeof(size_t));
-	*to = copy;
 }
 
 /* Whether more than one point of [from, to) outside of excursions lies beyond `level`. */
@@ -218,22 +184,6 @@ static size_t search(struct chunk *chunk, size_t same, const struct chunk_worksp
 	return chunk_passes(chunk, count, workspace);
 }
 
-/* 2.5, step 6: searches the chunk again without the excursions that the passes have dropped. */
-static size_t search_filled(
-	struct chunk *chunk, size_t found, const struct chunk_workspace *workspace)
-{
-	for (size_t round = 0; round < FILL_ROUNDS; round++) {
-		size_t first = fill(chunk, workspace->excursions, workspace->scratch);
-		if (first == chunk->n)
-			break;
-		chunk_spread(chunk, first);
-		size_t same = chunk_clip(chunk, first, chunk->n);
-		chunk_add_up(chunk);
-		found = search(chunk, same, workspace);
-	}
-	return found;
-}
-
 /* Notes values that are clipped by far. */
 static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 {
@@ -272,9 +222,5 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 	note_clipped(chunk, scratch_tried(workspace->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk);
-	size_t found = search(chunk, same, workspace);
-	if (workspace->excursions->count == 0)
-		return found;
-	copy_chunk(workspace->filled, chunk);
-	return search_filled(workspace->filled, found, workspace);
+	return search(chunk, same, workspace);
 }

@@ -22,7 +22,7 @@
 #include "detectors/stats.h"
 #include "detectors/tried.h"
 
-/* A ramp from one level to another, over the points [start, end) of the chunk: 2.5, step 4. */
+/* A ramp from one level to another, over the points [start, end) of the chunk: 2.5, step 3. */
 struct slope {
 	size_t start, end;
 	double from, to;
@@ -57,12 +57,10 @@ struct chunk {
 	bool filled;        /* pulses were removed from x in the last evaluation */
 };
 
-/* CHUNK_WINDOWS: a chunk has at most so many W points. CHUNK_SHORTEST: a segment between two points
- * with fewer values is no level. REFINE_REACH: how far step 3 moves a point. LEAST_SIDE: points
- * that a split needs on each side. */
+/* CHUNK_WINDOWS: a chunk has at most so many W points. REFINE_REACH: how far step 2 moves a point.
+ * LEAST_SIDE: points that a split needs on each side. */
 enum {
 	CHUNK_WINDOWS = 7,
-	CHUNK_SHORTEST = 5,
 	CLIP_BLOCK = 25,
 	CLIP_REACH = 25,
 	REFINE_REACH = 5,
@@ -111,7 +109,6 @@ struct chunk_workspace {
 	struct partition partition;
 	struct chunk_step *steps;
 	struct excursions *excursions;
-	struct chunk *filled; /* for a copy of the chunk with its excursions filled */
 };
 
 /* An empty chunk; its arrays grow with realloc. chunk_free frees them, not the struct. */
@@ -183,33 +180,29 @@ struct opinion {
 
 struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* 2.5, step 3: the place within REFINE_REACH of tau that leaves the least sum of squares, the first
+/* 2.5, step 2: the place within REFINE_REACH of tau that leaves the least sum of squares, the first
  * of equal ones. */
 size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* 2.5, step 4: if a ramp fits [start, end) better than these steps, writes it and returns its
+/* 2.5, step 3: if a ramp fits [start, end) better than these steps, writes it and returns its
  * place; else 0. */
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope);
 
-/* The ramp that fits [start, end) best. */
-struct slope chunk_slope(const struct chunk *chunk, const struct chunk_workspace *workspace,
-	size_t start, size_t end);
-
-/* 2.5, step 7: whether [start, end), which contains no step, has a trend; writes its change point.
+/* 2.5, step 5: whether [start, end), which contains no step, has a trend; writes its change point.
  */
 bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	size_t end, struct chunk_step *out);
 
-/* 2.5, step 5, stays: the index of the weakest step that is only a change between two modes;
+/* 2.5, step 4, stays: the index of the weakest step that is only a change between two modes;
  * `count` if there is none. */
 size_t chunk_stays(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
-/* 2.5, step 5, wandering: the index of the weakest step that is only a movement of a wandering
+/* 2.5, step 4, wandering: the index of the weakest step that is only a movement of a wandering
  * level; `count` if there is none. */
 size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
-/* 2.5, step 5, drift: whether the step between the two segments of [start, end) is better explained
+/* 2.5, step 4, drift: whether the step between the two segments of [start, end) is better explained
  * by a slow drift that is too small to report. */
 bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	const struct chunk_step *step, size_t end);
@@ -219,8 +212,7 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *works
 size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps);
 
 /* The passes of 2.5 on the first `count` workspace->places: leaves the change points in
- * workspace->steps and returns their number; the excursions that were dropped are in
- * workspace->excursions. */
+ * workspace->steps and returns their number. */
 size_t chunk_passes(
 	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace);
 

@@ -2,18 +2,14 @@
  * From candidates to change points: docs/algorithms.md section 2.5, whose steps are cited here.
  *
  * Candidates are tested over the segments between them. The weakest failing one is removed and its
- * two neighbours are tested again, until all pass. Then changes that do not last are removed, the
- * steps into which a ramp was cut become one, and steps of restless levels are removed.
+ * two neighbours are tested again, until all pass. Then the steps into which a ramp was cut become
+ * one, and steps of restless levels are removed.
  */
 #include <math.h>
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/scratch.h"
-
-/* The least height of a longer excursion, in spreads, and the share of the height that may remain
- * after it. */
-static const double FAR_OUT = 4, RETURNED = 0.5;
 
 /* The current points, in order. */
 struct list {
@@ -121,84 +117,7 @@ static void merge(struct list *list)
 	}
 }
 
-/* Whether the level behind the second edge is nearer to that before the first one than to the one
- * between. A dip beside a larger step is no excursion, but where the step begins. */
-static bool comes_back(const struct chunk_step edges[2])
-{
-	double there = edges[0].delta, back = edges[1].delta;
-	return there * back < 0 && fabs(there + back) < fmin(fabs(there), fabs(back));
-}
-
-/* Remembers the excursion from point k to the next, for step 6. */
-static void add_excursion(const struct list *list, size_t k)
-{
-	struct excursions *excursions = list->workspace->excursions;
-	excursions->items[excursions->count++] =
-		(struct excursion){list->steps[k].tau, list->steps[k + 1].tau};
-	note(list, k, TRIED_EXCURSION);
-	note(list, k + 1, TRIED_EXCURSION);
-}
-
-/* Step 2. */
-static void drop_excursions(struct list *list)
-{
-	while (scratch_spend(list->workspace->scratch, list->count)) {
-		size_t shortest = CHUNK_SHORTEST, at = 0;
-		for (size_t k = 0; k + 1 < list->count; k++) {
-			size_t length = list->steps[k + 1].tau - list->steps[k].tau;
-			if (length < shortest) {
-				shortest = length;
-				at = k;
-			}
-		}
-		if (shortest == CHUNK_SHORTEST)
-			return;
-		const struct chunk_step *edges = list->steps + at;
-		size_t weaker = edges[1].strength < edges[0].strength ? at + 1 : at;
-		if (comes_back(edges))
-			add_excursion(list, at);
-		else
-			note(list, weaker, TRIED_SHORT);
-		drop(list, weaker);
-		merge(list);
-	}
-}
-
-/* Whether the points from step k to the next one leave their level by far and return to it. */
-static bool is_excursion(const struct list *list, size_t k)
-{
-	const struct chunk_step *out = list->steps + k, *back = out + 1;
-	double height = fmin(fabs(out->delta), fabs(back->delta));
-	if (out->delta * back->delta >= 0)
-		return false;
-	if (back->tau - out->tau < CHUNK_SHORTEST)
-		return true;
-	if (back->tau - out->tau > list->chunk->excursion)
-		return false;
-	double spread = list->chunk->spread[out->tau / CLIP_BLOCK];
-	return fabs(out->delta + back->delta) <= RETURNED * height && height >= FAR_OUT * spread;
-}
-
-/* The second half of step 3: drops excursions of up to chunk->excursion points, and those that
- * became short as their edges moved. */
-static void drop_longer_excursions(struct list *list)
-{
-	for (size_t k = 0; k + 1 < list->count;) {
-		if (!scratch_spend(list->workspace->scratch, list->count))
-			return;
-		if (!is_excursion(list, k)) {
-			k++;
-			continue;
-		}
-		const struct chunk_step *edges = list->steps + k;
-		add_excursion(list, k);
-		drop(list, edges[1].strength < edges[0].strength ? k + 1 : k);
-		merge(list);
-		k = 0;
-	}
-}
-
-/* The first half of step 3: moves each point to the place that leaves the least squares. */
+/* Step 2: moves each point to the place that leaves the least squares. */
 static void refine(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
@@ -260,7 +179,7 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 	return true;
 }
 
-/* Step 4, several steps. */
+/* Step 3. */
 static void join_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
@@ -280,23 +199,7 @@ static bool is_ramp(const struct list *list, size_t k)
 	return k < list->count && list->steps[k].ramp;
 }
 
-/* Step 4: ramps are searched within 2W of their step; one with longer segments is fitted again to
- * all of them. */
-static void extend_ramps(struct list *list)
-{
-	size_t cap = 2 * (size_t)list->chunk->options.window;
-	for (size_t k = 0; k < list->count; k++) {
-		struct chunk_step *step = list->steps + k;
-		size_t start = segment_start(list, k), end = segment_end(list, k);
-		if (!step->ramp || (step->tau - start <= cap && end - step->tau <= cap))
-			continue;
-		if (!scratch_spend(list->workspace->scratch, 16 * (end - start) + 20000))
-			return;
-		step->slope = chunk_slope(list->chunk, list->workspace, start, end);
-	}
-}
-
-/* Step 7: adds the trends of segments that no ramp bounds. */
+/* Step 5: adds the trends of segments that no ramp bounds. */
 static void add_trends(struct list *list)
 {
 	for (size_t k = 0; k <= list->count; k++) {
@@ -315,31 +218,7 @@ static void add_trends(struct list *list)
 	}
 }
 
-/* Step 7: of two successive ramps of one direction that share most points, drops the later one. */
-static void join_same_ramps(struct list *list)
-{
-	for (size_t k = 0; k + 1 < list->count;) {
-		struct chunk_step *one = list->steps + k, *next = one + 1;
-		bool same =
-			one->ramp && next->ramp &&
-			(one->slope.to > one->slope.from) == (next->slope.to > next->slope.from);
-		size_t shared =
-			next->slope.start < one->slope.end ? one->slope.end - next->slope.start : 0;
-		if (!same || 2 * shared < next->slope.end - next->slope.start) {
-			k++;
-			continue;
-		}
-		if (next->slope.end > one->slope.end) {
-			one->slope.end = next->slope.end;
-			one->slope.to = next->slope.to;
-		}
-		note(list, k + 1, TRIED_RAMP);
-		list->count--;
-		memmove(next, next + 1, (list->count - k - 1) * sizeof(*next));
-	}
-}
-
-/* Step 5, stays and wandering. */
+/* Step 4, stays and wandering. */
 static void drop_restless(struct list *list)
 {
 	const struct chunk *chunk = list->chunk;
@@ -358,7 +237,7 @@ static void drop_restless(struct list *list)
 	}
 }
 
-/* Step 5, drift. */
+/* Step 4, drift. */
 static void drop_drifts(struct list *list)
 {
 	for (size_t k = 0; k < list->count;) {
@@ -380,7 +259,6 @@ size_t chunk_passes(
 	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace)
 {
 	struct list list = {.chunk = chunk, .workspace = workspace, .steps = workspace->steps};
-	workspace->excursions->count = 0;
 	for (size_t k = 0; k < count; k++)
 		if (workspace->places[k] >= chunk->decided)
 			workspace->steps[list.count++] =
@@ -388,14 +266,10 @@ size_t chunk_passes(
 	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);
-	drop_excursions(&list);
 	refine(&list);
-	drop_longer_excursions(&list);
 	join_ramps(&list);
 	drop_restless(&list);
 	drop_drifts(&list);
-	extend_ramps(&list);
 	add_trends(&list);
-	join_same_ramps(&list);
 	return list.count;
 }

@@ -1,5 +1,5 @@
 /*
- * Ramps, trends and drift: docs/algorithms.md section 2.5, steps 4, 5 and 7.
+ * Ramps, trends and drift: docs/algorithms.md section 2.5, steps 3 to 5.
  *
  * A ramp leaves its first level at u and reaches the second at v. With w rising from 0 to 1 between
  * them it is a regression of y on w, and it explains cov(y, w)^2 / var(w), which prefix sums of y
@@ -289,15 +289,6 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *worksp
 		.ramp = true,
 		.slope = slope_of(chunk, start, n, &ramp)};
 	return true;
-}
-
-struct slope chunk_slope(const struct chunk *chunk, const struct chunk_workspace *workspace,
-	size_t start, size_t end)
-{
-	double mean = moments_of(chunk->y + start, end - start).mean;
-	struct sums sums = sums_of(chunk->y + start, end - start, mean, workspace);
-	struct ramp ramp = best_ramp(&sums);
-	return slope_of(chunk, start, sums.n, &ramp);
 }
 
 bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,

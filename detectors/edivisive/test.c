@@ -23,6 +23,8 @@ static const double MOST_GAIN = 3;
 /* p is divided by 1 - r to this power: r is an estimate, and where values depend on each other they
  * seldom do so as simply as the test supposes. */
 static const double DEPENDENCE = 5;
+/* The deviations by which the ranks must differ, at most. */
+static const double MOST_NEEDED = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -217,13 +219,16 @@ static bool ranks_agree(
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
 	double sum =
 		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+	double z = fabs(sum) / sqrt(alternation * n1 * n2 * (n + 1) / 3);
+	if (z >= MOST_NEEDED)
+		return true; /* ties only raise z */
 	double left = left_by_ties(chunk, start, end);
-	double z = fabs(sum) / sqrt(alternation * left * n1 * n2 * (n + 1) / 3);
+	z /= sqrt(left);
 	double most = sqrt(3 * n1 * n2 / (left * (n + 1)));
 	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
 		       : fmin(n1, n2) <= 3                        ? 0.9
 								  : 0.93;
-	double need = fmax(2.3, fmin(3, share * most));
+	double need = fmax(2.3, fmin(MOST_NEEDED, share * most));
 	return z >= need * (1 - 1e-9);
 }
 

@@ -11,7 +11,7 @@
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/random_series.h"
 
-enum { N = 480, SERIES = 60, MARGIN = 5, OUTAGE = 12, LASTING = 7 };
+enum { N = 480, SERIES = 60, MARGIN = 5, OUTAGE = 12, LASTING = 6 };
 
 static const struct edivisive_options options = {.window = 50, .p_value = 0.001};
 static struct change found[N];
@@ -153,7 +153,7 @@ static void outage(uint64_t seed, double *values, size_t length, double height)
 }
 
 /* What is an outage where points come by the hour is a regression that was mended where they are
- * builds, if it lasts for seven of them. */
+ * builds, if it lasts for six of them. */
 static void test_long_outages(void **state)
 {
 	(void)state;
