@@ -167,7 +167,7 @@ tests=(tests/e2e)
 [ $full = yes ] || tests=(tests/e2e/test_{kill,run,state,triage}.py)
 say "Testing agents with their state in PostgreSQL"
 HUNTER_TEST_STATE=postgresql test_at_once "$build"
-[ $full = yes ] || tests=(tests/e2e/test_{run,state}.py)
+[ $full = yes ] || tests=(tests/e2e/test_state.py)
 say "Testing agents with their state in PostgreSQL, behind PgBouncer"
 HUNTER_TEST_STATE=pgbouncer test_at_once "$build"
 [ $full = yes ] || exit 0
