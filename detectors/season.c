@@ -80,7 +80,7 @@ static const double LIKE_SUNDAY = 0.5, UNLIKE_OWN = 2;
  * which squared t-value there is none; how far from 1 at most; and parts of the week that its level
  * is taken from, about. */
 enum { SWING_DAYS = 2, HUBER_ROUNDS = 5, MOST_SAMPLED = 2016 };
-static const double HUBER = 1.345, SETTLED = 0.01, SHRINK = 4, MOST_SWING = 4;
+static const double HUBER = 1.345, SETTLED = 0.01, SHRINK = 9, MOST_SWING = 4;
 /* The size of a deviation counts as at most this many times the median size. */
 static const double MOST_DEVIATIONS = 6;
 
@@ -108,8 +108,8 @@ const struct field season_fields[] = {
 	OPTION_STRING(struct season_options, season, NULL,
 		"daily and weekly cycles that are removed before detection; auto: those that the "
 		"series clearly has (the default profile of edivisive); day and week: also weak "
-		"ones. Until a cycle can be known, the agent holds changes first seen on a weekend "
-		"until Tuesday",
+		"ones. Until a cycle can be known, the agent holds changes that it cannot compare "
+		"with days of the same kind",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct season_options, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin; default: UTC", .metavar = "ZONE"),

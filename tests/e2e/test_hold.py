@@ -1,9 +1,12 @@
-"""Changes of a first weekend are held until Tuesday: by the dates of the points, whatever becomes of the program meanwhile."""
+"""Changes of the first days are held until they can be compared: by the dates of the points, whatever becomes of the program meanwhile."""
 import csv
 import datetime
 import json
 import math
+import os
+import pathlib
 import random
+import shutil
 import time
 
 import pytest
@@ -138,3 +141,58 @@ def test_weekends_are_no_news(hunter, tmp_path):
     told = [change for change in json.loads(done.out)["changes"] if change["told"]]
     assert len(told) == 1, told
     assert f"{MONDAY + (step - 3) * HOUR:%Y-%m-%dT%H}" <= told[0]["time"] <= f"{MONDAY + (step + 3) * HOUR:%Y-%m-%dT%H:59}"
+
+
+def weeks(path, first, days, off=(), series=3):
+    """Traffic of hours with a daily cycle, less on Saturdays, still less on Sundays and on the days `off`."""
+    noise = random.Random(first.day)
+    with open(path, "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", *(f"s{i}" for i in range(series))])
+        for at in (first + i * HOUR for i in range(24 * days)):
+            kind = .65 if at.date().isoformat() in off else {5: .72, 6: .65}.get(at.weekday(), 1)
+            value = 100 * kind * (1 + .5 * math.sin(2 * math.pi * (at.hour - 8.5) / 24))
+            rows.writerow([at.isoformat(), *(f"{value * (1 + noise.gauss(0, .02)):.3f}" for _ in range(series))])
+
+
+def told(hunter, path, first, last):
+    answer = json.loads(hunter("replay", "--config", path, "--from", first.isoformat(), "--to", last.isoformat(),
+                               "--output", "json").out)
+    return [(change["test"], change["time"], change["told"]) for change in answer["changes"] if change.get("told")]
+
+
+def test_weekends_of_data_that_begin_on_any_day(tmp_path, hunter):
+    tests, days = "", 17
+    for day in range(7):
+        weeks(tmp_path / f"{day}.csv", MONDAY + day * 24 * HOUR, days)
+        tests += f"""
+  from{day}: {{type: csv, file: {tmp_path}/{day}.csv, range: 30d, interval: 1h, metrics: {{s0: {{direction: -1}}, s1: {{direction: 1}}, s2: {{}}}}}}"""
+    path = config(tmp_path, tests)
+    assert told(hunter, path, MONDAY + 24 * HOUR, MONDAY + (days + 6) * 24 * HOUR) == []
+    assert told(hunter, path, MONDAY + 9 * 24 * HOUR, MONDAY + (days + 6) * 24 * HOUR) == []
+
+
+def test_holidays(tmp_path, hunter):
+    """One before weeks are known, two after: told only where they are not named."""
+    off = ["2026-03-11", "2026-04-03", "2026-04-06"]
+    weeks(tmp_path / "x.csv", MONDAY, 42, off)
+    row = f"{{type: csv, file: {tmp_path}/x.csv, range: 60d, interval: 1h, metrics: {{s0: {{}}, s1: {{}}}}, detection: {{%s}}}}"
+    (tmp_path / "days.txt").write_text("# 2026\n" + "\n".join(off) + "\n")
+    path = config(tmp_path, f"""
+  named: {row % f"holidays: [{', '.join(off)}]"}
+  file: {row % "holidays: days.txt"}
+  not: {row % "kind: benchmark"}""")
+    answer = told(hunter, path, MONDAY + 24 * HOUR, MONDAY + 42 * 24 * HOUR)
+    assert {test for test, _, _ in answer} == {"not"}
+    assert {time[:10] for _, time, _ in answer} >= {"2026-03-11"}
+
+
+def test_what_is_back_within_hours(tmp_path, hunter):
+    """Latency of a real service, in which single hours stand out: one of three is told to nobody."""
+    if "HUNTER_REFERENCE_DATA" not in os.environ:
+        pytest.skip("needs HUNTER_REFERENCE_DATA")
+    shutil.copy(pathlib.Path(os.environ["HUNTER_REFERENCE_DATA"]) / "cases/spike/cat.csv", tmp_path)
+    path = config(tmp_path, f"""
+  x: {{type: csv, file: {tmp_path}/cat.csv, interval: 10m, metrics: {{p50: {{direction: -1, unit: s}}}}}}""")
+    first = datetime.datetime(2026, 10, 28, tzinfo=datetime.timezone.utc)
+    assert told(hunter, path, first, first + 31 * 24 * HOUR) == []

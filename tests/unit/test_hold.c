@@ -8,6 +8,7 @@
 /* clang-format on */
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/zone.h"
@@ -478,7 +479,8 @@ static void copy_records(const struct kept *kept, struct change_record *out)
 	memcpy(out, kept->records, kept->count * sizeof *out);
 }
 
-/* Of what is told nothing has moved: nowhere, or if it is a step that lies that far back. */
+/* Of what is told and lies that far back nothing has moved: by more than a point, which a swing
+ * that is fitted anew can do. */
 static size_t count_moved(const struct growing *growing, const struct change_record *before,
 	size_t count, int64_t until)
 {
@@ -489,7 +491,7 @@ static size_t count_moved(const struct growing *growing, const struct change_rec
 
 		if (growing->kept.told[i] == 0 || before[i].item.time >= until)
 			continue;
-		moved += now->item.time != before[i].item.time;
+		moved += llabs(now->item.time - before[i].item.time) > growing->step;
 	}
 	return moved;
 }
