@@ -115,14 +115,14 @@ static void seen(void *context, const struct store_call *answered)
 
 	if (answered->failed)
 		return;
-	if (answered->kind == STORE_RECORD && record->records.count + record->update_count > 0 &&
-		concerns(all, record->test))
+	if (answered->work == &store_record_work &&
+		record->records.count + record->update_count > 0 && concerns(all, record->test))
 		look_within(all, SOON);
-	else if (answered->kind == STORE_TRIAGE && triage->changed > 0 && !triage->dry_run &&
+	else if (answered->work == &store_triage_work && triage->changed > 0 && !triage->dry_run &&
 		 (all->work_count + all->waiting > 0 || has_tests(all)))
 		look_within(all, 0);
-	else if ((answered->kind == STORE_BISECTION_SAY && say->taken) ||
-		 (answered->kind == STORE_BISECTION_ASK && ask->added))
+	else if ((answered->work == &store_bisection_say_work && say->taken) ||
+		 (answered->work == &store_bisection_ask_work && ask->added))
 		look_within(all, 0);
 }
 

@@ -251,13 +251,13 @@ static const struct bisection_rows *bisections_of(const struct store_call *answe
 	const struct store_bisection_write *write = (const struct store_bisection_write *)answered;
 	const struct store_bisection_say *say = (const struct store_bisection_say *)answered;
 
-	if (answered->kind == STORE_BISECTION_ASK)
+	if (answered->work == &store_bisection_ask_work)
 		return ask->added ? &ask->rows : NULL;
-	if (answered->kind == STORE_BISECTION_BEGIN)
+	if (answered->work == &store_bisection_begin_work)
 		return begin->begun ? &begin->rows : NULL;
-	if (answered->kind == STORE_BISECTION_WRITE)
+	if (answered->work == &store_bisection_write_work)
 		return write->gone ? NULL : &write->rows;
-	if (answered->kind == STORE_BISECTION_SAY)
+	if (answered->work == &store_bisection_say_work)
 		return say->taken && say->cancel ? &say->rows : NULL;
 	return NULL;
 }
@@ -271,13 +271,13 @@ void events_store(struct agent *agent, const struct store_call *answered)
 		return;
 	if (bisections_of(answered))
 		tell_bisection(agent->events, bisections_of(answered));
-	if (answered->kind == STORE_RECORD)
+	if (answered->work == &store_record_work)
 		tell_recorded(agent->events, (const struct store_record *)answered);
-	else if (answered->kind == STORE_TRIAGE && triage->changed > 0 && !triage->dry_run)
+	else if (answered->work == &store_triage_work && triage->changed > 0 && !triage->dry_run)
 		tell_triage(agent->events, &triage->records);
-	else if (answered->kind == STORE_REOPEN_DUE)
+	else if (answered->work == &store_reopen_due_work)
 		tell_triage(agent->events, &((const struct store_reopen_due *)answered)->records);
-	else if (answered->kind == STORE_SILENCE && silence->found)
+	else if (answered->work == &store_silence_work && silence->found)
 		tell_silence(agent->events, silence);
 }
 

@@ -40,8 +40,7 @@ static void probe_soon(struct agent *agent)
  * it cannot. */
 static void note_state(struct agent *agent, const struct store_call *call)
 {
-	if (call->failed ? call->error->kind == ERROR_USAGE || call->fenced
-			 : !store_writes(call->kind))
+	if (call->failed ? call->error->kind == ERROR_USAGE || call->fenced : !call->work->writes)
 		return;
 	if (call->failed && agent->store_error.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state store unavailable",
@@ -87,7 +86,7 @@ static void note_triage(struct agent *agent, const struct store_call *call)
 {
 	const struct store_triage *triage = (const struct store_triage *)call;
 
-	if (call->failed || call->kind != STORE_TRIAGE || triage->changed == 0)
+	if (call->failed || call->work != &store_triage_work || triage->changed == 0)
 		return;
 	for (size_t i = 0; i < triage->records.count; i++)
 		agent->triages[triages_at(triage->records.items[i].item.test)]++;

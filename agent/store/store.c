@@ -4,10 +4,9 @@
  * bad one does not fail the others; but if the file cannot be written, all writing calls fail at
  * once, as each would otherwise wait for its own timeout.
  *
- * The reader serves STORE_LIST, STORE_EXCERPTS, STORE_STORY, STORE_BISECTIONS and STORE_AUDIT on a
- * read-only connection: they may read many rows, and must not delay the agent's work. Where the
- * state can be shared, the turns of a fleet have a thread, as a lease must be renewed in time, and
- * its other calls, which may be large, another.
+ * The reader serves what may read many rows (STORE_LISTS) on a read-only connection: it, and must
+ * not delay the agent's work. Where the state can be shared, the turns of a fleet have a thread, as
+ * a lease must be renewed in time, and its other calls, which may be large, another.
  */
 #include "agent/store/store.h"
 
@@ -20,8 +19,6 @@
 #include "agent/core/clock.h"
 #include "agent/core/database.h"
 #include "agent/store/backend.h"
-
-enum { QUEUE_WORK, QUEUE_LISTS, QUEUE_TURNS, QUEUE_FLEET, QUEUES };
 
 /* Requests queued for a thread. */
 struct call_queue {
@@ -38,7 +35,7 @@ struct store {
 	store_post *post;
 	void *loop;
 	pthread_mutex_t mutex; /* guards the members below */
-	struct call_queue queues[QUEUES];
+	struct call_queue queues[STORE_LANES];
 	size_t started, ended; /* of the queues */
 	bool closing;
 	pthread_cond_t end;      /* a queue has ended */
@@ -103,19 +100,19 @@ static void drop(void *argument)
 	store_call_free(argument);
 }
 
-static void *call_new(
-	size_t size, enum store_kind kind, void (*client)(struct store_call *call), void *context)
+static void *call_new(size_t size, const struct store_work *work,
+	void (*client)(struct store_call *call), void *context)
 {
 	struct arena *arena = arena_new();
 	struct store_call *call = arena_alloc(arena, size);
 
 	*call = (struct store_call){
-		.kind = kind, .arena = arena, .reply = client, .context = context};
+		.work = work, .arena = arena, .reply = client, .context = context};
 	return call;
 }
 
 /* The constructor of struct store_NAME, which begins with a struct store_call. */
-#define CALL(name, kind)                                                                           \
+#define CALL(name)                                                                                 \
 	static void reply_##name(struct store_call *call)                                          \
 	{                                                                                          \
 		struct store_##name *typed = (struct store_##name *)call;                          \
@@ -129,50 +126,18 @@ static void *call_new(
 	struct store_##name *store_##name##_new(                                                   \
 		void (*client)(struct store_##name * name), void *context)                         \
 	{                                                                                          \
-		struct store_##name *typed = call_new(sizeof *typed, kind, reply_##name, context); \
+		struct store_##name *typed =                                                       \
+			call_new(sizeof *typed, &store_##name##_work, reply_##name, context);      \
                                                                                                    \
 		typed->reply = client;                                                             \
 		return typed;                                                                      \
 	}
 
-CALL(restore, STORE_RESTORE)
-CALL(known, STORE_KNOWN)
-CALL(checkpoints, STORE_CHECKPOINTS)
-CALL(record, STORE_RECORD)
-CALL(queue, STORE_QUEUE)
-CALL(pending, STORE_PENDING)
-CALL(queued, STORE_QUEUED)
-CALL(reminders, STORE_REMINDERS)
-CALL(settle, STORE_SETTLE)
-CALL(attempt, STORE_ATTEMPT)
-CALL(reopen, STORE_REOPEN)
-CALL(list, STORE_LIST)
-CALL(excerpts, STORE_EXCERPTS)
-CALL(story, STORE_STORY)
-CALL(prune, STORE_PRUNE)
-CALL(renames, STORE_RENAMES)
-CALL(triage, STORE_TRIAGE)
-CALL(reopen_due, STORE_REOPEN_DUE)
-CALL(silence, STORE_SILENCE)
-CALL(silences, STORE_SILENCES)
-CALL(audit, STORE_AUDIT)
-CALL(audit_add, STORE_AUDIT_ADD)
-CALL(follow_ups, STORE_FOLLOW_UPS)
-CALL(amended, STORE_AMENDED)
-CALL(send_anew, STORE_SEND_ANEW)
-CALL(bisections, STORE_BISECTIONS)
-CALL(bisection_ask, STORE_BISECTION_ASK)
-CALL(bisection_begin, STORE_BISECTION_BEGIN)
-CALL(bisection_write, STORE_BISECTION_WRITE)
-CALL(bisection_say, STORE_BISECTION_SAY)
-CALL(turn, STORE_TURN)
-CALL(views, STORE_VIEWS)
-CALL(requests, STORE_REQUESTS)
-CALL(configuration, STORE_CONFIGURATION)
+STORE_CALLS(CALL)
 
 struct store_call *store_probe_new(void)
 {
-	return call_new(sizeof(struct store_call), STORE_PROBE, store_call_free, NULL);
+	return call_new(sizeof(struct store_call), &store_probe_work, store_call_free, NULL);
 }
 
 bool delivery_is_of(const struct delivery *delivery, const char *kind)
@@ -185,57 +150,13 @@ bool store_record_counts(const struct store_record *record)
 	return record->records.count + record->update_count > 0;
 }
 
-const struct store_counts *store_call_counts(const struct store_call *call)
+struct store_counts *store_call_counts(const struct store_call *call)
 {
-	if (call->kind == STORE_RESTORE)
-		return &((const struct store_restore *)call)->counts;
-	if (call->kind == STORE_RECORD && store_record_counts((const struct store_record *)call))
-		return &((const struct store_record *)call)->counts;
-	if (call->kind == STORE_PRUNE)
-		return &((const struct store_prune *)call)->counts;
-	return NULL;
-}
+	bool none = call->work->counts == 0 ||
+		    (call->work == &store_record_work &&
+			    !store_record_counts((const struct store_record *)call));
 
-bool store_writes(enum store_kind kind)
-{
-	switch (kind) {
-	case STORE_RESTORE:
-	case STORE_KNOWN:
-	case STORE_CHECKPOINTS:
-	case STORE_PENDING:
-	case STORE_QUEUED:
-	case STORE_REMINDERS:
-	case STORE_LIST:
-	case STORE_EXCERPTS:
-	case STORE_STORY:
-	case STORE_SILENCES:
-	case STORE_AUDIT:
-	case STORE_FOLLOW_UPS:
-	case STORE_BISECTIONS: return false;
-	case STORE_RECORD:
-	case STORE_QUEUE:
-	case STORE_SETTLE:
-	case STORE_ATTEMPT:
-	case STORE_REOPEN:
-	case STORE_PRUNE:
-	case STORE_RENAMES:
-	case STORE_TRIAGE:
-	case STORE_REOPEN_DUE:
-	case STORE_SILENCE:
-	case STORE_AUDIT_ADD:
-	case STORE_AMENDED:
-	case STORE_SEND_ANEW:
-	case STORE_BISECTION_ASK:
-	case STORE_BISECTION_BEGIN:
-	case STORE_BISECTION_WRITE:
-	case STORE_BISECTION_SAY:
-	case STORE_PROBE:
-	case STORE_TURN:
-	case STORE_VIEWS:
-	case STORE_REQUESTS:
-	case STORE_CONFIGURATION: return true;
-	}
-	return true;
+	return none ? NULL : (struct store_counts *)((uintptr_t)call + call->work->counts);
 }
 
 static const struct store_backend *backend_of(const char *path)
@@ -251,7 +172,7 @@ static bool perform_once(const struct store_backend *backend, struct store_file 
 	bool writes = false, done;
 
 	for (struct store_call *at = first; at != end; at = at->next)
-		writes |= store_writes(at->kind);
+		writes |= at->work->writes;
 	done = backend->begin(file, writes, error);
 	for (struct store_call *at = first; at != end && done; at = at->next)
 		done = backend->perform(file, at, error);
@@ -293,7 +214,7 @@ static void perform(struct store *store, struct store_call *first)
 		const struct error *failure = NULL;
 
 		next = first->next;
-		if (stuck && store_writes(first->kind))
+		if (stuck && first->work->writes)
 			failure = &all;
 		else if (!together && !perform_some(backend, store->file, first, false, &own))
 			failure = &own;
@@ -363,13 +284,14 @@ static void *run(void *argument)
 
 static bool start_queues(struct store *store)
 {
-	static void (*const performs[QUEUES])(struct store * store, struct store_call * first) = {
-		[QUEUE_WORK] = perform,
-		[QUEUE_LISTS] = make_lists,
-		[QUEUE_TURNS] = take_turns,
-		[QUEUE_FLEET] = take_turns,
+	static void (*const performs[STORE_LANES])(
+		struct store * store, struct store_call * first) = {
+		[STORE_WORK] = perform,
+		[STORE_LISTS] = make_lists,
+		[STORE_TURNS] = take_turns,
+		[STORE_FLEET] = take_turns,
 	};
-	size_t count = store_is_shared(store) ? QUEUES : QUEUE_TURNS;
+	size_t count = store_is_shared(store) ? STORE_LANES : STORE_TURNS;
 
 	for (size_t i = 0; i < count; i++) {
 		struct call_queue *queue = &store->queues[i];
@@ -508,19 +430,11 @@ bool store_turn_now(struct store *store, struct store_turn *turn, struct error *
 	return store->backend->turn(store->file, &turn->call, error);
 }
 
-static int queue_of(const struct store *store, enum store_kind kind)
-{
-	if (kind >= STORE_TURN && store_is_shared(store))
-		return kind == STORE_TURN ? QUEUE_TURNS : QUEUE_FLEET;
-	return kind == STORE_LIST || kind == STORE_EXCERPTS || kind == STORE_STORY ||
-			       kind == STORE_BISECTIONS || kind == STORE_AUDIT
-		       ? QUEUE_LISTS
-		       : QUEUE_WORK;
-}
-
 void store_submit(struct store *store, struct store_call *call)
 {
-	struct call_queue *queue = &store->queues[queue_of(store, call->kind)];
+	enum store_lane lane = call->work->lane;
+	bool there = lane < STORE_TURNS || store_is_shared(store);
+	struct call_queue *queue = &store->queues[there ? lane : STORE_WORK];
 
 	call->next = NULL;
 	call->failed = call->fenced = false;

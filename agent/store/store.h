@@ -330,44 +330,6 @@ struct store_counts {
 	struct store_due due;
 };
 
-enum store_kind {
-	STORE_RESTORE,
-	STORE_KNOWN,
-	STORE_CHECKPOINTS,
-	STORE_RECORD,
-	STORE_QUEUE,
-	STORE_PENDING,
-	STORE_QUEUED,
-	STORE_REMINDERS,
-	STORE_SETTLE,
-	STORE_ATTEMPT,
-	STORE_REOPEN,
-	STORE_LIST,
-	STORE_EXCERPTS,
-	STORE_STORY,
-	STORE_PRUNE,
-	STORE_RENAMES,
-	STORE_TRIAGE,
-	STORE_REOPEN_DUE,
-	STORE_SILENCE,
-	STORE_SILENCES,
-	STORE_AUDIT,
-	STORE_AUDIT_ADD,
-	STORE_FOLLOW_UPS,
-	STORE_AMENDED,
-	STORE_SEND_ANEW,
-	STORE_BISECTIONS,
-	STORE_BISECTION_ASK,
-	STORE_BISECTION_BEGIN,
-	STORE_BISECTION_WRITE,
-	STORE_BISECTION_SAY,
-	STORE_PROBE,
-	STORE_TURN, /* from here on: of a fleet, see agent/runtime/fleet.h */
-	STORE_VIEWS,
-	STORE_REQUESTS,
-	STORE_CONFIGURATION,
-};
-
 enum {
 	STORE_RETRACTIONS = 300, /* per call */
 	STORE_RECOVERIES = 100,
@@ -383,9 +345,25 @@ enum {
 	STORE_TABLES = 15,              /* that a state consists of */
 };
 
+/* The threads that calls are performed on: the store's, one for what may read many rows, and two of
+ * a fleet (see agent/runtime/fleet.h). */
+enum store_lane { STORE_WORK, STORE_LISTS, STORE_TURNS, STORE_FLEET, STORE_LANES };
+
+struct store_file;
+
+/* What a call does, defined where it is done: in a transaction with others that wait, or by itself
+ * if one of them fails, so that it may run more than once. */
+struct store_work {
+	bool (*run)(struct store_file *file, void *call, struct error *error);
+	enum store_lane lane;
+	bool writes;
+	bool is_long;  /* it may read or write much of the state */
+	size_t counts; /* offset of its struct store_counts; 0: it has none */
+};
+
 /* What every call begins with. */
 struct store_call {
-	enum store_kind kind;
+	const struct store_work *work;
 	struct arena *arena;                    /* owns the call and all its content */
 	void (*reply)(struct store_call *call); /* on the loop; takes over the call */
 	void *context;                          /* the client's */
@@ -401,10 +379,54 @@ struct store_call {
 };
 
 /*
- * The calls. Each is made by its store_NAME_new, which takes the client's reply: on the loop, it
- * takes over the call; with NULL the call is freed. What comes in is borrowed until the reply; what
- * goes out lies in the call's arena.
+ * The calls. Each is a struct store_NAME, and is made by store_NAME_new, which takes the client's
+ * reply: on the loop, it takes over the call; with NULL the call is freed. Its store_NAME_work is
+ * in the file of what it is about. What comes in is borrowed until the reply; what goes out lies in
+ * the call's arena.
  */
+
+#define STORE_CALLS(CALL)                                                                          \
+	CALL(restore);                                                                             \
+	CALL(known);                                                                               \
+	CALL(checkpoints);                                                                         \
+	CALL(record);                                                                              \
+	CALL(queue);                                                                               \
+	CALL(pending);                                                                             \
+	CALL(queued);                                                                              \
+	CALL(reminders);                                                                           \
+	CALL(settle);                                                                              \
+	CALL(attempt);                                                                             \
+	CALL(reopen);                                                                              \
+	CALL(list);                                                                                \
+	CALL(excerpts);                                                                            \
+	CALL(story);                                                                               \
+	CALL(prune);                                                                               \
+	CALL(renames);                                                                             \
+	CALL(triage);                                                                              \
+	CALL(reopen_due);                                                                          \
+	CALL(silence);                                                                             \
+	CALL(silences);                                                                            \
+	CALL(audit);                                                                               \
+	CALL(audit_add);                                                                           \
+	CALL(follow_ups);                                                                          \
+	CALL(amended);                                                                             \
+	CALL(send_anew);                                                                           \
+	CALL(bisections);                                                                          \
+	CALL(bisection_ask);                                                                       \
+	CALL(bisection_begin);                                                                     \
+	CALL(bisection_write);                                                                     \
+	CALL(bisection_say);                                                                       \
+	CALL(turn);                                                                                \
+	CALL(views);                                                                               \
+	CALL(requests);                                                                            \
+	CALL(configuration)
+
+#define STORE_DECLARE(name)                                                                        \
+	struct store_##name;                                                                       \
+	extern const struct store_work store_##name##_work;                                        \
+	struct store_##name *store_##name##_new(                                                   \
+		void (*reply)(struct store_##name * name), void *context)
+STORE_CALLS(STORE_DECLARE);
 
 /* What an agent resumes from. */
 struct store_restore {
@@ -422,8 +444,6 @@ struct store_restore {
 	struct silence_rows silences;         /* out: not over, or not summed yet */
 	struct store_counts counts;           /* out */
 };
-struct store_restore *store_restore_new(
-	void (*reply)(struct store_restore *restored), void *context);
 
 /* The records of a test: id, series, branch, sign, time, state, news, first_seen, spacing, runs,
  * place_from, place_to, suspects, triage, and of the change only count_after, kind and levels. */
@@ -434,7 +454,6 @@ struct store_known {
 
 	struct record_rows records; /* out: by series, branch and id */
 };
-struct store_known *store_known_new(void (*reply)(struct store_known *known), void *context);
 
 struct store_checkpoints {
 	struct store_call call;
@@ -443,8 +462,6 @@ struct store_checkpoints {
 
 	struct checkpoint_rows checkpoints; /* out: the test's, by series and branch */
 };
-struct store_checkpoints *store_checkpoints_new(
-	void (*reply)(struct store_checkpoints *found), void *context);
 
 /*
  * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
@@ -469,7 +486,6 @@ struct store_record {
 	size_t renewed;             /* out: known changes that are pending again */
 	struct store_counts counts; /* out, if store_record_counts */
 };
-struct store_record *store_record_new(void (*reply)(struct store_record *recorded), void *context);
 
 /* Whether it is about changes: checkpoints alone leave all counts as they are. */
 bool store_record_counts(const struct store_record *record);
@@ -498,7 +514,6 @@ struct store_queue {
 
 	struct store_due due; /* out; of `health` alone, which changes nothing of it, zeros */
 };
-struct store_queue *store_queue_new(void (*reply)(struct store_queue *queued), void *context);
 
 /* What is to be announced, until a store_queue settles it. */
 struct store_pending {
@@ -515,8 +530,6 @@ struct store_pending {
 	struct said_rows said;              /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries */
 };
-struct store_pending *store_pending_new(
-	void (*reply)(struct store_pending *pending), void *context);
 
 /* What is queued, whoever has queued it. */
 struct store_queued {
@@ -525,7 +538,6 @@ struct store_queued {
 
 	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records */
 };
-struct store_queued *store_queued_new(void (*reply)(struct store_queued *queued), void *context);
 
 /* Sent messages of a receiver of which people are to be reminded: they have regressions that stand
  * and of which nobody has said anything, and are its last about these. */
@@ -539,8 +551,6 @@ struct store_reminders {
 	struct delivery_rows messages; /* out: at most STORE_REMINDERS_MOST, with all their records
 					*/
 };
-struct store_reminders *store_reminders_new(
-	void (*reply)(struct store_reminders *found), void *context);
 
 /* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
 struct store_settle {
@@ -550,7 +560,6 @@ struct store_settle {
 
 	bool retracts; /* out: it was sent, and some of its changes are not what they were */
 };
-struct store_settle *store_settle_new(void (*reply)(struct store_settle *settled), void *context);
 
 /*
  * Records that an attempt begins. A delivery without an earlier attempt whose changes have all been
@@ -564,7 +573,6 @@ struct store_attempt {
 				     if no such delivery is queued */
 	struct excerpted *worst;  /* out: of its changes with points the worst; NULL: none */
 };
-struct store_attempt *store_attempt_new(void (*reply)(struct store_attempt *begun), void *context);
 
 /* Gives up deliveries that cannot be sent any more, with their problem. Their changes, except
  * withdrawn ones, become pending again. */
@@ -573,7 +581,6 @@ struct store_reopen {
 	void (*reply)(struct store_reopen *reopened);
 	struct delivery_rows deliveries;
 };
-struct store_reopen *store_reopen_new(void (*reply)(struct store_reopen *reopened), void *context);
 
 /* Changes with their history, latest recorded first. May take long; delays no other call. */
 struct store_list {
@@ -599,7 +606,6 @@ struct store_list {
 	struct health_rows health;            /* ... and of all tests */
 	struct silence_rows silences; /* out: if it is about one: not over, or not summed yet */
 };
-struct store_list *store_list_new(void (*reply)(struct store_list *list), void *context);
 
 /* A change with the points around it. */
 struct excerpted {
@@ -618,8 +624,6 @@ struct store_excerpts {
 	struct excerpted *items; /* out: those that exist, in that order */
 	size_t count;
 };
-struct store_excerpts *store_excerpts_new(
-	void (*reply)(struct store_excerpts *found), void *context);
 
 /* What a change has in common with another; bits. */
 enum relation {
@@ -665,7 +669,6 @@ struct store_story {
 	size_t related_count, related_total;
 	struct silence_rows silences; /* out: not over, or not summed yet */
 };
-struct store_story *store_story_new(void (*reply)(struct store_story *story), void *context);
 
 /*
  * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
@@ -687,7 +690,6 @@ struct store_prune {
 	struct pruned pruned;       /* out */
 	struct store_counts counts; /* out */
 };
-struct store_prune *store_prune_new(void (*reply)(struct store_prune *pruned), void *context);
 
 struct store_renames {
 	struct store_call call;
@@ -695,8 +697,6 @@ struct store_renames {
 	struct store_rename *renames; /* out: moved and taken */
 	size_t rename_count;
 };
-struct store_renames *store_renames_new(
-	void (*reply)(struct store_renames *renamed), void *context);
 
 /*
  * What a person says about changes. Selects by ids, or by the message that announced them; `test`
@@ -732,7 +732,6 @@ struct store_triage {
 			*/
 	bool conflict; /* out: the version was not as seen, and what was said is something else */
 };
-struct store_triage *store_triage_new(void (*reply)(struct store_triage *triaged), void *context);
 
 /* A change of a message as it is known now, and when it was by the message (ms). */
 struct told_record {
@@ -786,8 +785,6 @@ struct store_follow_ups {
 	struct standing_messages *standing; /* out: of all receivers, configured or not */
 	size_t standing_count;
 };
-struct store_follow_ups *store_follow_ups_new(
-	void (*reply)(struct store_follow_ups *found), void *context);
 
 /* A message was edited, or never will be: it is marked no more, unless more has become known. */
 struct store_amended {
@@ -799,8 +796,6 @@ struct store_amended {
 
 	bool marked; /* out: more has become known */
 };
-struct store_amended *store_amended_new(
-	void (*reply)(struct store_amended *amended), void *context);
 
 /* A message that was sent is gone: it is queued again, as it is, and marked to be edited. */
 struct store_send_anew {
@@ -810,8 +805,6 @@ struct store_send_anew {
 
 	bool queued; /* out: it was there */
 };
-struct store_send_anew *store_send_anew_new(
-	void (*reply)(struct store_send_anew *anew), void *context);
 
 /* The numbers are stored. */
 enum bisection_state {
@@ -890,8 +883,6 @@ struct store_bisections {
 	struct record_rows due; /* out: regressions that are confirmed and not accepted, by id */
 	int64_t last;           /* out: id of the last bisection; 0: none */
 };
-struct store_bisections *store_bisections_new(
-	void (*reply)(struct store_bisections *list), void *context);
 
 /*
  * Asks for a bisection of a change. One that waits or runs already is the answer; without a person
@@ -909,8 +900,6 @@ struct store_bisection_ask {
 	bool added;                 /* out: it is new */
 	struct bisection_rows rows; /* out: one, unless missing or refused */
 };
-struct store_bisection_ask *store_bisection_ask_new(
-	void (*reply)(struct store_bisection_ask *asked), void *context);
 
 /* Begins one that waits, if no other one runs in its lab, and fewer than `most` of its test have
  * begun at or after `since`. */
@@ -923,8 +912,6 @@ struct store_bisection_begin {
 	bool lab_busy;              /* out: false: it does not wait, or too many have begun */
 	struct bisection_rows rows; /* out: as it is now */
 };
-struct store_bisection_begin *store_bisection_begin_new(
-	void (*reply)(struct store_bisection_begin *begun), void *context);
 
 /* Writes of one that runs. A result of a run removes what a lab has answered for it. */
 struct store_bisection_write {
@@ -942,8 +929,6 @@ struct store_bisection_write {
 	bool gone;                  /* out: it does not run, nothing was written */
 	struct bisection_rows rows; /* out: as it is now, unless it is gone */
 };
-struct store_bisection_write *store_bisection_write_new(
-	void (*reply)(struct store_bisection_write *written), void *context);
 
 /* What somebody says of a bisection: a lab what came of a run, a person that it shall end. */
 struct store_bisection_say {
@@ -960,8 +945,6 @@ struct store_bisection_say {
 	bool repeated;              /* out: the run had an answer already */
 	struct bisection_rows rows; /* out: as it is now, if found */
 };
-struct store_bisection_say *store_bisection_say_new(
-	void (*reply)(struct store_bisection_say *said), void *context);
 
 /* Opens what has expired. */
 struct store_reopen_due {
@@ -973,8 +956,6 @@ struct store_reopen_due {
 	size_t pending;             /* out: of them, to be announced again */
 	int64_t next;               /* out: ms, when the next expires; 0: none does */
 };
-struct store_reopen_due *store_reopen_due_new(
-	void (*reply)(struct store_reopen_due *due), void *context);
 
 /* Adds a silence; one that is there with the same words and times is not added again. Of one with
  * an id, writes `ended` with ended_by unless it has ended, and sets `reminded` and `summed`. */
@@ -987,8 +968,6 @@ struct store_silence {
 
 	bool found; /* out: there is one with this id, or it was added */
 };
-struct store_silence *store_silence_new(
-	void (*reply)(struct store_silence *written), void *context);
 
 struct store_silences {
 	struct store_call call;
@@ -998,8 +977,6 @@ struct store_silences {
 
 	struct silence_rows silences; /* out: by id */
 };
-struct store_silences *store_silences_new(
-	void (*reply)(struct store_silences *list), void *context);
 
 /* The audit log, latest first. Delays no other call. */
 struct store_audit {
@@ -1014,15 +991,12 @@ struct store_audit {
 	size_t entry_count;
 	bool more; /* out: more entries than the limit */
 };
-struct store_audit *store_audit_new(void (*reply)(struct store_audit *list), void *context);
 
 struct store_audit_add {
 	struct store_call call;
 	void (*reply)(struct store_audit_add *added);
 	struct audit_entry entry; /* without id */
 };
-struct store_audit_add *store_audit_add_new(
-	void (*reply)(struct store_audit_add *added), void *context);
 
 /* An agent of a fleet. All times are ms of the database's clock. */
 struct store_agent {
@@ -1069,7 +1043,6 @@ struct store_turn {
 						 rows of the audit log or of views are, ... */
 	int64_t requests; /* out: ... and how many runs of its shards are asked for */
 };
-struct store_turn *store_turn_new(void (*reply)(struct store_turn *turn), void *context);
 
 /* What an agent thinks of a source. */
 enum view_verdict {
@@ -1105,7 +1078,6 @@ struct store_views {
 	struct source_view *views; /* out: by source and agent */
 	size_t view_count;
 };
-struct store_views *store_views_new(void (*reply)(struct store_views *views), void *context);
 
 /* A run that somebody has asked for, of a test that another agent runs. */
 struct run_request {
@@ -1129,8 +1101,6 @@ struct store_requests {
 	struct run_request *found; /* out: each test once */
 	size_t found_count;
 };
-struct store_requests *store_requests_new(
-	void (*reply)(struct store_requests *requests), void *context);
 
 struct announced_configuration {
 	int64_t configuration, announced; /* hash; when an agent announced it last */
@@ -1174,19 +1144,15 @@ struct store_configuration {
 	struct delegation *delegated; /* out: whose deputy it is, by shard */
 	size_t delegated_count;
 };
-struct store_configuration *store_configuration_new(
-	void (*reply)(struct store_configuration *configuration), void *context);
 
 /* Tests whether the state can be written. */
+extern const struct store_work store_probe_work;
 struct store_call *store_probe_new(void);
 
 void store_call_free(struct store_call *call);
 
-/* Whether calls of this kind write. */
-bool store_writes(enum store_kind kind);
-
 /* The counts that a call returns, or NULL. */
-const struct store_counts *store_call_counts(const struct store_call *call);
+struct store_counts *store_call_counts(const struct store_call *call);
 
 /* How the store calls back: runs `call` on the loop's thread soon, or `drop` if the loop ends
  * before that. Called from the store's thread. */

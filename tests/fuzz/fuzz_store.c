@@ -17,7 +17,6 @@
 
 #include "agent/core/log.h"
 #include "agent/store/sql/rows.h"
-#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/store.h"
 
@@ -323,8 +322,8 @@ static void check_listed(const struct store_list *list)
 static bool perform(struct store_file *file, struct store_call *call)
 {
 	struct error error;
-	bool done = store_file_begin(file, store_writes(call->kind), &error) &&
-		    sql_perform(file, call, &error);
+	bool done = store_file_begin(file, call->work->writes, &error) &&
+		    call->work->run(file, call, &error);
 	const struct store_counts *counts = store_call_counts(call);
 
 	for (int state = 1; done && counts && state < CHANGE_STATES; state++)

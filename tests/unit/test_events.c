@@ -188,13 +188,14 @@ static void test_what_the_store_has_written(void **state)
 		.confirmed = false};
 	struct change_record_update updates[] = {
 		{.id = 4, .state = CHANGE_WITHDRAWN}, {.id = 5, .state = CHANGE_CANDIDATE}};
-	struct store_record call = {.call = {.kind = STORE_RECORD},
+	struct store_record call = {.call = {.work = &store_record_work},
 		.test = "t",
 		.records = {&record, 1},
 		.updates = updates,
 		.update_count = 2};
-	struct store_triage triage = {.call = {.kind = STORE_TRIAGE}, .records = {&record, 1}};
-	struct store_silence silence = {.call = {.kind = STORE_SILENCE},
+	struct store_triage triage = {
+		.call = {.work = &store_triage_work}, .records = {&record, 1}};
+	struct store_silence silence = {.call = {.work = &store_silence_work},
 		.silence = {.id = 9, .matchers = "a=\"b\"", .until = 1000}};
 
 	events_store(&world->agent, &call.call);
@@ -237,7 +238,7 @@ static void test_nobody_watches(void **state)
 
 	events_test(&agent, "a", true, "x");
 	events_reload(&agent);
-	events_store(&agent, &(struct store_call){.kind = STORE_RECORD});
+	events_store(&agent, &(struct store_call){.work = &store_record_work});
 	events_free(NULL);
 }
 

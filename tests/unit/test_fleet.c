@@ -426,7 +426,7 @@ bool __wrap_store_turn_now(struct store *store, struct store_turn *turn, struct 
 
 void __wrap_store_client_call(struct agent *agent, struct store_call *call)
 {
-	if (call->kind != STORE_TURN) {
+	if (call->work != &store_turn_work) {
 		__real_store_client_call(agent, call);
 		return;
 	}

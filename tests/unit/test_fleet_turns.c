@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/runtime/fleet.h"
+#include "agent/store/postgresql/file.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
 #include "tests/unit/waiting.h"
@@ -87,10 +88,10 @@ static int tear_down(void **state)
 		}                                                                                  \
 	while (0)
 
-static struct connection *connect(void)
+static struct store_file *connect(void)
 {
 	struct error error;
-	struct connection *connection = connection_new(address, &error);
+	struct store_file *connection = postgresql_open_as_it_is(address, &error);
 
 	if (!connection)
 		fail_msg("%s", error.text);
@@ -106,15 +107,15 @@ static struct store_turn *turn_of(int64_t instance)
 	return turn;
 }
 
-static void perform(struct connection *connection, struct store_call *call)
+static void perform(struct store_file *connection, struct store_call *call)
 {
 	struct error error;
 
-	if (!fleet_perform(connection, call, &error))
+	if (!call->work->run(connection, call, &error))
 		fail_msg("%s", error.text);
 }
 
-static struct store_turn *join(struct connection *connection, int64_t instance)
+static struct store_turn *join(struct store_file *connection, int64_t instance)
 {
 	struct store_turn *turn = turn_of(instance);
 
@@ -124,7 +125,7 @@ static struct store_turn *join(struct connection *connection, int64_t instance)
 	return turn;
 }
 
-static struct store_turn *take(struct connection *connection, int64_t instance, int64_t count)
+static struct store_turn *take(struct store_file *connection, int64_t instance, int64_t count)
 {
 	struct store_turn *turn = turn_of(instance);
 
@@ -151,7 +152,7 @@ static void end(struct store_turn *turn)
 static void test_one_takes_over_from_another(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -184,14 +185,14 @@ static void test_one_takes_over_from_another(void **state)
 	turn = take(connection, 2, 256);
 	assert_int_equal(held(turn, 2), 256);
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 /* Nobody was in need of what it held: it goes on, and that is counted. */
 static void test_a_late_renewal(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -206,14 +207,14 @@ static void test_a_late_renewal(void **state)
 	assert_int_equal(sql("SELECT until - renewed FROM agents"), STORE_LEASE);
 	assert_int_equal(sql("SELECT late FROM agents"), 1);
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 /* Of another primary, whose clock was ahead. */
 static void test_a_lease_that_ends_too_late(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -228,13 +229,13 @@ static void test_a_lease_that_ends_too_late(void **state)
 	turn = take(connection, 2, 0);
 	assert_int_equal(turn->reaped, 0);
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 static void test_leaving(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -254,10 +255,10 @@ static void test_leaving(void **state)
 	assert_int_equal(held(turn, 2), 256);
 	assert_int_equal(turn->taken_over, 0); /* they were given back */
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
-static bool lock_as(struct connection *connection, int64_t holder, int shard, int64_t term)
+static bool lock_as(struct store_file *connection, int64_t holder, int shard, int64_t term)
 {
 	struct store_call *call = store_probe_new();
 	struct error error;
@@ -266,7 +267,7 @@ static bool lock_as(struct connection *connection, int64_t holder, int shard, in
 	call->holder = holder;
 	call->shard = shard;
 	call->term = term;
-	done = fleet_lock(connection, call, &error);
+	done = fleet_lock(postgresql_connection(connection), call, &error);
 	fenced = call->fenced;
 	store_call_free(call);
 	if (!done && !fenced)
@@ -277,7 +278,7 @@ static bool lock_as(struct connection *connection, int64_t holder, int shard, in
 static void test_a_writer_is_fenced(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect(), *writer = connect();
+	struct store_file *connection = connect(), *writer = connect();
 	struct error error;
 	struct store_turn *turn;
 
@@ -285,7 +286,7 @@ static void test_a_writer_is_fenced(void **state)
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(writer, true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true, &error));
 	assert_true(lock_as(writer, 1, 9, 1));
 	assert_false(lock_as(writer, 1, 9, 2));
 	assert_false(lock_as(writer, 2, 9, 1));
@@ -297,19 +298,19 @@ static void test_a_writer_is_fenced(void **state)
 	assert_int_equal(held(turn, 2), 255);
 	assert_int_equal(turn->shards[9].holder, 1);
 	end(turn);
-	assert_true(connection_commit(writer, &error));
+	assert_true(connection_commit(postgresql_connection(writer), &error));
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].term, 2);
 	end(turn);
-	assert_true(connection_begin(writer, true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true, &error));
 	assert_false(lock_as(writer, 1, 9, 1));
 	assert_true(lock_as(writer, 2, 9, 2));
-	connection_rollback(writer);
-	connection_free(writer);
-	connection_free(connection);
+	connection_rollback(postgresql_connection(writer));
+	postgresql_close(writer);
+	postgresql_close(connection);
 }
 
-static void make_deputy(struct connection *connection, int64_t holder, int shard, int64_t deputy)
+static void make_deputy(struct store_file *connection, int64_t holder, int shard, int64_t deputy)
 {
 	static const char *const names[] = {"t"};
 	struct store_configuration *call = store_configuration_new(NULL, NULL);
@@ -326,7 +327,7 @@ static void make_deputy(struct connection *connection, int64_t holder, int shard
 static void test_a_deputy_becomes_the_holder(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect(), *writer = connect();
+	struct store_file *connection = connect(), *writer = connect();
 	struct error error;
 	struct store_turn *turn;
 	int64_t number;
@@ -337,9 +338,9 @@ static void test_a_deputy_becomes_the_holder(void **state)
 	end(take(connection, 1, 256));
 	make_deputy(connection, 1, 9, 2);
 	number = sql("SELECT epoch FROM shards WHERE shard = 9");
-	assert_true(connection_begin(writer, true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true, &error));
 	assert_true(lock_as(writer, 2, 9, number));
-	connection_rollback(writer);
+	connection_rollback(postgresql_connection(writer));
 	turn = turn_of(1);
 	turn->leave = true;
 	perform(connection, &turn->call);
@@ -349,23 +350,23 @@ static void test_a_deputy_becomes_the_holder(void **state)
 		assert_int_equal(turn->shards[9].holder, 2);
 		assert_true(turn->shards[9].term > number);
 		end(turn);
-		assert_true(connection_begin(writer, true, &error));
+		assert_true(connection_begin(postgresql_connection(writer), true, &error));
 		assert_false(lock_as(writer, 2, 9, number));
-		connection_rollback(writer);
+		connection_rollback(postgresql_connection(writer));
 		turn = turn_of(2);
 		turn->release[9] = true;
 		perform(connection, &turn->call);
 		end(turn);
 	}
-	connection_free(writer);
-	connection_free(connection);
+	postgresql_close(writer);
+	postgresql_close(connection);
 }
 
 /* Threads: each does one thing once all are there. */
 
 struct racer {
 	pthread_barrier_t *start;
-	struct connection *connection;
+	struct store_file *connection;
 	int64_t instance, count;
 	bool reap; /* a slow machine takes longer than a lease for a round */
 	struct store_turn *turn;
@@ -432,7 +433,7 @@ static void test_a_late_renewal_meets_a_reaper(void **state)
 	}
 	assert_int_equal(renewed + reaped, ROUNDS);
 	for (int i = 0; i < 2; i++)
-		connection_free(racers[i].connection);
+		postgresql_close(racers[i].connection);
 }
 
 /* Each shard goes to one of them, with one new term, however many there are. */
@@ -468,11 +469,11 @@ static void test_many_takers(void **state)
 			round * 1000 + round);
 	}
 	for (int i = 0; i < TAKERS; i++)
-		connection_free(racers[i].connection);
+		postgresql_close(racers[i].connection);
 }
 
 static struct store_requests *ask(
-	struct connection *connection, int64_t holder, const char *test, int shard, bool take_them)
+	struct store_file *connection, int64_t holder, const char *test, int shard, bool take_them)
 {
 	struct store_requests *call = store_requests_new(NULL, NULL);
 	struct run_request *request = arena_alloc(call->call.arena, sizeof *request);
@@ -489,7 +490,7 @@ static struct store_requests *ask(
 static void test_runs_are_asked_for(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_requests *call, *again;
 	struct store_turn *turn;
 
@@ -541,10 +542,10 @@ static void test_runs_are_asked_for(void **state)
 	perform(connection, &turn->call);
 	assert_int_equal(turn->requests, 1);
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
-static struct store_views *view(struct connection *connection, int64_t holder, const char *source,
+static struct store_views *view(struct store_file *connection, int64_t holder, const char *source,
 	enum view_verdict verdict)
 {
 	struct store_views *call = store_views_new(NULL, NULL);
@@ -562,7 +563,7 @@ static struct store_views *view(struct connection *connection, int64_t holder, c
 static void test_views(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_views *call;
 	struct store_turn *turn;
 	int64_t before;
@@ -597,7 +598,7 @@ static void test_views(void **state)
 	call = view(connection, 2, NULL, VIEW_NONE);
 	assert_int_equal(call->view_count, 1);
 	store_call_free(&call->call);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 /* Answers come on the store's threads. */
@@ -642,7 +643,7 @@ static const char waiting[] =
 static void test_a_turn_does_not_wait(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct announced_test test = {.name = "t", .fingerprint = 1, .shard = 2};
 	struct store *store = open_store();
 	struct store_configuration *call = store_configuration_new(answered_other, NULL);
@@ -652,8 +653,9 @@ static void test_a_turn_does_not_wait(void **state)
 	(void)state;
 	answered_turns = answered_others = 0;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(connection, &error));
-	assert_true(connection_run(connection, "LOCK TABLE fingerprints", NULL, &error));
+	assert_true(connection_begin_plain(postgresql_connection(connection), &error));
+	assert_true(connection_run(
+		postgresql_connection(connection), "LOCK TABLE fingerprints", NULL, &error));
 	call->announce = true;
 	call->configuration = 7;
 	call->tests = &test;
@@ -666,10 +668,10 @@ static void test_a_turn_does_not_wait(void **state)
 	wait_until(answered_turns > 0);
 	assert_int_equal(answered_turns, 1);
 	assert_int_equal(answered_others, 0);
-	connection_rollback(connection);
+	connection_rollback(postgresql_connection(connection));
 	assert_true(store_close(store));
 	assert_int_equal(answered_others, 1);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 static void *close_store(void *store)
@@ -681,7 +683,7 @@ static void *close_store(void *store)
 static void test_the_last_call_comes_last(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store *store = open_store();
 	struct store_turn *turn = turn_of(1);
 	struct error error;
@@ -690,15 +692,16 @@ static void test_the_last_call_comes_last(void **state)
 
 	(void)state;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(connection, &error));
-	assert_true(connection_run(connection, "LOCK TABLE schema", NULL, &error));
+	assert_true(connection_begin_plain(postgresql_connection(connection), &error));
+	assert_true(connection_run(
+		postgresql_connection(connection), "LOCK TABLE schema", NULL, &error));
 	store_submit(store, store_probe_new());
 	turn->leave = true;
 	store_last(store, &turn->call);
 	assert_int_equal(pthread_create(&closer, NULL, close_store, store), 0);
 	wait_until(sql(waiting) == 1);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 1);
-	connection_rollback(connection);
+	connection_rollback(postgresql_connection(connection));
 	pthread_join(closer, &closed);
 	assert_ptr_equal(closed, store);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 0);
@@ -707,14 +710,14 @@ static void test_the_last_call_comes_last(void **state)
 	assert_int_equal(sql("SELECT count(*) FROM agents, schema"
 			     " WHERE agents.xmin::text::bigint > schema.xmin::text::bigint"),
 		1);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 /* Ids are not in the order of commits: a row with a smaller id than the last is news, too. */
 static void test_what_is_new(void **state)
 {
 	NEEDS_SERVER();
-	struct connection *connection = connect();
+	struct store_file *connection = connect();
 	struct store_turn *turn;
 	int64_t said;
 
@@ -730,7 +733,7 @@ static void test_what_is_new(void **state)
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->said, said);
 	end(turn);
-	connection_free(connection);
+	postgresql_close(connection);
 }
 
 int main(void)

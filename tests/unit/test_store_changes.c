@@ -684,7 +684,7 @@ static void post_through_gate(
 	struct gate *gate = context;
 	struct store_call *answer = request;
 
-	if (answer->kind == STORE_LIST && gate->closed) {
+	if (answer->work == &store_list_work && gate->closed) {
 		sem_post(&gate->arrived);
 		sem_wait(&gate->open);
 	}
@@ -722,10 +722,10 @@ static void test_lists_hold_nothing_up(void **state)
 	gate.closed = false;
 	sem_post(&gate.open);
 	wait_for_answer(fixture, 1);
-	assert_int_equal(fixture->answer->kind, STORE_PROBE);
+	assert_ptr_equal(fixture->answer->work, &store_probe_work);
 	store_call_free(fixture->answer);
 	wait_for_answer(fixture, 2);
-	assert_int_equal(fixture->answer->kind, STORE_LIST);
+	assert_ptr_equal(fixture->answer->work, &store_list_work);
 	assert_false(fixture->answer->failed);
 	store_call_free(fixture->answer);
 	sem_destroy(&gate.arrived);

@@ -3,7 +3,7 @@
  * is there, which is written after those of its tests. A list is written together with its
  * number, the shard's epoch, and read together with it.
  */
-#include "agent/store/postgresql/configurations.h"
+#include "agent/store/postgresql/file.h"
 
 #include "agent/core/buf.h"
 
@@ -202,9 +202,11 @@ static bool read_duties(
 	return true;
 }
 
-bool configurations_perform(
-	struct connection *connection, struct store_configuration *call, struct error *error)
+static bool configurations_perform(struct store_file *file, void *context, struct error *error)
 {
+	struct store_configuration *call = context;
+	struct connection *connection = postgresql_connection(file);
+
 	if (call->announce && !announce(connection, call, error))
 		return false;
 	for (size_t i = 0; i < call->delegate_count; i++)
@@ -212,3 +214,6 @@ bool configurations_perform(
 			return false;
 	return read_all(connection, call, error) && read_duties(connection, call, error);
 }
+
+const struct store_work store_configuration_work = {
+	.run = configurations_perform, .lane = STORE_FLEET, .writes = true};

@@ -21,7 +21,6 @@
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
 #include "agent/store/sql/copy.h"
-#include "agent/store/sql/work.h"
 
 enum {
 	COUNTED_MS = 10000,
@@ -53,9 +52,7 @@ struct postgresql_file {
 	struct store_file file;
 	char *address, *label;
 	struct connection *connection;
-	struct postgresql_file *reader; /* used by the reader's thread */
-	struct connection *turns;       /* used by the thread that takes turns, ... */
-	struct connection *fleet;       /* ... and by that of the fleet's other calls */
+	struct postgresql_file *others[STORE_LANES]; /* used by the threads but the first */
 	struct sql_statement *statements[STATEMENT_COUNT];
 	bool copy;    /* nothing is committed */
 	bool loading; /* what is inserted */
@@ -448,11 +445,10 @@ void postgresql_close(struct store_file *base)
 {
 	struct postgresql_file *file = of(base);
 
-	if (file->reader)
-		postgresql_close(&file->reader->file);
+	for (int i = 0; i < STORE_LANES; i++)
+		if (file->others[i])
+			postgresql_close(&file->others[i]->file);
 	connection_free(file->connection);
-	connection_free(file->turns);
-	connection_free(file->fleet);
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		if (file->statements[i]) {
 			driver_reset(file->statements[i]);
@@ -625,13 +621,6 @@ static bool again(struct store_file *file, int tries)
 	return true;
 }
 
-static bool is_long(enum store_kind kind)
-{
-	return kind == STORE_PRUNE || kind == STORE_RENAMES || kind == STORE_RESTORE ||
-	       kind == STORE_LIST || kind == STORE_EXCERPTS || kind == STORE_STORY ||
-	       kind == STORE_TRIAGE || kind == STORE_REOPEN_DUE;
-}
-
 /* Those of writers that are gone for long. */
 static bool prune_commits(struct postgresql_file *file, struct error *error)
 {
@@ -641,34 +630,23 @@ static bool prune_commits(struct postgresql_file *file, struct error *error)
 		NULL, error);
 }
 
-static void note_counts(struct postgresql_file *file, struct store_call *call)
-{
-	const struct store_counts *counts = store_call_counts(call);
-
-	if (counts && file->counting_count < COUNTING_MOST)
-		file->counting[file->counting_count++] =
-			call->kind == STORE_RESTORE  ? &((struct store_restore *)call)->counts
-			: call->kind == STORE_RECORD ? &((struct store_record *)call)->counts
-						     : &((struct store_prune *)call)->counts;
-}
-
 static bool perform(struct store_file *base, struct store_call *call, struct error *error)
 {
 	struct postgresql_file *file = of(base);
 	int64_t number = connection_transaction(file->connection);
+	struct store_counts *counts = store_call_counts(call);
 
 	/* A call that is made again, as nobody knew whether it had been committed. */
 	if (number != 0 && connection_has_committed(file->connection, call->transaction))
 		return true;
 	call->transaction = number;
-	note_counts(file, call);
-	if (is_long(call->kind))
+	if (counts && file->counting_count < COUNTING_MOST)
+		file->counting[file->counting_count++] = counts;
+	if (call->work->is_long)
 		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
-	if (call->kind >= STORE_TURN)
-		return fleet_perform(file->connection, call, error);
-	return fleet_lock(file->connection, call, error) &&
-	       (call->kind != STORE_PRUNE || prune_commits(file, error)) &&
-	       sql_perform(base, call, error);
+	return (call->work->lane >= STORE_TURNS || fleet_lock(file->connection, call, error)) &&
+	       (call->work != &store_prune_work || prune_commits(file, error)) &&
+	       call->work->run(base, call, error);
 }
 
 static bool perform_alone(
@@ -697,29 +675,33 @@ static bool read_once(const char *address, struct store_call *call, struct error
 	return done;
 }
 
+/* The state on a connection of the lane's own. */
+static struct postgresql_file *other(
+	struct store_file *base, enum store_lane lane, struct error *error)
+{
+	struct postgresql_file **file = &of(base)->others[lane];
+
+	if (!*file)
+		*file = file_new(of(base)->address, error);
+	return *file;
+}
+
 static bool list(struct store_file *base, struct store_call *call, struct error *error)
 {
-	struct postgresql_file *file = of(base);
+	struct postgresql_file *file = other(base, STORE_LISTS, error);
 
-	if (!file->reader)
-		file->reader = file_new(file->address, error);
-	if (!file->reader)
-		return false;
-	return perform_alone(file->reader, call, error);
+	return file && perform_alone(file, call, error);
 }
 
 static bool turn(struct store_file *base, struct store_call *call, struct error *error)
 {
-	struct postgresql_file *file = of(base);
-	bool renews = call->kind == STORE_TURN;
-	struct connection **connection = renews ? &file->turns : &file->fleet;
+	enum store_lane lane = call->work->lane;
+	struct postgresql_file *file = other(base, lane, error);
 
-	if (!*connection)
-		*connection = connection_new(file->address, error);
-	if (!*connection)
+	if (!file)
 		return false;
-	connection_patience(*connection, renews ? TURN_MS : CONNECTION_PATIENCE);
-	return fleet_perform(*connection, call, error);
+	connection_patience(file->connection, lane == STORE_TURNS ? TURN_MS : CONNECTION_PATIENCE);
+	return call->work->run(&file->file, call, error);
 }
 
 /* How many agents are at work on it. */

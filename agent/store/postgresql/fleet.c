@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "agent/store/postgresql/configurations.h"
+#include "agent/store/postgresql/file.h"
 #include "agent/store/postgresql/statements.h"
 
 enum { LATEST = 200 };
@@ -279,8 +279,10 @@ static bool renew(struct connection *connection, struct store_turn *turn, struct
 	return result != NULL;
 }
 
-static bool take_turn(struct connection *connection, struct store_turn *turn, struct error *error)
+static bool take_turn(struct store_file *file, void *context, struct error *error)
 {
+	struct store_turn *turn = context;
+	struct connection *connection = postgresql_connection(file);
 	struct parameters parameters = {0};
 
 	parameter_integer(&parameters, turn->self.instance);
@@ -292,6 +294,8 @@ static bool take_turn(struct connection *connection, struct store_turn *turn, st
 	       (turn->take == 0 || take_shards(connection, turn, error)) &&
 	       renew(connection, turn, error);
 }
+
+const struct store_work store_turn_work = {.run = take_turn, .lane = STORE_TURNS, .writes = true};
 
 /* --- What agents see of sources. */
 
@@ -347,9 +351,10 @@ static bool write_views(
 	return true;
 }
 
-static bool perform_views(
-	struct connection *connection, struct store_views *call, struct error *error)
+static bool perform_views(struct store_file *file, void *context, struct error *error)
 {
+	struct store_views *call = context;
+	struct connection *connection = postgresql_connection(file);
 	struct arena *arena = call->call.arena;
 	PGresult *result = write_views(connection, call, error)
 				   ? connection_ask_again(connection, read_views, NULL, error)
@@ -373,6 +378,9 @@ static bool perform_views(
 	PQclear(result);
 	return true;
 }
+
+const struct store_work store_views_work = {
+	.run = perform_views, .lane = STORE_FLEET, .writes = true};
 
 /* --- Runs that are asked for. */
 
@@ -414,9 +422,10 @@ static bool list_requests(struct connection *connection, const char *sql,
 	return done;
 }
 
-static bool perform_requests(
-	struct connection *connection, struct store_requests *call, struct error *error)
+static bool perform_requests(struct store_file *file, void *context, struct error *error)
 {
+	struct store_requests *call = context;
+	struct connection *connection = postgresql_connection(file);
 	struct parameters parameters = {0};
 	PGresult *result;
 
@@ -439,19 +448,8 @@ static bool perform_requests(
 	return true;
 }
 
-bool fleet_perform(struct connection *connection, struct store_call *call, struct error *error)
-{
-	if (call->kind == STORE_TURN)
-		return take_turn(connection, (struct store_turn *)call, error);
-	if (call->kind == STORE_VIEWS)
-		return perform_views(connection, (struct store_views *)call, error);
-	if (call->kind == STORE_REQUESTS)
-		return perform_requests(connection, (struct store_requests *)call, error);
-	if (call->kind == STORE_CONFIGURATION)
-		return configurations_perform(
-			connection, (struct store_configuration *)call, error);
-	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);
-}
+const struct store_work store_requests_work = {
+	.run = perform_requests, .lane = STORE_FLEET, .writes = true};
 
 /* --- The fence. */
 

@@ -51,8 +51,9 @@ static void read_entry(struct reader *reader, struct audit_entry *entry)
 	entry->detail = read_text(reader);
 }
 
-bool audit_list(struct store_file *file, struct store_audit *call, struct error *error)
+static bool audit_list(struct store_file *file, void *context, struct error *error)
 {
+	struct store_audit *call = context;
 	struct reader reader = {
 		.binder = bind_to(file, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT),
 		.arena = call->call.arena};
@@ -74,6 +75,8 @@ bool audit_list(struct store_file *file, struct store_audit *call, struct error 
 	call->entry_count -= call->more;
 	return !reader.failed;
 }
+
+const struct store_work store_audit_work = {.run = audit_list, .lane = STORE_LISTS};
 
 static void read_event(struct reader *reader, int64_t point, struct event *event)
 {
@@ -133,3 +136,10 @@ bool audit_load_events(struct store_file *file, struct arena *arena, struct chan
 		load_said(&rows, arena, &records[owners->items[i].place], error);
 	return !rows.reader.failed;
 }
+
+static bool add(struct store_file *file, void *context, struct error *error)
+{
+	return audit_add(file, &((struct store_audit_add *)context)->entry, error);
+}
+
+const struct store_work store_audit_add_work = {.run = add, .writes = true};

@@ -13,8 +13,6 @@ bool audit_add(
 /* "; owner: ann": part of a detail; quoted if it could be taken for several. */
 void audit_put_text(struct buf *detail, const char *name, const char *text);
 
-bool audit_list(struct store_file *file, struct store_audit *call, struct error *error) MUST_USE;
-
 /* Merges the last of what was said about the records into their events, in the order of time. */
 bool audit_load_events(struct store_file *file, struct arena *arena, struct change_record *records,
 	const struct owners *owners, struct error *error) MUST_USE;

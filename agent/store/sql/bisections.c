@@ -2,13 +2,11 @@
  * Whether a lab is free is decided here, in the transaction that begins a bisection: no two run in
  * one lab, whoever begins them.
  */
-#include "agent/store/sql/bisections.h"
 
 #include <inttypes.h>
 
 #include "agent/core/buf.h"
 #include "agent/store/sql/audit.h"
-#include "agent/store/sql/follow_ups.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"
 
@@ -96,13 +94,14 @@ static bool read_due(struct store_file *file, struct store_bisections *call, str
 	struct arena *arena = call->call.arena;
 	struct reader reader = {.binder = bind_to(file, STATEMENT_BISECTIONS_DUE), .arena = arena};
 
-	bind_text(&reader.binder, follow_ups_names(arena, &call->due_tests));
+	bind_text(&reader.binder, rows_names(arena, &call->due_tests));
 	bind_integer(&reader.binder, call->due_since);
 	return read_records(&reader, &call->due, error);
 }
 
-bool bisections_list(struct store_file *file, struct store_bisections *call, struct error *error)
+static bool bisections_list(struct store_file *file, void *context, struct error *error)
 {
+	struct store_bisections *call = context;
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
 				? call->limit
 				: STORE_BISECTIONS_MOST;
@@ -122,6 +121,8 @@ bool bisections_list(struct store_file *file, struct store_bisections *call, str
 			return false;
 	return call->due_tests.count == 0 || read_due(file, call, error);
 }
+
+const struct store_work store_bisections_work = {.run = bisections_list, .lane = STORE_LISTS};
 
 static bool note(struct store_file *file, int64_t change, int64_t now, const struct actor *actor,
 	const char *action, const char *detail, struct error *error)
@@ -181,8 +182,9 @@ static bool add(
 		       error);
 }
 
-bool bisections_ask(struct store_file *file, struct store_bisection_ask *call, struct error *error)
+static bool bisections_ask(struct store_file *file, void *context, struct error *error)
 {
+	struct store_bisection_ask *call = context;
 	int64_t id;
 
 	call->added = false;
@@ -197,6 +199,8 @@ bool bisections_ask(struct store_file *file, struct store_bisection_ask *call, s
 	return read_one(file, call->call.arena, id, &call->rows, error);
 }
 
+const struct store_work store_bisection_ask_work = {.run = bisections_ask, .writes = true};
+
 static bool is_lab_busy(struct store_file *file, int64_t id, bool *busy, struct error *error)
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_BISECTION_LAB)};
@@ -208,9 +212,9 @@ static bool is_lab_busy(struct store_file *file, int64_t id, bool *busy, struct 
 	return !reader.failed;
 }
 
-bool bisections_begin(
-	struct store_file *file, struct store_bisection_begin *call, struct error *error)
+static bool bisections_begin(struct store_file *file, void *context, struct error *error)
 {
+	struct store_bisection_begin *call = context;
 	struct binder binder = bind_to(file, STATEMENT_BISECTION_BEGIN);
 
 	bind_integer(&binder, call->bisection);
@@ -224,6 +228,8 @@ bool bisections_begin(
 	return read_one(file, call->call.arena, call->bisection, &call->rows, error) &&
 	       (call->begun || is_lab_busy(file, call->bisection, &call->lab_busy, error));
 }
+
+const struct store_work store_bisection_begin_work = {.run = bisections_begin, .writes = true};
 
 static bool forget_answer(struct store_file *file, int64_t id, int64_t run, struct error *error)
 {
@@ -309,9 +315,10 @@ static bool end(struct store_file *file, struct store_bisection_write *call, str
 		error);
 }
 
-bool bisections_write(
-	struct store_file *file, struct store_bisection_write *call, struct error *error)
+static bool bisections_write(struct store_file *file, void *context, struct error *error)
 {
+	struct store_bisection_write *call = context;
+
 	if (!write_setup(file, call, error))
 		return false;
 	if (call->gone)
@@ -325,6 +332,8 @@ bool bisections_write(
 	       (end(file, call, error) &&
 		       read_one(file, call->call.arena, call->bisection, &call->rows, error));
 }
+
+const struct store_work store_bisection_write_work = {.run = bisections_write, .writes = true};
 
 static bool cancel(struct store_file *file, struct store_bisection_say *call, struct error *error)
 {
@@ -360,8 +369,9 @@ static bool answer(struct store_file *file, struct store_bisection_say *call, st
 	return !call->taken || add_line(file, call->bisection, &call->line, error);
 }
 
-bool bisections_say(struct store_file *file, struct store_bisection_say *call, struct error *error)
+static bool bisections_say(struct store_file *file, void *context, struct error *error)
 {
+	struct store_bisection_say *call = context;
 	struct arena *arena = call->call.arena;
 
 	call->taken = call->repeated = false;
@@ -373,3 +383,5 @@ bool bisections_say(struct store_file *file, struct store_bisection_say *call, s
 	return (call->cancel ? cancel(file, call, error) : answer(file, call, error)) &&
 	       read_one(file, arena, call->bisection, &call->rows, error);
 }
+
+const struct store_work store_bisection_say_work = {.run = bisections_say, .writes = true};

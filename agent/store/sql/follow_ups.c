@@ -1,4 +1,3 @@
-#include "agent/store/sql/follow_ups.h"
 
 #include "agent/core/buf.h"
 #include "agent/store/sql/rows.h"
@@ -17,19 +16,6 @@ static void read_followed(struct reader *reader, struct followed_message *follow
 	followed->mark = read_count(reader);
 }
 
-const char *follow_ups_names(struct arena *arena, const struct strings *names)
-{
-	struct buf out = {0};
-
-	buf_char(&out, '[');
-	for (size_t i = 0; i < names->count; i++) {
-		buf_text(&out, i > 0 ? "," : "");
-		buf_json_text(&out, names->items[i]);
-	}
-	buf_char(&out, ']');
-	return buf_keep(&out, arena);
-}
-
 /* Adds the messages of these receivers. */
 static bool list(struct store_file *file, struct store_follow_ups *call, enum statement statement,
 	const struct strings *receivers, int64_t limit, struct error *error)
@@ -39,7 +25,7 @@ static bool list(struct store_file *file, struct store_follow_ups *call, enum st
 
 	if (receivers->count == 0)
 		return true;
-	bind_text(&reader.binder, follow_ups_names(arena, receivers));
+	bind_text(&reader.binder, rows_names(arena, receivers));
 	bind_integer(&reader.binder, limit);
 	if (statement == STATEMENT_TO_READ)
 		bind_time(&reader.binder, call->since);
@@ -111,8 +97,10 @@ static bool count_left(struct store_file *file, struct store_follow_ups *call, s
 	return !reader.failed;
 }
 
-bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, struct error *error)
+static bool follow_ups_read(struct store_file *file, void *context, struct error *error)
 {
+	struct store_follow_ups *call = context;
+
 	call->messages = NULL;
 	call->count = 0;
 	if (call->delivery != 0)
@@ -123,8 +111,11 @@ bool follow_ups_read(struct store_file *file, struct store_follow_ups *call, str
 	       count_left(file, call, error);
 }
 
-bool follow_ups_amended(struct store_file *file, struct store_amended *call, struct error *error)
+const struct store_work store_follow_ups_work = {.run = follow_ups_read};
+
+static bool follow_ups_amended(struct store_file *file, void *context, struct error *error)
 {
+	struct store_amended *call = context;
 	struct binder binder = bind_to(file, STATEMENT_AMENDED);
 	struct reader reader;
 
@@ -142,9 +133,11 @@ bool follow_ups_amended(struct store_file *file, struct store_amended *call, str
 	return !reader.failed;
 }
 
-bool follow_ups_send_anew(
-	struct store_file *file, struct store_send_anew *call, struct error *error)
+const struct store_work store_amended_work = {.run = follow_ups_amended, .writes = true};
+
+static bool follow_ups_send_anew(struct store_file *file, void *context, struct error *error)
 {
+	struct store_send_anew *call = context;
 	struct binder binder = bind_to(file, STATEMENT_SEND_ANEW);
 
 	bind_integer(&binder, call->delivery);
@@ -153,3 +146,5 @@ bool follow_ups_send_anew(
 	call->queued = file->driver->changed(file) > 0;
 	return true;
 }
+
+const struct store_work store_send_anew_work = {.run = follow_ups_send_anew, .writes = true};

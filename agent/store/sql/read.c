@@ -383,16 +383,21 @@ static bool load_said(struct store_file *file, struct store_pending *call, struc
 	return true;
 }
 
-bool store_pending(struct store_file *file, struct store_pending *call, struct error *error)
+static bool pending(struct store_file *file, void *context, struct error *error)
 {
+	struct store_pending *call = context;
+
 	call->messages.count = call->retractions.count = call->said.count = 0;
 	return load_records(file, call, error) && load_told(file, call, error) &&
 	       load_excerpts(file, call, error) && load_recoveries(file, call, error) &&
 	       load_retractions(file, call, error) && load_said(file, call, error);
 }
 
-bool store_reminders(struct store_file *file, struct store_reminders *call, struct error *error)
+const struct store_work store_pending_work = {.run = pending};
+
+static bool reminders(struct store_file *file, void *context, struct error *error)
 {
+	struct store_reminders *call = context;
 	struct arena *arena = call->call.arena;
 	struct reader reader = open_reader(file, arena, STATEMENT_TO_REMIND);
 
@@ -403,6 +408,8 @@ bool store_reminders(struct store_file *file, struct store_reminders *call, stru
 	return read_deliveries(&reader, &call->messages, error) &&
 	       store_members(file, arena, call->messages.items, call->messages.count, error);
 }
+
+const struct store_work store_reminders_work = {.run = reminders};
 
 bool store_due(struct store_file *file, struct store_due *due, struct error *error)
 {
@@ -495,8 +502,9 @@ static bool load_health(struct store_file *file, struct arena *arena, struct hea
 	       load_vanished(file, arena, health, error);
 }
 
-bool store_restore(struct store_file *file, struct store_restore *call, struct error *error)
+static bool restore(struct store_file *file, void *context, struct error *error)
 {
+	struct store_restore *call = context;
 	struct arena *arena = call->call.arena;
 
 	return load_deliveries(file, call, error) && load_recent(file, call, error) &&
@@ -506,20 +514,29 @@ bool store_restore(struct store_file *file, struct store_restore *call, struct e
 	       store_counts(file, &call->counts, error);
 }
 
-bool store_queued(struct store_file *file, struct store_queued *call, struct error *error)
+const struct store_work store_restore_work = {
+	.run = restore, .is_long = true, .counts = offsetof(struct store_restore, counts)};
+
+static bool queued(struct store_file *file, void *context, struct error *error)
 {
+	struct store_queued *call = context;
 	struct reader reader = open_reader(file, call->call.arena, STATEMENT_QUEUED);
 
 	return read_deliveries(&reader, &call->deliveries, error);
 }
 
-bool store_known(struct store_file *file, struct store_known *call, struct error *error)
+const struct store_work store_queued_work = {.run = queued};
+
+static bool known(struct store_file *file, void *context, struct error *error)
 {
+	struct store_known *call = context;
 	struct reader reader = open_reader(file, call->call.arena, STATEMENT_KNOWN);
 
 	bind_text(&reader.binder, call->test);
 	return read_all_known(&reader, &call->records, error);
 }
+
+const struct store_work store_known_work = {.run = known};
 
 static bool load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
 	struct checkpoint_rows *out, struct error *error)
@@ -543,10 +560,14 @@ static bool load_checkpoints(struct store_file *file, struct arena *arena, const
 	return !reader.failed;
 }
 
-bool store_checkpoints(struct store_file *file, struct store_checkpoints *call, struct error *error)
+static bool checkpoints(struct store_file *file, void *context, struct error *error)
 {
+	struct store_checkpoints *call = context;
+
 	return load_checkpoints(file, call->call.arena, call->test, &call->checkpoints, error);
 }
+
+const struct store_work store_checkpoints_work = {.run = checkpoints};
 
 /* The first event is in the record itself. */
 static void read_history(
@@ -602,19 +623,8 @@ static const char *json_of_names(struct arena *arena, const struct change_filter
 	bool one = filter->names.count == 0 && filter->test && !is_pattern(filter->test);
 	const char *const *names = one ? &filter->test : filter->names.items;
 	size_t count = one ? 1 : filter->names.count;
-	struct buf text = {0};
-	const char *json;
 
-	if (count == 0)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		buf_char(&text, i > 0 ? ',' : '[');
-		buf_json_text(&text, names[i]);
-	}
-	buf_char(&text, ']');
-	json = arena_strndup(arena, text.data, text.length);
-	buf_free(&text);
-	return json;
+	return count > 0 ? rows_names(arena, &(struct strings){names, count}) : NULL;
 }
 
 /* Chooses the index that is likely to leave the fewest rows to scan. */
@@ -854,8 +864,9 @@ static bool read_list(struct store_file *file, struct store_list *call, struct e
 	return !pages.reader.failed;
 }
 
-bool store_list(struct store_file *file, struct store_list *call, struct error *error)
+static bool list(struct store_file *file, void *context, struct error *error)
 {
+	struct store_list *call = context;
 	const struct change_filter *filter = &call->filter;
 	struct arena *arena = call->call.arena;
 	int64_t limit = limit_of(filter);
@@ -877,6 +888,8 @@ bool store_list(struct store_file *file, struct store_list *call, struct error *
 			       silences_load(file, arena, &call->silences, error)));
 }
 
+const struct store_work store_list_work = {.run = list, .lane = STORE_LISTS, .is_long = true};
+
 /* One that cannot be read is no reason not to show the change. */
 bool store_load_excerpts(struct store_file *file, struct arena *arena, struct owners *owners,
 	struct excerpt *out, struct error *error)
@@ -892,8 +905,9 @@ bool store_load_excerpts(struct store_file *file, struct arena *arena, struct ow
 	return true;
 }
 
-bool store_excerpts(struct store_file *file, struct store_excerpts *call, struct error *error)
+static bool excerpts(struct store_file *file, void *context, struct error *error)
 {
+	struct store_excerpts *call = context;
 	struct arena *arena = call->call.arena;
 	size_t most =
 		call->change_count < STORE_EXCERPTS_MOST ? call->change_count : STORE_EXCERPTS_MOST;
@@ -915,6 +929,9 @@ bool store_excerpts(struct store_file *file, struct store_excerpts *call, struct
 		}
 	return true;
 }
+
+const struct store_work store_excerpts_work = {
+	.run = excerpts, .lane = STORE_LISTS, .is_long = true};
 
 static int compare_weight(const void *a, const void *b)
 {

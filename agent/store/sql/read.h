@@ -6,17 +6,6 @@
 
 #include "agent/store/sql/rows.h"
 
-bool store_restore(
-	struct store_file *file, struct store_restore *call, struct error *error) MUST_USE;
-bool store_queued(struct store_file *file, struct store_queued *call, struct error *error) MUST_USE;
-bool store_known(struct store_file *file, struct store_known *call, struct error *error) MUST_USE;
-bool store_checkpoints(
-	struct store_file *file, struct store_checkpoints *call, struct error *error) MUST_USE;
-bool store_list(struct store_file *file, struct store_list *call, struct error *error) MUST_USE;
-
-bool store_excerpts(
-	struct store_file *file, struct store_excerpts *call, struct error *error) MUST_USE;
-
 /* Loads the deliveries' changes into their `records`. */
 bool store_members(struct store_file *file, struct arena *arena, struct delivery *deliveries,
 	size_t count, struct error *error) MUST_USE;
@@ -28,11 +17,6 @@ bool store_load_excerpts(struct store_file *file, struct arena *arena, struct ow
 /* Loads the records' histories. */
 bool store_events(struct store_file *file, struct arena *arena, struct change_record *records,
 	size_t count, struct error *error) MUST_USE;
-
-bool store_reminders(
-	struct store_file *file, struct store_reminders *call, struct error *error) MUST_USE;
-bool store_pending(
-	struct store_file *file, struct store_pending *call, struct error *error) MUST_USE;
 
 /* The worst of the records around which points are stored; NULL: none of the worst has any. */
 bool store_worst(struct store_file *file, struct arena *arena, const struct change_record *records,

@@ -757,6 +757,19 @@ void bind_owners(struct binder *binder, struct arena *arena, const struct owners
 	bind_text(binder, buf_keep(&text, arena));
 }
 
+const char *rows_names(struct arena *arena, const struct strings *names)
+{
+	struct buf out = {0};
+
+	buf_char(&out, '[');
+	for (size_t i = 0; i < names->count; i++) {
+		buf_text(&out, i > 0 ? "," : "");
+		buf_json_text(&out, names->items[i]);
+	}
+	buf_char(&out, ']');
+	return buf_keep(&out, arena);
+}
+
 static void owned_fetch(struct owned_reader *rows, struct error *error)
 {
 	rows->waiting = reader_next(&rows->reader, error);

@@ -106,6 +106,9 @@ void owners_sort(struct owners *owners, bool once);
 void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners,
 	size_t first, size_t count);
 
+/* The names as a JSON array. */
+const char *rows_names(struct arena *arena, const struct strings *names);
+
 /* Rows of several owners, whose id is in the first column, in ascending order. */
 struct owned_reader {
 	struct reader reader;

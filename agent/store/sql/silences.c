@@ -47,11 +47,15 @@ bool silences_load(
 	return read_silences(file, arena, 0, false, INT64_MAX, out, error);
 }
 
-bool silences_list(struct store_file *file, struct store_silences *call, struct error *error)
+static bool silences_list(struct store_file *file, void *context, struct error *error)
 {
+	struct store_silences *call = context;
+
 	return read_silences(
 		file, call->call.arena, 0, call->all, call->now, &call->silences, error);
 }
+
+const struct store_work store_silences_work = {.run = silences_list};
 
 static void bind_silence(struct binder *binder, const struct silence *silence)
 {
@@ -139,8 +143,9 @@ static bool note(struct store_file *file, const struct silence *silence, struct 
 	return bind_finish(&binder, error);
 }
 
-bool silence_write(struct store_file *file, struct store_silence *call, struct error *error)
+static bool silence_write(struct store_file *file, void *context, struct error *error)
 {
+	struct store_silence *call = context;
 	int64_t asked = call->silence.id;
 	struct silence_rows now;
 	bool ended = false;
@@ -156,3 +161,5 @@ bool silence_write(struct store_file *file, struct store_silence *call, struct e
 		call->silence = now.items[0];
 	return !ended || audit(file, call, "end silence", error);
 }
+
+const struct store_work store_silence_work = {.run = silence_write, .writes = true};

@@ -6,11 +6,6 @@
 
 #include "agent/store/sql/driver.h"
 
-bool silence_write(
-	struct store_file *file, struct store_silence *call, struct error *error) MUST_USE;
-bool silences_list(
-	struct store_file *file, struct store_silences *call, struct error *error) MUST_USE;
-
 /* Those that are not over, or not summed yet. */
 bool silences_load(struct store_file *file, struct arena *arena, struct silence_rows *out,
 	struct error *error) MUST_USE;

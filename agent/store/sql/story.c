@@ -2,7 +2,6 @@
  * Nothing in a row says of which cluster a change is part: it is one of the same direction, at
  * about the same time, in a group that has the test (agent/monitor/cluster_news.h).
  */
-#include "agent/store/sql/story.h"
 
 #include "agent/core/when.h"
 #include "agent/store/sql/read.h"
@@ -173,8 +172,9 @@ static bool load_related(struct store_file *file, struct store_story *call, cons
 	return true;
 }
 
-bool story_load(struct store_file *file, struct store_story *call, struct error *error)
+static bool story_load(struct store_file *file, void *context, struct error *error)
 {
+	struct store_story *call = context;
 	struct cluster_row cluster;
 	const char *clusters;
 
@@ -193,3 +193,6 @@ bool story_load(struct store_file *file, struct store_story *call, struct error 
 	return load_related(file, call, clusters, &cluster, error) &&
 	       silences_load(file, call->call.arena, &call->silences, error);
 }
+
+const struct store_work store_story_work = {
+	.run = story_load, .lane = STORE_LISTS, .is_long = true};

@@ -296,8 +296,9 @@ static bool lacks_one(const struct store_triage *call)
 	return false;
 }
 
-bool triage_say(struct store_file *file, struct store_triage *call, struct error *error)
+static bool triage_say(struct store_file *file, void *context, struct error *error)
 {
+	struct store_triage *call = context;
 	struct arena *arena = call->call.arena;
 	struct owners selected = {0};
 
@@ -320,6 +321,8 @@ bool triage_say(struct store_file *file, struct store_triage *call, struct error
 	       (triage_settle(file, &call->pending, error) &&
 		       read_selected(file, arena, &selected, &call->records, error));
 }
+
+const struct store_work store_triage_work = {.run = triage_say, .writes = true, .is_long = true};
 
 /* Opens the change, with the reason for the audit log, which is taken over. */
 static bool open_again(
@@ -361,8 +364,9 @@ static bool find_next(struct store_file *file, struct store_reopen_due *call, st
 	return !reader.failed;
 }
 
-bool triage_reopen_due(struct store_file *file, struct store_reopen_due *call, struct error *error)
+static bool triage_reopen_due(struct store_file *file, void *context, struct error *error)
 {
+	struct store_reopen_due *call = context;
 	struct arena *arena = call->call.arena;
 	struct reader reader = {.binder = bind_to(file, STATEMENT_EXPIRED), .arena = arena};
 	struct owners expired = {0};
@@ -380,6 +384,9 @@ bool triage_reopen_due(struct store_file *file, struct store_reopen_due *call, s
 		return false;
 	return find_next(file, call, error);
 }
+
+const struct store_work store_reopen_due_work = {
+	.run = triage_reopen_due, .writes = true, .is_long = true};
 
 static void put_size(struct buf *out, double size)
 {

@@ -6,10 +6,6 @@
 
 #include "agent/store/sql/driver.h"
 
-bool triage_say(struct store_file *file, struct store_triage *call, struct error *error) MUST_USE;
-bool triage_reopen_due(
-	struct store_file *file, struct store_reopen_due *call, struct error *error) MUST_USE;
-
 /* Opens a triaged change that has outgrown its size then, and makes it news. Both this and the next
  * add to `pending` how many changes are to be announced again. */
 bool triage_open_outgrown(struct store_file *file, int64_t id, const struct triage *accepted,

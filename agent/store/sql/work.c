@@ -1,18 +1,11 @@
 /*
- * Performs each kind of writing call; read.c has those that return rows.
+ * What a run, the dispatcher and the deliveries write; read.c has what returns rows.
  */
-#include "agent/store/sql/work.h"
-
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/store/sql/audit.h"
-#include "agent/store/sql/bisections.h"
-#include "agent/store/sql/follow_ups.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
-#include "agent/store/sql/silences.h"
-#include "agent/store/sql/story.h"
 #include "agent/store/sql/triage.h"
 
 /*
@@ -56,7 +49,7 @@ static bool doom_by(struct store_file *file, enum statement statement,
 	if (statement == STATEMENT_DOOM_UNTRACKED)
 		bind_integer(&reader.binder, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
 	else if (statement == STATEMENT_DOOM_ABSENT)
-		bind_text(&reader.binder, follow_ups_names(arena, &call->tests));
+		bind_text(&reader.binder, rows_names(arena, &call->tests));
 	return owners_read(doomed, &reader, error);
 }
 
@@ -117,7 +110,7 @@ static bool prune_links(
 	struct binder binder = bind_to(file, STATEMENT_PRUNE_LINKS);
 
 	bind_integer(&binder, call->before);
-	bind_text(&binder, follow_ups_names(call->call.arena, &call->keeping));
+	bind_text(&binder, rows_names(call->call.arena, &call->keeping));
 	return bind_finish(&binder, error);
 }
 
@@ -130,15 +123,16 @@ static bool prune_checkpoints(
 		return true;
 	binder = bind_to(file, STATEMENT_PRUNE_CHECKPOINTS);
 	bind_integer(&binder, call->before);
-	bind_text(&binder, follow_ups_names(call->call.arena, &call->tests));
+	bind_text(&binder, rows_names(call->call.arena, &call->tests));
 	if (!bind_finish(&binder, error))
 		return false;
 	call->pruned.checkpoints += file->driver->changed(file);
 	return true;
 }
 
-static bool prune(struct store_file *file, struct store_prune *call, struct error *error)
+static bool prune(struct store_file *file, void *context, struct error *error)
 {
+	struct store_prune *call = context;
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
 	int64_t before = call->before;
@@ -156,6 +150,11 @@ static bool prune(struct store_file *file, struct store_prune *call, struct erro
 	       run(file, STATEMENT_PRUNE_BISECTION_EVENTS, before, NULL, error) &&
 	       prune_checkpoints(file, call, error) && store_counts(file, &call->counts, error);
 }
+
+const struct store_work store_prune_work = {.run = prune,
+	.writes = true,
+	.is_long = true,
+	.counts = offsetof(struct store_prune, counts)};
 
 /* Maximum number of repeatable events per change. */
 enum { EVENTS_KEPT = 50 };
@@ -529,14 +528,19 @@ static bool record_changes(struct store_file *file, struct store_record *call, s
 	       store_counts(file, &call->counts, error);
 }
 
-static bool record(struct store_file *file, struct store_record *call, struct error *error)
+static bool record(struct store_file *file, void *context, struct error *error)
 {
+	struct store_record *call = context;
+
 	call->renewed = 0;
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		if (!write_checkpoint(file, call->test, &call->checkpoints.items[i], error))
 			return false;
 	return !store_record_counts(call) || record_changes(file, call, error);
 }
+
+const struct store_work store_record_work = {
+	.run = record, .writes = true, .counts = offsetof(struct store_record, counts)};
 
 static bool amend_stale(struct store_file *file, int64_t delivery, int64_t change, int64_t updated,
 	struct error *error)
@@ -757,8 +761,10 @@ static bool is_health_alone(const struct store_queue *call)
 }
 
 /* Members come after the messages, as silent changes count as announced by them. */
-static bool queue(struct store_file *file, struct store_queue *call, struct error *error)
+static bool queue(struct store_file *file, void *context, struct error *error)
 {
+	struct store_queue *call = context;
+
 	call->due = (struct store_due){0};
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		if (!queue_delivery(file, &call->deliveries.items[i], error))
@@ -784,6 +790,8 @@ static bool queue(struct store_file *file, struct store_queue *call, struct erro
 	return write_health(file, &call->health, error) &&
 	       (is_health_alone(call) || store_due(file, &call->due, error));
 }
+
+const struct store_work store_queue_work = {.run = queue, .writes = true};
 
 /* Runs a statement about the delivery, optionally with the time. */
 static bool run_for(struct store_file *file, enum statement statement,
@@ -811,8 +819,9 @@ static bool load_payload(struct store_file *file, struct arena *arena, struct de
 	return !reader.failed && store_members(file, arena, delivery, 1, error);
 }
 
-static bool attempt(struct store_file *file, struct store_attempt *call, struct error *error)
+static bool attempt(struct store_file *file, void *context, struct error *error)
 {
+	struct store_attempt *call = context;
 	struct delivery *delivery = &call->delivery;
 
 	if (!run_for(file, STATEMENT_POINTLESS, delivery, true, error))
@@ -831,6 +840,8 @@ static bool attempt(struct store_file *file, struct store_attempt *call, struct 
 		       store_worst(file, call->call.arena, delivery->records,
 			       delivery->record_count, &call->worst, error));
 }
+
+const struct store_work store_attempt_work = {.run = attempt, .writes = true};
 
 static bool write_outcome(struct store_file *file, const struct delivery *delivery,
 	enum delivery_state state, struct error *error)
@@ -862,8 +873,9 @@ static bool retract_late(struct store_file *file, struct store_settle *call, str
 	return true;
 }
 
-static bool settle(struct store_file *file, struct store_settle *call, struct error *error)
+static bool settle(struct store_file *file, void *context, struct error *error)
 {
+	struct store_settle *call = context;
 	const struct delivery *delivery = &call->delivery;
 
 	return write_outcome(file, delivery, delivery->state, error) &&
@@ -872,8 +884,11 @@ static bool settle(struct store_file *file, struct store_settle *call, struct er
 			       retract_late(file, call, error)));
 }
 
-static bool reopen(struct store_file *file, struct store_reopen *call, struct error *error)
+const struct store_work store_settle_work = {.run = settle, .writes = true};
+
+static bool reopen(struct store_file *file, void *context, struct error *error)
 {
+	struct store_reopen *call = context;
 	const struct delivery_rows *given_up = &call->deliveries;
 	size_t pending = 0;
 
@@ -883,6 +898,8 @@ static bool reopen(struct store_file *file, struct store_reopen *call, struct er
 			return false;
 	return triage_settle(file, &pending, error);
 }
+
+const struct store_work store_reopen_work = {.run = reopen, .writes = true};
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
 	struct error *error)
@@ -925,8 +942,10 @@ static bool move(struct store_file *file, const struct store_rename *rename, str
 	return true;
 }
 
-static bool rename_all(struct store_file *file, struct store_renames *call, struct error *error)
+static bool rename_all(struct store_file *file, void *context, struct error *error)
 {
+	struct store_renames *call = context;
+
 	for (size_t i = 0; i < call->rename_count; i++) {
 		struct store_rename *rename = &call->renames[i];
 		const char *test = rename->metric ? rename->test : rename->was;
@@ -944,60 +963,14 @@ static bool rename_all(struct store_file *file, struct store_renames *call, stru
 	return true;
 }
 
-static bool probe(struct store_file *file, struct error *error)
+const struct store_work store_renames_work = {.run = rename_all, .writes = true, .is_long = true};
+
+static bool probe(struct store_file *file, void *context, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_PROBE);
 
+	(void)context;
 	return bind_finish(&binder, error);
 }
 
-bool sql_perform(struct store_file *file, struct store_call *call, struct error *error)
-{
-	switch (call->kind) {
-	case STORE_RESTORE: return store_restore(file, (struct store_restore *)call, error);
-	case STORE_KNOWN: return store_known(file, (struct store_known *)call, error);
-	case STORE_CHECKPOINTS:
-		return store_checkpoints(file, (struct store_checkpoints *)call, error);
-	case STORE_RECORD: return record(file, (struct store_record *)call, error);
-	case STORE_QUEUE: return queue(file, (struct store_queue *)call, error);
-	case STORE_PENDING: return store_pending(file, (struct store_pending *)call, error);
-	case STORE_QUEUED: return store_queued(file, (struct store_queued *)call, error);
-	case STORE_REMINDERS: return store_reminders(file, (struct store_reminders *)call, error);
-	case STORE_SETTLE: return settle(file, (struct store_settle *)call, error);
-	case STORE_ATTEMPT: return attempt(file, (struct store_attempt *)call, error);
-	case STORE_REOPEN: return reopen(file, (struct store_reopen *)call, error);
-	case STORE_LIST: return store_list(file, (struct store_list *)call, error);
-	case STORE_EXCERPTS: return store_excerpts(file, (struct store_excerpts *)call, error);
-	case STORE_STORY: return story_load(file, (struct store_story *)call, error);
-	case STORE_PRUNE: return prune(file, (struct store_prune *)call, error);
-	case STORE_RENAMES: return rename_all(file, (struct store_renames *)call, error);
-	case STORE_TRIAGE: return triage_say(file, (struct store_triage *)call, error);
-	case STORE_REOPEN_DUE:
-		return triage_reopen_due(file, (struct store_reopen_due *)call, error);
-	case STORE_SILENCE: return silence_write(file, (struct store_silence *)call, error);
-	case STORE_SILENCES: return silences_list(file, (struct store_silences *)call, error);
-	case STORE_AUDIT: return audit_list(file, (struct store_audit *)call, error);
-	case STORE_AUDIT_ADD:
-		return audit_add(file, &((struct store_audit_add *)call)->entry, error);
-	case STORE_FOLLOW_UPS: return follow_ups_read(file, (struct store_follow_ups *)call, error);
-	case STORE_AMENDED: return follow_ups_amended(file, (struct store_amended *)call, error);
-	case STORE_SEND_ANEW:
-		return follow_ups_send_anew(file, (struct store_send_anew *)call, error);
-	case STORE_BISECTIONS: return bisections_list(file, (struct store_bisections *)call, error);
-	case STORE_BISECTION_ASK:
-		return bisections_ask(file, (struct store_bisection_ask *)call, error);
-	case STORE_BISECTION_BEGIN:
-		return bisections_begin(file, (struct store_bisection_begin *)call, error);
-	case STORE_BISECTION_WRITE:
-		return bisections_write(file, (struct store_bisection_write *)call, error);
-	case STORE_BISECTION_SAY:
-		return bisections_say(file, (struct store_bisection_say *)call, error);
-	case STORE_PROBE: return probe(file, error);
-	case STORE_TURN:
-	case STORE_VIEWS:
-	case STORE_REQUESTS:
-	case STORE_CONFIGURATION:
-		return error_set(error, ERROR_STATE, "a state file is for one agent");
-	}
-	return error_set(error, ERROR_STATE, "unknown call %d", (int)call->kind);
-}
+const struct store_work store_probe_work = {.run = probe, .writes = true};

@@ -15,7 +15,6 @@
 #include "agent/core/log.h"
 #include "agent/store/backend.h"
 #include "agent/store/sql/copy.h"
-#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/statements.h"
@@ -611,6 +610,13 @@ bool store_file_stuck(const struct store_file *file)
 	return ((const struct sqlite_file *)file)->stuck;
 }
 
+static bool perform(struct store_file *file, struct store_call *call, struct error *error)
+{
+	if (call->work->lane >= STORE_TURNS)
+		return error_set(error, ERROR_STATE, "a state file is for one agent");
+	return call->work->run(file, call, error);
+}
+
 static bool is_there(const char *path)
 {
 	return access(path, F_OK) == 0;
@@ -634,7 +640,7 @@ const struct store_backend sqlite_backend = {
 	.copy = store_file_copy,
 	.close = store_file_close,
 	.begin = store_file_begin,
-	.perform = sql_perform,
+	.perform = perform,
 	.commit = store_file_commit,
 	.rollback = store_file_rollback,
 	.is_stuck = store_file_stuck,

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "agent/store/sql/work.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/lock.h"
 
@@ -85,7 +84,7 @@ static bool read_once(const char *path, struct store_call *call, bool *settled, 
 
 	if (!file)
 		return false;
-	done = store_file_begin(file, false, error) && sql_perform(file, call, error);
+	done = store_file_begin(file, false, error) && call->work->run(file, call, error);
 	store_file_close(file);
 	return done;
 }
