@@ -27,16 +27,9 @@ void audit_put_text(struct buf *detail, const char *name, const char *text)
 
 bool audit_add(struct store_file *file, const struct audit_entry *entry, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_AUDIT_ADD);
-
-	bind_time(&binder, entry->time);
-	bind_text(&binder, entry->actor.person);
-	bind_text(&binder, entry->actor.origin);
-	bind_text(&binder, entry->action);
-	bind_count(&binder, entry->change);
-	bind_text(&binder, entry->subject);
-	bind_text(&binder, entry->detail);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_AUDIT_ADD, error, v_time(entry->time),
+		v_text(entry->actor.person), v_text(entry->actor.origin), v_text(entry->action),
+		v_count(entry->change), v_text(entry->subject), v_text(entry->detail));
 }
 
 static void read_entry(struct reader *reader, struct audit_entry *entry)
@@ -131,7 +124,7 @@ bool audit_load_events(struct store_file *file, struct arena *arena, struct chan
 	struct owned_reader rows = {
 		.reader = {.binder = bind_to(file, STATEMENT_AUDIT_EVENTS), .arena = arena}};
 
-	bind_owners(&rows.reader.binder, arena, owners, 0, owners->count);
+	bind_owners(&rows.reader.binder, arena, owners);
 	for (size_t i = 0; i < owners->count; i++)
 		load_said(&rows, arena, &records[owners->items[i].place], error);
 	return !rows.reader.failed;

@@ -215,13 +215,9 @@ static bool is_lab_busy(struct store_file *file, int64_t id, bool *busy, struct 
 static bool bisections_begin(struct store_file *file, void *context, struct error *error)
 {
 	struct store_bisection_begin *call = context;
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_BEGIN);
 
-	bind_integer(&binder, call->bisection);
-	bind_time(&binder, call->now);
-	bind_time(&binder, call->since);
-	bind_count(&binder, call->most);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_BISECTION_BEGIN, error, v_id(call->bisection), v_time(call->now),
+		    v_time(call->since), v_count(call->most)))
 		return false;
 	call->begun = file->driver->changed(file) > 0;
 	call->lab_busy = false;
@@ -231,82 +227,49 @@ static bool bisections_begin(struct store_file *file, void *context, struct erro
 
 const struct store_work store_bisection_begin_work = {.run = bisections_begin, .writes = true};
 
-static bool forget_answer(struct store_file *file, int64_t id, int64_t run, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_ANSWERED);
-
-	bind_integer(&binder, id);
-	bind_integer(&binder, run);
-	return bind_finish(&binder, error);
-}
-
 static bool add_line(
 	struct store_file *file, int64_t id, const struct bisection_line *line, struct error *error)
 {
-	struct binder binder;
-
-	if (line->kind == BISECTION_RESULT && !forget_answer(file, id, line->run, error))
+	if (line->kind == BISECTION_RESULT &&
+		!RUN(file, STATEMENT_BISECTION_ANSWERED, error, v_id(id), v_id(line->run)))
 		return false;
-	binder = bind_to(file, STATEMENT_BISECTION_LINE);
-	bind_integer(&binder, id);
-	bind_integer(&binder, line->kind);
-	bind_count(&binder, line->run);
-	bind_text(&binder, line->text);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_BISECTION_LINE, error, v_id(id), v_id(line->kind),
+		v_count(line->run), v_text(line->text));
 }
 
 static bool write_setup(
 	struct store_file *file, struct store_bisection_write *call, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_SETUP);
 	int64_t runs = 0;
 
 	for (size_t i = 0; i < call->line_count; i++)
 		runs += call->lines[i].kind == BISECTION_RESULT;
-	bind_integer(&binder, call->bisection);
-	bind_text(&binder, call->setup);
-	bind_count(&binder, runs);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_BISECTION_SETUP, error, v_id(call->bisection), v_text(call->setup),
+		    v_count(runs)))
 		return false;
 	call->gone = file->driver->changed(file) == 0;
 	return true;
-}
-
-static bool write_end(
-	struct store_file *file, const struct store_bisection_write *call, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_END);
-
-	bind_integer(&binder, call->bisection);
-	bind_time(&binder, call->now);
-	bind_text(&binder, call->end);
-	bind_text(&binder, call->verdict);
-	bind_text(&binder, call->cancelled);
-	return bind_finish(&binder, error);
 }
 
 /* The messages about the change show it, and people are told. */
 static bool write_culprit(struct store_file *file, const struct store_bisection_write *call,
 	int64_t change, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_CULPRIT);
 	struct buf text = {0};
 
 	culprit_put(&text, call->culprit);
-	bind_integer(&binder, call->bisection);
-	bind_text(&binder, buf_keep(&text, call->call.arena));
-	if (!bind_finish(&binder, error))
-		return false;
-	binder = bind_to(file, STATEMENT_AMEND);
-	bind_integer(&binder, change);
-	return bind_finish(&binder, error) && triage_announce(file, change, SAID_CULPRIT, error);
+	return RUN(file, STATEMENT_BISECTION_CULPRIT, error, v_id(call->bisection),
+		       v_text(buf_keep(&text, call->call.arena))) &&
+	       RUN(file, STATEMENT_AMEND, error, v_id(change)) &&
+	       triage_announce(file, change, SAID_CULPRIT, error);
 }
 
 static bool end(struct store_file *file, struct store_bisection_write *call, struct error *error)
 {
 	int64_t change = call->rows.items[0].change;
 
-	if (!write_end(file, call, error) ||
+	if (!RUN(file, STATEMENT_BISECTION_END, error, v_id(call->bisection), v_time(call->now),
+		    v_text(call->end), v_text(call->verdict), v_text(call->cancelled)) ||
 		(call->culprit && !write_culprit(file, call, change, error)))
 		return false;
 	return note(file, change, call->now, &itself, "bisection",
@@ -337,12 +300,8 @@ const struct store_work store_bisection_write_work = {.run = bisections_write, .
 
 static bool cancel(struct store_file *file, struct store_bisection_say *call, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_BISECTION_CANCEL);
-
-	bind_integer(&binder, call->bisection);
-	bind_text(&binder, call->why);
-	bind_time(&binder, call->now);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_BISECTION_CANCEL, error, v_id(call->bisection), v_text(call->why),
+		    v_time(call->now)))
 		return false;
 	call->taken = file->driver->changed(file) > 0;
 	return !call->taken ||

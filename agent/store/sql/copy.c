@@ -20,7 +20,7 @@ static enum statement statement_of(enum statement first, const struct sql_table 
 	return first + (enum statement)(table - schema_tables);
 }
 
-struct value {
+struct key {
 	int64_t integer;
 	const char *text;
 };
@@ -30,7 +30,7 @@ struct walk {
 	struct store_file *file;
 	const struct sql_table *table;
 	struct reader reader;
-	struct value keys[KEYS_MOST]; /* of the last row */
+	struct key keys[KEYS_MOST]; /* of the last row */
 	int key_count;
 	size_t on_page;
 	struct arena *page;
@@ -64,7 +64,7 @@ static struct walk walk_over(struct store_file *file, const struct sql_table *ta
 	struct walk walk = {.file = file, .table = table};
 
 	for (; table->columns[walk.key_count].uses & COLUMN_KEY; walk.key_count++)
-		walk.keys[walk.key_count] = (struct value){INT64_MIN, ""};
+		walk.keys[walk.key_count] = (struct key){INT64_MIN, ""};
 	begin_page(&walk);
 	return walk;
 }

@@ -116,13 +116,10 @@ const struct store_work store_follow_ups_work = {.run = follow_ups_read};
 static bool follow_ups_amended(struct store_file *file, void *context, struct error *error)
 {
 	struct store_amended *call = context;
-	struct binder binder = bind_to(file, STATEMENT_AMENDED);
 	struct reader reader;
 
-	bind_integer(&binder, call->delivery);
-	bind_count(&binder, call->mark);
-	bind_text(&binder, call->receipt);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_AMENDED, error, v_id(call->delivery), v_count(call->mark),
+		    v_text(call->receipt)))
 		return false;
 	reader =
 		(struct reader){.binder = bind_to(file, STATEMENT_MARK), .arena = call->call.arena};
@@ -138,10 +135,8 @@ const struct store_work store_amended_work = {.run = follow_ups_amended, .writes
 static bool follow_ups_send_anew(struct store_file *file, void *context, struct error *error)
 {
 	struct store_send_anew *call = context;
-	struct binder binder = bind_to(file, STATEMENT_SEND_ANEW);
 
-	bind_integer(&binder, call->delivery);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_SEND_ANEW, error, v_id(call->delivery)))
 		return false;
 	call->queued = file->driver->changed(file) > 0;
 	return true;

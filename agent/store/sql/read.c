@@ -86,7 +86,7 @@ static bool load_packed(struct store_file *file, struct arena *arena, struct own
 		return true;
 	owners_sort(changes, false);
 	owner = changes->items;
-	bind_owners(&rows.reader.binder, arena, changes, 0, changes->count);
+	bind_owners(&rows.reader.binder, arena, changes);
 	for (size_t i = 0; i < changes->count; i++)
 		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
 					      ? out[owner[i - 1].place]
@@ -185,7 +185,7 @@ bool store_members(struct store_file *file, struct arena *arena, struct delivery
 	for (size_t i = 0; i < count; i++)
 		owners_add(&owners, arena, deliveries[i].id, i);
 	owners_sort(&owners, false);
-	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	bind_owners(&rows.reader.binder, arena, &owners);
 	for (size_t i = 0; i < count; i++)
 		read_members(&rows, &deliveries[owners.items[i].place], error);
 	return !rows.reader.failed;
@@ -241,7 +241,7 @@ static bool told_by(struct store_file *file, struct store_pending *call, struct 
 
 	for (size_t i = 0; i < call->recoveries.count; i++)
 		owners_add(&owners, arena, call->recoveries.items[i].item.id, i);
-	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	bind_owners(&rows.reader.binder, arena, &owners);
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id, error)) {
 			struct delivery delivery = {0};
@@ -312,7 +312,7 @@ static bool load_records_of(struct store_file *file, struct arena *arena, struct
 	if (owners->count == 0)
 		return true;
 	owners_sort(owners, false);
-	bind_owners(&reader.binder, arena, owners, 0, owners->count);
+	bind_owners(&reader.binder, arena, owners);
 	if (!read_records(&reader, &records, error))
 		return false;
 	for (size_t i = 0; i < owners->count; i++) {
@@ -606,7 +606,7 @@ bool store_events(struct store_file *file, struct arena *arena, struct change_re
 	for (size_t i = 0; i < count; i++)
 		owners_add(&owners, arena, records[i].item.id, i);
 	owners_sort(&owners, false);
-	bind_owners(&rows.reader.binder, arena, &owners, 0, owners.count);
+	bind_owners(&rows.reader.binder, arena, &owners);
 	for (size_t i = 0; i < count; i++)
 		read_history(&rows, &records[owners.items[i].place], error);
 	return !rows.reader.failed && audit_load_events(file, arena, records, &owners, error);
@@ -748,7 +748,7 @@ static bool load_first_messages(struct store_file *file, struct taken *taken, st
 		.reader = open_reader(file, taken->arena, STATEMENT_FIRST_MESSAGES)};
 
 	owners_sort(&taken->changes, false);
-	bind_owners(&rows.reader.binder, taken->arena, &taken->changes, 0, taken->changes.count);
+	bind_owners(&rows.reader.binder, taken->arena, &taken->changes);
 	for (size_t i = 0; i < taken->changes.count; i++) {
 		const struct owner *change = &taken->changes.items[i];
 

@@ -442,6 +442,25 @@ bool bind_finish(struct binder *binder, struct error *error)
 	return done;
 }
 
+bool rows_run(struct store_file *file, enum statement statement, struct error *error,
+	const struct value *values, size_t count)
+{
+	struct binder binder = bind_to(file, statement);
+
+	for (size_t i = 0; i < count; i++) {
+		binder.strange |= values[i].strange;
+		if (values[i].type == SQL_INTEGER)
+			bind_integer(&binder, values[i].integer);
+		else if (values[i].type == SQL_NUMBER)
+			bind_number(&binder, values[i].number);
+		else if (values[i].type == SQL_NULL)
+			bind_null(&binder);
+		else
+			bind_text(&binder, values[i].text);
+	}
+	return bind_finish(&binder, error);
+}
+
 bool bind_insert(struct binder *binder, int64_t *id, struct error *error)
 {
 	const struct sql_driver *driver = binder->file->driver;
@@ -745,8 +764,8 @@ void owners_sort(struct owners *owners, bool once)
 	owners->count = count;
 }
 
-void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners,
-	size_t first, size_t count)
+const char *owners_json(
+	struct arena *arena, const struct owners *owners, size_t first, size_t count)
 {
 	struct buf text = {0};
 
@@ -754,7 +773,12 @@ void bind_owners(struct binder *binder, struct arena *arena, const struct owners
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&text, i > 0 ? ",%" PRId64 : "%" PRId64, owners->items[first + i].id);
 	buf_char(&text, ']');
-	bind_text(binder, buf_keep(&text, arena));
+	return buf_keep(&text, arena);
+}
+
+void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners)
+{
+	bind_text(binder, owners_json(arena, owners, 0, owners->count));
 }
 
 const char *rows_names(struct arena *arena, const struct strings *names)

@@ -34,6 +34,54 @@ bool bind_finish(struct binder *binder, struct error *error) MUST_USE;
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
 bool bind_insert(struct binder *binder, int64_t *id, struct error *error) MUST_USE;
 
+/* A value of a parameter; `strange`: out of range. */
+struct value {
+	enum sql_type type;
+	bool strange;
+	int64_t integer;
+	double number;
+	const char *text;
+};
+
+static inline struct value v_id(int64_t value)
+{
+	return (struct value){.type = SQL_INTEGER, .integer = value};
+}
+
+static inline struct value v_time(int64_t value)
+{
+	return (struct value){
+		SQL_INTEGER, .integer = value, .strange = value < -ROWS_MOST || value > ROWS_MOST};
+}
+
+static inline struct value v_count(int64_t value)
+{
+	return (struct value){
+		SQL_INTEGER, .integer = value, .strange = value < 0 || value > ROWS_MOST};
+}
+
+static inline struct value v_null(void) /* an integer */
+{
+	return (struct value){.type = SQL_NULL};
+}
+
+static inline struct value v_number(double value)
+{
+	return (struct value){SQL_NUMBER, .number = value};
+}
+
+static inline struct value v_text(const char *value)
+{
+	return (struct value){SQL_TEXT, .text = value};
+}
+
+/* Runs a statement without result rows, with these values for ?1, ?2 ... */
+bool rows_run(struct store_file *file, enum statement statement, struct error *error,
+	const struct value *values, size_t count) MUST_USE;
+#define RUN(file, statement, error, ...)                                                           \
+	rows_run(file, statement, error, (const struct value[]){__VA_ARGS__},                      \
+		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value))
+
 /* A statement with result rows; texts are copied to the arena. */
 struct reader {
 	struct binder binder;
@@ -102,9 +150,11 @@ bool owners_read(struct owners *owners, struct reader *reader, struct error *err
 /* In ascending order; `once`: without those that are there already. */
 void owners_sort(struct owners *owners, bool once);
 
-/* Binds the ids of so many of them from the first on, as a JSON array that the arena keeps. */
-void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners,
-	size_t first, size_t count);
+/* The ids of so many of them from the first on, as a JSON array in the arena. */
+const char *owners_json(
+	struct arena *arena, const struct owners *owners, size_t first, size_t count);
+/* Binds those of all. */
+void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners);
 
 /* The names as a JSON array. */
 const char *rows_names(struct arena *arena, const struct strings *names);

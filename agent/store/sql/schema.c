@@ -12,96 +12,192 @@
 
 enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
 
-static const struct store_column environments[] = {{"id", COLUMN_ID, KEY}, {"label", COLUMN_TEXT},
-	{"value", COLUMN_TEXT}, {"time", COLUMN_TIME}, {"spacing", COLUMN_COUNT},
-	{"hit", COLUMN_COUNT}, {"total", COLUMN_COUNT}, {"up", COLUMN_COUNT},
-	{"down", COLUMN_COUNT}, {"worse", COLUMN_COUNT}, {"better", COLUMN_COUNT},
-	{"size", COLUMN_NUMBER}, {"elsewhere", COLUMN_COUNT}, {"elsewhere_changed", COLUMN_COUNT},
-	{"told", COLUMN_COUNT}, {"followed", COLUMN_CHOICE, 0, 0, 1}, {"created", COLUMN_TIME},
-	{0}};
+static const struct store_column environments[] = {
+	{"id", COLUMN_ID, KEY},
+	{"label", COLUMN_TEXT},
+	{"value", COLUMN_TEXT},
+	{"time", COLUMN_TIME},
+	{"spacing", COLUMN_COUNT},
+	{"hit", COLUMN_COUNT},
+	{"total", COLUMN_COUNT},
+	{"up", COLUMN_COUNT},
+	{"down", COLUMN_COUNT},
+	{"worse", COLUMN_COUNT},
+	{"better", COLUMN_COUNT},
+	{"size", COLUMN_NUMBER},
+	{"elsewhere", COLUMN_COUNT},
+	{"elsewhere_changed", COLUMN_COUNT},
+	{"told", COLUMN_COUNT},
+	{"followed", COLUMN_CHOICE, 0, 0, 1},
+	{"created", COLUMN_TIME},
+	{0},
+};
 
 /* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
  * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
  * when people were last reminded of it; `kind`: the notifier that has written the payload. */
-static const struct store_column deliveries[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"key", COLUMN_TEXT}, {"receiver", COLUMN_TEXT}, {"destination", COLUMN_TEXT},
-	{"payload", COLUMN_TEXT}, {"state", COLUMN_CHOICE, 0, 1, DELIVERY_ABANDONED},
-	{"receipt", COLUMN_TEXT, OPTIONAL}, {"problem", COLUMN_TEXT, OPTIONAL},
-	{"attempts", COLUMN_COUNT}, {"created", COLUMN_TIME}, {"updated", COLUMN_TIME},
-	{"thread", COLUMN_TEXT, OPTIONAL}, {"attempt_started", COLUMN_TIME, OPTIONAL},
-	{"not_before", COLUMN_TIME, OPTIONAL}, {"amend", COLUMN_COUNT, OPTIONAL},
-	{"reaction", COLUMN_TEXT, OPTIONAL}, {"amended", COLUMN_COUNT, OPTIONAL},
-	{"reminded", COLUMN_TIME, OPTIONAL}, {"kind", COLUMN_TEXT, OPTIONAL}, {0}};
+static const struct store_column deliveries[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"key", COLUMN_TEXT},
+	{"receiver", COLUMN_TEXT},
+	{"destination", COLUMN_TEXT},
+	{"payload", COLUMN_TEXT},
+	{"state", COLUMN_CHOICE, 0, 1, DELIVERY_ABANDONED},
+	{"receipt", COLUMN_TEXT, OPTIONAL},
+	{"problem", COLUMN_TEXT, OPTIONAL},
+	{"attempts", COLUMN_COUNT},
+	{"created", COLUMN_TIME},
+	{"updated", COLUMN_TIME},
+	{"thread", COLUMN_TEXT, OPTIONAL},
+	{"attempt_started", COLUMN_TIME, OPTIONAL},
+	{"not_before", COLUMN_TIME, OPTIONAL},
+	{"amend", COLUMN_COUNT, OPTIONAL},
+	{"reaction", COLUMN_TEXT, OPTIONAL},
+	{"amended", COLUMN_COUNT, OPTIONAL},
+	{"reminded", COLUMN_TIME, OPTIONAL},
+	{"kind", COLUMN_TEXT, OPTIONAL},
+	{0},
+};
 
 /* `retraction`, to be sent: 1 as the change was withdrawn, 2 as its suspects are others. When the
  * change was and how large, as the message says it. `said`: what receivers are to be told of it,
  * bits of enum said_kind. */
-static const struct store_column announced[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
+static const struct store_column announced[] = {
+	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"delivery", COLUMN_ID, KEY, .refers = "deliveries"},
-	{"retraction", COLUMN_CHOICE, OPTIONAL, 1, 2}, {"told_time", COLUMN_TIME, OPTIONAL},
+	{"retraction", COLUMN_CHOICE, OPTIONAL, 1, 2},
+	{"told_time", COLUMN_TIME, OPTIONAL},
 	{"told_size", COLUMN_NUMBER},
-	{"said", COLUMN_CHOICE, OPTIONAL, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT}, {0}};
+	{"said", COLUMN_CHOICE, OPTIONAL, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT},
+	{0},
+};
 
-static const struct store_column history[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
-	{"number", COLUMN_COUNT, KEY}, {"event", COLUMN_CHOICE, 0, 1, EVENT_STORED - 1},
-	{"time", COLUMN_TIME}, {"point", COLUMN_TIME}, {"receiver", COLUMN_TEXT, OPTIONAL},
-	{"destination", COLUMN_TEXT, OPTIONAL}, {0}};
+static const struct store_column history[] = {
+	{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"number", COLUMN_COUNT, KEY},
+	{"event", COLUMN_CHOICE, 0, 1, EVENT_STORED - 1},
+	{"time", COLUMN_TIME},
+	{"point", COLUMN_TIME},
+	{"receiver", COLUMN_TEXT, OPTIONAL},
+	{"destination", COLUMN_TEXT, OPTIONAL},
+	{0},
+};
 
 /* The points around a change that is confirmed, as agent/core/excerpt.c packs them. */
 static const struct store_column excerpts[] = {
-	{"change", COLUMN_ID, KEY, .refers = "changes"}, {"points", COLUMN_BYTES}, {0}};
+	{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"points", COLUMN_BYTES},
+	{0},
+};
 
 /* `accepted_...`: the size of the change when it was accepted. `owed`: its news was settled by
  * accepting it, and is told when it is open again. `told_after`: the last delivery of before it was
  * news again. */
-static const struct store_column triage[] = {{"change", COLUMN_ID, KEY, .refers = "changes"},
-	{"triage", COLUMN_CHOICE, 0, TRIAGE_OPEN, TRIAGE_STATES - 1}, {"version", COLUMN_ID},
-	{"owner", COLUMN_TEXT, OPTIONAL}, {"note", COLUMN_TEXT, OPTIONAL},
-	{"link", COLUMN_TEXT, OPTIONAL}, {"person", COLUMN_TEXT, OPTIONAL},
-	{"triaged", COLUMN_TIME}, {"until", COLUMN_TIME, OPTIONAL},
-	{"accepted_size", COLUMN_NUMBER}, {"accepted_low", COLUMN_NUMBER},
-	{"accepted_high", COLUMN_NUMBER}, {"owed", COLUMN_CHOICE, 0, 0, 1},
-	{"renewals", COLUMN_COUNT}, {"told_after", COLUMN_COUNT}, {0}};
+static const struct store_column triage[] = {
+	{"change", COLUMN_ID, KEY, .refers = "changes"},
+	{"triage", COLUMN_CHOICE, 0, TRIAGE_OPEN, TRIAGE_STATES - 1},
+	{"version", COLUMN_ID},
+	{"owner", COLUMN_TEXT, OPTIONAL},
+	{"note", COLUMN_TEXT, OPTIONAL},
+	{"link", COLUMN_TEXT, OPTIONAL},
+	{"person", COLUMN_TEXT, OPTIONAL},
+	{"triaged", COLUMN_TIME},
+	{"until", COLUMN_TIME, OPTIONAL},
+	{"accepted_size", COLUMN_NUMBER},
+	{"accepted_low", COLUMN_NUMBER},
+	{"accepted_high", COLUMN_NUMBER},
+	{"owed", COLUMN_CHOICE, 0, 0, 1},
+	{"renewals", COLUMN_COUNT},
+	{"told_after", COLUMN_COUNT},
+	{0},
+};
 
-static const struct store_column series[] = {{"test", COLUMN_TEXT, KEY},
-	{"series", COLUMN_TEXT, KEY}, {"branch", COLUMN_TEXT, KEY}, {"anchor", COLUMN_TIME},
-	{"last_point", COLUMN_TIME}, {"revision", COLUMN_COUNT}, {"revised", COLUMN_TIME}, {0}};
+static const struct store_column series[] = {
+	{"test", COLUMN_TEXT, KEY},
+	{"series", COLUMN_TEXT, KEY},
+	{"branch", COLUMN_TEXT, KEY},
+	{"anchor", COLUMN_TIME},
+	{"last_point", COLUMN_TIME},
+	{"revision", COLUMN_COUNT},
+	{"revised", COLUMN_TIME},
+	{0},
+};
 
-static const struct store_column conditions[] = {{"subject", COLUMN_TEXT, KEY},
-	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE}, {"since", COLUMN_TIME},
-	{"text", COLUMN_TEXT}, {0}};
+static const struct store_column conditions[] = {
+	{"subject", COLUMN_TEXT, KEY},
+	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE},
+	{"since", COLUMN_TIME},
+	{"text", COLUMN_TEXT},
+	{0},
+};
 
 /* Times of events that must not happen again, or not soon. */
 static const struct store_column moments[] = {
-	{"name", COLUMN_TEXT, KEY}, {"time", COLUMN_TIME}, {0}};
+	{"name", COLUMN_TEXT, KEY},
+	{"time", COLUMN_TIME},
+	{0},
+};
 
 static const struct store_column vanished[] = {
-	{"test", COLUMN_TEXT, KEY}, {"series", COLUMN_TEXT, KEY}, {"ended", COLUMN_TIME}, {0}};
+	{"test", COLUMN_TEXT, KEY},
+	{"series", COLUMN_TEXT, KEY},
+	{"ended", COLUMN_TIME},
+	{0},
+};
 
-static const struct store_column silences[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"matchers", COLUMN_TEXT}, {"begins", COLUMN_TIME}, {"until", COLUMN_TIME},
-	{"owner", COLUMN_TEXT, OPTIONAL}, {"reason", COLUMN_TEXT, OPTIONAL},
-	{"person", COLUMN_TEXT, OPTIONAL}, {"created", COLUMN_TIME},
-	{"ended", COLUMN_TIME, OPTIONAL}, {"ended_by", COLUMN_TEXT, OPTIONAL},
-	{"reminded", COLUMN_CHOICE, 0, 0, 1}, {"summed", COLUMN_CHOICE, 0, 0, 1}, {0}};
+static const struct store_column silences[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"matchers", COLUMN_TEXT},
+	{"begins", COLUMN_TIME},
+	{"until", COLUMN_TIME},
+	{"owner", COLUMN_TEXT, OPTIONAL},
+	{"reason", COLUMN_TEXT, OPTIONAL},
+	{"person", COLUMN_TEXT, OPTIONAL},
+	{"created", COLUMN_TIME},
+	{"ended", COLUMN_TIME, OPTIONAL},
+	{"ended_by", COLUMN_TEXT, OPTIONAL},
+	{"reminded", COLUMN_CHOICE, 0, 0, 1},
+	{"summed", COLUMN_CHOICE, 0, 0, 1},
+	{0},
+};
 
-static const struct store_column audit[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"time", COLUMN_TIME}, {"person", COLUMN_TEXT, OPTIONAL}, {"origin", COLUMN_TEXT, OPTIONAL},
-	{"action", COLUMN_TEXT}, {"change", COLUMN_ID, OPTIONAL},
-	{"subject", COLUMN_TEXT, OPTIONAL}, {"detail", COLUMN_TEXT, OPTIONAL}, {0}};
+static const struct store_column audit[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"time", COLUMN_TIME},
+	{"person", COLUMN_TEXT, OPTIONAL},
+	{"origin", COLUMN_TEXT, OPTIONAL},
+	{"action", COLUMN_TEXT},
+	{"change", COLUMN_ID, OPTIONAL},
+	{"subject", COLUMN_TEXT, OPTIONAL},
+	{"detail", COLUMN_TEXT, OPTIONAL},
+	{0},
+};
 
-static const struct store_column bisections[] = {{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"change", COLUMN_ID, .refers = "changes"}, {"lab", COLUMN_TEXT},
-	{"state", COLUMN_CHOICE, 0, BISECTION_WAITING, BISECTION_OVER}, {"asked", COLUMN_TIME},
-	{"begun", COLUMN_TIME, OPTIONAL}, {"ended", COLUMN_TIME, OPTIONAL}, {"runs", COLUMN_COUNT},
-	{"person", COLUMN_TEXT, OPTIONAL}, {"setup", COLUMN_TEXT, OPTIONAL},
-	{"outcome", COLUMN_TEXT, OPTIONAL}, {"verdict", COLUMN_TEXT, OPTIONAL},
-	{"cancelled", COLUMN_TEXT, OPTIONAL}, {0}};
+static const struct store_column bisections[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
+	{"change", COLUMN_ID, .refers = "changes"},
+	{"lab", COLUMN_TEXT},
+	{"state", COLUMN_CHOICE, 0, BISECTION_WAITING, BISECTION_OVER},
+	{"asked", COLUMN_TIME},
+	{"begun", COLUMN_TIME, OPTIONAL},
+	{"ended", COLUMN_TIME, OPTIONAL},
+	{"runs", COLUMN_COUNT},
+	{"person", COLUMN_TEXT, OPTIONAL},
+	{"setup", COLUMN_TEXT, OPTIONAL},
+	{"outcome", COLUMN_TEXT, OPTIONAL},
+	{"verdict", COLUMN_TEXT, OPTIONAL},
+	{"cancelled", COLUMN_TEXT, OPTIONAL},
+	{0},
+};
 
 static const struct store_column bisection_events[] = {
-	{"bisection", COLUMN_ID, KEY, .refers = "bisections"}, {"number", COLUMN_COUNT, KEY},
-	{"kind", COLUMN_CHOICE, 0, BISECTION_BEGIN, BISECTION_ANSWER}, {"run", COLUMN_COUNT},
-	{"line", COLUMN_TEXT}, {0}};
+	{"bisection", COLUMN_ID, KEY, .refers = "bisections"},
+	{"number", COLUMN_COUNT, KEY},
+	{"kind", COLUMN_CHOICE, 0, BISECTION_BEGIN, BISECTION_ANSWER},
+	{"run", COLUMN_COUNT},
+	{"line", COLUMN_TEXT},
+	{0},
+};
 
 const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environments},
 	{"changes", change_columns}, {"deliveries", deliveries}, {"announced", announced},

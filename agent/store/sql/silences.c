@@ -122,12 +122,8 @@ static bool add(struct store_file *file, struct store_silence *call, struct erro
 static bool end(
 	struct store_file *file, const struct store_silence *call, bool *ended, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_SILENCE_END);
-
-	bind_integer(&binder, call->silence.id);
-	bind_time(&binder, call->silence.ended);
-	bind_text(&binder, call->silence.ended_by);
-	if (!bind_finish(&binder, error))
+	if (!RUN(file, STATEMENT_SILENCE_END, error, v_id(call->silence.id),
+		    v_time(call->silence.ended), v_text(call->silence.ended_by)))
 		return false;
 	*ended = file->driver->changed(file) > 0;
 	return true;
@@ -135,12 +131,8 @@ static bool end(
 
 static bool note(struct store_file *file, const struct silence *silence, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_SILENCE_NOTE);
-
-	bind_integer(&binder, silence->id);
-	bind_integer(&binder, silence->reminded);
-	bind_integer(&binder, silence->summed);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_SILENCE_NOTE, error, v_id(silence->id), v_id(silence->reminded),
+		v_id(silence->summed));
 }
 
 static bool silence_write(struct store_file *file, void *context, struct error *error)

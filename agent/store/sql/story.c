@@ -55,7 +55,7 @@ static bool load_change(struct store_file *file, struct store_story *call, struc
 	struct owners change = {0};
 
 	owners_add(&change, reader.arena, call->change, 0);
-	bind_owners(&reader.binder, reader.arena, &change, 0, 1);
+	bind_owners(&reader.binder, reader.arena, &change);
 	if (!read_records(&reader, &call->records, error))
 		return false;
 	for (size_t i = 0; i < call->records.count; i++)

@@ -15,44 +15,24 @@
 /* In the audit log, where nobody has said it. */
 static const struct actor itself = {"hunter-c", "agent"};
 
-static bool run(struct store_file *file, enum statement statement, struct error *error)
-{
-	struct binder binder = bind_to(file, statement);
-
-	return bind_finish(&binder, error);
-}
-
-static bool run_for(
-	struct store_file *file, enum statement statement, int64_t id, struct error *error)
-{
-	struct binder binder = bind_to(file, statement);
-
-	bind_integer(&binder, id);
-	return bind_finish(&binder, error);
-}
-
 bool triage_settle(struct store_file *file, size_t *pending, struct error *error)
 {
-	if (!run(file, STATEMENT_OWE, error) || !run(file, STATEMENT_OWED_SETTLED, error) ||
-		!run(file, STATEMENT_PAY, error))
+	if (!RUN(file, STATEMENT_OWE, error) || !RUN(file, STATEMENT_OWED_SETTLED, error) ||
+		!RUN(file, STATEMENT_PAY, error))
 		return false;
 	*pending += (size_t)file->driver->changed(file);
-	return run(file, STATEMENT_PAID, error);
+	return RUN(file, STATEMENT_PAID, error);
 }
 
 bool triage_announce(struct store_file *file, int64_t change, unsigned what, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_SAY);
-
-	bind_integer(&binder, change);
-	bind_integer(&binder, what);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_SAY, error, v_id(change), v_id(what));
 }
 
 /* What is new of its triage is to be shown and said. */
 static bool spread(struct store_file *file, int64_t change, struct error *error)
 {
-	return run_for(file, STATEMENT_AMEND, change, error) &&
+	return RUN(file, STATEMENT_AMEND, error, v_id(change)) &&
 	       triage_announce(file, change, SAID_TRIAGED, error);
 }
 
@@ -97,7 +77,7 @@ static bool read_selected(struct store_file *file, struct arena *arena,
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_RECORDS_OF), .arena = arena};
 
-	bind_owners(&reader.binder, arena, selected, 0, selected->count);
+	bind_owners(&reader.binder, arena, selected);
 	return read_records(&reader, out, error);
 }
 
@@ -146,21 +126,11 @@ static bool is_same(const struct triage *a, const struct triage *b)
 static bool write_triage(
 	struct store_file *file, int64_t id, const struct triage *triage, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_TRIAGE);
-
-	bind_integer(&binder, id);
-	bind_integer(&binder, triage->state);
-	bind_count(&binder, triage->version);
-	bind_text(&binder, triage->owner);
-	bind_text(&binder, triage->note);
-	bind_text(&binder, triage->link);
-	bind_text(&binder, triage->person);
-	bind_time(&binder, triage->time);
-	bind_time(&binder, triage->until);
-	bind_number(&binder, triage->size);
-	bind_number(&binder, triage->size_low);
-	bind_number(&binder, triage->size_high);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_TRIAGE, error, v_id(id), v_id(triage->state),
+		v_count(triage->version), v_text(triage->owner), v_text(triage->note),
+		v_text(triage->link), v_text(triage->person), v_time(triage->time),
+		v_time(triage->until), v_number(triage->size), v_number(triage->size_low),
+		v_number(triage->size_high));
 }
 
 static void put_text(struct buf *out, const char *name, const char *before, const char *now)
@@ -209,7 +179,7 @@ static bool drop_recovery(
 	struct store_file *file, int64_t id, enum triage_state state, struct error *error)
 {
 	return !triage_is_accepted(state) || state == TRIAGE_EXPECTED ||
-	       run_for(file, STATEMENT_DROP_RECOVERY, id, error);
+	       RUN(file, STATEMENT_DROP_RECOVERY, error, v_id(id));
 }
 
 static bool say_of(struct store_file *file, const struct store_triage *call,
@@ -267,11 +237,7 @@ static bool say_of_all(struct store_file *file, struct store_triage *call, struc
 static bool write_reaction(
 	struct store_file *file, const struct store_triage *call, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_REACTION);
-
-	bind_text(&binder, call->message);
-	bind_text(&binder, call->reaction);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_REACTION, error, v_text(call->message), v_text(call->reaction));
 }
 
 static int compare_id(const void *key, const void *element)
@@ -328,13 +294,8 @@ const struct store_work store_triage_work = {.run = triage_say, .writes = true, 
 static bool open_again(
 	struct store_file *file, int64_t id, int64_t now, struct buf *reason, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_OPEN);
-
-	bind_integer(&binder, id);
-	bind_text(&binder, itself.person);
-	bind_time(&binder, now);
-	return bind_finish(&binder, error) && spread(file, id, error) &&
-	       audit(file, id, &itself, "reopen", now, reason, error);
+	return RUN(file, STATEMENT_OPEN, error, v_id(id), v_text(itself.person), v_time(now)) &&
+	       spread(file, id, error) && audit(file, id, &itself, "reopen", now, reason, error);
 }
 
 static bool open_expired(
@@ -407,8 +368,8 @@ bool triage_open_outgrown(struct store_file *file, int64_t id, const struct tria
 	put_size(&reason, accepted->size);
 	buf_text(&reason, triage_is_accepted(accepted->state) ? " was accepted" : " was known");
 	if (!open_again(file, id, now, &reason, error) ||
-		!run_for(file, STATEMENT_RENEW_TRIAGE, id, error) ||
-		!run_for(file, STATEMENT_RENEW_NEWS, id, error))
+		!RUN(file, STATEMENT_RENEW_TRIAGE, error, v_id(id)) ||
+		!RUN(file, STATEMENT_RENEW_NEWS, error, v_id(id)))
 		return false;
 	*pending += (size_t)file->driver->changed(file);
 	return true;

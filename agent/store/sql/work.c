@@ -23,18 +23,17 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
 	"STATEMENT_DOOM_UNTRACKED takes the states from one on");
 
-/* Runs a statement whose only parameter is a time; adds the number of changed rows to `count`. */
-static bool run(struct store_file *file, enum statement statement, int64_t before, int64_t *count,
-	struct error *error)
+/* Deletes what is before the time, and not of these names if there are any; adds the number of rows
+ * to `count`. */
+static bool delete_before(struct store_file *file, enum statement statement, int64_t before,
+	const char *names, int64_t *count, struct error *error)
 {
-	struct binder binder = bind_to(file, statement);
+	bool done = names ? RUN(file, statement, error, v_id(before), v_text(names))
+			  : RUN(file, statement, error, v_id(before));
 
-	bind_integer(&binder, before);
-	if (!bind_finish(&binder, error))
-		return false;
-	if (count)
+	if (done && count)
 		*count += file->driver->changed(file);
-	return true;
+	return done;
 }
 
 /* Adds the changes that the statement finds, whose first parameter is the time before which they
@@ -66,68 +65,31 @@ static bool doom(struct store_file *file, const struct store_prune *call, struct
 	return true;
 }
 
-/* Deletes rows of so many of them from the first on. */
-static bool delete_of(struct store_file *file, enum statement statement,
-	const struct owners *doomed, size_t first, size_t most, int64_t *count, struct error *error)
-{
-	struct binder binder = bind_to(file, statement);
-	struct arena *scratch = arena_new();
-	size_t left = doomed->count - first;
-	bool done;
-
-	bind_owners(&binder, scratch, doomed, first, left < most ? left : most);
-	done = bind_finish(&binder, error);
-	if (done && count)
-		*count += file->driver->changed(file);
-	arena_free(scratch);
-	return done;
-}
-
+/* What refers to a change is deleted before it. */
 static bool delete_doomed(struct store_file *file, const struct owners *doomed,
 	struct pruned *pruned, struct error *error)
 {
 	enum { AT_ONCE = 100000 };
+	static const enum statement statements[] = {STATEMENT_DOOMED_TRIAGE,
+		STATEMENT_DOOMED_EXCERPTS, STATEMENT_DOOMED_BISECTION_EVENTS,
+		STATEMENT_DOOMED_BISECTIONS, STATEMENT_DOOMED_EVENTS, STATEMENT_DOOMED_CHANGES};
+	enum { ALL = sizeof statements / sizeof *statements };
+	int64_t *const counts[ALL] = {[ALL - 2] = &pruned->events, [ALL - 1] = &pruned->changes};
+	bool done = true;
 
-	for (size_t i = 0; i < doomed->count; i += AT_ONCE)
-		if (!delete_of(file, STATEMENT_DOOMED_TRIAGE, doomed, i, AT_ONCE, NULL, error) ||
-			!delete_of(file, STATEMENT_DOOMED_EVENTS, doomed, i, AT_ONCE,
-				&pruned->events, error) ||
-			!delete_of(
-				file, STATEMENT_DOOMED_EXCERPTS, doomed, i, AT_ONCE, NULL, error) ||
-			!delete_of(file, STATEMENT_DOOMED_BISECTION_EVENTS, doomed, i, AT_ONCE,
-				NULL, error) ||
-			!delete_of(file, STATEMENT_DOOMED_BISECTIONS, doomed, i, AT_ONCE, NULL,
-				error) ||
-			!delete_of(file, STATEMENT_DOOMED_CHANGES, doomed, i, AT_ONCE,
-				&pruned->changes, error))
-			return false;
-	return true;
-}
+	for (size_t i = 0; done && i < doomed->count; i += AT_ONCE) {
+		size_t left = doomed->count - i;
+		struct arena *scratch = arena_new();
+		const char *ids = owners_json(scratch, doomed, i, left < AT_ONCE ? left : AT_ONCE);
 
-static bool prune_links(
-	struct store_file *file, const struct store_prune *call, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_PRUNE_LINKS);
-
-	bind_integer(&binder, call->before);
-	bind_text(&binder, rows_names(call->call.arena, &call->keeping));
-	return bind_finish(&binder, error);
-}
-
-static bool prune_checkpoints(
-	struct store_file *file, struct store_prune *call, struct error *error)
-{
-	struct binder binder;
-
-	if (call->tests.count == 0)
-		return true;
-	binder = bind_to(file, STATEMENT_PRUNE_CHECKPOINTS);
-	bind_integer(&binder, call->before);
-	bind_text(&binder, rows_names(call->call.arena, &call->tests));
-	if (!bind_finish(&binder, error))
-		return false;
-	call->pruned.checkpoints += file->driver->changed(file);
-	return true;
+		for (size_t j = 0; done && j < ALL; j++) {
+			done = RUN(file, statements[j], error, v_text(ids));
+			if (done && counts[j])
+				*counts[j] += file->driver->changed(file);
+		}
+		arena_free(scratch);
+	}
+	return done;
 }
 
 static bool prune(struct store_file *file, void *context, struct error *error)
@@ -136,19 +98,28 @@ static bool prune(struct store_file *file, void *context, struct error *error)
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
 	int64_t before = call->before;
+	const struct {
+		enum statement statement;
+		int64_t *count;
+	} old[] = {{STATEMENT_PRUNE_EVENTS, &pruned->events},
+		{STATEMENT_PRUNE_VANISHED, &pruned->checkpoints}, {STATEMENT_PRUNE_ENDED, NULL},
+		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_SILENCES, &pruned->silences},
+		{STATEMENT_PRUNE_AUDIT, &pruned->audit}, {STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
+	const char *tests = rows_names(call->call.arena, &call->tests);
+	const char *keeping = rows_names(call->call.arena, &call->keeping);
 
 	*pruned = (struct pruned){0};
-	return prune_links(file, call, error) &&
-	       run(file, STATEMENT_PRUNE_DELIVERIES, before, &pruned->deliveries, error) &&
-	       doom(file, call, &doomed, error) && delete_doomed(file, &doomed, pruned, error) &&
-	       run(file, STATEMENT_PRUNE_EVENTS, before, &pruned->events, error) &&
-	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->checkpoints, error) &&
-	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
-	       run(file, STATEMENT_PRUNE_ENVIRONMENTS, before, NULL, error) &&
-	       run(file, STATEMENT_PRUNE_SILENCES, before, &pruned->silences, error) &&
-	       run(file, STATEMENT_PRUNE_AUDIT, before, &pruned->audit, error) &&
-	       run(file, STATEMENT_PRUNE_BISECTION_EVENTS, before, NULL, error) &&
-	       prune_checkpoints(file, call, error) && store_counts(file, &call->counts, error);
+	if (!delete_before(file, STATEMENT_PRUNE_LINKS, before, keeping, NULL, error) ||
+		!delete_before(file, STATEMENT_PRUNE_DELIVERIES, before, NULL, &pruned->deliveries,
+			error) ||
+		!doom(file, call, &doomed, error) || !delete_doomed(file, &doomed, pruned, error))
+		return false;
+	for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+		if (!delete_before(file, old[i].statement, before, NULL, old[i].count, error))
+			return false;
+	return (call->tests.count == 0 || delete_before(file, STATEMENT_PRUNE_CHECKPOINTS, before,
+						  tests, &pruned->checkpoints, error)) &&
+	       store_counts(file, &call->counts, error);
 }
 
 const struct store_work store_prune_work = {.run = prune,
@@ -162,54 +133,29 @@ enum { EVENTS_KEPT = 50 };
 static bool add_event(struct store_file *file, int64_t change, enum event_kind kind, int64_t now,
 	int64_t point, struct error *error)
 {
-	struct binder event = bind_to(file, STATEMENT_EVENT), forget;
-
-	bind_integer(&event, change);
-	bind_integer(&event, kind);
-	bind_time(&event, now);
-	bind_time(&event, point);
-	if (!bind_finish(&event, error))
-		return false;
-	forget = bind_to(file, STATEMENT_FORGET_EVENT);
-	bind_integer(&forget, change);
-	bind_integer(&forget, EVENTS_KEPT);
-	return bind_finish(&forget, error);
+	return RUN(file, STATEMENT_EVENT, error, v_id(change), v_id(kind), v_time(now),
+		       v_time(point)) &&
+	       RUN(file, STATEMENT_FORGET_EVENT, error, v_id(change), v_id(EVENTS_KEPT));
 }
 
 static bool write_end(
 	struct store_file *file, int64_t id, const struct recovered *over, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_RECOVER);
-
-	bind_integer(&binder, id);
-	bind_time(&binder, over->time);
-	bind_number(&binder, over->time != 0 ? over->level : (double)NAN);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_RECOVER, error, v_id(id), v_time(over->time),
+		v_number(over->time != 0 ? over->level : (double)NAN));
 }
 
 /* What messages say of the change may differ from what is known now: they are to be edited. */
 static bool amend(struct store_file *file, int64_t change, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_AMEND);
-
-	bind_integer(&binder, change);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_AMEND, error, v_id(change));
 }
 
 /* The same if it is much larger or smaller than they say. */
 static bool amend_size(struct store_file *file, int64_t change, double size, struct error *error)
 {
-	static const enum statement statements[] = {STATEMENT_AMEND_GROWN, STATEMENT_GROWN};
-
-	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-		struct binder binder = bind_to(file, statements[i]);
-
-		bind_integer(&binder, change);
-		bind_number(&binder, size);
-		if (!bind_finish(&binder, error))
-			return false;
-	}
-	return true;
+	return RUN(file, STATEMENT_AMEND_GROWN, error, v_id(change), v_number(size)) &&
+	       RUN(file, STATEMENT_GROWN, error, v_id(change), v_number(size));
 }
 
 /* Stores the recovery of a change that is confirmed only now, with its event. */
@@ -347,7 +293,7 @@ static bool load_formers(struct store_file *file, const struct store_record *cal
 		owners_add(&changes, reader.arena, call->updates[i].id, i);
 	if (changes.count == 0)
 		return true;
-	bind_owners(&reader.binder, reader.arena, &changes, 0, changes.count);
+	bind_owners(&reader.binder, reader.arena, &changes);
 	while (reader_next(&reader, error)) {
 		struct former *former;
 
@@ -393,22 +339,15 @@ static bool confirm_record(struct store_file *file, const struct change_record *
 	const struct formers *formers, size_t *pending, struct error *error)
 {
 	struct former *former = former_of(formers, record->item.id);
-	struct binder binder = bind_to(file, STATEMENT_CONFIRM);
 
-	bind_integer(&binder, record->item.id);
-	bind_integer(&binder, record->sign);
-	bind_time(&binder, record->item.time);
-	bind_integer(&binder, record->state);
-	bind_integer(&binder, record->news);
-	bind_count(&binder, record->spacing);
-	bind_count(&binder, record->runs);
-	bind_time(&binder, record->updated);
 	if (former) {
 		former->state = record->state;
 		former->time = record->item.time;
 		former->members = record->item.members;
 	}
-	return bind_finish(&binder, error) &&
+	return RUN(file, STATEMENT_CONFIRM, error, v_id(record->item.id), v_id(record->sign),
+		       v_time(record->item.time), v_id(record->state), v_id(record->news),
+		       v_count(record->spacing), v_count(record->runs), v_time(record->updated)) &&
 	       renew_item(file, record->item.id, &record->item, error) &&
 	       write_excerpt(file, record->item.id, record->item.excerpt, error) &&
 	       (record->state == CHANGE_RECOVERED ||
@@ -451,21 +390,10 @@ static bool note_update(struct store_file *file, const struct change_record_upda
 	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
-/* What the messages about the change say no longer holds. */
-static bool retract(struct store_file *file, int64_t change, bool withdrawn, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_RETRACT);
-
-	bind_integer(&binder, change);
-	bind_integer(&binder, withdrawn ? 1 : 2);
-	return bind_finish(&binder, error);
-}
-
 static bool update_record(struct store_file *file, const struct change_record_update *update,
 	const struct formers *formers, size_t *pending, struct error *error)
 {
 	struct former *former = former_of(formers, update->id);
-	struct binder binder;
 	bool withdrawn;
 
 	if (!note_update(file, update, former, &withdrawn, error))
@@ -475,14 +403,9 @@ static bool update_record(struct store_file *file, const struct change_record_up
 		former->time = update->time;
 		former->members = update->item ? update->item->members : former->members;
 	}
-	binder = bind_to(file, STATEMENT_UPDATE);
-	bind_integer(&binder, update->id);
-	bind_time(&binder, update->time);
-	bind_integer(&binder, update->state);
-	bind_time(&binder, update->now);
-	bind_count(&binder, update->runs);
-	bind_integer(&binder, update->silent);
-	return bind_finish(&binder, error) &&
+	return RUN(file, STATEMENT_UPDATE, error, v_id(update->id), v_time(update->time),
+		       v_id(update->state), v_time(update->now), v_count(update->runs),
+		       v_id(update->silent)) &&
 	       (update->state == CHANGE_CANDIDATE ||
 		       write_excerpt(file, update->id, update->excerpt, error)) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
@@ -491,22 +414,18 @@ static bool update_record(struct store_file *file, const struct change_record_up
 			       amend_size(file, update->id, update->item->change.size, error) &&
 			       compare_with_accepted(file, former, &update->item->change,
 				       update->now, pending, error))) &&
-	       ((!update->corrected && !withdrawn) || retract(file, update->id, withdrawn, error));
+	       ((!update->corrected && !withdrawn) ||
+		       RUN(file, STATEMENT_RETRACT, error, v_id(update->id),
+			       v_id(withdrawn ? 1 : 2)));
 }
 
 static bool write_checkpoint(struct store_file *file, const char *test,
 	const struct series_checkpoint *checkpoint, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_CHECKPOINT);
-
-	bind_text(&binder, test);
-	bind_text(&binder, checkpoint->series);
-	bind_text(&binder, checkpoint->branch);
-	bind_time(&binder, checkpoint->anchor);
-	bind_time(&binder, checkpoint->last_point);
-	bind_count(&binder, checkpoint->revision);
-	bind_time(&binder, checkpoint->revised);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_CHECKPOINT, error, v_text(test), v_text(checkpoint->series),
+		v_text(checkpoint->branch), v_time(checkpoint->anchor),
+		v_time(checkpoint->last_point), v_count(checkpoint->revision),
+		v_time(checkpoint->revised));
 }
 
 static bool record_changes(struct store_file *file, struct store_record *call, struct error *error)
@@ -542,43 +461,20 @@ static bool record(struct store_file *file, void *context, struct error *error)
 const struct store_work store_record_work = {
 	.run = record, .writes = true, .counts = offsetof(struct store_record, counts)};
 
-static bool amend_stale(struct store_file *file, int64_t delivery, int64_t change, int64_t updated,
-	struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_AMEND_STALE);
-
-	bind_integer(&binder, change);
-	bind_integer(&binder, delivery);
-	bind_time(&binder, updated);
-	return bind_finish(&binder, error);
-}
-
 /* The change of that number is in the delivery, as its record was when the message was written. */
 static bool announce(struct store_file *file, const struct delivery *delivery, size_t number,
 	struct error *error)
 {
 	const struct change_record *as =
 		number < delivery->record_count ? &delivery->records[number] : NULL;
-	struct binder binder = bind_to(file, STATEMENT_ANNOUNCE);
+	int64_t change = delivery->changes[number];
 
-	bind_integer(&binder, delivery->changes[number]);
-	bind_integer(&binder, delivery->id);
-	if (as)
-		bind_time(&binder, as->item.time);
-	else
-		bind_null(&binder);
-	bind_number(&binder, as ? as->item.change.size : (double)NAN);
-	return bind_finish(&binder, error) &&
-	       (!as || amend_stale(
-			       file, delivery->id, delivery->changes[number], as->updated, error));
-}
-
-static bool tell(struct store_file *file, int64_t change, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_TELL);
-
-	bind_integer(&binder, change);
-	return bind_finish(&binder, error);
+	if (!RUN(file, STATEMENT_ANNOUNCE, error, v_id(change), v_id(delivery->id),
+		    as ? v_time(as->item.time) : v_null(),
+		    v_number(as ? as->item.change.size : (double)NAN)))
+		return false;
+	return !as || RUN(file, STATEMENT_AMEND_STALE, error, v_id(change), v_id(delivery->id),
+			      v_time(as->updated));
 }
 
 /* A delivery with this key is queued or sent already; it covers the changes of this one. */
@@ -591,16 +487,6 @@ static bool join_delivery(struct store_file *file, struct delivery *delivery, st
 		delivery->id = read_id(&reader);
 	delivery->state = DELIVERY_SENT;
 	return !reader.failed;
-}
-
-/* Marks a message about changes of which people have said something already, or that have moved or
- * ended since it was written. */
-static bool mark_late(struct store_file *file, int64_t delivery, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_AMEND_LATE);
-
-	bind_integer(&binder, delivery);
-	return bind_finish(&binder, error);
 }
 
 static bool queue_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
@@ -622,86 +508,51 @@ static bool queue_delivery(struct store_file *file, struct delivery *delivery, s
 	for (size_t i = 0; i < delivery->change_count; i++)
 		if (!announce(file, delivery, i, error))
 			return false;
-	return delivery->change_count == 0 || mark_late(file, delivery->id, error);
+	/* People may have said something already, or the changes moved or ended meanwhile. */
+	return delivery->change_count == 0 ||
+	       RUN(file, STATEMENT_AMEND_LATE, error, v_id(delivery->id));
 }
 
 static bool write_condition(
 	struct store_file *file, const struct condition *condition, struct error *error)
 {
-	struct binder binder =
-		bind_to(file, condition->over ? STATEMENT_CONDITION_OVER : STATEMENT_CONDITION);
-
-	bind_text(&binder, condition->subject);
-	if (!condition->over) {
-		bind_integer(&binder, condition->kind);
-		bind_time(&binder, condition->since);
-		bind_text(&binder, condition->text);
-	}
-	return bind_finish(&binder, error);
-}
-
-static bool write_moment(
-	struct store_file *file, const struct store_moment *moment, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_MOMENT);
-
-	bind_text(&binder, moment->name);
-	bind_time(&binder, moment->time);
-	return bind_finish(&binder, error);
+	if (condition->over)
+		return RUN(file, STATEMENT_CONDITION_OVER, error, v_text(condition->subject));
+	return RUN(file, STATEMENT_CONDITION, error, v_text(condition->subject),
+		v_id(condition->kind), v_time(condition->since), v_text(condition->text));
 }
 
 static bool write_vanished(
 	struct store_file *file, const struct vanished *vanished, struct error *error)
 {
-	struct binder binder =
-		bind_to(file, vanished->back ? STATEMENT_VANISHED_BACK : STATEMENT_VANISHED);
-
-	bind_text(&binder, vanished->test);
-	bind_text(&binder, vanished->series);
-	if (!vanished->back)
-		bind_time(&binder, vanished->ended);
-	return bind_finish(&binder, error);
+	if (vanished->back)
+		return RUN(file, STATEMENT_VANISHED_BACK, error, v_text(vanished->test),
+			v_text(vanished->series));
+	return RUN(file, STATEMENT_VANISHED, error, v_text(vanished->test),
+		v_text(vanished->series), v_time(vanished->ended));
 }
 
 static bool write_environment(
 	struct store_file *file, const struct environment_event *event, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_ENVIRONMENT);
-
-	bind_integer(&binder, event->id);
-	bind_text(&binder, event->label);
-	bind_text(&binder, event->value);
-	bind_time(&binder, event->time);
-	bind_count(&binder, event->spacing);
-	bind_count(&binder, (int64_t)event->hit);
-	bind_count(&binder, (int64_t)event->total);
-	bind_count(&binder, (int64_t)event->up);
-	bind_count(&binder, (int64_t)event->down);
-	bind_count(&binder, (int64_t)event->worse);
-	bind_count(&binder, (int64_t)event->better);
-	bind_number(&binder, event->size);
-	bind_count(&binder, (int64_t)event->elsewhere);
-	bind_count(&binder, (int64_t)event->elsewhere_changed);
-	bind_count(&binder, (int64_t)event->told);
-	bind_integer(&binder, event->followed);
-	bind_time(&binder, event->created);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_ENVIRONMENT, error, v_id(event->id), v_text(event->label),
+		v_text(event->value), v_time(event->time), v_count(event->spacing),
+		v_count((int64_t)event->hit), v_count((int64_t)event->total),
+		v_count((int64_t)event->up), v_count((int64_t)event->down),
+		v_count((int64_t)event->worse), v_count((int64_t)event->better),
+		v_number(event->size), v_count((int64_t)event->elsewhere),
+		v_count((int64_t)event->elsewhere_changed), v_count((int64_t)event->told),
+		v_id(event->followed), v_time(event->created));
 }
 
 static bool write_member(
 	struct store_file *file, const struct store_member *member, struct error *error)
 {
-	static const enum statement statements[] = {STATEMENT_MEMBER, STATEMENT_MEMBER_TOLD};
+	struct value change = v_id(member->change), event = v_id(member->event);
 
-	for (size_t i = 0; i < (member->silent ? 2 : 1); i++) {
-		struct binder binder = bind_to(file, statements[i]);
-
-		bind_integer(&binder, member->change);
-		bind_integer(&binder, member->event);
-		if (!bind_finish(&binder, error))
-			return false;
-	}
-	return !member->silent || amend(file, member->change, error);
+	return RUN(file, STATEMENT_MEMBER, error, change, event) &&
+	       (!member->silent || (RUN(file, STATEMENT_MEMBER_TOLD, error, change, event) &&
+					   amend(file, member->change, error)));
 }
 
 static bool write_health(
@@ -711,7 +562,8 @@ static bool write_health(
 		if (!write_condition(file, &health->conditions[i], error))
 			return false;
 	for (size_t i = 0; i < health->moment_count; i++)
-		if (!write_moment(file, &health->moments[i], error))
+		if (!RUN(file, STATEMENT_MOMENT, error, v_text(health->moments[i].name),
+			    v_time(health->moments[i].time)))
 			return false;
 	for (size_t i = 0; i < health->vanished_count; i++)
 		if (!write_vanished(file, &health->vanished[i], error))
@@ -722,34 +574,16 @@ static bool write_health(
 static bool retracted(
 	struct store_file *file, const struct retraction *retraction, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_RETRACTED);
-
-	bind_integer(&binder, retraction->message.records[0].item.id);
-	bind_integer(&binder, retraction->message.id);
-	bind_integer(&binder, retraction->corrected ? 2 : 1);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_RETRACTED, error, v_id(retraction->message.records[0].item.id),
+		v_id(retraction->message.id), v_id(retraction->corrected ? 2 : 1));
 }
 
 static bool said(struct store_file *file, const struct said *at, struct error *error)
 {
 	const struct change_record *record = &at->message.records[0];
-	struct binder binder = bind_to(file, STATEMENT_SAID_DONE);
 
-	bind_integer(&binder, record->item.id);
-	bind_integer(&binder, at->message.id);
-	bind_integer(&binder, at->what);
-	bind_count(&binder, record->triage.version);
-	bind_time(&binder, record->item.time);
-	return bind_finish(&binder, error);
-}
-
-static bool reminded(struct store_file *file, int64_t delivery, int64_t now, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_REMINDED);
-
-	bind_integer(&binder, delivery);
-	bind_time(&binder, now);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_SAID_DONE, error, v_id(record->item.id), v_id(at->message.id),
+		v_id(at->what), v_count(record->triage.version), v_time(record->item.time));
 }
 
 static bool is_health_alone(const struct store_queue *call)
@@ -770,7 +604,7 @@ static bool queue(struct store_file *file, void *context, struct error *error)
 		if (!queue_delivery(file, &call->deliveries.items[i], error))
 			return false;
 	for (size_t i = 0; i < call->told_count; i++)
-		if (!tell(file, call->told[i], error))
+		if (!RUN(file, STATEMENT_TELL, error, v_id(call->told[i])))
 			return false;
 	for (size_t i = 0; i < call->retracted.count; i++)
 		if (!retracted(file, &call->retracted.items[i], error))
@@ -785,25 +619,14 @@ static bool queue(struct store_file *file, void *context, struct error *error)
 		if (!write_member(file, &call->members[i], error))
 			return false;
 	for (size_t i = 0; i < call->reminded_count; i++)
-		if (!reminded(file, call->reminded[i], call->now, error))
+		if (!RUN(file, STATEMENT_REMINDED, error, v_id(call->reminded[i]),
+			    v_time(call->now)))
 			return false;
 	return write_health(file, &call->health, error) &&
 	       (is_health_alone(call) || store_due(file, &call->due, error));
 }
 
 const struct store_work store_queue_work = {.run = queue, .writes = true};
-
-/* Runs a statement about the delivery, optionally with the time. */
-static bool run_for(struct store_file *file, enum statement statement,
-	const struct delivery *delivery, bool timed, struct error *error)
-{
-	struct binder binder = bind_to(file, statement);
-
-	bind_integer(&binder, delivery->id);
-	if (timed)
-		bind_time(&binder, delivery->now);
-	return bind_finish(&binder, error);
-}
 
 static bool load_payload(struct store_file *file, struct arena *arena, struct delivery *delivery,
 	struct error *error)
@@ -824,15 +647,15 @@ static bool attempt(struct store_file *file, void *context, struct error *error)
 	struct store_attempt *call = context;
 	struct delivery *delivery = &call->delivery;
 
-	if (!run_for(file, STATEMENT_POINTLESS, delivery, true, error))
+	if (!RUN(file, STATEMENT_POINTLESS, error, v_id(delivery->id), v_time(delivery->now)))
 		return false;
 	delivery->state = file->driver->changed(file) > 0 ? DELIVERY_ABANDONED : DELIVERY_QUEUED;
-	if (!run_for(file,
-		    delivery->state == DELIVERY_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
-		    delivery, delivery->state == DELIVERY_QUEUED, error))
+	if (delivery->state == DELIVERY_QUEUED &&
+		!RUN(file, STATEMENT_ATTEMPT, error, v_id(delivery->id), v_time(delivery->now)))
 		return false;
 	if (delivery->state == DELIVERY_ABANDONED &&
-		!run_for(file, STATEMENT_OWE_DELIVERY, delivery, false, error))
+		(!RUN(file, STATEMENT_UNTELL, error, v_id(delivery->id)) ||
+			!RUN(file, STATEMENT_OWE_DELIVERY, error, v_id(delivery->id))))
 		return false;
 	call->worst = NULL;
 	return load_payload(file, call->call.arena, delivery, error) &&
@@ -846,17 +669,9 @@ const struct store_work store_attempt_work = {.run = attempt, .writes = true};
 static bool write_outcome(struct store_file *file, const struct delivery *delivery,
 	enum delivery_state state, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_SETTLE);
-
-	bind_integer(&binder, delivery->id);
-	bind_integer(&binder, state);
-	bind_text(&binder, delivery->receipt);
-	bind_text(&binder, delivery->problem);
-	bind_count(&binder, delivery->attempts);
-	bind_time(&binder, delivery->now);
-	bind_integer(&binder, delivery->begun);
-	bind_time(&binder, delivery->not_before);
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_SETTLE, error, v_id(delivery->id), v_id(state),
+		v_text(delivery->receipt), v_text(delivery->problem), v_count(delivery->attempts),
+		v_time(delivery->now), v_id(delivery->begun), v_time(delivery->not_before));
 }
 
 /* Its changes that were withdrawn meanwhile are to be retracted. */
@@ -864,7 +679,7 @@ static bool retract_late(struct store_file *file, struct store_settle *call, str
 {
 	struct store_due due;
 
-	if (!run_for(file, STATEMENT_RETRACT_LATE, &call->delivery, false, error))
+	if (!RUN(file, STATEMENT_RETRACT_LATE, error, v_id(call->delivery.id)))
 		return false;
 	call->retracts = file->driver->changed(file) > 0;
 	if (!store_due(file, &due, error))
@@ -880,7 +695,8 @@ static bool settle(struct store_file *file, void *context, struct error *error)
 
 	return write_outcome(file, delivery, delivery->state, error) &&
 	       (delivery->state != DELIVERY_SENT ||
-		       (run_for(file, STATEMENT_ARRIVED, delivery, true, error) &&
+		       (RUN(file, STATEMENT_ARRIVED, error, v_id(delivery->id),
+				v_time(delivery->now)) &&
 			       retract_late(file, call, error)));
 }
 
@@ -894,7 +710,7 @@ static bool reopen(struct store_file *file, void *context, struct error *error)
 
 	for (size_t i = 0; i < given_up->count; i++)
 		if (!write_outcome(file, &given_up->items[i], DELIVERY_ABANDONED, error) ||
-			!run_for(file, STATEMENT_REOPEN, &given_up->items[i], false, error))
+			!RUN(file, STATEMENT_REOPEN, error, v_id(given_up->items[i].id)))
 			return false;
 	return triage_settle(file, &pending, error);
 }
@@ -925,20 +741,15 @@ static bool move(struct store_file *file, const struct store_rename *rename, str
 	static const enum statement metrics[] = {STATEMENT_RENAME_METRIC_CHANGES,
 		STATEMENT_RENAME_METRIC_SERIES, STATEMENT_REPLACE_METRIC_VANISHED,
 		STATEMENT_RENAME_METRIC_VANISHED};
-	const enum statement *all = rename->metric ? metrics : tests;
 	size_t count =
 		rename->metric ? sizeof metrics / sizeof *metrics : sizeof tests / sizeof *tests;
 
-	for (size_t i = 0; i < count; i++) {
-		struct binder binder = bind_to(file, all[i]);
-
-		if (rename->metric)
-			bind_text(&binder, rename->test);
-		bind_text(&binder, rename->was);
-		bind_text(&binder, rename->metric ? rename->metric : rename->test);
-		if (!bind_finish(&binder, error))
+	for (size_t i = 0; i < count; i++)
+		if (rename->metric ? !RUN(file, metrics[i], error, v_text(rename->test),
+					     v_text(rename->was), v_text(rename->metric))
+				   : !RUN(file, tests[i], error, v_text(rename->was),
+					     v_text(rename->test)))
 			return false;
-	}
 	return true;
 }
 
@@ -967,10 +778,8 @@ const struct store_work store_renames_work = {.run = rename_all, .writes = true,
 
 static bool probe(struct store_file *file, void *context, struct error *error)
 {
-	struct binder binder = bind_to(file, STATEMENT_PROBE);
-
 	(void)context;
-	return bind_finish(&binder, error);
+	return RUN(file, STATEMENT_PROBE, error);
 }
 
 const struct store_work store_probe_work = {.run = probe, .writes = true};
