@@ -1,14 +1,11 @@
 #include "agent/store/columns.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "agent/core/json_put.h"
 
-#define OF(member)                                                                                 \
-	.offset = offsetof(struct change_record, member),                                          \
-	.size = sizeof((struct change_record *)0)->member
+#define ROW struct change_record
 
 enum {
 	FOUND = COLUMN_FOUND,
@@ -19,60 +16,65 @@ enum {
 };
 
 const struct store_column change_columns[] = {
-	{"id", COLUMN_ID, COLUMN_KEY | COLUMN_SEQUENCE | COMPARED, OF(item.id)},
-	{"test", COLUMN_TEXT, 0, OF(item.test)}, {"series", COLUMN_TEXT, COMPARED, OF(series)},
-	{"branch", COLUMN_TEXT, COMPARED, OF(branch)},
-	{"metric", COLUMN_TEXT, FOUND, OF(item.metric)},
-	{"unit", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.unit)},
-	{"direction", COLUMN_CHOICE, FOUND, -1, 1, OF(item.direction)},
-	{"sign", COLUMN_CHOICE, COMPARED | HIDDEN, -1, 1, OF(sign)},
-	{"time", COLUMN_TIME, COMPARED, OF(item.time)},
-	{"state", COLUMN_CHOICE, COMPARED, 1, CHANGE_STATES - 1, OF(state),
+	{"id", COLUMN_ID, COLUMN_KEY | COLUMN_SEQUENCE | COMPARED, COLUMN_OF(item.id)},
+	{"test", COLUMN_TEXT, 0, COLUMN_OF(item.test)},
+	{"series", COLUMN_TEXT, COMPARED, COLUMN_OF(series)},
+	{"branch", COLUMN_TEXT, COMPARED, COLUMN_OF(branch)},
+	{"metric", COLUMN_TEXT, FOUND, COLUMN_OF(item.metric)},
+	{"unit", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.unit)},
+	{"direction", COLUMN_CHOICE, FOUND, -1, 1, COLUMN_OF(item.direction)},
+	{"sign", COLUMN_CHOICE, COMPARED | HIDDEN, -1, 1, COLUMN_OF(sign)},
+	{"time", COLUMN_TIME, COMPARED, COLUMN_OF(item.time)},
+	{"state", COLUMN_CHOICE, COMPARED, 1, CHANGE_STATES - 1, COLUMN_OF(state),
 		.names = change_state_names},
-	{"news", COLUMN_CHOICE, COMPARED, 0, NOTIFY_COUNT - 1, OF(news),
+	{"news", COLUMN_CHOICE, COMPARED, 0, NOTIFY_COUNT - 1, COLUMN_OF(news),
 		.names = notify_state_names},
-	{"first_seen", COLUMN_TIME, COMPARED, OF(first_seen)},
-	{"spacing", COLUMN_COUNT, COMPARED | HIDDEN, OF(spacing)},
-	{"updated", COLUMN_TIME, 0, OF(updated)}, {"runs", COLUMN_COUNT, COMPARED, OF(runs)},
-	{"pvalue", COLUMN_NUMBER, FOUND, OF(item.change.pvalue)},
-	{"magnitude", COLUMN_NUMBER, FOUND, OF(item.change.magnitude)},
-	{"mean_before", COLUMN_NUMBER, FOUND, OF(item.change.mean_before)},
-	{"mean_after", COLUMN_NUMBER, FOUND, OF(item.change.mean_after)},
-	{"stddev_before", COLUMN_NUMBER, FOUND, OF(item.change.stddev_before)},
-	{"stddev_after", COLUMN_NUMBER, FOUND, OF(item.change.stddev_after)},
-	{"count_before", COLUMN_COUNT, FOUND, OF(item.change.count_before)},
-	{"count_after", COLUMN_COUNT, FOUND | COMPARED, OF(item.change.count_after)},
+	{"first_seen", COLUMN_TIME, COMPARED, COLUMN_OF(first_seen)},
+	{"spacing", COLUMN_COUNT, COMPARED | HIDDEN, COLUMN_OF(spacing)},
+	{"updated", COLUMN_TIME, 0, COLUMN_OF(updated)},
+	{"runs", COLUMN_COUNT, COMPARED, COLUMN_OF(runs)},
+	{"pvalue", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.pvalue)},
+	{"magnitude", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.magnitude)},
+	{"mean_before", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.mean_before)},
+	{"mean_after", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.mean_after)},
+	{"stddev_before", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.stddev_before)},
+	{"stddev_after", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.stddev_after)},
+	{"count_before", COLUMN_COUNT, FOUND, COLUMN_OF(item.change.count_before)},
+	{"count_after", COLUMN_COUNT, FOUND | COMPARED, COLUMN_OF(item.change.count_after)},
 	{"kind", COLUMN_CHOICE, FOUND | DESCRIBES | COMPARED, CHANGE_STEP, CHANGE_TREND,
-		OF(item.change.kind), .names = change_kind_names},
-	{"level_before", COLUMN_NUMBER, FOUND | DESCRIBES | COMPARED, OF(item.change.level_before)},
-	{"level_after", COLUMN_NUMBER, FOUND | DESCRIBES | COMPARED, OF(item.change.level_after)},
-	{"size", COLUMN_NUMBER, FOUND | DESCRIBES, OF(item.change.size)},
-	{"size_low", COLUMN_NUMBER, FOUND | DESCRIBES, OF(item.change.size_low)},
-	{"size_high", COLUMN_NUMBER, FOUND | DESCRIBES, OF(item.change.size_high)},
-	{"slope", COLUMN_NUMBER, FOUND | DESCRIBES, OF(item.slope)},
-	{"place_from", COLUMN_TIME, FOUND | DESCRIBES | COMPARED, OF(item.place_from)},
-	{"place_to", COLUMN_TIME, FOUND | DESCRIBES | COMPARED, OF(item.place_to)},
+		COLUMN_OF(item.change.kind), .names = change_kind_names},
+	{"level_before", COLUMN_NUMBER, FOUND | DESCRIBES | COMPARED,
+		COLUMN_OF(item.change.level_before)},
+	{"level_after", COLUMN_NUMBER, FOUND | DESCRIBES | COMPARED,
+		COLUMN_OF(item.change.level_after)},
+	{"size", COLUMN_NUMBER, FOUND | DESCRIBES, COLUMN_OF(item.change.size)},
+	{"size_low", COLUMN_NUMBER, FOUND | DESCRIBES, COLUMN_OF(item.change.size_low)},
+	{"size_high", COLUMN_NUMBER, FOUND | DESCRIBES, COLUMN_OF(item.change.size_high)},
+	{"slope", COLUMN_NUMBER, FOUND | DESCRIBES, COLUMN_OF(item.slope)},
+	{"place_from", COLUMN_TIME, FOUND | DESCRIBES | COMPARED, COLUMN_OF(item.place_from)},
+	{"place_to", COLUMN_TIME, FOUND | DESCRIBES | COMPARED, COLUMN_OF(item.place_to)},
 	{"place_commit_before", COLUMN_TEXT, FOUND | DESCRIBES | OPTIONAL,
-		OF(item.place_commit_before)},
+		COLUMN_OF(item.place_commit_before)},
 	{"place_commit_after", COLUMN_TEXT, FOUND | DESCRIBES | OPTIONAL,
-		OF(item.place_commit_after)},
+		COLUMN_OF(item.place_commit_after)},
 	{"place_version_before", COLUMN_TEXT, FOUND | DESCRIBES | OPTIONAL,
-		OF(item.place_version_before)},
+		COLUMN_OF(item.place_version_before)},
 	{"place_version_after", COLUMN_TEXT, FOUND | DESCRIBES | OPTIONAL,
-		OF(item.place_version_after)},
-	{"commit_before", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.commit_before)},
-	{"commit_after", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.commit_after)},
-	{"version_before", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.version_before)},
-	{"version_after", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.version_after)},
-	{"members", COLUMN_COUNT, FOUND, OF(item.members)},
-	{"shared", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.shared)},
-	{"environment", COLUMN_TEXT, FOUND | OPTIONAL, OF(item.environment)},
-	{"environment_event", COLUMN_ID, OPTIONAL, .refers = "environments", OF(environment_event)},
-	{"recovered", COLUMN_TIME, COMPARED | OPTIONAL, OF(item.over.time)},
-	{"recovered_level", COLUMN_NUMBER, COMPARED, OF(item.over.level)},
-	{"attributes", COLUMN_ATTRIBUTES, FOUND, OF(item)},
-	{"suspects", COLUMN_SUSPECTS, FOUND | COMPARED, OF(item.suspects)},
-	{"culprit", COLUMN_CULPRIT, 0, OF(item.culprit)}, {0}};
+		COLUMN_OF(item.place_version_after)},
+	{"commit_before", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.commit_before)},
+	{"commit_after", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.commit_after)},
+	{"version_before", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.version_before)},
+	{"version_after", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.version_after)},
+	{"members", COLUMN_COUNT, FOUND, COLUMN_OF(item.members)},
+	{"shared", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.shared)},
+	{"environment", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.environment)},
+	{"environment_event", COLUMN_ID, OPTIONAL, .refers = "environments",
+		COLUMN_OF(environment_event)},
+	{"recovered", COLUMN_TIME, COMPARED | OPTIONAL, COLUMN_OF(item.over.time)},
+	{"recovered_level", COLUMN_NUMBER, COMPARED, COLUMN_OF(item.over.level)},
+	{"attributes", COLUMN_ATTRIBUTES, FOUND, COLUMN_OF(item)},
+	{"suspects", COLUMN_SUSPECTS, FOUND | COMPARED, COLUMN_OF(item.suspects)},
+	{"culprit", COLUMN_CULPRIT, 0, COLUMN_OF(item.culprit)}, {0}};
 
 bool column_range(const struct store_column *column, int64_t *first, int64_t *last)
 {
@@ -85,34 +87,38 @@ bool column_range(const struct store_column *column, int64_t *first, int64_t *la
 	return column->type <= COLUMN_CHOICE;
 }
 
-void *column_member(const struct store_column *column, struct change_record *record)
+void *column_member(const struct store_column *column, void *row)
 {
-	return (char *)record + column->offset;
+	return (char *)row + column->offset;
 }
 
-int64_t column_integer(const struct store_column *column, const struct change_record *record)
+int64_t column_integer(const struct store_column *column, const void *row)
 {
-	const void *member = (const char *)record + column->offset;
+	const void *member = (const char *)row + column->offset;
 
+	if (column->size == sizeof(bool))
+		return *(const bool *)member;
 	return column->size == sizeof(int) ? *(const int *)member : *(const int64_t *)member;
 }
 
-void column_set(const struct store_column *column, struct change_record *record, int64_t value)
+void column_set(const struct store_column *column, void *row, int64_t value)
 {
-	if (column->size == sizeof(int))
-		*(int *)column_member(column, record) = (int)value;
+	if (column->size == sizeof(bool))
+		*(bool *)column_member(column, row) = value != 0;
+	else if (column->size == sizeof(int))
+		*(int *)column_member(column, row) = (int)value;
 	else
-		*(int64_t *)column_member(column, record) = value;
+		*(int64_t *)column_member(column, row) = value;
 }
 
-const char *column_text(const struct store_column *column, const struct change_record *record)
+const char *column_text(const struct store_column *column, const void *row)
 {
-	return *(const char *const *)(const void *)((const char *)record + column->offset);
+	return *(const char *const *)(const void *)((const char *)row + column->offset);
 }
 
-double column_number(const struct store_column *column, const struct change_record *record)
+double column_number(const struct store_column *column, const void *row)
 {
-	return *(const double *)(const void *)((const char *)record + column->offset);
+	return *(const double *)(const void *)((const char *)row + column->offset);
 }
 
 bool column_is_shown(const struct store_column *column)

@@ -7,6 +7,8 @@
 #ifndef AGENT_STORE_COLUMNS_H
 #define AGENT_STORE_COLUMNS_H
 
+#include <stddef.h>
+
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "agent/store/store.h"
@@ -47,7 +49,7 @@ struct store_column {
 	unsigned uses;
 	int first, last;     /* of COLUMN_CHOICE */
 	const char *refers;  /* the table whose id it is, or NULL */
-	size_t offset, size; /* of a change: in struct change_record, bytes */
+	size_t offset, size; /* in the struct of a row, bytes; size 0: in none */
 	const char *const
 		*names; /* of COLUMN_CHOICE: how it is shown, by value; NULL: as a number */
 };
@@ -58,12 +60,15 @@ extern const struct store_column change_columns[];
 /* True if it is an integer; the range of its values. */
 bool column_range(const struct store_column *column, int64_t *first, int64_t *last);
 
-/* The member of a record, and its value by type: an integer may be of 4 or 8 bytes. */
-void *column_member(const struct store_column *column, struct change_record *record);
-int64_t column_integer(const struct store_column *column, const struct change_record *record);
-double column_number(const struct store_column *column, const struct change_record *record);
-const char *column_text(const struct store_column *column, const struct change_record *record);
-void column_set(const struct store_column *column, struct change_record *record, int64_t value);
+/* Where it is in struct ROW. */
+#define COLUMN_OF(member) .offset = offsetof(ROW, member), .size = sizeof((ROW *)0)->member
+
+/* The member of a row, and its value by type: an integer may be of 1, 4 or 8 bytes. */
+void *column_member(const struct store_column *column, void *row);
+int64_t column_integer(const struct store_column *column, const void *row);
+double column_number(const struct store_column *column, const void *row);
+const char *column_text(const struct store_column *column, const void *row);
+void column_set(const struct store_column *column, void *row, int64_t value);
 
 /* Whether it is shown as one value. */
 bool column_is_shown(const struct store_column *column);

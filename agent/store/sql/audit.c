@@ -2,6 +2,7 @@
  * Rows are only added; pruning deletes the old ones.
  */
 #include "agent/store/sql/audit.h"
+#include "agent/store/sql/schema.h"
 
 #include <string.h>
 
@@ -32,18 +33,6 @@ bool audit_add(struct store_file *file, const struct audit_entry *entry, struct 
 		v_count(entry->change), v_text(entry->subject), v_text(entry->detail));
 }
 
-static void read_entry(struct reader *reader, struct audit_entry *entry)
-{
-	entry->id = read_id(reader);
-	entry->time = read_time(reader);
-	entry->actor.person = read_text(reader);
-	entry->actor.origin = read_text(reader);
-	entry->action = read_name(reader);
-	entry->change = read_time_or(reader, 0);
-	entry->subject = read_text(reader);
-	entry->detail = read_text(reader);
-}
-
 static bool audit_list(struct store_file *file, void *context, struct error *error)
 {
 	struct store_audit *call = context;
@@ -57,13 +46,8 @@ static bool audit_list(struct store_file *file, void *context, struct error *err
 	bind_integer(&reader.binder, limited ? call->limit + 1 : INT64_MAX);
 	if (call->change != 0)
 		bind_integer(&reader.binder, call->change);
-	call->entries = NULL;
-	call->entry_count = 0;
-	while (reader_next(&reader, error)) {
-		call->entries = rows_grow(
-			reader.arena, call->entries, &call->entry_count, sizeof *call->entries);
-		read_entry(&reader, &call->entries[call->entry_count - 1]);
-	}
+	call->entries = read_structs(
+		&reader, audit_columns, sizeof *call->entries, &call->entry_count, error);
 	call->more = limited && (int64_t)call->entry_count > call->limit;
 	call->entry_count -= call->more;
 	return !reader.failed;

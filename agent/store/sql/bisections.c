@@ -140,14 +140,8 @@ static bool note(struct store_file *file, int64_t change, int64_t now, const str
 static bool find(
 	struct store_file *file, int64_t change, bool whatever, int64_t *id, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_BISECTION_OF)};
-
 	*id = 0;
-	bind_integer(&reader.binder, change);
-	bind_integer(&reader.binder, whatever);
-	while (reader_next(&reader, error))
-		*id = read_id(&reader);
-	return !reader.failed;
+	return ASK(file, STATEMENT_BISECTION_OF, id, error, v_id(change), v_id(whatever));
 }
 
 static bool check_change(
@@ -203,13 +197,11 @@ const struct store_work store_bisection_ask_work = {.run = bisections_ask, .writ
 
 static bool is_lab_busy(struct store_file *file, int64_t id, bool *busy, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_BISECTION_LAB)};
+	int64_t found = 0;
+	bool done = ASK(file, STATEMENT_BISECTION_LAB, &found, error, v_id(id));
 
-	*busy = false;
-	bind_integer(&reader.binder, id);
-	while (reader_next(&reader, error))
-		*busy = read_choice(&reader, 0, 1) == 1;
-	return !reader.failed;
+	*busy = found != 0;
+	return done;
 }
 
 static bool bisections_begin(struct store_file *file, void *context, struct error *error)

@@ -219,14 +219,16 @@ static bool copy_last_ids(struct store_file *from, struct store_file *to, struct
 
 static bool check_empty(struct store_file *file, struct error *error)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_HAS_ROWS)};
-	bool has_rows = false;
+	for (int i = 0; i < (int)STORE_TABLES; i++) {
+		struct walk walk = walk_over(file, &schema_tables[i]);
+		bool has_rows = walk_on(&walk, error), failed = walk.reader.failed;
 
-	while (reader_next(&reader, error))
-		has_rows = read_choice(&reader, 0, 1) == 1;
-	if (reader.failed)
-		return false;
-	return !has_rows || error_set(error, ERROR_STATE, "%s is not empty", file->label);
+		walk_end(&walk);
+		if (failed || has_rows)
+			return !failed &&
+			       error_set(error, ERROR_STATE, "%s is not empty", file->label);
+	}
+	return true;
 }
 
 bool sql_copy(struct store_file *to, struct store_file *from, struct store_copied *copied,

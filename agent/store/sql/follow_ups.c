@@ -116,18 +116,14 @@ const struct store_work store_follow_ups_work = {.run = follow_ups_read};
 static bool follow_ups_amended(struct store_file *file, void *context, struct error *error)
 {
 	struct store_amended *call = context;
-	struct reader reader;
+	int64_t mark = 0;
 
 	if (!RUN(file, STATEMENT_AMENDED, error, v_id(call->delivery), v_count(call->mark),
-		    v_text(call->receipt)))
+		    v_text(call->receipt)) ||
+		!ASK(file, STATEMENT_MARK, &mark, error, v_id(call->delivery)))
 		return false;
-	reader =
-		(struct reader){.binder = bind_to(file, STATEMENT_MARK), .arena = call->call.arena};
-	bind_integer(&reader.binder, call->delivery);
-	call->marked = false;
-	while (reader_next(&reader, error))
-		call->marked = read_count(&reader) > 0;
-	return !reader.failed;
+	call->marked = mark > 0;
+	return true;
 }
 
 const struct store_work store_amended_work = {.run = follow_ups_amended, .writes = true};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/store/sql/audit.h"
+#include "agent/store/sql/schema.h"
 #include "agent/store/sql/silences.h"
 #include "notifiers/message.h"
 
@@ -264,23 +265,8 @@ static bool load_environments(struct store_file *file, struct arena *arena,
 
 		out->items = rows_grow(arena, out->items, &out->count, sizeof *event);
 		event = &out->items[out->count - 1];
-		event->id = read_id(&reader);
-		event->label = read_name(&reader);
-		event->value = read_name(&reader);
-		event->time = read_time(&reader);
-		event->spacing = read_count(&reader);
-		event->hit = (size_t)read_count(&reader);
-		event->total = (size_t)read_count(&reader);
-		event->up = (size_t)read_count(&reader);
-		event->down = (size_t)read_count(&reader);
-		event->worse = (size_t)read_count(&reader);
-		event->better = (size_t)read_count(&reader);
-		event->size = read_number(&reader);
-		event->elsewhere = (size_t)read_count(&reader);
-		event->elsewhere_changed = (size_t)read_count(&reader);
-		event->told = (size_t)read_count(&reader);
-		event->followed = read_choice(&reader, 0, 1) == 1;
-		event->created = read_time(&reader);
+		*event = (struct environment_event){0};
+		read_struct(&reader, environment_columns, event);
 		event->standing = (size_t)read_count(&reader);
 		event->back = (size_t)read_count(&reader);
 	}
@@ -436,70 +422,24 @@ bool store_counts(struct store_file *file, struct store_counts *counts, struct e
 	return !reader.failed && store_due(file, &counts->due, error);
 }
 
-static bool load_conditions(struct store_file *file, struct arena *arena,
-	struct health_rows *health, struct error *error)
-{
-	struct reader reader = open_reader(file, arena, STATEMENT_CONDITIONS);
-
-	health->condition_count = 0;
-	while (reader_next(&reader, error)) {
-		struct condition *condition;
-
-		health->conditions = rows_grow(
-			arena, health->conditions, &health->condition_count, sizeof *condition);
-		condition = &health->conditions[health->condition_count - 1];
-		condition->subject = read_name(&reader);
-		condition->kind =
-			(enum condition_kind)read_choice(&reader, 1, CONDITION_MANY_STALE);
-		condition->since = read_time(&reader);
-		condition->text = read_name(&reader);
-	}
-	return !reader.failed;
-}
-
-static bool load_moments(struct store_file *file, struct arena *arena, struct health_rows *health,
-	struct error *error)
-{
-	struct reader reader = open_reader(file, arena, STATEMENT_MOMENTS);
-
-	health->moment_count = 0;
-	while (reader_next(&reader, error)) {
-		struct store_moment *moment;
-
-		health->moments =
-			rows_grow(arena, health->moments, &health->moment_count, sizeof *moment);
-		moment = &health->moments[health->moment_count - 1];
-		moment->name = read_name(&reader);
-		moment->time = read_time(&reader);
-	}
-	return !reader.failed;
-}
-
-static bool load_vanished(struct store_file *file, struct arena *arena, struct health_rows *health,
-	struct error *error)
-{
-	struct reader reader = open_reader(file, arena, STATEMENT_VANISHED_ALL);
-
-	health->vanished_count = 0;
-	while (reader_next(&reader, error)) {
-		struct vanished *vanished;
-
-		health->vanished = rows_grow(
-			arena, health->vanished, &health->vanished_count, sizeof *vanished);
-		vanished = &health->vanished[health->vanished_count - 1];
-		*vanished = (struct vanished){.test = read_name(&reader)};
-		vanished->series = read_name(&reader);
-		vanished->ended = read_time(&reader);
-	}
-	return !reader.failed;
-}
-
 static bool load_health(struct store_file *file, struct arena *arena, struct health_rows *health,
 	struct error *error)
 {
-	return load_conditions(file, arena, health, error) &&
-	       load_moments(file, arena, health, error) &&
-	       load_vanished(file, arena, health, error);
+	struct reader conditions = open_reader(file, arena, STATEMENT_CONDITIONS);
+	struct reader moments = open_reader(file, arena, STATEMENT_MOMENTS);
+	struct reader vanished = open_reader(file, arena, STATEMENT_VANISHED_ALL);
+
+	health->conditions = read_structs(&conditions, condition_columns,
+		sizeof *health->conditions, &health->condition_count, error);
+	if (conditions.failed)
+		return false;
+	health->moments = read_structs(
+		&moments, moment_columns, sizeof *health->moments, &health->moment_count, error);
+	if (moments.failed)
+		return false;
+	health->vanished = read_structs(&vanished, vanished_columns, sizeof *health->vanished,
+		&health->vanished_count, error);
+	return !vanished.failed;
 }
 
 static bool restore(struct store_file *file, void *context, struct error *error)
@@ -544,19 +484,8 @@ static bool load_checkpoints(struct store_file *file, struct arena *arena, const
 	struct reader reader = open_reader(file, arena, STATEMENT_CHECKPOINTS);
 
 	bind_text(&reader.binder, test);
-	out->count = 0;
-	while (reader_next(&reader, error)) {
-		struct series_checkpoint *checkpoint;
-
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *checkpoint);
-		checkpoint = &out->items[out->count - 1];
-		checkpoint->series = read_name(&reader);
-		checkpoint->branch = read_name(&reader);
-		checkpoint->anchor = read_time(&reader);
-		checkpoint->last_point = read_time(&reader);
-		checkpoint->revision = read_count(&reader);
-		checkpoint->revised = read_time(&reader);
-	}
+	out->items =
+		read_structs(&reader, series_columns + 1, sizeof *out->items, &out->count, error);
 	return !reader.failed;
 }
 

@@ -389,20 +389,21 @@ static void bind_whole(struct binder *binder, const struct store_column *column,
 		bind_range(binder, value, first, last);
 }
 
-void bind_record(struct binder *binder, unsigned uses, const struct change_record *record)
+void bind_row(
+	struct binder *binder, const struct store_column *columns, unsigned uses, const void *row)
 {
-	for (const struct store_column *column = change_columns; column->name; column++) {
+	const struct change_record *record = row; /* if it has columns of such types */
+
+	for (const struct store_column *column = columns; column->name; column++) {
 		if (uses != 0 && !(column->uses & uses))
 			continue;
 		switch (column->type) {
 		case COLUMN_ID:
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
-		case COLUMN_CHOICE:
-			bind_whole(binder, column, column_integer(column, record));
-			break;
-		case COLUMN_NUMBER: bind_number(binder, column_number(column, record)); break;
-		case COLUMN_TEXT: bind_text(binder, column_text(column, record)); break;
+		case COLUMN_CHOICE: bind_whole(binder, column, column_integer(column, row)); break;
+		case COLUMN_NUMBER: bind_number(binder, column_number(column, row)); break;
+		case COLUMN_TEXT: bind_text(binder, column_text(column, row)); break;
 		case COLUMN_BYTES: break;
 		case COLUMN_ATTRIBUTES:
 			store_attributes_put(&binder->attributes, &record->item);
@@ -442,8 +443,8 @@ bool bind_finish(struct binder *binder, struct error *error)
 	return done;
 }
 
-bool rows_run(struct store_file *file, enum statement statement, struct error *error,
-	const struct value *values, size_t count)
+static struct binder bind_values(
+	struct store_file *file, enum statement statement, const struct value *values, size_t count)
 {
 	struct binder binder = bind_to(file, statement);
 
@@ -458,7 +459,25 @@ bool rows_run(struct store_file *file, enum statement statement, struct error *e
 		else
 			bind_text(&binder, values[i].text);
 	}
+	return binder;
+}
+
+bool rows_run(struct store_file *file, enum statement statement, struct error *error,
+	const struct value *values, size_t count)
+{
+	struct binder binder = bind_values(file, statement, values, count);
+
 	return bind_finish(&binder, error);
+}
+
+bool rows_ask(struct store_file *file, enum statement statement, int64_t *number,
+	struct error *error, const struct value *values, size_t count)
+{
+	struct reader reader = {.binder = bind_values(file, statement, values, count)};
+
+	while (reader_next(&reader, error))
+		*number = read_time(&reader);
+	return !reader.failed;
 }
 
 bool bind_insert(struct binder *binder, int64_t *id, struct error *error)
@@ -635,7 +654,7 @@ static int64_t read_whole_column(struct reader *reader, const struct store_colum
 
 /* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
 static const char *read_text_column(
-	struct reader *reader, const struct store_column *column, const struct change_record *last)
+	struct reader *reader, const struct store_column *column, const void *last)
 {
 	if (column->uses & COLUMN_OPTIONAL)
 		return read_text(reader);
@@ -643,11 +662,13 @@ static const char *read_text_column(
 }
 
 /* The columns of this use, or all: 0. */
-static void read_columns(struct reader *reader, unsigned uses, const struct change_record *last,
-	struct change_record *record)
+static void read_columns(struct reader *reader, const struct store_column *columns, unsigned uses,
+	const void *last, void *row)
 {
-	for (const struct store_column *column = change_columns; column->name; column++) {
-		void *member = column_member(column, record);
+	struct change_record *record = row; /* if it has columns of such types */
+
+	for (const struct store_column *column = columns; column->name; column++) {
+		void *member = column_member(column, row);
 
 		if (uses != 0 && !(column->uses & uses))
 			continue;
@@ -656,7 +677,7 @@ static void read_columns(struct reader *reader, unsigned uses, const struct chan
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
 		case COLUMN_CHOICE:
-			column_set(column, record, read_whole_column(reader, column));
+			column_set(column, row, read_whole_column(reader, column));
 			break;
 		case COLUMN_NUMBER: *(double *)member = read_number(reader); break;
 		case COLUMN_TEXT:
@@ -676,9 +697,28 @@ static void read_columns(struct reader *reader, unsigned uses, const struct chan
 	}
 }
 
+void read_struct(struct reader *reader, const struct store_column *columns, void *row)
+{
+	read_columns(reader, columns, 0, NULL, row);
+}
+
+void *read_structs(struct reader *reader, const struct store_column *columns, size_t size,
+	size_t *count, struct error *error)
+{
+	char *rows = NULL;
+
+	*count = 0;
+	while (reader_next(reader, error)) {
+		rows = rows_grow(reader->arena, rows, count, size);
+		memset(rows + (*count - 1) * size, 0, size);
+		read_struct(reader, columns, rows + (*count - 1) * size);
+	}
+	return rows;
+}
+
 void read_record(struct reader *reader, struct change_record *record)
 {
-	read_columns(reader, 0, NULL, record);
+	read_struct(reader, change_columns, record);
 	record->environment_stored = record->environment_event;
 	read_triage(reader, &record->triage);
 	record->ends = read_time_or(reader, 0);
@@ -723,7 +763,8 @@ bool read_all_known(struct reader *reader, struct record_rows *out, struct error
 	for (; reader_next(reader, error); out->count++) {
 		struct change_record *record = growing_next(&growing, out->count);
 
-		read_columns(reader, COLUMN_COMPARED, out->count > 0 ? record - 1 : NULL, record);
+		read_columns(reader, change_columns, COLUMN_COMPARED,
+			out->count > 0 ? record - 1 : NULL, record);
 		read_triage(reader, &record->triage);
 	}
 	growing_keep(&growing, reader->arena, out);

@@ -25,8 +25,9 @@ void bind_null(struct binder *binder);                   /* an integer */
 void bind_text(struct binder *binder, const char *text); /* borrowed until the statement has run */
 void bind_bytes(struct binder *binder, const void *bytes, size_t length); /* borrowed, too */
 
-/* Binds the columns of changes of this use, or all: 0. */
-void bind_record(struct binder *binder, unsigned uses, const struct change_record *record);
+/* Binds the columns of this use, or all: 0, of a row. */
+void bind_row(
+	struct binder *binder, const struct store_column *columns, unsigned uses, const void *row);
 
 /* Runs a statement without result rows. */
 bool bind_finish(struct binder *binder, struct error *error) MUST_USE;
@@ -82,6 +83,13 @@ bool rows_run(struct store_file *file, enum statement statement, struct error *e
 	rows_run(file, statement, error, (const struct value[]){__VA_ARGS__},                      \
 		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value))
 
+/* Asks for one number of either sign; without a row it stays as it is. */
+bool rows_ask(struct store_file *file, enum statement statement, int64_t *number,
+	struct error *error, const struct value *values, size_t count) MUST_USE;
+#define ASK(file, statement, number, error, ...)                                                   \
+	rows_ask(file, statement, number, error, (const struct value[]){__VA_ARGS__},              \
+		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value))
+
 /* A statement with result rows; texts are copied to the arena. */
 struct reader {
 	struct binder binder;
@@ -110,6 +118,13 @@ void read_triage(struct reader *reader, struct triage *triage);
 
 /* Column `culprit`: NULL if there is none. */
 const struct culprit *read_culprit(struct reader *reader);
+
+/* All columns of a row. */
+void read_struct(struct reader *reader, const struct store_column *columns, void *row);
+
+/* The rows until there are no more, as structs of that size; sets `failed`. */
+void *read_structs(struct reader *reader, const struct store_column *columns, size_t size,
+	size_t *count, struct error *error);
 
 void read_record(struct reader *reader, struct change_record *record);
 

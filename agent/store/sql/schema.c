@@ -12,26 +12,28 @@
 
 enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
 
-static const struct store_column environments[] = {
-	{"id", COLUMN_ID, KEY},
-	{"label", COLUMN_TEXT},
-	{"value", COLUMN_TEXT},
-	{"time", COLUMN_TIME},
-	{"spacing", COLUMN_COUNT},
-	{"hit", COLUMN_COUNT},
-	{"total", COLUMN_COUNT},
-	{"up", COLUMN_COUNT},
-	{"down", COLUMN_COUNT},
-	{"worse", COLUMN_COUNT},
-	{"better", COLUMN_COUNT},
-	{"size", COLUMN_NUMBER},
-	{"elsewhere", COLUMN_COUNT},
-	{"elsewhere_changed", COLUMN_COUNT},
-	{"told", COLUMN_COUNT},
-	{"followed", COLUMN_CHOICE, 0, 0, 1},
-	{"created", COLUMN_TIME},
+#define ROW struct environment_event
+const struct store_column environment_columns[] = {
+	{"id", COLUMN_ID, KEY, COLUMN_OF(id)},
+	{"label", COLUMN_TEXT, COLUMN_OF(label)},
+	{"value", COLUMN_TEXT, COLUMN_OF(value)},
+	{"time", COLUMN_TIME, COLUMN_OF(time)},
+	{"spacing", COLUMN_COUNT, COLUMN_OF(spacing)},
+	{"hit", COLUMN_COUNT, COLUMN_OF(hit)},
+	{"total", COLUMN_COUNT, COLUMN_OF(total)},
+	{"up", COLUMN_COUNT, COLUMN_OF(up)},
+	{"down", COLUMN_COUNT, COLUMN_OF(down)},
+	{"worse", COLUMN_COUNT, COLUMN_OF(worse)},
+	{"better", COLUMN_COUNT, COLUMN_OF(better)},
+	{"size", COLUMN_NUMBER, COLUMN_OF(size)},
+	{"elsewhere", COLUMN_COUNT, COLUMN_OF(elsewhere)},
+	{"elsewhere_changed", COLUMN_COUNT, COLUMN_OF(elsewhere_changed)},
+	{"told", COLUMN_COUNT, COLUMN_OF(told)},
+	{"followed", COLUMN_CHOICE, 0, 0, 1, COLUMN_OF(followed)},
+	{"created", COLUMN_TIME, COLUMN_OF(created)},
 	{0},
 };
+#undef ROW
 
 /* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
  * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
@@ -112,66 +114,78 @@ static const struct store_column triage[] = {
 	{0},
 };
 
-static const struct store_column series[] = {
+#define ROW struct series_checkpoint
+const struct store_column series_columns[] = {
 	{"test", COLUMN_TEXT, KEY},
-	{"series", COLUMN_TEXT, KEY},
-	{"branch", COLUMN_TEXT, KEY},
-	{"anchor", COLUMN_TIME},
-	{"last_point", COLUMN_TIME},
-	{"revision", COLUMN_COUNT},
-	{"revised", COLUMN_TIME},
+	{"series", COLUMN_TEXT, KEY, COLUMN_OF(series)},
+	{"branch", COLUMN_TEXT, KEY, COLUMN_OF(branch)},
+	{"anchor", COLUMN_TIME, COLUMN_OF(anchor)},
+	{"last_point", COLUMN_TIME, COLUMN_OF(last_point)},
+	{"revision", COLUMN_COUNT, COLUMN_OF(revision)},
+	{"revised", COLUMN_TIME, COLUMN_OF(revised)},
 	{0},
 };
+#undef ROW
 
-static const struct store_column conditions[] = {
-	{"subject", COLUMN_TEXT, KEY},
-	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE},
-	{"since", COLUMN_TIME},
-	{"text", COLUMN_TEXT},
+#define ROW struct condition
+const struct store_column condition_columns[] = {
+	{"subject", COLUMN_TEXT, KEY, COLUMN_OF(subject)},
+	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE, COLUMN_OF(kind)},
+	{"since", COLUMN_TIME, COLUMN_OF(since)},
+	{"text", COLUMN_TEXT, COLUMN_OF(text)},
 	{0},
 };
+#undef ROW
 
 /* Times of events that must not happen again, or not soon. */
-static const struct store_column moments[] = {
-	{"name", COLUMN_TEXT, KEY},
-	{"time", COLUMN_TIME},
+#define ROW struct store_moment
+const struct store_column moment_columns[] = {
+	{"name", COLUMN_TEXT, KEY, COLUMN_OF(name)},
+	{"time", COLUMN_TIME, COLUMN_OF(time)},
 	{0},
 };
+#undef ROW
 
-static const struct store_column vanished[] = {
-	{"test", COLUMN_TEXT, KEY},
-	{"series", COLUMN_TEXT, KEY},
-	{"ended", COLUMN_TIME},
+#define ROW struct vanished
+const struct store_column vanished_columns[] = {
+	{"test", COLUMN_TEXT, KEY, COLUMN_OF(test)},
+	{"series", COLUMN_TEXT, KEY, COLUMN_OF(series)},
+	{"ended", COLUMN_TIME, COLUMN_OF(ended)},
 	{0},
 };
+#undef ROW
 
-static const struct store_column silences[] = {
-	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"matchers", COLUMN_TEXT},
-	{"begins", COLUMN_TIME},
-	{"until", COLUMN_TIME},
-	{"owner", COLUMN_TEXT, OPTIONAL},
-	{"reason", COLUMN_TEXT, OPTIONAL},
-	{"person", COLUMN_TEXT, OPTIONAL},
-	{"created", COLUMN_TIME},
-	{"ended", COLUMN_TIME, OPTIONAL},
-	{"ended_by", COLUMN_TEXT, OPTIONAL},
-	{"reminded", COLUMN_CHOICE, 0, 0, 1},
-	{"summed", COLUMN_CHOICE, 0, 0, 1},
+#define ROW struct silence
+const struct store_column silence_columns[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},
+	{"matchers", COLUMN_TEXT, COLUMN_OF(matchers)},
+	{"begins", COLUMN_TIME, COLUMN_OF(from)},
+	{"until", COLUMN_TIME, COLUMN_OF(until)},
+	{"owner", COLUMN_TEXT, OPTIONAL, COLUMN_OF(owner)},
+	{"reason", COLUMN_TEXT, OPTIONAL, COLUMN_OF(reason)},
+	{"person", COLUMN_TEXT, OPTIONAL, COLUMN_OF(person)},
+	{"created", COLUMN_TIME, COLUMN_OF(created)},
+	{"ended", COLUMN_TIME, OPTIONAL, COLUMN_OF(ended)},
+	{"ended_by", COLUMN_TEXT, OPTIONAL, COLUMN_OF(ended_by)},
+	{"reminded", COLUMN_CHOICE, 0, 0, 1, COLUMN_OF(reminded)},
+	{"summed", COLUMN_CHOICE, 0, 0, 1, COLUMN_OF(summed)},
 	{0},
 };
+#undef ROW
 
-static const struct store_column audit[] = {
-	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
-	{"time", COLUMN_TIME},
-	{"person", COLUMN_TEXT, OPTIONAL},
-	{"origin", COLUMN_TEXT, OPTIONAL},
-	{"action", COLUMN_TEXT},
-	{"change", COLUMN_ID, OPTIONAL},
-	{"subject", COLUMN_TEXT, OPTIONAL},
-	{"detail", COLUMN_TEXT, OPTIONAL},
+#define ROW struct audit_entry
+const struct store_column audit_columns[] = {
+	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},
+	{"time", COLUMN_TIME, COLUMN_OF(time)},
+	{"person", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.person)},
+	{"origin", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.origin)},
+	{"action", COLUMN_TEXT, COLUMN_OF(action)},
+	{"change", COLUMN_ID, OPTIONAL, COLUMN_OF(change)},
+	{"subject", COLUMN_TEXT, OPTIONAL, COLUMN_OF(subject)},
+	{"detail", COLUMN_TEXT, OPTIONAL, COLUMN_OF(detail)},
 	{0},
 };
+#undef ROW
 
 static const struct store_column bisections[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
@@ -199,12 +213,12 @@ static const struct store_column bisection_events[] = {
 	{0},
 };
 
-const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environments},
+const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environment_columns},
 	{"changes", change_columns}, {"deliveries", deliveries}, {"announced", announced},
-	{"history", history}, {"excerpts", excerpts}, {"triage", triage}, {"series", series},
-	{"conditions", conditions}, {"moments", moments}, {"vanished", vanished},
-	{"silences", silences}, {"audit", audit}, {"bisections", bisections},
-	{"bisection_events", bisection_events}};
+	{"history", history}, {"excerpts", excerpts}, {"triage", triage},
+	{"series", series_columns}, {"conditions", condition_columns}, {"moments", moment_columns},
+	{"vanished", vanished_columns}, {"silences", silence_columns}, {"audit", audit_columns},
+	{"bisections", bisections}, {"bisection_events", bisection_events}};
 
 const char *const schema_sequences[SCHEMA_SEQUENCES] = {
 	"changes", "deliveries", "silences", "audit", "bisections"};
@@ -244,13 +258,17 @@ static void put_column(struct buf *out, const struct store_column *column, bool 
 {
 	int64_t first, last;
 	bool whole = column_range(column, &first, &last);
+	const char *type = words->text;
 
-	buf_printf(out, "\n\t%s %s", column->name,
-		column->uses & COLUMN_SEQUENCE  ? words->sequence
-		: whole                         ? words->integer
-		: column->type == COLUMN_NUMBER ? words->number
-		: column->type == COLUMN_BYTES  ? words->bytes
-						: words->text);
+	if (column->uses & COLUMN_SEQUENCE)
+		type = words->sequence;
+	else if (whole)
+		type = words->integer;
+	else if (column->type == COLUMN_NUMBER)
+		type = words->number;
+	else if (column->type == COLUMN_BYTES)
+		type = words->bytes;
+	buf_printf(out, "\n\t%s %s", column->name, type);
 	if (alone && !(column->uses & COLUMN_SEQUENCE))
 		buf_text(out, " PRIMARY KEY");
 	if (column->type <= COLUMN_BYTES && column->type != COLUMN_NUMBER &&
@@ -347,13 +365,20 @@ static void put_write(struct buf *out, const struct sql_table *table)
 /* @record, @compared, @found: columns of changes; @found?2: parameters for them. */
 static const char *put_columns(struct buf *out, const char *mark)
 {
-	size_t length = strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz") + 1;
-	unsigned uses = mark[1] == 'c' ? COLUMN_COMPARED : mark[1] == 'f' ? COLUMN_FOUND : 0;
-	const char *end = mark + length;
-	int first = *end == '?' ? atoi(end + 1) : 0;
+	const char *end = mark + 1 + strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz");
+	unsigned uses = 0;
+	int first = 0;
 
+	if (mark[1] == 'c')
+		uses = COLUMN_COMPARED;
+	else if (mark[1] == 'f')
+		uses = COLUMN_FOUND;
+	if (*end == '?') {
+		first = atoi(end + 1);
+		end += 1 + strspn(end + 1, "0123456789");
+	}
 	put_list(out, change_columns, uses, uses == COLUMN_FOUND ? "" : "changes.", first);
-	return first > 0 ? end + 1 + strspn(end + 1, "0123456789") : end;
+	return end;
 }
 
 char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statement statement)

@@ -25,6 +25,11 @@ struct sql_table {
 	const struct store_column *columns;
 };
 
+/* Of tables whose rows are structs: environment_event, condition, store_moment, vanished,
+ * series_checkpoint (but the test, which comes first), silence and audit_entry. */
+extern const struct store_column environment_columns[], condition_columns[], moment_columns[],
+	vanished_columns[], series_columns[], silence_columns[], audit_columns[];
+
 /* What a row refers to is in a table before its own. */
 extern const struct sql_table schema_tables[STORE_TABLES];
 

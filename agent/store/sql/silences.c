@@ -7,22 +7,7 @@
 #include "agent/core/when.h"
 #include "agent/store/sql/audit.h"
 #include "agent/store/sql/rows.h"
-
-static void read_silence(struct reader *reader, struct silence *silence)
-{
-	silence->id = read_id(reader);
-	silence->matchers = read_name(reader);
-	silence->from = read_time(reader);
-	silence->until = read_time(reader);
-	silence->owner = read_text(reader);
-	silence->reason = read_text(reader);
-	silence->person = read_text(reader);
-	silence->created = read_time(reader);
-	silence->ended = read_time_or(reader, 0);
-	silence->ended_by = read_text(reader);
-	silence->reminded = read_choice(reader, 0, 1) == 1;
-	silence->summed = read_choice(reader, 0, 1) == 1;
-}
+#include "agent/store/sql/schema.h"
 
 /* With id 0 all: all there are, or those that are not over at `now` or not summed. */
 static bool read_silences(struct store_file *file, struct arena *arena, int64_t id, bool all,
@@ -33,11 +18,7 @@ static bool read_silences(struct store_file *file, struct arena *arena, int64_t 
 	bind_integer(&reader.binder, id);
 	bind_integer(&reader.binder, all);
 	bind_integer(&reader.binder, now);
-	*out = (struct silence_rows){0};
-	while (reader_next(&reader, error)) {
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
-		read_silence(&reader, &out->items[out->count - 1]);
-	}
+	out->items = read_structs(&reader, silence_columns, sizeof *out->items, &out->count, error);
 	return !reader.failed;
 }
 

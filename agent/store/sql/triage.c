@@ -315,16 +315,6 @@ static bool open_expired(
 	return true;
 }
 
-static bool find_next(struct store_file *file, struct store_reopen_due *call, struct error *error)
-{
-	struct reader reader = {.binder = bind_to(file, STATEMENT_NEXT_EXPIRY)};
-
-	call->next = 0;
-	while (reader_next(&reader, error))
-		call->next = read_time(&reader);
-	return !reader.failed;
-}
-
 static bool triage_reopen_due(struct store_file *file, void *context, struct error *error)
 {
 	struct store_reopen_due *call = context;
@@ -343,7 +333,7 @@ static bool triage_reopen_due(struct store_file *file, void *context, struct err
 			!triage_settle(file, &call->pending, error) ||
 			!read_selected(file, arena, &expired, &call->records, error)))
 		return false;
-	return find_next(file, call, error);
+	return ASK(file, STATEMENT_NEXT_EXPIRY, &call->next, error);
 }
 
 const struct store_work store_reopen_due_work = {

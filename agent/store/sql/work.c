@@ -6,6 +6,7 @@
 
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
+#include "agent/store/sql/schema.h"
 #include "agent/store/sql/triage.h"
 
 /*
@@ -218,7 +219,7 @@ static bool insert_record(
 	row.item.culprit = NULL;
 	if (record->state != CHANGE_RECOVERED)
 		row.item.over = (struct recovered){.level = (double)NAN};
-	bind_record(&binder, 0, &row);
+	bind_row(&binder, change_columns, 0, &row);
 	return bind_finish(&binder, error);
 }
 
@@ -244,7 +245,7 @@ static bool renew_item(
 	const struct change_record record = {.item = *item};
 
 	bind_integer(&binder, id);
-	bind_record(&binder, COLUMN_FOUND, &record);
+	bind_row(&binder, change_columns, COLUMN_FOUND, &record);
 	return bind_finish(&binder, error);
 }
 
@@ -422,10 +423,11 @@ static bool update_record(struct store_file *file, const struct change_record_up
 static bool write_checkpoint(struct store_file *file, const char *test,
 	const struct series_checkpoint *checkpoint, struct error *error)
 {
-	return RUN(file, STATEMENT_CHECKPOINT, error, v_text(test), v_text(checkpoint->series),
-		v_text(checkpoint->branch), v_time(checkpoint->anchor),
-		v_time(checkpoint->last_point), v_count(checkpoint->revision),
-		v_time(checkpoint->revised));
+	struct binder binder = bind_to(file, STATEMENT_CHECKPOINT);
+
+	bind_text(&binder, test);
+	bind_row(&binder, series_columns + 1, 0, checkpoint);
+	return bind_finish(&binder, error);
 }
 
 static bool record_changes(struct store_file *file, struct store_record *call, struct error *error)
@@ -477,18 +479,6 @@ static bool announce(struct store_file *file, const struct delivery *delivery, s
 			      v_time(as->updated));
 }
 
-/* A delivery with this key is queued or sent already; it covers the changes of this one. */
-static bool join_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
-{
-	struct reader reader = {.binder = bind_to(file, STATEMENT_QUEUED_BEFORE)};
-
-	bind_text(&reader.binder, delivery->key);
-	while (reader_next(&reader, error))
-		delivery->id = read_id(&reader);
-	delivery->state = DELIVERY_SENT;
-	return !reader.failed;
-}
-
 static bool queue_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_QUEUE);
@@ -503,8 +493,12 @@ static bool queue_delivery(struct store_file *file, struct delivery *delivery, s
 	if (!bind_insert(&binder, &delivery->id, error))
 		return false;
 	delivery->state = DELIVERY_QUEUED;
-	if (delivery->id == 0 && !join_delivery(file, delivery, error))
-		return false;
+	if (delivery->id == 0) { /* one with this key is queued or sent: it covers the changes */
+		delivery->state = DELIVERY_SENT;
+		if (!ASK(file, STATEMENT_QUEUED_BEFORE, &delivery->id, error,
+			    v_text(delivery->key)))
+			return false;
+	}
 	for (size_t i = 0; i < delivery->change_count; i++)
 		if (!announce(file, delivery, i, error))
 			return false;
@@ -535,14 +529,10 @@ static bool write_vanished(
 static bool write_environment(
 	struct store_file *file, const struct environment_event *event, struct error *error)
 {
-	return RUN(file, STATEMENT_ENVIRONMENT, error, v_id(event->id), v_text(event->label),
-		v_text(event->value), v_time(event->time), v_count(event->spacing),
-		v_count((int64_t)event->hit), v_count((int64_t)event->total),
-		v_count((int64_t)event->up), v_count((int64_t)event->down),
-		v_count((int64_t)event->worse), v_count((int64_t)event->better),
-		v_number(event->size), v_count((int64_t)event->elsewhere),
-		v_count((int64_t)event->elsewhere_changed), v_count((int64_t)event->told),
-		v_id(event->followed), v_time(event->created));
+	struct binder binder = bind_to(file, STATEMENT_ENVIRONMENT);
+
+	bind_row(&binder, environment_columns, 0, event);
+	return bind_finish(&binder, error);
 }
 
 static bool write_member(
@@ -717,19 +707,13 @@ static bool reopen(struct store_file *file, void *context, struct error *error)
 
 const struct store_work store_reopen_work = {.run = reopen, .writes = true};
 
-static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
+static bool is_known(struct store_file *file, const char *test, const char *metric, int64_t *known,
 	struct error *error)
 {
-	struct reader reader = {
-		.binder = bind_to(file, metric ? STATEMENT_METRIC_KNOWN : STATEMENT_TEST_KNOWN)};
-
-	bind_text(&reader.binder, test);
-	if (metric)
-		bind_text(&reader.binder, metric);
-	*known = false;
-	while (reader_next(&reader, error))
-		*known = read_choice(&reader, 0, 1) == 1;
-	return !reader.failed;
+	*known = 0;
+	return metric ? ASK(file, STATEMENT_METRIC_KNOWN, known, error, v_text(test),
+				v_text(metric))
+		      : ASK(file, STATEMENT_TEST_KNOWN, known, error, v_text(test));
 }
 
 /* Parameters: (old, new) for tests, (test, old, new) for metrics. */
@@ -761,7 +745,7 @@ static bool rename_all(struct store_file *file, void *context, struct error *err
 		struct store_rename *rename = &call->renames[i];
 		const char *test = rename->metric ? rename->test : rename->was;
 		const char *metric = rename->metric ? rename->was : NULL;
-		bool known, taken;
+		int64_t known, taken;
 
 		if (!is_known(file, test, metric, &known, error) ||
 			!is_known(file, rename->test, rename->metric, &taken, error))

@@ -12,16 +12,16 @@
 #define TEXTS(json) " json_each(" json ")"
 #define IDS(json) " (SELECT value FROM json_each(" json "))"
 #define PAIRS(json, name) " json_each(" json ") AS " name
-#define HAS_SUSPECT(start)                                                                         \
-	" (json_valid(suspects) AND instr(suspects, " start ") > 0 AND EXISTS (SELECT 1"           \
+#define HAS_SUSPECT                                                                                \
+	" (json_valid(suspects) AND instr(suspects, ?3) > 0 AND EXISTS (SELECT 1"                  \
 	"  FROM json_each(suspects, '$.list') AS suspect"                                          \
-	"  WHERE substr(suspect.value ->> 0, 1, length(" start ")) = " start "))"
+	"  WHERE substr(suspect.value ->> 0, 1, length(?3)) = ?3))"
 #define LAST_ID(table) " coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" table "'), 0)"
-#define FORGET_LAST_ID(table) "DELETE FROM sqlite_sequence WHERE name = " table
-#define SET_LAST_ID(table, id) "INSERT INTO sqlite_sequence (name, seq) VALUES (" table ", " id ")"
-#define NEXT_CHANGES(count)                                                                        \
+#define FORGET_LAST_ID "DELETE FROM sqlite_sequence WHERE name = ?1"
+#define SET_LAST_ID "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)"
+#define NEXT_CHANGES                                                                               \
 	"WITH RECURSIVE next (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM next WHERE"    \
-	" number < " count ") SELECT" LAST_ID("changes") " + number FROM next"
+	" number < ?1) SELECT" LAST_ID("changes") " + number FROM next"
 #define COUNTS "SELECT state, count FROM counts"
 
 /* SQLite performs this write even if nothing changes. */
