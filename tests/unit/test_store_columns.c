@@ -19,7 +19,8 @@ enum { OWN = sizeof columns_as_they_are / sizeof *columns_as_they_are };
 extern struct store_column change_columns[OWN + 1];
 struct store_column change_columns[OWN + 1]; /* those of all files */
 
-static const struct store_column added = {"summary", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(summary)};
+static const struct store_column added = {
+	"summary", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(summary)};
 
 static struct store_list *listed(const char *path)
 {

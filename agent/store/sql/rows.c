@@ -501,6 +501,11 @@ bool bind_insert(struct binder *binder, int64_t *id, struct error *error)
 	return step == SQL_DONE && !binder->strange;
 }
 
+struct reader open_reader(struct store_file *file, struct arena *arena, enum statement statement)
+{
+	return (struct reader){.binder = bind_to(file, statement), .arena = arena};
+}
+
 bool reader_next(struct reader *reader, struct error *error)
 {
 	struct binder *binder = &reader->binder;

@@ -99,6 +99,8 @@ struct reader {
 	bool strange; /* a value was invalid or missing; the next row fails */
 };
 
+struct reader open_reader(struct store_file *file, struct arena *arena, enum statement statement);
+
 /* True if there is a row; false at the end, or with `failed` and an error. */
 bool reader_next(struct reader *reader, struct error *error);
 int64_t read_choice(struct reader *reader, int64_t first, int64_t last);

@@ -1,5 +1,6 @@
 /*
- * What people say about changes, and when that is open again; used by work.c.
+ * What people say about changes, and when that is open again; used by the other files of this
+ * folder.
  */
 #ifndef AGENT_STORE_SQL_TRIAGE_H
 #define AGENT_STORE_SQL_TRIAGE_H
