@@ -83,7 +83,8 @@ def test_servers_that_recover(agents, tmp_path, kind):
         elsewhere.elsewhere, elsewhere.well, server.well = server.url, True, True
         names = {**{f"s-{fault}": f"fault_{fault}" for fault in faults}, "s-good": "good"}
         sources = "sources:\n" + "".join(
-            f"  {name}: {{type: {kind.name}, url: '{server.url}', timeout: 1s, retry_for: 0s, max_body: 1MB}}\n" for name in names)
+            f"  {name}: {{type: {kind.name}, url: '{server.url}', timeout: {'1s' if name[2:] in FAIL else '1m'}, retry_for: 0s, max_body: 1MB}}\n"
+            for name in names)
         tests = {f"{name}.{i}": f"{kind.test(word)[:-1]}, source: {name}, range: 3000d}}"
                  for name, word in names.items() for i in range(2)}
         agent = agents(config(tmp_path, "".join(f"  {t}: {text}\n" for t, text in tests.items()), sources))
