@@ -118,7 +118,7 @@ def show(now, before):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hunter_c")
-    parser.add_argument("--series", type=int, default=3)
+    parser.add_argument("--series", type=int, default=2)
     parser.add_argument("--seed", type=int, default=80000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--figures", type=pathlib.Path, default=pathlib.Path(__file__).with_name("figures.json"))
