@@ -12,7 +12,7 @@
 #include "agent/store/store.h"
 
 /* Another command may have the state for a moment. */
-enum { TRIES = 20, LEFT = 3, PAUSE = 100000000 /* ns */ };
+enum { TRIES = 50, LEFT = 3, PAUSE = 100000000 /* ns */ };
 
 const char *state_file(struct cli *cli, const char *path)
 {
@@ -125,7 +125,8 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	const struct timespec pause = {.tv_nsec = PAUSE};
 	json_t *document;
 
-	/* Who had the state a moment ago may have left it since: another command. */
+	/* Who had the state a moment ago may have left it since: another command. Only what fails
+	 * while nobody has it, again and again, is a failure of the state. */
 	for (int tries = 0, left = 0;; tries++) {
 		bool held;
 
@@ -133,7 +134,8 @@ static json_t *ask_either(const struct state_request *request, const char *state
 		if (document || error->kind != ERROR_STATE)
 			return document;
 		held = store_is_held(state);
-		if (!held && left++ == LEFT)
+		left = held ? 0 : left + 1;
+		if (left > LEFT)
 			return NULL;
 		if (held)
 			document = ask_holder(request, state, config, error);
