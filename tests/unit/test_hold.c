@@ -173,7 +173,7 @@ static void test_pairs(void **state)
 {
 	struct hold pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 101, 2)};
 	struct hold left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 113, 2)};
-	struct hold hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 102, 1)};
+	struct hold hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 112, 1)};
 	struct hold further[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 170, 2)};
 
 	(void)state;
