@@ -134,9 +134,11 @@ void pace_settle(struct pace *pace, const struct detection *detection, const str
 	int64_t since, struct scratch *scratch)
 {
 	const struct axis *axis = series->axis;
-	int64_t age = axis->n > 0 ? axis->times[axis->n - 1] - since : 0;
+	int64_t hour =
+		hour_of(since + HOUR - 1); /* an anchor becomes that of the first whole one */
+	int64_t age = axis->n > 0 ? axis->times[axis->n - 1] - hour : 0;
 	int days = age >= 7 * DAY ? 7 : age >= 2 * DAY ? 2 : 0;
-	size_t from = axis_lower_bound(axis, since), end;
+	size_t from = axis_lower_bound(axis, hour), end;
 	int64_t step;
 	struct arena *arena;
 	struct season season;
@@ -144,10 +146,10 @@ void pace_settle(struct pace *pace, const struct detection *detection, const str
 	struct axis first;
 	struct series part = *series;
 
-	if (pace->settled && pace->since == since && pace->days == days)
+	if (pace->settled && pace->since == hour && pace->days == days)
 		return;
-	*pace = (struct pace){.settled = true, .since = since, .days = days};
-	end = axis_lower_bound(axis, since + days * DAY);
+	*pace = (struct pace){.settled = true, .since = hour, .days = days};
+	end = axis_lower_bound(axis, hour + days * DAY);
 	if (end < from + SEASON_LEAST)
 		return;
 	season = season_fit(SEASON_NONE, (struct season_clock){0}, 0, series->values + from,

@@ -279,11 +279,11 @@ static bool look_at_new(struct look *look, bool first, bool *anew, struct error 
 	const struct axis *axis = look->series->axis;
 	size_t same = point_hashes_compare(&state->hashes, look->series, &look->shift);
 	size_t start = start_of(look);
-	bool lost = first || axis->times[0] > state->since || is_too_old(look);
+	bool lost = first || state->repaced || axis->times[0] > state->since || is_too_old(look);
 	bool grown = same < state->hashes.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
 	bool other = (first || grown) && fit_season(look);
 
-	other |= look->refitted || (state->repaced && !first);
+	other |= look->refitted || state->repaced;
 	state->repaced = false;
 
 	*anew = true;
