@@ -105,6 +105,30 @@ def test_infinity_within(hunter, at):
             assert not math.isnan(point[1])
 
 
+CASES = [json.loads(line) for path in sorted((TESTS / "cases/series").glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def detected(hunter, case, *flags):
+    given = {name: case[name] for name in ("id", "series", "start", "step") if name in case}
+    return answers(hunter("detect", "--input", "jsonl", "--output", "jsonl", *flags, stdin=row(**given)))[0]["change_points"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_cases(hunter, case):
+    """Series whose steps were lost once: each of them is found and, but for small ones that drift, nothing else. A least magnitude
+    leaves of them those that are larger, as they are without it, or that add up to as much."""
+    every = detected(hunter, case)
+    steps = [change for change in every if abs(change["size"]) > 3]
+    assert [change["kind"] for change in steps] == ["step"] * len(case["steps"])
+    assert all(abs(change["index"] - at) <= case["near"] for change, at in zip(steps, case["steps"])), steps
+    if "magnitude" in case:
+        left = detected(hunter, case, "-M", str(case["magnitude"]))
+        assert [change["index"] for change in left] == case["reported"]
+        for change in left:
+            [known] = [other for other in every if other["index"] == change["index"]]
+            assert [change[name] for name in ("kind", "size", "pvalue")] == [known[name] for name in ("kind", "size", "pvalue")]
+
+
 def test_comments_blanks_and_missing_points(hunter):
     text = "# a comment\n\n  # another\r\n" + lines(*STEP[:50]) + "\t\n NaN \nnull\n" + lines(*STEP[50:])
     assert indices(hunter("detect", stdin=text).out) == [52]

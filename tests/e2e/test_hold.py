@@ -3,10 +3,8 @@ import csv
 import datetime
 import json
 import math
-import os
 import pathlib
 import random
-import shutil
 import time
 
 import pytest
@@ -14,6 +12,7 @@ from agent import config
 from clock_shim import Clock
 from state_address import KIND
 
+CASES = pathlib.Path(__file__).parents[1] / "cases/series"
 MONDAY = datetime.datetime(2026, 3, 2, tzinfo=datetime.timezone.utc)
 HOUR = datetime.timedelta(hours=1)
 SATURDAY, TUESDAY = 5 * 24, 8 * 24
@@ -143,8 +142,9 @@ def test_weekends_are_no_news(hunter, tmp_path):
     assert f"{MONDAY + (step - 3) * HOUR:%Y-%m-%dT%H}" <= told[0]["time"] <= f"{MONDAY + (step + 3) * HOUR:%Y-%m-%dT%H:59}"
 
 
-def weeks(path, first, days, off=(), series=3):
-    """Traffic of hours with a daily cycle, less on Saturdays, still less on Sundays and on the days `off`."""
+def weeks(path, first, days, off=(), series=3, label=0 * HOUR):
+    """Traffic of hours with a daily cycle, less on Saturdays, still less on Sundays and on the days `off`; an hour has the time of its
+    beginning, later by `label`."""
     noise = random.Random(first.day)
     with open(path, "w", newline="") as out:
         rows = csv.writer(out)
@@ -152,7 +152,7 @@ def weeks(path, first, days, off=(), series=3):
         for at in (first + i * HOUR for i in range(24 * days)):
             kind = .65 if at.date().isoformat() in off else {5: .72, 6: .65}.get(at.weekday(), 1)
             value = 100 * kind * (1 + .5 * math.sin(2 * math.pi * (at.hour - 8.5) / 24))
-            rows.writerow([at.isoformat(), *(f"{value * (1 + noise.gauss(0, .02)):.3f}" for _ in range(series))])
+            rows.writerow([(at + label).isoformat(), *(f"{value * (1 + noise.gauss(0, .02)):.3f}" for _ in range(series))])
 
 
 def told(hunter, path, first, last):
@@ -161,10 +161,12 @@ def told(hunter, path, first, last):
     return [(change["test"], change["time"], change["told"]) for change in answer["changes"] if change.get("told")]
 
 
-def test_weekends_of_data_that_begin_on_any_day(tmp_path, hunter):
+@pytest.mark.parametrize("label", [0, 1], ids=["start", "end"])
+def test_weekends_of_data_that_begin_on_any_day(tmp_path, hunter, label):
+    """Also where an hour has the time of its end, so that a weekend is over an hour late."""
     tests, days = "", 17
     for day in range(7):
-        weeks(tmp_path / f"{day}.csv", MONDAY + day * 24 * HOUR, days)
+        weeks(tmp_path / f"{day}.csv", MONDAY + day * 24 * HOUR, days, label=label * HOUR)
         tests += f"""
   from{day}: {{type: csv, file: {tmp_path}/{day}.csv, range: 30d, interval: 1h, metrics: {{s0: {{direction: -1}}, s1: {{direction: 1}}, s2: {{}}}}}}"""
     path = config(tmp_path, tests)
@@ -187,12 +189,34 @@ def test_holidays(tmp_path, hunter):
     assert {time[:10] for _, time, _ in answer} >= {"2026-03-11"}
 
 
-def test_what_is_back_within_hours(tmp_path, hunter):
-    """Latency of a real service, in which single hours stand out: one of three is told to nobody."""
-    if "HUNTER_REFERENCE_DATA" not in os.environ:
-        pytest.skip("needs HUNTER_REFERENCE_DATA")
-    shutil.copy(pathlib.Path(os.environ["HUNTER_REFERENCE_DATA"]) / "cases/spike/cat.csv", tmp_path)
+def replayed(hunter, tmp_path, metric):
+    """What is told of x.csv from the second week on, hour by hour."""
     path = config(tmp_path, f"""
-  x: {{type: csv, file: {tmp_path}/cat.csv, interval: 10m, metrics: {{p50: {{direction: -1, unit: s}}}}}}""")
-    first = datetime.datetime(2026, 10, 28, tzinfo=datetime.timezone.utc)
-    assert told(hunter, path, first, first + 31 * 24 * HOUR) == []
+  x: {{type: csv, file: {tmp_path}/x.csv, interval: 10m, metrics: {{{metric}}}}}""")
+    rows = (tmp_path / "x.csv").read_text().splitlines()
+    first, last = (datetime.datetime.fromisoformat(row.split(",")[0].replace("Z", "+00:00")) for row in (rows[1], rows[-1]))
+    return told(hunter, path, first + 4 * 24 * HOUR, last + HOUR)
+
+
+def test_what_is_back_within_hours(tmp_path, hunter):
+    """Latency of a service in which single hours stand out, two of them rising above a daily low: nothing is told; a step is."""
+    rows = (CASES / "spike.csv").read_text().splitlines()
+    (tmp_path / "x.csv").write_text("\n".join(rows) + "\n")
+    assert replayed(hunter, tmp_path, "p50: {direction: -1, unit: s}") == []
+    late = len(rows) - 10 * 24
+    slower = [f"{at},{1.5 * float(value):.5g}" for at, value in (row.split(",") for row in rows[late:])]
+    (tmp_path / "x.csv").write_text("\n".join([*rows[:late], *slower]) + "\n")
+    assert len(replayed(hunter, tmp_path, "p50: {direction: -1, unit: s}")) == 1
+
+
+@pytest.mark.parametrize("daily", [0, .3])
+@pytest.mark.parametrize("first, second", [(1.2, 1.3), (3, 2)])
+def test_a_spike_in_two_hours(tmp_path, hunter, first, second, daily):
+    """A quarter of an hour that lies in two hours is over in the third, and told to nobody; what stays there is told."""
+    for stays in False, True:
+        noise = random.Random(1)
+        factors = {300: first} | {i: second for i in range(301, 480 if stays else 302)}
+        rows = [(MONDAY + i * HOUR, 100 * (1 + daily * math.sin(math.pi * i / 12)) * factors.get(i, 1) * (1 + noise.gauss(0, .02)))
+                for i in range(480)]
+        (tmp_path / "x.csv").write_text("time,p99\n" + "".join(f"{at.isoformat()},{value:.3f}\n" for at, value in rows))
+        assert len(replayed(hunter, tmp_path, "p99: {direction: -1, unit: ms}")) == stays
