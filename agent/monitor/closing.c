@@ -59,21 +59,11 @@ static void judge_found(struct closing *closing)
 	}
 }
 
-/* Whether the last of the points that show the end was already there when the series was last
- * recorded. */
-static bool is_known(const struct closing *closing, size_t from)
-{
-	size_t last = from + RECOVERY_LEAST - 1;
-
-	return last < closing->n && closing->times[last] <= closing->recorded;
-}
-
 static void close_at(
 	const struct closing *closing, const struct recovery *end, struct closure *closure)
 {
 	closure->ending = ENDING_OVER;
 	closure->over = (struct recovered){time_at(closing, end->from), end->level};
-	closure->silent = is_known(closing, end->from);
 }
 
 /* The level from before the change is back, while the change itself lies before the first point. */
@@ -150,28 +140,28 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 	return false;
 }
 
-/* The end of an excursion goes with the excursion; receivers who saw the end announced know that
- * the other is over. */
+/* The end of an excursion goes with the excursion, unless it was announced: receivers who saw it
+ * know that the other is over, and nothing else tells them. */
 static void judge_ways(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct reconciliation *result)
 {
 	for (size_t i = 0; i < open; i++) {
 		struct closure *closure = &closing->closures[i];
 		size_t index = times_lower_bound(closing->times, closing->n, known[i].item.time);
+		bool tells = was_announced(&known[i]) && known[i].item.change.kind == CHANGE_STEP;
 
 		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
 			!ends_one(closing, known, 0, count, index, known[i].sign))
 			continue;
-		for (size_t j = 0; was_announced(&known[i]) && j < open; j++)
+		for (size_t j = 0; tells && j < open; j++)
 			if (closing->closures[j].ending == ENDING_OVER &&
 				known[j].sign == -known[i].sign &&
-				known[i].item.change.kind == CHANGE_STEP &&
 				is_near(times_lower_bound(closing->times, closing->n,
 						closing->closures[j].over.time),
 					index))
 				closing->closures[j].silent = true;
 		if (result->fates[i] == FATE_GONE)
-			closure->ending = ENDING_LOST;
+			closure->ending = tells ? ENDING_WAIT : ENDING_LOST;
 	}
 }
 

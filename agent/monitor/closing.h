@@ -12,7 +12,7 @@
  *   open, found              ... probably, with few points         unchanged; its end waits
  *   open, not found          an excursion that is over             recovered
  *   open, not found          ... probably                          unchanged; judged again
- *   open, not found          it ended a change that has recovered  withdrawn
+ *   open, not found          it ended a change that has recovered  withdrawn; told: unchanged
  *   open, before the points  a later level is back                 recovered
  *   recovered                found at its place, and over          unchanged
  *   recovered                ... and its level is the last         open again; not announced
@@ -51,9 +51,7 @@ struct closing {
 	const bool *silent; /* by found change: it is no news if it is unknown, ... */
 	int64_t oldest;     /* ms: ... and neither is an unknown one from before it */
 	int direction;
-	int64_t recorded; /* ms: changes up to this point were known before and are not announced;
-			     or WHEN_ALWAYS */
-	bool service;     /* its changes that are over before they are told are no news */
+	bool service; /* its changes that are over before they are told are no news */
 
 	/* Set by closing_judge: */
 	struct recovery *ends; /* by found change */

@@ -655,7 +655,6 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 	struct findings *findings = subject->findings;
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
 	const struct series *series = findings->series;
-	const struct realignment *realignment = subject->realignment;
 
 	for (size_t i = 0; i < findings->count; i++) {
 		changes[i] = findings->changes[i];
@@ -672,9 +671,7 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.silent = silent,
 		.oldest = subject->oldest,
 		.direction = series_direction(series),
-		.service = news_is_patient(subject->detection, findings),
-		.recorded = realignment && realignment->restarted ? realignment->recorded
-								  : WHEN_ALWAYS};
+		.service = news_is_patient(subject->detection, findings)};
 	closing_judge(&subject->closing, known, open, count, result);
 	if (subject->realignment)
 		subject->realignment->waiting = subject->closing.waiting;

@@ -52,7 +52,6 @@ struct realignment {
 	bool refitted;   /* the alignment is the old one: cycles or a control were fitted anew */
 	bool newer;      /* there are points after the last recorded one */
 	bool grown;      /* there is something new in the series since it was last recorded */
-	int64_t recorded;  /* ms, if realigned: the last point when it was recorded */
 	size_t candidates; /* changes that are not confirmed yet; set by news_find */
 	int64_t hold_ends; /* ms, series clock: end of the hold of a change that is confirmed
 			  otherwise; WHEN_NEVER: none; set by news_find */

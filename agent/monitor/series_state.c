@@ -151,7 +151,6 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 				.under_way = change->kind == CHANGE_TREND &&
 					     change->place_from < UNDER_WAY};
 	}
-	realignment->recorded = state->recorded_last;
 	realignment->restarted = true;
 	return true;
 }

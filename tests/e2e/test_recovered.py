@@ -192,8 +192,8 @@ def test_what_is_new_and_over_is_told_with_its_end(hunter, tmp_path):
     assert state["state"] == "recovered" and state["recovered"] == "2024-03-03T17:00:00Z"
 
 
-def test_an_upgrade_announces_nothing_old(hunter, tmp_path):
-    """The program before recorded points to the end, and knew of no ends: what is over is closed, and nobody is told."""
+def test_an_end_that_another_program_missed(hunter, tmp_path):
+    """The points that show the end were there when a program before recorded them, and it saw no end: this one tells of it."""
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     write_csv(tmp_path / "read.csv", STEP_AND_BACK, points=60)
     assert "+20%" in hunter("run", "--once", "--config", path).out
@@ -202,6 +202,7 @@ def test_an_upgrade_announces_nothing_old(hunter, tmp_path):
         end = int((START + datetime.timedelta(hours=109)).timestamp() * 1000)
         assert state.execute("UPDATE series SET last_point = ?", (end,)).rowcount == 1
     done = hunter("run", "--once", "--config", path)
-    assert (done.code, done.out) == (0, ""), done.out
+    assert done.code == 0 and done.out.startswith("recovered\n") and "after 1 d 11 h" in done.out, done.out
+    assert hunter("run", "--once", "--config", path).out == ""
     changes = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
     assert collections.Counter((c["state"], c["news"]) for c in changes)[("recovered", "queued")] == 1

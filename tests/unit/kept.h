@@ -15,6 +15,7 @@ struct kept {
 	struct change_record records[MOST_RECORDS];
 	size_t count;
 	size_t told[MOST_RECORDS]; /* how often the record was to be told */
+	size_t hushed;             /* ends of what was told that nothing tells */
 	bool has_checkpoint;
 	struct series_checkpoint checkpoint;
 	size_t requests, passes;
@@ -56,6 +57,18 @@ static void kept_record(struct kept *kept, const struct change_record *record)
 	kept->told[place - kept->records] += record->news == NOTIFY_PENDING;
 }
 
+/* Whether a change that was told, and stands, is the end of the record. */
+static bool kept_tells_end(const struct kept *kept, const struct change_record *record)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		if (kept->told[i] > 0 && kept->records[i].state != CHANGE_WITHDRAWN &&
+			kept->records[i].sign == -record->sign &&
+			llabs(kept->records[i].item.time - record->item.over.time) <=
+				2 * CHANGE_TOLERANCE * kept->records[i].spacing)
+			return true;
+	return false;
+}
+
 static void kept_store(struct kept *kept, const struct store_record *request)
 {
 	kept->requests++;
@@ -72,6 +85,13 @@ static void kept_store(struct kept *kept, const struct store_record *request)
 		record->runs = update->runs > 0 ? update->runs : record->runs;
 		if (update->item)
 			record->item.change = update->item->change;
+	}
+	for (size_t i = 0; i < request->update_count; i++) {
+		const struct change_record *record = kept_find(kept, request->updates[i].id);
+
+		kept->hushed += request->updates[i].silent &&
+				kept->told[record - kept->records] > 0 &&
+				!kept_tells_end(kept, record);
 	}
 	if (request->checkpoints.count == 0)
 		return;

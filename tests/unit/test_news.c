@@ -289,7 +289,6 @@ static void test_a_fit_uncovers(void **state)
 			.newer = true,
 			.grown = true,
 			.until = START + 80 * HOUR,
-			.recorded = START + 90 * HOUR,
 			.before = &key,
 			.before_count = 1};
 		struct realignment none = {0};
@@ -729,8 +728,14 @@ static void test_excursion_that_is_not_found(void **state)
 	assert_int_equal(tally.withdrawn, 1); /* the end */
 	assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
 	assert_int_equal(f->request->updates[0].over.time, START + 64 * HOUR);
+	assert_false(f->request->updates[0].silent);
 	assert_int_equal(f->request->updates[1].id, 8);
 	assert_int_equal(f->request->updates[1].state, CHANGE_WITHDRAWN);
+	known[1].news = NOTIFY_QUEUED; /* it tells of the other's end, so it stays */
+	assert_int_equal(find(f, known, 2, ALWAYS).withdrawn, 0);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
+	assert_true(f->request->updates[0].silent);
 }
 
 /* What has recovered and is found again stays so, and is open again where its level is the last. */
@@ -774,28 +779,6 @@ static void test_old_change_recovers(void **state)
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 0);
 }
 
-/* The points that show it had been recorded by another process: nobody is told. */
-static void test_end_that_was_there_before(void **state)
-{
-	struct fixture *f = *state;
-	struct change_record known = told_at(60, 1);
-	struct realignment past = {
-		.restarted = true, .until = ALWAYS, .recorded = START + 90 * HOUR};
-	struct realignment none = {0};
-
-	make_excursion(f, 60, 80);
-	for (int i = 0; i < 2; i++) {
-		store_call_free(&f->request->call);
-		f->request = store_record_new(NULL, NULL);
-		news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, 1,
-			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
-		assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
-		assert_int_equal(f->request->updates[0].silent, i == 0);
-		past.recorded = START + 83 * HOUR;
-	}
-	free(past.kept);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -832,7 +815,6 @@ int main(void)
 		CASE(test_excursion_that_is_not_found),
 		CASE(test_recovered_and_found_again),
 		CASE(test_old_change_recovers),
-		CASE(test_end_that_was_there_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

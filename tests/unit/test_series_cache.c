@@ -157,7 +157,7 @@ static size_t count_twice(const struct kept *kept)
 }
 
 struct score {
-	size_t told, missing, extra, twice, passes, requests;
+	size_t told, missing, extra, twice, hushed, passes, requests;
 };
 
 static void compare(const struct walk *walk, const struct walk *reference, struct score *score)
@@ -167,6 +167,7 @@ static void compare(const struct walk *walk, const struct walk *reference, struc
 	score->told += count_told(reference, walk, range, &score->missing);
 	count_told(walk, reference, range, &score->extra);
 	score->twice += count_twice(&walk->kept);
+	score->hushed += walk->kept.hushed;
 	score->passes += walk->kept.passes;
 	score->requests += walk->kept.requests;
 }
@@ -237,10 +238,13 @@ static struct score walk_many(const struct detector *detector, const void *optio
 
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		walk_both(detector, options, weather, seed, &score);
-	print_message("%zu told, %zu missing, %zu more, %zu twice; %zu passes, %zu wrote\n",
-		score.told, score.missing, score.extra, score.twice, score.passes, score.requests);
+	print_message("%zu told, %zu missing, %zu more, %zu twice, %zu ends hushed; "
+		      "%zu passes, %zu wrote\n",
+		score.told, score.missing, score.extra, score.twice, score.hushed, score.passes,
+		score.requests);
 	assert_true(score.told > 2 * seeds);
 	assert_int_equal(score.twice, 0);
+	assert_int_equal(score.hushed, 0);
 	assert_true(score.requests * 4 < score.passes);
 	return score;
 }
