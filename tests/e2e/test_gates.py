@@ -489,7 +489,7 @@ def controlled():
 def seasonal():
     """Hourly, with a daily cycle of 30%; the step at 312 has a foothill from 300 on."""
     noise = random.Random(5)
-    level = [(100 if i < 300 else 101 if i < 312 else 110) * (1 + noise.gauss(0, 0.005)) for i in range(480)]
+    level = [(100 if i < 300 else 100.5 if i < 312 else 110) * (1 + noise.gauss(0, 0.005)) for i in range(480)]
     return [value + 30 * math.sin(i * math.pi / 12) for i, value in enumerate(level)], level
 
 
