@@ -383,19 +383,30 @@ static struct known_event *event_near(
 	return NULL;
 }
 
-/* Appends the name to the list of followers, unless it is there: "runner-8, runner-9". */
+static void put_follower(struct buf *names, const char *name, size_t length)
+{
+	buf_printf(names, "%s%.*s", names->length > 0 ? ", " : "", (int)length, name);
+}
+
+/* Adds the name to the sorted list of followers, unless it is there: "runner-8, runner-9". */
 static void add_follower(struct known_event *known, const char *name)
 {
-	size_t length = strlen(name);
+	const char *at = known->follower ? known->follower : "";
+	size_t size = strlen(name), length;
 	struct buf names = {0};
+	bool placed = false;
 
-	for (const char *at = known->follower; at && (at = strstr(at, name)); at += length)
-		if ((at == known->follower || at[-1] == ' ') &&
-			(at[length] == ',' || at[length] == '\0'))
-			return;
-	if (known->follower)
-		buf_printf(&names, "%s, ", known->follower);
-	buf_text(&names, name);
+	for (; *at; at += length, at += strspn(at, ", ")) {
+		length = strcspn(at, ",");
+		if (!placed && strcmp(name, at) <= 0) {
+			if (length != size || strncmp(at, name, size) != 0)
+				put_follower(&names, name, size);
+			placed = true;
+		}
+		put_follower(&names, at, length);
+	}
+	if (!placed)
+		put_follower(&names, name, size);
 	free(known->follower);
 	known->follower = memory_strdup(names.data);
 	buf_free(&names);
