@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/engine/signals.h"
+#include "agent/io/signals.h"
 
 static void hold_hangups(int argc, char **argv, char **environment)
 {

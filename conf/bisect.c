@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "agent/core/database.h"
-#include "agent/core/hash.h"
-#include "agent/core/transfer.h"
+#include "agent/base/database.h"
+#include "agent/base/hash.h"
+#include "agent/base/transfer.h"
 #include "conf/load.h"
 #include "conf/reference.h"
 

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/secret.h"
-#include "agent/core/transfer.h"
+#include "agent/base/buf.h"
+#include "agent/base/secret.h"
+#include "agent/base/transfer.h"
 #include "conf/load.h"
 
 enum { SHORT = 16 }; /* a key or token with fewer bytes can be guessed */

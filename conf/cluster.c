@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/core/hash.h"
+#include "agent/base/hash.h"
 #include "conf/load.h"
 
 struct common {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/database.h"
-#include "agent/core/hash.h"
-#include "agent/core/transfer.h"
+#include "agent/base/database.h"
+#include "agent/base/hash.h"
+#include "agent/base/transfer.h"
 #include "conf/files.h"
 #include "conf/load.h"
 #include "conf/web_config.h"

@@ -14,10 +14,10 @@
 
 #include <stdint.h>
 
-#include "agent/core/matcher.h"
-#include "agent/core/plugin.h"
-#include "agent/core/series.h"
-#include "agent/core/url_template.h"
+#include "agent/base/matcher.h"
+#include "agent/base/plugin.h"
+#include "agent/base/url_template.h"
+#include "agent/model/series.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
 #include "detectors/control.h"
@@ -223,7 +223,7 @@ struct agent_settings {
 	const char *web_config;                 /* path, or NULL; see web_config.h */
 	const char *external_url;               /* or NULL */
 	const char *metrics_listen;             /* host:port, or NULL */
-	const char *state;                      /* a path, or an address (agent/core/database.h) */
+	const char *state;                      /* a path, or an address (agent/base/database.h) */
 	const char *state_password_file, *name; /* of a shared state; or NULL */
 	int64_t interval, group_wait, max_age;  /* ms; WHEN_NEVER */
 	int64_t group_interval; /* ms; 0: derived from the intervals and steps of the tests */

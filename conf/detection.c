@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/zone.h"
+#include "agent/base/buf.h"
+#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 #include "detectors/fdr.h"

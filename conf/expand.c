@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/load.h"
 #include "conf/reference.h"
 

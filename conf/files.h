@@ -4,7 +4,7 @@
 #ifndef CONF_FILES_H
 #define CONF_FILES_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/config.h"
 
 enum { CONFIG_BYTES_MAX = 100000000 }; /* of all files together */

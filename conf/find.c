@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/files.h"
 
 enum { FILES_MAX = 10000, CHUNK = 1 << 16 };

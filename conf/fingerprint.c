@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/zone.h"
+#include "agent/base/hash.h"
+#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 

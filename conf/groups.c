@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/core/hash.h"
+#include "agent/base/hash.h"
 #include "conf/load.h"
 
 enum { CHAIN_MAX = 50 };

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/utf8.h"
-#include "agent/core/zone.h"
+#include "agent/base/buf.h"
+#include "agent/base/utf8.h"
+#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 

@@ -14,10 +14,10 @@
 #include <unistd.h>
 #include <yaml.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/number.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/hash.h"
+#include "agent/base/number.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "conf/files.h"
 #include "conf/load.h"
 #include "conf/reference.h"

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 
 enum { KNOWN_COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
 

@@ -7,7 +7,7 @@
 #ifndef CONF_LOAD_H
 #define CONF_LOAD_H
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "conf/config.h"
 
 /*

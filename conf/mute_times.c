@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/when.h"
-#include "agent/core/zone.h"
+#include "agent/base/when.h"
+#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "conf/mute.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/load.h"
 
 static void *member(const struct field *field, void *options)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/error.h"
-#include "agent/core/utf8.h"
+#include "agent/base/error.h"
+#include "agent/base/utf8.h"
 #include "conf/yaml.h"
 
 enum { PROBLEMS_KEPT = 1000, PROBLEM_TEXT = 1000 };

@@ -11,7 +11,7 @@
 #ifndef CONF_PROPOSAL_H
 #define CONF_PROPOSAL_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/config.h"
 
 struct proposal;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/core/zone.h"
+#include "agent/base/zone.h"
 #include "conf/load.h"
 
 enum { ALL_DAYS = 127, MONDAY = 2, DAY_LETTERS = 3 };

@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 enum { NESTED_MAX = 10, GUARD_BYTES = 3 };
 

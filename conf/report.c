@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/label.h"
-#include "agent/core/url_template.h"
+#include "agent/base/buf.h"
+#include "agent/base/label.h"
+#include "agent/base/url_template.h"
 #include "conf/load.h"
 
 enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };

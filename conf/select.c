@@ -4,7 +4,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "conf/config.h"
 
 const struct test *config_test(const struct config *config, const char *name)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/secret.h"
-#include "agent/core/transfer.h"
+#include "agent/base/secret.h"
+#include "agent/base/transfer.h"
 #include "conf/load.h"
 
 enum { SERVERS_MAX = 1000, RECEIVERS_MAX = 1000 };

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/label.h"
+#include "agent/base/hash.h"
+#include "agent/base/label.h"
 #include "conf/load.h"
 #include "conf/mute.h"
 

@@ -7,8 +7,8 @@
 #ifndef CONF_WEB_CONFIG_H
 #define CONF_WEB_CONFIG_H
 
-#include "agent/core/field.h"
-#include "agent/core/network.h"
+#include "agent/base/field.h"
+#include "agent/base/network.h"
 #include "conf/yaml.h"
 
 /* What somebody may do; each may do what those before it may. */

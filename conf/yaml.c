@@ -12,9 +12,9 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/utf8.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/utf8.h"
 #include "conf/reference.h"
 
 /*

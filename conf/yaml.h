@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 

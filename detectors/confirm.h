@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/core/change.h"
-#include "agent/core/field.h"
+#include "agent/base/field.h"
+#include "agent/model/change.h"
 
 struct confirm_options {
 	const char *confirm; /* "auto", "off", "8 points" */

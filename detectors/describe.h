@@ -6,7 +6,7 @@
 #ifndef DETECTORS_DESCRIBE_H
 #define DETECTORS_DESCRIBE_H
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 enum { DESCRIBE_SIDE = 100 }; /* points to either side that are used at most */
 

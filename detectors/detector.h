@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-#include "agent/core/change.h"
-#include "agent/core/plugin.h"
+#include "agent/base/plugin.h"
+#include "agent/model/change.h"
 
 struct samples {
 	const double *values; /* in time order; NaN where missing */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 
 struct fdr_options {
 	const char *fdr; /* "off", "0.05" */

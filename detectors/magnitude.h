@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 #include "detectors/tried.h"
 
 /*

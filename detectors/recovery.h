@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 enum {
 	RECOVERY_LEAST = 5,  /* values on the old level before recovery is confirmed */

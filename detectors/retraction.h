@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 enum {
 	RETRACTION_REACH = 100, /* points on each side that count as evidence, at most */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 
 struct scratch;
 struct zone;

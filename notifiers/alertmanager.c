@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/label.h"
-#include "agent/core/secret.h"
-#include "agent/core/when.h"
+#include "agent/base/label.h"
+#include "agent/base/secret.h"
+#include "agent/base/when.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/labels.h"
+#include "agent/model/labels.h"
 
 /* A crowd lists labels that at least this share of its series have, at most this many. */
 #define LEAST_SHARE 0.9

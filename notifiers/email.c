@@ -16,8 +16,8 @@
 #include <strings.h>
 #include <time.h>
 
-#include "agent/core/sha256.h"
-#include "agent/core/utf8.h"
+#include "agent/base/sha256.h"
+#include "agent/base/utf8.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 

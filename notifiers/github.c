@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "notifiers/tracker.h"
 
 /* Documented: 65,536 characters of a text, and 256 of a title. */

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "agent/core/secret.h"
+#include "agent/base/secret.h"
 
 enum step http_json_fail(const struct http_json *shape, struct attempt *attempt, bool retry,
 	enum error_kind kind, const char *what, struct error *error)

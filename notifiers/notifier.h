@@ -11,16 +11,16 @@
 #ifndef NOTIFIERS_NOTIFIER_H
 #define NOTIFIERS_NOTIFIER_H
 
-#include "agent/core/arena.h"
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
-#include "agent/core/change.h"
-#include "agent/core/culprit.h"
-#include "agent/core/excerpt.h"
-#include "agent/core/plugin.h"
-#include "agent/core/transfer.h"
-#include "agent/core/triage.h"
-#include "agent/core/url_template.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/plugin.h"
+#include "agent/base/transfer.h"
+#include "agent/base/url_template.h"
+#include "agent/model/attribution.h"
+#include "agent/model/change.h"
+#include "agent/model/culprit.h"
+#include "agent/model/excerpt.h"
+#include "agent/model/triage.h"
 
 /* An attribute of the points other than commit and version. */
 struct attribute {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "notifiers/body.h"
 
 enum { LINES_MOST = 1000 };

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 
 enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
 enum {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/secret.h"
-#include "agent/core/utf8.h"
+#include "agent/base/secret.h"
+#include "agent/base/utf8.h"
 
 enum {
 	PAGES_MOST = 10,

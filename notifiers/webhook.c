@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/secret.h"
-#include "agent/core/sha256.h"
-#include "agent/core/when.h"
+#include "agent/base/secret.h"
+#include "agent/base/sha256.h"
+#include "agent/base/when.h"
 #include "notifiers/http_json.h"
 #include "notifiers/text.h"
 

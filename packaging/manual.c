@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "agent/analysis/shapes.h"
+#include "agent/base/buf.h"
+#include "agent/base/transfer.h"
 #include "agent/cli/help.h"
 #include "agent/commands/commands.h"
-#include "agent/core/buf.h"
-#include "agent/core/transfer.h"
 #include "agent/store/store.h"
 #include "conf/known_changes.h"
 #include "detectors/combine.h"

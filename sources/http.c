@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "agent/core/secret.h"
-#include "agent/core/utf8.h"
+#include "agent/base/secret.h"
+#include "agent/base/utf8.h"
 
 enum {
 	GET_URL_MAX = 2000, /* longer ones use POST */

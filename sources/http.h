@@ -4,7 +4,7 @@
 #ifndef SOURCES_HTTP_H
 #define SOURCES_HTTP_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/source.h"
 
 /*

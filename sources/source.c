@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 #include "sources/files/files.h"
 #include "sources/graphite/graphite.h"
 #include "sources/postgres/postgres.h"

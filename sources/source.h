@@ -9,10 +9,10 @@
 #ifndef SOURCES_SOURCE_H
 #define SOURCES_SOURCE_H
 
-#include "agent/core/arena.h"
-#include "agent/core/plugin.h"
-#include "agent/core/series.h"
-#include "agent/core/transfer.h"
+#include "agent/base/arena.h"
+#include "agent/base/plugin.h"
+#include "agent/base/transfer.h"
+#include "agent/model/series.h"
 
 /* One query to one source. The caller fills the first part, the source the second; everything lives
  * in `arena`. */
@@ -58,7 +58,7 @@ enum reading_kind {
 struct source_reading {
 	enum reading_kind kind;
 	const char *name;
-	const char *matchers; /* as matchers_parse_any reads them (agent/core/matcher.h), or NULL */
+	const char *matchers; /* as matchers_parse_any reads them (agent/base/matcher.h), or NULL */
 };
 
 struct source_readings {

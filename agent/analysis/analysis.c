@@ -10,8 +10,8 @@
 #include "agent/analysis/analysis.h"
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/sampling.h"
-#include "agent/core/when.h"
-#include "agent/core/zone.h"
+#include "agent/base/when.h"
+#include "agent/base/zone.h"
 #include "detectors/describe.h"
 #include "detectors/edivisive/edivisive.h"
 

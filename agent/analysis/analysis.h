@@ -6,7 +6,7 @@
 
 #include "agent/analysis/companions.h"
 #include "agent/analysis/sampling.h"
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 
 /* The change points of one series. */
 struct findings {

@@ -8,7 +8,7 @@
 #ifndef AGENT_ANALYSIS_COMPANIONS_H
 #define AGENT_ANALYSIS_COMPANIONS_H
 
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 
 struct pool_of_companions;
 

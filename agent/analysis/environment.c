@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/label.h"
+#include "agent/base/hash.h"
+#include "agent/base/label.h"
 #include "detectors/sort.h"
 
 /* How many points a counterpart may be behind and still be compared; the fewest series and percent

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/json_put.h"
+#include "agent/base/arena.h"
+#include "agent/model/json_put.h"
 #include "detectors/scratch.h"
 #include "notifiers/text.h"
 

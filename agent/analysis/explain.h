@@ -10,7 +10,7 @@
 #define AGENT_ANALYSIS_EXPLAIN_H
 
 #include "agent/analysis/analysis.h"
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 /* Series that are kept until all are there, copied. */
 struct explain;

@@ -11,8 +11,8 @@
 #ifndef AGENT_ANALYSIS_HOURLY_H
 #define AGENT_ANALYSIS_HOURLY_H
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 #include "conf/config.h"
 
 struct scratch;

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/hash.h"
+#include "agent/base/arena.h"
+#include "agent/base/hash.h"
 
 static bool is_same_run(
 	const struct axis *axis, const struct column *column, size_t one, size_t other)

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "agent/analysis/timeline.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 
 const struct field selection_fields[] = {
 	OPTION_STRING(struct selection_flags, since, NULL,

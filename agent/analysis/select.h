@@ -10,7 +10,7 @@
 #ifndef AGENT_ANALYSIS_SELECT_H
 #define AGENT_ANALYSIS_SELECT_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "conf/config.h"
 #include "sources/source.h"
 

@@ -10,11 +10,11 @@
 #define AGENT_ANALYSIS_SHAPES_H
 
 #include "agent/analysis/kmeans.h"
-#include "agent/core/arena.h"
-#include "agent/core/attribution.h"
-#include "agent/core/change.h"
-#include "agent/core/labels.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/attribution.h"
+#include "agent/model/change.h"
+#include "agent/model/labels.h"
+#include "agent/model/series.h"
 
 struct shapes;
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
 
 /* "TEST: METRIC" on one line, whatever the names contain. */
 static void put_member(struct buf *out, const struct shape_member *member)

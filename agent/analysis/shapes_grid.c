@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum { MOST_POINTS = 8192, SPREAD = 2 };
 

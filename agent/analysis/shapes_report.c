@@ -13,7 +13,7 @@
 #include "agent/analysis/cluster.h"
 #include "agent/analysis/distance.h"
 #include "agent/analysis/shapes_collection.h"
-#include "agent/core/labels.h"
+#include "agent/model/labels.h"
 #include "detectors/describe.h"
 #include "detectors/sort.h"
 #include "detectors/stats.h"

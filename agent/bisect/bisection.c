@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "agent/bisect/plan.h"
 #include "agent/bisect/search.h"
-#include "agent/core/arena.h"
 
 enum {
 	RUNS_MOST = 20000,

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
 #include "agent/bisect/bisection.h"
-#include "agent/core/buf.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/execution.h"
-#include "agent/engine/git.h"
+#include "agent/io/engine.h"
+#include "agent/io/execution.h"
+#include "agent/io/git.h"
 
 enum {
 	WITHIN = 60000,        /* ms */

@@ -1,15 +1,15 @@
 /*
  * The commits of a bisection: those of a range, from the oldest, as a local clone has them.
  *
- * git is run without a shell and without the clone's hooks (agent/engine/git.h). What people name
+ * git is run without a shell and without the clone's hooks (agent/io/git.h). What people name
  * is resolved by `git rev-parse --verify --end-of-options`; from then on only full ids are used.
  * By default the line of first parents is followed, so that a merge is one candidate.
  */
 #ifndef AGENT_BISECT_CANDIDATES_H
 #define AGENT_BISECT_CANDIDATES_H
 
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
 
 struct engine;
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/number.h"
+#include "agent/base/arena.h"
+#include "agent/base/number.h"
 
 enum {
 	MOST_TRIES = 1000, /* beginnings of JSON documents */

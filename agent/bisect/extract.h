@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 struct extract;
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "agent/bisect/candidates.h"
-#include "agent/core/json_put.h"
+#include "agent/model/json_put.h"
 
 enum { MOST_BYTES = 256 << 20, MOST_ATTEMPTS = 100 };
 static const int64_t latest = INT64_C(253402300799999); /* the end of the year 9999 */

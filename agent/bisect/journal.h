@@ -13,10 +13,10 @@
 #ifndef AGENT_BISECT_JOURNAL_H
 #define AGENT_BISECT_JOURNAL_H
 
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/field.h"
 #include "agent/bisect/bisection.h"
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/field.h"
 
 enum { JOURNAL_VERSION = 1, JOURNAL_LINE_MOST = 8 << 20 };
 

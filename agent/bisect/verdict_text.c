@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
+#include "agent/model/json_put.h"
 
 enum {
 	SHORTEST = 7,

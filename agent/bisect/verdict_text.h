@@ -8,8 +8,8 @@
 #ifndef AGENT_BISECT_VERDICT_TEXT_H
 #define AGENT_BISECT_VERDICT_TEXT_H
 
+#include "agent/base/buf.h"
 #include "agent/bisect/bisection.h"
-#include "agent/core/buf.h"
 
 /* The commits of the positions 0 (the good end) to count. */
 struct verdict_commits {

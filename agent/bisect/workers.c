@@ -18,12 +18,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/base/arena.h"
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "agent/bisect/worktrees.h"
-#include "agent/core/arena.h"
-#include "agent/core/log.h"
-#include "agent/core/when.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/execution.h"
+#include "agent/io/engine.h"
+#include "agent/io/execution.h"
 
 enum {
 	UNTESTABLE = 125, /* as for `git bisect run` */

@@ -18,9 +18,9 @@
 
 #include <sched.h>
 
+#include "agent/base/field.h"
 #include "agent/bisect/bisection.h"
 #include "agent/bisect/extract.h"
-#include "agent/core/field.h"
 
 struct engine;
 struct workers;
@@ -42,7 +42,7 @@ struct workers_options {
 	struct pairs secrets;      /* the same, any number: masked in what is told of a run */
 	int64_t timeout;           /* ms, of a run */
 	bool environment;    /* the command gets all of this program's; else what the engine gives,
-				see agent/engine/execution.h */
+				see agent/io/execution.h */
 	bool remove_ignored; /* builds begin from nothing */
 	bool fetches;        /* a checkout may fetch what a partial clone lacks */
 	const struct worker_options *workers; /* [count] */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/engine/engine.h"
-#include "agent/engine/execution.h"
-#include "agent/engine/git.h"
+#include "agent/io/engine.h"
+#include "agent/io/execution.h"
+#include "agent/io/git.h"
 
 enum {
 	WITHIN = 1800000, /* ms */

@@ -9,7 +9,7 @@
 #ifndef AGENT_BISECT_WORKTREES_H
 #define AGENT_BISECT_WORKTREES_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 struct engine;
 struct worktrees;

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
+#include "agent/base/secret.h"
 #include "agent/cli/flags.h"
 #include "agent/cli/help.h"
-#include "agent/core/clock.h"
-#include "agent/core/secret.h"
-#include "agent/engine/signals.h"
+#include "agent/io/signals.h"
 
 const struct field common_fields[] = {
 	OPTION_STRING(struct common_options, config, NULL,

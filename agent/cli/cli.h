@@ -10,9 +10,9 @@
 
 #include <stdio.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
-#include "agent/core/log.h"
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
+#include "agent/base/log.h"
 #include "conf/config.h"
 
 /* The contract with CI jobs; if several apply, 2 takes precedence over 1 over 3. */

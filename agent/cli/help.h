@@ -4,8 +4,8 @@
 #ifndef AGENT_CLI_HELP_H
 #define AGENT_CLI_HELP_H
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/core/buf.h"
 
 /* The overview of all commands, one command's help, and the version with those of the libraries. */
 void help_overview(struct buf *out, const struct command *const *commands);

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/base/database.h"
 #include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/database.h"
 #include "agent/store/forms.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
-#include "agent/core/log.h"
-#include "agent/core/when.h"
 #include "agent/notify/annotation_tags.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/retry_policy.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 
 struct rows {
 	struct arena *arena;

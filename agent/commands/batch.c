@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "sources/files/input.h"
 
 enum {

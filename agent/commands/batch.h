@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 
 /* A zeroed struct is an empty batch; the next batch_read reuses its memory. */
 struct batch {

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/sha256.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/extract.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/sha256.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
 
 enum { ATTEMPTS = 2, MOST_NAME = 4096, NAME_DIGITS = 8 };
 

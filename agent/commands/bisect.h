@@ -7,11 +7,11 @@
 
 #include <sched.h>
 
+#include "agent/base/when.h"
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/cli/cli.h"
-#include "agent/client/agent_api.h"
-#include "agent/core/when.h"
+#include "agent/io/agent_api.h"
 
 enum bisect_output { BISECT_TEXT, BISECT_JSON };
 

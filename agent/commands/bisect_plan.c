@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "agent/base/when.h"
 #include "agent/bisect/plan.h"
 #include "agent/commands/bisect.h"
-#include "agent/core/when.h"
 
 char *bisect_duration(int64_t ms, char out[WHEN_TEXT])
 {

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
+#include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/workers.h"
 #include "agent/bisect/worktrees.h"
 #include "agent/commands/bisect.h"
-#include "agent/core/clock.h"
-#include "agent/core/when.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/timers.h"
+#include "agent/io/engine.h"
+#include "agent/io/timers.h"
 
 struct search {
 	struct cli *cli;

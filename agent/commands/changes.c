@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/transfer.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/transfer.h"
-#include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"

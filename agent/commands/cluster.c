@@ -4,14 +4,14 @@
 #include <math.h>
 
 #include "agent/analysis/shapes.h"
+#include "agent/base/buf.h"
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
-#include "agent/core/buf.h"
-#include "agent/core/json_put.h"
-#include "agent/core/log.h"
-#include "agent/core/when.h"
-#include "agent/engine/parallel.h"
+#include "agent/io/parallel.h"
+#include "agent/model/json_put.h"
 #include "notifiers/text.h"
 
 enum { MEMBERS_SHOWN = 5, LONGEST_NAME = 200 };

@@ -11,10 +11,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "agent/base/cpus.h"
 #include "agent/cli/detection_flags.h"
 #include "agent/commands/batch.h"
 #include "agent/commands/commands.h"
-#include "agent/core/cpus.h"
 
 enum { MAX_JOBS = 256 };
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/core/buf.h"
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 struct batch_reader;
 

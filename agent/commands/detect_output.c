@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/core/json_put.h"
+#include "agent/model/json_put.h"
 
 void detect_put_text(struct buf *out, const char *prefix, size_t prefix_length,
 	const struct change *changes, size_t count)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/number.h"
 #include "agent/commands/batch.h"
 #include "agent/commands/detect.h"
-#include "agent/core/number.h"
 #include "detectors/detector.h"
 #include "sources/files/delimited.h"
 

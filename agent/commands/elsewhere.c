@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/transfer.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/transfer.h"
+#include "agent/base/when.h"
 
 struct elsewhere {
 	struct arena *arena;

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/base/buf.h"
+#include "agent/base/error.h"
+#include "agent/base/hash.h"
+#include "agent/base/zone.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/buf.h"
-#include "agent/core/error.h"
-#include "agent/core/hash.h"
-#include "agent/core/zone.h"
 #include "detectors/combine.h"
 
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };

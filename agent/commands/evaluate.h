@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
 #include "agent/commands/triaged.h"
-#include "agent/core/buf.h"
 #include "detectors/detector.h"
 #include "detectors/online_eval.h"
 #include "detectors/season.h"

@@ -14,13 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 #include "agent/commands/evaluate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/plot.h"
-#include "agent/core/hash.h"
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/model/json_put.h"
 #include "agent/monitor/plotting.h"
 
 enum { LETTERS = 26, ANSWER_TEXT = 1024, ZOOMED = 40, LEAST_POINTS = 2, COLUMNS = 80 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/commands/evaluate.h"
-#include "agent/core/json_put.h"
+#include "agent/model/json_put.h"
 
 enum { LABEL = 42, NARROW = 12 };
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "agent/commands/evaluate.h"
 #include "agent/commands/triaged.h"
-#include "agent/core/clock.h"
-#include "agent/engine/parallel.h"
+#include "agent/io/parallel.h"
 #include "detectors/refit.h"
 
 enum { RERUNS_MOST = 200, SPARSE = 10, PROGRESS_EVERY = 250 }; /* the last: ms */

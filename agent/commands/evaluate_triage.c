@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 #include "agent/commands/evaluate.h"
 #include "agent/commands/gather.h"
-#include "agent/core/hash.h"
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/model/json_put.h"
 #include "conf/proposal.h"
 #include "notifiers/text.h"
 

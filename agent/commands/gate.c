@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "agent/commands/elsewhere.h"
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
 #include "agent/monitor/news.h"
 #include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"

@@ -7,9 +7,9 @@
 #define AGENT_COMMANDS_GATE_H
 
 #include "agent/analysis/analysis.h"
-#include "agent/client/agent_api.h"
+#include "agent/base/dict.h"
 #include "agent/commands/command_context.h"
-#include "agent/core/dict.h"
+#include "agent/io/agent_api.h"
 
 struct gate_flags {
 	struct strings known_changes; /* files */

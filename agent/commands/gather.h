@@ -8,7 +8,7 @@
 #define AGENT_COMMANDS_GATHER_H
 
 #include "agent/cli/cli.h"
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 
 enum { GATHER_PARTS = 2 };
 

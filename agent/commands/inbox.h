@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 /* The worst first: the largest in percent; without a percentage before those with one. */
 void inbox_sort(json_t *changes);

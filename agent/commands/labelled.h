@@ -15,9 +15,9 @@
 #ifndef AGENT_COMMANDS_LABELLED_H
 #define AGENT_COMMANDS_LABELLED_H
 
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
 #include "agent/commands/lines.h"
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
 #include "detectors/score.h"
 
 struct judgement; /* agent/commands/triaged.h */

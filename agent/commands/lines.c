@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/error.h"
-#include "agent/core/hash.h"
-#include "agent/core/number.h"
-#include "agent/core/scan.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/error.h"
+#include "agent/base/hash.h"
+#include "agent/base/number.h"
+#include "agent/base/scan.h"
+#include "agent/base/when.h"
 
 /*
  * When the points of one of detect's lines were measured: an array "times", or "start" and "step".

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 enum { LINE_OPTIONS_MAX = 64 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/when.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/post.h"
-#include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 

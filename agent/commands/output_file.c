@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 enum { PERMISSIONS = 0666, PERMISSION_BITS = 0777 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 /* Whether the file can be written now; for a command that computes for long before it writes.
  * Changes nothing. ERROR_USAGE. */

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "agent/analysis/select.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/when.h"
 #include "agent/monitor/plotting.h"
 #include "agent/report/plot_draw.h"
 #include "agent/store/store.h"

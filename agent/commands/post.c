@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/log.h"
+#include "agent/base/hash.h"
+#include "agent/base/log.h"
 #include "agent/notify/retry_policy.h"
 
 static void carry(void *context);

@@ -5,7 +5,7 @@
 #ifndef AGENT_COMMANDS_POST_H
 #define AGENT_COMMANDS_POST_H
 
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 #include "conf/config.h"
 #include "notifiers/notifier.h"
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "agent/analysis/companions.h"
+#include "agent/base/clock.h"
+#include "agent/base/database.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/replay.h"
-#include "agent/core/clock.h"
-#include "agent/core/database.h"
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
 #include "agent/monitor/why.h"
 #include "agent/service/parts.h"
 

@@ -12,8 +12,8 @@
 
 #include "agent/analysis/select.h"
 #include "agent/analysis/timeline.h"
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 
 struct history {
 	struct dataset data;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/report/table.h"
 #include "agent/store/record_json.h"
 #include "notifiers/text.h"

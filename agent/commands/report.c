@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "agent/analysis/select.h"
+#include "agent/base/database.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/database.h"
-#include "agent/core/when.h"
 #include "agent/monitor/plotting.h"
 #include "agent/notify/announce.h"
 #include "agent/report/plot_draw.h"

@@ -5,7 +5,7 @@
 #ifndef AGENT_COMMANDS_REPORT_H
 #define AGENT_COMMANDS_REPORT_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/report/plot.h"
 #include "notifiers/notifier.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/sha256.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "agent/commands/report.h"
-#include "agent/core/sha256.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
 #include "agent/web/assets.h"
 #include "notifiers/text.h"
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "agent/base/when.h"
 #include "agent/commands/report.h"
-#include "agent/core/when.h"
 #include "notifiers/text.h"
 
 static size_t longest_run(const char *text)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/label.h"
+#include "agent/base/log.h"
 #include "agent/commands/commands.h"
-#include "agent/core/buf.h"
-#include "agent/core/json_put.h"
-#include "agent/core/label.h"
-#include "agent/core/log.h"
+#include "agent/model/json_put.h"
 #include "agent/notify/router.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };

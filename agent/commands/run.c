@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/clock.h"
+#include "agent/base/database.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/elsewhere.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
-#include "agent/core/buf.h"
-#include "agent/core/clock.h"
-#include "agent/core/database.h"
-#include "agent/engine/signals.h"
+#include "agent/io/signals.h"
 #include "agent/monitor/bisections.h"
 #include "agent/notify/follow_ups.h"
 #include "agent/notify/reminders.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/when.h"
 #include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/when.h"
 #include "agent/notify/silence.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"

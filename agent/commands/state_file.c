@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/database.h"
+#include "agent/base/database.h"
 #include "agent/store/store.h"
 
 /* Another command may have the state for a moment. */

@@ -5,9 +5,9 @@
 #ifndef AGENT_COMMANDS_STATE_FILE_H
 #define AGENT_COMMANDS_STATE_FILE_H
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/client/agent_api.h"
-#include "agent/core/buf.h"
+#include "agent/io/agent_api.h"
 
 #define STATE_FILE_HELP "the state file; by default the configuration's agent.state"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/database.h"
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/database.h"
-#include "agent/core/when.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"
 #include "agent/store/store.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "agent/analysis/environment.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "notifiers/text.h"
 
 void surroundings_add(struct surroundings *surroundings, const struct analysis *analysis)

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/elsewhere.h"
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/when.h"
 #include "agent/notify/accepted.h"
 #include "agent/report/table.h"
 #include "agent/store/forms.h"

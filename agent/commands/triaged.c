@@ -10,10 +10,10 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/analysis/hourly.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/replay.h"
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
 #include "detectors/online_eval.h"
 
 enum { MOST_CHANGES = 1000000 };

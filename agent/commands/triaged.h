@@ -1,5 +1,5 @@
 /*
- * Labelled series from what people said of changes (agent/core/triage.h): the state's changes on
+ * Labelled series from what people said of changes (agent/model/triage.h): the state's changes on
  * the data that the sources return today.
  *
  * Expected, fixed and acknowledged changes are labels; a false one is none, so what is found there

@@ -2,10 +2,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/state_file.h"
-#include "agent/core/when.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/why.h"
 #include "agent/report/table.h"

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/hash.h"
-#include "agent/core/log.h"
-#include "agent/core/secret.h"
-#include "agent/core/sha256.h"
-#include "agent/core/utf8.h"
+#include "agent/base/clock.h"
+#include "agent/base/hash.h"
+#include "agent/base/log.h"
+#include "agent/base/secret.h"
+#include "agent/base/sha256.h"
+#include "agent/base/utf8.h"
 #include "agent/http/authorization.h"
 #include "agent/http/passwords.h"
 #include "agent/http/throttle.h"

@@ -10,7 +10,7 @@
 #ifndef AGENT_HTTP_ACCESS_H
 #define AGENT_HTTP_ACCESS_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/http/peer.h"
 #include "conf/web_config.h"
 

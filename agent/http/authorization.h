@@ -2,7 +2,7 @@
 #ifndef AGENT_HTTP_AUTHORIZATION_H
 #define AGENT_HTTP_AUTHORIZATION_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum { AUTHORIZATION_BYTES = 4096 }; /* of a name and password, or of a token */
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/field.h"
-#include "agent/core/number.h"
-#include "agent/core/utf8.h"
+#include "agent/base/field.h"
+#include "agent/base/number.h"
+#include "agent/base/utf8.h"
 
 static bool is_text(const char *text, size_t length)
 {

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 /* Bytes of a value in an address, and in a form, which may list many ids. */
 enum { HTTP_PARAMETERS = 16, HTTP_VALUE = 4096, HTTP_FORM_VALUE = 32768 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 enum { LISTEN_HOST = 256, LISTEN_PATH = 108 };
 

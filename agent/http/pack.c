@@ -8,9 +8,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "agent/core/hash.h"
-#include "agent/engine/engine.h"
+#include "agent/base/hash.h"
 #include "agent/http/request.h"
+#include "agent/io/engine.h"
 
 enum {
 	LEAST = 1 << 10,      /* bytes: smaller ones are a packet or two anyway */

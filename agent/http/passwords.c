@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/secret.h"
-#include "agent/core/sha256.h"
-#include "agent/engine/engine.h"
+#include "agent/base/arena.h"
+#include "agent/base/secret.h"
+#include "agent/base/sha256.h"
+#include "agent/io/engine.h"
 
 enum {
 	AT_ONCE = 2,

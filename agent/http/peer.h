@@ -5,8 +5,8 @@
 #include <microhttpd.h>
 #include <sys/types.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/network.h"
+#include "agent/base/arena.h"
+#include "agent/base/network.h"
 
 struct peer {
 	bool local; /* through a Unix socket: `uid` is known, otherwise `address` */

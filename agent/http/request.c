@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 
 void http_request_free(struct http_request *request)
 {

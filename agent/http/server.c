@@ -22,12 +22,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/error.h"
-#include "agent/engine/engine.h"
+#include "agent/base/clock.h"
+#include "agent/base/error.h"
 #include "agent/http/head.h"
 #include "agent/http/request.h"
 #include "agent/http/visits.h"
+#include "agent/io/engine.h"
 
 enum {
 	CONNECTIONS = 256,

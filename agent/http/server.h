@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "agent/http/access.h"
 #include "agent/http/listen.h"
 

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/core/clock.h"
-#include "agent/engine/engine.h"
+#include "agent/base/clock.h"
 #include "agent/http/request.h"
+#include "agent/io/engine.h"
 
 enum {
 	BLOCK = 4 << 10,

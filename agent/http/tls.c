@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/log.h"
+#include "agent/base/arena.h"
+#include "agent/base/log.h"
 
 /* Forward secrecy and authenticated encryption only. */
 #define CIPHERS                                                                                    \

@@ -8,7 +8,7 @@
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 struct tls;
 

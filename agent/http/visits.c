@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/clock.h"
+#include "agent/base/arena.h"
+#include "agent/base/clock.h"
 
 static int socket_of(const struct visit *visit)
 {

@@ -13,7 +13,7 @@
 #ifndef AGENT_MONITOR_BALLOT_H
 #define AGENT_MONITOR_BALLOT_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/store/store.h"
 
 struct ballot_agent {

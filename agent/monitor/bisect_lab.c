@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
+#include "agent/model/json_put.h"
 #include "notifiers/notifier.h"
 
 const char *const lab_outcomes[] = {"measured", "untestable", "failed", NULL};

@@ -4,8 +4,8 @@
 #ifndef AGENT_MONITOR_BISECT_LAB_H
 #define AGENT_MONITOR_BISECT_LAB_H
 
+#include "agent/base/buf.h"
 #include "agent/bisect/bisection.h"
-#include "agent/core/buf.h"
 #include "agent/runtime/agent.h"
 
 struct lab_request {

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/base/database.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/bisect/workers.h"
-#include "agent/core/database.h"
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
 #include "agent/monitor/bisect_lab.h"
 #include "agent/runtime/fleet.h"
 #include "notifiers/text.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/bisect_work.h"
 #include "agent/runtime/fleet.h"
 #include "conf/config.h"

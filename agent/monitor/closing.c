@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/core/series.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/series.h"
 #include "detectors/precedent.h"
 
 /* NEAR: how many points a change may lie off the end of the other change that it ends. */

@@ -10,9 +10,9 @@
  */
 #include <stdlib.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/when.h"
-#include "agent/engine/parallel.h"
+#include "agent/base/clock.h"
+#include "agent/base/when.h"
+#include "agent/io/parallel.h"
 #include "agent/monitor/cluster_news.h"
 #include "agent/monitor/cluster_round.h"
 #include "agent/monitor/scheduled_job.h"

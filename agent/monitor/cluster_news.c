@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "agent/analysis/shapes_coalesce.h"
-#include "agent/core/buf.h"
-#include "agent/core/hash.h"
+#include "agent/base/buf.h"
+#include "agent/base/hash.h"
 #include "agent/monitor/reconcile.h"
 
 enum { LABELS_TOLD = 3 };

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 
 enum { NAME_MOST = 1000 }; /* bytes of a member's name */
 

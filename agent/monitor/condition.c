@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 
 /*
  * Tables of what may be wrong with each source and test, looked up by name. Names map to array

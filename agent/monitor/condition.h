@@ -34,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/store.h"
 
 struct conditions;

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "detectors/fdr.h"
 
 size_t confirmation_series(const struct test *test, const struct dataset *data, double share)

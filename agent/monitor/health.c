@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/views.h"
 #include "agent/notify/router.h"

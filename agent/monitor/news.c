@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/closing.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/reconcile.h"

@@ -6,8 +6,8 @@
 
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
-#include "agent/core/label.h"
-#include "agent/core/when.h"
+#include "agent/base/label.h"
+#include "agent/base/when.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/series_cache.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/hash.h"
+#include "agent/base/arena.h"
+#include "agent/base/hash.h"
 
 static uint64_t add_word(uint64_t hash, uint64_t word)
 {

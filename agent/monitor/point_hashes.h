@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/core/series.h"
+#include "agent/model/series.h"
 
 enum { POINT_HASHES_BLOCK = 64 };
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/monitor/series_cache.h"
 #include "detectors/confirm.h"

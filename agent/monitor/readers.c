@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/log.h"
-#include "agent/core/matcher.h"
+#include "agent/base/dict.h"
+#include "agent/base/log.h"
+#include "agent/base/matcher.h"
 #include "sources/source.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "detectors/retraction.h"
 
 enum { REACH_MOST = 64 }; /* maximum number of pairs for one known change */

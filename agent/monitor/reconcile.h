@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 struct arena;
 

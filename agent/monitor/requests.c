@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 
 enum { MOMENT = 20, AGAIN = 5000 }; /* ms */
 

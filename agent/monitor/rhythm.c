@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 
 enum { GAPS = 3, INTERVALS = 10, STEPS = 3 };
 

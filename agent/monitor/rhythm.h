@@ -8,7 +8,7 @@
 #ifndef AGENT_MONITOR_RHYTHM_H
 #define AGENT_MONITOR_RHYTHM_H
 
-#include "agent/core/series.h"
+#include "agent/model/series.h"
 
 enum { RHYTHM_GAPS = 20, RHYTHM_POINTS = 10 };
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/dict.h"
-#include "agent/core/hash.h"
+#include "agent/base/clock.h"
+#include "agent/base/dict.h"
+#include "agent/base/hash.h"
 #include "agent/monitor/ballot.h"
 #include "agent/runtime/fleet.h"
 

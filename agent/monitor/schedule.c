@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 
 #define RUNNING SIZE_MAX /* as a place */
 

@@ -8,7 +8,7 @@
 #ifndef AGENT_MONITOR_SCHEDULED_JOB_H
 #define AGENT_MONITOR_SCHEDULED_JOB_H
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "agent/monitor/health.h"
 #include "agent/monitor/schedule.h"
 #include "agent/monitor/scheduler.h"

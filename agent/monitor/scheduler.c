@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
-#include "agent/engine/timers.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
+#include "agent/io/timers.h"
 #include "agent/monitor/requests.h"
 #include "agent/monitor/rollout.h"
 #include "agent/monitor/scheduled_job.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
+#include "agent/model/attribution.h"
 #include "agent/monitor/hold.h"
 #include "agent/monitor/series_state.h"
 

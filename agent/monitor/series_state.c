@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/when.h"
 #include "agent/monitor/reconcile.h"
 #include "detectors/online_eval.h"
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
+#include "agent/base/clock.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"

@@ -11,7 +11,7 @@
 #ifndef AGENT_MONITOR_VANISH_H
 #define AGENT_MONITOR_VANISH_H
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/store/store.h"
 

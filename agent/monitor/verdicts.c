@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "agent/monitor/condition.h"
 
 enum { SAID_DOWN, SAID_MANY_FAIL, SAID_MANY_STALE, SAID };

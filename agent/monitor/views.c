@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/engine/timers.h"
+#include "agent/base/dict.h"
+#include "agent/io/timers.h"
 #include "agent/monitor/verdicts.h"
 #include "agent/runtime/fleet.h"
 

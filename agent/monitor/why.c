@@ -12,7 +12,7 @@
 #include "agent/analysis/explain.h"
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/monitor/rhythm.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/monitor/why.h"
 #include "agent/report/report.h"
 #include "agent/store/record_json.h"

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/label.h"
-#include "agent/core/when.h"
+#include "agent/base/label.h"
+#include "agent/base/when.h"
 #include "agent/monitor/condition.h"
 #include "sources/source.h"
 

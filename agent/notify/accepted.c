@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 
 static bool name_matches(const char *pattern, const char *name)
 {

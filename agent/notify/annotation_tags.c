@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/graphite/graphite.h"
 #include "sources/graphite/target.h"
 

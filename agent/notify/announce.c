@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/environment.h"
-#include "agent/core/url_template.h"
+#include "agent/base/url_template.h"
 #include "agent/notify/annotation_tags.h"
 #include "notifiers/text.h"
 

@@ -4,8 +4,8 @@
 #ifndef AGENT_NOTIFY_ANNOUNCE_H
 #define AGENT_NOTIFY_ANNOUNCE_H
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
 

@@ -18,7 +18,7 @@
 #ifndef AGENT_NOTIFY_DELIVERY_QUEUE_H
 #define AGENT_NOTIFY_DELIVERY_QUEUE_H
 
-#include "agent/engine/timers.h"
+#include "agent/io/timers.h"
 #include "agent/notify/outbox.h"
 #include "agent/notify/threads.h"
 #include "agent/runtime/agent.h"

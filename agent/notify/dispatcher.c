@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine/timers.h"
+#include "agent/io/timers.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
 #include "agent/runtime/fleet.h"

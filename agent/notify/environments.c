@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/engine/timers.h"
+#include "agent/base/buf.h"
+#include "agent/io/timers.h"
 #include "agent/notify/group.h"
 
 /* ms: how long a change waits for runs of other tests, and for confirmation of others; for how long

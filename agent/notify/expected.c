@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/log.h"
-#include "agent/core/when.h"
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "agent/notify/accepted.h"
 #include "agent/runtime/fleet.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "notifiers/text.h"
 
 static int compare_text(const char *a, const char *b)

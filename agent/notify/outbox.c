@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 #include "agent/notify/pictures.h"
 #include "agent/notify/retry_policy.h"
 

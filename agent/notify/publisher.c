@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/log.h"
-#include "agent/core/when.h"
+#include "agent/base/hash.h"
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 #include "notifiers/body.h"

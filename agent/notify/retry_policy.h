@@ -11,7 +11,7 @@
 #ifndef AGENT_NOTIFY_RETRY_POLICY_H
 #define AGENT_NOTIFY_RETRY_POLICY_H
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 #include "notifiers/notifier.h"
 
 struct failed_attempt {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "agent/notify/silence.h"
 
 enum { VALUES_MOST = 20000, BITS = 64 }; /* values remembered for each name */

@@ -9,7 +9,7 @@
 #ifndef AGENT_NOTIFY_ROUTER_H
 #define AGENT_NOTIFY_ROUTER_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
 

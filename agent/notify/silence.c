@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/label.h"
+#include "agent/base/dict.h"
+#include "agent/base/label.h"
 
 enum { NAMES_MOST = 1000, EFFORT_MOST = 33000000 };
 

@@ -1,16 +1,16 @@
 /*
  * What a silence selects, among changes and notices.
  *
- * Its matchers (agent/core/matcher.h) are about named values: of the test, its groups, the metric,
+ * Its matchers (agent/base/matcher.h) are about named values: of the test, its groups, the metric,
  * the branch, the direction, attributes of the points and labels of the series; of notices also the
  * source.
  */
 #ifndef AGENT_NOTIFY_SILENCE_H
 #define AGENT_NOTIFY_SILENCE_H
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/matcher.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/matcher.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/notify/router.h"
 #include "agent/runtime/fleet.h"
 #include "conf/mute.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
+#include "agent/base/hash.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 

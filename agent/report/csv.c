@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
+#include "agent/model/attribution.h"
 #include "agent/report/table.h"
 
 /* Whether a spreadsheet would take the text for a formula. Full-width signs count: spreadsheets in

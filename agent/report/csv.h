@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 struct attribution;
 

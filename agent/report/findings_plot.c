@@ -1,6 +1,6 @@
 #include "agent/report/findings_plot.h"
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 static struct plot_change change_of(const struct findings *findings, const struct change *change)
 {

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "agent/analysis/timeline.h"
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "notifiers/text.h"
 
 static void put_key(struct buf *out, const char *key)

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/core/series.h"
-#include "agent/core/triage.h"
+#include "agent/model/series.h"
+#include "agent/model/triage.h"
 
 /* What a change is to the reader. */
 enum plot_source {
@@ -52,7 +52,7 @@ struct plot_line {
 	const char *test, *metric, *identity; /* or NULL */
 	const char *unit;                     /* or NULL */
 	int direction;                        /* as of the plot */
-	/* Templates of links, see agent/core/url_template.h; or NULL. */
+	/* Templates of links, see agent/base/url_template.h; or NULL. */
 	const char *commit_url, *compare_url;
 	size_t n;
 	const int64_t *times; /* ms, ascending */

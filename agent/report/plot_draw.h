@@ -9,7 +9,7 @@
 #ifndef AGENT_REPORT_PLOT_DRAW_H
 #define AGENT_REPORT_PLOT_DRAW_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/report/plot.h"
 
 enum plot_theme {

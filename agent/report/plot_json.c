@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/json_put.h"
+#include "agent/base/dict.h"
+#include "agent/model/json_put.h"
 
 /* ---- fewer points ---- */
 

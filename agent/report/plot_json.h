@@ -2,8 +2,8 @@
 #ifndef AGENT_REPORT_PLOT_JSON_H
 #define AGENT_REPORT_PLOT_JSON_H
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "agent/report/plot.h"
 
 /* Times are ms since 1970. */

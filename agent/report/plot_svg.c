@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/utf8.h"
+#include "agent/base/arena.h"
+#include "agent/base/utf8.h"
 #include "agent/report/plot_canvas.h"
 
 struct svg {

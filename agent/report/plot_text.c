@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "agent/report/plot_canvas.h"
 #include "agent/report/plot_view.h"
 #include "agent/report/table.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 
 /* The members of a family of units, ascending; `size` in the first one's terms. A value is shown in
  * the largest that it has at least `least` of. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 static const double LARGEST = 1e300; /* sums and differences of such remain finite */
 

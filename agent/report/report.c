@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/timeline.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "agent/analysis/analysis.h"
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 enum report_output { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_REGRESSIONS, REPORT_LOG };
 

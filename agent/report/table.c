@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 
 enum { GAP = 2, HEADER_PADDING = 2 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/analysis/timeline.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/report/table.h"
 
 #define FAR INT64_C(259200000) /* ms */

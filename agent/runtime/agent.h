@@ -9,9 +9,9 @@
 #ifndef AGENT_RUNTIME_AGENT_H
 #define AGENT_RUNTIME_AGENT_H
 
-#include "agent/core/log.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/timers.h"
+#include "agent/base/log.h"
+#include "agent/io/engine.h"
+#include "agent/io/timers.h"
 #include "agent/runtime/metrics.h"
 #include "agent/store/store.h"
 

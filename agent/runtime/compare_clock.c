@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "agent/client/exchange.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/io/exchange.h"
 #include "agent/runtime/agent.h"
 
 enum { TOLERATED = 3600000 /* ms */ };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/runtime/fleet.h"
 
 enum {

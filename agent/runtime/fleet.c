@@ -15,8 +15,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/hash.h"
+#include "agent/base/clock.h"
+#include "agent/base/hash.h"
 
 enum {
 	TURN_EVERY = 5000,    /* ms */

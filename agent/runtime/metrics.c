@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/runtime/metrics_table.h"
 
 enum { MOST_CHILDREN = 200 };

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 /* Labels in parentheses, in the order in which their values are passed. */
 enum metric_id {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/core/number.h"
+#include "agent/base/number.h"
 #include "agent/runtime/metrics_table.h"
 
 const char *const metrics_content_types[] = {

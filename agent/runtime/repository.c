@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/engine/execution.h"
-#include "agent/engine/git.h"
+#include "agent/io/execution.h"
+#include "agent/io/git.h"
 
 enum {
 	MOST_RUNNING = 2,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/core/hash.h"
+#include "agent/base/hash.h"
 #include "agent/runtime/events.h"
 #include "agent/runtime/fleet.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
-#include "agent/core/zone.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
+#include "agent/base/zone.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/router.h"
 #include "agent/runtime/fleet.h"

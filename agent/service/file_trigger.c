@@ -11,8 +11,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/dict.h"
+#include "agent/base/clock.h"
+#include "agent/base/dict.h"
 
 enum {
 	LOOK_AGAIN = 30000,

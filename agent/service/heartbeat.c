@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
-#include "agent/core/utf8.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/base/utf8.h"
 #include "agent/monitor/power.h"
 #include "agent/runtime/fleet.h"
 #include "agent/service/elsewhere.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 
 enum { TOLD_IN_LOG = 20, PATIENCE = 60000 };
 

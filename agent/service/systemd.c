@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
+#include "agent/base/clock.h"
 
 struct systemd {
 	struct agent *agent;

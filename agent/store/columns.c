@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "agent/core/json_put.h"
+#include "agent/model/json_put.h"
 
 #define ROW struct change_record
 

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "agent/store/store.h"
 
 /* Bound of times (ms, either sign) and counts: far more than needed, and sums and differences

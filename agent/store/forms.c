@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/matcher.h"
-#include "agent/core/transfer.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/matcher.h"
+#include "agent/base/transfer.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/store/record_json.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef AGENT_STORE_FORMS_H
 #define AGENT_STORE_FORMS_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/store.h"
 
 /* Changes in one answer; the rest is only counted. */

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/store/columns.h"
 #include "notifiers/text.h"
 

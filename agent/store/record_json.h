@@ -4,7 +4,7 @@
 #ifndef AGENT_STORE_RECORD_JSON_H
 #define AGENT_STORE_RECORD_JSON_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/store.h"
 
 /* Appends an object on one line. Times are ISO 8601 in UTC; unknown values are null. */

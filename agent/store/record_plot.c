@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "notifiers/text.h"
 
 struct plot_change record_plot_change(const struct change_record *record)

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/database.h"
+#include "agent/base/clock.h"
+#include "agent/base/database.h"
 #include "agent/store/backend.h"
 
 /* Requests queued for a thread. */

@@ -16,10 +16,10 @@
 #ifndef AGENT_STORE_STORE_H
 #define AGENT_STORE_STORE_H
 
-#include "agent/core/arena.h"
-#include "agent/core/culprit.h"
-#include "agent/core/excerpt.h"
-#include "agent/core/triage.h"
+#include "agent/base/arena.h"
+#include "agent/model/culprit.h"
+#include "agent/model/excerpt.h"
+#include "agent/model/triage.h"
 #include "notifiers/notifier.h"
 
 struct store;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/analysis/companions.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/store/forms.h"
 #include "agent/store/record_json.h"
 #include "agent/web/pages.h"

@@ -7,8 +7,8 @@
 #ifndef AGENT_WEB_API_H
 #define AGENT_WEB_API_H
 
-#include "agent/core/json_put.h"
 #include "agent/http/server.h"
+#include "agent/model/json_put.h"
 #include "agent/monitor/scheduler.h"
 
 struct api {

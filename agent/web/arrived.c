@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-#include "agent/core/scan.h"
+#include "agent/base/scan.h"
 #include "agent/web/api.h"
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef AGENT_WEB_ASSETS_H
 #define AGENT_WEB_ASSETS_H
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/http/server.h"
 
 struct asset {

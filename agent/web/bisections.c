@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "agent/monitor/bisect_lab.h"
 #include "agent/runtime/fleet.h"
 #include "agent/web/api.h"

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/core/url_template.h"
-#include "agent/core/when.h"
+#include "agent/base/url_template.h"
+#include "agent/base/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/store/record_json.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/notify/announce.h"
 #include "agent/store/record_json.h"
 #include "agent/web/api.h"

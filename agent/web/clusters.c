@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 20, MOST = 100 };

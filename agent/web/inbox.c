@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/json_put.h"
-#include "agent/core/when.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"

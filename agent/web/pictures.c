@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/number.h"
+#include "agent/base/hash.h"
+#include "agent/base/number.h"
 #include "agent/report/plot_draw.h"
 #include "agent/store/record_plot.h"
 #include "agent/web/plots.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
+#include "agent/base/hash.h"
+#include "agent/base/when.h"
 #include "agent/report/plot_json.h"
 #include "agent/store/record_plot.h"
 

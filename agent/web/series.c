@@ -10,7 +10,7 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/analysis/select.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/report/report.h"
 #include "agent/web/api.h"
 

@@ -9,9 +9,9 @@
 #include <microhttpd.h>
 #include <string.h>
 
-#include "agent/core/database.h"
-#include "agent/core/dict.h"
-#include "agent/core/when.h"
+#include "agent/base/database.h"
+#include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/notify/delivery_manager.h"
 #include "agent/runtime/fleet.h"
 #include "agent/web/api.h"

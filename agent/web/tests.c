@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/notify/silence.h"
 #include "agent/runtime/fleet.h"
 #include "agent/web/api.h"

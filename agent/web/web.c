@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/runtime/events.h"
 #include "agent/runtime/repository.h"
 #include "agent/web/api.h"

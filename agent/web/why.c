@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
 #include "agent/web/api.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 #include "notifiers/text.h"
 
 /* Slack's, in characters, which are never more than bytes. */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 
 enum {
 	METRIC = 400,

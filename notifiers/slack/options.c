@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/secret.h"
+#include "agent/base/arena.h"
+#include "agent/base/secret.h"
 
 static const char *const pictures[] = {"chart", "png", "none", NULL};
 

@@ -4,8 +4,8 @@
 #ifndef NOTIFIERS_SLACK_OPTIONS_H
 #define NOTIFIERS_SLACK_OPTIONS_H
 
-#include "agent/core/transfer.h"
-#include "agent/core/triage.h"
+#include "agent/base/transfer.h"
+#include "agent/model/triage.h"
 
 /* What is shown of the worst changes of a message. */
 enum slack_picture { SLACK_CHART, SLACK_PNG, SLACK_NO_PICTURE };

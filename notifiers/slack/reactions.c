@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
 
 enum { WORD_MOST = 255 };
 

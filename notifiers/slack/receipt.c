@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum { WORDS = 4 };
 

@@ -9,9 +9,9 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/secret.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/secret.h"
 #include "notifiers/slack/reason.h"
 
 enum { MOST_PAGES = 50, REASON_MOST = 60 };

@@ -14,7 +14,7 @@
 #ifndef NOTIFIERS_SLACK_SEARCH_H
 #define NOTIFIERS_SLACK_SEARCH_H
 
-#include "agent/core/transfer.h"
+#include "agent/base/transfer.h"
 
 struct slack_search {
 	struct arena *arena;

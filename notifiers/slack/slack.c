@@ -23,11 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/secret.h"
-#include "agent/core/transfer.h"
-#include "agent/core/utf8.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/secret.h"
+#include "agent/base/transfer.h"
+#include "agent/base/utf8.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
 #include "notifiers/slack/reason.h"

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "agent/core/secret.h"
+#include "agent/base/secret.h"
 #include "notifiers/slack/options.h"
 #include "notifiers/text.h"
 

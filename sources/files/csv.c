@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
-#include "agent/core/number.h"
-#include "agent/core/when.h"
+#include "agent/base/dict.h"
+#include "agent/base/number.h"
+#include "agent/base/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
 #include "sources/files/rows.h"

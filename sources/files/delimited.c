@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum { FIRST_BLOCK = 16 << 10, BLOCK = 256 << 10 };
 

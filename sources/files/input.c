@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/when.h"
+#include "agent/base/clock.h"
+#include "agent/base/when.h"
 
 static bool fail(const char *path, int reason, struct error *error)
 {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 struct input {
 	const char *name; /* for messages; borrowed */

@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
-#include "agent/core/scan.h"
-#include "agent/core/when.h"
+#include "agent/base/number.h"
+#include "agent/base/scan.h"
+#include "agent/base/when.h"
 #include "sources/files/files.h"
 #include "sources/files/metric_columns.h"
 

@@ -5,7 +5,7 @@
 #ifndef SOURCES_FILES_METRIC_COLUMNS_H
 #define SOURCES_FILES_METRIC_COLUMNS_H
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "sources/files/rows.h"
 
 /* The index of a name in `names` is that of its column in `rows`. */

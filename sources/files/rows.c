@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/hash.h"
+#include "agent/base/buf.h"
+#include "agent/base/hash.h"
 
 enum { FIRST_CAPACITY = 1024 };
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/number.h"
-#include "agent/core/scan.h"
+#include "agent/base/arena.h"
+#include "agent/base/number.h"
+#include "agent/base/scan.h"
 
 enum { NAME_SHOWN = 200 };
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 /* Valid until the next series. */
 struct graphite_series {

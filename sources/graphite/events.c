@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
+#include "agent/model/attribution.h"
 #include "sources/graphite/list.h"
 #include "sources/graphite/python_literal.h"
 

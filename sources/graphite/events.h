@@ -5,8 +5,8 @@
 #ifndef SOURCES_GRAPHITE_EVENTS_H
 #define SOURCES_GRAPHITE_EVENTS_H
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 
 enum {
 	GRAPHITE_RUN,

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "sources/graphite/answer.h"
 #include "sources/graphite/events.h"
 #include "sources/graphite/find.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/core/scan.h"
+#include "agent/base/scan.h"
 
 struct list {
 	struct scan scan;

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 
 enum { GRAPHITE_ITEM_MAX = 1 << 20 }; /* bytes of text */
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/number.h"
-#include "agent/core/utf8.h"
+#include "agent/base/buf.h"
+#include "agent/base/number.h"
+#include "agent/base/utf8.h"
 
 struct reader {
 	struct arena *arena;

@@ -9,8 +9,8 @@
 #ifndef SOURCES_GRAPHITE_PYTHON_LITERAL_H
 #define SOURCES_GRAPHITE_PYTHON_LITERAL_H
 
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
 
 enum { PYTHON_PAIRS_MAX = 1000, PYTHON_DEPTH = 100 };
 

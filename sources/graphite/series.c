@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/utf8.h"
+#include "agent/base/buf.h"
+#include "agent/base/utf8.h"
 
 enum {
 	SERIES_MAX = 10000,

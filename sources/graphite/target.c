@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 enum { NESTING_MAX = 100 };
 

@@ -5,8 +5,8 @@
 #ifndef SOURCES_GRAPHITE_TARGET_H
 #define SOURCES_GRAPHITE_TARGET_H
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 
 struct target {
 	const struct metric *metric; /* NULL: each of its series is a metric of its own */

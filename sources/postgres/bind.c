@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/number.h"
+#include "agent/base/buf.h"
+#include "agent/base/number.h"
 #include "sources/postgres/sql.h"
 
 #define BRANCH "%{BRANCH}"

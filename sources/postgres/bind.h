@@ -11,8 +11,8 @@
 #ifndef SOURCES_POSTGRES_BIND_H
 #define SOURCES_POSTGRES_BIND_H
 
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
 
 enum {
 	BIND_PARAMETERS_MAX = 1000,

@@ -5,7 +5,7 @@
 #ifndef SOURCES_POSTGRES_POSTGRES_H
 #define SOURCES_POSTGRES_POSTGRES_H
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 #include "sources/source.h"
 
 struct postgres_server {

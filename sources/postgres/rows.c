@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/number.h"
-#include "agent/core/when.h"
+#include "agent/base/number.h"
+#include "agent/base/when.h"
 
 enum { TEXT_BYTES_MAX = 1 << 28, NO_COLUMN = -1 };
 

@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/secret.h"
-#include "agent/core/utf8.h"
-#include "agent/core/when.h"
+#include "agent/base/clock.h"
+#include "agent/base/secret.h"
+#include "agent/base/utf8.h"
+#include "agent/base/when.h"
 
 /*
  * Turns errors of PostgreSQL and libpq into messages: server and database, first line of the

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/postgres/bind.h"
 #include "sources/postgres/rows.h"
 #include "sources/postgres/session.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
+#include "agent/base/number.h"
 #include "sources/prometheus/json.h"
 
 enum { SENTENCES_MAX = 20, WORD_MAX = 9 /* "-Infinity" */ };

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 #include "sources/source.h"
 
 struct answer_series {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
+#include "agent/model/attribution.h"
 #include "sources/prometheus/promql.h"
 
 enum {

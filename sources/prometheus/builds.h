@@ -9,7 +9,7 @@
 #ifndef SOURCES_PROMETHEUS_BUILDS_H
 #define SOURCES_PROMETHEUS_BUILDS_H
 
-#include "agent/core/series.h"
+#include "agent/model/series.h"
 #include "sources/prometheus/answer.h"
 
 enum { BUILDS_MAX = 10000, BUILDS_SAMPLES_MAX = 5000000 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/prometheus/series_set.h"
 
 enum { RECENT_AXES = 8 };

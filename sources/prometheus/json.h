@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/field.h"
-#include "agent/core/scan.h"
+#include "agent/base/arena.h"
+#include "agent/base/field.h"
+#include "agent/base/scan.h"
 #include "sources/source.h"
 
 enum { PARSE_LABELS_MAX = 512 };

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/log.h"
-#include "agent/core/when.h"
+#include "agent/base/log.h"
+#include "agent/base/when.h"
 #include "sources/http.h"
 #include "sources/prometheus/answer.h"
 #include "sources/prometheus/builds.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 static const char variable[] = "%{BRANCH}";
 

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "sources/source.h"
 
 /* Whether the query has a %{BRANCH}. */

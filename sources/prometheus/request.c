@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "sources/http.h"
 #include "sources/prometheus/json.h"
 

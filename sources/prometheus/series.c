@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/prometheus/json.h"
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };

@@ -5,7 +5,7 @@
 #ifndef SOURCES_PROMETHEUS_SERIES_SET_H
 #define SOURCES_PROMETHEUS_SERIES_SET_H
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 #include "sources/prometheus/series.h"
 
 struct piece {

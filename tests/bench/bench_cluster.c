@@ -12,9 +12,9 @@
 #include "agent/analysis/cluster.h"
 #include "agent/analysis/distance.h"
 #include "agent/analysis/kmeans.h"
-#include "agent/core/arena.h"
-#include "agent/core/clock.h"
-#include "agent/engine/parallel.h"
+#include "agent/base/arena.h"
+#include "agent/base/clock.h"
+#include "agent/io/parallel.h"
 #include "detectors/random.h"
 
 enum { POINTS = 250, SERIES = 40000, MANY = 400000, K = 50, STARTS = 3, ITERATIONS = 100 };

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/files/files.h"
 
 enum { ROWS = 10000000, STAMPS = 5000000, METRICS = 3 };

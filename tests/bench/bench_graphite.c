@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "sources/graphite/graphite.h"
 
 enum { SERIES = 1000, POINTS = 8760, START = 1704067200, HOUR = 3600, LONGEST_POINT = 40 };

@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/number.h"
 #include "agent/commands/lines.h"
-#include "agent/core/buf.h"
-#include "agent/core/number.h"
 
 enum { POINTS = 200, LINES = 500, NUMBERS = POINTS * LINES, ROUNDS = 7 };
 

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/prometheus/prometheus.h"
 
 enum {

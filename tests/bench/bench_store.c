@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/excerpt.h"
+#include "agent/base/clock.h"
+#include "agent/model/excerpt.h"
 #include "agent/store/store.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "detectors/detector.h"
 
 enum { FIRST_POINTS = 10, SAME_ALARM = 5 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "tests/bench/generate.h"
 
 enum { RUN_MS = 60000 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "agent/bisect/extract.h"
-#include "agent/core/arena.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

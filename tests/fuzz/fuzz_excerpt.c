@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/excerpt.h"
+#include "agent/base/arena.h"
+#include "agent/model/excerpt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

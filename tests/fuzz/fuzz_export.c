@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
+#include "agent/base/number.h"
 #include "sources/prometheus/answer.h"
 #include "sources/prometheus/request.h"
 

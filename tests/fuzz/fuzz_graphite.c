@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
-#include "agent/core/when.h"
+#include "agent/base/number.h"
+#include "agent/base/when.h"
 #include "sources/graphite/answer.h"
 #include "sources/graphite/events.h"
 #include "sources/graphite/find.h"

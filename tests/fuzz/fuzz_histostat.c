@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/files/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/network.h"
+#include "agent/base/network.h"
 #include "agent/http/authorization.h"
 #include "agent/http/head.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "conf/known_changes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/label.h"
+#include "agent/base/arena.h"
+#include "agent/base/label.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
+#include "agent/base/number.h"
 #include "sources/graphite/python_literal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/scan.h"
+#include "agent/base/scan.h"
 #include "tests/fuzz/spoilt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

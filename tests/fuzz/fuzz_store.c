@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
+#include "agent/base/log.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/store.h"

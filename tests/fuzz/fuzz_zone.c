@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/zone.h"
+#include "agent/base/arena.h"
+#include "agent/base/zone.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/cli/cli.h"
-#include "agent/core/clock.h"
 #include "agent/monitor/scheduler.h"
 #include "agent/runtime/fleet.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/core/transfer.h"
+#include "agent/base/transfer.h"
 #include "conf/config.h"
 #include "detectors/combine.h"
 

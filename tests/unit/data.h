@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 
 #define DAY INT64_C(86400000)
 #define NEW_YEAR INT64_C(1767225600000) /* 2026-01-01 */

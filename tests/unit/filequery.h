@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/files/files.h"
 
 typedef bool parser(struct query *query, struct input *input, struct error *error);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/series_cache.h"
 
 enum { MOST_RECORDS = 500 };

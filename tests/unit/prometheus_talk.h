@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/prometheus/prometheus.h"
 
 enum { HOUR = 3600000, MOST_TRANSFERS = 80 };

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/core/change.h"
+#include "agent/model/change.h"
 
 static inline bool same_doubles(const double *a, const double *b, size_t count)
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/database.h"
+#include "agent/base/database.h"
 
 enum { STATE_SKIPPED = 77 };
 

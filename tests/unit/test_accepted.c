@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/notify/accepted.h"
 
 #define DAY INT64_C(86400000)

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/engine/engine.h"
 #include "agent/http/access.h"
 #include "agent/http/authorization.h"
 #include "agent/http/passwords.h"
 #include "agent/http/throttle.h"
+#include "agent/io/engine.h"
 #include "agent/runtime/metrics.h"
 #include "conf/web_config.h"
 

@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "agent/cli/cli.h"
-#include "agent/engine/engine.h"
+#include "agent/io/engine.h"
 #include "peer.h"
 #include "timed_source.h"
 

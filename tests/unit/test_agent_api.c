@@ -1,4 +1,4 @@
-/* agent/client/agent_api: finds the agent and asks it, here a server of the agent's own kind that
+/* agent/io/agent_api: finds the agent and asks it, here a server of the agent's own kind that
  * echoes what it was asked. TLS and the whole agent are in e2e/test_agent_api.py. */
 #include "unit.h"
 
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/client/agent_api.h"
-#include "agent/engine/engine.h"
 #include "agent/http/server.h"
+#include "agent/io/agent_api.h"
+#include "agent/io/engine.h"
 #include "agent/runtime/metrics.h"
 
 #define TOKEN "d41d8cd98f00b204e9800998ecf8427e"

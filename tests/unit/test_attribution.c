@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
-#include "agent/core/series.h"
+#include "agent/base/buf.h"
+#include "agent/model/attribution.h"
+#include "agent/model/series.h"
 
 enum { MINUTE = 60000, HOUR = 3600000, N = 24 };
 

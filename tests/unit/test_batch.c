@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/buf.h"
 #include "agent/commands/batch.h"
-#include "agent/core/buf.h"
 
 enum { MAX_LINE = 5000 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
 #include "agent/bisect/bisection.h"
 #include "agent/bisect/candidates.h"
-#include "agent/core/buf.h"
 
 #define A "0123456789abcdef0123456789abcdef01234567"
 #define B "0123456799abcdef0123456789abcdef01234567"

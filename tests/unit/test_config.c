@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
-#include "agent/core/zone.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
+#include "agent/base/zone.h"
 #include "conf/known_changes.h"
 #include "conf/mute.h"
 #include "tests/unit/close.h"

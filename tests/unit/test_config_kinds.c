@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/dict.h"
 #include "agent/cli/cli.h"
-#include "agent/core/buf.h"
-#include "agent/core/dict.h"
 #include "agent/runtime/agent.h"
 #include "conf/in_effect.h"
 #include "conf/web_config.h"

@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "agent/core/clock.h"
+#include "agent/base/clock.h"
 #include "agent/store/postgresql/connection.h"
 #include "agent/store/store.h"
 #include "tests/unit/state_address.h"

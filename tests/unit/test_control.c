@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/field.h"
+#include "agent/base/field.h"
 #include "detectors/control.h"
 #include "detectors/detector.h"
 #include "detectors/edivisive/edivisive.h"

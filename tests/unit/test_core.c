@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/clock.h"
-#include "agent/core/hash.h"
-#include "agent/core/log.h"
-#include "agent/core/secret.h"
-#include "agent/core/utf8.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/clock.h"
+#include "agent/base/hash.h"
+#include "agent/base/log.h"
+#include "agent/base/secret.h"
+#include "agent/base/utf8.h"
 
 static void error_is_formatted_and_prefixed(void **state)
 {

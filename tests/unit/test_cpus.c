@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/cpus.h"
+#include "agent/base/cpus.h"
 
 enum { PATH = 256, FILES = 4 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/files/rows.h"
 #include "tests/unit/filequery.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "sources/files/delimited.h"
 
 /* Rows as text: cells in brackets, rows by line number, ended by "end" or the error. */

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/hash.h"
+#include "agent/base/arena.h"
+#include "agent/base/hash.h"
 #include "detectors/combine.h"
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/kernel.h"

@@ -1,11 +1,11 @@
-/* agent/core/dict.h, and the arrays of agent/core/arena.h that grow. */
+/* agent/base/dict.h, and the arrays of agent/base/arena.h that grow. */
 #include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/dict.h"
+#include "agent/base/dict.h"
 
 static void test_dict(void **state)
 {

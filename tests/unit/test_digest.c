@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/labels.h"
+#include "agent/base/arena.h"
+#include "agent/model/labels.h"
 #include "notifiers/digest.h"
 #include "tests/unit/levels.h"
 

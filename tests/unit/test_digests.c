@@ -4,9 +4,9 @@
 #include "unit.h"
 #include <stdio.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/when.h"
-#include "agent/core/zone.h"
+#include "agent/base/arena.h"
+#include "agent/base/when.h"
+#include "agent/base/zone.h"
 #include "agent/service/digests.h"
 
 enum { SUNDAY = 1, MONDAY = 2, ALL_DAYS = 127 };

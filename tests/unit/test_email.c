@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/client/mail.h"
+#include "agent/io/mail.h"
 #include "delivery_talk.h"
 #include "tests/unit/levels.h"
 

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "agent/core/clock.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/timers.h"
+#include "agent/base/clock.h"
+#include "agent/io/engine.h"
+#include "agent/io/timers.h"
 #include "peer.h"
 #include "sources/files/files.h"
 #include "sources/prometheus/prometheus.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/analysis/environment.h"
-#include "agent/core/arena.h"
-#include "agent/core/label.h"
+#include "agent/base/arena.h"
+#include "agent/base/label.h"
 
 #define HOUR INT64_C(3600000)
 #define AT (100 * HOUR)

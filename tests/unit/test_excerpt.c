@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/excerpt.h"
+#include "agent/base/arena.h"
+#include "agent/model/excerpt.h"
 
 enum { N = 1000 };
 

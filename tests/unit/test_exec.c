@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/engine/engine.h"
-#include "agent/engine/execution.h"
+#include "agent/base/clock.h"
+#include "agent/io/engine.h"
+#include "agent/io/execution.h"
 #include "delivery_talk.h"
 #include "tests/unit/waiting.h"
 

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/field.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/field.h"
+#include "agent/base/when.h"
 
 struct options {
 	bool flag;

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include "agent/client/transfers.h"
+#include "agent/io/transfers.h"
 #include "agent/service/file_trigger.h"
 #include "agent/service/reload.h"
 #include "tests/unit/agent_parts.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "tests/unit/conf_schema.h"
 
 static const char base[] =

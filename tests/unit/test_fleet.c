@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
+#include "agent/base/clock.h"
 #include "agent/runtime/fleet.h"
 
 static int shard_of(const char *name, const char *environment)

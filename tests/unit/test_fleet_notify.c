@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "agent/cli/cli.h"
-#include "agent/core/clock.h"
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/follow_ups.h"
 #include "agent/runtime/fleet.h"

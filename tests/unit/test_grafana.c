@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/notify/annotation_tags.h"
 #include "delivery_talk.h"
 #include "notifiers/grafana.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
+#include "agent/model/attribution.h"
 #include "sources/graphite/answer.h"
 #include "sources/graphite/events.h"
 #include "sources/graphite/find.h"

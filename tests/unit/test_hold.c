@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/zone.h"
+#include "agent/base/zone.h"
 #include "agent/monitor/hold.h"
 #include "detectors/edivisive/edivisive.h"
 #include "tests/bench/generate_service.h"

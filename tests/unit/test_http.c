@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "agent/core/clock.h"
-#include "agent/engine/engine.h"
+#include "agent/base/clock.h"
 #include "agent/http/request.h"
+#include "agent/io/engine.h"
 #include "agent/web/pages.h"
 #include "tests/unit/waiting.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/core/buf.h"
 #include "conf/in_effect.h"
 
 static const char text[] =

@@ -4,7 +4,7 @@
 #include "unit.h"
 #include <stdio.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "tests/unit/filequery.h"
 
 static int setup(void **state)

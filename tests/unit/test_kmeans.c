@@ -9,7 +9,7 @@
 
 #include "agent/analysis/distance.h"
 #include "agent/analysis/kmeans.h"
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "detectors/random.h"
 
 enum { WIDTH = 61 };

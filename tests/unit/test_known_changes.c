@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "conf/known_changes.h"
 #include "tests/unit/conf_schema.h"
 

@@ -5,7 +5,7 @@
 #include "unit.h"
 /* clang-format on */
 
-#include "agent/core/label.h"
+#include "agent/base/label.h"
 
 static const char *const series = "latency{job=\"shop\",path=\"/a\\\"b\\\\c\",region=\"eu\"}";
 

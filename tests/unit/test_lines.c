@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
+#include "agent/base/scan.h"
 #include "agent/commands/lines.h"
-#include "agent/core/buf.h"
-#include "agent/core/scan.h"
 
 static struct line_reader *reader;
 

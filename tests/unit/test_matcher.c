@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/matcher.h"
+#include "agent/base/matcher.h"
 
 /* What a change of one series has. */
 static const struct value {

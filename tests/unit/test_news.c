@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/news.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/sanitized.h"

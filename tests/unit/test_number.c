@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
+#include "agent/base/number.h"
 #include "tests/unit/random.h"
 
 static bool same_bits(double a, double b)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/when.h"
 #include "agent/report/plot_draw.h"
 #include "agent/report/plot_ticks.h"
 #include "agent/report/plot_view.h"

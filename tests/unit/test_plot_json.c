@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/report/plot_json.h"
 
 enum { POINTS = 20000, COLUMNS = 100 };

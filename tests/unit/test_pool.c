@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/core/clock.h"
-#include "agent/engine/pool.h"
+#include "agent/base/clock.h"
+#include "agent/io/pool.h"
 #include "tests/unit/waiting.h"
 
 struct sum {

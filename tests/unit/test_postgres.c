@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "sources/postgres/bind.h"
 #include "sources/postgres/rows.h"
 #include "sources/postgres/sql.h"

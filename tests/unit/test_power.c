@@ -6,7 +6,7 @@
 #include "unit.h"
 /* clang-format on */
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/power.h"
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/scratch.h"

@@ -1,7 +1,7 @@
 /* The Prometheus source, with recorded answers of real servers and with ours. */
 #include "unit.h"
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "tests/unit/prometheus_talk.h"
 
 static void test_raw_samples(void **state)

@@ -1,8 +1,8 @@
 /* Labels of points, builds, branches, and VictoriaMetrics' export. */
 #include "unit.h"
 
-#include "agent/core/attribution.h"
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
+#include "agent/model/attribution.h"
 #include "sources/prometheus/promql.h"
 #include "tests/unit/prometheus_talk.h"
 

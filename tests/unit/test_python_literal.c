@@ -2,7 +2,7 @@
  * ones. */
 #include "unit.h"
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "sources/graphite/python_literal.h"
 #include "tests/unit/jsonl.h"
 

@@ -1,5 +1,5 @@
 /*
- * agent/core/repeats, and the log that uses it.
+ * agent/base/repeats, and the log that uses it.
  */
 #include "unit.h"
 
@@ -11,8 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
-#include "agent/core/rate_limit.h"
+#include "agent/base/log.h"
+#include "agent/base/rate_limit.h"
 
 static void test_first_then_once_a_period(void **state)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
 #include "agent/monitor/reconcile.h"
 #include "tests/unit/random.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/runtime/repository.h"
 
 #define ID "0123456789abcdef0123456789abcdef01234567"

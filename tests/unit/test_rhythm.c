@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/rhythm.h"
 
 enum { MINUTE = 60000, MOST = 100 };

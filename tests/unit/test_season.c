@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/zone.h"
+#include "agent/base/arena.h"
+#include "agent/base/zone.h"
 #include "detectors/detector.h"
 #include "detectors/season.h"
 #include "tests/unit/random.h"

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/secret.h"
+#include "agent/base/buf.h"
+#include "agent/base/secret.h"
 #include "tests/unit/conf_schema.h"
 
 static const char secret[] = "xoxb-an-unusual-secret";

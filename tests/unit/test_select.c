@@ -5,7 +5,7 @@
 
 #include "agent/analysis/select.h"
 #include "agent/analysis/timeline.h"
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "data.h"
 
 #define NOW (NEW_YEAR + 100 * DAY)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/series.h"
+#include "agent/base/arena.h"
+#include "agent/model/series.h"
 
 enum { POINTS_MAX = 300 };
 

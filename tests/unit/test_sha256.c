@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/sha256.h"
+#include "agent/base/sha256.h"
 
 /* The sum of the text, repeated, added in pieces. */
 static void assert_sum(const char *text, size_t times, size_t piece, const char *expected)

@@ -11,8 +11,8 @@
 #include "agent/analysis/shapes.h"
 #include "agent/analysis/shapes_coalesce.h"
 #include "agent/analysis/shapes_grid.h"
-#include "agent/core/labels.h"
-#include "agent/engine/parallel.h"
+#include "agent/io/parallel.h"
+#include "agent/model/labels.h"
 #include "detectors/random.h"
 
 enum { POINTS = 120, STEP_AT = 70 };

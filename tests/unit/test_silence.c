@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/base/when.h"
 #include "agent/cli/cli.h"
-#include "agent/core/when.h"
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/silences.h"
 #include "conf/mute.h"

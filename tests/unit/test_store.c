@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
+#include "agent/base/log.h"
 #include "tests/unit/same_change.h"
 #include "tests/unit/store_talk.h"
 

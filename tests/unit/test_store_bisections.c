@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <math.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "tests/unit/store_talk.h"
 
 #define NOW INT64_C(1700001000000)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/transfer.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/transfer.h"
 
 static void test_safe_url(void **state)
 {

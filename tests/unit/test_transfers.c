@@ -5,9 +5,9 @@
 #include <semaphore.h>
 #include <time.h>
 
-#include "agent/client/exchange.h"
-#include "agent/client/transfers.h"
-#include "agent/core/arena.h"
+#include "agent/base/arena.h"
+#include "agent/io/exchange.h"
+#include "agent/io/transfers.h"
 #include "peer.h"
 
 enum { MOST_CALLS = 200 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/url_template.h"
+#include "agent/base/url_template.h"
 
 #define COMPARE "https://example.com/app/compare/{before}...{after}"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/monitor/vanish.h"
 
 enum { MINUTE = 60000, SERIES = 12, POINTS = 100, EU = 4, US = 9 };

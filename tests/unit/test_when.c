@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 
 /* Tuesday, 2026-03-31 12:00 UTC: a month's last day, so that months have something to cut. */
 #define NOW INT64_C(1774958400000)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "conf/yaml.h"
 
 struct fixture {

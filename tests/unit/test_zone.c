@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/zone.h"
+#include "agent/base/arena.h"
+#include "agent/base/zone.h"
 #include "tests/unit/random.h"
 
 static const char *const names[] = {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe",

@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-#include "agent/core/clock.h"
+#include "agent/base/clock.h"
 #include "tests/unit/unit.h"
 
 /* ms: bounds what hangs; nothing that works comes near it. */

@@ -5,7 +5,7 @@
  */
 #include "agent/store/postgresql/file.h"
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 
 enum { TESTS_AT_ONCE = 5000 };
 

@@ -22,13 +22,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "agent/core/arena.h"
-#include "agent/core/buf.h"
-#include "agent/core/clock.h"
-#include "agent/core/database.h"
-#include "agent/core/log.h"
-#include "agent/core/secret.h"
-#include "agent/core/when.h"
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/clock.h"
+#include "agent/base/database.h"
+#include "agent/base/log.h"
+#include "agent/base/secret.h"
+#include "agent/base/when.h"
 
 enum {
 	CONNECT_MS = 5000,

@@ -20,7 +20,7 @@
 #include <libpq-fe.h>
 #include <stdint.h>
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 struct connection;
 
@@ -51,7 +51,7 @@ enum trouble {
 	TROUBLE_DOUBT,     /* the same, and whether it was committed is not known yet */
 };
 
-/* Parses the address (see agent/core/database.h) and does not connect yet. NULL and ERROR_USAGE if
+/* Parses the address (see agent/base/database.h) and does not connect yet. NULL and ERROR_USAGE if
  * it is malformed. */
 struct connection *connection_new(const char *address, struct error *error);
 void connection_free(struct connection *connection); /* accepts NULL */

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/database.h"
-#include "agent/core/utf8.h"
+#include "agent/base/clock.h"
+#include "agent/base/database.h"
+#include "agent/base/utf8.h"
 #include "agent/store/backend.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"

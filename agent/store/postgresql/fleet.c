@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/postgresql/file.h"
 #include "agent/store/postgresql/statements.h"
 

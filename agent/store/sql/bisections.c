@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/sql/audit.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"

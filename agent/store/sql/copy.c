@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/utf8.h"
+#include "agent/base/utf8.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"
 

@@ -1,5 +1,5 @@
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/sql/rows.h"
 
 static void read_followed(struct reader *reader, struct followed_message *followed)

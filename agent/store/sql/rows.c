@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/number.h"
-#include "agent/core/scan.h"
+#include "agent/base/number.h"
+#include "agent/base/scan.h"
 
 /*
  * Column `attributes` of a change: point attributes except commit and version, as JSON: [["build",

@@ -85,7 +85,7 @@ static const struct store_column history[] = {
 	{0},
 };
 
-/* The points around a change that is confirmed, as agent/core/excerpt.c packs them. */
+/* The points around a change that is confirmed, as agent/model/excerpt.c packs them. */
 static const struct store_column excerpts[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"points", COLUMN_BYTES},

@@ -5,7 +5,7 @@
 #ifndef AGENT_STORE_SQL_SCHEMA_H
 #define AGENT_STORE_SQL_SCHEMA_H
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 #include "agent/store/columns.h"
 #include "agent/store/sql/statements.h"
 

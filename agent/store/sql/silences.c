@@ -4,7 +4,7 @@
  */
 #include "agent/store/sql/silences.h"
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/store/sql/audit.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"

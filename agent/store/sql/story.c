@@ -3,7 +3,7 @@
  * about the same time, in a group that has the test (agent/monitor/cluster_news.h).
  */
 
-#include "agent/core/when.h"
+#include "agent/base/when.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/silences.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
+#include "agent/base/log.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
+#include "agent/base/log.h"
 #include "agent/store/backend.h"
 #include "agent/store/sql/copy.h"
 #include "agent/store/sqlite/lock.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/log.h"
+#include "agent/base/log.h"
 
 enum {
 	MODE = 0640,

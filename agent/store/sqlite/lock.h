@@ -9,7 +9,7 @@
 #ifndef AGENT_STORE_SQLITE_LOCK_H
 #define AGENT_STORE_SQLITE_LOCK_H
 
-#include "agent/core/error.h"
+#include "agent/base/error.h"
 
 /*
  * The file's path without links; the caller frees it. The file need not exist; its folder is

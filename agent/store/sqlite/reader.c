@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/core/buf.h"
+#include "agent/base/buf.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/lock.h"
 

@@ -1,0 +1,45 @@
+/*
+ * What went wrong, as one sentence for the user, and of which kind it is.
+ *
+ * Every fallible function returns bool (false: failed) or an enum step and takes a trailing
+ * `struct error *`, which it fills only on failure. The text names what the reader can act on:
+ * file, line, key, column, host. It never contains a secret. Errors live in the caller's frame;
+ * nothing is allocated.
+ */
+#ifndef AGENT_BASE_ERROR_H
+#define AGENT_BASE_ERROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
+
+enum { ERROR_TEXT = 1024 };
+
+/* The kinds map to exit codes: 2, 3, 4 (see exit_code in agent/cli/cli.h). */
+enum error_kind {
+	ERROR_NONE,
+	ERROR_USAGE, /* wrong flags or configuration: the user must change something */
+	ERROR_DATA,  /* some data unavailable: a file, a server, a malformed answer */
+	ERROR_STATE, /* the agent's own store or port unavailable */
+};
+
+struct error {
+	enum error_kind kind;
+	char text[ERROR_TEXT];
+};
+
+/* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence;
+ * control characters, which files and servers may insert, are blanked). Always returns false. */
+bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
+	PRINTF_LIKE(3, 4);
+
+/* Prepends a formatted prefix to the text ("results.csv: ") and keeps the kind. Always returns
+ * false. */
+bool error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Replaces characters that control a terminal by '?'. */
+void error_blank(char *text);
+
+#endif

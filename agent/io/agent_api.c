@@ -1,0 +1,380 @@
+/*
+ * The requests are those of the engine's sources: transfers without an engine, carried out one at
+ * a time. If an address cannot be reached at all the next one is tried, and the first that answers
+ * is kept: the socket may be for others, and the loopback with a token for this user.
+ */
+#include "agent/io/agent_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "agent/base/buf.h"
+#include "agent/base/log.h"
+#include "agent/base/network.h"
+#include "agent/base/secret.h"
+#include "agent/base/transfer.h"
+#include "agent/io/transfers.h"
+#include "conf/web_config.h"
+
+enum { MOST_PLACES = 8, TIMEOUT = 120000 };
+
+static const char unix_prefix[] = "unix:";
+
+const struct field agent_api_fields[] = {
+	OPTION_STRING(struct agent_api_options, agent, NULL,
+		"running agent: a URL or unix:/path; default: agent.listen of the configuration",
+		.variable = "HUNTER_AGENT", .metavar = "URL"),
+	OPTION_STRING(struct agent_api_options, token_file, NULL, "file with its access token",
+		.variable = "HUNTER_TOKEN_FILE", .metavar = "PATH"),
+	OPTION_STRING(struct agent_api_options, ca_file, NULL,
+		"CA certificates to verify its certificate, instead of the system's",
+		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
+	{0},
+};
+
+struct agent_api {
+	struct arena *arena;
+	struct transfers *transfers;
+	struct endpoint places[MOST_PLACES];
+	const char *names[MOST_PLACES];
+	const char *token; /* or NULL */
+	size_t count, at;
+};
+
+static struct endpoint *add(struct agent_api *api, const struct agent_api_options *options,
+	const char *name, const char *url)
+{
+	struct endpoint *endpoint = &api->places[api->count];
+
+	field_defaults(endpoint_fields, endpoint);
+	endpoint->url = url;
+	endpoint->timeout = TIMEOUT;
+	endpoint->redirects = REDIRECTS_NONE;
+	endpoint->bearer_token = api->token;
+	endpoint->ca_file = options->ca_file;
+	api->names[api->count++] = name;
+	return endpoint;
+}
+
+/* Whoever can connect is known to the agent as a user of this machine: no token. */
+static bool add_socket(struct agent_api *api, const struct agent_api_options *options,
+	const char *name, struct error *error)
+{
+	const char *path = name + strlen(unix_prefix);
+	struct endpoint *endpoint;
+
+	if (*path != '/' || strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return error_set(error, ERROR_USAGE,
+			"--agent: \"%.200s\": expected unix: and an absolute path of at most %zu "
+			"bytes",
+			name, sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+	endpoint = add(api, options, name, "http://localhost/");
+	endpoint->socket = path;
+	endpoint->bearer_token = NULL;
+	endpoint->proxy = "none";
+	return true;
+}
+
+static bool add_named(struct agent_api *api, const struct agent_api_options *options,
+	const char *name, struct error *error)
+{
+	const char *problem = transfer_url_problem(name);
+
+	if (strncmp(name, unix_prefix, strlen(unix_prefix)) == 0)
+		return add_socket(api, options, name, error);
+	if (problem && !transfer_url_is_http(name))
+		problem = "expected http://, https:// or unix:/path";
+	else if (!problem && transfer_url_has_user(name))
+		problem = "it has a user: use a token (--token-file)";
+	else if (!problem && strpbrk(name, "?#"))
+		problem = "it has a query";
+	if (problem)
+		return error_set(error, ERROR_USAGE, "--agent: %s", problem);
+	name = arena_strdup(api->arena, name);
+	add(api, options, transfer_safe_url(api->arena, name), name);
+	if (options->token_file && strncasecmp(name, "http:", 5) == 0 &&
+		!transfer_url_is_local(name))
+		log_event(LEVEL_WARN, "the token is sent unencrypted; use https://",
+			LOG_TEXT("agent", transfer_safe_url(api->arena, name)));
+	return true;
+}
+
+/* What the configuration says of the agent's TLS. */
+struct agent_tls {
+	bool unknown; /* the file cannot be read */
+	const char *cert_file, *server_name;
+};
+
+/* "hunter.example.com" of "https://hunter.example.com:8443/x". */
+static const char *host_of(struct arena *arena, const char *url)
+{
+	const char *host = url ? strstr(url, "://") : NULL;
+
+	return host ? arena_strndup(arena, host + 3, strcspn(host + 3, ":/?#")) : NULL;
+}
+
+static struct agent_tls read_tls(struct arena *arena, const struct agent_settings *settings)
+{
+	struct problems problems = {.arena = arena};
+	struct web_config *web;
+	struct agent_tls tls = {0};
+
+	if (!settings->web_config)
+		return tls;
+	web = web_config_read(settings->web_config, &problems);
+	tls.unknown = !web;
+	if (web && web->cert_file) {
+		tls.cert_file = arena_strdup(arena, web->cert_file);
+		tls.server_name = host_of(arena, settings->external_url);
+	}
+	web_config_free(web);
+	return tls;
+}
+
+/* The address at which this machine reaches one of agent.listen: of those for all addresses the
+ * loopback. NULL: its port is not known. */
+static const char *reached_at(struct arena *arena, const char *listen, bool *loopback)
+{
+	const char *colon = strrchr(listen, ':');
+	size_t length = (size_t)(colon - listen);
+	bool brackets = *listen == '[';
+	const char *host = arena_strndup(arena, listen + brackets, length - 2 * brackets);
+	unsigned char address[NETWORK_ADDRESS];
+
+	if (strtol(colon + 1, NULL, 10) == 0)
+		return NULL;
+	if (strcmp(host, "0.0.0.0") == 0)
+		host = "127.0.0.1";
+	else if (strcmp(host, "::") == 0)
+		host = "::1";
+	*loopback = transfer_host_is_local(host, strlen(host)) ||
+		    (network_address(host, address) && network_is_loopback(address));
+	return arena_printf(arena, strchr(host, ':') ? "[%s]%s" : "%s%s", host, colon);
+}
+
+/* The certificate is this machine's own file: no authority needs to vouch for it. */
+static void add_address(struct agent_api *api, const struct agent_api_options *options,
+	const struct agent_tls *tls, const char *address)
+{
+	const char *url =
+		arena_printf(api->arena, "%s://%s/", tls->cert_file ? "https" : "http", address);
+	struct endpoint *endpoint = add(api, options, transfer_safe_url(api->arena, url), url);
+
+	endpoint->proxy = "none";
+	endpoint->server_name = tls->server_name;
+	if (!options->ca_file)
+		endpoint->ca_file = tls->cert_file;
+}
+
+static void add_addresses(struct agent_api *api, const struct agent_api_options *options,
+	const struct strings *listen, const struct agent_tls *tls, bool loopbacks)
+{
+	for (size_t i = 0; i < listen->count && api->count < MOST_PLACES; i++) {
+		bool loopback = false;
+		const char *address =
+			strncmp(listen->items[i], unix_prefix, strlen(unix_prefix)) == 0
+				? NULL
+				: reached_at(api->arena, listen->items[i], &loopback);
+
+		if (address && loopback == loopbacks)
+			add_address(api, options, tls, address);
+	}
+}
+
+static bool add_configured(struct agent_api *api, const struct agent_api_options *options,
+	const struct config *config, struct error *error)
+{
+	const struct agent_settings *settings = &config->agent;
+	struct agent_tls tls = read_tls(api->arena, settings);
+
+	for (size_t i = 0; i < settings->listen.count && api->count < MOST_PLACES; i++)
+		if (strncmp(settings->listen.items[i], unix_prefix, strlen(unix_prefix)) == 0 &&
+			!add_socket(api, options,
+				arena_strdup(api->arena, settings->listen.items[i]), error))
+			return false;
+	if (!tls.unknown) {
+		add_addresses(api, options, &settings->listen, &tls, true);
+		add_addresses(api, options, &settings->listen, &tls, false);
+	}
+	if (api->count > 0)
+		return true;
+	if (tls.unknown)
+		return error_set(error, ERROR_STATE,
+			"%s cannot be read, which says how to reach the agent: give --agent, or "
+			"set $HUNTER_AGENT",
+			settings->web_config);
+	return error_set(error, ERROR_STATE,
+		"agent.listen has no address with a fixed port: add unix:/path to it, or give "
+		"--agent (or $HUNTER_AGENT)");
+}
+
+static bool read_token(struct agent_api *api, const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (!path)
+		return true;
+	if (!secret_read(api->arena, "--token-file", path, &api->token, error) ||
+		!secret_check("--token-file", api->token, error)) {
+		error->kind = ERROR_USAGE;
+		return false;
+	}
+	if (stat(path, &status) == 0 && status.st_mode & S_IROTH)
+		log_event(LEVEL_WARN, "token file is readable by every user of this machine",
+			LOG_TEXT("file", path));
+	return true;
+}
+
+static bool find_places(struct agent_api *api, const struct agent_api_options *options,
+	const struct config *config, struct error *error)
+{
+	if (!read_token(api, options->token_file, error))
+		return false;
+	if (options->agent)
+		return add_named(api, options, options->agent, error);
+	if (config)
+		return add_configured(api, options, config, error);
+	return error_set(error, ERROR_STATE,
+		"where the agent listens is not known: give --agent, or set $HUNTER_AGENT");
+}
+
+struct agent_api *agent_api_new(
+	const struct agent_api_options *options, const struct config *config, struct error *error)
+{
+	struct agent_api *api = memory_new(1, sizeof *api);
+
+	api->arena = arena_new();
+	api->transfers = transfers_new(TRANSFERS_MEMORY);
+	if (find_places(api, options, config, error))
+		return api;
+	agent_api_free(api);
+	return NULL;
+}
+
+void agent_api_free(struct agent_api *api)
+{
+	if (!api)
+		return;
+	transfers_free(api->transfers);
+	arena_free(api->arena);
+	free(api);
+}
+
+const char *agent_api_name(const struct agent_api *api)
+{
+	return api->names[api->at];
+}
+
+static void put_form(struct buf *out, const struct pairs *form)
+{
+	for (size_t i = 0; form && i < form->count; i++) {
+		if (!form->items[i].value)
+			continue;
+		if (out->length > 0)
+			buf_char(out, '&');
+		transfer_encode(out, form->items[i].key);
+		buf_char(out, '=');
+		transfer_encode(out, form->items[i].value);
+	}
+}
+
+struct call {
+	struct client_request request; /* first */
+	bool ended;
+};
+
+static void note_end(struct client_request *request)
+{
+	((struct call *)request)->ended = true;
+}
+
+static void carry_out(struct transfers *transfers, struct call *call)
+{
+	transfers_start(transfers, &call->request);
+	for (transfers_run(transfers); !call->ended; transfers_run(transfers))
+		transfers_wait(transfers, NULL, 0, -1);
+}
+
+/* The agent's own words: {"error": "..."}. */
+static const char *error_of(const json_t *document)
+{
+	return json_string_value(json_object_get(document, "error"));
+}
+
+/* Checks the status, after an answer that is not a success. */
+static bool refuse(const struct agent_api *api, const struct agent_api_answer *answer,
+	const char *barred, struct error *error)
+{
+	const char *told = error_of(answer->document), *name = agent_api_name(api);
+	bool busy = answer->status == 429 || answer->status >= 500;
+
+	if (!told)
+		return error_set(error, ERROR_STATE,
+			"%s: an agent does not answer like this (HTTP status %d%s%s): is it the "
+			"right address?",
+			name, answer->status, barred ? ", to " : "", barred ? barred : "");
+	if (answer->status == 401)
+		return error_set(error, ERROR_USAGE,
+			"%s: %s (--token-file, or $HUNTER_TOKEN_FILE, names the file with a token "
+			"of the agent's web_config)",
+			name, told);
+	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, told);
+}
+
+static bool take(const struct agent_api *api, const struct reply *reply,
+	struct agent_api_answer *answer, struct error *error)
+{
+	*answer = (struct agent_api_answer){.status = reply->status};
+	if (reply->kind != REPLY_ANSWER)
+		return error_set(error, ERROR_STATE, "%s", reply->problem);
+	answer->document = json_loadb(reply->body, reply->length, 0, NULL);
+	if (answer->document && ((reply->status >= 200 && reply->status <= 299) ||
+					(reply->status == 409 && error_of(answer->document))))
+		return true;
+	(void)refuse(api, answer, reply->barred, error);
+	json_decref(answer->document);
+	answer->document = NULL;
+	return false;
+}
+
+/* One request to the current place; *unreached: nothing was sent. */
+static bool ask(struct agent_api *api, const char *path, const struct buf *body, bool post,
+	struct agent_api_answer *answer, bool *unreached, struct error *error)
+{
+	static const struct pair form_type = {"Content-Type", "application/x-www-form-urlencoded"};
+	const struct endpoint *endpoint = &api->places[api->at];
+	const struct transfer transfer = {.kind = TRANSFER_HTTP,
+		.endpoint = endpoint,
+		.method = post ? "POST" : "GET",
+		.url = transfer_join_url(api->arena, endpoint->url, path),
+		.headers = {&form_type, post ? 1 : 0},
+		.body = post ? body->data : NULL,
+		.body_length = post ? body->length : 0,
+		.once = post};
+	struct call call = {.request = {.transfer = &transfer, .done = note_end}};
+	bool done;
+
+	carry_out(api->transfers, &call);
+	*unreached = call.request.reply.kind == REPLY_UNREACHABLE;
+	done = take(api, &call.request.reply, answer, error);
+	transfers_release(api->transfers, &call.request);
+	return done;
+}
+
+bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
+	struct agent_api_answer *answer, struct error *error)
+{
+	struct buf body = {0};
+	bool done, unreached;
+
+	put_form(&body, form);
+	buf_text(&body, "");
+	while (!(done = ask(api, path, &body, form != NULL, answer, &unreached, error)) &&
+		unreached && api->at + 1 < api->count)
+		api->at++;
+	buf_free(&body);
+	return done;
+}

@@ -1,0 +1,208 @@
+/*
+ * A token takes precedence over user and password, and a transfer's own token over the
+ * endpoint's. The URL's user info counts if the options name no user.
+ */
+#include "agent/io/credentials.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/secret.h"
+
+/* The handle and the secrets set on it. */
+struct credentials {
+	CURL *easy;
+	struct arena *arena;
+	struct strings *secrets;
+};
+
+static void add_secret(const struct credentials *to, const char *secret)
+{
+	struct strings *secrets = to->secrets;
+	const char **items = arena_array(to->arena, secrets->count + 1, sizeof *items);
+	if (secrets->count > 0)
+		memcpy(items, secrets->items, secrets->count * sizeof *items);
+	items[secrets->count] = secret;
+	*secrets = (struct strings){items, secrets->count + 1};
+}
+
+static const char *base64(struct arena *arena, const char *text)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t length = strlen(text), count = 0;
+	char *out = arena_alloc(arena, (length + 2) / 3 * 4 + 1);
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		unsigned bits = (unsigned)(unsigned char)text[i] << 16;
+		bits |= left > 1 ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
+		bits |= left > 2 ? (unsigned char)text[i + 2] : 0;
+		out[count++] = digits[bits >> 18];
+		out[count++] = digits[bits >> 12 & 63];
+		out[count++] = left > 1 ? digits[bits >> 6 & 63] : '=';
+		out[count++] = left > 2 ? digits[bits & 63] : '=';
+	}
+	out[count] = '\0';
+	return out;
+}
+
+static bool set_bearer(
+	const struct credentials *to, const char *option, const char *bearer, struct error *error)
+{
+	if (!secret_check(option, bearer, error))
+		return false;
+	bearer = arena_strndup(to->arena, bearer, secret_length(bearer));
+	curl_easy_setopt(to->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+	curl_easy_setopt(to->easy, CURLOPT_XOAUTH2_BEARER, bearer);
+	add_secret(to, bearer);
+	return true;
+}
+
+static void add_user_secrets(const struct credentials *to, const char *user, const char *password)
+{
+	add_secret(to, password);
+	add_secret(to, base64(to->arena, arena_printf(to->arena, "%s:%s", user, password)));
+}
+
+static void set_basic(const struct credentials *to, const char *user, const char *password)
+{
+	curl_easy_setopt(to->easy, CURLOPT_USERNAME, user);
+	curl_easy_setopt(to->easy, CURLOPT_PASSWORD, password);
+	add_user_secrets(to, user, arena_strdup(to->arena, password));
+}
+
+/* User and password within an address, in the arena; false: it has none. */
+static bool find_user(
+	const struct credentials *to, const char *url, const char **user, const char **password)
+{
+	CURLU *parts = curl_url();
+	char *found[2] = {NULL, NULL};
+	if (curl_url_set(parts, CURLUPART_URL, url,
+		    CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK) {
+		curl_url_get(parts, CURLUPART_USER, &found[0], CURLU_URLDECODE);
+		curl_url_get(parts, CURLUPART_PASSWORD, &found[1], CURLU_URLDECODE);
+	}
+	*user = arena_strdup(to->arena, found[0] ? found[0] : "");
+	*password = arena_strdup(to->arena, found[1] ? found[1] : "");
+	bool any = found[0] || found[1];
+	curl_free(found[0]);
+	curl_free(found[1]);
+	curl_url_cleanup(parts);
+	return any;
+}
+
+/* libcurl takes a proxy's user and password from its address, and the address from the process's
+ * environment at each request, regardless of the environment handed to the program. So the
+ * process's environment is read here, for the variables that apply to http and https. */
+static void add_proxy_secrets(const struct credentials *to, const struct endpoint *endpoint)
+{
+	static const char *const variables[] = {
+		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+	size_t count = endpoint->proxy ? 1 : sizeof variables / sizeof *variables;
+	for (size_t i = 0; i < count; i++) {
+		const char *url = endpoint->proxy ? endpoint->proxy : getenv(variables[i]);
+		const char *user, *password;
+		if (url && find_user(to, url, &user, &password))
+			add_user_secrets(to, user, password);
+	}
+}
+
+static bool set_user(
+	const struct credentials *to, const struct endpoint *endpoint, struct error *error)
+{
+	const char *password = endpoint->password, *user = endpoint->username;
+	curl_easy_setopt(to->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+	if (!user) {
+		if (endpoint->url && find_user(to, endpoint->url, &user, &password))
+			set_basic(to, user, password);
+		return true;
+	}
+	if (!password && endpoint->password_file &&
+		!secret_read(to->arena, "password_file", endpoint->password_file, &password, error))
+		return false;
+	set_basic(to, user, password ? password : "");
+	return true;
+}
+
+/* Sets the token, or user and password. */
+static bool set_identity(const struct credentials *to, const struct transfer *transfer,
+	bool trusted, struct error *error)
+{
+	const struct endpoint *endpoint = transfer->endpoint;
+	const char *bearer;
+	if (transfer->bearer)
+		return set_bearer(to, "the token", transfer->bearer, error);
+	if (!trusted)
+		return true;
+	if (endpoint->bearer_token)
+		return set_bearer(to, "bearer_token", endpoint->bearer_token, error);
+	if (!endpoint->bearer_token_file)
+		return set_user(to, endpoint, error);
+	return secret_read(to->arena, "bearer_token_file", endpoint->bearer_token_file, &bearer,
+		       error) &&
+	       set_bearer(to, "bearer_token_file", bearer, error);
+}
+
+static bool add_headers(struct curl_slist **list, struct arena *arena, const struct pairs *headers,
+	struct error *error)
+{
+	for (size_t i = 0; i < headers->count; i++) {
+		const struct pair *pair = &headers->items[i];
+		const char *value = pair->value ? pair->value : "";
+		if (!*pair->key || strpbrk(pair->key, "\r\n: \t") || strpbrk(value, "\r\n"))
+			return error_set(error, ERROR_DATA,
+				"header \"%s\" has a line break, or a colon or space in its name",
+				pair->key);
+		const char *line = *value ? arena_printf(arena, "%s: %s", pair->key, value)
+					  : arena_printf(arena, "%s;", pair->key);
+		*list = curl_slist_append(*list, line);
+	}
+	return true;
+}
+
+/* Adds the whole value, and what follows the scheme of an Authorization. A value as short as a
+ * tenant number is no secret. */
+static void add_header_secrets(const struct credentials *to, const struct pairs *headers)
+{
+	for (size_t i = 0; i < headers->count; i++) {
+		const char *value = headers->items[i].value;
+		const char *blank = value ? strchr(value, ' ') : NULL;
+		if (value && strlen(value) >= SECRET_SHORTEST)
+			add_secret(to, value);
+		if (blank)
+			add_secret(to, blank + 1);
+	}
+}
+
+bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *transfer, bool trusted,
+	struct curl_slist **headers, struct strings *secrets, struct error *error)
+{
+	const struct endpoint *endpoint = transfer->endpoint;
+	const struct credentials to = {easy, arena, secrets};
+
+	arena_holds_secrets(arena);
+	if (!set_identity(&to, transfer, trusted, error))
+		return false;
+	add_proxy_secrets(&to, endpoint);
+	if (trusted)
+		add_header_secrets(&to, &endpoint->headers);
+	if (trusted && endpoint->cert_file) {
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, endpoint->cert_file);
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, endpoint->key_file);
+	}
+	if ((trusted && !add_headers(headers, arena, &endpoint->headers, error)) ||
+		!add_headers(headers, arena, &transfer->headers, error))
+		return false;
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *headers);
+	return true;
+}
+
+void credentials_forget(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+	curl_easy_setopt(easy, CURLOPT_USERNAME, NULL);
+	curl_easy_setopt(easy, CURLOPT_PASSWORD, NULL);
+	curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, NULL);
+	curl_easy_setopt(easy, CURLOPT_SSLCERT, NULL);
+	curl_easy_setopt(easy, CURLOPT_SSLKEY, NULL);
+}

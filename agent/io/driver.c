@@ -1,0 +1,575 @@
+/*
+ * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
+ * transfer between two steps; a task's `work` follows its last step on the same worker. A task
+ * with a reading source runs `read` in the lane for blocking calls (see blocking_read.h) and
+ * `work` in the lane for computation; `settle`, after the work, runs in the lane for blocking
+ * calls, too.
+ *
+ * The limiter (agent/io/limiter.h) bounds how many tasks per server, and how many reads, are
+ * in progress at once.
+ *
+ * A source's request that is answered by 429, 500 or 502 to 504, or not answered in full, is
+ * repeated up to twice within the endpoint's retry_for, as reading is harmless. A server that
+ * cannot be reached is not retried, as the next run comes soon enough. Deliveries are never
+ * repeated here, since a notifier must first check whether the message has arrived.
+ *
+ * All requests of a task together have a time limit.
+ */
+#include "agent/io/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/log.h"
+#include "agent/base/secret.h"
+#include "agent/base/transfer.h"
+#include "agent/base/when.h"
+#include "agent/io/blocking_read.h"
+#include "agent/io/limiter.h"
+#include "agent/io/mail.h"
+#include "agent/io/pool.h"
+#include "agent/io/printing.h"
+#include "agent/io/transfers.h"
+#include "detectors/random.h"
+
+/* How to handle a reply to a source's request: whether to retry, when, and how to classify a
+ * failure. */
+
+static bool reply_worth_repeating(const struct reply *reply)
+{
+	if (reply->kind == REPLY_AMBIGUOUS)
+		return true;
+	if (reply->kind != REPLY_ANSWER)
+		return false;
+	return reply->status == 429 || reply->status == 500 ||
+	       (reply->status >= 502 && reply->status <= 504);
+}
+
+/* Half to one and a half times the delay (ms), but not before the server's Retry-After. Each
+ * call changes the seed. */
+static int64_t reply_wait(const struct reply *reply, int64_t delay, uint64_t *seed)
+{
+	delay = delay / 2 + (int64_t)(random_next(seed) % (uint64_t)(delay + 1));
+	return delay > reply->retry_after ? delay : reply->retry_after;
+}
+
+/* For task.trouble; NULL: the reply itself is fine. */
+static const char *reply_trouble(const struct reply *reply)
+{
+	if (reply->kind == REPLY_UNREACHABLE)
+		return "unreachable";
+	if (reply->kind == REPLY_AMBIGUOUS)
+		return "no_answer";
+	if (reply->kind == REPLY_TOO_BIG)
+		return "too_big";
+	if (reply->status == 429)
+		return "limited";
+	if (reply->status >= 500)
+		return "server_error";
+	return reply->status == 401 || reply->status == 403 || reply->status == 407 ? "denied"
+										    : NULL;
+}
+
+enum {
+	RETRIES = 2,
+	TIMEOUTS_PER_TASK = 20, /* timeouts that all requests of a task together may take */
+	BEGUN_PER_REQUEST = 2,
+	BEGUN_LEAST = 32,
+	BEGUN_SPARE = 2 /* extra reads, ready for the next idle thread */
+};
+
+struct driver {
+	struct job job;
+	struct client_request call;
+	struct drivers *owner;
+	struct driver *next, **link; /* in the list of live drivers */
+
+	/* Either a task ... */
+	struct task *task;
+	const struct source *source;
+	struct blocking_read *reading;
+	struct limiter_slot member; /* in the limiter */
+	/* ... or a delivery. */
+	const struct notifier *notifier;
+	struct attempt *attempt;
+	attempt_done *done;
+	void *context;
+
+	struct transfer transfer;
+	const char *strayed; /* the unconfigured host that answered a request, or NULL */
+	union {
+		struct printing printing;   /* a transfer to standard output */
+		struct execution execution; /* one to a command */
+	};
+	bool replied;   /* call.reply is input of the next step */
+	bool uncounted; /* it reads no test: started by drivers_work, or a delivery */
+	unsigned retries;
+	size_t requests;
+	int64_t spent;       /* microseconds, in the task's requests without waits between them */
+	int64_t retry_until; /* engine_now's clock; set by the first failure */
+	enum step step;
+	struct error *error; /* the task's, or the delivery's own */
+};
+
+static struct driver *errand_of_job(struct job *job)
+{
+	return (struct driver *)((char *)job - offsetof(struct driver, job));
+}
+
+static struct driver *errand_of_call(struct client_request *call)
+{
+	return (struct driver *)((char *)call - offsetof(struct driver, call));
+}
+
+static void run_work(struct job *job, struct scratch *scratch)
+{
+	struct driver *driver = errand_of_job(job);
+	struct task *task = driver->task;
+	query_set_windows(&task->query);
+	if (task->work && !task->work(task, scratch, driver->error))
+		driver->step = STEP_FAILED;
+}
+
+/* Masks what was sent in words taken from an answer: the error's and those of the notices after
+ * the first `told`. */
+static void mask_words(struct driver *driver, size_t told)
+{
+	const struct strings *secrets = &driver->call.reply.secrets;
+	if (driver->step == STEP_FAILED)
+		secret_mask(driver->error->text, strlen(driver->error->text), secrets);
+	if (!driver->task || driver->task->query.notices.count <= told)
+		return;
+	struct query *query = &driver->task->query;
+	size_t count = query->notices.count;
+	const char **items = arena_array(query->arena, count, sizeof *items);
+	memcpy(items, query->notices.items, count * sizeof *items);
+	for (size_t i = told; i < count; i++) {
+		char *text = arena_strdup(query->arena, items[i]);
+		secret_mask(text, strlen(text), secrets);
+		if (strcmp(text, items[i]) != 0)
+			items[i] = text;
+	}
+	query->notices = (struct strings){items, count};
+}
+
+static struct arena *errand_arena(const struct driver *driver)
+{
+	return driver->task ? driver->task->query.arena : driver->attempt->arena;
+}
+
+/* Shows nothing said by a host that was not configured, in the step that got its answer and in
+ * later ones, which may repeat it. `url` is what was requested; a notifier's may be a secret. */
+static void hide_foreign(struct driver *driver, const char *url, size_t told)
+{
+	const struct reply *reply = &driver->call.reply;
+	struct arena *arena = errand_arena(driver);
+	if (reply->redirected)
+		driver->strayed = arena_strdup(arena, reply->redirected);
+	if (!driver->strayed)
+		return;
+	const char *asked = driver->task
+				    ? transfer_shown_url(arena, driver->task->query.server, url)
+				    : driver->notifier->plugin.name;
+	if (driver->step == STEP_FAILED && reply->kind != REPLY_ANSWER)
+		error_set(driver->error, driver->error->kind, "%s: %s", asked,
+			reply->problem ? reply->problem : "no answer");
+	else if (driver->step == STEP_FAILED)
+		error_set(driver->error, driver->error->kind,
+			"%s: status %d and an answer of no use, which is not shown (answered by "
+			"%.200s after a redirect, without credentials)",
+			asked, reply->status, driver->strayed);
+	if (!driver->task || driver->task->query.notices.count <= told)
+		return;
+	driver->task->query.notices.count = told;
+	driver->task->query.notices_more = NULL;
+	driver->task->query.notices_dropped = 0;
+	query_notice(&driver->task->query,
+		"%s: notices are not shown (answered by %.200s after a redirect)", asked,
+		driver->strayed);
+}
+
+static void run_step(struct job *job, struct scratch *scratch)
+{
+	struct driver *driver = errand_of_job(job);
+	size_t told = driver->task ? driver->task->query.notices.count : 0;
+	const struct reply *last = driver->replied ? &driver->call.reply : NULL;
+	struct transfer *next = &driver->transfer;
+	const char *asked = next->url;
+	*next = (struct transfer){0};
+	if (!driver->task) {
+		driver->attempt->answered = last && last->kind == REPLY_ANSWER &&
+					    last->status < 500 && last->status != 429;
+		driver->step = (driver->attempt->follow_up ? driver->notifier->follow_up
+							   : driver->notifier->step)(
+			driver->attempt, last, next, driver->error);
+		next->once = next->method && strcmp(next->method, "GET") != 0;
+	} else {
+		driver->step =
+			driver->source->step(&driver->task->query, last, next, driver->error);
+	}
+	if (last) {
+		hide_foreign(driver, asked, told);
+		mask_words(driver, told);
+	}
+	if (!driver->task)
+		return;
+	if (driver->step == STEP_DONE)
+		run_work(job, scratch);
+}
+
+static void submit_step(struct driver *driver);
+static void submit_read(struct driver *driver);
+
+static void member_begin(struct limiter_slot *member)
+{
+	struct driver *driver = (struct driver *)((char *)member - offsetof(struct driver, member));
+	driver->task->query.server_flavor = limiter_flavor(member->queue);
+	if (driver->source->read)
+		submit_read(driver);
+	else
+		submit_step(driver);
+}
+
+static void join_server(struct driver *driver)
+{
+	const struct endpoint *endpoint = driver->task->query.server;
+	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
+	limiter_join(&driver->owner->limiter, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit,
+		&driver->member);
+}
+
+static size_t most_readers(const struct drivers *owner)
+{
+	return pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+	       BEGUN_SPARE;
+}
+
+static void join_readers(struct driver *driver)
+{
+	struct drivers *owner = driver->owner;
+	limiter_join(&owner->limiter, owner, most_readers(owner), &driver->member);
+}
+
+void drivers_widen(struct drivers *drivers)
+{
+	limiter_widen(&drivers->limiter, drivers, most_readers(drivers));
+}
+
+static void errand_end(struct driver *driver)
+{
+	struct drivers *owner = driver->owner;
+	*driver->link = driver->next;
+	if (driver->next)
+		driver->next->link = driver->link;
+	owner->count--;
+	owner->uncounted -= driver->uncounted;
+	owner->ended += !driver->uncounted;
+	limiter_leave(&owner->limiter, &driver->member);
+
+	bool failed = driver->step == STEP_FAILED;
+	if (driver->task) {
+		driver->task->failed = failed;
+		driver->task->done(driver->task);
+	} else {
+		driver->done(driver->attempt, !failed, driver->error, driver->context);
+		free(driver->error);
+	}
+	free(driver);
+}
+
+static void run_settle(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct task *task = errand_of_job(job)->task;
+	task->settle(task);
+}
+
+static void settle_done(struct job *job)
+{
+	errand_end(errand_of_job(job));
+}
+
+/* What follows the last step or `work`: the task's `settle`, or the end. */
+static void settle_or_end(struct driver *driver)
+{
+	if (!driver->task || driver->step != STEP_DONE || !driver->task->settle) {
+		errand_end(driver);
+		return;
+	}
+	driver->job = (struct job){.run = run_settle, .done = settle_done};
+	pool_submit(driver->owner->pool, LANE_READ, &driver->job);
+}
+
+static void start_call(void *context);
+
+/* The last reply's failure takes precedence over what was made of it. */
+static void note_trouble(struct driver *driver)
+{
+	struct task *task = driver->task;
+
+	if (!task || driver->step != STEP_FAILED)
+		return;
+	if (driver->replied)
+		task->trouble = reply_trouble(&driver->call.reply);
+	if (!task->trouble)
+		task->trouble = driver->error->kind == ERROR_USAGE ? "configuration" : "data";
+}
+
+static void call_release(struct driver *driver)
+{
+	driver->requests++;
+	driver->spent += driver->call.reply.took;
+	if (driver->call.reply.dated && driver->owner->dated)
+		driver->owner->dated(
+			driver->owner->context, driver->transfer.url, driver->call.reply.ahead);
+	transfers_release(driver->owner->transfers, &driver->call);
+}
+
+/* A server that answers slowly, in pieces, must not occupy a test for ever. */
+static bool spent_too_much(struct driver *driver)
+{
+	const struct endpoint *endpoint = driver->transfer.endpoint;
+	char text[WHEN_TEXT];
+	if (!driver->task || !endpoint || endpoint->timeout <= 0 ||
+		driver->spent / 1000 < TIMEOUTS_PER_TASK * endpoint->timeout)
+		return false;
+	driver->task->trouble = "timeout";
+	error_set(driver->error, ERROR_DATA,
+		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
+		"range",
+		transfer_shown_url(driver->task->query.arena, endpoint, driver->transfer.url),
+		driver->requests, when_format_duration(driver->spent / 1000, text),
+		TIMEOUTS_PER_TASK);
+	return true;
+}
+
+static void step_done(struct job *job)
+{
+	struct driver *driver = errand_of_job(job);
+	note_trouble(driver);
+	if (driver->replied)
+		call_release(driver);
+	driver->replied = false;
+	driver->retries = 0;
+	if (driver->step == STEP_TRANSFER && spent_too_much(driver))
+		driver->step = STEP_FAILED;
+	if (driver->step == STEP_TRANSFER)
+		start_call(driver);
+	else
+		settle_or_end(driver);
+}
+
+static void read_done(void *context, bool good)
+{
+	struct driver *driver = context;
+	driver->reading = NULL;
+	driver->step = good ? STEP_DONE : STEP_FAILED;
+	note_trouble(driver);
+	if (!good || !driver->task->work) {
+		settle_or_end(driver);
+		return;
+	}
+	driver->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(driver->owner->pool, LANE_WORK, &driver->job);
+}
+
+static void submit_read(struct driver *driver)
+{
+	driver->reading = blocking_read_begin(
+		&driver->owner->blocking_reads, driver->task, driver->source, read_done, driver);
+}
+
+/* Tasks that may go no further stay in the list. */
+static bool is_closed(const struct driver *driver)
+{
+	return driver->task && driver->owner->limiter.closed;
+}
+
+static void submit_step(struct driver *driver)
+{
+	if (is_closed(driver))
+		return;
+	driver->job = (struct job){.run = run_step, .done = step_done};
+	pool_submit(driver->owner->pool, LANE_WORK, &driver->job);
+}
+
+static void start_again(void *context)
+{
+	struct driver *driver = context;
+	driver->owner->waiting--;
+	start_call(driver);
+}
+
+/* Schedules the request again; false if that is pointless or no time is left. */
+static bool retry(struct driver *driver)
+{
+	const struct reply *reply = &driver->call.reply;
+	if (!driver->task || driver->retries == RETRIES || !reply_worth_repeating(reply))
+		return false;
+	struct drivers *owner = driver->owner;
+	int64_t now = engine_now(owner->engine);
+	int64_t wait = reply_wait(reply, owner->retry_delay << driver->retries, &owner->seed);
+	if (driver->retries == 0)
+		driver->retry_until = now + driver->transfer.endpoint->retry_for;
+	int64_t left = driver->retry_until - now - wait;
+	if (left <= 0)
+		return false;
+	log_event(LEVEL_DEBUG, "request failed, retrying",
+		LOG_TEXT("test", driver->task->test->name), LOG_INT("status", reply->status),
+		LOG_TEXT("problem", reply->problem ? reply->problem : ""),
+		LOG_INT("wait_ms", wait));
+	driver->retries++;
+	driver->transfer.timeout = left;
+	call_release(driver);
+	owner->waiting++;
+	engine_after(owner->engine, wait, start_again, driver);
+	return true;
+}
+
+static void call_done(struct client_request *call)
+{
+	struct driver *driver = errand_of_call(call);
+	if (retry(driver))
+		return;
+	driver->replied = true;
+	submit_step(driver);
+}
+
+static void print_done(struct printing *printing)
+{
+	struct driver *driver =
+		(struct driver *)((char *)printing - offsetof(struct driver, printing));
+	driver->call.reply = printing->reply;
+	driver->replied = true;
+	submit_step(driver);
+}
+
+static void execute_done(struct execution *execution)
+{
+	struct driver *driver =
+		(struct driver *)((char *)execution - offsetof(struct driver, execution));
+	driver->call.reply = execution->reply;
+	driver->replied = true;
+	submit_step(driver);
+}
+
+static void run_mail(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct driver *driver = errand_of_job(job);
+	mail_send(&driver->transfer, errand_arena(driver), &driver->call.reply);
+}
+
+static void mail_done(struct job *job)
+{
+	struct driver *driver = errand_of_job(job);
+	driver->replied = true;
+	submit_step(driver);
+}
+
+/* Mail blocks, for as long as its server takes. */
+static void submit_mail(struct driver *driver)
+{
+	transfers_prepare(driver->owner->transfers);
+	driver->job = (struct job){.run = run_mail, .done = mail_done};
+	pool_submit(driver->owner->pool, LANE_READ, &driver->job);
+}
+
+static void start_call(void *context)
+{
+	struct driver *driver = context;
+	struct drivers *owner = driver->owner;
+	if (is_closed(driver))
+		return;
+	if (driver->transfer.kind == TRANSFER_STDOUT) {
+		printing_begin(&driver->printing, &owner->printer, &driver->transfer, print_done);
+		return;
+	}
+	if (driver->transfer.kind == TRANSFER_EXEC) {
+		execution_begin(
+			&driver->execution, &owner->executor, &driver->transfer, execute_done);
+		return;
+	}
+	if (driver->transfer.kind == TRANSFER_SMTP) {
+		submit_mail(driver);
+		return;
+	}
+	driver->call = (struct client_request){.transfer = &driver->transfer, .done = call_done};
+	transfers_start(owner->transfers, &driver->call);
+}
+
+static struct driver *errand_new(struct drivers *drivers)
+{
+	struct driver *driver = memory_new(1, sizeof *driver);
+	driver->owner = drivers;
+	driver->link = &drivers->live;
+	driver->next = drivers->live;
+	if (driver->next)
+		driver->next->link = &driver->next;
+	drivers->live = driver;
+	drivers->count++;
+	return driver;
+}
+
+void drivers_task(struct drivers *drivers, struct task *task)
+{
+	struct driver *driver = errand_new(drivers);
+	driver->task = task;
+	driver->error = &task->error;
+	driver->source = source_find(task->test->source->name);
+	driver->member.begin = member_begin;
+	if (driver->source->read)
+		join_readers(driver);
+	else
+		join_server(driver);
+}
+
+void drivers_work(struct drivers *drivers, struct task *task)
+{
+	struct driver *driver = errand_new(drivers);
+	driver->task = task;
+	driver->error = &task->error;
+	driver->step = STEP_DONE;
+	driver->uncounted = true;
+	drivers->uncounted++;
+	driver->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(drivers->pool, LANE_WORK, &driver->job);
+}
+
+void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
+	struct attempt *attempt, attempt_done *done, void *context)
+{
+	struct driver *driver = errand_new(drivers);
+	driver->uncounted = true;
+	drivers->uncounted++;
+	driver->notifier = notifier;
+	driver->attempt = attempt;
+	driver->error = memory_new(1, sizeof *driver->error);
+	driver->done = done;
+	driver->context = context;
+	submit_step(driver);
+}
+
+void drivers_stop_commands(struct drivers *drivers)
+{
+	executor_stop(&drivers->executor);
+}
+
+void drivers_free(struct drivers *drivers)
+{
+	for (struct driver *driver = drivers->live, *next; driver; driver = next) {
+		next = driver->next;
+		transfers_release(drivers->transfers, &driver->call);
+		blocking_read_free(driver->reading);
+		if (driver->task)
+			task_free(driver->task);
+		else
+			free(driver->error);
+		free(driver);
+	}
+	limiter_free(&drivers->limiter);
+	blocking_reads_free(&drivers->blocking_reads);
+	printer_free(&drivers->printer);
+	drivers->live = NULL;
+	drivers->count = 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * Drivers: carry out a task or a delivery, step by step.
+ *
+ * A worker runs a step, the loop carries out the transfer that the step asked for, and so in
+ * turn. All functions are for the loop's thread.
+ */
+#ifndef AGENT_IO_DRIVER_H
+#define AGENT_IO_DRIVER_H
+
+#include "agent/io/blocking_read.h"
+#include "agent/io/engine.h"
+#include "agent/io/execution.h"
+#include "agent/io/limiter.h"
+#include "agent/io/printing.h"
+
+struct driver;
+
+struct drivers {
+	struct engine *engine;
+	struct pool *pool;
+	struct transfers *transfers;
+	int64_t retry_delay; /* ms */
+	struct blocking_reads blocking_reads;
+	struct printer printer;
+	struct executor executor;
+	uint64_t seed; /* for the jitter */
+	/* Called with each answer that has a Date, unless NULL; see struct engine_options. */
+	void (*dated)(void *context, const char *url, int64_t ahead);
+	void *context;
+	struct driver *live;
+	struct limiter limiter; /* tasks by server; closed: no task goes further */
+	size_t count, ended;    /* in progress, and ended since the start */
+	size_t uncounted;       /* those in progress that read no test; never in `ended` */
+	size_t waiting;         /* those in progress that wait before a retry */
+};
+
+void drivers_task(struct drivers *drivers, struct task *task);
+
+/* To be called when the pool may run more reads at a time than before. */
+void drivers_widen(struct drivers *drivers);
+
+/* Runs only the task's work, on a worker, and calls done: for a task that has been fetched
+ * before. */
+void drivers_work(struct drivers *drivers, struct task *task);
+
+void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
+	struct attempt *attempt, attempt_done *done, void *context);
+
+/* Ends the commands that are being run; before the pool is stopped. */
+void drivers_stop_commands(struct drivers *drivers);
+
+/* Cancels all: frees the tasks in progress, drops the deliveries. The pool must have stopped. */
+void drivers_free(struct drivers *drivers);
+
+#endif

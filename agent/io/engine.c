@@ -1,0 +1,524 @@
+/*
+ * The loop. It waits in one place, for transfers, finished jobs, signals and guests at once, and
+ * never for long in any other: steps and work run on workers, the transfers keep the queues. A
+ * turn hands on what is finished, advances transfers, calls timers, and waits only if nothing
+ * was left to hand on.
+ *
+ * Posts travel through the pool as jobs that need no worker, so they share its lock and its
+ * eventfd.
+ */
+#include "agent/io/engine.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/base/arena.h"
+#include "agent/base/clock.h"
+#include "agent/io/driver.h"
+#include "agent/io/pool.h"
+#include "agent/io/signals.h"
+#include "agent/io/timers.h"
+#include "agent/io/transfers.h"
+
+/* Background calls belong to no task: blocking calls, such as loading the configuration, and
+ * computations, such as finding clusters.
+ *
+ * All functions are for the loop's thread.
+ *
+ * Blocking calls run in the lane for them, so a folder on a disk that hangs costs one thread
+ * there. */
+
+struct background {
+	struct pool *pool;
+	struct background_call *live;
+	size_t count; /* in progress */
+};
+
+struct background_call {
+	struct job job;
+	struct background *owner;
+	engine_call *work, *done;
+	void *context;
+	struct background_call *next;
+};
+
+static struct background_call *chore_of_job(struct job *job)
+{
+	return (struct background_call *)((char *)job - offsetof(struct background_call, job));
+}
+
+static void run(struct job *job, struct scratch *scratch)
+{
+	struct background_call *call = chore_of_job(job);
+
+	(void)scratch;
+	call->work(call->context);
+}
+
+static void ended(struct job *job)
+{
+	struct background_call *call = chore_of_job(job), kept = *call;
+	struct background_call **link = &call->owner->live;
+
+	while (*link != call)
+		link = &(*link)->next;
+	*link = call->next;
+	call->owner->count--;
+	free(call);
+	kept.done(kept.context);
+}
+
+static void background_begin(struct background *background, enum pool_lane lane, engine_call *work,
+	engine_call *done, void *context)
+{
+	struct background_call *call = memory_new(1, sizeof *call);
+
+	*call = (struct background_call){.job = {.run = run, .done = ended},
+		.owner = background,
+		.work = work,
+		.done = done,
+		.context = context,
+		.next = background->live};
+	background->live = call;
+	background->count++;
+	pool_submit(background->pool, lane, &call->job);
+}
+
+/* Drops the calls in progress; the pool must have stopped. */
+static void background_free(struct background *background)
+{
+	for (struct background_call *call = background->live, *next; call; call = next) {
+		next = call->next;
+		free(call);
+	}
+	background->live = NULL;
+}
+
+enum {
+	MOST_GUESTS = 16,
+	PROGRESS_AFTER = 1000,
+	PROGRESS_EVERY = 250,
+	RETRY_DELAY = 500,
+	PATIENCE = 1000
+};
+
+struct guest {
+	int fd;
+	engine_serve *serve;
+	void *context;
+	int64_t due; /* INT64_MAX: no limit */
+};
+
+struct engine {
+	struct engine_options options;
+	struct pool *pool;
+	struct transfers *transfers;
+	struct drivers drivers;
+	struct background background;
+	struct timers timers, aside;
+	struct guest guests[MOST_GUESTS];
+	size_t guest_count;
+	size_t holds;
+	int64_t time; /* of a simulated clock */
+	struct signals signals;
+	bool stopped, signalled;
+	int64_t progress_due;
+	bool progress_shown;
+};
+
+struct post {
+	struct job job;
+	engine_call *call, *drop;
+	void *context;
+};
+
+struct task *task_new(const struct test *test, int64_t now)
+{
+	struct arena *arena = arena_new();
+	struct task *task = arena_alloc(arena, sizeof *task);
+	task->test = test;
+	task->query = (struct query){
+		.arena = arena,
+		.test = test->name,
+		.options = test->options,
+		.server = test->server ? test->server->options : NULL,
+		.metrics = test->metrics,
+		.metric_count = test->metric_count,
+		.tags = test->tags,
+		.window = test->window,
+		.since = INT64_MIN,
+		.until = INT64_MAX,
+		.now = now,
+	};
+	return task;
+}
+
+void task_free(struct task *task)
+{
+	if (!task)
+		return;
+	if (task->abandoned) {
+		task->freed = true;
+		return;
+	}
+	void (*release)(void *) = task->release;
+	void *holder = task->holder;
+	if (task->forget)
+		task->forget(task->companions);
+	arena_free(task->query.arena);
+	if (release)
+		release(holder);
+}
+
+int64_t engine_now(const struct engine *engine)
+{
+	return engine->options.jumping ? engine->time : clock_monotonic();
+}
+
+struct engine *engine_new(const struct engine_options *options, struct error *error)
+{
+	struct engine *engine = memory_new(1, sizeof *engine);
+	engine->options = *options;
+	engine->signals.fd = -1;
+	if (options->catch_signals &&
+		!signals_catch(&engine->signals, options->hangup != NULL, error)) {
+		free(engine);
+		return NULL;
+	}
+	engine->pool = pool_new(options->jobs, error);
+	if (!engine->pool) {
+		engine_free(engine);
+		return NULL;
+	}
+	engine->background.pool = engine->pool;
+	engine->transfers = transfers_new(
+		options->max_memory > 0 ? (size_t)options->max_memory : TRANSFERS_MEMORY);
+	engine->drivers = (struct drivers){
+		.engine = engine,
+		.pool = engine->pool,
+		.transfers = engine->transfers,
+		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
+		.printer = {.pool = engine->pool},
+		.executor = {.pool = engine->pool},
+		.blocking_reads = {.pool = engine->pool, .timeout = options->read_timeout},
+		.dated = options->dated,
+		.context = options->context,
+		.seed = (uint64_t)clock_monotonic() ^ (uint64_t)getpid() << 32,
+	};
+	return engine;
+}
+
+static void post_done(struct job *job)
+{
+	struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+	post->call(post->context);
+	free(post);
+}
+
+/* Workers have stopped. The jobs they handed back lie within drivers, which are freed as such; a
+ * post has no other owner. */
+static void drop_posts(struct pool *pool)
+{
+	struct job *job;
+	while ((job = pool_take(pool))) {
+		if (job->done != post_done)
+			continue;
+		struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+		if (post->drop)
+			post->drop(post->context);
+		free(post);
+	}
+}
+
+bool engine_free(struct engine *engine)
+{
+	if (!engine)
+		return true;
+	if (engine->pool)
+		drivers_stop_commands(&engine->drivers);
+	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
+		return false;
+	if (engine->pool) {
+		drop_posts(engine->pool);
+		drivers_free(&engine->drivers);
+		background_free(&engine->background);
+		transfers_free(engine->transfers);
+		pool_free(engine->pool);
+	}
+	timers_free(&engine->timers);
+	timers_free(&engine->aside);
+	signals_restore(&engine->signals);
+	free(engine);
+	return true;
+}
+
+void engine_submit(struct engine *engine, struct task *task)
+{
+	drivers_task(&engine->drivers, task);
+}
+
+void engine_work(struct engine *engine, struct task *task)
+{
+	drivers_work(&engine->drivers, task);
+}
+
+void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
+	attempt_done *done, void *context)
+{
+	drivers_deliver(&engine->drivers, notifier, attempt, done, context);
+}
+
+void engine_run_blocking(struct engine *engine, engine_call *work, engine_call *done, void *context)
+{
+	background_begin(&engine->background, LANE_READ, work, done, context);
+}
+
+void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context)
+{
+	background_begin(&engine->background, LANE_WORK, work, done, context);
+}
+
+void engine_execute(struct engine *engine, struct execution *execution,
+	const struct transfer *transfer, void (*done)(struct execution *execution))
+{
+	execution_begin(execution, &engine->drivers.executor, transfer, done);
+}
+
+void engine_close(struct engine *engine)
+{
+	engine->drivers.limiter.closed = true;
+}
+
+void engine_set_read_timeout(struct engine *engine, int64_t timeout)
+{
+	engine->drivers.blocking_reads.timeout = timeout;
+}
+
+void engine_set_max_memory(struct engine *engine, int64_t bytes)
+{
+	transfers_set_memory(engine->transfers, (size_t)bytes);
+}
+
+void engine_share(struct engine *engine, size_t programs)
+{
+	transfers_share(engine->transfers, programs);
+}
+
+struct engine_memory engine_memory(const struct engine *engine)
+{
+	struct transfers_memory memory = transfers_memory(engine->transfers);
+	return (struct engine_memory){(int64_t)memory.used, memory.waits};
+}
+
+void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context)
+{
+	int64_t due;
+	if (__builtin_add_overflow(engine_now(engine), delay > 0 ? delay : 0, &due))
+		due = INT64_MAX;
+	timers_add(&engine->timers, due, call, context);
+}
+
+void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due)
+{
+	timers_set_alarm(&engine->timers, alarm, due);
+}
+
+void engine_alarm_aside(struct engine *engine, struct alarm *alarm, int64_t due)
+{
+	timers_set_alarm(&engine->aside, alarm, due);
+}
+
+void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context)
+{
+	struct post *post = memory_new(1, sizeof *post);
+	*post = (struct post){
+		.job = {.done = post_done}, .call = call, .drop = drop, .context = context};
+	pool_return(engine->pool, &post->job);
+}
+
+void engine_hold(struct engine *engine)
+{
+	engine->holds++;
+}
+
+void engine_release(struct engine *engine)
+{
+	assert(engine->holds > 0);
+	engine->holds--;
+}
+
+static struct guest *guest_of(struct engine *engine, int fd)
+{
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].fd == fd)
+			return &engine->guests[i];
+	return NULL;
+}
+
+void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context)
+{
+	assert(engine->guest_count < MOST_GUESTS);
+	engine->guests[engine->guest_count++] = (struct guest){fd, serve, context, 0};
+}
+
+void engine_unhost(struct engine *engine, int fd)
+{
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].fd == fd)
+			engine->guests[i--] = engine->guests[--engine->guest_count];
+}
+
+void engine_rouse(struct engine *engine, int fd)
+{
+	struct guest *guest = guest_of(engine, fd);
+
+	if (guest)
+		guest->due = 0;
+}
+
+static void hide_progress(struct engine *engine)
+{
+	if (engine->progress_shown)
+		fputs("\r\033[K", stderr);
+	engine->progress_shown = false;
+}
+
+static void show_progress(struct engine *engine, int64_t now)
+{
+	const struct drivers *drivers = &engine->drivers;
+	size_t tests = drivers->ended + drivers->count - drivers->uncounted;
+	if (!engine->options.progress || now < engine->progress_due || drivers->count == 0 ||
+		tests == 0)
+		return;
+	engine->progress_due = now + PROGRESS_EVERY;
+	engine->progress_shown = true;
+	fprintf(stderr, "\r\033[K%zu of %zu tests", drivers->ended, tests);
+	fflush(stderr);
+}
+
+static void take_jobs(struct engine *engine)
+{
+	struct job *job;
+	while (!engine->stopped && (job = pool_take(engine->pool)))
+		job->done(job);
+}
+
+static void take_overdue(struct engine *engine)
+{
+	struct job *job;
+	bool running;
+	while ((job = pool_overdue(engine->pool, clock_monotonic(), &running)))
+		job->overdue(job, running);
+	drivers_widen(&engine->drivers);
+}
+
+static void take_signals(struct engine *engine)
+{
+	for (int number; (number = signals_take(&engine->signals)) != 0;)
+		if (number == SIGHUP)
+			engine->options.hangup(engine->options.context);
+		else
+			engine->signalled = true;
+}
+
+/* `fds` are the guests' from before the wait; serving may add and remove guests. */
+static void serve_guests(struct engine *engine, const struct pollfd *fds, size_t count)
+{
+	int64_t now = clock_monotonic();
+	for (size_t i = 0; i < count; i++) {
+		struct guest *guest = guest_of(engine, fds[i].fd);
+		if (!guest || (!fds[i].revents && guest->due > now))
+			continue;
+		int64_t wait = guest->serve(guest->context);
+		guest = guest_of(engine, fds[i].fd);
+		if (guest)
+			guest->due = wait < 0 ? INT64_MAX : clock_monotonic() + wait;
+	}
+}
+
+/* Milliseconds until the next timer, guest, progress line or deadline of a job; -1: none. */
+static int next_wait(const struct engine *engine, int64_t now)
+{
+	int64_t due = INT64_MAX, other;
+	if (!engine->options.jumping && timers_next(&engine->timers, &other))
+		due = other;
+	if (timers_next(&engine->aside, &other) && other < due)
+		due = other;
+	if (pool_due(engine->pool, now, &other) && other < due)
+		due = other;
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].due < due)
+			due = engine->guests[i].due;
+	if (engine->options.progress && engine->drivers.count > 0 && engine->progress_due < due)
+		due = engine->progress_due;
+	if (due == INT64_MAX)
+		return -1;
+	if (due <= now)
+		return 0;
+	return due - now > INT_MAX ? INT_MAX : (int)(due - now);
+}
+
+static void wait_and_serve(struct engine *engine)
+{
+	struct pollfd fds[MOST_GUESTS + 2];
+	size_t guests = engine->guest_count, count = 0;
+	for (; count < guests; count++)
+		fds[count] = (struct pollfd){.fd = engine->guests[count].fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = pool_fd(engine->pool), .events = POLLIN};
+	if (engine->signals.fd >= 0)
+		fds[count++] = (struct pollfd){.fd = engine->signals.fd, .events = POLLIN};
+
+	transfers_wait(engine->transfers, fds, count, next_wait(engine, clock_monotonic()));
+	if (engine->signals.fd >= 0 && fds[count - 1].revents)
+		take_signals(engine);
+	serve_guests(engine, fds, guests);
+}
+
+static bool engine_busy(const struct engine *engine)
+{
+	int64_t due;
+	return engine->drivers.count > 0 || engine->background.count > 0 || engine->holds > 0 ||
+	       engine->drivers.executor.live || timers_next(&engine->timers, &due);
+}
+
+/* Advances a simulated clock to the next timer, unless work in progress may add an earlier one. */
+static bool jump(struct engine *engine)
+{
+	int64_t due;
+	if (!engine->options.jumping || engine->holds > 0 || engine->background.count > 0 ||
+		engine->drivers.count > engine->drivers.waiting ||
+		!timers_next(&engine->timers, &due))
+		return false;
+	if (due > engine->time)
+		engine->time = due;
+	return true;
+}
+
+bool engine_run(struct engine *engine)
+{
+	engine->stopped = engine->signalled = false;
+	engine->progress_due = clock_monotonic() + PROGRESS_AFTER;
+	while (!engine->signalled) {
+		take_jobs(engine);
+		take_overdue(engine);
+		transfers_run(engine->transfers);
+		timers_run(&engine->timers, engine_now(engine));
+		timers_run(&engine->aside, clock_monotonic());
+		if (engine->stopped || !engine_busy(engine))
+			break;
+		show_progress(engine, clock_monotonic());
+		if (!jump(engine))
+			wait_and_serve(engine);
+	}
+	hide_progress(engine);
+	return !engine->signalled;
+}
+
+void engine_stop(struct engine *engine)
+{
+	engine->stopped = true;
+}

@@ -1,0 +1,535 @@
+/*
+ * Standard input is an anonymous file: nothing needs to be written while the command runs, and one
+ * that does not read its input cannot fail by that. The process is watched through a pidfd, as its
+ * pipes may outlive it in the hands of its children.
+ *
+ * The group is signalled only while its leader has not been reaped, when no other process can have
+ * its number.
+ */
+#include "agent/io/execution.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/base/arena.h"
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/base/secret.h"
+#include "agent/base/when.h"
+
+enum { PIECE = 8192 };
+
+/* What is kept of a stream. */
+struct first_line {
+	char *text; /* of EXECUTION_LINE + 1 bytes */
+	size_t length;
+	bool whole;
+	struct buf *all;               /* or NULL: also the rest, ... */
+	size_t most;                   /* ... up to so many bytes, ... */
+	bool keeps_end;                /* ... the last ones */
+	struct transcript *transcript; /* or NULL */
+};
+
+/* A file with what a command prints: half of it is the beginning, then comes the end. */
+struct transcript {
+	int fd;
+	size_t half, written, dropped;
+	struct buf end;
+};
+
+struct command {
+	pid_t pid;
+	int input, output[2], errors[2], process; /* -1: closed */
+	bool timed_out, stopped;                  /* it was ended: by its time, by the executor */
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void command_close(struct command *command)
+{
+	close_fd(&command->input);
+	for (int i = 0; i < 2; i++) {
+		close_fd(&command->output[i]);
+		close_fd(&command->errors[i]);
+	}
+	close_fd(&command->process);
+}
+
+/* Returns an errno. */
+static int open_input(const struct transfer *transfer, int *fd)
+{
+	size_t written = 0;
+	*fd = memfd_create("event", MFD_CLOEXEC);
+	if (*fd < 0)
+		return errno;
+	while (written < transfer->body_length) {
+		ssize_t count =
+			write(*fd, transfer->body + written, transfer->body_length - written);
+		if (count < 0 && errno != EINTR)
+			return errno;
+		written += count > 0 ? (size_t)count : 0;
+	}
+	return lseek(*fd, 0, SEEK_SET) < 0 ? errno : 0;
+}
+
+static int open_pipe(int ends[2])
+{
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return errno;
+	return fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0 ? errno : 0;
+}
+
+/* A later one of that name replaces it, or with a value of NULL removes it. Returns the new count.
+ */
+static size_t add_variables(
+	const struct pairs *more, struct arena *arena, char **list, size_t count)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		const char *key = more->items[i].key;
+		size_t at = 0, length = strlen(key);
+		while (at < count &&
+			(strncmp(list[at], key, length) != 0 || list[at][length] != '='))
+			at++;
+		if (more->items[i].value) {
+			list[at] = arena_printf(arena, "%s=%s", key, more->items[i].value);
+			count += at == count;
+		} else if (at < count) {
+			list[at] = list[--count];
+		}
+	}
+	return count;
+}
+
+/* "PATH=...", NULL-terminated. */
+static char **environment_of(const struct transfer *transfer, struct arena *arena)
+{
+	static const char *const kept[] = {
+		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"};
+	enum { KEPT = sizeof kept / sizeof *kept };
+	size_t given = transfer->environment.count + transfer->plain.count, count = 0;
+	bool inherits = transfer->options && transfer->options->inherits;
+	const char *path = getenv("PATH");
+	char **list;
+	while (inherits && environ[count])
+		count++;
+	list = arena_array(arena, KEPT + 2 + count + given, sizeof *list);
+	for (size_t i = 0; i < count; i++)
+		list[i] = environ[i];
+	if (!inherits)
+		list[count++] = arena_printf(
+			arena, "PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin");
+	for (size_t i = 0; i < KEPT && !inherits; i++)
+		if (getenv(kept[i]))
+			list[count++] = arena_printf(arena, "%s=%s", kept[i], getenv(kept[i]));
+	count = add_variables(&transfer->environment, arena, list, count);
+	list[add_variables(&transfer->plain, arena, list, count)] = NULL;
+	return list;
+}
+
+static char **arguments_of(const struct transfer *transfer, struct arena *arena)
+{
+	size_t count = 0;
+	while (transfer->command[count])
+		count++;
+	char **list = arena_array(arena, count + 1, sizeof *list);
+	for (size_t i = 0; i < count; i++)
+		list[i] = arena_strdup(arena, transfer->command[i]);
+	list[count] = NULL;
+	return list;
+}
+
+/* Returns an errno, that of exec included. */
+static int spawn(const struct transfer *transfer, struct command *command)
+{
+	struct arena *arena = arena_new();
+	const struct command_options *options = transfer->options;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	posix_spawn_file_actions_init(&actions);
+	if (options && options->folder)
+		posix_spawn_file_actions_addchdir_np(&actions, options->folder);
+	if (options && options->cpus) /* this thread is the command's own */
+		pthread_setaffinity_np(pthread_self(), sizeof *options->cpus, options->cpus);
+	posix_spawn_file_actions_adddup2(&actions, command->input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, command->output[1], STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, command->errors[1], STDERR_FILENO);
+	/* libcurl's sockets are not closed by exec. */
+	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	int failed = posix_spawnp(&command->pid, transfer->command[0], &actions, &attributes,
+		arguments_of(transfer, arena), environment_of(transfer, arena));
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	arena_free(arena);
+	return failed;
+}
+
+static int command_start(const struct transfer *transfer, struct command *command)
+{
+	int failed = open_input(transfer, &command->input);
+	failed = failed ? failed : open_pipe(command->output);
+	failed = failed ? failed : open_pipe(command->errors);
+	failed = failed ? failed : spawn(transfer, command);
+	close_fd(&command->input);
+	close_fd(&command->output[1]);
+	close_fd(&command->errors[1]);
+	if (failed)
+		return failed;
+	command->process = pidfd_open(command->pid, 0);
+	if (command->process >= 0)
+		return 0;
+	failed = errno;
+	kill(-command->pid, SIGKILL);
+	waitpid(command->pid, NULL, 0);
+	return failed;
+}
+
+/* Returns what it drops. */
+static size_t cut_beginning(struct buf *text, size_t most)
+{
+	size_t surplus = text->length - most;
+	memmove(text->data, text->data + surplus, most + 1);
+	text->length = most;
+	return surplus;
+}
+
+/* Appends, and drops the beginning beyond `most` bytes, but not each time. Returns what it drops.
+ */
+static size_t append_end(struct buf *end, size_t most, const char *data, size_t length)
+{
+	buf_append(end, data, length);
+	return end->length >= 2 * most ? cut_beginning(end, most) : 0;
+}
+
+static void write_all(int fd, const char *data, size_t length)
+{
+	while (length > 0) {
+		ssize_t count = write(fd, data, length);
+		if (count < 0 && errno != EINTR)
+			return; /* the command is not to fail for that */
+		data += count > 0 ? count : 0;
+		length -= count > 0 ? (size_t)count : 0;
+	}
+}
+
+static void transcript_append(struct transcript *transcript, const char *data, size_t length)
+{
+	size_t left = transcript->half - transcript->written, now = length < left ? length : left;
+	write_all(transcript->fd, data, now);
+	transcript->written += now;
+	if (now < length)
+		transcript->dropped +=
+			append_end(&transcript->end, transcript->half, data + now, length - now);
+}
+
+static void transcript_end(struct transcript *transcript)
+{
+	struct buf *end = &transcript->end;
+	char text[64];
+	if (end->length > transcript->half)
+		transcript->dropped += cut_beginning(end, transcript->half);
+	if (transcript->dropped > 0) {
+		int length = snprintf(
+			text, sizeof text, "\n[... %zu bytes left out ...]\n", transcript->dropped);
+		write_all(transcript->fd, text, (size_t)length);
+	}
+	write_all(transcript->fd, end->data, end->length);
+	buf_free(end);
+}
+
+static void keep(struct first_line *line, const char *data, size_t length)
+{
+	if (line->transcript)
+		transcript_append(line->transcript, data, length);
+	for (size_t i = 0; i < length && !line->whole; i++) {
+		bool blank = data[i] == '\n' || data[i] == '\r';
+		if (blank && line->length == 0)
+			continue;
+		line->whole = blank || line->length == EXECUTION_LINE;
+		if (!line->whole)
+			line->text[line->length++] = data[i];
+	}
+	line->text[line->length] = '\0';
+	if (line->all && line->keeps_end)
+		append_end(line->all, line->most, data, length);
+	else if (line->all && line->all->length + length <= line->most)
+		buf_append(line->all, data, length);
+	else if (line->all)
+		line->most = line->all->length; /* without gaps */
+}
+
+/* Reads what there is; closes the descriptor at the end. */
+static void drain(int *fd, struct first_line *line)
+{
+	char data[PIECE];
+	ssize_t count = read(*fd, data, sizeof data);
+	if (count > 0)
+		keep(line, data, (size_t)count);
+	else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+		close_fd(fd);
+}
+
+/* Asks the group to end, then ends it. Returns when to go further. */
+static int64_t end_group(struct command *command, int64_t now, bool again, int64_t grace)
+{
+	kill(-command->pid, again ? SIGKILL : SIGTERM);
+	return again ? INT64_MAX : now + grace;
+}
+
+/* Reads its output until it has ended. */
+static void watch(struct execution *execution, struct command *command, struct first_line *said,
+	struct first_line *problem)
+{
+	int64_t due = clock_monotonic() + execution->transfer->timeout;
+	bool ending = false;
+	for (;;) {
+		int64_t now = clock_monotonic();
+		struct pollfd fds[] = {{.fd = command->process, .events = POLLIN},
+			{.fd = command->output[0], .events = POLLIN},
+			{.fd = command->errors[0], .events = POLLIN},
+			{.fd = command->stopped ? -1 : execution->executor->stop, .events = POLLIN},
+			{.fd = command->stopped ? -1 : execution->cancel, .events = POLLIN}};
+		int64_t left = due > now ? due - now : 0;
+		if (poll(fds, 5, due == INT64_MAX ? -1 : left < 60000 ? (int)left : 60000) < 0)
+			continue;
+		if (fds[1].revents)
+			drain(&command->output[0], said);
+		if (fds[2].revents)
+			drain(&command->errors[0], problem);
+		if (fds[0].revents)
+			return;
+		now = clock_monotonic();
+		if (fds[3].revents || fds[4].revents) {
+			command->stopped = true;
+			due = end_group(command, now, false, EXECUTION_LAST_GRACE);
+			ending = true;
+		} else if (now >= due) {
+			command->timed_out = true;
+			due = end_group(command, now, ending, EXECUTION_GRACE);
+			ending = true;
+		}
+	}
+}
+
+/* Reaps it and, if it was ended, its group; and reads what is left in the pipes. */
+static int reap(struct command *command, const struct command_options *options,
+	struct first_line *said, struct first_line *problem)
+{
+	enum { MOST = 64 };
+	int status = 0;
+	if (command->timed_out || command->stopped || (options && options->whole_group))
+		kill(-command->pid, SIGKILL);
+	if (waitpid(command->pid, &status, 0) < 0)
+		status = 0; /* SIGCHLD is ignored by whoever started us: nobody can tell */
+	int most = said->all ? (int)(said->most / PIECE) + MOST : MOST;
+	for (int i = 0; i < most && command->output[0] >= 0 && (said->all || !said->whole); i++)
+		drain(&command->output[0], said);
+	for (int i = 0;
+		i < MOST && command->errors[0] >= 0 && (problem->transcript || !problem->whole);
+		i++)
+		drain(&command->errors[0], problem);
+	return status;
+}
+
+static void mask(char *text, const struct transfer *transfer)
+{
+	const struct pairs *given = &transfer->environment;
+	for (size_t i = 0; i < given->count; i++)
+		secret_mask(text, strlen(text), &(struct strings){&given->items[i].value, 1});
+}
+
+static struct reply not_started(struct execution *execution, int failed)
+{
+	bool missing = failed == ENOENT || failed == ENOTDIR;
+	bool refused = failed == EACCES || failed == EPERM || failed == ENOEXEC ||
+		       failed == E2BIG || failed == EISDIR || failed == ELOOP;
+	char text[96];
+	snprintf(execution->problem, sizeof execution->problem, "it cannot be started: %s",
+		strerror_r(failed, text, sizeof text));
+	return (struct reply){.kind = REPLY_UNREACHABLE,
+		.status = missing   ? EXECUTION_NOT_FOUND
+			  : refused ? EXECUTION_REFUSED
+				    : 0};
+}
+
+static struct reply outcome(struct execution *execution, const struct command *command, int status)
+{
+	char text[WHEN_TEXT];
+	if (command->timed_out) {
+		snprintf(execution->problem, sizeof execution->problem,
+			"it took longer than %s and was ended",
+			when_format_duration(execution->transfer->timeout, text));
+		return (struct reply){.kind = REPLY_AMBIGUOUS};
+	}
+	if (command->stopped)
+		return (struct reply){.kind = REPLY_AMBIGUOUS};
+	if (WIFSIGNALED(status)) {
+		int signal = WTERMSIG(status);
+		snprintf(execution->problem, sizeof execution->problem,
+			"it was ended by signal %d (%s)", signal, sigdescr_np(signal));
+		return (struct reply){.kind = REPLY_ANSWER, .status = 128 + signal};
+	}
+	return (struct reply){.kind = REPLY_ANSWER, .status = WEXITSTATUS(status)};
+}
+
+/* What is kept beyond the first line. */
+static void keep_much(const struct transfer *transfer, struct transcript *transcript,
+	struct buf *output, struct first_line *said)
+{
+	const struct command_options *options = transfer->options;
+	said->all = transfer->most_output > 0 ? output : NULL;
+	said->most = transfer->most_output;
+	said->keeps_end = said->all && options && options->keeps_end;
+	if (options && options->log > 0) {
+		*transcript =
+			(struct transcript){.fd = options->log, .half = options->most_log / 2};
+		said->transcript = transcript;
+	}
+}
+
+static void run(struct execution *execution)
+{
+	struct command command = {
+		.input = -1, .output = {-1, -1}, .errors = {-1, -1}, .process = -1};
+	struct first_line said = {.text = execution->said}, problem = {.text = execution->problem};
+	const struct transfer *transfer = execution->transfer;
+	int64_t start = clock_monotonic();
+	struct transcript transcript = {0};
+	keep_much(transfer, &transcript, &execution->output, &said);
+	problem.transcript = said.transcript;
+	int failed = command_start(transfer, &command);
+	if (failed) {
+		execution->reply = not_started(execution, failed);
+	} else {
+		watch(execution, &command, &said, &problem);
+		execution->reply = outcome(
+			execution, &command, reap(&command, transfer->options, &said, &problem));
+	}
+	command_close(&command);
+	if (said.transcript)
+		transcript_end(said.transcript);
+	if (said.keeps_end && execution->output.length > said.most)
+		cut_beginning(&execution->output, said.most);
+	mask(execution->said, transfer);
+	mask(execution->problem, transfer);
+	execution->reply.retry_after = -1;
+	execution->reply.body = execution->said;
+	execution->reply.length = strlen(execution->said);
+	execution->reply.problem = *execution->problem ? execution->problem : NULL;
+	execution->reply.took = 1000 * (clock_monotonic() - start);
+	log_event(transfer->most_output > 0 || transfer->options ? LEVEL_DEBUG : LEVEL_INFO,
+		"command ended", LOG_TEXT("command", transfer->command[0]),
+		LOG_INT("status", execution->reply.status),
+		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("said", execution->said),
+		LOG_TEXT("problem", execution->problem));
+}
+
+static void *work(void *argument)
+{
+	struct execution *execution = argument;
+	run(execution);
+	pool_return(execution->executor->pool, &execution->job);
+	return NULL;
+}
+
+static void forget(struct execution *execution)
+{
+	struct execution **link = &execution->executor->live;
+	while (*link != execution)
+		link = &(*link)->next;
+	*link = execution->next;
+	if (execution->watched)
+		pthread_join(execution->thread, NULL);
+	close_fd(&execution->cancel);
+}
+
+static void ended(struct job *job)
+{
+	struct execution *execution =
+		(struct execution *)((char *)job - offsetof(struct execution, job));
+	forget(execution);
+	execution->done(execution);
+}
+
+/* Returns an errno. */
+static int start_thread(struct execution *execution)
+{
+	struct executor *executor = execution->executor;
+	sigset_t all, before;
+	if (executor->stop == 0) {
+		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (fd < 0)
+			return errno;
+		executor->stop = fd;
+		signal(SIGCHLD, SIG_DFL); /* ignored, it would reap them itself */
+	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&execution->thread, NULL, work, execution);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed;
+}
+
+void execution_begin(struct execution *execution, struct executor *executor,
+	const struct transfer *transfer, void (*done)(struct execution *execution))
+{
+	bool cancellable = transfer->options && transfer->options->cancellable;
+	*execution = (struct execution){.job = {.done = ended},
+		.executor = executor,
+		.transfer = transfer,
+		.done = done,
+		.cancel = cancellable ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
+		.next = executor->live};
+	executor->live = execution;
+	int failed = cancellable && execution->cancel < 0 ? errno : start_thread(execution);
+	execution->watched = !failed;
+	if (!failed)
+		return;
+	execution->reply = not_started(execution, failed);
+	execution->reply.retry_after = -1;
+	execution->reply.status = 0;
+	execution->reply.body = "";
+	execution->reply.problem = execution->problem;
+	pool_return(executor->pool, &execution->job);
+}
+
+void execution_cancel(struct execution *execution)
+{
+	if (execution->cancel >= 0 && eventfd_write(execution->cancel, 1) != 0 && errno != EAGAIN)
+		abort(); /* it is readable already, or the counter is full */
+}
+
+void executor_stop(struct executor *executor)
+{
+	if (executor->stop == 0)
+		return;
+	if (eventfd_write(executor->stop, 1) != 0)
+		abort(); /* the counter cannot overflow: it is written once */
+	while (executor->live)
+		forget(executor->live);
+	close(executor->stop);
+	executor->stop = 0;
+}

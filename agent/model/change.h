@@ -1,0 +1,112 @@
+/*
+ * A change point: the place in a series where one regime ends and another begins.
+ */
+#ifndef AGENT_MODEL_CHANGE_H
+#define AGENT_MODEL_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Stored, with these numbers: do not renumber. */
+enum change_kind {
+	CHANGE_STEP,
+	CHANGE_TREND, /* from place_from to place_to; index is where it became visible */
+};
+
+static const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
+
+/* A change is identified by its time, to within so many points of its series: its index moves as
+ * points arrive. */
+enum { CHANGE_TOLERANCE = 5 };
+
+struct change {
+	size_t index;  /* of the first value of the new regime, in the caller's series, 1 <= index <
+			  n */
+	double pvalue; /* 0..1, of the test between the two neighbouring segments */
+	double mean_before, mean_after;
+	double stddev_before, stddev_after;
+	size_t count_before, count_after; /* non-missing points in the two segments */
+	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts
+			     as 0 */
+
+	/* Robust against single outliers: levels of the nearest points to either side, outliers
+	 * clipped; for a trend, the points where it began and ended. */
+	enum change_kind kind;
+	double level_before, level_after;
+	double size, size_low, size_high; /* in percent of level_before, with its 95% interval; NaN
+					     if that is 0 or there are too few points */
+	size_t place_from, place_to;      /* 95% set of places, both included */
+	size_t cause_from, cause_to;      /* 99% set of places, used for attribution */
+};
+
+/* The numbers of a change with their names in files and documents, in this order. */
+enum { CHANGE_MEANS = 6, CHANGE_LEVELS = 5 };
+
+static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_percent", "magnitude",
+	"mean_before", "mean_after", "stddev_before", "stddev_after"};
+static const char *const change_level_names[CHANGE_LEVELS] = {
+	"level_before", "level_after", "size", "size_low", "size_high"};
+
+/* The new level's difference, in percent of the old level; 0 if that is 0. */
+static inline double change_percent(const struct change *change)
+{
+	if (change->mean_before == 0)
+		return 0;
+	return 100.0 * (change->mean_after / change->mean_before - 1.0);
+}
+
+static inline void change_means(const struct change *change, double out[CHANGE_MEANS])
+{
+	out[0] = change_percent(change);
+	out[1] = change->magnitude;
+	out[2] = change->mean_before;
+	out[3] = change->mean_after;
+	out[4] = change->stddev_before;
+	out[5] = change->stddev_after;
+}
+
+static inline void change_levels(const struct change *change, double out[CHANGE_LEVELS])
+{
+	out[0] = change->level_before;
+	out[1] = change->level_after;
+	out[2] = change->size;
+	out[3] = change->size_low;
+	out[4] = change->size_high;
+}
+
+/* Shifts everything that is counted in points; clamps at the first point. */
+static inline void change_shift(struct change *change, ptrdiff_t by)
+{
+	size_t *const places[] = {&change->index, &change->place_from, &change->place_to,
+		&change->cause_from, &change->cause_to};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		*places[i] =
+			(ptrdiff_t)*places[i] + by > 0 ? (size_t)((ptrdiff_t)*places[i] + by) : 0;
+}
+
+/* Direction of the change: 1 up, -1 down, 0 neither. */
+static inline int change_sign(const struct change *change)
+{
+	return (change->level_after > change->level_before) -
+	       (change->level_after < change->level_before);
+}
+
+/* What it did to a metric of that direction (1: higher is better, -1: lower is better): 1 worse,
+ * -1 better, 0 neither. Without a direction (0) a change is neither, however large it is. */
+static inline int change_verdict(const struct change *change, int direction)
+{
+	return -direction * change_sign(change);
+}
+
+/* Whether two changes have the same time, within the tolerance of the finer series; all in ms. */
+static inline bool change_near(
+	int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)
+{
+	int64_t apart = time < other_time ? other_time - time : time - other_time;
+
+	return apart <= CHANGE_TOLERANCE * (spacing < other_spacing ? spacing : other_spacing);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* Keys are the program's own, so they are not escaped. */
+#include "agent/model/json_put.h"
+
+#include "agent/base/when.h"
+
+static void put_key(struct buf *out, const char *key)
+{
+	buf_printf(out, ", \"%s\": ", key);
+}
+
+void json_put_text(struct buf *out, const char *key, const char *value)
+{
+	put_key(out, key);
+	buf_json_text(out, value);
+}
+
+void json_put_number(struct buf *out, const char *key, double value)
+{
+	put_key(out, key);
+	buf_json_number(out, value);
+}
+
+void json_put_time(struct buf *out, const char *key, int64_t ms)
+{
+	char text[WHEN_TEXT];
+
+	json_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
+}
+
+void json_put_seconds(struct buf *out, const char *key, int64_t ms)
+{
+	put_key(out, key);
+	if (ms == WHEN_NEVER)
+		buf_text(out, "null");
+	else
+		buf_json_number(out, (double)ms / 1000);
+}
+
+void json_put_bool(struct buf *out, const char *key, bool value)
+{
+	put_key(out, key);
+	buf_text(out, value ? "true" : "false");
+}
+
+void json_put_means(struct buf *out, const struct change *change)
+{
+	double means[CHANGE_MEANS];
+
+	change_means(change, means);
+	for (size_t i = 0; i < CHANGE_MEANS; i++)
+		json_put_number(out, change_mean_names[i], means[i]);
+	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
+		change->count_after);
+	json_put_number(out, "pvalue", change->pvalue);
+}
+
+void json_put_levels(struct buf *out, const struct change *change)
+{
+	double levels[CHANGE_LEVELS];
+
+	json_put_text(out, "kind", change_kind_names[change->kind]);
+	change_levels(change, levels);
+	for (size_t i = 0; i < CHANGE_LEVELS; i++)
+		json_put_number(out, change_level_names[i], levels[i]);
+}

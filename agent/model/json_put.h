@@ -1,0 +1,24 @@
+/* Members of a JSON object after the first: ", "KEY": " and the value. */
+#ifndef AGENT_MODEL_JSON_PUT_H
+#define AGENT_MODEL_JSON_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/base/buf.h"
+#include "agent/model/change.h"
+
+/* null for NULL, WHEN_NEVER and non-finite numbers. Times are ISO 8601, durations are in
+ * seconds. */
+void json_put_text(struct buf *out, const char *key, const char *value);
+void json_put_number(struct buf *out, const char *key, double value);
+void json_put_time(struct buf *out, const char *key, int64_t ms);
+void json_put_seconds(struct buf *out, const char *key, int64_t ms);
+void json_put_bool(struct buf *out, const char *key, bool value);
+
+/* Means and deviations with the numbers of points, and the p-value. */
+void json_put_means(struct buf *out, const struct change *change);
+/* The kind, the levels and the size with its interval. */
+void json_put_levels(struct buf *out, const struct change *change);
+
+#endif
