@@ -98,6 +98,11 @@ int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t
 			      : oldest;
 }
 
+bool news_is_patient(const struct detection *detection, const struct findings *findings)
+{
+	return detection->confirm.mode == CONFIRM_AUTO && analysis_is_service(detection, findings);
+}
+
 /* Sets when the candidate was first seen, which follows from `time` and the number of points that
  * followed it then, and until when it is held. */
 static void set_hold(
@@ -108,12 +113,13 @@ static void set_hold(
 	size_t now = times_lower_bound(
 		subject->existing.times, subject->existing.n, candidate->record->item.time);
 	size_t last = place + (followed > 0 ? followed - 1 : 0);
+	bool patient = news_is_patient(subject->detection, subject->findings);
 
 	last = last < subject->existing.n ? last : subject->existing.n - 1;
 	candidate->seen = subject->existing.times[last];
 	candidate->until =
 		hold_until(&subject->findings->season, realignment ? realignment->range : 0,
-			subject->existing.times[0], time, candidate->seen);
+			patient ? subject->existing.times[0] : 0, time, candidate->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 
@@ -126,11 +132,6 @@ static int64_t clock_of(const struct subject *subject)
 		subject->existing.n > 0 ? subject->existing.times[subject->existing.n - 1] : wall;
 
 	return newest > wall ? newest : wall;
-}
-
-bool news_is_patient(const struct detection *detection, const struct findings *findings)
-{
-	return detection->confirm.mode == CONFIRM_AUTO && analysis_is_service(detection, findings);
 }
 
 static struct candidate *add_candidate(

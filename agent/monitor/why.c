@@ -522,6 +522,7 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 	const struct axis *axis = why->series->axis;
 	int64_t wall = request->now - HOLD_GRACE;
 	int64_t now = why->last > wall ? why->last : wall, held = 0;
+	int64_t first = news_is_patient(why->detection, &why->findings) ? axis->times[0] : 0;
 
 	for (size_t i = 0; i < request->records.count; i++) {
 		const struct change_record *record = &request->records.items[i];
@@ -535,8 +536,8 @@ static int64_t held_until(const struct why_request *request, const struct why *w
 			if (!isnan(why->series->values[at]) &&
 				followed++ < record->item.change.count_after)
 				last = at;
-		until = hold_until(&why->findings.season, range, axis->times[0], record->item.time,
-			axis->times[last]);
+		until = hold_until(
+			&why->findings.season, range, first, record->item.time, axis->times[last]);
 		held = until > now && until > held ? until : held;
 	}
 	return held;

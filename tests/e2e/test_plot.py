@@ -108,7 +108,7 @@ def test_all_lines_together_have_a_bound(agents, tmp_path):
     for i in range(20000):
         rows.append(",".join([str(1700000000 + 60 * i), *(str(100 + (i * (7 + k)) % 13) for k in range(5))]))
     (tmp_path / "read.csv").write_text("\n".join(rows) + "\n")
-    path = config(tmp_path, csv_test(tmp_path / "read.csv").replace("p99", ": {}, ".join(names)).replace("    attributes: [commit]\n", ""))
+    path = config(tmp_path, csv_test(tmp_path / "read.csv").replace("p99", ": {}, ".join(names)).replace("    attributes: [commit]\n", "    detection: {kind: benchmark}\n"))
     agent = agents(path)
     port = port_of(agent)
     for query in ("", "&width=10000"):

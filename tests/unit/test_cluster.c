@@ -93,7 +93,8 @@ static void configure(struct world *world, const char *agent, const char *group)
 	for (size_t test = 0; test < TESTS; test++) {
 		snprintf(world->tests[test].name, sizeof world->tests[test].name, "test%zu", test);
 		fprintf(file,
-			"  test%zu: {type: csv, file: %s/test%zu.csv, time_column: time, metrics: "
+			"  test%zu: {type: csv, file: %s/test%zu.csv, time_column: time, "
+			"detection: {kind: benchmark}, metrics: "
 			"[",
 			test, world->folder, test);
 		for (size_t column = 0; column < COLUMNS; column++)

@@ -69,6 +69,7 @@ static void test_first_days(void **state)
 		assert_int_equal(
 			hold_until(&season, 0, MONDAY + 4 * DAY + 1, seen, seen), sunday + 7 * DAY);
 		assert_int_equal(hold_until(&season, 0, sunday, seen, seen), sunday + 7 * DAY);
+		assert_int_equal(hold_until(&season, 0, 0, seen, seen), seen); /* no service */
 	}
 	/* Seen on Friday, and found to begin on Saturday. */
 	seen = MONDAY + 5 * DAY - HOUR;

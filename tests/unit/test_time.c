@@ -39,7 +39,9 @@ static struct world *world_with(const struct jump *jumps, size_t jump_count, con
 	snprintf(agent, sizeof agent,
 		"agent: {interval: 10m, max_age: never, stale_after: 3h, evaluation_delay: %s}",
 		delay);
-	snprintf(test, sizeof test, "{type: csv, file: '%s/rows.csv', metrics: {value: {}}}",
+	snprintf(test, sizeof test,
+		"{type: csv, file: '%s/rows.csv', detection: {kind: benchmark}, "
+		"metrics: {value: {}}}",
 		world->folder);
 	world_configure(world, agent, test, TESTS);
 	return world;
