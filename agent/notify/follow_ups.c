@@ -694,6 +694,15 @@ static int64_t first_refresh(const struct follower *follower, int64_t sent)
 	return engine_now(agent->engine) + (left < refresh ? left : refresh);
 }
 
+/* Whether a single pass has the time to wait for the refresh; else it is left to the next pass. */
+static bool is_now(const struct follower *follower, const struct watch *watch)
+{
+	const struct agent *agent = follower->owner->agent;
+
+	return !agent->once ||
+	       watch->at[FOLLOW_UP_REFRESH] <= engine_now(agent->engine) + RETRY_POLICY_ONCE;
+}
+
 /* Takes over a row of the store's lists. */
 static void take(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
@@ -707,7 +716,7 @@ static void take(struct follow_ups *follow_ups, const struct followed_message *f
 	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0)
 		watch->at[FOLLOW_UP_REFRESH] = first_refresh(follower, followed->message.now);
 	watch->due[FOLLOW_UP_READ] |= followed->answers;
-	watch->due[FOLLOW_UP_REFRESH] |= followed->stands;
+	watch->due[FOLLOW_UP_REFRESH] |= followed->stands && is_now(follower, watch);
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
 }
 
