@@ -201,12 +201,13 @@ def wait_for(done, process=None):
     wait(look)
 
 
-def left_behind(work):
-    """Processes of runs in that work folder."""
+def left_behind(work, program=b""):
+    """Processes of a bisection in that work folder; of its runs, and what git does for it. `program`: only those that run it."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and f"HUNTER_BISECT_WORK={work}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+            if (entry.name.isdigit() and f"HUNTER_BISECT_WORK={work}".encode() in (entry / "environ").read_bytes().split(b"\0")
+                    and (entry / "cmdline").read_bytes().startswith(program)):
                 found.append(int(entry.name))
         except OSError:
             continue
@@ -268,7 +269,7 @@ def test_interrupted(program, hunter, bisect, tmp_path):
 def test_strays_of_a_killed_program(program, bisect, tmp_path):
     clone, work = make(tmp_path / "clone"), tmp_path / "work"
     process = begin(program, clone, work, command='[ -e "$HUNTER_BISECT_WORK/free" ] || sleep 1000; ./bench.sh')
-    wait_for(lambda: len(left_behind(work)) >= 2, process)
+    wait_for(lambda: left_behind(work, b"sleep"), process)
     process.kill()
     process.communicate()
     assert left_behind(work)

@@ -67,7 +67,9 @@ static void ask(struct fixture *f, const char *test)
 
 static void wait_for_answers(struct fixture *f)
 {
-	assert_true(engine_run(f->parts->agent.engine));
+	do /* an answer that came before may have ended this turn already */
+		assert_true(engine_run(f->parts->agent.engine));
+	while (f->answered < f->expected);
 	assert_int_equal(f->answered, f->expected);
 }
 
