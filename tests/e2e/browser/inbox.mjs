@@ -34,7 +34,7 @@ export async function keys(stage) {
 		await page.keyboard.press('j');
 		const next = await current(page);
 		await page.keyboard.press('k');
-		return next !== here && await current(page) === here;
+		return !(here in said) && next !== here && await current(page) === here;
 	});
 	const here = await current(page); // o opens it, and u comes back to it
 	await page.keyboard.press('o');
