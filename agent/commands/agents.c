@@ -34,20 +34,20 @@ static const char *ago(
 	return scratch;
 }
 
-static const char *desk(
+static const char *leader(
 	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
 {
 	(void)arena;
 	(void)item;
 	(void)scratch;
-	return json_is_true(value) ? "desk" : NULL;
+	return json_is_true(value) ? "leader" : NULL;
 }
 
 static const struct answer_column columns[] = {
 	{.header = "agent", .key = "name"},
 	{.header = "state", .key = "state"},
 	{.header = "shards", .key = "shards", .number = true},
-	{.header = "", .key = "desk", .text = desk},
+	{.header = "", .key = "leader", .text = leader},
 	{.header = "tests", .key = "tests", .number = true},
 	{.header = "lease renewed", .key = "renewed_seconds_ago", .text = ago},
 	{.header = "late", .key = "late_renewals", .number = true},
@@ -134,7 +134,7 @@ const struct command agents_command = {
 	.summary = "Show the agents that share a state",
 	.details =
 		"Lists the agents that work on the same database (agent.state): whether each is "
-		"alive, how many of the 256 shards of the work it holds, which one has the desk "
+		"alive, how many of the 256 shards of the work it holds, which one is the leader "
 		"(groups, digests, silences), how many tests it knows, when it renewed its lease "
 		"last and how often that was late. An agent is late if its lease is over and "
 		"nobody has taken over yet; those that are gone are listed for a day.\n\n"

@@ -283,7 +283,7 @@ static void close_parts(struct run *run, int code)
 	agent_close(&run->parts);
 }
 
-/* Whether it is this agent's turn to prune; in a fleet that is the work of the desk. */
+/* Whether it is this agent's turn to prune; in a fleet that is the leader's work. */
 static bool prunes_now(struct run *run)
 {
 	struct agent *agent = &run->parts.agent;
@@ -291,7 +291,7 @@ static bool prunes_now(struct run *run)
 
 	if (!fleet_is_shared(agent))
 		return true;
-	if (!fleet_holds(agent, FLEET_DESK) || (run->pruned != 0 && now - run->pruned < DAY))
+	if (!fleet_holds(agent, FLEET_LEADER) || (run->pruned != 0 && now - run->pruned < DAY))
 		return false;
 	run->pruned = now;
 	return true;
@@ -314,7 +314,7 @@ static void prune(void *context)
 	request->before = agent_now(agent) - REMEMBERED;
 	request->tests = config_topics(agent->config, request->call.arena);
 	request->keeping = follow_ups_keeping(agent->config, request->call.arena);
-	fleet_fence(agent, &request->call, FLEET_DESK);
+	fleet_fence(agent, &request->call, FLEET_LEADER);
 	store_client_call(agent, &request->call);
 }
 

@@ -72,7 +72,7 @@ static int shard_of(const struct bisections *all, const char *name)
 {
 	const struct test *test = test_of(all, name);
 
-	return test ? fleet_shard_of_test(test) : FLEET_DESK;
+	return test ? fleet_shard_of_test(test) : FLEET_LEADER;
 }
 
 static bool has_tests(const struct bisections *all)

@@ -215,7 +215,7 @@ static void found(void *context)
 		return;
 	run->news = NULL;
 	if (request->records.count + request->update_count > 0) {
-		fleet_fence(run->agent, &request->call, FLEET_DESK);
+		fleet_fence(run->agent, &request->call, FLEET_LEADER);
 		store_client_call(run->agent, &request->call);
 		return;
 	}
@@ -412,7 +412,7 @@ struct scheduled_job *cluster_job_new(
 					    .kind = &cluster_job,
 					    .name = group->name,
 					    .interval = group->cluster->interval,
-					    .shard = FLEET_DESK,
+					    .shard = FLEET_LEADER,
 					    .fingerprint = group->cluster->fingerprint,
 					    .tests = tests,
 					    .test_count = count},

@@ -146,7 +146,7 @@ static void notify_receivers(const struct health *health, const struct condition
 		health->agent->simulation->notice(health->agent, &notice);
 	dispatcher_notice(health->dispatcher, &notice, receivers, condition,
 		about_test(condition->kind) ? shard_of(health, condition_name(condition))
-					    : FLEET_DESK);
+					    : FLEET_LEADER);
 	arena_free(arena);
 }
 
@@ -387,7 +387,7 @@ void health_restore(struct health *health, const struct store_restore *restored)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 
-	conditions_since(health->conditions, look_since(health->agent, FLEET_DESK, restored));
+	conditions_since(health->conditions, look_since(health->agent, FLEET_LEADER, restored));
 	restore_lost(health, NULL, restored);
 	for (size_t i = 0; i < restored->health.condition_count; i++)
 		conditions_restore(health->conditions, &restored->health.conditions[i]);
@@ -678,7 +678,7 @@ static void forget_held(struct health *health, const struct fleet_shards *lost)
 		const struct condition *condition = &health->held[i - 1].condition;
 
 		if (about_test(condition->kind) ? is_within(health, lost, condition_name(condition))
-						: lost->has[FLEET_DESK])
+						: lost->has[FLEET_LEADER])
 			(void)held_drop(health, condition->subject);
 	}
 }
@@ -706,8 +706,8 @@ void health_lost(struct health *health, const struct fleet_shards *shards)
 			health->lost[i]->since = 0;
 		}
 	views_retain(health->views, has_source, &ours);
-	if (shards->has[FLEET_DESK])
-		views_no_desk(health->views);
+	if (shards->has[FLEET_LEADER])
+		views_lose_lead(health->views);
 	count_lost(health);
 	note_stale(health);
 	arena_free(arena);
@@ -748,8 +748,8 @@ void health_gained(struct health *health, const struct fleet_shards *shards,
 		if (about_test(rows->conditions[i].kind) &&
 			is_within(health, shards, condition_name(&rows->conditions[i])))
 			conditions_restore(health->conditions, &rows->conditions[i]);
-	if (shards->has[FLEET_DESK])
-		views_desk(health->views, rows->conditions, rows->condition_count);
+	if (shards->has[FLEET_LEADER])
+		views_take_lead(health->views, rows->conditions, rows->condition_count);
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		const struct test *test = config_ref->tests[i];
 

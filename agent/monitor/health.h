@@ -8,7 +8,7 @@
  * time holds back is reported when that is over, if it is still so.
  *
  * In a fleet an agent reports on the tests that it runs. What it sees of a source it writes to the
- * state (agent/monitor/views.h), and the agent that has the desk reports on sources.
+ * state (agent/monitor/views.h), and the leader reports on sources.
  */
 #ifndef AGENT_MONITOR_HEALTH_H
 #define AGENT_MONITOR_HEALTH_H

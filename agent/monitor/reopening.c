@@ -24,12 +24,12 @@ static void look(void *context)
 	reopening_look(context);
 }
 
-/* It is the desk's work. */
+/* Only the leader does this. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	(void)restored;
-	if (shards->has[FLEET_DESK])
+	if (shards->has[FLEET_LEADER])
 		reopening_look(context);
 }
 
@@ -109,13 +109,13 @@ void reopening_look(struct reopening *reopening)
 	reopening->again = reopening->asking;
 	if (reopening->asking || agent->stopping)
 		return;
-	if (!fleet_holds(agent, FLEET_DESK)) {
+	if (!fleet_holds(agent, FLEET_LEADER)) {
 		look_after(reopening, LOOK_AGAIN);
 		return;
 	}
 	reopening->asking = true;
 	due = store_reopen_due_new(opened, reopening);
 	due->now = agent_now(agent);
-	fleet_fence(agent, &due->call, FLEET_DESK);
+	fleet_fence(agent, &due->call, FLEET_LEADER);
 	store_client_call(agent, &due->call);
 }

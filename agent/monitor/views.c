@@ -32,7 +32,7 @@ struct views {
 	bool calling, again;
 	struct store_views *seen; /* the last answer, or NULL */
 	struct verdicts *verdicts;
-	bool desk;
+	bool leader;
 	int64_t changed;     /* engine_now, when anything was another than before */
 	struct alarm alarm;  /* of the next call */
 	struct alarm settle; /* when nothing has changed for a while */
@@ -111,7 +111,7 @@ static void judge(struct views *views)
 	struct engine *engine = views->agent->engine;
 	int64_t rest = views->changed + SETTLED - engine_now(engine);
 
-	if (!views->desk || !views->seen || !fleet_holds(views->agent, FLEET_DESK))
+	if (!views->leader || !views->seen || !fleet_holds(views->agent, FLEET_LEADER))
 		return;
 	verdicts_judge(views->verdicts, views->seen->views, views->seen->view_count,
 		agent_now(views->agent), rest <= 0 && is_whole(views->agent), views->tell,
@@ -260,24 +260,24 @@ void views_renew(struct views *views)
 	call_after(views, MOMENT);
 }
 
-void views_desk(struct views *views, const struct condition *conditions, size_t count)
+void views_take_lead(struct views *views, const struct condition *conditions, size_t count)
 {
 	verdicts_clear(views->verdicts);
 	for (size_t i = 0; i < count; i++)
 		verdicts_restore(views->verdicts, &conditions[i]);
-	views->desk = true;
+	views->leader = true;
 	views_read(views);
 }
 
-void views_no_desk(struct views *views)
+void views_lose_lead(struct views *views)
 {
 	verdicts_clear(views->verdicts);
-	views->desk = false;
+	views->leader = false;
 }
 
 void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
 	void (*lost)(void *context, const struct condition *condition), void *context)
 {
-	if (views->desk)
+	if (views->leader)
 		verdicts_retain(views->verdicts, keeps, lost, context);
 }

@@ -1,6 +1,6 @@
 /*
  * How the agents of a fleet see sources: this one's views go to the state when they change, those
- * of all come back, and where the desk is they are judged (agent/monitor/verdicts.h).
+ * of all come back, and the leader judges them (agent/monitor/verdicts.h).
  *
  * For the loop's thread; only in a fleet.
  */
@@ -12,7 +12,7 @@
 
 struct views;
 
-/* `conditions` are what this agent's tests say; `tell` is called where the desk is. */
+/* `conditions` are what this agent's tests say; `tell` is called on the leader. */
 struct views *views_new(struct agent *agent, struct conditions *conditions,
 	void (*tell)(void *context, const struct condition *condition), void *context);
 void views_free(struct views *views); /* after the engine; accepts NULL */
@@ -30,11 +30,11 @@ void views_read(struct views *views);
 /* All that this agent has written may be gone: it is written again. */
 void views_renew(struct views *views);
 
-/* The desk is here, with what was said before; or not any more. */
-void views_desk(struct views *views, const struct condition *conditions, size_t count);
-void views_no_desk(struct views *views);
+/* This agent becomes the leader, with the conditions reported before; or stops being it. */
+void views_take_lead(struct views *views, const struct condition *conditions, size_t count);
+void views_lose_lead(struct views *views);
 
-/* Where the desk is: sources for which `keeps` is false are not used any more; what was said of
+/* On the leader: sources for which `keeps` is false are not used any more; what was said of
  * them is over. */
 void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
 	void (*lost)(void *context, const struct condition *condition), void *context);

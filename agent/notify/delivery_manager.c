@@ -199,7 +199,7 @@ bool delivery_manager_orphans(
 {
 	struct agent *agent = delivery_manager->agent;
 	struct arena *arena = request->call.arena;
-	int first = FLEET_DESK;
+	int first = FLEET_LEADER;
 	size_t room = 0;
 
 	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;

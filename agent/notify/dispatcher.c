@@ -20,8 +20,8 @@
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
-/* ms, in a fleet. HOLD_AGAIN: until it is looked again whether the desk is held; LOOK_ANYWAY: until
- * the next look while something is to be told, whatever the turns say. */
+/* ms, in a fleet. HOLD_AGAIN: until the lease is checked again. LOOK_ANYWAY: until the next
+ * round while anything is pending, whatever the turns report. */
 enum { HOLD_AGAIN = 1000, LOOK_ANYWAY = 60000 };
 
 /*
@@ -76,7 +76,7 @@ struct dispatcher {
 	int64_t kept_wait;  /* ... and ms until the first is */
 	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
-	bool desk;               /* gained and not lost */
+	bool leader;             /* gained and not lost */
 	bool peeking;            /* the round is to find out when there is to be one */
 	struct store_call fence; /* of the round, from before anything was read */
 	int64_t look_at;         /* engine_now: the next round, as far as is known */
@@ -103,11 +103,11 @@ static void look_after(struct dispatcher *dispatcher, int64_t wait)
 }
 
 /* Whether what is to be told is told by this agent. */
-static bool has_desk(const struct dispatcher *dispatcher)
+static bool is_leader(const struct dispatcher *dispatcher)
 {
 	const struct agent *agent = dispatcher->agent;
 
-	return !fleet_is_shared(agent) || dispatcher->desk;
+	return !fleet_is_shared(agent) || dispatcher->leader;
 }
 
 /* What came during a round is looked at after it. */
@@ -140,7 +140,7 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
 		if (filters[i].note)
 			filters[i].note(filters[i].context, &recorded->records);
-	if (!has_desk(dispatcher))
+	if (!is_leader(dispatcher))
 		return;
 	if (due->recoveries < dispatcher->kept)
 		dispatcher->kept = due->recoveries; /* some are over in another way */
@@ -156,7 +156,7 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 
 void dispatcher_again(struct dispatcher *dispatcher)
 {
-	if (has_desk(dispatcher))
+	if (is_leader(dispatcher))
 		look_soon(dispatcher);
 }
 
@@ -182,7 +182,7 @@ static void resume(struct dispatcher *dispatcher, const struct store_restore *re
 
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
 {
-	if (has_desk(dispatcher))
+	if (is_leader(dispatcher))
 		resume(dispatcher, restored);
 	else
 		silences_restore(dispatcher->silences, &restored->silences);
@@ -741,7 +741,7 @@ static void pending_read(struct store_pending *pending)
 	struct dispatcher *dispatcher = pending->call.context;
 	struct round *round;
 
-	if (pending->call.failed || !has_desk(dispatcher) || has_peeked(dispatcher, pending)) {
+	if (pending->call.failed || !is_leader(dispatcher) || has_peeked(dispatcher, pending)) {
 		if (pending->call.failed) {
 			dispatcher->agent->stateless = true;
 			look_after(dispatcher, FLUSH_AGAIN);
@@ -769,13 +769,13 @@ static void begin_round(struct dispatcher *dispatcher, bool peek)
 {
 	struct agent *agent = dispatcher->agent;
 
-	if (!has_desk(dispatcher))
+	if (!is_leader(dispatcher))
 		return;
 	if (dispatcher->busy)
 		dispatcher->again = true;
 	if (dispatcher->busy || agent->stopping)
 		return;
-	if (!fleet_holds(agent, FLEET_DESK)) {
+	if (!fleet_holds(agent, FLEET_LEADER)) {
 		agent->stateless |= agent->once;
 		look_after(dispatcher, HOLD_AGAIN);
 		return;
@@ -783,7 +783,7 @@ static void begin_round(struct dispatcher *dispatcher, bool peek)
 	dispatcher->busy = true;
 	dispatcher->peeking = peek;
 	dispatcher->began = engine_now(agent->engine);
-	fleet_fence(agent, &dispatcher->fence, FLEET_DESK);
+	fleet_fence(agent, &dispatcher->fence, FLEET_LEADER);
 	store_client_call(agent, &store_pending_new(pending_read, dispatcher)->call);
 }
 
@@ -844,7 +844,7 @@ static void remind(void *context, const struct notice *notice, const struct stri
 {
 	const struct dispatcher *dispatcher = context;
 
-	notices_tell(dispatcher->notices, notice, receivers, NULL, FLEET_DESK);
+	notices_tell(dispatcher->notices, notice, receivers, NULL, FLEET_LEADER);
 }
 
 /* With --once there is no later round. */
@@ -923,9 +923,9 @@ static void gained(
 {
 	struct dispatcher *dispatcher = context;
 
-	if (!shards->has[FLEET_DESK])
+	if (!shards->has[FLEET_LEADER])
 		return;
-	dispatcher->desk = true;
+	dispatcher->leader = true;
 	threads_clear(delivery_manager_threads(dispatcher->delivery_manager));
 	resume(dispatcher, restored);
 }
@@ -934,9 +934,9 @@ static void lost(void *context, const struct fleet_shards *shards)
 {
 	struct dispatcher *dispatcher = context;
 
-	if (!shards->has[FLEET_DESK])
+	if (!shards->has[FLEET_LEADER])
 		return;
-	dispatcher->desk = false;
+	dispatcher->leader = false;
 	dispatcher->handed_count = 0;
 	dispatcher->kept = 0;
 	environments_forget(dispatcher->environments);
@@ -947,7 +947,7 @@ static bool is_busy(void *context, int shard)
 {
 	const struct dispatcher *dispatcher = context;
 
-	return shard == FLEET_DESK && dispatcher->busy;
+	return shard == FLEET_LEADER && dispatcher->busy;
 }
 
 static bool same_due(const struct store_due *one, const struct store_due *other)
@@ -972,7 +972,7 @@ static void news(void *context, const struct fleet_news *news)
 		read_silences(dispatcher);
 	}
 	dispatcher->news = *news;
-	if (!due || soon || !has_desk(dispatcher) || dispatcher->agent->once)
+	if (!due || soon || !is_leader(dispatcher) || dispatcher->agent->once)
 		return;
 	begin_round(dispatcher, true);
 }

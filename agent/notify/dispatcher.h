@@ -7,9 +7,9 @@
  * neither repeats nor loses an announcement. A look follows `group_wait` after the first news; in a
  * single pass, dispatcher_flush is the look.
  *
- * In a fleet all this is the work of the agent that holds the desk. It learns from each turn of the
- * fleet whether there is more to tell, and counts `group_wait` from when that was recorded. The
- * others know the silences, which hold notices too, and queue what they find to be wrong.
+ * In a fleet only the leader announces changes. Each turn of the fleet reports whether more is
+ * pending; `group_wait` counts from when that was recorded. The other agents keep the silences,
+ * which hold notices too, and queue notices of their own.
  */
 #ifndef AGENT_NOTIFY_DISPATCHER_H
 #define AGENT_NOTIFY_DISPATCHER_H
@@ -23,7 +23,7 @@ struct dispatcher;
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager);
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/* To be called with what the store has recorded: it may have news. In a fleet the desk sees them in
+/* To be called with what a run has recorded: it may be new. In a fleet the leader sees that in
  * the store. */
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded);
 

@@ -235,7 +235,7 @@ static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	(void)restored;
-	if (shards->has[FLEET_DESK])
+	if (shards->has[FLEET_LEADER])
 		expected_sweep(context);
 }
 
@@ -279,7 +279,7 @@ void expected_sweep(struct expected *expected)
 	struct store_list *list;
 
 	if (expected->agent->strict || expected->agent->stopping ||
-		!fleet_holds(expected->agent, FLEET_DESK))
+		!fleet_holds(expected->agent, FLEET_LEADER))
 		return;
 	list = store_list_new(swept, expected);
 	list->filter = (struct change_filter){

@@ -211,7 +211,7 @@ bool notices_message(struct notices *notices, const struct message *message,
 
 	request->reply = queued;
 	request->call.context = notices;
-	fleet_fence(notices->agent, &request->call, FLEET_DESK);
+	fleet_fence(notices->agent, &request->call, FLEET_LEADER);
 	if (!publisher_message(&publisher, receiver, message, &error)) {
 		delivery_manager_unwritten(
 			notices->delivery_manager, receiver, &error, !notices->agent->once);

@@ -129,7 +129,7 @@ static void ask(struct reminders *reminders, const char *receiver, int64_t befor
 	struct page *page = arena_alloc(call->call.arena, sizeof *page);
 
 	*page = (struct page){.reminders = reminders};
-	fleet_fence(reminders->agent, &page->fence, FLEET_DESK);
+	fleet_fence(reminders->agent, &page->fence, FLEET_LEADER);
 	call->call.context = page;
 	call->receiver = arena_strdup(call->call.arena, receiver);
 	call->before = before;
@@ -145,7 +145,7 @@ static void look(void *context)
 
 	if (agent->stopping || reminders->under_way > 0)
 		return;
-	if (!fleet_holds(agent, FLEET_DESK)) {
+	if (!fleet_holds(agent, FLEET_LEADER)) {
 		engine_alarm(agent->engine, &reminders->alarm,
 			engine_now(agent->engine) + wait_of(agent->config));
 		return;
@@ -159,12 +159,12 @@ static void look(void *context)
 	}
 }
 
-/* It is the desk's work: messages that continue others, of changes that no silence holds. */
+/* Only the leader does this: messages that continue others, of changes that no silence holds. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	(void)restored;
-	if (shards->has[FLEET_DESK])
+	if (shards->has[FLEET_LEADER])
 		look(context);
 }
 

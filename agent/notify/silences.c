@@ -575,7 +575,7 @@ static void store(struct silences *silences, const struct kept *kept, bool summe
 		.id = kept->silence.id, .reminded = kept->silence.reminded, .summed = summed};
 	request->actor = (struct actor){"hunter-c", "agent"};
 	request->now = agent_now(silences->agent);
-	fleet_fence(silences->agent, &request->call, FLEET_DESK);
+	fleet_fence(silences->agent, &request->call, FLEET_LEADER);
 	store_client_call(silences->agent, &request->call);
 }
 
@@ -669,7 +669,7 @@ static void tick(void *context)
 	if (silences->agent->stopping)
 		return;
 	look_at_times(silences);
-	if (fleet_holds(silences->agent, FLEET_DESK))
+	if (fleet_holds(silences->agent, FLEET_LEADER))
 		remind_all(silences);
 	for (size_t i = 0; i < silences->count; i++)
 		due = due || is_over(silences->items[i], silences->now);

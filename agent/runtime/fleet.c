@@ -75,7 +75,7 @@ static int shard_of(const char *kind, const char *name)
 
 int fleet_shard_of_test(const struct test *test)
 {
-	return test->environment ? FLEET_DESK : shard_of("test ", test->name);
+	return test->environment ? FLEET_LEADER : shard_of("test ", test->name);
 }
 
 int fleet_shard_of_receiver(const char *name)
@@ -454,7 +454,7 @@ static void keep_picture(struct fleet *fleet, struct store_turn *turn)
 }
 
 /* The one to be handed over next: the one that was gained first, so that none changes hands again
- * before its tests have run; the desk last. -1: none. */
+ * before its tests have run; the leader last. -1: none. */
 static int oldest(const struct fleet *fleet)
 {
 	int found = -1;
@@ -464,7 +464,7 @@ static int oldest(const struct fleet *fleet)
 
 		if (shard->state != SHARD_GAINING && shard->state != SHARD_HELD)
 			continue;
-		if (found < 0 || (i != FLEET_DESK && shard->gained < fleet->shards[found].gained))
+		if (found < 0 || (i != FLEET_LEADER && shard->gained < fleet->shards[found].gained))
 			found = i;
 	}
 	return found;

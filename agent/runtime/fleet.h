@@ -4,8 +4,8 @@
  * holds all.
  *
  * A test belongs to the shard of its name, a receiver (its deliveries and their follow-ups) to the
- * shard of its own. Whatever must see everything, such as groups and digests, belongs to the desk,
- * which is a shard as well; so do tests with an `environment`, which are judged together.
+ * shard of its own. Whatever must see everything, such as groups and digests, belongs to the
+ * leader, which is a shard as well; so do tests with an `environment`, which are judged together.
  *
  * An agent has a lease, a row in the database, which it renews with each of its turns. It trusts in
  * that for a while that ends before the database's does, and until then in what it holds. A call
@@ -21,7 +21,7 @@
 #include "agent/runtime/agent.h"
 #include "conf/config.h"
 
-enum { FLEET_SHARDS = STORE_SHARDS, FLEET_DESK = 0 };
+enum { FLEET_SHARDS = STORE_SHARDS, FLEET_LEADER = 0 };
 
 /* A set of shards. */
 struct fleet_shards {

@@ -18,7 +18,7 @@ enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
 	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
-	LOOK_AT_DESK = 30000,  /* ms, in a fleet: whether this agent holds it */
+	LOOK_AT_LEAD = 30000,  /* ms, in a fleet: until the next check for the leader */
 	TRY_AGAIN = 300000,    /* ms, after a failure */
 	CHANGES_MOST = 1000,   /* of each list */
 	LINES_MOST = 100,      /* of each section */
@@ -96,13 +96,13 @@ void digests_restore(struct digests *digests, const struct store_restore *restor
 				restored->health.moments[i].time;
 }
 
-/* They are the desk's work. */
+/* The leader sends them. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	struct digests *digests = context;
 
-	if (!shards->has[FLEET_DESK])
+	if (!shards->has[FLEET_LEADER])
 		return;
 	digests->started = engine_now(digests->agent->engine);
 	digests_restore(digests, restored);
@@ -676,12 +676,12 @@ void digests_look(struct digests *digests)
 
 	if (digests->asking || digests->agent->stopping)
 		return;
-	if (!fleet_holds(digests->agent, FLEET_DESK)) {
-		arm(digests, LOOK_AT_DESK);
+	if (!fleet_holds(digests->agent, FLEET_LEADER)) {
+		arm(digests, LOOK_AT_LEAD);
 		return;
 	}
 	begun = store_queue_new(NULL, NULL);
-	fleet_fence(digests->agent, &begun->call, FLEET_DESK);
+	fleet_fence(digests->agent, &begun->call, FLEET_LEADER);
 	due = find_due(digests, begun, &wait);
 	if (begun->health.moment_count > 0)
 		store_client_call(digests->agent, &begun->call);

@@ -16,7 +16,7 @@ enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
 	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
-	LOOK_AT_DESK = 30000,  /* ms, in a fleet: whether this agent holds it */
+	LOOK_AT_LEAD = 30000,  /* ms, in a fleet: until the next check for the leader */
 	CHANGES_MOST = 1000,   /* counted at most */
 	NAMED = 5,             /* listed by name at most */
 	LONGEST = 100,
@@ -46,13 +46,13 @@ static void look(void *context)
 	heartbeat_look(context);
 }
 
-/* It is the desk's work. */
+/* Only the leader does this. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	struct heartbeat *heartbeat = context;
 
-	if (!shards->has[FLEET_DESK])
+	if (!shards->has[FLEET_LEADER])
 		return;
 	heartbeat->started = engine_now(heartbeat->agent->engine);
 	heartbeat_restore(heartbeat, restored);
@@ -391,9 +391,9 @@ void heartbeat_look(struct heartbeat *heartbeat)
 
 	if (heartbeat->asking || heartbeat->agent->stopping)
 		return;
-	if (!fleet_holds(heartbeat->agent, FLEET_DESK)) {
+	if (!fleet_holds(heartbeat->agent, FLEET_LEADER)) {
 		heartbeat->agent->measures = false;
-		arm(heartbeat, LOOK_AT_DESK);
+		arm(heartbeat, LOOK_AT_LEAD);
 		return;
 	}
 	due = find_due(heartbeat, &wait);

@@ -542,7 +542,7 @@ static void put_shards(struct buf *out, const struct store_turn *seen, int64_t i
 		if (seen->shards[i].holder == instance)
 			buf_printf(out, "%s%d", count++ > 0 ? ", " : "", i);
 	buf_printf(out, "], \"shards\": %zu", count);
-	json_put_bool(out, "desk", seen->shards[0].holder == instance);
+	json_put_bool(out, "leader", seen->shards[0].holder == instance);
 }
 
 static void put_agent(

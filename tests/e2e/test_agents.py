@@ -84,11 +84,11 @@ def test_agents_share_and_hand_over(member, postgres, hunter):
 
     listed = json.loads(hunter("agents", "--config", first.config, "--output", "json").out)
     assert [found["shards"] for found in listed["agents"]] == [128, 128] and listed["held"] == 256
-    assert sum(found["desk"] for found in listed["agents"]) == 1
+    assert sum(found["leader"] for found in listed["agents"]) == 1
     assert all(found["tests"] == TESTS and found["late_renewals"] == 0 for found in listed["agents"])
     assert sorted(shard for found in listed["agents"] for shard in found["held"]) == list(range(256))
     asked = hunter("agents", "--agent", f"http://127.0.0.1:{second.port}")
-    assert asked.out.count("alive") == 2 and asked.out.count("desk") == 1
+    assert asked.out.count("alive") == 2 and asked.out.count("leader") == 1
 
     # SIGTERM gives back everything at once: nobody waits for the lease to end, and nothing was taken over.
     assert second.stop() == 0
@@ -98,20 +98,20 @@ def test_agents_share_and_hand_over(member, postgres, hunter):
     assert gone["state"] == "gone" and gone["shards"] == 0
 
 
-def test_the_desk_of_an_agent_that_is_killed(member, postgres):
+def test_the_leader_is_an_agent_that_is_killed(member, postgres):
     state = postgres.create()
     first, second = member(state), member(state)
     wait(lambda: first.shares() == second.shares() == [128, 128], passing=OSError)
-    desk, other = (first, second) if postgres_holder(first) else (second, first)
-    os.kill(desk.process.pid, signal.SIGKILL)
-    desk.process.wait()
+    leader, other = (first, second) if postgres_holder(first) else (second, first)
+    os.kill(leader.process.pid, signal.SIGKILL)
+    leader.process.wait()
     wait(lambda: other.shares() == [256], passing=OSError)
     assert other.metric("hunter_take_overs_total") == 128
-    assert json.loads(other.get("/api/v1/agents"))["agents"][0]["desk"]
+    assert json.loads(other.get("/api/v1/agents"))["agents"][0]["leader"]
 
 
 def postgres_holder(agent):
-    return next(found["desk"] for found in json.loads(agent.get("/api/v1/agents"))["agents"] if found["self"])
+    return next(found["leader"] for found in json.loads(agent.get("/api/v1/agents"))["agents"] if found["self"])
 
 
 def test_a_single_run_wants_all(member, postgres, hunter):

@@ -26,7 +26,7 @@ static void test_shards_never_change(void **state)
 	assert_int_equal(shard_of("", NULL), 32);
 	assert_int_equal(fleet_shard_of_receiver("slack"), 52);
 	assert_int_equal(fleet_shard_of_receiver("db.read"), 162);
-	assert_int_equal(shard_of("db.read", "runner"), FLEET_DESK);
+	assert_int_equal(shard_of("db.read", "runner"), FLEET_LEADER);
 }
 
 /* 10,000 names: 39 a shard. */

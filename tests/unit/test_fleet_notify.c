@@ -285,18 +285,18 @@ static void record(struct fixture *f, const char *metric)
 	ask(f, &found(f, metric)->call);
 }
 
-static struct fleet_shards shards(bool desk, bool receiver)
+static struct fleet_shards shards(bool leader, bool receiver)
 {
 	struct fleet_shards held = {0};
 
-	held.has[FLEET_DESK] = desk;
+	held.has[FLEET_LEADER] = leader;
 	held.has[fleet_shard_of_receiver("slack")] = receiver;
 	return held;
 }
 
-static void turn(struct side *side, bool desk, bool receiver, int64_t changes, int64_t number)
+static void turn(struct side *side, bool leader, bool receiver, int64_t changes, int64_t number)
 {
-	struct fleet_shards held = shards(desk, receiver);
+	struct fleet_shards held = shards(leader, receiver);
 	struct fleet_news news = {.due = {.changes = changes},
 		.due_set = number,
 		.last_delivery = number,
@@ -310,9 +310,9 @@ static int count(const struct fixture *f, const char *what)
 	return state_count(f->state, what);
 }
 
-/* The desk is told by its turn, and counts from when the change was recorded; the message is sent
- * by the agent that has the receiver. */
-static void test_the_desk_tells_and_another_sends(void **state)
+/* The leader learns of it by its turn, and counts from when the change was recorded; the message is
+ * sent by the agent that has the receiver. */
+static void test_leader_renders_and_another_sends(void **state)
 {
 	struct fixture *f = *state;
 	int64_t recorded;
@@ -365,8 +365,8 @@ static void note(struct store_record *recorded)
 	store_call_free(&recorded->call);
 }
 
-/* What the agent with the desk has found itself is told once, by the round that it waits for. */
-static void test_the_desk_has_found_it(void **state)
+/* What the leader has found itself is told once, by the round that it waits for. */
+static void test_leader_has_found_it(void **state)
 {
 	struct fixture *f = *state;
 	struct store_record *request = found(f, "p99");
@@ -382,7 +382,7 @@ static void test_the_desk_has_found_it(void **state)
 	assert_int_equal(count(f, "deliveries"), 0);
 	run_for(f, 2000);
 	assert_int_equal(f->attempts, 1);
-	/* The other does nothing about what it has found: the desk does. */
+	/* The other does nothing about what it has found: the leader does. */
 	request = found(f, "p50");
 	request->reply = note;
 	request->call.context = f->other.dispatcher;
@@ -395,8 +395,8 @@ static void test_the_desk_has_found_it(void **state)
 	assert_int_equal(f->attempts, 2);
 }
 
-/* Without the desk nobody tells; whoever gains it does. */
-static void test_the_desk_changes_hands(void **state)
+/* Without a leader nothing is announced; the next leader announces it. */
+static void test_leader_changes(void **state)
 {
 	struct fixture *f = *state;
 
@@ -658,11 +658,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			test_the_desk_tells_and_another_sends, setup, teardown),
+			test_leader_renders_and_another_sends, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_another_change_with_the_same_numbers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_the_desk_has_found_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_the_desk_changes_hands, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_leader_has_found_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_leader_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_while_it_was_sent, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_lost_and_gained_by_the_same_agent, setup, teardown),

@@ -87,7 +87,7 @@ static void tell(struct parts *parts, const char *text, bool over)
 		.over = over};
 
 	dispatcher_notice(
-		parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, FLEET_DESK);
+		parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, FLEET_LEADER);
 }
 
 static void stop_engine(void *engine)

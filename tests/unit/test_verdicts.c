@@ -87,7 +87,7 @@ static void test_more_than_half(void **state)
 	assert_string_equal(judged(f, "-d"), "source prod since 2; ");
 }
 
-/* The desk has moved: what was said is not said again. */
+/* The leader has changed: nothing is reported again. */
 static void test_restored(void **state)
 {
 	struct fixture *f = *state;

@@ -30,7 +30,7 @@ function ranges(shards) {
 function row(agent, first) {
 	return h('tr', {'data-agent': agent.name},
 		h('td', {class: 'wide'}, agent.address ? h('a', {href: agent.address, 'data-key': `agent ${agent.instance}`}, name(agent.name, 80)) : name(agent.name, 80),
-			agent.self ? [' ', badge('this one')] : null, agent.desk ? [' ', badge('desk')] : null,
+			agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
 			h('div', {class: 'small quiet'}, `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
 			agent.late_renewals ? h('div', {class: 'row-problem'}, `${number(agent.late_renewals)} ${agent.late_renewals === 1 ? 'renewal of its lease was' : 'renewals of its lease were'} late`) : null),
 		h('td', {}, state(agent), h('div', {class: 'small'}, agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])),
