@@ -1047,29 +1047,54 @@ static bool next_day(const struct season *season, const struct grid *grid, struc
 	return true;
 }
 
-/* Whether a working day passes as a Sunday: its values fit a Sunday's profile and not its own. Of
- * one that was named, it is enough that they do not fit its own profile. */
-static bool passes_as_sunday(
-	const struct fit *fit, const double *profile, const struct day *day, bool named)
+/* What the profile of the day's own weekday leaves of it, or that of a Sunday: the sum of sizes.
+ * Writes how many values there are. */
+static double rest_of_day(const struct fit *fit, const double *profile, const struct day *day,
+	bool sunday, size_t *count)
 {
 	const struct grid *grid = fit->grid;
-	double own = 0, sunday = 0;
-	size_t count = 0;
+	double sum = 0;
 
+	*count = 0;
 	for (size_t i = day->from; i < day->to; i++) {
-		double y = fit->deviations[i];
+		size_t slot = grid->slots[i];
 
-		if (isnan(y))
+		if (isnan(fit->deviations[i]))
 			continue;
-		own += fabs(y - profile[grid->slots[i]]);
-		sunday +=
-			fabs(y - profile[SUNDAY * grid->per_day + grid->slots[i] % grid->per_day]);
-		count++;
+		slot = sunday ? SUNDAY * grid->per_day + slot % grid->per_day : slot;
+		sum += fabs(fit->deviations[i] - profile[slot]);
+		++*count;
 	}
-	if (2 * count < grid->per_day)
-		return named;
-	return named ? sunday < own
-		     : sunday < LIKE_SUNDAY * own && own > UNLIKE_OWN * day->usual * (double)count;
+	return sum;
+}
+
+/* Whether the day behind this one is as usual again, by a quarter of it at least: a level that
+ * stays is no holiday. */
+static bool is_over(const struct season *season, const struct fit *fit, const double *profile,
+	const struct day *day)
+{
+	struct day next = *day;
+	size_t count;
+
+	if (!next_day(season, fit->grid, &next))
+		return false;
+	double own = rest_of_day(fit, profile, &next, false, &count);
+	return 4 * count >= fit->grid->per_day && own <= UNLIKE_OWN * day->usual * (double)count;
+}
+
+/* Whether a working day passed as a Sunday: its values fit a Sunday's profile and not its own, and
+ * it is over. Of one that was named, it is enough that they do not fit its own profile. */
+static bool passes_as_sunday(const struct season *season, const struct fit *fit,
+	const double *profile, const struct day *day, bool named)
+{
+	size_t count;
+	double own = rest_of_day(fit, profile, day, false, &count);
+	double sunday = rest_of_day(fit, profile, day, true, &count);
+
+	if (named)
+		return 2 * count < fit->grid->per_day || sunday < own;
+	return 2 * count >= fit->grid->per_day && sunday < LIKE_SUNDAY * own &&
+	       own > UNLIKE_OWN * day->usual * (double)count && is_over(season, fit, profile, day);
 }
 
 static double mean_rest(const struct fit *fit, const double *profile)
@@ -1100,7 +1125,7 @@ static bool find_sundays(
 	while (next_day(season, grid, &day)) {
 		bool is_named = is_among(named->days, named->count, day.day);
 		bool found = weekday_of(day.day) < SATURDAY &&
-			     passes_as_sunday(fit, profile, &day, is_named);
+			     passes_as_sunday(season, fit, profile, &day, is_named);
 
 		while (at < named->count && named->days[at] < day.day)
 			season->sundays[count++] = named->days[at++];

@@ -530,16 +530,15 @@ static bool is_kept(const struct realignment *realignment, int64_t id)
 	return false;
 }
 
-/* Confirmed changes that are judged now may have moved further than the tolerance: if they stand,
- * or to one between the same levels. */
+/* Confirmed changes may have moved further than the tolerance: if they stand, or to one between the
+ * same levels. */
 static void let_move(const struct subject *subject, const struct change_record *records,
 	struct known *known, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct change *change = &records[i].item.change;
 
-		if (is_kept(subject->realignment, known[i].id) ||
-			(records[i].state != CHANGE_CONFIRMED && records[i].state != CHANGE_MOVED))
+		if (records[i].state != CHANGE_CONFIRMED && records[i].state != CHANGE_MOVED)
 			continue;
 		known[i].before = change->level_before;
 		known[i].after = change->level_after;

@@ -304,6 +304,33 @@ static void test_a_fit_uncovers(void **state)
 	}
 }
 
+/* After a fit of cycles a told change may be found further away than usual, in old points, too: it
+ * stands, and what is found is no other. */
+static void test_a_fit_moves(void **state)
+{
+	struct fixture *f = *state;
+	struct change_key key = {.time = START + 60 * HOUR, .sign = 1};
+	struct change_record known = known_at(72, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct realignment none = {0}, past = {.restarted = true,
+					       .refitted = true,
+					       .newer = true,
+					       .grown = true,
+					       .until = START + 80 * HOUR,
+					       .before = &key,
+					       .before_count = 1};
+	struct news_tally tally;
+
+	known.item.change = change_at(72, 10.1, 12.2);
+	known.item.change.count_after = 8;
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] = (i < 60 ? 10 : 12) + 0.01 * (double)(i % 3);
+	tally = news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, 1,
+		&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
+	assert_int_equal(tally.withdrawn, 0);
+	assert_int_equal(f->request->records.count, 0);
+	free(past.kept);
+}
+
 static void test_whatever_the_clock(void **state)
 {
 	struct news_clock all = {.now = NOW, .oldest = WHEN_ALWAYS, .ahead = HOUR};
@@ -793,6 +820,7 @@ int main(void)
 		CASE(test_a_clock_that_is_ahead),
 		CASE(test_points_are_never_too_old),
 		CASE(test_a_fit_uncovers),
+		CASE(test_a_fit_moves),
 		CASE(test_whatever_the_clock),
 		CASE(test_known_is_no_news),
 		CASE(test_moved),

@@ -184,6 +184,26 @@ static void test_holidays(void **state)
 	season_free(&season);
 }
 
+/* A level that falls in the evening to that of weekends, and stays: none of its days is a holiday.
+ */
+static void test_a_lower_level_is_no_sunday(void **state)
+{
+	struct made *made = *state;
+
+	for (size_t day = 28; day < 33; day++) {
+		make(made, (day + 1) * 24, HOUR, 0.3, 0.6, 0.03);
+		for (size_t i = day * 24 - 5; i < made->n; i++)
+			made->values[i] *= 0.6;
+		for (made->n -= 12; made->n <= (day + 1) * 24; made->n += 12) {
+			struct season season = fit(made, SEASON_AUTO);
+
+			assert_int_equal(season.cycles, SEASON_DAILY | SEASON_WEEKLY);
+			assert_int_equal(season.sunday_count, 0);
+			season_free(&season);
+		}
+	}
+}
+
 /* How many of 50 made in the same way have a weekly cycle. */
 static int weekly_of_50(struct made *made, size_t n, double weekend, double sd)
 {
@@ -646,6 +666,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_weekly_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_swing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holidays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_lower_level_is_no_sunday, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loud_weeks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lasting_noise_is_no_week, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_modes_that_stay_are_no_week, setup, teardown),
