@@ -69,11 +69,13 @@ class Inbox {
 		this.settings = settingsOf(context.url);
 		this.groups = new Map(); // key -> {key, kind, name, count, ..., element, list, rows}
 		this.rows = new Map(); // id -> {change, group, element, waits}
+		this.left = new Map(); // id -> the version of its triage with which it left the list
 		this.chosen = new Set(); // ids
 		this.cursor = null; // a row
 		this.undo = null; // of what was said last
 		this.learning = 0; // requests in progress
 		this.keys = this.tableOfKeys();
+		this.turn = Promise.resolve(); // of the key that was pressed last
 	}
 
 	begin() {
@@ -210,6 +212,7 @@ class Inbox {
 		}
 		this.page.classList.remove('busy');
 		this.rows.clear();
+		this.left.clear();
 		this.groups.clear();
 		this.chosen.clear();
 		this.cursor = null;
@@ -232,7 +235,15 @@ class Inbox {
 			this.stand(at, document.activeElement === document.body);
 	}
 
+	// Not what an answer has from before something was said: it was on its way meanwhile.
+	current(changes) {
+		return changes.filter(({id, triage}) => triage.version >= (this.rows.get(id)?.change.triage.version ?? this.left.get(id) ?? 0));
+	}
+
 	take(answer) {
+		for (const group of answer.groups)
+			group.changes = this.current(group.changes);
+		answer.groups = answer.groups.filter(({changes}) => changes.length > 0);
 		this.total = answer.total;
 		this.groupCount = answer.group_count;
 		this.waitingCount = answer.waiting;
@@ -399,7 +410,7 @@ class Inbox {
 			const answer = await get(listing, {...this.parameters(), in: group.key, after: group.rows.size, limit: most}, this.context.signal);
 			const found = answer.groups[0];
 			const first = group.rows.size;
-			for (const change of found?.changes ?? [])
+			for (const change of this.current(found?.changes ?? []))
 				if (!this.rows.has(change.id))
 					this.addRow(group, change);
 			group.count = Math.max(found?.count ?? 0, group.rows.size);
@@ -457,15 +468,14 @@ class Inbox {
 	}
 
 	async step(by) {
-		const elements = this.elements();
+		if (by > 0 && this.cursor?.element === this.elements().at(-1))
+			if (this.next !== null)
+				await this.loadMore();
+			else if (this.cursor.group.rows.size < this.cursor.group.count)
+				await this.expand(this.cursor.group, 100);
+		const elements = this.elements(); // rows may have left meanwhile
 		const at = this.cursor ? elements.indexOf(this.cursor.element) : by > 0 ? -1 : elements.length;
-		if (by > 0 && at === elements.length - 1 && this.next !== null) {
-			await this.loadMore();
-			return this.stand(this.rowOf(this.elements()[at + 1]) ?? this.cursor, true);
-		}
-		if (by > 0 && at === elements.length - 1 && this.cursor && this.cursor.group.rows.size < this.cursor.group.count)
-			await this.expand(this.cursor.group, 100);
-		return this.stand(this.rowOf(this.elements()[at + by]) ?? this.cursor, true);
+		this.stand(this.rowOf(elements[at + by]) ?? this.cursor, true);
 	}
 
 	// Choosing
@@ -634,9 +644,10 @@ class Inbox {
 	// What no longer passes the filter leaves the list.
 	settle(rows) {
 		const shift = this.anchor();
-		for (const row of rows)
-			if (!this.stays(row.change.triage.state))
-				this.remove(row);
+		const gone = rows.filter(row => !this.stays(row.change.triage.state));
+		this.advance(gone);
+		for (const row of gone)
+			this.remove(row);
 		for (const group of new Set(rows.map(row => row.group)))
 			this.refill(group);
 		shift();
@@ -649,6 +660,7 @@ class Inbox {
 		const {group} = row;
 		row.element.remove();
 		this.rows.delete(row.change.id);
+		this.left.set(row.change.id, row.change.triage.version);
 		this.chosen.delete(row.change.id);
 		group.rows.delete(row.change.id);
 		group.count--;
@@ -730,7 +742,7 @@ class Inbox {
 			this.say(wanted, rows);
 	}
 
-	// Keys: the table that handles them is what the help shows.
+	// Keys: the table that handles them is what the help shows. The next key waits for what one returns.
 
 	tableOfKeys() {
 		const keys = [
@@ -739,15 +751,15 @@ class Inbox {
 			[['o', 'Enter'], 'open it', () => this.cursor && this.cursor.link.click()],
 			[['/'], 'to the filter', () => this.field.focus()],
 			[['g'], 'to the top', () => { scrollTo(0, 0); this.stand(this.rowOf(this.elements()[0]) ?? null, true); }],
-			[['r'], 'load again', () => this.refresh()],
+			[['r'], 'load again', () => { this.refresh(); }],
 		];
 		if (this.triager)
 			keys.push([['x'], 'select it, or not', () => this.cursor && this.choose(this.cursor, !this.chosen.has(this.cursor.change.id))],
 				[['X'], 'select all of its group, or none', () => this.cursor && this.chooseGroup(this.cursor.group, !this.isChosen(this.cursor.group))],
-				...states.filter(({key}) => key).map(({state, key}) => [[key], `say of what is selected, or else of the marked one: ${said[state]}`, () => this.say({state})]),
-				[['c'], 'say it with a note, an owner, or until when', () => this.ask()],
-				[['z'], 'undo what was said last', () => this.undo?.()]);
-		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => this.help()]);
+				...states.filter(({key}) => key).map(({state, key}) => [[key], `say of what is selected, or else of the marked one: ${said[state]}`, () => { this.say({state}); }]),
+				[['c'], 'say it with a note, an owner, or until when', () => { this.ask(); }],
+				[['z'], 'undo what was said last', () => { this.undo?.(); }]);
+		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => { this.help(); }]);
 		return keys;
 	}
 
@@ -765,7 +777,7 @@ class Inbox {
 		if (!found)
 			return;
 		event.preventDefault();
-		found[2]();
+		this.turn = this.turn.finally(found[2]);
 	}
 
 	escape() {

@@ -12,6 +12,30 @@ async function current(page) {
 	return page.locator('[data-change][aria-current="true"]').getAttribute('data-change');
 }
 
+// The next one: j may have to load it.
+async function next(stage, page) {
+	const marked = () => page.evaluate(() => document.querySelector('[data-change][aria-current="true"]')?.dataset.change);
+	const before = await marked();
+	await page.keyboard.press('j');
+	await stage.until('j goes on', async () => ![undefined, before].includes(await marked()));
+	return current(page);
+}
+
+// The next answer that the pattern fits waits until the function that it returns is called.
+async function hold(page, pattern) {
+	let go, first = true;
+	const held = new Promise(done => { go = done; });
+	await page.route(pattern, async route => {
+		if (!first)
+			return route.fallback();
+		first = false;
+		const answer = await route.fetch();
+		await held;
+		return route.fulfill({response: answer});
+	});
+	return go;
+}
+
 export async function keys(stage) {
 	const page = await stage.open('/', {user: 'ann'});
 	await row(page).first().waitFor();
@@ -21,9 +45,8 @@ export async function keys(stage) {
 	await page.locator('dialog[open]').waitFor({state: 'detached'});
 	const said = {};
 	for (const [key, state] of [['a', 'acknowledged'], ['e', 'expected'], ['i', 'ignored'], ['f', 'false']]) {
-		await page.keyboard.press('j');
-		const id = await current(page);
-		assert(!(id in said), `j stays on ${id}`);
+		const id = await next(stage, page);
+		assert(!(id in said), `j goes to ${id} again`);
 		await page.keyboard.press(key);
 		await stage.until(`${id} is ${state}`, async () => (await triage(page, id)).state === state);
 		assert.equal((await triage(page, id)).person, 'ann');
@@ -57,8 +80,7 @@ export async function bulk(stage, {ids}) {
 	await row(page).first().waitFor();
 	for (let i = 0; chosen.length < 3; i++) {
 		assert(i < 20, `only ${chosen}`);
-		await page.keyboard.press('j');
-		const id = Number(await current(page));
+		const id = Number(await next(stage, page));
 		if (ids.includes(id)) {
 			await page.keyboard.press('x');
 			chosen.push(id);
@@ -71,6 +93,51 @@ export async function bulk(stage, {ids}) {
 		await dialog.locator('button.main').click();
 	for (const id of ids)
 		await stage.until(`${id} is said`, async () => ((await triage(page, id))?.state === 'expected') === chosen.includes(id));
+}
+
+// A key waits for what the one before loads: j goes on to a row that was not there, and x selects that one.
+export async function order(stage) {
+	const page = await stage.open('/', {user: 'ann'});
+	await row(page).first().waitFor();
+	await page.keyboard.press('k');
+	const last = await current(page);
+	const go = await hold(page, '**/api/v1/inbox?*');
+	await page.keyboard.press('j');
+	await page.keyboard.press('x');
+	go();
+	await page.locator('[data-change].chosen').waitFor();
+	const chosen = await page.locator('[data-change].chosen').getAttribute('data-change');
+	assert.notEqual(chosen, last);
+	assert.equal(await current(page), chosen);
+}
+
+// Answers that come late: the list as it was before something was said does not bring that back, and who stands on a row
+// that leaves is on the next.
+export async function late(stage) {
+	const page = await stage.open('/', {user: 'ann'});
+	await row(page).first().waitFor();
+	const list = await hold(page, '**/api/v1/inbox?*');
+	const asked = page.waitForRequest('**/api/v1/inbox?*');
+	await page.keyboard.press('r');
+	await asked;
+	const kept = await next(stage, page);
+	await page.keyboard.press('a');
+	await row(page, kept).locator('[data-triage="acknowledged"]').waitFor();
+	const gone = await next(stage, page);
+	const saying = await hold(page, `**/api/v1/changes/${gone}/triage`);
+	await page.keyboard.press('e');
+	const after = await current(page);
+	await page.keyboard.press('k');
+	assert.equal(await current(page), gone);
+	saying();
+	await row(page, gone).waitFor({state: 'detached'});
+	assert.equal(await current(page), after);
+	const again = page.waitForRequest('**/api/v1/inbox?*'); // one waits for the other
+	list();
+	await page.keyboard.press('r');
+	await again;
+	assert.equal(await row(page, gone).count(), 0);
+	assert.equal(await row(page, kept).locator('[data-triage="acknowledged"]').count(), 1);
 }
 
 export async function filter(stage) {

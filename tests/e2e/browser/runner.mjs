@@ -13,8 +13,8 @@ const [folder, executablePath, pictures] = process.argv.slice(2);
 const need = createRequire(join(folder, 'package.json'));
 const {chromium} = need('playwright-core');
 const axe = readFileSync(need.resolve('axe-core/axe.min.js'), 'utf8');
-const LIMIT = 60_000; // ms of one scenario
-const WAIT = 20_000; // of one step; the machine may be busy with other tests
+const LIMIT = 240_000; // ms of one scenario, less than chromium.py waits for it
+const WAIT = 60_000; // of one step; the machine may be busy with other tests
 
 const lines = createInterface({input: process.stdin})[Symbol.asyncIterator]();
 const say = message => process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -115,10 +115,15 @@ class Stage {
 	}
 }
 
+// What fails where nobody waits for it is a problem of the scenario that is played, and no end of all.
+let lost;
+process.on('unhandledRejection', error => lost(error));
+
 async function play(browser, {scenario, url, more}) {
 	const stage = new Stage(browser, url);
 	const [file, name] = scenario.split('.');
 	let timer;
+	lost = error => stage.problems.push(error.stack);
 	try {
 		const module = await import(`./${file}.mjs`);
 		assert(module[name], `there is no scenario ${scenario}`);

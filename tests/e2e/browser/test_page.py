@@ -183,7 +183,7 @@ def whole(play, program, tmp_path_factory):
 
 
 USERS = f"basic_auth_users: {{ann: '{OTHER}', ben: '{OTHER}', vic: '{OTHER}'}}\nroles: {{ann: triager, ben: triager}}\n"
-TEAM = [f"shop.{name}" for name in ("read", "write", "scan", "login", "search", "cart", "pay", "mail", "stock", "ship")]
+TEAM = [f"shop.{name}" for name in ("read", "write", "scan", "login", "search", "cart", "pay", "mail", "stock", "ship", "gift", "tax", "home", "news")]
 LATER = ["live.arrival", "live.back"]
 
 
@@ -259,6 +259,14 @@ def test_tests(play, whole):
 
 def test_clusters(play, whole):
     play("states.clusters", whole)
+
+
+def test_the_order_of_keys(play, team):
+    play("inbox.order", team)
+
+
+def test_late_answers(play, team):
+    play("inbox.late", team)
 
 
 def test_keys(play, team):
