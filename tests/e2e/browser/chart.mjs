@@ -6,9 +6,18 @@ const range = async page => (await page.locator('.chart').first().getAttribute('
 async function plot(stage, path) {
 	const page = await stage.open(path);
 	const chart = page.locator('.chart').first();
-	await chart.locator('canvas').first().waitFor();
-	const box = await chart.locator('canvas').first().boundingBox();
-	const at = (x, y = 0.5) => [box.x + box.width * x, box.y + box.height * y];
+	const box = async () => JSON.stringify(await chart.locator('canvas').first().boundingBox());
+	let last = await box(), same = 0;
+	await stage.until('nothing above it moves it any more', async () => {
+		const now = await box();
+		same = now === last ? same + 1 : 0;
+		last = now;
+		return same >= 5;
+	});
+	const at = async (x, y = 0.5) => {
+		const {x: left, y: top, width, height} = JSON.parse(await box());
+		return [left + width * x, top + height * y];
+	};
 	return {page, chart, at};
 }
 
@@ -23,27 +32,27 @@ async function drag(page, from, to) {
 export async function pointer(stage, {path}) {
 	const {page, chart, at} = await plot(stage, path);
 	assert.equal(await range(page), null);
-	await drag(page, at(0.4), at(0.7));
+	await drag(page, await at(0.4), await at(0.7));
 	await stage.until('it is zoomed', async () => await range(page) !== null);
 	const zoomed = await range(page);
-	await stage.until('the address has it', () => page.evaluate(() => location.search.length > 0));
+	await stage.until('the address has it', () => /[?&](range|since)=/.test(page.url()));
 	const address = page.url();
 
 	await page.keyboard.down('Shift');
-	await drag(page, at(0.6), at(0.5));
+	await drag(page, await at(0.6), await at(0.5));
 	await page.keyboard.up('Shift');
 	await stage.until('it has moved', async () => (await range(page))[0] > zoomed[0]);
 	const panned = await range(page);
 	assert(Math.abs((panned[1] - panned[0]) / (zoomed[1] - zoomed[0]) - 1) < 0.05, `${zoomed} ${panned}`);
 
-	await page.mouse.move(...at(0.5));
+	await page.mouse.move(...await at(0.5));
 	await page.mouse.wheel(0, -200);
 	await stage.until('the wheel does something', async () => `${await range(page)}` !== `${panned}`);
 
-	await page.mouse.dblclick(...at(0.5));
+	await page.mouse.dblclick(...await at(0.5));
 	await stage.until('all is seen', async () => await range(page) === null);
 
-	await page.mouse.click(...at(0.5));
+	await page.mouse.click(...await at(0.5));
 	await stage.until('there is a pin', async () => await chart.getAttribute('data-pins') === '1');
 	const pin = await page.locator('.pin').first().textContent();
 	assert(/\d/.test(pin), pin);
