@@ -1,47 +1,43 @@
 /*
- * The interface of a storage backend, used by store.c; SQL stays behind it. A backend
- * performs the calls of store.h within transactions, which are durable once their commit
- * succeeds. An open file is used by one thread at a time.
+ * The interface of a storage backend, used by store.c; SQL stays behind it. A handle begins with a
+ * struct tx, has at most one transaction at a time, and is used by one thread at a time.
  */
 #ifndef AGENT_STORE_BACKEND_H
 #define AGENT_STORE_BACKEND_H
 
-#include "agent/store/store.h"
+#include "agent/store/tx.h"
 
-struct store_file; /* the backend's handle */
+/* What a state is opened for. */
+enum store_use {
+	STORE_OWN,  /* it is made if it is not there, and locked for this process */
+	STORE_READ, /* as it is, also while an agent has it: nothing is written */
+	STORE_TRY,  /* the same, and changes to it are lost: a temporary copy */
+};
 
 struct store_backend {
-	/* Opens or creates the file, and locks it for this process. NULL and an
-	 * ERROR_STATE if it is locked, damaged, foreign, of another version or not writable. */
-	struct store_file *(*open)(const char *path, struct error *error);
-	/* Opens a temporary copy, deleted on close: changes to it leave the state as it is. Works
-	 * while an agent has the state open. */
-	struct store_file *(*copy)(const char *path, struct error *error);
-	void (*close)(struct store_file *file);
+	/* NULL and an ERROR_STATE if it is locked, damaged, foreign, of another version or not
+	 * writable. */
+	struct tx *(*open)(const char *path, enum store_use use, struct error *error);
+	void (*close)(struct tx *tx);
 
-	/* After a failed commit nothing was written; the caller has to roll back. */
-	bool (*begin)(struct store_file *file, bool writes, struct error *error);
-	bool (*perform)(struct store_file *file, struct store_call *call, struct error *error);
-	bool (*commit)(struct store_file *file, struct error *error);
-	void (*rollback)(struct store_file *file);
-
-	/* Performs a call of a fleet (STORE_TURN and those after it), in a transaction of its own:
-	 * STORE_TURN on a thread and a connection of its own, the others on another. NULL: the
-	 * state is for one agent. */
-	bool (*turn)(struct store_file *file, struct store_call *call, struct error *error);
+	/* A failure is tx->failed. After commit without one, what was written is durable; after one
+	 * nothing was written, and the caller has to roll back. */
+	void (*begin)(struct tx *tx, bool writes);
+	void (*commit)(struct tx *tx);
+	void (*rollback)(struct tx *tx);
+	/* Before a call is run, in the transaction: false if it is not to be run, as that was
+	 * committed already, or with a failure. NULL: always true. */
+	bool (*enter)(struct tx *tx, struct store_call *call);
 
 	/* Whether the last failure would hit any call: the file is locked, the disk is full. */
-	bool (*is_stuck)(const struct store_file *file);
+	bool (*is_stuck)(const struct tx *tx);
 	/* After rollback: whether what has failed so many times is to be done again. May wait a
-	 * little. NULL: never. */
-	bool (*again)(struct store_file *file, int tries);
+	 * little. */
+	bool (*again)(struct tx *tx, int tries);
 
-	/* Performs a read-only call, also while another process has the state open. For any
-	 * thread. */
-	bool (*read)(const char *path, struct store_call *call, struct error *error);
-
-	/* The same beside the thread that has the file open, for one thread. NULL: by `read`. */
-	bool (*list)(struct store_file *file, struct store_call *call, struct error *error);
+	/* Several agents can work on the state, for which each thread has a handle of its own. The
+	 * calls of a fleet are in no transaction: each of their statements is one. */
+	bool is_shared;
 
 	/* store_check and store_backup; a backend without them fails with ERROR_STATE. */
 	bool (*check)(const char *path, struct arena *arena, struct store_report *report,
@@ -52,23 +48,24 @@ struct store_backend {
 	 * such file). False and an ERROR_STATE if one has it. NULL: `reserve` does it. */
 	bool (*hold)(const char *path, int *lock, struct error *error);
 	/* The same until the end of the transaction; NULL: nothing is to be done. */
-	bool (*reserve)(struct store_file *file, struct error *error);
-	/* store_copy, within transactions: fills the empty `file`, and says whether both are the
-	 * same. `from` may have another backend. */
-	bool (*take_over)(struct store_file *file, struct store_file *from,
-		struct store_copied *copied, struct error *error);
-	bool (*compare)(struct store_file *file, struct store_file *from, struct error *error);
+	void (*reserve)(struct tx *tx);
 
 	bool (*is_held)(const char *path);  /* see store_is_held */
 	bool (*is_there)(const char *path); /* see store_is_there */
-	const char *(*path)(const struct store_file *file);
-	int64_t (*size)(const char *path); /* bytes on the disk */
+	int64_t (*size)(const char *path);  /* bytes on the disk */
 	/* For any thread; NULL: the state is a file. */
-	void (*traffic)(const struct store_file *file, struct store_traffic *traffic);
+	void (*traffic)(const struct tx *tx, struct store_traffic *traffic);
 	/* The same of what is open, for any thread: does not wait. NULL: by `size`. */
-	int64_t (*size_now)(const struct store_file *file);
+	int64_t (*size_now)(const struct tx *tx);
 };
 
 extern const struct store_backend sqlite_backend, postgresql_backend;
+
+/* For store_copy, whatever the two backends are. Writes all rows of `from`, and the last id of each
+ * table whose ids are never used again, into the state `to`, which fails if that is not empty. */
+void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied);
+
+/* `to` fails, and names what is not equal, if they have not the same rows and last ids. */
+void sql_compare(struct tx *to, struct tx *from);
 
 #endif

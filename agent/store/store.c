@@ -23,7 +23,7 @@
 /* Requests queued for a thread. */
 struct call_queue {
 	struct store *store;
-	void (*perform)(struct store *store, struct store_call *first);
+	struct tx *tx; /* the thread's; NULL: not open */
 	pthread_t thread;
 	pthread_cond_t filled;
 	struct store_call *first, **last;
@@ -31,7 +31,7 @@ struct call_queue {
 
 struct store {
 	const struct store_backend *backend;
-	struct store_file *file;
+	struct tx *tx;
 	store_post *post;
 	void *loop;
 	pthread_mutex_t mutex; /* guards the members below */
@@ -165,28 +165,35 @@ static const struct store_backend *backend_of(const char *path)
 }
 
 /* One transaction with all calls of the list, or with the first. */
-static bool perform_once(const struct store_backend *backend, struct store_file *file,
+static bool perform_once(const struct store_backend *backend, struct tx *tx,
 	struct store_call *first, bool all, struct error *error)
 {
 	struct store_call *end = all ? NULL : first->next;
-	bool writes = false, done;
+	bool alone = first->work->lane >= STORE_TURNS, writes = false;
 
 	for (struct store_call *at = first; at != end; at = at->next)
 		writes |= at->work->writes;
-	done = backend->begin(file, writes, error);
-	for (struct store_call *at = first; at != end && done; at = at->next)
-		done = backend->perform(file, at, error);
-	done = done && backend->commit(file, error);
-	if (!done)
-		backend->rollback(file);
-	return done;
+	tx->error = error;
+	tx->failed = false;
+	if (!alone)
+		backend->begin(tx, writes);
+	for (struct store_call *at = first; at != end && !tx->failed; at = at->next) {
+		tx->arena = at->arena;
+		if (backend->enter(tx, at))
+			at->work->run(tx, at);
+	}
+	if (!alone && !tx->failed)
+		backend->commit(tx);
+	if (!alone && tx->failed)
+		backend->rollback(tx);
+	return !tx->failed;
 }
 
-static bool perform_some(const struct store_backend *backend, struct store_file *file,
+static bool perform_some(const struct store_backend *backend, struct tx *tx,
 	struct store_call *first, bool all, struct error *error)
 {
-	for (int tries = 0; !perform_once(backend, file, first, all, error); tries++)
-		if (!backend->again || !backend->again(file, tries))
+	for (int tries = 0; !perform_once(backend, tx, first, all, error); tries++)
+		if (first->work->lane >= STORE_TURNS || !backend->again(tx, tries))
 			return false;
 	return true;
 }
@@ -203,52 +210,39 @@ static void answer(struct store *store, struct store_call *call, const struct er
 	store->post(store->loop, reply, drop, call);
 }
 
-static void perform(struct store *store, struct store_call *first)
+static struct tx *tx_of(struct call_queue *queue, struct error *error)
+{
+	struct store *store = queue->store;
+
+	if (!queue->tx)
+		queue->tx = store->backend->open(store->tx->path, STORE_READ, error);
+	return queue->tx;
+}
+
+/* What the store's thread has taken is committed together; a list would wait for all others. */
+static void perform(struct call_queue *queue, struct store_call *first)
 {
 	struct error all, own;
+	struct store *store = queue->store;
 	const struct store_backend *backend = store->backend;
-	bool together = first->next && perform_some(backend, store->file, first, true, &all);
-	bool stuck = first->next && !together && backend->is_stuck(store->file);
+	struct tx *tx = tx_of(queue, &all);
+	bool many = tx && first->next && queue == &store->queues[STORE_WORK];
+	bool together = many && perform_some(backend, tx, first, true, &all);
+	bool stuck = many && !together && backend->is_stuck(tx);
 
 	for (struct store_call *next; first; first = next) {
 		const struct error *failure = NULL;
 
 		next = first->next;
-		if (stuck && first->work->writes)
+		if (!tx || (stuck && first->work->writes))
 			failure = &all;
-		else if (!together && !perform_some(backend, store->file, first, false, &own))
+		else if (!together && !perform_some(backend, tx, first, false, &own))
 			failure = &own;
 		answer(store, first, failure);
 	}
-}
-
-static bool make_list(struct store *store, struct store_call *call, struct error *error)
-{
-	const struct store_backend *backend = store->backend;
-
-	if (backend->list)
-		return backend->list(store->file, call, error);
-	return backend->read(backend->path(store->file), call, error);
-}
-
-static void make_lists(struct store *store, struct store_call *first)
-{
-	struct error error;
-
-	for (struct store_call *next; first; first = next) {
-		next = first->next;
-		answer(store, first, make_list(store, first, &error) ? NULL : &error);
-	}
-}
-
-static void take_turns(struct store *store, struct store_call *first)
-{
-	struct error error;
-
-	for (struct store_call *next; first; first = next) {
-		next = first->next;
-		answer(store, first,
-			store->backend->turn(store->file, first, &error) ? NULL : &error);
+	if (tx && tx != store->tx && !backend->is_shared) {
+		backend->close(tx);
+		queue->tx = NULL;
 	}
 }
 
@@ -274,7 +268,7 @@ static void *run(void *argument)
 	struct store_call *first;
 
 	while ((first = take(queue)))
-		queue->perform(queue->store, first);
+		perform(queue, first);
 	pthread_mutex_lock(&queue->store->mutex);
 	queue->store->ended++;
 	pthread_cond_signal(&queue->store->end);
@@ -284,20 +278,12 @@ static void *run(void *argument)
 
 static bool start_queues(struct store *store)
 {
-	static void (*const performs[STORE_LANES])(
-		struct store * store, struct store_call * first) = {
-		[STORE_WORK] = perform,
-		[STORE_LISTS] = make_lists,
-		[STORE_TURNS] = take_turns,
-		[STORE_FLEET] = take_turns,
-	};
 	size_t count = store_is_shared(store) ? STORE_LANES : STORE_TURNS;
 
 	for (size_t i = 0; i < count; i++) {
 		struct call_queue *queue = &store->queues[i];
 
 		queue->store = store;
-		queue->perform = performs[i];
 		queue->last = &queue->first;
 		pthread_cond_init(&queue->filled, NULL);
 		if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
@@ -322,13 +308,17 @@ static void make_end(struct store *store)
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
 {
 	const struct store_backend *backend = backend_of(path);
-	struct store_file *file = backend->open(path, error);
+	struct tx *tx = backend->open(path, STORE_OWN, error);
 	struct store *store;
 
-	if (!file)
+	if (!tx)
 		return NULL;
 	store = memory_new(1, sizeof *store);
-	*store = (struct store){.backend = backend, .file = file, .post = post, .loop = loop};
+	*store = (struct store){.backend = backend,
+		.tx = tx,
+		.queues[STORE_WORK].tx = tx,
+		.post = post,
+		.loop = loop};
 	pthread_mutex_init(&store->mutex, NULL);
 	make_end(store);
 	if (start_queues(store))
@@ -372,12 +362,14 @@ bool store_close(struct store *store)
 		pthread_cond_destroy(&store->queues[i].filled);
 	}
 	if (store->last) {
-		(void)store->backend->turn(store->file, store->last, &error);
+		(void)!store_turn_now(store, (struct store_turn *)store->last, &error);
 		store_call_free(store->last);
 	}
 	pthread_cond_destroy(&store->end);
 	pthread_mutex_destroy(&store->mutex);
-	store->backend->close(store->file);
+	for (size_t i = STORE_LANES; i-- > 0;) /* the first has the path of all */
+		if (store->queues[i].tx)
+			store->backend->close(store->queues[i].tx);
 	free(store);
 	return true;
 }
@@ -391,7 +383,7 @@ bool store_traffic(const struct store *store, struct store_traffic *traffic)
 {
 	*traffic = (struct store_traffic){0};
 	if (store->backend->traffic)
-		store->backend->traffic(store->file, traffic);
+		store->backend->traffic(store->tx, traffic);
 	return store->backend->traffic != NULL;
 }
 
@@ -400,8 +392,8 @@ int64_t store_size(const struct store *store)
 	const struct store_backend *backend = store->backend;
 
 	if (backend->size_now)
-		return backend->size_now(store->file);
-	return backend->size(backend->path(store->file));
+		return backend->size_now(store->tx);
+	return backend->size(store->tx->path);
 }
 
 void record_told(struct arena *arena, struct change_record *record, const char *receiver)
@@ -422,12 +414,14 @@ void store_call_free(struct store_call *call)
 
 bool store_is_shared(const struct store *store)
 {
-	return store->backend->turn != NULL;
+	return store->backend->is_shared;
 }
 
 bool store_turn_now(struct store *store, struct store_turn *turn, struct error *error)
 {
-	return store->backend->turn(store->file, &turn->call, error);
+	struct tx *tx = tx_of(&store->queues[STORE_TURNS], error);
+
+	return tx && perform_once(store->backend, tx, &turn->call, false, error);
 }
 
 void store_submit(struct store *store, struct store_call *call)
@@ -445,22 +439,27 @@ void store_submit(struct store *store, struct store_call *call)
 	pthread_mutex_unlock(&store->mutex);
 }
 
+static bool open_and_perform(
+	const char *path, enum store_use use, struct store_call *call, struct error *error)
+{
+	const struct store_backend *backend = backend_of(path);
+	bool there = use == STORE_OWN || store_expect(path, error);
+	struct tx *tx = there ? backend->open(path, use, error) : NULL;
+	bool done = tx && perform_some(backend, tx, call, false, error);
+
+	if (tx)
+		backend->close(tx);
+	return done;
+}
+
 bool store_read(const char *path, struct store_call *call, struct error *error)
 {
-	return store_expect(path, error) && backend_of(path)->read(path, call, error);
+	return open_and_perform(path, STORE_READ, call, error);
 }
 
 bool store_perform(const char *path, struct store_call *call, bool dry_run, struct error *error)
 {
-	const struct store_backend *backend = backend_of(path);
-	struct store_file *file = !dry_run                    ? backend->open(path, error)
-				  : store_expect(path, error) ? backend->copy(path, error)
-							      : NULL;
-	bool done = file && perform_some(backend, file, call, false, error);
-
-	if (file)
-		backend->close(file);
-	return done;
+	return open_and_perform(path, dry_run ? STORE_TRY : STORE_OWN, call, error);
 }
 
 bool store_is_held(const char *path)
@@ -510,42 +509,54 @@ static bool check_free(const char *state, struct error *error)
 	return is_free;
 }
 
-static bool reserve(
-	const struct store_backend *backend, struct store_file *file, struct error *error)
+static struct tx *begin_copy(const char *state, enum store_use use, struct error *error)
 {
-	return !backend->reserve || backend->reserve(file, error);
+	const struct store_backend *backend = backend_of(state);
+	struct tx *tx = backend->open(state, use, error);
+
+	if (!tx)
+		return NULL;
+	tx->error = error;
+	backend->begin(tx, use == STORE_OWN);
+	if (!tx->failed && backend->reserve)
+		backend->reserve(tx);
+	return tx;
 }
 
-/* `from` is within a transaction. */
-static bool take_over(const struct store_backend *backend, struct store_file *file,
-	struct store_file *from, struct store_copied *copied, struct error *error)
+static void end_copy(const char *state, struct tx *tx)
 {
-	bool done = backend->begin(file, true, error) && reserve(backend, file, error) &&
-		    backend->take_over(file, from, copied, error) && backend->commit(file, error) &&
-		    backend->begin(file, false, error) && backend->compare(file, from, error);
-
-	backend->rollback(file);
-	return done;
+	if (!tx)
+		return;
+	backend_of(state)->rollback(tx);
+	backend_of(state)->close(tx);
 }
 
 /* What agents are kept off. */
 static bool copy_held(
 	const char *from, const char *to, struct store_copied *copied, struct error *error)
 {
-	const struct store_backend *reading = backend_of(from), *writing = backend_of(to);
-	struct store_file *source = reading->copy(from, error), *target = NULL;
+	const struct store_backend *writing = backend_of(to);
+	struct arena *arena = arena_new();
+	struct tx *source = begin_copy(from, STORE_TRY, error), *target = NULL;
 	bool done = false;
 
-	if (source && reading->begin(source, false, error) && reserve(reading, source, error))
-		target = writing->open(to, error);
-	if (target)
-		done = take_over(writing, target, source, copied, error);
-	if (source)
-		reading->rollback(source);
-	if (source)
-		reading->close(source);
-	if (target)
-		writing->close(target);
+	if (source && !source->failed)
+		target = begin_copy(to, STORE_OWN, error);
+	if (target) {
+		source->arena = target->arena = arena;
+		if (!target->failed)
+			sql_copy(target, source, copied);
+		if (!target->failed && !source->failed)
+			writing->commit(target);
+		if (!target->failed && !source->failed) {
+			writing->begin(target, false);
+			sql_compare(target, source);
+		}
+		done = !target->failed && !source->failed;
+	}
+	end_copy(to, target);
+	end_copy(from, source);
+	arena_free(arena);
 	return done;
 }
 

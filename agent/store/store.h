@@ -349,12 +349,12 @@ enum {
  * a fleet (see agent/runtime/fleet.h). */
 enum store_lane { STORE_WORK, STORE_LISTS, STORE_TURNS, STORE_FLEET, STORE_LANES };
 
-struct store_file;
+struct tx;
 
 /* What a call does, defined where it is done: in a transaction with others that wait, or by itself
  * if one of them fails, so that it may run more than once. */
 struct store_work {
-	bool (*run)(struct store_file *file, void *call, struct error *error);
+	void (*run)(struct tx *tx, void *call);
 	enum store_lane lane;
 	bool writes;
 	bool is_long;  /* it may read or write much of the state */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "agent/base/log.h"
+#include "agent/store/backend.h"
 #include "agent/store/sql/rows.h"
-#include "agent/store/sqlite/file.h"
 #include "agent/store/store.h"
 
 enum { PATCHES, VALUES, WHOLE_FILE, MODES };
@@ -71,13 +71,13 @@ static void execute(const char *sql)
 	sqlite3_close(database);
 }
 
-static struct store_file *open_file(void)
+static struct tx *open_file(void)
 {
 	struct error error;
-	struct store_file *file = store_file_open(path, &error);
+	struct tx *tx = sqlite_backend.open(path, STORE_OWN, &error);
 
-	require(file != NULL);
-	return file;
+	require(tx != NULL);
+	return tx;
 }
 
 /* Small pages make a small file, so that a patch hits something. */
@@ -85,7 +85,7 @@ static void make_file(void)
 {
 	FILE *file;
 
-	store_file_close(open_file());
+	sqlite_backend.close(open_file());
 	whole = malloc(1 << 20);
 
 	execute("INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
@@ -117,7 +117,7 @@ static void make_file(void)
 	require(file != NULL && whole != NULL);
 	whole_size = fread(whole, 1, 1 << 20, file);
 	fclose(file);
-	store_file_close(open_file()); /* else the fuzzer would not get far */
+	sqlite_backend.close(open_file()); /* else the fuzzer would not get far */
 }
 
 static void prepare(void)
@@ -319,33 +319,38 @@ static void check_listed(const struct store_list *list)
 }
 
 /* Performs the call; false if it fails. */
-static bool perform(struct store_file *file, struct store_call *call)
+static bool perform(struct tx *tx, struct store_call *call)
 {
-	struct error error;
-	bool done = store_file_begin(file, call->work->writes, &error) &&
-		    call->work->run(file, call, &error);
 	const struct store_counts *counts = store_call_counts(call);
+	struct error error;
+	bool done;
 
+	tx->arena = call->arena;
+	tx->error = &error;
+	sqlite_backend.begin(tx, call->work->writes);
+	if (!tx->failed)
+		call->work->run(tx, call);
+	done = !tx->failed;
 	for (int state = 1; done && counts && state < CHANGE_STATES; state++)
 		require(counts->states[state] >= 0);
 	if (done)
-		(void)!store_file_commit(file, &error);
-	store_file_rollback(file);
+		sqlite_backend.commit(tx);
+	sqlite_backend.rollback(tx);
 	return done;
 }
 
-static void read_said(struct store_file *file)
+static void read_said(struct tx *tx)
 {
 	struct store_silences *silences = store_silences_new(NULL, NULL);
 	struct store_audit *audit = store_audit_new(NULL, NULL);
 
 	silences->all = true;
-	if (perform(file, &silences->call))
+	if (perform(tx, &silences->call))
 		for (size_t i = 0; i < silences->silences.count; i++) {
 			require(silences->silences.items[i].matchers != NULL);
 			check_time(silences->silences.items[i].until);
 		}
-	if (perform(file, &audit->call))
+	if (perform(tx, &audit->call))
 		for (size_t i = 0; i < audit->entry_count; i++) {
 			require(audit->entries[i].action != NULL);
 			check_time(audit->entries[i].time);
@@ -354,7 +359,7 @@ static void read_said(struct store_file *file)
 	store_call_free(&audit->call);
 }
 
-static void read_all(struct store_file *file)
+static void read_all(struct tx *tx)
 {
 	struct store_restore *restore = store_restore_new(NULL, NULL);
 	struct store_known *known = store_known_new(NULL, NULL);
@@ -368,17 +373,17 @@ static void read_all(struct store_file *file)
 	excerpts->change_count = 2;
 	restore->since = 1;
 	known->test = checkpoints->test = list->about = "test";
-	if (perform(file, &restore->call))
+	if (perform(tx, &restore->call))
 		check_restored(restore);
-	if (perform(file, &known->call))
+	if (perform(tx, &known->call))
 		check_records(known->records);
-	if (perform(file, &checkpoints->call))
+	if (perform(tx, &checkpoints->call))
 		check_checkpoints(checkpoints->checkpoints);
-	if (perform(file, &pending->call))
+	if (perform(tx, &pending->call))
 		check_pending(pending);
-	if (perform(file, &list->call))
+	if (perform(tx, &list->call))
 		check_listed(list);
-	if (perform(file, &excerpts->call))
+	if (perform(tx, &excerpts->call))
 		for (size_t i = 0; i < excerpts->count; i++)
 			check_record(&excerpts->items[i].record);
 	store_call_free(&excerpts->call);
@@ -387,11 +392,11 @@ static void read_all(struct store_file *file)
 	store_call_free(&checkpoints->call);
 	store_call_free(&pending->call);
 	store_call_free(&list->call);
-	read_said(file);
+	read_said(tx);
 }
 
 /* What people say: of the changes that are there, and of what has expired. */
-static void speak(struct store_file *file)
+static void speak(struct tx *tx)
 {
 	struct id_range range = {1, 9};
 	struct store_triage *said = store_triage_new(NULL, NULL);
@@ -406,17 +411,17 @@ static void speak(struct store_file *file)
 	due->now = 5500;
 	silence->silence = (struct silence){.id = 1, .ended = 5, .summed = true};
 	silence->now = 5;
-	(void)perform(file, &due->call);
-	if (perform(file, &said->call))
+	(void)perform(tx, &due->call);
+	if (perform(tx, &said->call))
 		check_records(said->records);
-	if (perform(file, &silence->call) && silence->found)
+	if (perform(tx, &silence->call) && silence->found)
 		require(silence->silence.matchers != NULL);
 	store_call_free(&said->call);
 	store_call_free(&due->call);
 	store_call_free(&silence->call);
 }
 
-static void write_all(struct store_file *file)
+static void write_all(struct tx *tx)
 {
 	struct delivery delivery = {.id = 1, .state = DELIVERY_SENT, .now = 7};
 	struct change_record_update update = {
@@ -434,12 +439,12 @@ static void write_all(struct store_file *file)
 	prune->thorough = true;
 	record->updates = &update;
 	record->update_count = 1;
-	(void)perform(file, &attempt->call);
-	(void)perform(file, &reopen->call);
-	(void)perform(file, &settle->call);
-	(void)perform(file, &prune->call);
-	(void)perform(file, probe);
-	(void)perform(file, &record->call);
+	(void)perform(tx, &attempt->call);
+	(void)perform(tx, &reopen->call);
+	(void)perform(tx, &settle->call);
+	(void)perform(tx, &prune->call);
+	(void)perform(tx, probe);
+	(void)perform(tx, &record->call);
 	store_call_free(&attempt->call);
 	store_call_free(&reopen->call);
 	store_call_free(&settle->call);
@@ -449,11 +454,11 @@ static void write_all(struct store_file *file)
 }
 
 /* All that is asked of it in a life. */
-static void use(struct store_file *file)
+static void use(struct tx *tx)
 {
-	read_all(file);
-	speak(file);
-	write_all(file);
+	read_all(tx);
+	speak(tx);
+	write_all(tx);
 }
 
 /* Returns how many problems it has; 1 if it cannot be checked. */
@@ -468,35 +473,35 @@ static size_t check_file(void)
 	return problems;
 }
 
-static struct store_file *open_with_values(const uint8_t *data, size_t size)
+static struct tx *open_with_values(const uint8_t *data, size_t size)
 {
-	struct store_file *file;
+	struct tx *tx;
 
 	write_file(whole, whole_size);
-	file = open_file();
+	tx = open_file();
 	set_values(data, size);
-	return file;
+	return tx;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct store_file *file = NULL;
+	struct tx *tx = NULL;
 	struct error error;
 
 	prepare();
 	remove_files();
 	if (size > 0 && data[0] % MODES == VALUES)
-		file = open_with_values(data + 1, size - 1);
+		tx = open_with_values(data + 1, size - 1);
 	else if (size > 0 && data[0] % MODES == PATCHES)
 		patch(data + 1, size - 1);
 	else
 		write_file(size > 0 ? data + 1 : data, size > 0 ? size - 1 : 0);
 	(void)check_file();
-	if (!file)
-		file = store_file_open(path, &error);
-	if (file) {
-		use(file);
-		store_file_close(file);
+	if (!tx)
+		tx = sqlite_backend.open(path, STORE_OWN, &error);
+	if (tx) {
+		use(tx);
+		sqlite_backend.close(tx);
 	}
 	return 0;
 }

@@ -88,10 +88,10 @@ static int tear_down(void **state)
 		}                                                                                  \
 	while (0)
 
-static struct store_file *connect(void)
+static struct tx *connect(void)
 {
 	struct error error;
-	struct store_file *connection = postgresql_open_as_it_is(address, &error);
+	struct tx *connection = postgresql_open_as_it_is(address, &error);
 
 	if (!connection)
 		fail_msg("%s", error.text);
@@ -107,15 +107,19 @@ static struct store_turn *turn_of(int64_t instance)
 	return turn;
 }
 
-static void perform(struct store_file *connection, struct store_call *call)
+static void perform(struct tx *connection, struct store_call *call)
 {
 	struct error error;
 
-	if (!call->work->run(connection, call, &error))
+	connection->arena = call->arena;
+	connection->error = &error;
+	connection->failed = false;
+	call->work->run(connection, call);
+	if (connection->failed)
 		fail_msg("%s", error.text);
 }
 
-static struct store_turn *join(struct store_file *connection, int64_t instance)
+static struct store_turn *join(struct tx *connection, int64_t instance)
 {
 	struct store_turn *turn = turn_of(instance);
 
@@ -125,7 +129,7 @@ static struct store_turn *join(struct store_file *connection, int64_t instance)
 	return turn;
 }
 
-static struct store_turn *take(struct store_file *connection, int64_t instance, int64_t count)
+static struct store_turn *take(struct tx *connection, int64_t instance, int64_t count)
 {
 	struct store_turn *turn = turn_of(instance);
 
@@ -152,7 +156,7 @@ static void end(struct store_turn *turn)
 static void test_one_takes_over_from_another(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -192,7 +196,7 @@ static void test_one_takes_over_from_another(void **state)
 static void test_a_late_renewal(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -214,7 +218,7 @@ static void test_a_late_renewal(void **state)
 static void test_a_lease_that_ends_too_late(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -235,7 +239,7 @@ static void test_a_lease_that_ends_too_late(void **state)
 static void test_leaving(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_turn *turn;
 
 	(void)state;
@@ -258,7 +262,7 @@ static void test_leaving(void **state)
 	postgresql_close(connection);
 }
 
-static bool lock_as(struct store_file *connection, int64_t holder, int shard, int64_t term)
+static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t term)
 {
 	struct store_call *call = store_probe_new();
 	struct error error;
@@ -267,7 +271,10 @@ static bool lock_as(struct store_file *connection, int64_t holder, int shard, in
 	call->holder = holder;
 	call->shard = shard;
 	call->term = term;
-	done = fleet_lock(postgresql_connection(connection), call, &error);
+	connection->error = &error;
+	connection->failed = false;
+	fleet_lock(connection, call);
+	done = !connection->failed;
 	fenced = call->fenced;
 	store_call_free(call);
 	if (!done && !fenced)
@@ -278,7 +285,7 @@ static bool lock_as(struct store_file *connection, int64_t holder, int shard, in
 static void test_a_writer_is_fenced(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect(), *writer = connect();
+	struct tx *connection = connect(), *writer = connect();
 	struct error error;
 	struct store_turn *turn;
 
@@ -310,7 +317,7 @@ static void test_a_writer_is_fenced(void **state)
 	postgresql_close(connection);
 }
 
-static void make_deputy(struct store_file *connection, int64_t holder, int shard, int64_t deputy)
+static void make_deputy(struct tx *connection, int64_t holder, int shard, int64_t deputy)
 {
 	static const char *const names[] = {"t"};
 	struct store_configuration *call = store_configuration_new(NULL, NULL);
@@ -327,7 +334,7 @@ static void make_deputy(struct store_file *connection, int64_t holder, int shard
 static void test_a_deputy_becomes_the_holder(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect(), *writer = connect();
+	struct tx *connection = connect(), *writer = connect();
 	struct error error;
 	struct store_turn *turn;
 	int64_t number;
@@ -366,7 +373,7 @@ static void test_a_deputy_becomes_the_holder(void **state)
 
 struct racer {
 	pthread_barrier_t *start;
-	struct store_file *connection;
+	struct tx *connection;
 	int64_t instance, count;
 	bool reap; /* a slow machine takes longer than a lease for a round */
 	struct store_turn *turn;
@@ -473,7 +480,7 @@ static void test_many_takers(void **state)
 }
 
 static struct store_requests *ask(
-	struct store_file *connection, int64_t holder, const char *test, int shard, bool take_them)
+	struct tx *connection, int64_t holder, const char *test, int shard, bool take_them)
 {
 	struct store_requests *call = store_requests_new(NULL, NULL);
 	struct run_request *request = arena_alloc(call->call.arena, sizeof *request);
@@ -490,7 +497,7 @@ static struct store_requests *ask(
 static void test_runs_are_asked_for(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_requests *call, *again;
 	struct store_turn *turn;
 
@@ -545,8 +552,8 @@ static void test_runs_are_asked_for(void **state)
 	postgresql_close(connection);
 }
 
-static struct store_views *view(struct store_file *connection, int64_t holder, const char *source,
-	enum view_verdict verdict)
+static struct store_views *view(
+	struct tx *connection, int64_t holder, const char *source, enum view_verdict verdict)
 {
 	struct store_views *call = store_views_new(NULL, NULL);
 	struct source_view *written = arena_alloc(call->call.arena, sizeof *written);
@@ -563,7 +570,7 @@ static struct store_views *view(struct store_file *connection, int64_t holder, c
 static void test_views(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_views *call;
 	struct store_turn *turn;
 	int64_t before;
@@ -643,7 +650,7 @@ static const char waiting[] =
 static void test_a_turn_does_not_wait(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct announced_test test = {.name = "t", .fingerprint = 1, .shard = 2};
 	struct store *store = open_store();
 	struct store_configuration *call = store_configuration_new(answered_other, NULL);
@@ -683,7 +690,7 @@ static void *close_store(void *store)
 static void test_the_last_call_comes_last(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store *store = open_store();
 	struct store_turn *turn = turn_of(1);
 	struct error error;
@@ -717,7 +724,7 @@ static void test_the_last_call_comes_last(void **state)
 static void test_what_is_new(void **state)
 {
 	NEEDS_SERVER();
-	struct store_file *connection = connect();
+	struct tx *connection = connect();
 	struct store_turn *turn;
 	int64_t said;
 

@@ -117,19 +117,19 @@ static bool check_all(struct check *check, struct error *error)
 bool postgresql_check(
 	const char *address, struct arena *arena, struct store_report *report, struct error *error)
 {
-	struct store_file *file = postgresql_open_as_it_is(address, error);
+	struct tx *tx = postgresql_open_as_it_is(address, error);
 	struct check check = {.arena = arena, .report = report};
 	const char **problems;
 	bool done;
 
 	*report = (struct store_report){.version = SCHEMA_VERSION};
-	if (!file)
+	if (!tx)
 		return false;
-	check.connection = postgresql_connection(file);
+	check.connection = postgresql_connection(tx);
 	connection_patience(check.connection, CONNECTION_PATIENCE_LONG);
 	done = connection_begin(check.connection, false, error) && check_all(&check, error) &&
 	       connection_commit(check.connection, error);
-	postgresql_close(file);
+	postgresql_close(tx);
 	problems = arena_array(arena, report->problems.count, sizeof *problems);
 	for (size_t i = 0; i < report->problems.count; i++)
 		problems[i] = check.problems[i];

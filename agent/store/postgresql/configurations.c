@@ -3,75 +3,15 @@
  * is there, which is written after those of its tests. A list is written together with its
  * number, the shard's epoch, and read together with it.
  */
-#include "agent/store/postgresql/file.h"
-
 #include "agent/base/buf.h"
+#include "agent/store/sql/rows.h"
 
 enum { TESTS_AT_ONCE = 5000 };
 
-#define MOMENT                                                                                     \
-	" moment AS (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now)"
-
-static const char renew[] = "WITH" MOMENT " UPDATE configurations SET announced = now FROM moment"
-			    " WHERE configuration = $1 RETURNING 1";
-
-static const char add_tests[] =
-	"INSERT INTO fingerprints (configuration, test, fingerprint, shard)"
-	" SELECT $1, value ->> 0, CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT)"
-	" FROM json_array_elements(CAST($2 AS JSON)) AS listed (value)"
-	" ON CONFLICT (configuration, test) DO NOTHING";
-
-static const char add[] = "WITH" MOMENT " INSERT INTO configurations (configuration, announced)"
-			  " SELECT $1, now FROM moment ON CONFLICT (configuration)"
-			  " DO UPDATE SET announced = excluded.announced";
-
-/* Of configurations that no agent has had for a day. */
-#define OLD                                                                                        \
-	" WHERE configuration IN (SELECT configuration FROM configurations, moment"                \
-	" WHERE announced < now - 86400000 AND configuration NOT IN"                               \
-	" (SELECT configuration FROM agents WHERE gone = 0))"
-static const char *const clean[] = {
-	"WITH" MOMENT " DELETE FROM fingerprints" OLD,
-	"WITH" MOMENT " DELETE FROM configurations" OLD,
-	("DELETE FROM delegated WHERE NOT EXISTS (SELECT 1 FROM shards"
-	 " WHERE shards.shard = delegated.shard AND shards.epoch = delegated.epoch)"),
-};
-
-static const char delegate[] =
-	"WITH moved AS (UPDATE shards SET deputy = $3, epoch = greatest(term, epoch) + 1"
-	" WHERE shard = $2 AND holder = $1 RETURNING shard, epoch),"
-	" gone AS (DELETE FROM delegated WHERE shard IN (SELECT shard FROM moved))"
-	" INSERT INTO delegated (shard, epoch, test) SELECT shard, epoch, value"
-	" FROM moved, json_array_elements_text(CAST($4 AS JSON)) AS listed (value)";
-
-/* Those of agents that live, for which this agent's row may still have what it had before. */
-#define LIVE                                                                                       \
-	" live AS (SELECT configuration, announced FROM configurations WHERE configuration = $2"   \
-	" OR configuration IN (SELECT configuration FROM agents WHERE gone = 0"                    \
-	" AND instance != $1))"
-
-static const char read_configurations[] =
-	"WITH" LIVE " SELECT configuration, announced FROM live ORDER BY configuration";
-
-static const char read_versions[] =
-	"WITH" LIVE ", apart AS (SELECT test FROM fingerprints JOIN live USING (configuration)"
-	" GROUP BY test HAVING count(*) != (SELECT count(*) FROM live)"
-	" OR min(fingerprint) != max(fingerprint) OR min(shard) != max(shard))"
-	" SELECT test, configuration, fingerprint, shard FROM fingerprints"
-	" JOIN live USING (configuration) JOIN apart USING (test)"
-	" WHERE (SELECT count(*) FROM live) > 1 ORDER BY test, configuration";
-
-static const char read_delegated[] =
-	"SELECT shards.shard, shards.epoch, test FROM shards JOIN delegated"
-	" ON delegated.shard = shards.shard AND delegated.epoch = shards.epoch"
-	" WHERE deputy = $1 ORDER BY shards.shard, test";
-
-static bool write_tests(struct connection *connection, const struct store_configuration *call,
-	size_t first, size_t count, struct error *error)
+static void write_tests(
+	struct tx *tx, const struct store_configuration *call, size_t first, size_t count)
 {
-	struct parameters parameters = {0};
 	struct buf list = {0};
-	bool done;
 
 	for (size_t i = first; i < first + count; i++) {
 		buf_text(&list, i > first ? ",[" : "[[");
@@ -80,139 +20,101 @@ static bool write_tests(struct connection *connection, const struct store_config
 			call->tests[i].shard);
 	}
 	buf_char(&list, ']');
-	parameter_integer(&parameters, call->configuration);
-	parameter_text(&parameters, list.data);
-	done = connection_run_again(connection, add_tests, &parameters, error);
+	RUN(tx, STATEMENT_ADD_TESTS, v_id(call->configuration), v_text(list.data));
 	buf_free(&list);
-	return done;
 }
 
-static bool announce(
-	struct connection *connection, const struct store_configuration *call, struct error *error)
+static void announce(struct tx *tx, const struct store_configuration *call)
 {
-	struct parameters parameters = {0};
-	PGresult *result;
-	bool known;
-
-	for (size_t i = 0; i < sizeof clean / sizeof clean[0]; i++)
-		if (!connection_run_again(connection, clean[i], NULL, error))
-			return false;
-	parameter_integer(&parameters, call->configuration);
-	result = connection_ask_again(connection, renew, &parameters, error);
-	known = result && PQntuples(result) > 0;
-	PQclear(result);
-	if (!result || known)
-		return result != NULL;
+	RUN(tx, STATEMENT_CLEAN_TESTS);
+	RUN(tx, STATEMENT_CLEAN_CONFIGURATIONS);
+	RUN(tx, STATEMENT_CLEAN_DELEGATED);
+	if (ASK(tx, STATEMENT_ANNOUNCE_AGAIN, v_id(call->configuration)) != 0)
+		return;
 	for (size_t i = 0; i < call->test_count; i += TESTS_AT_ONCE) {
 		size_t rest = call->test_count - i;
 
-		if (!write_tests(connection, call, i, rest < TESTS_AT_ONCE ? rest : TESTS_AT_ONCE,
-			    error))
-			return false;
+		write_tests(tx, call, i, rest < TESTS_AT_ONCE ? rest : TESTS_AT_ONCE);
 	}
-	return connection_run_again(connection, add, &parameters, error);
+	RUN(tx, STATEMENT_ADD_CONFIGURATION, v_id(call->configuration));
 }
 
-static bool write_list(struct connection *connection, const struct store_configuration *call,
-	const struct delegation *delegation, struct error *error)
+static void read_configurations(struct tx *tx, struct store_configuration *call)
 {
-	struct parameters parameters = {0};
-	struct buf list = {0};
-	bool done;
+	struct query query = QUERY(
+		tx, STATEMENT_CONFIGURATIONS, v_id(call->call.holder), v_id(call->configuration));
 
-	buf_char(&list, '[');
-	for (size_t i = 0; i < delegation->tests.count; i++) {
-		buf_text(&list, i > 0 ? "," : "");
-		buf_json_text(&list, delegation->tests.items[i]);
+	call->configuration_count = 0;
+	while (query_next(&query)) {
+		struct announced_configuration *found;
+
+		call->configurations = rows_grow(tx, call->configurations,
+			&call->configuration_count, sizeof *call->configurations);
+		found = &call->configurations[call->configuration_count - 1];
+		found->configuration = read_integer(&query);
+		found->announced = read_integer(&query);
 	}
-	buf_char(&list, ']');
-	parameter_integer(&parameters, call->call.holder);
-	parameter_integer(&parameters, delegation->shard);
-	parameter_integer(&parameters, delegation->deputy);
-	parameter_text(&parameters, list.data);
-	done = connection_run_again(connection, delegate, &parameters, error);
-	buf_free(&list);
-	return done;
 }
 
-static bool read_all(
-	struct connection *connection, struct store_configuration *call, struct error *error)
+static void read_versions(struct tx *tx, struct store_configuration *call)
 {
-	struct arena *arena = call->call.arena;
-	struct parameters parameters = {0};
-	PGresult *result;
+	struct query query =
+		QUERY(tx, STATEMENT_VERSIONS, v_id(call->call.holder), v_id(call->configuration));
 
-	parameter_integer(&parameters, call->call.holder);
-	parameter_integer(&parameters, call->configuration);
-	result = connection_ask_again(connection, read_configurations, &parameters, error);
-	if (!result)
-		return false;
-	call->configuration_count = (size_t)PQntuples(result);
-	call->configurations =
-		arena_array(arena, call->configuration_count, sizeof *call->configurations);
-	for (int i = 0; i < PQntuples(result); i++)
-		call->configurations[i] = (struct announced_configuration){
-			cell_integer(result, i, 0), cell_integer(result, i, 1)};
-	PQclear(result);
-	result = connection_ask_again(connection, read_versions, &parameters, error);
-	if (!result)
-		return false;
-	call->version_count = (size_t)PQntuples(result);
-	call->versions = arena_array(arena, call->version_count, sizeof *call->versions);
-	for (int i = 0; i < PQntuples(result); i++)
-		call->versions[i] = (struct announced_test){
-			.name = arena_strdup(arena, cell_text(result, i, 0)),
-			.configuration = cell_integer(result, i, 1),
-			.fingerprint = cell_integer(result, i, 2),
-			.shard = (int)cell_integer(result, i, 3)};
-	PQclear(result);
-	return true;
+	call->version_count = 0;
+	while (query_next(&query)) {
+		struct announced_test *test;
+
+		call->versions =
+			rows_grow(tx, call->versions, &call->version_count, sizeof *call->versions);
+		test = &call->versions[call->version_count - 1];
+		test->name = read_name(&query);
+		test->configuration = read_integer(&query);
+		test->fingerprint = read_integer(&query);
+		test->shard = (int)read_integer(&query);
+	}
 }
 
-static bool read_duties(
-	struct connection *connection, struct store_configuration *call, struct error *error)
+static void read_duties(struct tx *tx, struct store_configuration *call)
 {
-	struct arena *arena = call->call.arena;
-	struct parameters parameters = {0};
+	int64_t holder = call->call.holder;
+	struct query query = QUERY(tx, STATEMENT_DELEGATED, v_id(holder));
 	struct delegation *last = NULL;
-	const char **names;
-	PGresult *result;
+	const char **names = NULL;
 
-	parameter_integer(&parameters, call->call.holder);
-	result = connection_ask_again(connection, read_delegated, &parameters, error);
-	if (!result)
-		return false;
-	names = arena_array(arena, (size_t)PQntuples(result), sizeof *names);
-	call->delegated = arena_array(arena, STORE_SHARDS, sizeof *call->delegated);
+	call->delegated = arena_array(tx->arena, STORE_SHARDS, sizeof *call->delegated);
 	call->delegated_count = 0;
-	for (int i = 0; i < PQntuples(result); i++) {
-		int shard = (int)cell_integer(result, i, 0);
+	while (query_next(&query)) {
+		int shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
+		int64_t epoch = read_integer(&query);
 
 		if (!last || last->shard != shard) {
 			last = &call->delegated[call->delegated_count++];
-			*last = (struct delegation){.shard = shard,
-				.deputy = call->call.holder,
-				.epoch = cell_integer(result, i, 1),
-				.tests.items = names + i};
+			*last = (struct delegation){
+				.shard = shard, .deputy = holder, .epoch = epoch};
+			names = NULL;
 		}
-		names[i] = arena_strdup(arena, cell_text(result, i, 2));
-		last->tests.count++;
+		names = rows_grow(tx, names, &last->tests.count, sizeof *names);
+		names[last->tests.count - 1] = read_name(&query);
+		last->tests.items = names;
 	}
-	PQclear(result);
-	return true;
 }
 
-static bool configurations_perform(struct store_file *file, void *context, struct error *error)
+static void configurations_perform(struct tx *tx, void *context)
 {
 	struct store_configuration *call = context;
-	struct connection *connection = postgresql_connection(file);
 
-	if (call->announce && !announce(connection, call, error))
-		return false;
-	for (size_t i = 0; i < call->delegate_count; i++)
-		if (!write_list(connection, call, &call->delegate[i], error))
-			return false;
-	return read_all(connection, call, error) && read_duties(connection, call, error);
+	if (call->announce)
+		announce(tx, call);
+	for (size_t i = 0; i < call->delegate_count; i++) {
+		const struct delegation *list = &call->delegate[i];
+
+		RUN(tx, STATEMENT_DELEGATE, v_id(call->call.holder), v_id(list->shard),
+			v_id(list->deputy), v_text(rows_names(tx, &list->tests)));
+	}
+	read_configurations(tx, call);
+	read_versions(tx, call);
+	read_duties(tx, call);
 }
 
 const struct store_work store_configuration_work = {

@@ -1068,7 +1068,9 @@ bool connection_has_committed(const struct connection *connection, int64_t numbe
 bool connection_send(struct connection *connection, const char *sql,
 	const struct parameters *parameters, struct error *error)
 {
-	if (!(connection->open ? queue : queue_alone)(connection, sql, parameters))
+	if (!connection->open)
+		return connection_run(connection, sql, parameters, error);
+	if (!queue(connection, sql, parameters))
 		return fail(connection, error);
 	return connection->pending < PENDING_MOST || drained(connection) || fail(connection, error);
 }
@@ -1077,9 +1079,13 @@ PGresult *connection_ask(struct connection *connection, const char *sql,
 	const struct parameters *parameters, struct error *error)
 {
 	PGresult *result = NULL;
+	int tries = 0;
 
-	if ((connection->open ? queue : queue_alone)(connection, sql, parameters))
-		result = drain(connection);
+	do
+		if ((connection->open ? queue : queue_alone)(connection, sql, parameters))
+			result = drain(connection);
+	while (!result && !connection->open && connection->trouble == TROUBLE_CONFLICT &&
+		++tries < ATTEMPTS);
 	if (!result)
 		fail(connection, error);
 	return result;
@@ -1224,28 +1230,6 @@ static bool end_load(struct connection *connection)
 bool connection_load_end(struct connection *connection, struct error *error)
 {
 	return end_load(connection) || fail(connection, error);
-}
-
-PGresult *connection_ask_again(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error)
-{
-	PGresult *result = NULL;
-
-	for (int i = 0; i < ATTEMPTS && !result; i++) {
-		result = connection_ask(connection, sql, parameters, error);
-		if (!result && connection_trouble(connection) != TROUBLE_CONFLICT)
-			break;
-	}
-	return result;
-}
-
-bool connection_run_again(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error)
-{
-	PGresult *result = connection_ask_again(connection, sql, parameters, error);
-
-	PQclear(result);
-	return result != NULL;
 }
 
 /* Statements end with a semicolon at the end of a line. */

@@ -85,24 +85,19 @@ int64_t connection_transaction(const struct connection *connection);
  * Known once another has begun. */
 bool connection_has_committed(const struct connection *connection, int64_t number);
 
-/* Sends a statement without waiting for its answer. The parameters are copied. */
+/* Sends a statement of the open transaction without waiting for its answer. The parameters are
+ * copied. Outside of transactions it waits. */
 bool connection_send(struct connection *connection, const char *sql,
 	const struct parameters *parameters, struct error *error) MUST_USE;
 
-/* Runs a statement, in the open transaction or else in one of its own, and returns its result, for
- * PQclear; NULL if it failed. Parameters may be NULL. */
+/* Runs a statement, in the open transaction or else in one of its own, which is repeated a few
+ * times if it meets others, and returns its result, for PQclear; NULL if it failed. Parameters may
+ * be NULL. */
 PGresult *connection_ask(struct connection *connection, const char *sql,
 	const struct parameters *parameters, struct error *error) MUST_USE;
 
 /* The same without a result. */
 bool connection_run(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error) MUST_USE;
-
-/* For statements outside transactions: conflicts with others are rare, and over when the statement
- * is repeated, a few times. */
-PGresult *connection_ask_again(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error) MUST_USE;
-bool connection_run_again(struct connection *connection, const char *sql,
 	const struct parameters *parameters, struct error *error) MUST_USE;
 
 /* Many rows at once, in the open transaction: "COPY table (columns) FROM STDIN (FORMAT binary)",

@@ -20,7 +20,7 @@
 #include "agent/store/backend.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
-#include "agent/store/sql/copy.h"
+#include "agent/store/sql/rows.h"
 
 enum {
 	COUNTED_MS = 10000,
@@ -49,11 +49,10 @@ struct sql_statement {
 };
 
 struct postgresql_file {
-	struct store_file file;
+	struct tx tx;
 	char *address, *label;
 	struct connection *connection;
-	struct postgresql_file *others[STORE_LANES]; /* used by the threads but the first */
-	struct sql_statement *statements[STATEMENT_COUNT];
+	struct sql_statement *statements[STATEMENT_ALL];
 	bool copy;    /* nothing is committed */
 	bool loading; /* what is inserted */
 	_Atomic int64_t size;
@@ -65,9 +64,9 @@ struct postgresql_file {
 	size_t counting_count;
 };
 
-static struct postgresql_file *of(struct store_file *file)
+static struct postgresql_file *of(struct tx *tx)
 {
-	return (struct postgresql_file *)file;
+	return (struct postgresql_file *)tx;
 }
 
 /* The driver */
@@ -101,7 +100,9 @@ static struct sql_statement *statement_new(struct postgresql_file *file, enum st
 
 	*statement = (struct sql_statement){.file = file,
 		.kind = kind,
-		.text = schema_statement_new(postgresql_statements, kind)};
+		.text = kind < STATEMENT_COUNT
+				? schema_statement_new(postgresql_statements, kind)
+				: memory_strdup(fleet_statements[kind - STATEMENT_COUNT])};
 	statement->count = translate(statement->text);
 	statement->has_rows = has_rows(statement->text);
 	return statement;
@@ -117,9 +118,9 @@ static void driver_reset(struct sql_statement *statement)
 		free(statement->copies[--statement->copy_count]);
 }
 
-static struct sql_statement *driver_statement(struct store_file *base, enum statement kind)
+static struct sql_statement *driver_statement(struct tx *tx, enum statement kind)
 {
-	struct postgresql_file *file = of(base);
+	struct postgresql_file *file = of(tx);
 	struct sql_statement *statement = file->statements[kind];
 
 	if (!statement)
@@ -268,10 +269,10 @@ static const void *driver_column_bytes(struct sql_statement *statement, int colu
 }
 
 /* Of what has failed nothing was changed; the failure itself is seen by the next that waits. */
-static int64_t driver_changed(struct store_file *file)
+static int64_t driver_changed(struct tx *tx)
 {
 	struct error error;
-	int64_t changed = connection_changed(of(file)->connection, &error);
+	int64_t changed = connection_changed(of(tx)->connection, &error);
 
 	return changed > 0 ? changed : 0;
 }
@@ -282,31 +283,31 @@ static bool fail(struct postgresql_file *file, const char *doing, struct error *
 		connection_problem(file->connection));
 }
 
-static bool driver_fail(struct store_file *file, const char *doing, struct error *error)
+static bool driver_fail(struct tx *tx, const char *doing)
 {
-	return fail(of(file), doing, error);
+	return fail(of(tx), doing, tx->error);
 }
 
 /* "INSERT INTO table (columns) VALUES ..." */
-static bool driver_load_begin(struct store_file *base, enum statement insert, struct error *error)
+static bool driver_load_begin(struct tx *tx, enum statement insert)
 {
-	struct postgresql_file *file = of(base);
-	const char *text = driver_statement(base, insert)->text + strlen("INSERT INTO ");
+	struct postgresql_file *file = of(tx);
+	const char *text = driver_statement(tx, insert)->text + strlen("INSERT INTO ");
 	const char *end = strstr(text, " VALUES ");
 	char *copy;
 
 	if (!end || asprintf(&copy, "COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text),
 			    text) < 0)
 		abort();
-	file->loading = connection_load_begin(file->connection, copy, error);
+	file->loading = connection_load_begin(file->connection, copy, tx->error);
 	free(copy);
 	return file->loading;
 }
 
-static bool driver_load_end(struct store_file *base, struct error *error)
+static bool driver_load_end(struct tx *tx)
 {
-	of(base)->loading = false;
-	return connection_load_end(of(base)->connection, error);
+	of(tx)->loading = false;
+	return connection_load_end(of(tx)->connection, tx->error);
 }
 
 static const struct sql_driver driver = {
@@ -433,23 +434,20 @@ static struct postgresql_file *file_new(const char *address, struct error *error
 	if (asprintf(&file->label, "state database %s", database_shown(scratch, address)) < 0)
 		abort();
 	arena_free(scratch);
-	file->file = (struct store_file){.driver = &driver, .label = file->label};
+	file->tx = (struct tx){.driver = &driver, .path = file->address, .label = file->label};
 	file->connection = connection_new(address, error);
 	if (file->connection)
 		return file;
-	postgresql_close(&file->file);
+	postgresql_close(&file->tx);
 	return NULL;
 }
 
-void postgresql_close(struct store_file *base)
+void postgresql_close(struct tx *tx)
 {
-	struct postgresql_file *file = of(base);
+	struct postgresql_file *file = of(tx);
 
-	for (int i = 0; i < STORE_LANES; i++)
-		if (file->others[i])
-			postgresql_close(&file->others[i]->file);
 	connection_free(file->connection);
-	for (int i = 0; i < STATEMENT_COUNT; i++)
+	for (int i = 0; i < STATEMENT_ALL; i++)
 		if (file->statements[i]) {
 			driver_reset(file->statements[i]);
 			free(file->statements[i]->text);
@@ -463,7 +461,7 @@ void postgresql_close(struct store_file *base)
 }
 
 /* Opens what is there already, of this version. */
-struct store_file *postgresql_open_as_it_is(const char *address, struct error *error)
+struct tx *postgresql_open_as_it_is(const char *address, struct error *error)
 {
 	struct postgresql_file *file = file_new(address, error);
 	int64_t version;
@@ -472,14 +470,14 @@ struct store_file *postgresql_open_as_it_is(const char *address, struct error *e
 		return NULL;
 	if (read_version(file, &version, error)) {
 		if (version != 0)
-			return &file->file;
+			return &file->tx;
 		error_set(error, ERROR_STATE, "%s has no state yet", file->label);
 	}
-	postgresql_close(&file->file);
+	postgresql_close(&file->tx);
 	return NULL;
 }
 
-static struct store_file *open_database(const char *address, struct error *error)
+static struct tx *open_own(const char *address, struct error *error)
 {
 	struct postgresql_file *file = file_new(address, error);
 	int64_t version;
@@ -490,32 +488,31 @@ static struct store_file *open_database(const char *address, struct error *error
 		(version != 0 || make_tables(file, error))) {
 		connection_number(file->connection);
 		file->size = size_of(file);
-		return &file->file;
+		return &file->tx;
 	}
-	postgresql_close(&file->file);
+	postgresql_close(&file->tx);
 	return NULL;
 }
 
-static struct store_file *copy_database(const char *address, struct error *error)
+static struct tx *open_database(const char *address, enum store_use use, struct error *error)
 {
-	struct postgresql_file *file =
-		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
+	struct tx *tx = use == STORE_OWN ? open_own(address, error)
+					 : postgresql_open_as_it_is(address, error);
 
-	if (!file)
-		return NULL;
-	file->copy = true;
-	return &file->file;
+	if (tx)
+		of(tx)->copy = use == STORE_TRY;
+	return tx;
 }
 
 /* Transactions */
 
-static bool begin(struct store_file *base, bool writes, struct error *error)
+static void begin(struct tx *tx, bool writes)
 {
-	struct postgresql_file *file = of(base);
+	struct postgresql_file *file = of(tx);
 
 	file->counting_count = 0;
 	connection_patience(file->connection, CONNECTION_PATIENCE);
-	return connection_begin(file->connection, writes, error);
+	tx->failed = !connection_begin(file->connection, writes, tx->error);
 }
 
 static void count(struct postgresql_file *file)
@@ -560,29 +557,27 @@ static void count_for_calls(struct postgresql_file *file)
 		put_counts(file, file->counting[i]);
 }
 
-static bool commit(struct store_file *base, struct error *error)
+static void rollback(struct tx *tx)
 {
-	struct postgresql_file *file = of(base);
-
-	if (file->copy) {
-		connection_rollback(file->connection);
-		return true;
-	}
-	if (!connection_commit(file->connection, error))
-		return false;
-	count_for_calls(file);
-	return true;
+	of(tx)->loading = false;
+	connection_rollback(of(tx)->connection);
 }
 
-static void rollback(struct store_file *file)
+static void commit(struct tx *tx)
 {
-	of(file)->loading = false;
-	connection_rollback(of(file)->connection);
+	struct postgresql_file *file = of(tx);
+
+	if (file->copy)
+		rollback(tx);
+	else if (connection_commit(file->connection, tx->error))
+		count_for_calls(file);
+	else
+		tx->failed = true;
 }
 
-static bool is_stuck(const struct store_file *base)
+static bool is_stuck(const struct tx *tx)
 {
-	switch (connection_trouble(((const struct postgresql_file *)base)->connection)) {
+	switch (connection_trouble(((const struct postgresql_file *)tx)->connection)) {
 	case TROUBLE_AWAY:
 	case TROUBLE_DOUBT: return true;
 	case TROUBLE_NONE:
@@ -601,9 +596,9 @@ static void pause_for(int tries)
 	nanosleep(&pause, NULL);
 }
 
-static bool again(struct store_file *file, int tries)
+static bool again(struct tx *tx, int tries)
 {
-	switch (connection_trouble(of(file)->connection)) {
+	switch (connection_trouble(of(tx)->connection)) {
 	case TROUBLE_CONFLICT:
 		if (tries >= CONFLICTS_MOST)
 			return false;
@@ -621,101 +616,41 @@ static bool again(struct store_file *file, int tries)
 	return true;
 }
 
-/* Those of writers that are gone for long. */
-static bool prune_commits(struct postgresql_file *file, struct error *error)
+/* A call that is made again, as nobody knew whether it had been committed, may have been. */
+static bool enter(struct tx *tx, struct store_call *call)
 {
-	return connection_send(file->connection,
-		"DELETE FROM commits WHERE used < CAST(extract(epoch FROM clock_timestamp()"
-		" - INTERVAL '30 days') * 1000 AS BIGINT)",
-		NULL, error);
-}
-
-static bool perform(struct store_file *base, struct store_call *call, struct error *error)
-{
-	struct postgresql_file *file = of(base);
+	struct postgresql_file *file = of(tx);
 	int64_t number = connection_transaction(file->connection);
 	struct store_counts *counts = store_call_counts(call);
 
-	/* A call that is made again, as nobody knew whether it had been committed. */
-	if (number != 0 && connection_has_committed(file->connection, call->transaction))
+	if (call->work->lane == STORE_TURNS)
+		connection_patience(file->connection, TURN_MS);
+	if (call->work->lane >= STORE_TURNS)
 		return true;
+	if (number != 0 && connection_has_committed(file->connection, call->transaction))
+		return false;
 	call->transaction = number;
 	if (counts && file->counting_count < COUNTING_MOST)
 		file->counting[file->counting_count++] = counts;
 	if (call->work->is_long)
 		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
-	return (call->work->lane >= STORE_TURNS || fleet_lock(file->connection, call, error)) &&
-	       (call->work != &store_prune_work || prune_commits(file, error)) &&
-	       call->work->run(base, call, error);
-}
-
-static bool perform_alone(
-	struct postgresql_file *file, struct store_call *call, struct error *error)
-{
-	for (int tries = 0;; tries++) {
-		if (begin(&file->file, false, error) && perform(&file->file, call, error) &&
-			commit(&file->file, error))
-			return true;
-		rollback(&file->file);
-		if (!again(&file->file, tries))
-			return false;
-	}
-}
-
-static bool read_once(const char *address, struct store_call *call, struct error *error)
-{
-	struct postgresql_file *file =
-		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
-	bool done;
-
-	if (!file)
-		return false;
-	done = perform_alone(file, call, error);
-	postgresql_close(&file->file);
-	return done;
-}
-
-/* The state on a connection of the lane's own. */
-static struct postgresql_file *other(
-	struct store_file *base, enum store_lane lane, struct error *error)
-{
-	struct postgresql_file **file = &of(base)->others[lane];
-
-	if (!*file)
-		*file = file_new(of(base)->address, error);
-	return *file;
-}
-
-static bool list(struct store_file *base, struct store_call *call, struct error *error)
-{
-	struct postgresql_file *file = other(base, STORE_LISTS, error);
-
-	return file && perform_alone(file, call, error);
-}
-
-static bool turn(struct store_file *base, struct store_call *call, struct error *error)
-{
-	enum store_lane lane = call->work->lane;
-	struct postgresql_file *file = other(base, lane, error);
-
-	if (!file)
-		return false;
-	connection_patience(file->connection, lane == STORE_TURNS ? TURN_MS : CONNECTION_PATIENCE);
-	return call->work->run(&file->file, call, error);
+	fleet_lock(tx, call);
+	if (call->work == &store_prune_work) /* of writers that are gone for long */
+		RUN(tx, STATEMENT_PRUNE_COMMITS);
+	return !tx->failed;
 }
 
 /* How many agents are at work on it. */
 static bool count_agents(const char *address, int64_t *alive, struct error *error)
 {
-	struct postgresql_file *file =
-		(struct postgresql_file *)postgresql_open_as_it_is(address, error);
-	bool done = file && ask_number(file,
-				    "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
-				    " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
-				    alive, error);
+	struct tx *tx = postgresql_open_as_it_is(address, error);
+	bool done = tx && ask_number(of(tx),
+				  "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
+				  " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+				  alive, error);
 
-	if (file)
-		postgresql_close(&file->file);
+	if (tx)
+		postgresql_close(tx);
 	return done;
 }
 
@@ -729,35 +664,31 @@ static bool is_held(const char *address)
 
 /* Nobody joins or renews a lease meanwhile. The transaction may have begun to see the state before
  * it had to wait, so another one looks whether somebody is there. */
-static bool reserve(struct store_file *base, struct error *error)
+static void reserve(struct tx *tx)
 {
-	struct postgresql_file *file = of(base);
-	int64_t alive;
+	struct postgresql_file *file = of(tx);
+	int64_t alive = 0;
 
 	connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
-	if (!connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL, error) ||
-		!count_agents(file->address, &alive, error))
-		return false;
-	return alive == 0 || error_set(error, ERROR_STATE, "an agent has %s: stop it first",
-				     connection_shown(file->connection));
+	tx->failed = !connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL,
+			     tx->error) ||
+		     !count_agents(file->address, &alive, tx->error);
+	if (alive > 0)
+		tx_fail(tx, ERROR_STATE, "an agent has %s: stop it first",
+			connection_shown(file->connection));
 }
 
-static const char *address_of(const struct store_file *file)
+static int64_t size_now(const struct tx *tx)
 {
-	return ((const struct postgresql_file *)file)->address;
-}
-
-static int64_t size_now(const struct store_file *file)
-{
-	return ((const struct postgresql_file *)file)->size;
+	return ((const struct postgresql_file *)tx)->size;
 }
 
 /* Of all connections of this process, which has one state open. */
-static void traffic(const struct store_file *file, struct store_traffic *out)
+static void traffic(const struct tx *tx, struct store_traffic *out)
 {
 	struct connection_figures figures;
 
-	(void)file;
+	(void)tx;
 	connection_figures(&figures);
 	*out = (struct store_traffic){.round_trips = (int64_t)figures.round_trips,
 		.connections = (int64_t)figures.connects,
@@ -773,19 +704,18 @@ static bool is_there(const char *address)
 	bool there = !file || !read_version(file, &version, &error) || version != 0;
 
 	if (file)
-		postgresql_close(&file->file);
+		postgresql_close(&file->tx);
 	return there;
 }
 
 static int64_t size_at(const char *address)
 {
 	struct error error;
-	struct postgresql_file *file =
-		(struct postgresql_file *)postgresql_open_as_it_is(address, &error);
-	int64_t size = file ? size_of(file) : 0;
+	struct tx *tx = postgresql_open_as_it_is(address, &error);
+	int64_t size = tx ? size_of(of(tx)) : 0;
 
-	if (file)
-		postgresql_close(&file->file);
+	if (tx)
+		postgresql_close(tx);
 	return size;
 }
 
@@ -804,32 +734,26 @@ static bool backup(const char *address, const char *target, bool force, struct e
 	return false;
 }
 
-struct connection *postgresql_connection(struct store_file *file)
+struct connection *postgresql_connection(struct tx *tx)
 {
-	return of(file)->connection;
+	return of(tx)->connection;
 }
 
 const struct store_backend postgresql_backend = {
 	.open = open_database,
-	.copy = copy_database,
 	.close = postgresql_close,
 	.begin = begin,
-	.perform = perform,
 	.commit = commit,
 	.rollback = rollback,
+	.enter = enter,
 	.is_stuck = is_stuck,
 	.again = again,
-	.read = read_once,
-	.list = list,
-	.turn = turn,
+	.is_shared = true,
 	.check = postgresql_check,
 	.backup = backup,
 	.reserve = reserve,
-	.take_over = sql_copy,
-	.compare = sql_compare,
 	.is_held = is_held,
 	.is_there = is_there,
-	.path = address_of,
 	.size = size_at,
 	.size_now = size_now,
 	.traffic = traffic,

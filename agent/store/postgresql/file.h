@@ -9,11 +9,11 @@
 #include "agent/store/sql/driver.h"
 
 /* Opens what is there, of this version. */
-struct store_file *postgresql_open_as_it_is(const char *address, struct error *error);
-void postgresql_close(struct store_file *file);
+struct tx *postgresql_open_as_it_is(const char *address, struct error *error);
+void postgresql_close(struct tx *tx);
 
 /* The connection of its transactions. */
-struct connection *postgresql_connection(struct store_file *file);
+struct connection *postgresql_connection(struct tx *tx);
 
 /* Implements store_check. */
 bool postgresql_check(const char *address, struct arena *arena, struct store_report *report,

@@ -7,6 +7,7 @@
 #include "agent/store/sql/schema.h"
 
 extern const char *const postgresql_statements[STATEMENT_TEXTS];
+extern const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT];
 
 /* Its words for the tables, and a script of what only it has: each statement of one ends with a
  * semicolon at the end of a line. */

@@ -26,44 +26,40 @@ void audit_put_text(struct buf *detail, const char *name, const char *text)
 		buf_json_string(detail, text, strlen(text));
 }
 
-bool audit_add(struct store_file *file, const struct audit_entry *entry, struct error *error)
+void audit_add(struct tx *tx, const struct audit_entry *entry)
 {
-	return RUN(file, STATEMENT_AUDIT_ADD, error, v_time(entry->time),
-		v_text(entry->actor.person), v_text(entry->actor.origin), v_text(entry->action),
-		v_count(entry->change), v_text(entry->subject), v_text(entry->detail));
+	RUN(tx, STATEMENT_AUDIT_ADD, v_time(entry->time), v_text(entry->actor.person),
+		v_text(entry->actor.origin), v_text(entry->action), v_count(entry->change),
+		v_text(entry->subject), v_text(entry->detail));
 }
 
-static bool audit_list(struct store_file *file, void *context, struct error *error)
+static void audit_list(struct tx *tx, void *context)
 {
 	struct store_audit *call = context;
-	struct reader reader = {
-		.binder = bind_to(file, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT),
-		.arena = call->call.arena};
 	bool limited = call->limit > 0 && call->limit < INT64_MAX;
+	struct query query = QUERY(tx, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT,
+		v_id(call->since != 0 ? call->since : INT64_MIN),
+		v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
+		v_id(limited ? call->limit + 1 : INT64_MAX));
 
-	bind_integer(&reader.binder, call->since != 0 ? call->since : INT64_MIN);
-	bind_integer(&reader.binder, call->before_id > 0 ? call->before_id : INT64_MAX);
-	bind_integer(&reader.binder, limited ? call->limit + 1 : INT64_MAX);
 	if (call->change != 0)
-		bind_integer(&reader.binder, call->change);
-	call->entries = read_structs(
-		&reader, audit_columns, sizeof *call->entries, &call->entry_count, error);
+		bind_integer(&query, call->change);
+	call->entries =
+		read_structs(&query, audit_columns, sizeof *call->entries, &call->entry_count);
 	call->more = limited && (int64_t)call->entry_count > call->limit;
 	call->entry_count -= call->more;
-	return !reader.failed;
 }
 
 const struct store_work store_audit_work = {.run = audit_list, .lane = STORE_LISTS};
 
-static void read_event(struct reader *reader, int64_t point, struct event *event)
+static void read_event(struct query *query, int64_t point, struct event *event)
 {
 	*event = (struct event){
-		.kind = read_choice(reader, 0, 1) == 1 ? EVENT_REOPENED : EVENT_TRIAGED,
-		.point = point};
-	event->time = read_time(reader);
-	event->person = read_text(reader);
-	event->origin = read_text(reader);
-	event->detail = read_text(reader);
+		.kind = read_flag(query) ? EVENT_REOPENED : EVENT_TRIAGED, .point = point};
+	event->time = read_time(query);
+	event->person = read_text(query);
+	event->origin = read_text(query);
+	event->detail = read_text(query);
 }
 
 /* Both are ordered by time, but for clocks that were set back: what came later never goes before
@@ -86,37 +82,34 @@ static struct event *merge(struct arena *arena, const struct event *events, size
 }
 
 /* Of one record. */
-static void load_said(struct owned_reader *rows, struct arena *arena, struct change_record *record,
-	struct error *error)
+static void load_said(struct owned_query *rows, struct change_record *record)
 {
+	struct tx *tx = rows->query.tx;
 	struct event *said = NULL;
 	size_t count = 0;
 
-	while (owned_next(rows, record->item.id, error)) {
-		said = rows_grow(arena, said, &count, sizeof *said);
-		read_event(&rows->reader, record->item.time, &said[count - 1]);
+	while (owned_next(rows, record->item.id)) {
+		said = rows_grow(tx, said, &count, sizeof *said);
+		read_event(&rows->query, record->item.time, &said[count - 1]);
 	}
 	if (count == 0)
 		return;
-	record->events = merge(arena, record->events, record->event_count, said, count);
+	record->events = merge(tx->arena, record->events, record->event_count, said, count);
 	record->event_count += count;
 }
 
-bool audit_load_events(struct store_file *file, struct arena *arena, struct change_record *records,
-	const struct owners *owners, struct error *error)
+void audit_load_events(struct tx *tx, struct change_record *records, const struct owners *owners)
 {
-	struct owned_reader rows = {
-		.reader = {.binder = bind_to(file, STATEMENT_AUDIT_EVENTS), .arena = arena}};
+	struct owned_query rows = {.query = query_of(tx, STATEMENT_AUDIT_EVENTS)};
 
-	bind_owners(&rows.reader.binder, arena, owners);
+	bind_owners(&rows.query, owners);
 	for (size_t i = 0; i < owners->count; i++)
-		load_said(&rows, arena, &records[owners->items[i].place], error);
-	return !rows.reader.failed;
+		load_said(&rows, &records[owners->items[i].place]);
 }
 
-static bool add(struct store_file *file, void *context, struct error *error)
+static void add(struct tx *tx, void *context)
 {
-	return audit_add(file, &((struct store_audit_add *)context)->entry, error);
+	audit_add(tx, &((struct store_audit_add *)context)->entry);
 }
 
 const struct store_work store_audit_add_work = {.run = add, .writes = true};

@@ -2,7 +2,7 @@
  * Tables are read in pages, in the order of their keys, which are their first columns, so that
  * neither side ever has more than a page of them in memory.
  */
-#include "agent/store/sql/copy.h"
+#include "agent/store/backend.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,9 +27,9 @@ struct key {
 
 /* The rows of a table, one after the other. */
 struct walk {
-	struct store_file *file;
+	struct tx *tx;
 	const struct sql_table *table;
-	struct reader reader;
+	struct query query;
 	struct key keys[KEYS_MOST]; /* of the last row */
 	int key_count;
 	size_t on_page;
@@ -43,25 +43,23 @@ static void begin_page(struct walk *walk)
 
 	walk->page = arena_new();
 	walk->on_page = 0;
-	walk->reader =
-		(struct reader){.binder = bind_to(walk->file, statement_of(STATEMENT_READ, table)),
-			.arena = walk->page};
+	walk->query = query_of(walk->tx, statement_of(STATEMENT_READ, table));
 	for (int i = 0; i < walk->key_count; i++)
 		if (table->columns[i].type == COLUMN_TEXT) {
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
-			bind_text(&walk->reader.binder, walk->keys[i].text);
+			bind_text(&walk->query, walk->keys[i].text);
 		} else {
-			bind_integer(&walk->reader.binder, walk->keys[i].integer);
+			bind_integer(&walk->query, walk->keys[i].integer);
 		}
-	bind_integer(&walk->reader.binder, PAGE);
+	bind_integer(&walk->query, PAGE);
 	if (before)
 		arena_free(before);
 }
 
 /* Before the first row: no key is less. */
-static struct walk walk_over(struct store_file *file, const struct sql_table *table)
+static struct walk walk_over(struct tx *tx, const struct sql_table *table)
 {
-	struct walk walk = {.file = file, .table = table};
+	struct walk walk = {.tx = tx, .table = table};
 
 	for (; table->columns[walk.key_count].uses & COLUMN_KEY; walk.key_count++)
 		walk.keys[walk.key_count] = (struct key){INT64_MIN, ""};
@@ -71,14 +69,14 @@ static struct walk walk_over(struct store_file *file, const struct sql_table *ta
 
 static void walk_end(struct walk *walk)
 {
-	walk->file->driver->reset(walk->reader.binder.statement);
+	walk->tx->driver->reset(walk->query.statement);
 	arena_free(walk->page);
 }
 
 static void note_keys(struct walk *walk)
 {
-	const struct sql_driver *driver = walk->file->driver;
-	struct sql_statement *statement = walk->reader.binder.statement;
+	const struct sql_driver *driver = walk->tx->driver;
+	struct sql_statement *statement = walk->query.statement;
 
 	walk->on_page++;
 	for (int i = 0; i < walk->key_count; i++)
@@ -92,24 +90,24 @@ static void note_keys(struct walk *walk)
 }
 
 /* Whether there is another row; false, too, with an error. */
-static bool walk_on(struct walk *walk, struct error *error)
+static bool walk_on(struct walk *walk)
 {
 	for (;;) {
-		if (reader_next(&walk->reader, error)) {
+		if (query_next(&walk->query)) {
 			note_keys(walk);
 			return true;
 		}
-		if (walk->reader.failed || walk->on_page < PAGE)
+		if (walk->tx->failed || walk->on_page < PAGE)
 			return false;
 		begin_page(walk);
 	}
 }
 
 /* Binds the value of the row's column. */
-static void hand_over(struct walk *walk, int column, struct binder *out)
+static void hand_over(struct walk *walk, int column, struct query *out)
 {
-	const struct sql_driver *driver = walk->file->driver;
-	struct sql_statement *row = walk->reader.binder.statement;
+	const struct sql_driver *driver = walk->tx->driver;
+	struct sql_statement *row = walk->query.statement;
 	bool missing = driver->type(row, column) == SQL_NULL;
 	const void *bytes;
 	size_t length;
@@ -137,112 +135,91 @@ static void hand_over(struct walk *walk, int column, struct binder *out)
 	}
 }
 
-static bool load_begin(struct store_file *to, const struct sql_table *table, struct error *error)
+static void load_begin(struct tx *to, const struct sql_table *table)
 {
-	return !to->driver->load_begin ||
-	       to->driver->load_begin(to, statement_of(STATEMENT_WRITE, table), error);
+	if (to->driver->load_begin && !to->failed)
+		to->failed = !to->driver->load_begin(to, statement_of(STATEMENT_WRITE, table));
 }
 
-static bool load_end(struct store_file *to, struct error *error)
+static void load_end(struct tx *to)
 {
-	return !to->driver->load_end || to->driver->load_end(to, error);
+	if (to->driver->load_end && !to->failed)
+		to->failed = !to->driver->load_end(to);
 }
 
-static bool copy_row(struct walk *walk, struct store_file *to, const struct sql_table *table,
-	struct error *error)
+static void copy_row(struct walk *walk, struct tx *to, const struct sql_table *table)
 {
-	struct binder binder = bind_to(to, statement_of(STATEMENT_WRITE, table));
+	struct query query = query_of(to, statement_of(STATEMENT_WRITE, table));
 
 	for (int i = 0; table->columns[i].name; i++)
-		hand_over(walk, i, &binder);
-	return bind_finish(&binder, error);
+		hand_over(walk, i, &query);
+	query_run(&query);
 }
 
-static bool copy_table(struct store_file *from, struct store_file *to,
-	const struct sql_table *table, int64_t *rows, struct error *error)
+static void copy_table(struct tx *from, struct tx *to, const struct sql_table *table, int64_t *rows)
 {
 	struct walk walk = walk_over(from, table);
-	bool done = load_begin(to, table, error);
 
-	while (done && walk_on(&walk, error)) {
-		done = copy_row(&walk, to, table, error);
-		++*rows;
-		if (done && *rows % LOAD == 0)
-			done = load_end(to, error) && load_begin(to, table, error);
+	load_begin(to, table);
+	while (!to->failed && walk_on(&walk)) {
+		copy_row(&walk, to, table);
+		if (++*rows % LOAD == 0) {
+			load_end(to);
+			load_begin(to, table);
+		}
 	}
-	done = done && !walk.reader.failed && load_end(to, error);
+	load_end(to);
 	walk_end(&walk);
-	return done;
 }
 
-static bool read_last_ids(
-	struct store_file *file, int64_t ids[SCHEMA_SEQUENCES], struct error *error)
+static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_LAST_IDS)};
+	struct query query = query_of(tx, STATEMENT_LAST_IDS);
 
-	while (reader_next(&reader, error))
+	while (query_next(&query))
 		for (int i = 0; i < SCHEMA_SEQUENCES; i++)
-			ids[i] = read_count(&reader);
-	return !reader.failed;
+			ids[i] = read_count(&query);
 }
 
-static bool set_last_id(struct store_file *file, const char *table, int64_t id, struct error *error)
+/* One of the statements answers with what is not needed. */
+static void set_last_id(struct tx *tx, const char *table, int64_t id)
 {
-	static const enum statement statements[] = {
-		STATEMENT_FORGET_LAST_ID, STATEMENT_SET_LAST_ID};
+	struct query forget = query_of(tx, STATEMENT_FORGET_LAST_ID);
+	struct query set = query_of(tx, STATEMENT_SET_LAST_ID);
 
-	for (int i = 0; i < 2; i++) {
-		struct reader reader = {.binder = bind_to(file, statements[i])};
-
-		bind_text(&reader.binder, table);
-		if (statements[i] == STATEMENT_SET_LAST_ID)
-			bind_integer(&reader.binder, id);
-		while (reader_next(&reader, error))
-			continue;
-		if (reader.failed)
-			return false;
-	}
-	return true;
+	bind_text(&forget, table);
+	while (query_next(&forget))
+		continue;
+	bind_text(&set, table);
+	bind_integer(&set, id);
+	while (query_next(&set))
+		continue;
 }
 
-static bool copy_last_ids(struct store_file *from, struct store_file *to, struct error *error)
+static void check_empty(struct tx *tx)
+{
+	for (int i = 0; i < (int)STORE_TABLES; i++) {
+		struct walk walk = walk_over(tx, &schema_tables[i]);
+
+		if (walk_on(&walk))
+			tx_fail(tx, ERROR_STATE, "%s is not empty", tx->label);
+		walk_end(&walk);
+	}
+}
+
+void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied)
 {
 	int64_t ids[SCHEMA_SEQUENCES] = {0};
 
-	if (!read_last_ids(from, ids, error))
-		return false;
-	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
-		if (!set_last_id(to, schema_sequences[i], ids[i], error))
-			return false;
-	return true;
-}
-
-static bool check_empty(struct store_file *file, struct error *error)
-{
-	for (int i = 0; i < (int)STORE_TABLES; i++) {
-		struct walk walk = walk_over(file, &schema_tables[i]);
-		bool has_rows = walk_on(&walk, error), failed = walk.reader.failed;
-
-		walk_end(&walk);
-		if (failed || has_rows)
-			return !failed &&
-			       error_set(error, ERROR_STATE, "%s is not empty", file->label);
-	}
-	return true;
-}
-
-bool sql_copy(struct store_file *to, struct store_file *from, struct store_copied *copied,
-	struct error *error)
-{
 	*copied = (struct store_copied){0};
-	if (!check_empty(to, error))
-		return false;
+	check_empty(to);
 	for (int i = 0; i < (int)STORE_TABLES; i++) {
 		copied->tables[i].name = schema_tables[i].name;
-		if (!copy_table(from, to, &schema_tables[i], &copied->tables[i].rows, error))
-			return false;
+		copy_table(from, to, &schema_tables[i], &copied->tables[i].rows);
 	}
-	return copy_last_ids(from, to, error);
+	read_last_ids(from, ids);
+	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
+		set_last_id(to, schema_sequences[i], ids[i]);
 }
 
 /* PostgreSQL has '?' for each byte that is not UTF-8. */
@@ -259,9 +236,8 @@ static bool is_same_text(const char *a, const char *b)
 
 static bool is_same(const struct walk *left, const struct walk *right, int column)
 {
-	const struct sql_driver *a = left->file->driver, *b = right->file->driver;
-	struct sql_statement *x = left->reader.binder.statement,
-			     *y = right->reader.binder.statement;
+	const struct sql_driver *a = left->tx->driver, *b = right->tx->driver;
+	struct sql_statement *x = left->query.statement, *y = right->query.statement;
 	size_t m, n;
 	const void *bytes, *others;
 	double number, other;
@@ -289,53 +265,35 @@ static bool is_same(const struct walk *left, const struct walk *right, int colum
 	return false;
 }
 
-static bool differs(const struct store_file *to, const char *table, struct error *error)
-{
-	return error_set(
-		error, ERROR_STATE, "%s: table %s is not as it was copied", to->label, table);
-}
-
-static bool compare_rows(struct walk *from, struct walk *to, bool *same, struct error *error)
-{
-	while (*same) {
-		bool one = walk_on(from, error);
-		bool other = !from->reader.failed && walk_on(to, error);
-
-		if (from->reader.failed || to->reader.failed)
-			return false;
-		*same = one == other;
-		if (!one)
-			return true;
-		for (int i = 0; *same && from->table->columns[i].name; i++)
-			*same = is_same(from, to, i);
-	}
-	return true;
-}
-
-static bool compare_table(struct store_file *from, struct store_file *to,
-	const struct sql_table *table, struct error *error)
+static void compare_table(struct tx *from, struct tx *to, const struct sql_table *table)
 {
 	struct walk left = walk_over(from, table), right = walk_over(to, table);
-	bool same = true, done = compare_rows(&left, &right, &same, error);
+	bool same = true, more = true;
 
+	while (same && more) {
+		more = walk_on(&left);
+		same = more == walk_on(&right);
+		for (int i = 0; same && more && table->columns[i].name; i++)
+			same = is_same(&left, &right, i);
+	}
+	if (!same && !from->failed && !to->failed)
+		tx_fail(to, ERROR_STATE, "%s: table %s is not as it was copied", to->label,
+			table->name);
 	walk_end(&left);
 	walk_end(&right);
-	return done && (same || differs(to, table->name, error));
 }
 
-bool sql_compare(struct store_file *to, struct store_file *from, struct error *error)
+void sql_compare(struct tx *to, struct tx *from)
 {
 	int64_t ids[SCHEMA_SEQUENCES] = {0}, others[SCHEMA_SEQUENCES] = {0};
 
 	for (int i = 0; i < (int)STORE_TABLES; i++)
-		if (!compare_table(from, to, &schema_tables[i], error))
-			return false;
-	if (!read_last_ids(from, ids, error) || !read_last_ids(to, others, error))
-		return false;
-	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
+		compare_table(from, to, &schema_tables[i]);
+	read_last_ids(from, ids);
+	read_last_ids(to, others);
+	for (int i = 0; i < SCHEMA_SEQUENCES && !from->failed; i++)
 		if (ids[i] != others[i])
-			return error_set(error, ERROR_STATE,
+			tx_fail(to, ERROR_STATE,
 				"%s: the last id of table %s is not as it was copied", to->label,
 				schema_sequences[i]);
-	return true;
 }

@@ -1,6 +1,6 @@
 /*
  * What the calls in SQL need of a database. A backend has a driver for its own, with the texts of
- * all statements; its handle begins with a `struct store_file`.
+ * all statements; its handle begins with a `struct tx`.
  *
  * A statement is used from `statement` to `reset`; others may be used meanwhile. Parameters and
  * columns are counted as the database's own interface for SQLite does: parameters from 1, columns
@@ -11,15 +11,9 @@
 #define AGENT_STORE_SQL_DRIVER_H
 
 #include "agent/store/sql/statements.h"
-#include "agent/store/store.h"
+#include "agent/store/tx.h"
 
 struct sql_statement; /* the driver's */
-struct sql_driver;
-
-struct store_file {
-	const struct sql_driver *driver;
-	const char *label; /* "state file /var/lib/hunter-c/state.db": how errors begin */
-};
 
 enum sql_step { SQL_ROW, SQL_DONE, SQL_FAILED };
 
@@ -32,7 +26,7 @@ struct sql_driver {
 
 	/* Ready to be bound, all parameters NULL. It may be NULL if the statement cannot be
 	 * prepared: all functions accept that, and `step` fails. */
-	struct sql_statement *(*statement)(struct store_file *file, enum statement statement);
+	struct sql_statement *(*statement)(struct tx *tx, enum statement statement);
 
 	void (*bind_integer)(struct sql_statement *statement, int parameter, int64_t value);
 	void (*bind_null)(struct sql_statement *statement, int parameter); /* an integer */
@@ -55,17 +49,17 @@ struct sql_driver {
 	const void *(*bytes)(struct sql_statement *statement, int column, size_t *length);
 
 	/* How many rows the last statement that was run inserted, updated or deleted. */
-	int64_t (*changed)(struct store_file *file);
+	int64_t (*changed)(struct tx *tx);
 
 	/* NULL, or: rows that the statement, an insert with all its columns, adds from now on may
 	 * be kept back until `load_end`, which finds out what fails; no other statement is used
 	 * meanwhile. */
-	bool (*load_begin)(struct store_file *file, enum statement insert, struct error *error);
-	bool (*load_end)(struct store_file *file, struct error *error);
+	bool (*load_begin)(struct tx *tx, enum statement insert);
+	bool (*load_end)(struct tx *tx);
 
-	/* Sets the error from the label, what was being done and the database's message. Always
+	/* Sets tx->error from the label, what was being done and the database's message. Always
 	 * false. */
-	bool (*fail)(struct store_file *file, const char *doing, struct error *error);
+	bool (*fail)(struct tx *tx, const char *doing);
 };
 
 #endif

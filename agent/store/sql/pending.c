@@ -11,11 +11,11 @@
 
 enum { MOST_MEMBERS = 1000 };
 
-static bool load_records(struct store_file *file, struct store_pending *call, struct error *error)
+static void load_records(struct tx *tx, struct store_pending *call)
 {
-	struct reader reader = open_reader(file, call->call.arena, STATEMENT_PENDING);
+	struct query query = query_of(tx, STATEMENT_PENDING);
 
-	return read_records(&reader, &call->records, error);
+	read_records(&query, &call->records);
 }
 
 static int compare_down(const void *a, const void *b)
@@ -49,44 +49,40 @@ static double least_pictured(const struct record_rows *records)
 	return least;
 }
 
-static struct packed_excerpt read_packed(
-	struct owned_reader *rows, int64_t change, struct error *error)
+static struct packed_excerpt read_packed(struct owned_query *rows, int64_t change)
 {
 	struct packed_excerpt packed = {0};
 
-	while (owned_next(rows, change, error)) {
-		const void *bytes = read_bytes(&rows->reader, &packed.length);
+	while (owned_next(rows, change)) {
+		const void *bytes = read_bytes(&rows->query, &packed.length);
 
 		if (bytes)
-			packed.bytes = memcpy(arena_alloc(rows->reader.arena, packed.length), bytes,
-				packed.length);
+			packed.bytes = memcpy(arena_alloc(rows->query.tx->arena, packed.length),
+				bytes, packed.length);
 	}
 	return packed;
 }
 
 /* What is packed of each change, by its place. */
-bool store_load_packed(struct store_file *file, struct arena *arena, struct owners *changes,
-	struct packed_excerpt *out, struct error *error)
+void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out)
 {
-	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_EXCERPTS_OF)};
+	struct owned_query rows = {.query = query_of(tx, STATEMENT_EXCERPTS_OF)};
 	const struct owner *owner;
 
 	if (changes->count == 0)
-		return true;
+		return;
 	owners_sort(changes, false);
 	owner = changes->items;
-	bind_owners(&rows.reader.binder, arena, changes);
+	bind_owners(&rows.query, changes);
 	for (size_t i = 0; i < changes->count; i++)
 		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
 					      ? out[owner[i - 1].place]
-					      : read_packed(&rows, owner[i].id, error);
-	return !rows.reader.failed;
+					      : read_packed(&rows, owner[i].id);
 }
 
 /* For pictures: of so many, a message shows the largest. */
-static bool load_excerpts(struct store_file *file, struct store_pending *call, struct error *error)
+static void load_excerpts(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
 	double least = least_pictured(&call->records);
 	struct packed_excerpt packed[STORE_PICTURED];
 	struct owners owners = {0};
@@ -95,126 +91,114 @@ static bool load_excerpts(struct store_file *file, struct store_pending *call, s
 	for (size_t i = 0; i < call->records.count && owners.count < STORE_PICTURED; i++)
 		if (size_of(&call->records.items[i]) >= least) {
 			places[owners.count] = i;
-			owners_add(&owners, arena, call->records.items[i].item.id, owners.count);
+			owners_add(&owners, tx, call->records.items[i].item.id, owners.count);
 		}
-	if (!store_load_packed(file, arena, &owners, packed, error))
-		return false;
+	store_load_packed(tx, &owners, packed);
 	for (size_t i = 0; i < owners.count; i++)
 		call->records.items[places[i]].item.excerpt = packed[i];
-	return true;
 }
 
 /* Merges two results that are both ordered by change. */
-static bool load_told(struct store_file *file, struct store_pending *call, struct error *error)
+static void load_told(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_TOLD);
+	struct query query = query_of(tx, STATEMENT_TOLD);
 	struct change_record *records = call->records.items;
 	size_t count = call->records.count, i = 0;
 
-	while (reader_next(&reader, error)) {
-		int64_t id = read_id(&reader);
+	while (query_next(&query)) {
+		int64_t id = read_id(&query);
 
 		while (i < count && records[i].item.id < id)
 			i++;
 		if (i < count && records[i].item.id == id)
-			record_told(arena, &records[i], read_name(&reader));
+			record_told(tx->arena, &records[i], read_name(&query));
 	}
-	return !reader.failed;
 }
 
-static void read_delivery(struct reader *reader, struct delivery *delivery)
+static void read_delivery(struct query *query, struct delivery *delivery)
 {
-	delivery->id = read_id(reader);
-	delivery->key = read_name(reader);
-	delivery->receiver = read_name(reader);
-	delivery->destination = read_name(reader);
-	delivery->payload = read_text(reader);
-	delivery->thread = read_text(reader);
-	delivery->state = (enum delivery_state)read_choice(reader, 1, DELIVERY_ABANDONED);
-	delivery->receipt = read_text(reader);
-	delivery->attempts = read_count(reader);
-	delivery->now = read_time(reader);
-	delivery->begun = read_choice(reader, 0, 1) == 1;
-	delivery->not_before = read_time(reader);
-	delivery->kind = read_text(reader);
+	delivery->id = read_id(query);
+	delivery->key = read_name(query);
+	delivery->receiver = read_name(query);
+	delivery->destination = read_name(query);
+	delivery->payload = read_text(query);
+	delivery->thread = read_text(query);
+	delivery->state = (enum delivery_state)read_choice(query, 1, DELIVERY_ABANDONED);
+	delivery->receipt = read_text(query);
+	delivery->attempts = read_count(query);
+	delivery->now = read_time(query);
+	delivery->begun = read_flag(query);
+	delivery->not_before = read_time(query);
+	delivery->kind = read_text(query);
 }
 
-static bool read_deliveries(struct reader *reader, struct delivery_rows *out, struct error *error)
+static void read_deliveries(struct query *query, struct delivery_rows *out)
 {
 	*out = (struct delivery_rows){0};
-	while (reader_next(reader, error)) {
-		out->items = rows_grow(reader->arena, out->items, &out->count, sizeof *out->items);
-		read_delivery(reader, &out->items[out->count - 1]);
+	while (query_next(query)) {
+		out->items = rows_grow(query->tx, out->items, &out->count, sizeof *out->items);
+		read_delivery(query, &out->items[out->count - 1]);
 	}
-	return !reader->failed;
 }
 
-static void read_members(struct owned_reader *rows, struct delivery *delivery, struct error *error)
+static void read_members(struct owned_query *rows, struct delivery *delivery)
 {
-	struct arena *arena = rows->reader.arena;
 	struct growing growing = {0};
 	struct record_rows records = {0};
 
-	while (owned_next(rows, delivery->id, error))
-		read_record(&rows->reader, growing_next(&growing, records.count++));
-	growing_keep(&growing, arena, &records);
+	while (owned_next(rows, delivery->id))
+		read_record(&rows->query, growing_next(&growing, records.count++));
+	growing_keep(&growing, rows->query.tx, &records);
 	delivery->records = records.items;
 	delivery->record_count = records.count;
 }
 
-bool store_members(struct store_file *file, struct arena *arena, struct delivery *deliveries,
-	size_t count, struct error *error)
+void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 {
-	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_RECENT_RECORDS)};
+	struct owned_query rows = {.query = query_of(tx, STATEMENT_RECENT_RECORDS)};
 	struct owners owners = {0};
 
 	if (count == 0)
-		return true;
+		return;
 	for (size_t i = 0; i < count; i++)
-		owners_add(&owners, arena, deliveries[i].id, i);
+		owners_add(&owners, tx, deliveries[i].id, i);
 	owners_sort(&owners, false);
-	bind_owners(&rows.reader.binder, arena, &owners);
+	bind_owners(&rows.query, &owners);
 	for (size_t i = 0; i < count; i++)
-		read_members(&rows, &deliveries[owners.items[i].place], error);
-	return !rows.reader.failed;
+		read_members(&rows, &deliveries[owners.items[i].place]);
 }
 
 /* Deliveries that continue a queued message need its thread. */
-static bool load_deliveries(
-	struct store_file *file, struct store_restore *call, struct error *error)
+static void load_deliveries(struct tx *tx, struct store_restore *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_QUEUED);
+	struct query query = query_of(tx, STATEMENT_QUEUED);
 	struct delivery_rows *deliveries = &call->deliveries;
 	size_t most;
 
-	if (!read_deliveries(&reader, deliveries, error))
-		return false;
+	read_deliveries(&query, deliveries);
 	most = deliveries->count < MOST_MEMBERS ? deliveries->count : MOST_MEMBERS;
-	return most == 0 || store_members(file, arena, deliveries->items + deliveries->count - most,
-				    most, error);
+	if (most != 0)
+		store_members(tx, deliveries->items + deliveries->count - most, most);
 }
 
-static bool load_recent(struct store_file *file, struct store_restore *call, struct error *error)
+static void load_recent(struct tx *tx, struct store_restore *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_RECENT);
+	struct query query = query_of(tx, STATEMENT_RECENT);
 
 	if (call->since == 0)
-		return true;
-	bind_integer(&reader.binder, call->since);
-	return read_deliveries(&reader, &call->recent, error) &&
-	       store_members(file, arena, call->recent.items, call->recent.count, error);
+		return;
+	bind_integer(&query, call->since);
+	read_deliveries(&query, &call->recent);
+	store_members(tx, call->recent.items, call->recent.count);
 }
 
 /* Adds the delivery with that one record. */
-static void add_with(struct arena *arena, struct delivery_rows *out,
-	const struct delivery *delivery, const struct change_record *record)
+static void add_with(struct tx *tx, struct delivery_rows *out, const struct delivery *delivery,
+	const struct change_record *record)
 {
 	struct delivery *added;
 
-	out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+	out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
 	added = &out->items[out->count - 1];
 	*added = *delivery;
 	added->records = record;
@@ -222,73 +206,63 @@ static void add_with(struct arena *arena, struct delivery_rows *out,
 }
 
 /* The messages about the recoveries, which are in the order of their ids. */
-static bool told_by(struct store_file *file, struct store_pending *call, struct error *error)
+static void told_by(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
-	struct owned_reader rows = {.reader = open_reader(file, arena, STATEMENT_TOLD_BY)};
+	struct owned_query rows = {.query = query_of(tx, STATEMENT_TOLD_BY)};
 	struct owners owners = {0};
 
 	for (size_t i = 0; i < call->recoveries.count; i++)
-		owners_add(&owners, arena, call->recoveries.items[i].item.id, i);
-	bind_owners(&rows.reader.binder, arena, &owners);
+		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
+	bind_owners(&rows.query, &owners);
 	for (size_t i = 0; i < owners.count; i++)
-		while (owned_next(&rows, owners.items[i].id, error)) {
+		while (owned_next(&rows, owners.items[i].id)) {
 			struct delivery delivery = {0};
 
-			(void)read_choice(&rows.reader, 0, 1); /* pruned */
-			read_delivery(&rows.reader, &delivery);
-			add_with(arena, &call->messages, &delivery, &call->recoveries.items[i]);
+			(void)read_flag(&rows.query); /* pruned */
+			read_delivery(&rows.query, &delivery);
+			add_with(tx, &call->messages, &delivery, &call->recoveries.items[i]);
 		}
-	return !rows.reader.failed;
 }
 
-bool store_load_environments(struct store_file *file, struct arena *arena,
-	struct environment_rows *out, struct error *error)
+void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
-	struct reader reader = open_reader(file, arena, STATEMENT_ENVIRONMENTS);
+	struct query query = query_of(tx, STATEMENT_ENVIRONMENTS);
 
 	out->count = 0;
-	while (reader_next(&reader, error)) {
+	while (query_next(&query)) {
 		struct environment_event *event;
 
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *event);
+		out->items = rows_grow(tx, out->items, &out->count, sizeof *event);
 		event = &out->items[out->count - 1];
-		*event = (struct environment_event){0};
-		read_struct(&reader, environment_columns, event);
-		event->standing = (size_t)read_count(&reader);
-		event->back = (size_t)read_count(&reader);
+		read_struct(&query, environment_columns, event);
+		event->standing = (size_t)read_count(&query);
+		event->back = (size_t)read_count(&query);
 	}
-	return !reader.failed;
 }
 
-static bool load_recoveries(
-	struct store_file *file, struct store_pending *call, struct error *error)
+static void load_recoveries(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_RECOVERED);
+	struct query query = QUERY(tx, STATEMENT_RECOVERED, v_id(STORE_RECOVERIES));
 
-	bind_integer(&reader.binder, STORE_RECOVERIES);
-	if (!read_records(&reader, &call->recoveries, error))
-		return false;
-	return call->recoveries.count == 0 ||
-	       (told_by(file, call, error) &&
-		       store_load_environments(file, arena, &call->environments, error));
+	read_records(&query, &call->recoveries);
+	if (call->recoveries.count != 0) {
+		told_by(tx, call);
+		store_load_environments(tx, &call->environments);
+	}
 }
 
 /* The records of the owners, by their places; NULL: there is none. */
-bool store_load_records_of(struct store_file *file, struct arena *arena, struct owners *owners,
-	struct change_record **out, struct error *error)
+void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out)
 {
-	struct reader reader = open_reader(file, arena, STATEMENT_RECORDS_OF);
+	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
 	struct record_rows records;
 	size_t at = 0;
 
 	if (owners->count == 0)
-		return true;
+		return;
 	owners_sort(owners, false);
-	bind_owners(&reader.binder, arena, owners);
-	if (!read_records(&reader, &records, error))
-		return false;
+	bind_owners(&query, owners);
+	read_records(&query, &records);
 	for (size_t i = 0; i < owners->count; i++) {
 		const struct owner *owner = &owners->items[i];
 
@@ -298,167 +272,149 @@ bool store_load_records_of(struct store_file *file, struct arena *arena, struct 
 					    ? &records.items[at]
 					    : NULL;
 	}
-	return true;
 }
 
-static bool load_retractions(
-	struct store_file *file, struct store_pending *call, struct error *error)
+static void load_retractions(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_RETRACTIONS);
+	struct query query = QUERY(tx, STATEMENT_RETRACTIONS, v_id(STORE_RETRACTIONS));
 	struct retraction_rows *out = &call->retractions;
 	struct change_record *records[STORE_RETRACTIONS];
 	struct owners changes = {0};
 
-	bind_integer(&reader.binder, STORE_RETRACTIONS);
-	while (reader_next(&reader, error)) {
+	while (query_next(&query)) {
 		struct retraction *retraction;
 
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
 		retraction = &out->items[out->count - 1];
-		read_delivery(&reader, &retraction->message);
-		owners_add(&changes, arena, read_id(&reader), out->count - 1);
-		retraction->corrected = read_choice(&reader, 1, 2) == 2;
+		read_delivery(&query, &retraction->message);
+		owners_add(&changes, tx, read_id(&query), out->count - 1);
+		retraction->corrected = read_choice(&query, 1, 2) == 2;
 	}
-	if (reader.failed || !store_load_records_of(file, arena, &changes, records, error))
-		return false;
+	store_load_records_of(tx, &changes, records);
 	for (size_t i = 0; i < out->count; i++) {
 		out->items[i].message.records = records[i];
 		out->items[i].message.record_count = records[i] != NULL;
 	}
-	return true;
 }
 
-static bool load_said(struct store_file *file, struct store_pending *call, struct error *error)
+static void load_said(struct tx *tx, struct store_pending *call)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_SAID);
+	struct query query = QUERY(tx, STATEMENT_SAID, v_id(STORE_RETRACTIONS));
 	struct change_record *records[STORE_RETRACTIONS];
 	struct said_rows *out = &call->said;
 	struct owners changes = {0};
 
-	bind_integer(&reader.binder, STORE_RETRACTIONS);
-	while (reader_next(&reader, error)) {
+	while (query_next(&query)) {
 		struct said *at;
 
-		out->items = rows_grow(arena, out->items, &out->count, sizeof *out->items);
+		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
 		at = &out->items[out->count - 1];
-		read_delivery(&reader, &at->message);
-		owners_add(&changes, arena, read_id(&reader), out->count - 1);
+		read_delivery(&query, &at->message);
+		owners_add(&changes, tx, read_id(&query), out->count - 1);
 		at->what = (unsigned)read_choice(
-			&reader, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT);
+			&query, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT);
 	}
-	if (reader.failed || !store_load_records_of(file, arena, &changes, records, error))
-		return false;
+	store_load_records_of(tx, &changes, records);
 	for (size_t i = 0; i < out->count; i++) {
 		out->items[i].message.records = records[i];
 		out->items[i].message.record_count = records[i] != NULL;
 	}
-	return true;
 }
 
-static bool pending(struct store_file *file, void *context, struct error *error)
+static void pending(struct tx *tx, void *context)
 {
 	struct store_pending *call = context;
 
 	call->messages.count = call->retractions.count = call->said.count = 0;
-	return load_records(file, call, error) && load_told(file, call, error) &&
-	       load_excerpts(file, call, error) && load_recoveries(file, call, error) &&
-	       load_retractions(file, call, error) && load_said(file, call, error);
+	load_records(tx, call);
+	load_told(tx, call);
+	load_excerpts(tx, call);
+	load_recoveries(tx, call);
+	load_retractions(tx, call);
+	load_said(tx, call);
 }
 
 const struct store_work store_pending_work = {.run = pending};
 
-static bool reminders(struct store_file *file, void *context, struct error *error)
+static void reminders(struct tx *tx, void *context)
 {
 	struct store_reminders *call = context;
-	struct arena *arena = call->call.arena;
-	struct reader reader = open_reader(file, arena, STATEMENT_TO_REMIND);
+	struct query query = QUERY(tx, STATEMENT_TO_REMIND, v_text(call->receiver),
+		v_time(call->before), v_id(STORE_REMINDERS_MOST), v_id(call->after));
 
-	bind_text(&reader.binder, call->receiver);
-	bind_time(&reader.binder, call->before);
-	bind_integer(&reader.binder, STORE_REMINDERS_MOST);
-	bind_integer(&reader.binder, call->after);
-	return read_deliveries(&reader, &call->messages, error) &&
-	       store_members(file, arena, call->messages.items, call->messages.count, error);
+	read_deliveries(&query, &call->messages);
+	store_members(tx, call->messages.items, call->messages.count);
 }
 
 const struct store_work store_reminders_work = {.run = reminders};
 
-bool store_due(struct store_file *file, struct store_due *due, struct error *error)
+void store_due(struct tx *tx, struct store_due *due)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_DUE)};
+	struct query query = query_of(tx, STATEMENT_DUE);
 
-	while (reader_next(&reader, error)) {
-		due->changes = read_count(&reader);
-		due->recoveries = read_count(&reader);
-		due->retractions = read_count(&reader);
-		due->said = read_count(&reader);
+	while (query_next(&query)) {
+		due->changes = read_count(&query);
+		due->recoveries = read_count(&query);
+		due->retractions = read_count(&query);
+		due->said = read_count(&query);
 	}
-	return !reader.failed;
 }
 
-bool store_counts(struct store_file *file, struct store_counts *counts, struct error *error)
+void store_counts(struct tx *tx, struct store_counts *counts)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_COUNTS)};
+	struct query query = query_of(tx, STATEMENT_COUNTS);
 
-	while (reader_next(&reader, error)) {
-		int64_t state = read_choice(&reader, 1, CHANGE_STATES - 1);
+	while (query_next(&query)) {
+		int64_t state = read_choice(&query, 1, CHANGE_STATES - 1);
 
-		counts->states[state] = read_count(&reader);
+		counts->states[state] = read_count(&query);
 	}
-	return !reader.failed && store_due(file, &counts->due, error);
+	store_due(tx, &counts->due);
 }
 
-bool store_load_health(struct store_file *file, struct arena *arena, struct health_rows *health,
-	struct error *error)
+void store_load_health(struct tx *tx, struct health_rows *health)
 {
-	struct reader conditions = open_reader(file, arena, STATEMENT_CONDITIONS);
-	struct reader moments = open_reader(file, arena, STATEMENT_MOMENTS);
-	struct reader vanished = open_reader(file, arena, STATEMENT_VANISHED_ALL);
+	struct query conditions = query_of(tx, STATEMENT_CONDITIONS);
+	struct query moments = query_of(tx, STATEMENT_MOMENTS);
+	struct query vanished = query_of(tx, STATEMENT_VANISHED_ALL);
 
 	health->conditions = read_structs(&conditions, condition_columns,
-		sizeof *health->conditions, &health->condition_count, error);
-	if (conditions.failed)
-		return false;
+		sizeof *health->conditions, &health->condition_count);
 	health->moments = read_structs(
-		&moments, moment_columns, sizeof *health->moments, &health->moment_count, error);
-	if (moments.failed)
-		return false;
-	health->vanished = read_structs(&vanished, vanished_columns, sizeof *health->vanished,
-		&health->vanished_count, error);
-	return !vanished.failed;
+		&moments, moment_columns, sizeof *health->moments, &health->moment_count);
+	health->vanished = read_structs(
+		&vanished, vanished_columns, sizeof *health->vanished, &health->vanished_count);
 }
 
-static bool restore(struct store_file *file, void *context, struct error *error)
+static void restore(struct tx *tx, void *context)
 {
 	struct store_restore *call = context;
-	struct arena *arena = call->call.arena;
 
-	return load_deliveries(file, call, error) && load_recent(file, call, error) &&
-	       store_load_environments(file, arena, &call->environments, error) &&
-	       store_load_health(file, arena, &call->health, error) &&
-	       silences_load(file, arena, &call->silences, error) &&
-	       store_counts(file, &call->counts, error);
+	load_deliveries(tx, call);
+	load_recent(tx, call);
+	store_load_environments(tx, &call->environments);
+	store_load_health(tx, &call->health);
+	silences_load(tx, &call->silences);
+	store_counts(tx, &call->counts);
 }
 
 const struct store_work store_restore_work = {
 	.run = restore, .is_long = true, .counts = offsetof(struct store_restore, counts)};
 
-static bool queued(struct store_file *file, void *context, struct error *error)
+static void queued(struct tx *tx, void *context)
 {
 	struct store_queued *call = context;
-	struct reader reader = open_reader(file, call->call.arena, STATEMENT_QUEUED);
+	struct query query = query_of(tx, STATEMENT_QUEUED);
 
-	return read_deliveries(&reader, &call->deliveries, error);
+	read_deliveries(&query, &call->deliveries);
 }
 
 const struct store_work store_queued_work = {.run = queued};
 
-static bool probe(struct store_file *file, void *context, struct error *error)
+static void probe(struct tx *tx, void *context)
 {
 	(void)context;
-	return RUN(file, STATEMENT_PROBE, error);
+	RUN(tx, STATEMENT_PROBE);
 }
 
 const struct store_work store_probe_work = {.run = probe, .writes = true};

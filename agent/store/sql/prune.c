@@ -17,49 +17,44 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 
 /* Deletes what is before the time, and not of these names if there are any; adds the number of rows
  * to `count`. */
-static bool delete_before(struct store_file *file, enum statement statement, int64_t before,
-	const char *names, int64_t *count, struct error *error)
+static void delete_before(
+	struct tx *tx, enum statement statement, int64_t before, const char *names, int64_t *count)
 {
-	bool done = names ? RUN(file, statement, error, v_id(before), v_text(names))
-			  : RUN(file, statement, error, v_id(before));
-
-	if (done && count)
-		*count += file->driver->changed(file);
-	return done;
+	if (names)
+		RUN(tx, statement, v_id(before), v_text(names));
+	else
+		RUN(tx, statement, v_id(before));
+	if (count)
+		*count += tx_changed(tx);
 }
 
 /* Adds the changes that the statement finds, whose first parameter is the time before which they
  * were last written. */
-static bool doom_by(struct store_file *file, enum statement statement,
-	const struct store_prune *call, struct owners *doomed, struct error *error)
+static void doom_by(struct tx *tx, enum statement statement, const struct store_prune *call,
+	struct owners *doomed)
 {
-	struct arena *arena = call->call.arena;
-	struct reader reader = {.binder = bind_to(file, statement), .arena = arena};
+	struct query query = QUERY(tx, statement, v_id(call->before));
 
-	bind_integer(&reader.binder, call->before);
 	if (statement == STATEMENT_DOOM_UNTRACKED)
-		bind_integer(&reader.binder, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
+		bind_integer(&query, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
 	else if (statement == STATEMENT_DOOM_ABSENT)
-		bind_text(&reader.binder, rows_names(arena, &call->tests));
-	return owners_read(doomed, &reader, error);
+		bind_text(&query, rows_names(tx, &call->tests));
+	owners_read(doomed, &query);
 }
 
-static bool doom(struct store_file *file, const struct store_prune *call, struct owners *doomed,
-	struct error *error)
+static void doom(struct tx *tx, const struct store_prune *call, struct owners *doomed)
 {
-	if (!doom_by(file, STATEMENT_DOOM_WITHDRAWN, call, doomed, error) ||
-		!doom_by(file, STATEMENT_DOOM_UNTRACKED, call, doomed, error) ||
-		(call->thorough && !doom_by(file, STATEMENT_DOOM_OUTLIVED, call, doomed, error)) ||
-		(call->tests.count > 0 &&
-			!doom_by(file, STATEMENT_DOOM_ABSENT, call, doomed, error)))
-		return false;
+	doom_by(tx, STATEMENT_DOOM_WITHDRAWN, call, doomed);
+	doom_by(tx, STATEMENT_DOOM_UNTRACKED, call, doomed);
+	if (call->thorough)
+		doom_by(tx, STATEMENT_DOOM_OUTLIVED, call, doomed);
+	if (call->tests.count > 0)
+		doom_by(tx, STATEMENT_DOOM_ABSENT, call, doomed);
 	owners_sort(doomed, true);
-	return true;
 }
 
 /* What refers to a change is deleted before it. */
-static bool delete_doomed(struct store_file *file, const struct owners *doomed,
-	struct pruned *pruned, struct error *error)
+static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pruned *pruned)
 {
 	enum { AT_ONCE = 100000 };
 	static const enum statement statements[] = {STATEMENT_DOOMED_TRIAGE,
@@ -67,24 +62,20 @@ static bool delete_doomed(struct store_file *file, const struct owners *doomed,
 		STATEMENT_DOOMED_BISECTIONS, STATEMENT_DOOMED_EVENTS, STATEMENT_DOOMED_CHANGES};
 	enum { ALL = sizeof statements / sizeof *statements };
 	int64_t *const counts[ALL] = {[ALL - 2] = &pruned->events, [ALL - 1] = &pruned->changes};
-	bool done = true;
 
-	for (size_t i = 0; done && i < doomed->count; i += AT_ONCE) {
+	for (size_t i = 0; i < doomed->count; i += AT_ONCE) {
 		size_t left = doomed->count - i;
-		struct arena *scratch = arena_new();
-		const char *ids = owners_json(scratch, doomed, i, left < AT_ONCE ? left : AT_ONCE);
+		const char *ids = owners_json(tx, doomed, i, left < AT_ONCE ? left : AT_ONCE);
 
-		for (size_t j = 0; done && j < ALL; j++) {
-			done = RUN(file, statements[j], error, v_text(ids));
-			if (done && counts[j])
-				*counts[j] += file->driver->changed(file);
+		for (size_t j = 0; j < ALL; j++) {
+			RUN(tx, statements[j], v_text(ids));
+			if (counts[j])
+				*counts[j] += tx_changed(tx);
 		}
-		arena_free(scratch);
 	}
-	return done;
 }
 
-static bool prune(struct store_file *file, void *context, struct error *error)
+static void prune(struct tx *tx, void *context)
 {
 	struct store_prune *call = context;
 	struct pruned *pruned = &call->pruned;
@@ -97,21 +88,19 @@ static bool prune(struct store_file *file, void *context, struct error *error)
 		{STATEMENT_PRUNE_VANISHED, &pruned->checkpoints}, {STATEMENT_PRUNE_ENDED, NULL},
 		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_SILENCES, &pruned->silences},
 		{STATEMENT_PRUNE_AUDIT, &pruned->audit}, {STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
-	const char *tests = rows_names(call->call.arena, &call->tests);
-	const char *keeping = rows_names(call->call.arena, &call->keeping);
+	const char *tests = rows_names(tx, &call->tests);
+	const char *keeping = rows_names(tx, &call->keeping);
 
 	*pruned = (struct pruned){0};
-	if (!delete_before(file, STATEMENT_PRUNE_LINKS, before, keeping, NULL, error) ||
-		!delete_before(file, STATEMENT_PRUNE_DELIVERIES, before, NULL, &pruned->deliveries,
-			error) ||
-		!doom(file, call, &doomed, error) || !delete_doomed(file, &doomed, pruned, error))
-		return false;
+	delete_before(tx, STATEMENT_PRUNE_LINKS, before, keeping, NULL);
+	delete_before(tx, STATEMENT_PRUNE_DELIVERIES, before, NULL, &pruned->deliveries);
+	doom(tx, call, &doomed);
+	delete_doomed(tx, &doomed, pruned);
 	for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-		if (!delete_before(file, old[i].statement, before, NULL, old[i].count, error))
-			return false;
-	return (call->tests.count == 0 || delete_before(file, STATEMENT_PRUNE_CHECKPOINTS, before,
-						  tests, &pruned->checkpoints, error)) &&
-	       store_counts(file, &call->counts, error);
+		delete_before(tx, old[i].statement, before, NULL, old[i].count);
+	if (call->tests.count != 0)
+		delete_before(tx, STATEMENT_PRUNE_CHECKPOINTS, before, tests, &pruned->checkpoints);
+	store_counts(tx, &call->counts);
 }
 
 const struct store_work store_prune_work = {.run = prune,

@@ -5,40 +5,31 @@
 #include "agent/store/sql/rows.h"
 
 /* Loads the deliveries' changes into their `records`. */
-bool store_members(struct store_file *file, struct arena *arena, struct delivery *deliveries,
-	size_t count, struct error *error) MUST_USE;
+void store_members(struct tx *tx, struct delivery *deliveries, size_t count);
 
 /* The points around the changes, by their places; empty if there are none. */
-bool store_load_excerpts(struct store_file *file, struct arena *arena, struct owners *changes,
-	struct excerpt *out, struct error *error) MUST_USE;
+void store_load_excerpts(struct tx *tx, struct owners *changes, struct excerpt *out);
 
 /* The same packed, as they are stored. */
-bool store_load_packed(struct store_file *file, struct arena *arena, struct owners *changes,
-	struct packed_excerpt *out, struct error *error) MUST_USE;
+void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out);
 
 /* The records of the owners, by their places; NULL: there is none. */
-bool store_load_records_of(struct store_file *file, struct arena *arena, struct owners *owners,
-	struct change_record **out, struct error *error) MUST_USE;
+void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out);
 
-bool store_load_health(struct store_file *file, struct arena *arena, struct health_rows *health,
-	struct error *error) MUST_USE;
-bool store_load_environments(struct store_file *file, struct arena *arena,
-	struct environment_rows *out, struct error *error) MUST_USE;
-bool store_load_checkpoints(struct store_file *file, struct arena *arena, const char *test,
-	struct checkpoint_rows *out, struct error *error) MUST_USE;
+void store_load_health(struct tx *tx, struct health_rows *health);
+void store_load_environments(struct tx *tx, struct environment_rows *out);
+void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out);
 
 /* Loads the records' histories. */
-bool store_events(struct store_file *file, struct arena *arena, struct change_record *records,
-	size_t count, struct error *error) MUST_USE;
+void store_events(struct tx *tx, struct change_record *records, size_t count);
 
 /* The worst of the records around which points are stored; NULL: none of the worst has any. */
-bool store_worst(struct store_file *file, struct arena *arena, const struct change_record *records,
-	size_t count, struct excerpted **out, struct error *error) MUST_USE;
+void store_worst(
+	struct tx *tx, const struct change_record *records, size_t count, struct excerpted **out);
 
 /* Counts what is to be announced. */
-bool store_due(struct store_file *file, struct store_due *due, struct error *error) MUST_USE;
+void store_due(struct tx *tx, struct store_due *due);
 
-bool store_counts(
-	struct store_file *file, struct store_counts *counts, struct error *error) MUST_USE;
+void store_counts(struct tx *tx, struct store_counts *counts);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -330,69 +332,100 @@ static bool store_suspects_read(struct arena *arena, const char *text, struct at
 	return good;
 }
 
-struct binder bind_to(struct store_file *file, enum statement statement)
+/* Transactions */
+
+bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...)
 {
-	return (struct binder){.file = file, .statement = file->driver->statement(file, statement)};
+	char text[ERROR_TEXT];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (!tx->failed)
+		error_set(tx->error, kind, "%s", text);
+	tx->failed = true;
+	return false;
 }
 
-void bind_integer(struct binder *binder, int64_t value)
+static enum sql_step step(struct query *query, const char *doing)
 {
-	binder->file->driver->bind_integer(binder->statement, ++binder->column, value);
+	struct tx *tx = query->tx;
+	enum sql_step result = tx->failed ? SQL_FAILED : tx->driver->step(query->statement);
+
+	if (result == SQL_FAILED && !tx->failed)
+		tx->failed = !tx->driver->fail(tx, doing);
+	return result;
 }
 
-static void bind_range(struct binder *binder, int64_t value, int64_t first, int64_t last)
+struct query query_of(struct tx *tx, enum statement statement)
 {
-	binder->strange |= value < first || value > last;
-	bind_integer(binder, value);
+	return (struct query){.tx = tx, .statement = tx->driver->statement(tx, statement)};
 }
 
-void bind_time(struct binder *binder, int64_t time)
+void bind_integer(struct query *query, int64_t value)
 {
-	bind_range(binder, time, -ROWS_MOST, ROWS_MOST);
+	query->tx->driver->bind_integer(query->statement, ++query->parameter, value);
 }
 
-void bind_count(struct binder *binder, int64_t count)
+static void bind_range(struct query *query, int64_t value, int64_t first, int64_t last)
 {
-	bind_range(binder, count, 0, ROWS_MOST);
+	query->strange |= value < first || value > last;
+	bind_integer(query, value);
 }
 
-void bind_number(struct binder *binder, double value)
+void bind_time(struct query *query, int64_t time)
 {
-	binder->file->driver->bind_number(binder->statement, ++binder->column, value);
+	bind_range(query, time, -ROWS_MOST, ROWS_MOST);
 }
 
-void bind_null(struct binder *binder)
+void bind_count(struct query *query, int64_t count)
 {
-	binder->file->driver->bind_null(binder->statement, ++binder->column);
+	bind_range(query, count, 0, ROWS_MOST);
 }
 
-void bind_text(struct binder *binder, const char *text)
+void bind_number(struct query *query, double value)
 {
-	binder->file->driver->bind_text(binder->statement, ++binder->column, text);
+	query->tx->driver->bind_number(query->statement, ++query->parameter, value);
 }
 
-void bind_bytes(struct binder *binder, const void *bytes, size_t length)
+void bind_null(struct query *query)
 {
-	binder->file->driver->bind_bytes(binder->statement, ++binder->column, bytes, length);
+	query->tx->driver->bind_null(query->statement, ++query->parameter);
+}
+
+void bind_text(struct query *query, const char *text)
+{
+	query->tx->driver->bind_text(query->statement, ++query->parameter, text);
+}
+
+void bind_bytes(struct query *query, const void *bytes, size_t length)
+{
+	query->tx->driver->bind_bytes(query->statement, ++query->parameter, bytes, length);
 }
 
 /* NULL for an optional 0. */
-static void bind_whole(struct binder *binder, const struct store_column *column, int64_t value)
+static void bind_whole(struct query *query, const struct store_column *column, int64_t value)
 {
 	int64_t first, last;
 
-	if (value == 0 && column->uses & COLUMN_OPTIONAL) {
-		bind_null(binder);
-		return;
-	}
-	if (column_range(column, &first, &last))
-		bind_range(binder, value, first, last);
+	if (value == 0 && column->uses & COLUMN_OPTIONAL)
+		bind_null(query);
+	else if (column_range(column, &first, &last))
+		bind_range(query, value, first, last);
+}
+
+/* Takes over the text; NULL if there is none. */
+static void bind_buf(struct query *query, struct buf *text)
+{
+	bind_text(query, text->data ? buf_keep(text, query->tx->arena) : NULL);
 }
 
 void bind_row(
-	struct binder *binder, const struct store_column *columns, unsigned uses, const void *row)
+	struct query *query, const struct store_column *columns, unsigned uses, const void *row)
 {
 	const struct change_record *record = row; /* if it has columns of such types */
+	struct buf text = {0};
 
 	for (const struct store_column *column = columns; column->name; column++) {
 		if (uses != 0 && !(column->uses & uses))
@@ -401,276 +434,253 @@ void bind_row(
 		case COLUMN_ID:
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
-		case COLUMN_CHOICE: bind_whole(binder, column, column_integer(column, row)); break;
-		case COLUMN_NUMBER: bind_number(binder, column_number(column, row)); break;
-		case COLUMN_TEXT: bind_text(binder, column_text(column, row)); break;
+		case COLUMN_CHOICE: bind_whole(query, column, column_integer(column, row)); break;
+		case COLUMN_NUMBER: bind_number(query, column_number(column, row)); break;
+		case COLUMN_TEXT: bind_text(query, column_text(column, row)); break;
 		case COLUMN_BYTES: break;
 		case COLUMN_ATTRIBUTES:
-			store_attributes_put(&binder->attributes, &record->item);
-			bind_text(binder, binder->attributes.data);
+			store_attributes_put(&text, &record->item);
+			bind_buf(query, &text);
 			break;
 		case COLUMN_SUSPECTS:
-			store_suspects_put(&binder->suspects, &record->item.suspects);
-			bind_text(binder, binder->suspects.data);
+			store_suspects_put(&text, &record->item.suspects);
+			bind_buf(query, &text);
 			break;
 		case COLUMN_CULPRIT:
 			if (record->item.culprit)
-				culprit_put(&binder->culprit, record->item.culprit);
-			bind_text(binder, binder->culprit.data);
+				culprit_put(&text, record->item.culprit);
+			bind_buf(query, &text);
 			break;
 		}
 	}
 }
 
-static void forget_texts(struct binder *binder)
+int64_t query_insert(struct query *query)
 {
-	buf_free(&binder->attributes);
-	buf_free(&binder->suspects);
-	buf_free(&binder->culprit);
+	int64_t id = 0;
+
+	if (query->strange)
+		tx_fail(query->tx, ERROR_DATA, "time or count out of range");
+	if (step(query, "write to it") == SQL_ROW) {
+		id = query->tx->driver->integer(query->statement, 0);
+		(void)step(query, "write to it");
+	}
+	query->tx->driver->reset(query->statement);
+	return id;
 }
 
-bool bind_finish(struct binder *binder, struct error *error)
+void query_run(struct query *query)
 {
-	const struct sql_driver *driver = binder->file->driver;
-	bool done = !binder->strange && driver->step(binder->statement) == SQL_DONE;
-
-	if (binder->strange)
-		error_set(error, ERROR_DATA, "time or count out of range");
-	else if (!done)
-		driver->fail(binder->file, "write to it", error);
-	driver->reset(binder->statement);
-	forget_texts(binder);
-	return done;
+	(void)query_insert(query);
 }
 
-static struct binder bind_values(
-	struct store_file *file, enum statement statement, const struct value *values, size_t count)
+struct query rows_query(
+	struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	struct binder binder = bind_to(file, statement);
+	struct query query = query_of(tx, statement);
 
 	for (size_t i = 0; i < count; i++) {
-		binder.strange |= values[i].strange;
+		query.strange |= values[i].strange;
 		if (values[i].type == SQL_INTEGER)
-			bind_integer(&binder, values[i].integer);
+			bind_integer(&query, values[i].integer);
 		else if (values[i].type == SQL_NUMBER)
-			bind_number(&binder, values[i].number);
+			bind_number(&query, values[i].number);
 		else if (values[i].type == SQL_NULL)
-			bind_null(&binder);
+			bind_null(&query);
 		else
-			bind_text(&binder, values[i].text);
+			bind_text(&query, values[i].text);
 	}
-	return binder;
+	return query;
 }
 
-bool rows_run(struct store_file *file, enum statement statement, struct error *error,
-	const struct value *values, size_t count)
+void rows_run(struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	struct binder binder = bind_values(file, statement, values, count);
+	struct query query = rows_query(tx, statement, values, count);
 
-	return bind_finish(&binder, error);
+	query_run(&query);
 }
 
-bool rows_ask(struct store_file *file, enum statement statement, int64_t *number,
-	struct error *error, const struct value *values, size_t count)
+int64_t tx_changed(struct tx *tx)
 {
-	struct reader reader = {.binder = bind_values(file, statement, values, count)};
-
-	while (reader_next(&reader, error))
-		*number = read_time(&reader);
-	return !reader.failed;
+	return tx->failed ? 0 : tx->driver->changed(tx);
 }
 
-bool bind_insert(struct binder *binder, int64_t *id, struct error *error)
+int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	const struct sql_driver *driver = binder->file->driver;
-	enum sql_step step = SQL_DONE;
+	struct query query = rows_query(tx, statement, values, count);
+	int64_t number = 0;
 
-	*id = 0;
-	if (!binder->strange)
-		step = driver->step(binder->statement);
-	if (step == SQL_ROW) {
-		*id = driver->integer(binder->statement, 0);
-		step = driver->step(binder->statement);
-	}
-	if (step == SQL_FAILED)
-		driver->fail(binder->file, "write to it", error);
-	else if (binder->strange)
-		error_set(error, ERROR_DATA, "time or count out of range");
-	driver->reset(binder->statement);
-	forget_texts(binder);
-	return step == SQL_DONE && !binder->strange;
+	while (query_next(&query))
+		number = read_time(&query);
+	return number;
 }
 
-struct reader open_reader(struct store_file *file, struct arena *arena, enum statement statement)
+bool query_next(struct query *query)
 {
-	return (struct reader){.binder = bind_to(file, statement), .arena = arena};
-}
+	struct tx *tx = query->tx;
 
-bool reader_next(struct reader *reader, struct error *error)
-{
-	struct binder *binder = &reader->binder;
-	const struct sql_driver *driver = binder->file->driver;
-	enum sql_step step = reader->strange ? SQL_FAILED : driver->step(binder->statement);
-
-	reader->column = 0;
-	if (step == SQL_ROW)
+	query->column = 0;
+	if (query->damaged)
+		tx_fail(tx, ERROR_STATE, "%s is damaged: a value is out of range or missing",
+			tx->label);
+	if (step(query, "read it") == SQL_ROW)
 		return true;
-	if (reader->strange)
-		reader->failed = !error_set(error, ERROR_STATE,
-			"%s is damaged: a value is out of range or missing", binder->file->label);
-	else if (step == SQL_FAILED)
-		reader->failed = !driver->fail(binder->file, "read it", error);
-	driver->reset(binder->statement);
+	tx->driver->reset(query->statement);
 	return false;
 }
 
-static enum sql_type type_of(struct reader *reader, int column)
+static bool is_null(struct query *query)
 {
-	return reader->binder.file->driver->type(reader->binder.statement, column);
+	return query->tx->driver->type(query->statement, query->column) == SQL_NULL;
 }
 
-int64_t read_choice(struct reader *reader, int64_t first, int64_t last)
+int64_t read_integer(struct query *query)
 {
-	const struct sql_driver *driver = reader->binder.file->driver;
-	int column = reader->column++;
-	int64_t value = driver->integer(reader->binder.statement, column);
+	return read_choice(query, INT64_MIN, INT64_MAX);
+}
 
-	if (type_of(reader, column) == SQL_INTEGER && value >= first && value <= last)
+int64_t read_choice(struct query *query, int64_t first, int64_t last)
+{
+	const struct sql_driver *driver = query->tx->driver;
+	int column = query->column++;
+	int64_t value = driver->integer(query->statement, column);
+
+	if (driver->type(query->statement, column) == SQL_INTEGER && value >= first &&
+		value <= last)
 		return value;
-	reader->strange = true;
+	query->damaged = true;
 	return first;
 }
 
-int64_t read_id(struct reader *reader)
+bool read_flag(struct query *query)
 {
-	return read_choice(reader, 1, ROWS_MOST);
+	return read_choice(query, 0, 1) == 1;
 }
 
-int64_t read_time(struct reader *reader)
+int64_t read_id(struct query *query)
 {
-	return read_choice(reader, -ROWS_MOST, ROWS_MOST);
+	return read_choice(query, 1, ROWS_MOST);
 }
 
-static bool is_null(struct reader *reader)
+int64_t read_time(struct query *query)
 {
-	return type_of(reader, reader->column) == SQL_NULL;
+	return read_choice(query, -ROWS_MOST, ROWS_MOST);
 }
 
-int64_t read_time_or(struct reader *reader, int64_t otherwise)
+int64_t read_time_or(struct query *query, int64_t otherwise)
 {
-	if (is_null(reader)) {
-		reader->column++;
-		return otherwise;
-	}
-	return read_time(reader);
+	if (!is_null(query))
+		return read_time(query);
+	query->column++;
+	return otherwise;
 }
 
-int64_t read_count(struct reader *reader)
+int64_t read_count(struct query *query)
 {
-	return read_choice(reader, 0, ROWS_MOST);
+	return read_choice(query, 0, ROWS_MOST);
 }
 
-double read_number(struct reader *reader)
+double read_number(struct query *query)
 {
-	int column = reader->column++;
+	bool missing = is_null(query);
+	int column = query->column++;
 
-	if (type_of(reader, column) == SQL_NULL)
-		return (double)NAN;
-	return reader->binder.file->driver->number(reader->binder.statement, column);
+	return missing ? (double)NAN : query->tx->driver->number(query->statement, column);
 }
 
-static const char *cell_text(struct reader *reader)
+static const char *cell_text(struct query *query)
 {
-	return reader->binder.file->driver->text(reader->binder.statement, reader->column++);
+	return query->tx->driver->text(query->statement, query->column++);
 }
 
-const char *read_text(struct reader *reader)
+const char *read_text(struct query *query)
 {
-	return arena_strdup(reader->arena, cell_text(reader));
+	return arena_strdup(query->tx->arena, cell_text(query));
 }
 
-const char *read_name(struct reader *reader)
+/* Returns `before` if the text is the same. */
+static const char *read_name_again(struct query *query, const char *before)
 {
-	return read_name_again(reader, NULL);
-}
+	const char *text = cell_text(query);
 
-const char *read_name_again(struct reader *reader, const char *before)
-{
-	const char *text = cell_text(reader);
-
-	if (!text) {
-		reader->strange = true;
+	query->damaged |= !text;
+	if (!text)
 		return "";
-	}
-	return before && strcmp(before, text) == 0 ? before : arena_strdup(reader->arena, text);
+	return before && strcmp(before, text) == 0 ? before : arena_strdup(query->tx->arena, text);
 }
 
-const void *read_bytes(struct reader *reader, size_t *length)
+const char *read_name(struct query *query)
 {
-	return reader->binder.file->driver->bytes(
-		reader->binder.statement, reader->column++, length);
+	return read_name_again(query, NULL);
+}
+
+const void *read_bytes(struct query *query, size_t *length)
+{
+	return query->tx->driver->bytes(query->statement, query->column++, length);
 }
 
 enum { TRIAGE_COLUMNS = 12 };
 
-const struct culprit *read_culprit(struct reader *reader)
+const struct culprit *read_culprit(struct query *query)
 {
-	const char *text = read_text(reader);
-	const struct culprit *culprit = text ? culprit_read(reader->arena, text) : NULL;
+	const char *text = read_text(query);
+	const struct culprit *culprit = text ? culprit_read(query->tx->arena, text) : NULL;
 
-	reader->strange |= text && !culprit;
+	query->damaged |= text && !culprit;
 	return culprit;
 }
 
-void read_triage(struct reader *reader, struct triage *triage)
+/* NULLs become a change that nobody has said anything about. */
+static void read_triage(struct query *query, struct triage *triage)
 {
 	*triage = (struct triage){.state = TRIAGE_OPEN,
 		.size = (double)NAN,
 		.size_low = (double)NAN,
 		.size_high = (double)NAN};
-	if (is_null(reader)) {
-		reader->column += TRIAGE_COLUMNS;
+	if (is_null(query)) {
+		query->column += TRIAGE_COLUMNS;
 		return;
 	}
-	triage->state = (enum triage_state)read_choice(reader, TRIAGE_OPEN, TRIAGE_STATES - 1);
-	triage->version = read_id(reader);
-	triage->owner = read_text(reader);
-	triage->note = read_text(reader);
-	triage->link = read_text(reader);
-	triage->person = read_text(reader);
-	triage->time = read_time(reader);
-	triage->until = read_time_or(reader, 0);
-	triage->size = read_number(reader);
-	triage->size_low = read_number(reader);
-	triage->size_high = read_number(reader);
-	triage->renewals = read_count(reader);
+	triage->state = (enum triage_state)read_choice(query, TRIAGE_OPEN, TRIAGE_STATES - 1);
+	triage->version = read_id(query);
+	triage->owner = read_text(query);
+	triage->note = read_text(query);
+	triage->link = read_text(query);
+	triage->person = read_text(query);
+	triage->time = read_time(query);
+	triage->until = read_time_or(query, 0);
+	triage->size = read_number(query);
+	triage->size_low = read_number(query);
+	triage->size_high = read_number(query);
+	triage->renewals = read_count(query);
 }
 
-static int64_t read_whole_column(struct reader *reader, const struct store_column *column)
+static int64_t read_whole_column(struct query *query, const struct store_column *column)
 {
 	int64_t first, last;
 
-	if (column->uses & COLUMN_OPTIONAL && is_null(reader)) {
-		reader->column++;
+	if (column->uses & COLUMN_OPTIONAL && is_null(query)) {
+		query->column++;
 		return 0;
 	}
-	return column_range(column, &first, &last) ? read_choice(reader, first, last) : 0;
+	return column_range(column, &first, &last) ? read_choice(query, first, last) : 0;
 }
 
 /* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
 static const char *read_text_column(
-	struct reader *reader, const struct store_column *column, const void *last)
+	struct query *query, const struct store_column *column, const void *last)
 {
 	if (column->uses & COLUMN_OPTIONAL)
-		return read_text(reader);
-	return read_name_again(reader, last ? column_text(column, last) : NULL);
+		return read_text(query);
+	return read_name_again(query, last ? column_text(column, last) : NULL);
 }
 
 /* The columns of this use, or all: 0. */
-static void read_columns(struct reader *reader, const struct store_column *columns, unsigned uses,
+static void read_columns(struct query *query, const struct store_column *columns, unsigned uses,
 	const void *last, void *row)
 {
 	struct change_record *record = row; /* if it has columns of such types */
+	struct arena *arena = query->tx->arena;
 
 	for (const struct store_column *column = columns; column->name; column++) {
 		void *member = column_member(column, row);
@@ -682,51 +692,50 @@ static void read_columns(struct reader *reader, const struct store_column *colum
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
 		case COLUMN_CHOICE:
-			column_set(column, row, read_whole_column(reader, column));
+			column_set(column, row, read_whole_column(query, column));
 			break;
-		case COLUMN_NUMBER: *(double *)member = read_number(reader); break;
+		case COLUMN_NUMBER: *(double *)member = read_number(query); break;
 		case COLUMN_TEXT:
-			*(const char **)member = read_text_column(reader, column, last);
+			*(const char **)member = read_text_column(query, column, last);
 			break;
 		case COLUMN_BYTES: break;
 		case COLUMN_ATTRIBUTES:
-			reader->strange |= !store_attributes_read(
-				reader->arena, read_text(reader), &record->item);
+			query->damaged |=
+				!store_attributes_read(arena, read_text(query), &record->item);
 			break;
 		case COLUMN_SUSPECTS:
-			reader->strange |= !store_suspects_read(
-				reader->arena, read_text(reader), &record->item.suspects);
+			query->damaged |= !store_suspects_read(
+				arena, read_text(query), &record->item.suspects);
 			break;
-		case COLUMN_CULPRIT: record->item.culprit = read_culprit(reader); break;
+		case COLUMN_CULPRIT: record->item.culprit = read_culprit(query); break;
 		}
 	}
 }
 
-void read_struct(struct reader *reader, const struct store_column *columns, void *row)
+void read_struct(struct query *query, const struct store_column *columns, void *row)
 {
-	read_columns(reader, columns, 0, NULL, row);
+	read_columns(query, columns, 0, NULL, row);
 }
 
-void *read_structs(struct reader *reader, const struct store_column *columns, size_t size,
-	size_t *count, struct error *error)
+void *read_structs(
+	struct query *query, const struct store_column *columns, size_t size, size_t *count)
 {
 	char *rows = NULL;
 
 	*count = 0;
-	while (reader_next(reader, error)) {
-		rows = rows_grow(reader->arena, rows, count, size);
-		memset(rows + (*count - 1) * size, 0, size);
-		read_struct(reader, columns, rows + (*count - 1) * size);
+	while (query_next(query)) {
+		rows = rows_grow(query->tx, rows, count, size);
+		read_struct(query, columns, rows + (*count - 1) * size);
 	}
 	return rows;
 }
 
-void read_record(struct reader *reader, struct change_record *record)
+void read_record(struct query *query, struct change_record *record)
 {
-	read_struct(reader, change_columns, record);
+	read_struct(query, change_columns, record);
 	record->environment_stored = record->environment_event;
-	read_triage(reader, &record->triage);
-	record->ends = read_time_or(reader, 0);
+	read_triage(query, &record->triage);
+	record->ends = read_time_or(query, 0);
 }
 
 _Static_assert(sizeof(struct change_record) >= ARENA_HEAD, "a record has room for the head");
@@ -740,53 +749,50 @@ struct change_record *growing_next(struct growing *growing, size_t count)
 	return &growing->rows[count + 1];
 }
 
-void growing_keep(struct growing *growing, struct arena *arena, struct record_rows *out)
+void growing_keep(struct growing *growing, struct tx *tx, struct record_rows *out)
 {
 	if (!growing->rows)
 		return;
 	growing->rows = memory_resize(growing->rows, out->count + 1, sizeof *growing->rows);
-	arena_take(arena, growing->rows, (out->count + 1) * sizeof *growing->rows);
+	arena_take(tx->arena, growing->rows, (out->count + 1) * sizeof *growing->rows);
 	out->items = growing->rows + 1;
 }
 
-bool read_records(struct reader *reader, struct record_rows *out, struct error *error)
+void read_records(struct query *query, struct record_rows *out)
 {
 	struct growing growing = {0};
 
 	*out = (struct record_rows){0};
-	while (reader_next(reader, error))
-		read_record(reader, growing_next(&growing, out->count++));
-	growing_keep(&growing, reader->arena, out);
-	return !reader->failed;
+	while (query_next(query))
+		read_record(query, growing_next(&growing, out->count++));
+	growing_keep(&growing, query->tx, out);
 }
 
-bool read_all_known(struct reader *reader, struct record_rows *out, struct error *error)
+void read_all_known(struct query *query, struct record_rows *out)
 {
 	struct growing growing = {0};
 
 	*out = (struct record_rows){0};
-	for (; reader_next(reader, error); out->count++) {
+	for (; query_next(query); out->count++) {
 		struct change_record *record = growing_next(&growing, out->count);
 
-		read_columns(reader, change_columns, COLUMN_COMPARED,
+		read_columns(query, change_columns, COLUMN_COMPARED,
 			out->count > 0 ? record - 1 : NULL, record);
-		read_triage(reader, &record->triage);
+		read_triage(query, &record->triage);
 	}
-	growing_keep(&growing, reader->arena, out);
-	return !reader->failed;
+	growing_keep(&growing, query->tx, out);
 }
 
-void owners_add(struct owners *owners, struct arena *arena, int64_t id, size_t place)
+void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place)
 {
-	owners->items = rows_grow(arena, owners->items, &owners->count, sizeof *owners->items);
+	owners->items = rows_grow(tx, owners->items, &owners->count, sizeof *owners->items);
 	owners->items[owners->count - 1] = (struct owner){id, place};
 }
 
-bool owners_read(struct owners *owners, struct reader *reader, struct error *error)
+void owners_read(struct owners *owners, struct query *query)
 {
-	while (reader_next(reader, error))
-		owners_add(owners, reader->arena, read_id(reader), owners->count);
-	return !reader->failed;
+	while (query_next(query))
+		owners_add(owners, query->tx, read_id(query), owners->count);
 }
 
 static int compare_owners(const void *a, const void *b)
@@ -810,8 +816,7 @@ void owners_sort(struct owners *owners, bool once)
 	owners->count = count;
 }
 
-const char *owners_json(
-	struct arena *arena, const struct owners *owners, size_t first, size_t count)
+const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count)
 {
 	struct buf text = {0};
 
@@ -819,15 +824,15 @@ const char *owners_json(
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&text, i > 0 ? ",%" PRId64 : "%" PRId64, owners->items[first + i].id);
 	buf_char(&text, ']');
-	return buf_keep(&text, arena);
+	return buf_keep(&text, tx->arena);
 }
 
-void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners)
+void bind_owners(struct query *query, const struct owners *owners)
 {
-	bind_text(binder, owners_json(arena, owners, 0, owners->count));
+	bind_text(query, owners_json(query->tx, owners, 0, owners->count));
 }
 
-const char *rows_names(struct arena *arena, const struct strings *names)
+const char *rows_names(struct tx *tx, const struct strings *names)
 {
 	struct buf out = {0};
 
@@ -837,40 +842,33 @@ const char *rows_names(struct arena *arena, const struct strings *names)
 		buf_json_text(&out, names->items[i]);
 	}
 	buf_char(&out, ']');
-	return buf_keep(&out, arena);
+	return buf_keep(&out, tx->arena);
 }
 
-static void owned_fetch(struct owned_reader *rows, struct error *error)
+static void owned_fetch(struct owned_query *rows)
 {
-	rows->waiting = reader_next(&rows->reader, error);
+	rows->waiting = query_next(&rows->query);
 	rows->ended = !rows->waiting;
 	if (rows->waiting)
-		rows->owner = read_id(&rows->reader);
+		rows->owner = read_id(&rows->query);
 }
 
-bool owned_next(struct owned_reader *rows, int64_t owner, struct error *error)
+bool owned_next(struct owned_query *rows, int64_t owner)
 {
 	if (!rows->waiting && !rows->ended)
-		owned_fetch(rows, error);
+		owned_fetch(rows);
 	while (rows->waiting && rows->owner < owner)
-		owned_fetch(rows, error);
+		owned_fetch(rows);
 	if (!rows->waiting || rows->owner != owner)
 		return false;
 	rows->waiting = false;
 	return true;
 }
 
-void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)
+void *rows_grow(struct tx *tx, void *items, size_t *count, size_t size)
 {
-	return arena_grow(arena, items, (*count)++, size);
-}
+	char *grown = arena_grow(tx->arena, items, (*count)++, size);
 
-void *rows_keep(struct arena *arena, void *items, size_t count, size_t size)
-{
-	void *kept = count > 0 ? arena_array(arena, count, size) : NULL;
-
-	if (count > 0)
-		memcpy(kept, items, count * size);
-	free(items);
-	return kept;
+	memset(grown + (*count - 1) * size, 0, size);
+	return grown;
 }

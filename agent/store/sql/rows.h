@@ -7,33 +7,34 @@
 #include "agent/store/columns.h"
 #include "agent/store/sql/driver.h"
 
-/* A statement and the values bound so far. */
-struct binder {
-	struct store_file *file;
+/* A statement of a transaction, the values bound so far, and the columns read of its row. What is
+ * read lies in the transaction's arena. */
+struct query {
+	struct tx *tx;
 	struct sql_statement *statement;
-	int column;
-	struct buf attributes, suspects, culprit; /* of the record that is bound */
-	bool strange; /* a time or count is out of range; the statement is not run */
+	int parameter, column;
+	bool strange; /* a time or count is out of range: the statement is not run */
+	bool damaged; /* a value was invalid or missing: the next row fails */
 };
 
-struct binder bind_to(struct store_file *file, enum statement statement);
-void bind_integer(struct binder *binder, int64_t value);
-void bind_time(struct binder *binder, int64_t time);
-void bind_count(struct binder *binder, int64_t count);
-void bind_number(struct binder *binder, double value);   /* NaN becomes NULL */
-void bind_null(struct binder *binder);                   /* an integer */
-void bind_text(struct binder *binder, const char *text); /* borrowed until the statement has run */
-void bind_bytes(struct binder *binder, const void *bytes, size_t length); /* borrowed, too */
+struct query query_of(struct tx *tx, enum statement statement);
+void bind_integer(struct query *query, int64_t value);
+void bind_time(struct query *query, int64_t time);
+void bind_count(struct query *query, int64_t count);
+void bind_number(struct query *query, double value);   /* NaN becomes NULL */
+void bind_null(struct query *query);                   /* an integer */
+void bind_text(struct query *query, const char *text); /* borrowed until the statement has run */
+void bind_bytes(struct query *query, const void *bytes, size_t length); /* borrowed, too */
 
 /* Binds the columns of this use, or all: 0, of a row. */
 void bind_row(
-	struct binder *binder, const struct store_column *columns, unsigned uses, const void *row);
+	struct query *query, const struct store_column *columns, unsigned uses, const void *row);
 
 /* Runs a statement without result rows. */
-bool bind_finish(struct binder *binder, struct error *error) MUST_USE;
+void query_run(struct query *query);
 
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
-bool bind_insert(struct binder *binder, int64_t *id, struct error *error) MUST_USE;
+int64_t query_insert(struct query *query);
 
 /* A value of a parameter; `strange`: out of range. */
 struct value {
@@ -76,65 +77,60 @@ static inline struct value v_text(const char *value)
 	return (struct value){SQL_TEXT, .text = value};
 }
 
-/* Runs a statement without result rows, with these values for ?1, ?2 ... */
-bool rows_run(struct store_file *file, enum statement statement, struct error *error,
-	const struct value *values, size_t count) MUST_USE;
-#define RUN(file, statement, error, ...)                                                           \
-	rows_run(file, statement, error, (const struct value[]){__VA_ARGS__},                      \
-		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value))
+/* Values for ?1, ?2 ... and how many they are. */
+#define VALUES(...)                                                                                \
+	(const struct value[]){__VA_ARGS__},                                                       \
+		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value)
 
-/* Asks for one number of either sign; without a row it stays as it is. */
-bool rows_ask(struct store_file *file, enum statement statement, int64_t *number,
-	struct error *error, const struct value *values, size_t count) MUST_USE;
-#define ASK(file, statement, number, error, ...)                                                   \
-	rows_ask(file, statement, number, error, (const struct value[]){__VA_ARGS__},              \
-		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value))
+/* A statement with these values bound. */
+struct query rows_query(
+	struct tx *tx, enum statement statement, const struct value *values, size_t count);
+#define QUERY(tx, statement, ...) rows_query(tx, statement, VALUES(__VA_ARGS__))
 
-/* A statement with result rows; texts are copied to the arena. */
-struct reader {
-	struct binder binder;
-	struct arena *arena;
-	int column;
-	bool failed;
-	bool strange; /* a value was invalid or missing; the next row fails */
-};
+/* Runs a statement without result rows. */
+void rows_run(struct tx *tx, enum statement statement, const struct value *values, size_t count);
+#define RUN(tx, statement, ...) rows_run(tx, statement, VALUES(__VA_ARGS__))
 
-struct reader open_reader(struct store_file *file, struct arena *arena, enum statement statement);
+/* The same; how many rows it inserted, updated or deleted. */
+#define CHANGED(tx, ...) (RUN(tx, __VA_ARGS__), tx_changed(tx))
+int64_t tx_changed(struct tx *tx);
 
-/* True if there is a row; false at the end, or with `failed` and an error. */
-bool reader_next(struct reader *reader, struct error *error);
-int64_t read_choice(struct reader *reader, int64_t first, int64_t last);
-int64_t read_id(struct reader *reader);
-int64_t read_time(struct reader *reader);
-int64_t read_count(struct reader *reader);
-int64_t read_time_or(struct reader *reader, int64_t otherwise); /* NULL becomes `otherwise` */
-double read_number(struct reader *reader);                      /* NULL becomes NaN */
-const char *read_text(struct reader *reader);                   /* or NULL */
-const char *read_name(struct reader *reader);                   /* required */
-/* Like read_name; returns `before` if the text is the same. */
-const char *read_name_again(struct reader *reader, const char *before);
+/* Asks for one number of either sign; 0: there is no row, or it is NULL. */
+int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *values, size_t count);
+#define ASK(tx, statement, ...) rows_ask(tx, statement, VALUES(__VA_ARGS__))
+
+/* True if there is a row. */
+bool query_next(struct query *query);
+int64_t read_integer(struct query *query);
+int64_t read_choice(struct query *query, int64_t first, int64_t last);
+bool read_flag(struct query *query);
+int64_t read_id(struct query *query);
+int64_t read_time(struct query *query);
+int64_t read_count(struct query *query);
+int64_t read_time_or(struct query *query, int64_t otherwise); /* NULL becomes `otherwise` */
+double read_number(struct query *query);                      /* NULL becomes NaN */
+const char *read_text(struct query *query);                   /* or NULL */
+const char *read_name(struct query *query);                   /* required */
 /* Bytes that last until the next row. */
-const void *read_bytes(struct reader *reader, size_t *length);
-/* NULLs become a change that nobody has said anything about. */
-void read_triage(struct reader *reader, struct triage *triage);
+const void *read_bytes(struct query *query, size_t *length);
 
 /* Column `culprit`: NULL if there is none. */
-const struct culprit *read_culprit(struct reader *reader);
+const struct culprit *read_culprit(struct query *query);
 
 /* All columns of a row. */
-void read_struct(struct reader *reader, const struct store_column *columns, void *row);
+void read_struct(struct query *query, const struct store_column *columns, void *row);
 
-/* The rows until there are no more, as structs of that size; sets `failed`. */
-void *read_structs(struct reader *reader, const struct store_column *columns, size_t size,
-	size_t *count, struct error *error);
+/* The rows until there are no more, as structs of that size. */
+void *read_structs(
+	struct query *query, const struct store_column *columns, size_t size, size_t *count);
 
-void read_record(struct reader *reader, struct change_record *record);
+void read_record(struct query *query, struct change_record *record);
 
 /* Reads full records until there are no more. */
-bool read_records(struct reader *reader, struct record_rows *out, struct error *error) MUST_USE;
+void read_records(struct query *query, struct record_rows *out);
 
 /* The columns of STATEMENT_KNOWN. */
-bool read_all_known(struct reader *reader, struct record_rows *out, struct error *error) MUST_USE;
+void read_all_known(struct query *query, struct record_rows *out);
 
 /* An array of records that grows. It is handed over to the arena, so that a long list is never
  * there twice. Empty at first. */
@@ -146,7 +142,7 @@ struct growing {
 /* Room for one more, zeroed, after so many; valid until the next. */
 struct change_record *growing_next(struct growing *growing, size_t count) MUST_USE;
 /* The first out->count of them become the arena's, and out's. */
-void growing_keep(struct growing *growing, struct arena *arena, struct record_rows *out);
+void growing_keep(struct growing *growing, struct tx *tx, struct record_rows *out);
 
 /* Ids, and what each is of: a place in an array of the caller's. */
 struct owner {
@@ -159,38 +155,34 @@ struct owners {
 	size_t count;
 };
 
-void owners_add(struct owners *owners, struct arena *arena, int64_t id, size_t place);
+void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place);
 
 /* Adds those that a statement with one column returns. */
-bool owners_read(struct owners *owners, struct reader *reader, struct error *error) MUST_USE;
+void owners_read(struct owners *owners, struct query *query);
 
 /* In ascending order; `once`: without those that are there already. */
 void owners_sort(struct owners *owners, bool once);
 
-/* The ids of so many of them from the first on, as a JSON array in the arena. */
-const char *owners_json(
-	struct arena *arena, const struct owners *owners, size_t first, size_t count);
+/* The ids of so many of them from the first on, as a JSON array. */
+const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count);
 /* Binds those of all. */
-void bind_owners(struct binder *binder, struct arena *arena, const struct owners *owners);
+void bind_owners(struct query *query, const struct owners *owners);
 
 /* The names as a JSON array. */
-const char *rows_names(struct arena *arena, const struct strings *names);
+const char *rows_names(struct tx *tx, const struct strings *names);
 
 /* Rows of several owners, whose id is in the first column, in ascending order. */
-struct owned_reader {
-	struct reader reader;
+struct owned_query {
+	struct query query;
 	int64_t owner;
 	bool waiting, ended;
 };
 
 /* Whether there is another row of that owner, to be read from its second column on; owners are
  * asked for in ascending order. */
-bool owned_next(struct owned_reader *rows, int64_t owner, struct error *error);
+bool owned_next(struct owned_query *rows, int64_t owner);
 
-/* Grows an array in the arena by one item of `size` bytes and returns the array. */
-void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size);
-
-/* Moves an array from the heap to the arena, without spare capacity. */
-void *rows_keep(struct arena *arena, void *items, size_t count, size_t size);
+/* Grows an array by one item of `size` bytes, which is zeroed, and returns the array. */
+void *rows_grow(struct tx *tx, void *items, size_t *count, size_t size);
 
 #endif

@@ -10,61 +10,53 @@
 #include "agent/store/sql/schema.h"
 
 /* With id 0 all: all there are, or those that are not over at `now` or not summed. */
-static bool read_silences(struct store_file *file, struct arena *arena, int64_t id, bool all,
-	int64_t now, struct silence_rows *out, struct error *error)
+static void read_silences(
+	struct tx *tx, int64_t id, bool all, int64_t now, struct silence_rows *out)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_SILENCES), .arena = arena};
+	struct query query = QUERY(tx, STATEMENT_SILENCES, v_id(id), v_id(all), v_id(now));
 
-	bind_integer(&reader.binder, id);
-	bind_integer(&reader.binder, all);
-	bind_integer(&reader.binder, now);
-	out->items = read_structs(&reader, silence_columns, sizeof *out->items, &out->count, error);
-	return !reader.failed;
+	out->items = read_structs(&query, silence_columns, sizeof *out->items, &out->count);
 }
 
-bool silences_load(
-	struct store_file *file, struct arena *arena, struct silence_rows *out, struct error *error)
+void silences_load(struct tx *tx, struct silence_rows *out)
 {
-	return read_silences(file, arena, 0, false, INT64_MAX, out, error);
+	read_silences(tx, 0, false, INT64_MAX, out);
 }
 
-static bool silences_list(struct store_file *file, void *context, struct error *error)
+static void silences_list(struct tx *tx, void *context)
 {
 	struct store_silences *call = context;
 
-	return read_silences(
-		file, call->call.arena, 0, call->all, call->now, &call->silences, error);
+	read_silences(tx, 0, call->all, call->now, &call->silences);
 }
 
 const struct store_work store_silences_work = {.run = silences_list};
 
-static void bind_silence(struct binder *binder, const struct silence *silence)
+static void bind_silence(struct query *query, const struct silence *silence)
 {
-	bind_text(binder, silence->matchers);
-	bind_time(binder, silence->from);
-	bind_time(binder, silence->until);
-	bind_text(binder, silence->owner);
-	bind_text(binder, silence->reason);
-	bind_text(binder, silence->person);
+	bind_text(query, silence->matchers);
+	bind_time(query, silence->from);
+	bind_time(query, silence->until);
+	bind_text(query, silence->owner);
+	bind_text(query, silence->reason);
+	bind_text(query, silence->person);
 }
 
 /* 0: there is none with the same words and times. A request that is repeated, as its answer was
  * lost, begins and ends later. */
-static bool find_same(
-	struct store_file *file, const struct silence *silence, int64_t *id, struct error *error)
+static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_SILENCE_SAME)};
+	struct query query = query_of(tx, STATEMENT_SILENCE_SAME);
+	int64_t id = 0;
 
-	*id = 0;
-	bind_silence(&reader.binder, silence);
-	bind_time(&reader.binder, silence->created);
-	while (reader_next(&reader, error))
-		*id = read_id(&reader);
-	return !reader.failed;
+	bind_silence(&query, silence);
+	bind_time(&query, silence->created);
+	while (query_next(&query))
+		id = read_id(&query);
+	return id;
 }
 
-static bool audit(struct store_file *file, const struct store_silence *call, const char *action,
-	struct error *error)
+static void audit(struct tx *tx, const struct store_silence *call, const char *action)
 {
 	const struct silence *silence = &call->silence;
 	char from[WHEN_TEXT], until[WHEN_TEXT];
@@ -76,63 +68,53 @@ static bool audit(struct store_file *file, const struct store_silence *call, con
 		audit_put_text(&detail, "owner", silence->owner);
 	if (silence->reason)
 		audit_put_text(&detail, "reason", silence->reason);
-	return audit_add(file,
-		&(struct audit_entry){.time = call->now,
-			.actor = call->actor,
-			.action = action,
-			.subject = silence->matchers,
-			.detail = buf_keep(&detail, call->call.arena)},
-		error);
+	audit_add(tx, &(struct audit_entry){.time = call->now,
+			      .actor = call->actor,
+			      .action = action,
+			      .subject = silence->matchers,
+			      .detail = buf_keep(&detail, tx->arena)});
 }
 
-static bool add(struct store_file *file, struct store_silence *call, struct error *error)
+static void add(struct tx *tx, struct store_silence *call)
 {
-	struct binder binder;
+	struct query query = query_of(tx, STATEMENT_SILENCE_ADD);
+	struct silence *silence = &call->silence;
 
-	if (!find_same(file, &call->silence, &call->silence.id, error))
-		return false;
-	if (call->silence.id != 0)
-		return true;
-	binder = bind_to(file, STATEMENT_SILENCE_ADD);
-	bind_silence(&binder, &call->silence);
-	bind_time(&binder, call->now);
-	return bind_insert(&binder, &call->silence.id, error) &&
-	       audit(file, call, "silence", error);
+	silence->id = find_same(tx, silence);
+	if (silence->id != 0)
+		return;
+	bind_silence(&query, silence);
+	bind_time(&query, call->now);
+	silence->id = query_insert(&query);
+	audit(tx, call, "silence");
 }
 
-static bool end(
-	struct store_file *file, const struct store_silence *call, bool *ended, struct error *error)
+/* True if it ends by this. */
+static bool change(struct tx *tx, const struct silence *silence)
 {
-	if (!RUN(file, STATEMENT_SILENCE_END, error, v_id(call->silence.id),
-		    v_time(call->silence.ended), v_text(call->silence.ended_by)))
-		return false;
-	*ended = file->driver->changed(file) > 0;
-	return true;
-}
+	bool ended = silence->ended != 0 &&
+		     CHANGED(tx, STATEMENT_SILENCE_END, v_id(silence->id), v_time(silence->ended),
+			     v_text(silence->ended_by)) > 0;
 
-static bool note(struct store_file *file, const struct silence *silence, struct error *error)
-{
-	return RUN(file, STATEMENT_SILENCE_NOTE, error, v_id(silence->id), v_id(silence->reminded),
+	RUN(tx, STATEMENT_SILENCE_NOTE, v_id(silence->id), v_id(silence->reminded),
 		v_id(silence->summed));
+	return ended;
 }
 
-static bool silence_write(struct store_file *file, void *context, struct error *error)
+static void silence_write(struct tx *tx, void *context)
 {
 	struct store_silence *call = context;
-	int64_t asked = call->silence.id;
 	struct silence_rows now;
-	bool ended = false;
+	bool ended = call->silence.id != 0 && change(tx, &call->silence);
 
-	if (asked == 0 ? !add(file, call, error)
-		       : (call->silence.ended != 0 && !end(file, call, &ended, error)) ||
-				 !note(file, &call->silence, error))
-		return false;
-	if (!read_silences(file, call->call.arena, call->silence.id, true, 0, &now, error))
-		return false;
+	if (call->silence.id == 0)
+		add(tx, call);
+	read_silences(tx, call->silence.id, true, 0, &now);
 	call->found = now.count > 0;
 	if (call->found)
 		call->silence = now.items[0];
-	return !ended || audit(file, call, "end silence", error);
+	if (ended)
+		audit(tx, call, "end silence");
 }
 
 const struct store_work store_silence_work = {.run = silence_write, .writes = true};

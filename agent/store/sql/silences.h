@@ -7,7 +7,6 @@
 #include "agent/store/sql/driver.h"
 
 /* Those that are not over, or not summed yet. */
-bool silences_load(struct store_file *file, struct arena *arena, struct silence_rows *out,
-	struct error *error) MUST_USE;
+void silences_load(struct tx *tx, struct silence_rows *out);
 
 #endif

@@ -22,10 +22,9 @@ struct cluster_row {
 };
 
 /* [["frames", "web"], ...]: group and test. NULL without clusters. */
-static const char *json_of_clusters(const struct store_story *call)
+static const char *json_of_clusters(struct tx *tx, const struct store_story *call)
 {
 	struct buf text = {0};
-	const char *json;
 
 	if (call->cluster_count == 0)
 		return NULL;
@@ -38,88 +37,64 @@ static const char *json_of_clusters(const struct store_story *call)
 			buf_char(&text, ']');
 		}
 	buf_text(&text, text.length > 0 ? "]" : "[]");
-	json = arena_strndup(call->call.arena, text.data, text.length);
-	buf_free(&text);
-	return json;
+	return buf_keep(&text, tx->arena);
 }
 
-static struct reader reader_of(
-	struct store_file *file, const struct store_story *call, enum statement statement)
+static void load_change(struct tx *tx, struct store_story *call)
 {
-	return (struct reader){.binder = bind_to(file, statement), .arena = call->call.arena};
-}
-
-static bool load_change(struct store_file *file, struct store_story *call, struct error *error)
-{
-	struct reader reader = reader_of(file, call, STATEMENT_RECORDS_OF);
+	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
 	struct owners change = {0};
 
-	owners_add(&change, reader.arena, call->change, 0);
-	bind_owners(&reader.binder, reader.arena, &change);
-	if (!read_records(&reader, &call->records, error))
-		return false;
+	owners_add(&change, tx, call->change, 0);
+	bind_owners(&query, &change);
+	read_records(&query, &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
-	return store_events(file, reader.arena, call->records.items, call->records.count, error) &&
-	       (call->records.count == 0 ||
-		       store_load_excerpts(file, reader.arena, &change, &call->excerpt, error));
+	store_events(tx, call->records.items, call->records.count);
+	if (call->records.count != 0)
+		store_load_excerpts(tx, &change, &call->excerpt);
 }
 
-/* Ids are never used again. */
-static bool load_pruned(struct store_file *file, struct store_story *call, struct error *error)
-{
-	struct reader reader = reader_of(file, call, STATEMENT_LAST_CHANGE);
-
-	while (reader_next(&reader, error))
-		call->pruned = call->change <= read_count(&reader);
-	return !reader.failed;
-}
-
-static bool load_series(struct store_file *file, struct store_story *call, struct error *error)
+static void load_series(struct tx *tx, struct store_story *call)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct reader reader = reader_of(file, call, STATEMENT_SERIES_OF);
+	struct query query = QUERY(tx, STATEMENT_SERIES_OF, v_text(record->item.test),
+		v_text(record->series), v_text(record->branch));
 
-	bind_text(&reader.binder, record->item.test);
-	bind_text(&reader.binder, record->series);
-	bind_text(&reader.binder, record->branch);
-	while (reader_next(&reader, error)) {
-		call->last_point = read_time_or(&reader, WHEN_NEVER);
-		call->ended = read_time_or(&reader, WHEN_NEVER);
+	while (query_next(&query)) {
+		call->last_point = read_time_or(&query, WHEN_NEVER);
+		call->ended = read_time_or(&query, WHEN_NEVER);
 	}
-	return !reader.failed;
 }
 
-static bool load_cluster(struct store_file *file, const struct store_story *call,
-	const char *clusters, struct cluster_row *out, struct error *error)
+static void load_cluster(struct tx *tx, const struct store_story *call, const char *clusters,
+	struct cluster_row *out)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct reader reader;
+	struct query query = query_of(tx, STATEMENT_CLUSTER_OF);
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
 		*out = (struct cluster_row){
 			record->item.id, record->item.test, record->item.time, record->spacing};
-		return true;
+		return;
 	}
-	reader = reader_of(file, call, STATEMENT_CLUSTER_OF);
-	bind_text(&reader.binder, clusters);
-	bind_text(&reader.binder, record->item.test);
-	bind_integer(&reader.binder, record->sign);
-	bind_time(&reader.binder, record->item.time);
-	bind_count(&reader.binder, record->spacing);
-	bind_count(&reader.binder, CHANGE_TOLERANCE);
-	while (reader_next(&reader, error)) {
-		out->id = read_id(&reader);
-		out->name = read_name(&reader);
-		out->time = read_time(&reader);
-		out->spacing = read_count(&reader);
+	bind_text(&query, clusters);
+	bind_text(&query, record->item.test);
+	bind_integer(&query, record->sign);
+	bind_time(&query, record->item.time);
+	bind_count(&query, record->spacing);
+	bind_count(&query, CHANGE_TOLERANCE);
+	while (query_next(&query)) {
+		out->id = read_id(&query);
+		out->name = read_name(&query);
+		out->time = read_time(&query);
+		out->spacing = read_count(&query);
 	}
-	return !reader.failed;
 }
 
-static void bind_related(struct binder *binder, const struct store_story *call,
-	const char *clusters, const struct cluster_row *cluster)
+static void bind_related(struct query *query, const struct store_story *call, const char *clusters,
+	const struct cluster_row *cluster)
 {
 	const struct change_record *record = &call->records.items[0];
 	const struct announcement *item = &record->item;
@@ -127,52 +102,49 @@ static void bind_related(struct binder *binder, const struct store_story *call,
 				? COMMIT_DAYS * day
 				: COMMIT_POINTS * record->spacing;
 
-	bind_integer(binder, item->id);
-	bind_integer(binder, item->time - reach);
-	bind_integer(binder, item->time + reach);
-	bind_text(binder, item->commit_after ? item->commit_after : item->version_after);
-	bind_integer(binder, record->environment_event);
-	bind_text(binder, clusters);
-	bind_text(binder, cluster->name);
-	bind_integer(binder, cluster->id);
-	bind_integer(binder, cluster->id != 0 ? cluster->time : item->time);
-	bind_integer(binder, cluster->id != 0 ? cluster->spacing : record->spacing);
-	bind_integer(binder, CHANGE_TOLERANCE);
-	bind_integer(binder, record->sign);
-	bind_integer(binder, (int64_t)call->limit);
-	bind_integer(binder, NEAREST);
+	bind_integer(query, item->id);
+	bind_integer(query, item->time - reach);
+	bind_integer(query, item->time + reach);
+	bind_text(query, item->commit_after ? item->commit_after : item->version_after);
+	bind_integer(query, record->environment_event);
+	bind_text(query, clusters);
+	bind_text(query, cluster->name);
+	bind_integer(query, cluster->id);
+	bind_integer(query, cluster->id != 0 ? cluster->time : item->time);
+	bind_integer(query, cluster->id != 0 ? cluster->spacing : record->spacing);
+	bind_integer(query, CHANGE_TOLERANCE);
+	bind_integer(query, record->sign);
+	bind_integer(query, (int64_t)call->limit);
+	bind_integer(query, NEAREST);
 }
 
-static bool load_related(struct store_file *file, struct store_story *call, const char *clusters,
-	const struct cluster_row *cluster, struct error *error)
+static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
+	const struct cluster_row *cluster)
 {
-	struct reader reader = reader_of(file, call, STATEMENT_RELATED);
+	struct query query = query_of(tx, STATEMENT_RELATED);
 	struct owners changes = {0};
 	struct excerpt *excerpts;
 
-	bind_related(&reader.binder, call, clusters, cluster);
-	while (reader_next(&reader, error)) {
+	bind_related(&query, call, clusters, cluster);
+	while (query_next(&query)) {
 		struct related_change *related;
 
-		call->related = rows_grow(
-			reader.arena, call->related, &call->related_count, sizeof *call->related);
+		call->related =
+			rows_grow(tx, call->related, &call->related_count, sizeof *call->related);
 		related = &call->related[call->related_count - 1];
-		*related = (struct related_change){0};
-		related->relations = (unsigned)read_choice(&reader, 1, (1 << RELATIONS) - 1);
-		call->related_total = (size_t)read_count(&reader);
-		read_record(&reader, &related->record);
+		related->relations = (unsigned)read_choice(&query, 1, (1 << RELATIONS) - 1);
+		call->related_total = (size_t)read_count(&query);
+		read_record(&query, &related->record);
 		record_by_clock(&related->record, call->now);
-		owners_add(&changes, reader.arena, related->record.item.id, changes.count);
+		owners_add(&changes, tx, related->record.item.id, changes.count);
 	}
-	excerpts = arena_array(reader.arena, changes.count, sizeof *excerpts);
-	if (reader.failed || !store_load_excerpts(file, reader.arena, &changes, excerpts, error))
-		return false;
+	excerpts = arena_array(tx->arena, changes.count, sizeof *excerpts);
+	store_load_excerpts(tx, &changes, excerpts);
 	for (size_t i = 0; i < call->related_count; i++)
 		call->related[i].excerpt = excerpts[i];
-	return true;
 }
 
-static bool story_load(struct store_file *file, void *context, struct error *error)
+static void story_load(struct tx *tx, void *context)
 {
 	struct store_story *call = context;
 	struct cluster_row cluster;
@@ -182,16 +154,17 @@ static bool story_load(struct store_file *file, void *context, struct error *err
 	call->cluster = 0;
 	call->last_point = call->ended = WHEN_NEVER;
 	call->related_count = call->related_total = 0;
-	if (!load_change(file, call, error))
-		return false;
-	if (call->records.count == 0)
-		return load_pruned(file, call, error);
-	clusters = json_of_clusters(call);
-	if (!load_series(file, call, error) || !load_cluster(file, call, clusters, &cluster, error))
-		return false;
+	load_change(tx, call);
+	if (call->records.count == 0) { /* ids are never used again */
+		call->pruned = call->change <= ASK(tx, STATEMENT_LAST_CHANGE);
+		return;
+	}
+	clusters = json_of_clusters(tx, call);
+	load_series(tx, call);
+	load_cluster(tx, call, clusters, &cluster);
 	call->cluster = cluster.id != call->change ? cluster.id : 0;
-	return load_related(file, call, clusters, &cluster, error) &&
-	       silences_load(file, call->call.arena, &call->silences, error);
+	load_related(tx, call, clusters, &cluster);
+	silences_load(tx, &call->silences);
 }
 
 const struct store_work store_story_work = {

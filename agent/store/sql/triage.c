@@ -15,70 +15,63 @@
 /* In the audit log, where nobody has said it. */
 static const struct actor itself = {"hunter-c", "agent"};
 
-bool triage_settle(struct store_file *file, size_t *pending, struct error *error)
+void triage_settle(struct tx *tx, size_t *pending)
 {
-	if (!RUN(file, STATEMENT_OWE, error) || !RUN(file, STATEMENT_OWED_SETTLED, error) ||
-		!RUN(file, STATEMENT_PAY, error))
-		return false;
-	*pending += (size_t)file->driver->changed(file);
-	return RUN(file, STATEMENT_PAID, error);
+	RUN(tx, STATEMENT_OWE);
+	RUN(tx, STATEMENT_OWED_SETTLED);
+	*pending += (size_t)CHANGED(tx, STATEMENT_PAY);
+	RUN(tx, STATEMENT_PAID);
 }
 
-bool triage_announce(struct store_file *file, int64_t change, unsigned what, struct error *error)
+void triage_announce(struct tx *tx, int64_t change, unsigned what)
 {
-	return RUN(file, STATEMENT_SAY, error, v_id(change), v_id(what));
+	RUN(tx, STATEMENT_SAY, v_id(change), v_id(what));
 }
 
 /* What is new of its triage is to be shown and said. */
-static bool spread(struct store_file *file, int64_t change, struct error *error)
+static void spread(struct tx *tx, int64_t change)
 {
-	return RUN(file, STATEMENT_AMEND, error, v_id(change)) &&
-	       triage_announce(file, change, SAID_TRIAGED, error);
+	RUN(tx, STATEMENT_AMEND, v_id(change));
+	triage_announce(tx, change, SAID_TRIAGED);
 }
 
 /* Adds the changes of the range that the call selects. */
-static bool select_range(struct store_file *file, const struct store_triage *call,
-	const struct id_range *range, struct owners *out, struct error *error)
+static void select_range(struct tx *tx, const struct store_triage *call,
+	const struct id_range *range, struct owners *out)
 {
-	struct reader reader = {.binder = bind_to(file, call->message ? STATEMENT_SELECT_MESSAGE
-								      : STATEMENT_SELECT),
-		.arena = call->call.arena};
-	struct binder *binder = &reader.binder;
+	struct query query =
+		query_of(tx, call->message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT);
 
-	bind_integer(binder, range->from);
-	bind_text(binder, call->test);
-	bind_text(binder, call->commit);
-	bind_integer(binder, range->to);
+	bind_integer(&query, range->from);
+	bind_text(&query, call->test);
+	bind_text(&query, call->commit);
+	bind_integer(&query, range->to);
 	if (call->message)
-		bind_text(binder, call->message);
+		bind_text(&query, call->message);
 	else
-		bind_integer(binder, call->range_count > 0);
-	return owners_read(out, &reader, error);
+		bind_integer(&query, call->range_count > 0);
+	owners_read(out, &query);
 }
 
-static bool select_all(struct store_file *file, const struct store_triage *call, struct owners *out,
-	struct error *error)
+static void select_all(struct tx *tx, const struct store_triage *call, struct owners *out)
 {
 	static const struct id_range all = {1, ROWS_MOST};
 
 	if (call->range_count == 0 && !call->message && !call->test && !call->commit)
-		return error_set(error, ERROR_USAGE, "no changes are selected");
+		tx_fail(tx, ERROR_USAGE, "no changes are selected");
 	for (size_t i = 0; i < call->range_count; i++)
-		if (!select_range(file, call, &call->ranges[i], out, error))
-			return false;
-	if (call->range_count == 0 && !select_range(file, call, &all, out, error))
-		return false;
+		select_range(tx, call, &call->ranges[i], out);
+	if (call->range_count == 0)
+		select_range(tx, call, &all, out);
 	owners_sort(out, true);
-	return true;
 }
 
-static bool read_selected(struct store_file *file, struct arena *arena,
-	const struct owners *selected, struct record_rows *out, struct error *error)
+static void read_selected(struct tx *tx, const struct owners *selected, struct record_rows *out)
 {
-	struct reader reader = {.binder = bind_to(file, STATEMENT_RECORDS_OF), .arena = arena};
+	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
 
-	bind_owners(&reader.binder, arena, selected);
-	return read_records(&reader, out, error);
+	bind_owners(&query, selected);
+	read_records(&query, out);
 }
 
 static const char *said(const char *before, const char *now)
@@ -123,14 +116,12 @@ static bool is_same(const struct triage *a, const struct triage *b)
 	       is_same_text(a->note, b->note) && is_same_text(a->link, b->link);
 }
 
-static bool write_triage(
-	struct store_file *file, int64_t id, const struct triage *triage, struct error *error)
+static void write_triage(struct tx *tx, int64_t id, const struct triage *triage)
 {
-	return RUN(file, STATEMENT_TRIAGE, error, v_id(id), v_id(triage->state),
-		v_count(triage->version), v_text(triage->owner), v_text(triage->note),
-		v_text(triage->link), v_text(triage->person), v_time(triage->time),
-		v_time(triage->until), v_number(triage->size), v_number(triage->size_low),
-		v_number(triage->size_high));
+	RUN(tx, STATEMENT_TRIAGE, v_id(id), v_id(triage->state), v_count(triage->version),
+		v_text(triage->owner), v_text(triage->note), v_text(triage->link),
+		v_text(triage->person), v_time(triage->time), v_time(triage->until),
+		v_number(triage->size), v_number(triage->size_low), v_number(triage->size_high));
 }
 
 static void put_text(struct buf *out, const char *name, const char *before, const char *now)
@@ -159,39 +150,33 @@ static void put_detail(struct buf *out, const struct triage *was, const struct t
 }
 
 /* Takes over the detail. */
-static bool audit(struct store_file *file, int64_t change, const struct actor *actor,
-	const char *action, int64_t now, struct buf *detail, struct error *error)
+static void audit(struct tx *tx, int64_t change, const struct actor *actor, const char *action,
+	int64_t now, struct buf *detail)
 {
-	bool done = audit_add(file,
-		&(struct audit_entry){.time = now,
-			.actor = *actor,
-			.action = action,
-			.change = change,
-			.detail = detail->data},
-		error);
-
-	buf_free(detail);
-	return done;
+	audit_add(tx, &(struct audit_entry){.time = now,
+			      .actor = *actor,
+			      .action = action,
+			      .change = change,
+			      .detail = buf_keep(detail, tx->arena)});
 }
 
 /* The recovery of a change that was none of the program's is not told. */
-static bool drop_recovery(
-	struct store_file *file, int64_t id, enum triage_state state, struct error *error)
+static void drop_recovery(struct tx *tx, int64_t id, enum triage_state state)
 {
-	return !triage_is_accepted(state) || state == TRIAGE_EXPECTED ||
-	       RUN(file, STATEMENT_DROP_RECOVERY, error, v_id(id));
+	if (triage_is_accepted(state) && state != TRIAGE_EXPECTED)
+		RUN(tx, STATEMENT_DROP_RECOVERY, v_id(id));
 }
 
-static bool say_of(struct store_file *file, const struct store_triage *call,
-	const struct change_record *record, const struct triage *result, struct error *error)
+static void say_of(struct tx *tx, const struct store_triage *call,
+	const struct change_record *record, const struct triage *result)
 {
 	struct buf detail = {0};
 
 	put_detail(&detail, &record->triage, result);
-	return write_triage(file, record->item.id, result, error) &&
-	       spread(file, record->item.id, error) &&
-	       drop_recovery(file, record->item.id, result->state, error) &&
-	       audit(file, record->item.id, &call->actor, "triage", call->now, &detail, error);
+	write_triage(tx, record->item.id, result);
+	spread(tx, record->item.id);
+	drop_recovery(tx, record->item.id, result->state);
+	audit(tx, record->item.id, &call->actor, "triage", call->now, &detail);
 }
 
 /* Whether what is said of the record is news. */
@@ -213,7 +198,7 @@ static bool was_seen(const struct store_triage *call)
 }
 
 /* Says it of all records of which it is news. */
-static bool say_of_all(struct store_file *file, struct store_triage *call, struct error *error)
+static void say_of_all(struct tx *tx, struct store_triage *call)
 {
 	bool seen = was_seen(call);
 
@@ -225,19 +210,12 @@ static bool say_of_all(struct store_file *file, struct store_triage *call, struc
 			continue;
 		if (!seen) {
 			call->conflict = true;
-			return true;
+			return;
 		}
 		call->changed++;
-		if (!call->dry_run && !say_of(file, call, record, &result, error))
-			return false;
+		if (!call->dry_run)
+			say_of(tx, call, record, &result);
 	}
-	return true;
-}
-
-static bool write_reaction(
-	struct store_file *file, const struct store_triage *call, struct error *error)
-{
-	return RUN(file, STATEMENT_REACTION, error, v_text(call->message), v_text(call->reaction));
 }
 
 static int compare_id(const void *key, const void *element)
@@ -262,44 +240,44 @@ static bool lacks_one(const struct store_triage *call)
 	return false;
 }
 
-static bool triage_say(struct store_file *file, void *context, struct error *error)
+static void triage_say(struct tx *tx, void *context)
 {
 	struct store_triage *call = context;
-	struct arena *arena = call->call.arena;
 	struct owners selected = {0};
 
 	call->records = (struct record_rows){0};
 	call->changed = 0;
 	call->pending = 0;
 	call->conflict = false;
-	if (!select_all(file, call, &selected, error) ||
-		!read_selected(file, arena, &selected, &call->records, error))
-		return false;
+	select_all(tx, call, &selected);
+	read_selected(tx, &selected, &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
 	call->missing = call->each && lacks_one(call);
 	if (call->missing)
-		return true;
-	if (!say_of_all(file, call, error) || (call->reaction && call->message && !call->dry_run &&
-						      !write_reaction(file, call, error)))
-		return false;
-	return call->changed == 0 || call->dry_run ||
-	       (triage_settle(file, &call->pending, error) &&
-		       read_selected(file, arena, &selected, &call->records, error));
+		return;
+	say_of_all(tx, call);
+	if (call->dry_run)
+		return;
+	if (call->reaction && call->message)
+		RUN(tx, STATEMENT_REACTION, v_text(call->message), v_text(call->reaction));
+	if (call->changed > 0) {
+		triage_settle(tx, &call->pending);
+		read_selected(tx, &selected, &call->records);
+	}
 }
 
 const struct store_work store_triage_work = {.run = triage_say, .writes = true, .is_long = true};
 
 /* Opens the change, with the reason for the audit log, which is taken over. */
-static bool open_again(
-	struct store_file *file, int64_t id, int64_t now, struct buf *reason, struct error *error)
+static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
-	return RUN(file, STATEMENT_OPEN, error, v_id(id), v_text(itself.person), v_time(now)) &&
-	       spread(file, id, error) && audit(file, id, &itself, "reopen", now, reason, error);
+	RUN(tx, STATEMENT_OPEN, v_id(id), v_text(itself.person), v_time(now));
+	spread(tx, id);
+	audit(tx, id, &itself, "reopen", now, reason);
 }
 
-static bool open_expired(
-	struct store_file *file, const struct store_reopen_due *call, struct error *error)
+static void open_expired(struct tx *tx, const struct store_reopen_due *call)
 {
 	for (size_t i = 0; i < call->records.count; i++) {
 		const struct change_record *record = &call->records.items[i];
@@ -309,31 +287,27 @@ static bool open_expired(
 		buf_printf(&reason, "open, was %s until %s",
 			triage_state_names[record->triage.state],
 			when_format_iso(record->triage.until, until));
-		if (!open_again(file, record->item.id, call->now, &reason, error))
-			return false;
+		open_again(tx, record->item.id, call->now, &reason);
 	}
-	return true;
 }
 
-static bool triage_reopen_due(struct store_file *file, void *context, struct error *error)
+static void triage_reopen_due(struct tx *tx, void *context)
 {
 	struct store_reopen_due *call = context;
-	struct arena *arena = call->call.arena;
-	struct reader reader = {.binder = bind_to(file, STATEMENT_EXPIRED), .arena = arena};
+	struct query query = query_of(tx, STATEMENT_EXPIRED);
 	struct owners expired = {0};
 
 	call->pending = 0;
 	call->records = (struct record_rows){0};
-	bind_time(&reader.binder, call->now);
-	if (!owners_read(&expired, &reader, error))
-		return false;
-	if (expired.count > 0 &&
-		(!read_selected(file, arena, &expired, &call->records, error) ||
-			!open_expired(file, call, error) ||
-			!triage_settle(file, &call->pending, error) ||
-			!read_selected(file, arena, &expired, &call->records, error)))
-		return false;
-	return ASK(file, STATEMENT_NEXT_EXPIRY, &call->next, error);
+	bind_time(&query, call->now);
+	owners_read(&expired, &query);
+	if (expired.count > 0) {
+		read_selected(tx, &expired, &call->records);
+		open_expired(tx, call);
+		triage_settle(tx, &call->pending);
+		read_selected(tx, &expired, &call->records);
+	}
+	call->next = ASK(tx, STATEMENT_NEXT_EXPIRY);
 }
 
 const struct store_work store_reopen_due_work = {
@@ -347,8 +321,8 @@ static void put_size(struct buf *out, double size)
 		buf_printf(out, "%+.1f%%", size);
 }
 
-bool triage_open_outgrown(struct store_file *file, int64_t id, const struct triage *accepted,
-	const struct change *change, int64_t now, size_t *pending, struct error *error)
+void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accepted,
+	const struct change *change, int64_t now, size_t *pending)
 {
 	struct buf reason = {0};
 
@@ -357,10 +331,7 @@ bool triage_open_outgrown(struct store_file *file, int64_t id, const struct tria
 	buf_text(&reason, ", and ");
 	put_size(&reason, accepted->size);
 	buf_text(&reason, triage_is_accepted(accepted->state) ? " was accepted" : " was known");
-	if (!open_again(file, id, now, &reason, error) ||
-		!RUN(file, STATEMENT_RENEW_TRIAGE, error, v_id(id)) ||
-		!RUN(file, STATEMENT_RENEW_NEWS, error, v_id(id)))
-		return false;
-	*pending += (size_t)file->driver->changed(file);
-	return true;
+	open_again(tx, id, now, &reason);
+	RUN(tx, STATEMENT_RENEW_TRIAGE, v_id(id));
+	*pending += (size_t)CHANGED(tx, STATEMENT_RENEW_NEWS, v_id(id));
 }

@@ -30,7 +30,7 @@ static void found(struct check *check, const char *problem)
 	if (list->count == MOST_PROBLEMS)
 		return;
 	check->problems =
-		rows_grow(check->arena, check->problems, &list->count, sizeof *check->problems);
+		arena_grow(check->arena, check->problems, list->count++, sizeof *check->problems);
 	check->problems[list->count - 1] = arena_strdup(check->arena, problem);
 	list->items = check->problems;
 }
@@ -95,7 +95,7 @@ static size_t read_parts(struct check *check, sqlite3 *database, struct part **p
 		while (sqlite3_step(statement) == SQLITE_ROW) {
 			struct part *part;
 
-			*parts = rows_grow(check->arena, *parts, &count, sizeof **parts);
+			*parts = arena_grow(check->arena, *parts, count++, sizeof **parts);
 			part = &(*parts)[count - 1];
 			part->name = arena_strdup(
 				check->arena, (const char *)sqlite3_column_text(statement, 0));

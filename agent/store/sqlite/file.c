@@ -14,13 +14,14 @@
 
 #include "agent/base/log.h"
 #include "agent/store/backend.h"
-#include "agent/store/sql/copy.h"
+#include "agent/store/sql/driver.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/statements.h"
 
 enum {
 	BUSY_MS = 5000,
+	OVERTAKEN_MOST = 2, /* tries */
 	CHECKED_WHOLE = 64 << 20,
 };
 
@@ -35,13 +36,14 @@ struct file_id {
 };
 
 struct sqlite_file {
-	struct store_file file;
+	struct tx tx;
 	char *path, *label;
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	bool stuck;               /* since the last begin: any call would fail */
 	bool untouched;           /* only read so far */
+	bool settled;             /* it is read while no process has it open */
 	struct file_id main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
 	struct file_id held;      /* the lock file */
 };
@@ -95,14 +97,9 @@ int64_t store_file_size(const char *path)
 	return (size > 0 ? size : 0) + (log > 0 ? log : 0);
 }
 
-static struct sqlite_file *of(struct store_file *file)
+static struct sqlite_file *of(struct tx *tx)
 {
-	return (struct sqlite_file *)file;
-}
-
-const char *store_file_path(const struct store_file *file)
-{
-	return ((const struct sqlite_file *)file)->path;
+	return (struct sqlite_file *)tx;
 }
 
 /* "disk I/O error" alone does not say that the disk is full. */
@@ -113,7 +110,7 @@ static bool fail(struct sqlite_file *file, const char *doing, struct error *erro
 
 	file->stuck = code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH &&
 		      code != SQLITE_TOOBIG && code != SQLITE_ERROR;
-	return error_set(error, ERROR_STATE, "%s: cannot %s: %s%s%s", file->file.label, doing,
+	return error_set(error, ERROR_STATE, "%s: cannot %s: %s%s%s", file->tx.label, doing,
 		sqlite3_errmsg(file->database), reason ? ": " : "", reason ? strerror(reason) : "");
 }
 
@@ -133,9 +130,9 @@ static sqlite3_stmt *native(struct sql_statement *statement)
 }
 
 /* A reader, which is opened for one call, prepares what that needs. */
-static struct sql_statement *driver_statement(struct store_file *base, enum statement statement)
+static struct sql_statement *driver_statement(struct tx *tx, enum statement statement)
 {
-	struct sqlite_file *file = of(base);
+	struct sqlite_file *file = of(tx);
 
 	if (!file->statements[statement] && !prepare(file, statement))
 		return NULL;
@@ -218,14 +215,14 @@ static const void *driver_column_bytes(struct sql_statement *statement, int colu
 	return bytes;
 }
 
-static int64_t driver_changed(struct store_file *file)
+static int64_t driver_changed(struct tx *tx)
 {
-	return sqlite3_changes64(of(file)->database);
+	return sqlite3_changes64(of(tx)->database);
 }
 
-static bool driver_fail(struct store_file *file, const char *doing, struct error *error)
+static bool driver_fail(struct tx *tx, const char *doing)
 {
-	return fail(of(file), doing, error);
+	return fail(of(tx), doing, tx->error);
 }
 
 static const struct sql_driver driver = {
@@ -326,7 +323,7 @@ static bool check_version(struct sqlite_file *file, int64_t *version, struct err
 	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", file->path);
-	return (*version == 0 && tables == 0) || schema_check(file->file.label, *version, error);
+	return (*version == 0 && tables == 0) || schema_check(file->tx.label, *version, error);
 }
 
 /* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
@@ -473,8 +470,33 @@ static struct sqlite_file *file_new(char *path)
 	*file = (struct sqlite_file){.path = path, .lock = -1};
 	if (path && asprintf(&file->label, "state file %s", path) < 0)
 		abort();
-	file->file = (struct store_file){.driver = &driver, .label = file->label};
+	file->tx = (struct tx){.driver = &driver, .path = path, .label = file->label};
 	return file;
+}
+
+static void close_database(struct sqlite_file *file)
+{
+	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(file->statements[i]);
+		file->statements[i] = NULL;
+	}
+	if (file->untouched) /* closing must not checkpoint the log into the file */
+		(void)sqlite3_db_config(
+			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	sqlite3_close(file->database);
+	file->database = NULL;
+}
+
+static void close_file(struct tx *tx)
+{
+	struct sqlite_file *file = of(tx);
+
+	close_database(file);
+	if (file->lock >= 0)
+		close(file->lock);
+	free(file->label);
+	free(file->path);
+	free(file);
 }
 
 /* The agent never leaves an empty file behind, so this one has lost its content. */
@@ -486,7 +508,7 @@ static void warn_of_loss(const char *path)
 			LOG_TEXT("file", path));
 }
 
-struct store_file *store_file_open(const char *path, struct error *error)
+static struct tx *open_own(const char *path, struct error *error)
 {
 	struct sqlite_file *file = file_new(store_path_new(path, error));
 	bool is_new = file->path && store_file_beside(file->path, "") < 0;
@@ -497,10 +519,10 @@ struct store_file *store_file_open(const char *path, struct error *error)
 		file->held = id_of_open(file->lock);
 	}
 	if (file->lock >= 0 && open_database(file, error))
-		return &file->file;
+		return &file->tx;
 	if (is_new && file->lock >= 0 && store_file_beside(file->path, "") == 0)
 		(void)unlink(file->path); /* the disk is full */
-	store_file_close(&file->file);
+	close_file(&file->tx);
 	return NULL;
 }
 
@@ -515,14 +537,26 @@ static bool check_reader(struct sqlite_file *file, struct error *error)
 	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) && set_up(file, error);
 }
 
-struct store_file *store_file_of(const char *path, sqlite3 *database, struct error *error)
+/* What the handle reads, from the beginning; `settled` is as of store_reader_connect. */
+static bool connect_reader(struct sqlite_file *file, struct error *error)
+{
+	bool done;
+
+	do {
+		close_database(file);
+		file->database = store_reader_connect(file->path, &file->settled, error);
+		done = file->database && check_reader(file, error);
+	} while (!done && store_reader_overtaken(file->path, file->settled));
+	return done;
+}
+
+static struct tx *open_reader(const char *path, struct error *error)
 {
 	struct sqlite_file *file = file_new(memory_strdup(path));
 
-	file->database = database;
-	if (check_reader(file, error))
-		return &file->file;
-	store_file_close(&file->file);
+	if (connect_reader(file, error))
+		return &file->tx;
+	close_file(&file->tx);
 	return NULL;
 }
 
@@ -542,7 +576,7 @@ static bool copy_into(struct sqlite_file *file, sqlite3 *from, struct error *err
 	return true;
 }
 
-static struct store_file *copy_once(const char *path, bool *settled, struct error *error)
+static struct tx *copy_once(const char *path, bool *settled, struct error *error)
 {
 	sqlite3 *from = store_reader_connect(path, settled, error);
 	struct sqlite_file *file = from ? file_new(memory_strdup(path)) : NULL;
@@ -554,67 +588,73 @@ static struct store_file *copy_once(const char *path, bool *settled, struct erro
 		check_version(file, &version, error) &&
 		(version != 0 || make_tables(file, error)) && set_up_whole(file, error)) {
 		sqlite3_close(from);
-		return &file->file;
+		return &file->tx;
 	}
 	sqlite3_close(from);
-	store_file_close(&file->file);
+	close_file(&file->tx);
 	return NULL;
 }
 
-struct store_file *store_file_copy(const char *path, struct error *error)
+static struct tx *open_copy(const char *path, struct error *error)
 {
 	bool settled = false;
-	struct store_file *file = copy_once(path, &settled, error);
+	struct tx *tx = copy_once(path, &settled, error);
 
 	if (!store_reader_overtaken(path, settled))
-		return file;
-	if (file)
-		store_file_close(file);
+		return tx;
+	if (tx)
+		close_file(tx);
 	return copy_once(path, &settled, error);
 }
 
-void store_file_close(struct store_file *base)
+static struct tx *open_file(const char *path, enum store_use use, struct error *error)
 {
-	struct sqlite_file *file = of(base);
-
-	for (size_t i = 0; i < STATEMENT_COUNT; i++)
-		sqlite3_finalize(file->statements[i]);
-	if (file->untouched) /* closing must not checkpoint the log into the file */
-		(void)sqlite3_db_config(
-			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
-	sqlite3_close(file->database);
-	if (file->lock >= 0)
-		close(file->lock);
-	free(file->label);
-	free(file->path);
-	free(file);
+	switch (use) {
+	case STORE_OWN: return open_own(path, error);
+	case STORE_READ: return open_reader(path, error);
+	case STORE_TRY: return open_copy(path, error);
+	}
+	return NULL;
 }
 
-bool store_file_begin(struct store_file *file, bool writes, struct error *error)
+static void begin_tx(struct tx *tx, bool writes)
 {
-	return begin(of(file), writes, error);
+	tx->failed = !begin(of(tx), writes, tx->error);
 }
 
-bool store_file_commit(struct store_file *file, struct error *error)
+/* What was read while another process has taken the file over may be wrong. */
+static void commit_tx(struct tx *tx)
 {
-	return commit(of(file), error);
+	const struct sqlite_file *file = of(tx);
+
+	if (store_reader_overtaken(file->path, file->settled))
+		tx_fail(tx, ERROR_STATE, "%s: an agent has begun to use it", tx->label);
+	else
+		tx->failed = !commit(of(tx), tx->error);
 }
 
-void store_file_rollback(struct store_file *file)
+static void rollback_tx(struct tx *tx)
 {
-	roll_back(of(file));
+	roll_back(of(tx));
 }
 
-bool store_file_stuck(const struct store_file *file)
+static bool is_stuck(const struct tx *tx)
 {
-	return ((const struct sqlite_file *)file)->stuck;
+	return ((const struct sqlite_file *)tx)->stuck;
 }
 
-static bool perform(struct store_file *file, struct store_call *call, struct error *error)
+static bool again(struct tx *tx, int tries)
 {
-	if (call->work->lane >= STORE_TURNS)
-		return error_set(error, ERROR_STATE, "a state file is for one agent");
-	return call->work->run(file, call, error);
+	struct sqlite_file *file = of(tx);
+
+	return tries < OVERTAKEN_MOST && store_reader_overtaken(file->path, file->settled) &&
+	       connect_reader(file, tx->error);
+}
+
+static bool enter(struct tx *tx, struct store_call *call)
+{
+	return call->work->lane < STORE_TURNS ||
+	       tx_fail(tx, ERROR_STATE, "a state file is for one agent");
 }
 
 static bool is_there(const char *path)
@@ -636,22 +676,18 @@ static bool hold(const char *path, int *lock, struct error *error)
 }
 
 const struct store_backend sqlite_backend = {
-	.open = store_file_open,
-	.copy = store_file_copy,
-	.close = store_file_close,
-	.begin = store_file_begin,
-	.perform = perform,
-	.commit = store_file_commit,
-	.rollback = store_file_rollback,
-	.is_stuck = store_file_stuck,
-	.read = store_file_read,
+	.open = open_file,
+	.close = close_file,
+	.begin = begin_tx,
+	.commit = commit_tx,
+	.rollback = rollback_tx,
+	.enter = enter,
+	.is_stuck = is_stuck,
+	.again = again,
 	.check = store_file_check,
 	.backup = store_file_backup,
-	.take_over = sql_copy,
-	.compare = sql_compare,
 	.hold = hold,
 	.is_held = store_is_locked,
 	.is_there = is_there,
-	.path = store_file_path,
 	.size = store_file_size,
 };

@@ -15,7 +15,7 @@
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/lock.h"
 
-enum { BUSY_MS = 5000, TRIES = 3 };
+enum { BUSY_MS = 5000 };
 
 /* SQLite creates the index before it writes anything. */
 static bool is_settled(const char *path)
@@ -74,29 +74,4 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 bool store_reader_overtaken(const char *path, bool settled)
 {
 	return settled && !is_settled(path);
-}
-
-static bool read_once(const char *path, struct store_call *call, bool *settled, struct error *error)
-{
-	struct sqlite3 *database = store_reader_connect(path, settled, error);
-	struct store_file *file = database ? store_file_of(path, database, error) : NULL;
-	bool done;
-
-	if (!file)
-		return false;
-	done = store_file_begin(file, false, error) && call->work->run(file, call, error);
-	store_file_close(file);
-	return done;
-}
-
-bool store_file_read(const char *path, struct store_call *call, struct error *error)
-{
-	bool settled = false, done = false;
-
-	for (int i = 0; i < TRIES; i++) {
-		done = read_once(path, call, &settled, error);
-		if (!store_reader_overtaken(path, settled))
-			break;
-	}
-	return done;
 }

@@ -9,9 +9,6 @@
 
 struct sqlite3;
 
-/* Implements store_read. */
-bool store_file_read(const char *path, struct store_call *call, struct error *error) MUST_USE;
-
 /*
  * Returns a read-only connection, to be closed with sqlite3_close. Sets `settled` if no agent has
  * the file open: no agent may open it while the connection is in use, see store_reader_overtaken.
