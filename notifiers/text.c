@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/number.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
@@ -209,9 +210,9 @@ void text_clean(struct buf *out, const char *text, size_t limit)
 
 void text_level(struct buf *out, double value)
 {
-	double size = fabs(value);
+	char text[NUMBER_TEXT];
 
-	buf_printf(out, size >= 1e4 && size < 1e6 ? "%.0f" : "%.4g", value);
+	buf_append(out, text, number_display(value, text));
 }
 
 /* Whole percents where they are many; `sign`: also of those above 0. */

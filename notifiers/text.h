@@ -54,7 +54,7 @@ void text_what(struct buf *out, const struct message *message, const struct text
  * becomes "…". */
 void text_clean(struct buf *out, const char *text, size_t limit);
 
-/* "3.17e+07", "61023", "0.4012": four digits, without an exponent where that is short enough. */
+/* "31,700,000", "61,020", "0.4012": number_display. */
 void text_level(struct buf *out, double value);
 
 /* "+24%", "-1.3%", of the levels; "new" where the old one is 0. */

@@ -429,3 +429,21 @@ size_t number_format(double value, char out[NUMBER_TEXT])
 	}
 	return (size_t)length;
 }
+
+size_t number_display(double value, char out[NUMBER_TEXT])
+{
+	char digits[NUMBER_TEXT];
+	size_t length = 0;
+
+	if (!(fabs(value) >= 999.95 && fabs(value) < 1e15))
+		return (size_t)snprintf(out, NUMBER_TEXT, "%.4g", value);
+	snprintf(digits, sizeof digits, "%.3e", value);
+	snprintf(digits, sizeof digits, "%.0f", strtod(digits, NULL));
+	for (size_t i = 0, count = strlen(digits); i < count; i++) {
+		if (i > 0 && digits[i - 1] != '-' && (count - i) % 3 == 0)
+			out[length++] = ',';
+		out[length++] = digits[i];
+	}
+	out[length] = '\0';
+	return length;
+}

@@ -75,10 +75,12 @@ static void regression_report_begin(struct regression_report *report)
 /* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
 static void print_place(const struct announcement *item, FILE *out)
 {
-	char time[WHEN_TEXT];
+	char time[WHEN_TEXT], scratch[2][TABLE_SCRATCH];
 	const char *before, *after;
 
 	announcement_range(item, &before, &after);
+	before = table_commit(before, scratch[0]);
+	after = table_commit(after, scratch[1]);
 	fprintf(out, "        %.16s%s", when_format(item->time, time), before || after ? "  " : "");
 	text_print(before ? before : "", out);
 	fputs(before && after ? ".." : "", out);

@@ -5,6 +5,7 @@
 #include "agent/report/report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/analysis/timeline.h"
@@ -66,6 +67,15 @@ static void print_heading(const char *before, const char *test, const char *afte
 	fputs(after, out);
 }
 
+/* So rounded, as glibc writes 999.7 by "%#.3g" as "1.e+03". */
+static double three_digits(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%.2e", value);
+	return strtod(text, NULL);
+}
+
 static void print_move(
 	const struct report *report, const struct findings *found, const struct change *change)
 {
@@ -75,8 +85,9 @@ static void print_move(
 	fputs("    ", report->out);
 	text_print_padded(series->name, 16, report->out);
 	if (report->otava) {
-		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n", change->mean_before,
-			change->mean_after, change_percent(change));
+		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n",
+			three_digits(change->mean_before), three_digits(change->mean_after),
+			change_percent(change));
 		return;
 	}
 	fputs(":\t", report->out);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/base/number.h"
 #include "agent/base/utf8.h"
 
 enum { GAP = 2, HEADER_PADDING = 2 };
@@ -110,10 +111,9 @@ void text_print_padded(const char *text, size_t width, FILE *out)
 
 void text_print_level(double value, const char *unit, FILE *out)
 {
-	char text[TABLE_SCRATCH];
-	int length = snprintf(text, sizeof text, "%#.3g", value);
-	if (length > 0 && text[length - 1] == '.')
-		text[length - 1] = '\0';
+	char text[NUMBER_TEXT];
+
+	number_display(value, text);
 	fprintf(out, "%8s", text);
 	if (!unit || !*unit)
 		return;

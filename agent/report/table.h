@@ -61,7 +61,7 @@ void text_print(const char *text, FILE *out);
 /* The same, padded with blanks to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);
 
-/* A level with three digits, right-aligned, and its unit unless NULL: " 100 ms". */
+/* A level as number_display writes it, right-aligned, and its unit unless NULL: " 100 ms". */
 void text_print_level(double value, const char *unit, FILE *out);
 
 /* The relative change of a level with its interval, "( +20.0% [18.9, 21.2])", or "(new)" without a

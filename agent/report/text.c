@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/analysis/timeline.h"
+#include "agent/base/number.h"
 #include "agent/base/when.h"
 #include "agent/report/table.h"
 
@@ -228,7 +229,11 @@ static void print_span(const struct series *series, const struct change *change,
 void report_print_trend(const struct series *series, const struct change *change, FILE *out)
 {
 	double points = (double)(change->place_to - change->place_from + 1);
-	fprintf(out, "trend from %.4g to %.4g over ", change->level_before, change->level_after);
+	char from[NUMBER_TEXT], to[NUMBER_TEXT];
+
+	number_display(change->level_before, from);
+	number_display(change->level_after, to);
+	fprintf(out, "trend from %s to %s over ", from, to);
 	print_span(series, change, out);
 	fprintf(out, ", %+.2g a point",
 		(change->level_after - change->level_before) / (points > 0 ? points : 1));

@@ -158,7 +158,7 @@ def test_regressions_only(hunter):
     result = hunter("analyze", "moved", "--output", "regressions_only")
     assert re.fullmatch(
         "Regressions in step:\n2026-01-21 00:00:00 \\+0000\n"
-        "    m               :\t {4,5}\\d+(\\.\\d)?\t--> {6}\\d+\t\\( \\+\\d+\\.\\d% \\[[\\d.]+, [\\d.]+\\]\\)\n"
+        "    m               :\t {4,5}\\d+(\\.\\d)?\t--> {4,6}\\d+(\\.\\d)?\t\\( \\+\\d+\\.\\d% \\[[\\d.]+, [\\d.]+\\]\\)\n"
         "No regressions found in better.\n", result.out), result.out
 
 

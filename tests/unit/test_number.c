@@ -207,6 +207,26 @@ static void test_format_not_finite(void **state)
 	assert_string_equal(text, "nan");
 }
 
+static void test_display(void **state)
+{
+	(void)state;
+	static const struct {
+		double value;
+		const char *text;
+	} rows[] = {{0, "0"}, {0.012345, "0.01235"}, {1.2345e-5, "1.234e-05"}, {999.7, "999.7"},
+		{999.97, "1,000"}, {1000, "1,000"}, {-1234.4, "-1,234"}, {-123456, "-123,500"},
+		{50123.4, "50,120"}, {999999.6, "1,000,000"}, {31704211, "31,700,000"},
+		{-31706211, "-31,710,000"}, {1.2346e14, "123,500,000,000,000"},
+		{9.9999e14, "1,000,000,000,000,000"}, {1.2346e15, "1.235e+15"}, {-1e300, "-1e+300"},
+		{HUGE_VAL, "inf"}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[NUMBER_TEXT];
+		size_t length = number_display(rows[i].value, text);
+		assert_string_equal(text, rows[i].text);
+		assert_int_equal(length, strlen(text));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_format_not_finite),
+		cmocka_unit_test(test_display),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,7 +289,7 @@ static void regressions_only(void **state)
 	assert_printed(*state,
 		"Regressions in demo:\n"
 		"2026-01-04 00:00:00 +0000\n"
-		"    demo.read.x     :\t     100\t-->      120\t( +20.5% [19.5, 21.5])\n"
+		"    demo.read.x     :\t     100\t-->    120.5\t( +20.5% [19.5, 21.5])\n"
 		"Regressions in demo:\n"
 		"2026-01-04 00:00:00 +0000\n"
 		"    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n");

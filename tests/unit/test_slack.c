@@ -114,7 +114,7 @@ static void test_looks_like_hunters(void **state)
 		"*demo.lwt.1000-partitions*\n:large_blue_circle: p95: -15%  200 → 170\n"
 		"a60027ff .. 15ce8e36");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(fields, 0), "text")),
-		"*demo.write.batch-10*\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns\n"
+		"*demo.write.batch-10*\n:red_circle: p99: +24%  31,700,000 → 39,400,000 ns\n"
 		"a60027ff .. 15ce8e36");
 	fields = json_object_get(json_array_get(blocks, 6), "fields");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(fields, 0), "text")),
@@ -951,7 +951,7 @@ static void test_stdout_text(void **state)
 		"\n"
 		"2021-07-02 00:00:00 +0000\n"
 		"  demo.write.batch-10\n"
-		"    p99: +24%  3.17e+07 --> 3.94e+07 ns  regression\n"
+		"    p99: +24%  31,700,000 --> 39,400,000 ns  regression\n"
 		"      a60027ff .. 15ce8e36\n"
 		"  demo.lwt.1000-partitions\n"
 		"    p95: -15%  200 --> 170  improvement\n"
