@@ -175,29 +175,23 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
 /*
  * Two levels need MODES_FROM points, FEWEST_STAYED on each. NEAR: a value is on a level if it is
  * nearer than this share of their distance; at most the share MIDDLE may be on neither. ELSEWHERE:
- * values that lie so many heights of the step beyond its levels are ignored. Changes between the
- * levels must be FEWEST_CHANGES and the share OFTEN of the values; or, with the step's and without
- * stays of a single point, FEWEST_RARE and the share RARE, if the squares around the levels are at
- * most EXACT times those from value to value. STAYS_CHOSEN: the factor of p for the choice of the
- * place.
+ * a segment whose mean lies so many heights of the step beyond its levels is on another one.
+ * Changes between the levels must be FEWEST_CHANGES and the share OFTEN of the values; or, with the
+ * step's and without stays of a single point, FEWEST_RARE and the share RARE, if the squares around
+ * the levels are at most EXACT times those from value to value. STAYS_CHOSEN: the factor of p for
+ * the choice of the place.
  */
 enum { MODES_FROM = 50, FEWEST_STAYED = 5, ROUNDS = 3, FEWEST_CHANGES = 4, FEWEST_RARE = 6 };
-static const double MIDDLE = 0.1, MIDDLE_SEPARATED = 0.25, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1.5,
+static const double MIDDLE = 0.1, MIDDLE_SEPARATED = 0.25, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1,
 		    OFTEN = 0.04, RARE = 0.02, EXACT = 1.3;
 static const double STAYS_CHOSEN = 40, STICKY = 2;
 
-/* The values of a chunk around a step, whose segments are [start, tau) and [tau, end); values below
- * `least` or above `most` are ignored. */
+/* The values around a step, whose segments are [start, tau) and [tau, end). */
 struct reach {
 	const double *x;
 	size_t n, start, tau, end;
-	double least, most;
+	double before, after; /* the step's levels */
 };
-
-static bool is_counted(const struct reach *reach, size_t i)
-{
-	return reach->x[i] >= reach->least && reach->x[i] <= reach->most;
-}
 
 struct modes {
 	double low, high;
@@ -207,23 +201,56 @@ struct modes {
  * the points at which a stay on it could have ended, and the changes that ended one. */
 struct stays {
 	double points[3][2], changes[3][2];
-	double counted,
-		middle;      /* values that were not ignored, and of them those on neither level */
+	double middle;       /* values on neither level */
 	double lasting;      /* changes to stays of two values or more */
 	double apart, jumps; /* sums of squares: around the levels; half of those from value to
 				value on one level */
 };
 
+/* Where segment k of those between the steps begins; the end of the last one for k = count + 1. */
+static size_t segment_edge(
+	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
+{
+	return k == 0 ? 0 : k <= count ? steps[k - 1].tau : chunk->n;
+}
+
+static double mean_of(const struct chunk *chunk, size_t start, size_t end)
+{
+	return (chunk->sum[end] - chunk->sum[start]) / (double)(end - start);
+}
+
+/* What step k is judged by: its two segments, and to either side the next ones up to the first that
+ * is on another level. */
 static struct reach reach_of(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
-	return (struct reach){
-		.x = chunk->x,
-		.n = chunk->n,
-		.start = k > 0 ? steps[k - 1].tau : 0,
-		.tau = steps[k].tau,
-		.end = k + 1 < count ? steps[k + 1].tau : chunk->n,
-	};
+	size_t edges[3], from, to, first = k, last = k + 2;
+	for (size_t i = 0; i < 3; i++)
+		edges[i] = segment_edge(chunk, steps, count, k + i);
+	double before = mean_of(chunk, edges[0], edges[1]);
+	double after = mean_of(chunk, edges[1], edges[2]), far = ELSEWHERE * fabs(after - before);
+	double least = fmin(before, after) - far, most = fmax(before, after) + far;
+	for (from = edges[0]; first > 0; first--) {
+		size_t next = segment_edge(chunk, steps, count, first - 1);
+		double mean = mean_of(chunk, next, from);
+		if (mean < least || mean > most)
+			break;
+		from = next;
+	}
+	for (to = edges[2]; last <= count; last++) {
+		size_t next = segment_edge(chunk, steps, count, last + 1);
+		double mean = mean_of(chunk, to, next);
+		if (mean < least || mean > most)
+			break;
+		to = next;
+	}
+	return (struct reach){.x = chunk->x + from,
+		.n = to - from,
+		.start = edges[0] - from,
+		.tau = edges[1] - from,
+		.end = edges[2] - from,
+		.before = before,
+		.after = after};
 }
 
 /* How often the values cross that level. */
@@ -240,12 +267,9 @@ static size_t crossings(const struct reach *reach, double level)
 static bool find_modes(const struct reach *reach, double middle, struct modes *modes)
 {
 	for (size_t round = 0; round < ROUNDS; round++) {
-		double low = 0, high = 0, above = 0, n = 0;
+		double low = 0, high = 0, above = 0, n = (double)reach->n;
 		for (size_t i = 0; i < reach->n; i++) {
 			bool is_high = reach->x[i] > middle;
-			if (!is_counted(reach, i))
-				continue;
-			n++;
 			above += is_high;
 			high += is_high ? reach->x[i] : 0;
 			low += is_high ? 0 : reach->x[i];
@@ -265,13 +289,10 @@ static struct stays count_stays(const struct reach *reach, const struct modes *m
 	double height = modes->high - modes->low, middle = 0.5 * (modes->low + modes->high);
 	bool up = reach->x[0] > middle, lasting = up;
 	for (size_t i = 0; i < reach->n; i++) {
-		if (!is_counted(reach, i))
-			continue;
 		bool was = up;
 		double share = (reach->x[i] - modes->low) / height;
 		up = share > 1 - NEAR || (up && share >= NEAR);
 		stays.middle += share >= NEAR && share <= 1 - NEAR;
-		stays.counted++;
 		double rest = reach->x[i] - (up ? modes->high : modes->low);
 		stays.apart += rest * rest;
 		if (i > 0 && was == up) {
@@ -339,12 +360,12 @@ static bool is_sticky(const struct stays *stays)
 }
 
 /* Whether there are two levels between which the values change often enough. */
-static bool goes_both_ways(const struct stays *stays, double most_between)
+static bool goes_both_ways(const struct stays *stays, double n, double most_between)
 {
-	double n = stays->counted, changes = 0;
+	double changes = 0;
 	for (size_t part = 0; part < 3; part++)
 		changes += stays->changes[part][0] + stays->changes[part][1];
-	if (n < MODES_FROM || stays->middle > most_between * n)
+	if (stays->middle > most_between * n)
 		return false;
 	if (changes >= FEWEST_CHANGES && changes >= OFTEN * n)
 		return true;
@@ -357,19 +378,15 @@ static bool is_stay(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
 	struct reach reach = reach_of(chunk, steps, count, k);
-	const double *sum = chunk->sum;
-	double before = (sum[reach.tau] - sum[reach.start]) / (double)(reach.tau - reach.start);
-	double after = (sum[reach.end] - sum[reach.tau]) / (double)(reach.end - reach.tau);
-	double middle = 0.5 * (before + after), far = ELSEWHERE * fabs(after - before);
+	double middle = 0.5 * (reach.before + reach.after);
 	struct modes modes;
-	reach.least = fmin(before, after) - far;
-	reach.most = fmax(before, after) + far;
 	if (reach.n < MODES_FROM || crossings(&reach, middle) <= FEWEST_CHANGES ||
 		!find_modes(&reach, middle, &modes))
 		return false;
 	struct stays stays = count_stays(&reach, &modes);
 	return is_sticky(&stays) &&
-	       goes_both_ways(&stays, steps[k].separated ? MIDDLE_SEPARATED : MIDDLE) &&
+	       goes_both_ways(
+		       &stays, (double)reach.n, steps[k].separated ? MIDDLE_SEPARATED : MIDDLE) &&
 	       is_usual(&stays, STAY_P * chunk->options.p_value);
 }
 

@@ -1,36 +1,33 @@
 /*
  * Series of few points: docs/algorithms.md section 2.6. The test of two segments has to allow for
- * autocorrelation, which so few points cannot show. Here a place that `kernel` and `modes` both
- * find, and that Student's test does not reject, is a change.
+ * autocorrelation and for the choice of the place, for which so few points say too little. Here a
+ * place that `kernel` finds, and that Student's test confirms, is a change.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/kernel.h"
-#include "detectors/modes.h"
 
-enum { SHORT = 25, AGREED = 2 };
+/* The most points that are few; of a service, whose hours of the first day look like levels. */
+enum { SHORT = 40, SHORT_SERVICE = 24 };
 static const double MOST_CORRELATED = 0.9;
 static const struct kernel_options kernel_options = {.penalty = 1, .min_size = LEAST_SIDE};
-static const struct modes_options modes_options = {.window = 5, .modes = 6, .apart = 0.02};
 
-/* The places of the kernel detector near which modes finds one, too. */
-static size_t agreed_places(const struct samples *samples, size_t places[SHORT])
+/* The places of the kernel detector. */
+static size_t kernel_places(const struct chunk *chunk, size_t places[SHORT])
 {
-	struct change ours[SHORT], theirs[SHORT];
+	double values[SHORT];
+	struct change changes[SHORT];
+	for (size_t i = 0; i < chunk->n; i++)
+		values[i] = chunk->x[i] + chunk->shift;
+	const struct samples samples = {.values = values, .n = chunk->n};
 	struct scratch *scratch = scratch_new();
-	size_t count = kernel_detector.detect(samples, &kernel_options, scratch, ours);
-	size_t others = modes_detector.detect(samples, &modes_options, scratch, theirs), agreed = 0;
+	size_t count = kernel_detector.detect(&samples, &kernel_options, scratch, changes);
 	scratch_free(scratch);
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < others; j++)
-			if (theirs[j].index <= ours[i].index + AGREED &&
-				ours[i].index <= theirs[j].index + AGREED) {
-				places[agreed++] = ours[i].index;
-				break;
-			}
-	return agreed;
+		places[i] = changes[i].index;
+	return count;
 }
 
 /* Student's test with a common variance, inflated for autocorrelation. */
@@ -51,13 +48,9 @@ static double p_of(const double *y, size_t start, size_t tau, size_t end)
 size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps)
 {
 	size_t places[SHORT], n = chunk->n, found = 0;
-	double values[SHORT];
-	if (n < 2 * LEAST_SIDE || n >= SHORT)
+	if (n < 2 * LEAST_SIDE || n > (chunk->excursion > 0 ? SHORT_SERVICE : SHORT))
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		values[i] = chunk->x[i] + chunk->shift;
-	const struct samples samples = {.values = values, .n = n};
-	size_t count = agreed_places(&samples, places);
+	size_t count = kernel_places(chunk, places);
 	for (size_t i = 0; i < count; i++) {
 		size_t start = i > 0 ? places[i - 1] : 0, end = i + 1 < count ? places[i + 1] : n;
 		double p = p_of(chunk->y, start, places[i], end);

@@ -35,11 +35,11 @@ static const double REPEATED = 0.6, BETA = 0.05;
 /* The p of a step that stands by separation: with it, `confirm: auto` waits for more points. */
 static const double SEPARATED_P = 0.0005;
 /* The nearest values on each side that it looks at, at most and at least; the share of pairs of
- * them that must differ in one direction, beyond that in the other; the distance of their medians
- * in deviations. A step is sharp if the one between the means of the EDGE nearest values is SHARP
- * times the median of those elsewhere in its segments. */
+ * them that must differ in one direction, beyond that in the other. A step is sharp if the one
+ * between the means of the EDGE nearest values is SHARP times the median of those elsewhere in its
+ * segments. */
 enum { SEPARATED_MOST = 20, SEPARATED_LEAST = 8, EDGE = 3 };
-static const double APART = 0.9, DISTANCE = 3.5, SHARP = 5;
+static const double APART = 0.9, SHARP = 7;
 
 /* The two sides of a split. */
 struct sides {
@@ -302,16 +302,9 @@ bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t
 	cap_sides(&from, tau, &to, SEPARATED_MOST);
 	size_t n1 = tau - from, n2 = to - tau;
 	const double *x = chunk->x;
-	if (chunk->excursion > 0 || n1 < SEPARATED_LEAST || n2 < SEPARATED_LEAST ||
-		fabs(pairs_best()->sum_signs(x + from, n1, x + tau, n2)) <
-			APART * (double)(n1 * n2))
-		return false;
-	struct robust before = robust_of(x + from, n1, chunk->room);
-	struct robust after = robust_of(x + tau, n2, chunk->room);
-	double square = ((double)n1 * before.spread * before.spread +
-				(double)n2 * after.spread * after.spread) /
-			(double)(n1 + n2);
-	return fabs(after.median - before.median) >= DISTANCE * sqrt(square) &&
+	return chunk->excursion == 0 && n1 >= SEPARATED_LEAST && n2 >= SEPARATED_LEAST &&
+	       fabs(pairs_best()->sum_signs(x + from, n1, x + tau, n2)) >=
+		       APART * (double)(n1 * n2) &&
 	       chunk_is_sharp(chunk, start, tau, end);
 }
 
