@@ -99,7 +99,7 @@ static json_t *read_state(const char *state, struct error *error)
 
 	if (!database_is(state)) {
 		document = json_pack("{s:b, s:[]}", "shared", 0, "agents");
-	} else if (store_read(state, &turn->call, error)) {
+	} else if (store_tx(state, STORE_READ, &turn->call, error)) {
 		agents_put_json(&text, turn, 0);
 		document = json_loadb(text.data, text.length, 0, NULL);
 	}

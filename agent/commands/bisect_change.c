@@ -44,7 +44,7 @@ static bool read_state(
 
 	found->changes = &out->id;
 	found->change_count = 1;
-	read = store_read(path, &found->call, error);
+	read = store_tx(path, STORE_READ, &found->call, error);
 	if (read && found->count == 0) {
 		no_change(error, out->id);
 		read = false;

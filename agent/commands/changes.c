@@ -430,7 +430,7 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	request->filter = (struct change_filter){.test = name, .limit = 1};
 	if (config)
 		topics = config_topics(config, request->call.arena);
-	if (!matches(&topics, name) && store_read(path, &request->call, &error) &&
+	if (!matches(&topics, name) && store_tx(path, STORE_READ, &request->call, &error) &&
 		request->records.count == 0) {
 		near = field_suggest(name, topics.items, topics.count);
 		if (near)
@@ -512,7 +512,7 @@ static int list_file(struct cli *cli, const struct change_filter *filter, const 
 
 	request = store_list_new(NULL, NULL);
 	request->filter = *filter;
-	done = store_read(path, &request->call, &error);
+	done = store_tx(path, STORE_READ, &request->call, &error);
 	for (size_t i = 0; done && config && i < request->records.count; i++)
 		announce_links(request->call.arena, config, &request->records.items[i]);
 	if (done)

@@ -123,7 +123,7 @@ static bool list_state(struct elsewhere *elsewhere, const char *path, const stru
 		return true;
 	}
 	list->filter = (struct change_filter){.names = *tests, .triage = triage};
-	if (!store_read(path, &list->call, error)) {
+	if (!store_tx(path, STORE_READ, &list->call, error)) {
 		store_call_free(&list->call);
 		return false;
 	}

@@ -213,7 +213,7 @@ static bool read_state(struct plotter *plotter, const char *path, struct error *
 {
 	plotter->list = store_list_new(NULL, NULL);
 	plotting_ask(plotter->list, plotter->test, plotter->cli->now);
-	if (!store_read(path, &plotter->list->call, error))
+	if (!store_tx(path, STORE_READ, &plotter->list->call, error))
 		return false;
 	plotting_state(&plotter->plotting, plotter->list);
 	return true;

@@ -429,7 +429,7 @@ static void read_state(struct maker *maker, const struct test *test, struct job 
 
 	job->list = store_list_new(NULL, NULL);
 	plotting_ask(job->list, test, maker->cli->now);
-	if (store_read(maker->state, &job->list->call, &error)) {
+	if (store_tx(maker->state, STORE_READ, &job->list->call, &error)) {
 		plotting_state(&job->plotting, job->list);
 		return;
 	}

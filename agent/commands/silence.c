@@ -87,7 +87,7 @@ static void put_reach(const char *state, const struct config *config,
 	list->filter.open = true;
 	list->filter.now = call->now;
 	list->filter.limit = MOST_OPEN;
-	read = store_read(state, &list->call, &error);
+	read = store_tx(state, STORE_READ, &list->call, &error);
 	silence_reach(config, call->silence.matchers, read ? &list->records : &none,
 		list->call.arena, NULL, &reach);
 	silence_put_added(answer, &call->silence, call->now, reach.tests, reach.changes,
@@ -104,7 +104,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 
 	call->now = direct->cli->now;
 	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
-	done = fill(direct, config, call, error) && store_perform(state, &call->call, false, error);
+	done = fill(direct, config, call, error) && store_tx(state, STORE_OWN, &call->call, error);
 	if (done && !call->found)
 		done = error_set(error, ERROR_USAGE, "there is no silence %" PRId64, direct->id);
 	else if (done && direct->id == 0 && config)
@@ -255,7 +255,7 @@ static json_t *list_of_file(struct cli *cli, const char *path, struct error *err
 
 	list->all = options->all;
 	list->now = cli->now;
-	if (store_read(path, &list->call, error)) {
+	if (store_tx(path, STORE_READ, &list->call, error)) {
 		silences_put_json(&text, &list->silences, cli->now);
 		document = json_loadb(text.data, text.length, 0, NULL);
 	}

@@ -128,7 +128,7 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 	request->before = cli->now - options->older_than;
 	request->tests = *tests;
 	request->thorough = true;
-	done = store_perform(path, &request->call, options->dry_run, &error);
+	done = store_tx(path, options->dry_run ? STORE_TRY : STORE_OWN, &request->call, &error);
 	if (done)
 		print_pruned(cli, &request->pruned);
 	store_call_free(&request->call);
@@ -257,7 +257,7 @@ static int audit(struct cli *cli)
 	list->change = options->change;
 	done = !options->since || when_parse(options->since, cli->now, &list->since, &error) ||
 	       error_prefix(&error, "--since: ");
-	done = done && store_read(path, &list->call, &error);
+	done = done && store_tx(path, STORE_READ, &list->call, &error);
 	if (done && options->output == OUTPUT_JSON)
 		print_entries_json(cli, list);
 	else if (done)

@@ -243,7 +243,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	call->now = direct->cli->now;
 	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
 	done = triage_form_read(find, &direct->form, call, error) &&
-	       store_perform(state, &call->call, call->dry_run, error);
+	       store_tx(state, call->dry_run ? STORE_TRY : STORE_OWN, &call->call, error);
 	if (done && (call->records.count == 0 || call->missing))
 		done = triage_form_nothing(call, error);
 	else if (done)

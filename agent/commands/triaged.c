@@ -421,7 +421,7 @@ static bool read_state(
 			names[i] = out->tests[i]->name;
 		list->filter.names = (struct strings){names, out->test_count};
 	}
-	if (!store_read(state ? state : out->config->agent.state, &list->call, error))
+	if (!store_tx(state ? state : out->config->agent.state, STORE_READ, &list->call, error))
 		return false;
 	*rows = list->records;
 	return true;

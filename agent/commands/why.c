@@ -114,7 +114,7 @@ static bool read_state(struct asking *asking, const char *path, struct error *er
 {
 	asking->list = store_list_new(NULL, NULL);
 	why_ask(asking->list, asking->test, asking->topics);
-	if (!store_read(path, &asking->list->call, error))
+	if (!store_tx(path, STORE_READ, &asking->list->call, error))
 		return false;
 	why_state(&asking->ask, asking->list);
 	return true;

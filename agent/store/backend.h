@@ -7,13 +7,6 @@
 
 #include "agent/store/tx.h"
 
-/* What a state is opened for. */
-enum store_use {
-	STORE_OWN,  /* it is made if it is not there, and locked for this process */
-	STORE_READ, /* as it is, also while an agent has it: nothing is written */
-	STORE_TRY,  /* the same, and changes to it are lost: a temporary copy */
-};
-
 struct store_backend {
 	/* NULL and an ERROR_STATE if it is locked, damaged, foreign, of another version or not
 	 * writable. */

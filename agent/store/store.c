@@ -42,52 +42,6 @@ struct store {
 	struct store_call *last; /* NULL: none */
 };
 
-const char *const change_state_names[CHANGE_STATES] = {
-	[CHANGE_CONFIRMED] = "confirmed",
-	[CHANGE_MOVED] = "moved",
-	[CHANGE_WITHDRAWN] = "withdrawn",
-	[CHANGE_CANDIDATE] = "candidate",
-	[CHANGE_RECOVERED] = "recovered",
-};
-
-const char *const notify_state_names[NOTIFY_COUNT] = {
-	[NOTIFY_SILENT] = "silent",
-	[NOTIFY_PENDING] = "pending",
-	[NOTIFY_QUEUED] = "queued",
-	[NOTIFY_HELD] = "held",
-	[NOTIFY_RECOVERY] = "recovery",
-};
-
-const char *const event_names[EVENT_KINDS] = {
-	[EVENT_FOUND] = "found",
-	[EVENT_CONFIRMED] = "confirmed",
-	[EVENT_MOVED] = "moved",
-	[EVENT_WITHDRAWN] = "withdrawn",
-	[EVENT_RETURNED] = "returned",
-	[EVENT_ANNOUNCED] = "announced",
-	[EVENT_RECOVERED] = "recovered",
-	[EVENT_TRIAGED] = "triaged",
-	[EVENT_REOPENED] = "reopened",
-};
-
-const char *const bisection_state_names[BISECTION_STATES] = {
-	[BISECTION_WAITING] = "waiting",
-	[BISECTION_RUNNING] = "running",
-	[BISECTION_OVER] = "over",
-};
-
-const char *const relation_names[RELATIONS] = {"commit", "message", "cluster", "environment"};
-
-void record_by_clock(struct change_record *record, int64_t now)
-{
-	struct triage *triage = &record->triage;
-
-	if (triage->until == 0 || triage->until > now)
-		return;
-	triage->state = TRIAGE_OPEN;
-	triage->until = 0;
-}
-
 static void reply(void *argument)
 {
 	struct store_call *call = argument;
@@ -100,7 +54,7 @@ static void drop(void *argument)
 	store_call_free(argument);
 }
 
-static void *call_new(size_t size, const struct store_work *work,
+void *store_call_new(size_t size, const struct store_work *work,
 	void (*client)(struct store_call *call), void *context)
 {
 	struct arena *arena = arena_new();
@@ -111,43 +65,9 @@ static void *call_new(size_t size, const struct store_work *work,
 	return call;
 }
 
-/* The constructor of struct store_NAME, which begins with a struct store_call. */
-#define CALL(name)                                                                                 \
-	static void reply_##name(struct store_call *call)                                          \
-	{                                                                                          \
-		struct store_##name *typed = (struct store_##name *)call;                          \
-                                                                                                   \
-		if (typed->reply)                                                                  \
-			typed->reply(typed);                                                       \
-		else                                                                               \
-			store_call_free(call);                                                     \
-	}                                                                                          \
-                                                                                                   \
-	struct store_##name *store_##name##_new(                                                   \
-		void (*client)(struct store_##name * name), void *context)                         \
-	{                                                                                          \
-		struct store_##name *typed =                                                       \
-			call_new(sizeof *typed, &store_##name##_work, reply_##name, context);      \
-                                                                                                   \
-		typed->reply = client;                                                             \
-		return typed;                                                                      \
-	}
-
-STORE_CALLS(CALL)
-
 struct store_call *store_probe_new(void)
 {
-	return call_new(sizeof(struct store_call), &store_probe_work, store_call_free, NULL);
-}
-
-bool delivery_is_of(const struct delivery *delivery, const char *kind)
-{
-	return !delivery->kind || strcmp(delivery->kind, kind) == 0;
-}
-
-bool store_record_counts(const struct store_record *record)
-{
-	return record->records.count + record->update_count > 0;
+	return store_call_new(sizeof(struct store_call), &store_probe_work, store_call_free, NULL);
 }
 
 struct store_counts *store_call_counts(const struct store_call *call)
@@ -396,17 +316,6 @@ int64_t store_size(const struct store *store)
 	return backend->size(store->tx->path);
 }
 
-void record_told(struct arena *arena, struct change_record *record, const char *receiver)
-{
-	size_t count = record->told.count;
-	const char **items = arena_array(arena, count + 1, sizeof *items);
-
-	if (count > 0)
-		memcpy(items, record->told.items, count * sizeof *items);
-	items[count] = receiver;
-	record->told = (struct strings){items, count + 1};
-}
-
 void store_call_free(struct store_call *call)
 {
 	arena_free(call->arena);
@@ -439,8 +348,7 @@ void store_submit(struct store *store, struct store_call *call)
 	pthread_mutex_unlock(&store->mutex);
 }
 
-static bool open_and_perform(
-	const char *path, enum store_use use, struct store_call *call, struct error *error)
+bool store_tx(const char *path, enum store_use use, struct store_call *call, struct error *error)
 {
 	const struct store_backend *backend = backend_of(path);
 	bool there = use == STORE_OWN || store_expect(path, error);
@@ -450,16 +358,6 @@ static bool open_and_perform(
 	if (tx)
 		backend->close(tx);
 	return done;
-}
-
-bool store_read(const char *path, struct store_call *call, struct error *error)
-{
-	return open_and_perform(path, STORE_READ, call, error);
-}
-
-bool store_perform(const char *path, struct store_call *call, bool dry_run, struct error *error)
-{
-	return open_and_perform(path, dry_run ? STORE_TRY : STORE_OWN, call, error);
 }
 
 bool store_is_held(const char *path)

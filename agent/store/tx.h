@@ -21,6 +21,30 @@ struct tx {
 	bool failed;
 };
 
+/* Defines STORE_CALL(name): its constructor, and its work with these members. */
+#define STORE_DEFINE(name, ...)                                                                    \
+	static void reply_##name(struct store_call *call)                                          \
+	{                                                                                          \
+		struct store_##name *typed = (struct store_##name *)call;                          \
+                                                                                                   \
+		if (typed->reply)                                                                  \
+			typed->reply(typed);                                                       \
+		else                                                                               \
+			store_call_free(call);                                                     \
+	}                                                                                          \
+                                                                                                   \
+	struct store_##name *store_##name##_new(                                                   \
+		void (*client)(struct store_##name * name), void *context)                         \
+	{                                                                                          \
+		struct store_##name *typed = store_call_new(                                       \
+			sizeof *typed, &store_##name##_work, reply_##name, context);               \
+                                                                                                   \
+		typed->reply = client;                                                             \
+		return typed;                                                                      \
+	}                                                                                          \
+                                                                                                   \
+	const struct store_work store_##name##_work = {__VA_ARGS__}
+
 /* Sets the error, unless something has failed before. Always false. */
 bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
 

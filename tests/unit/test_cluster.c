@@ -289,7 +289,7 @@ static void say(const struct world *world, enum triage_state state)
 	call->version = -1;
 	call->actor = (struct actor){"ann", "command line"};
 	call->now = START + world->passed;
-	if (!store_perform(world->state, &call->call, false, &error))
+	if (!store_tx(world->state, STORE_OWN, &call->call, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(call->changed, 1);
 	store_call_free(&call->call);

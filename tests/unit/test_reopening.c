@@ -62,7 +62,7 @@ static void say(const struct world *world, enum triage_state state, int64_t unti
 	call->version = -1;
 	call->actor = (struct actor){"ann", "command line"};
 	call->now = START + world->passed;
-	if (!store_perform(world->state, &call->call, false, &error))
+	if (!store_tx(world->state, STORE_OWN, &call->call, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(call->changed, changed);
 	store_call_free(&call->call);
@@ -76,7 +76,7 @@ static int64_t reopened(const struct world *world, size_t count)
 	int64_t time = 0;
 	size_t found = 0;
 
-	if (!store_read(world->state, &list->call, &error))
+	if (!store_tx(world->state, STORE_READ, &list->call, &error))
 		fail_msg("%s", error.text);
 	for (size_t i = 0; i < list->entry_count; i++)
 		if (strcmp(list->entries[i].action, "reopen") == 0) {

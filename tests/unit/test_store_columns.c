@@ -28,7 +28,7 @@ static struct store_list *listed(const char *path)
 	struct error error = {0};
 
 	list->filter.limit = 9;
-	if (!store_read(path, &list->call, &error))
+	if (!store_tx(path, STORE_READ, &list->call, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(list->records.count, 1);
 	return list;

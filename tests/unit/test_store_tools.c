@@ -34,7 +34,7 @@ static size_t count_listed(const struct fixture *fixture)
 	struct error error;
 	size_t count;
 
-	if (!store_read(fixture->path, &request->call, &error))
+	if (!store_tx(fixture->path, STORE_READ, &request->call, &error))
 		fail_msg("%s", error.text);
 	count = request->records.count;
 	store_call_free(&request->call);
@@ -46,7 +46,7 @@ static void read_fails(const struct fixture *fixture, const char *words)
 	struct store_list *request = store_list_new(NULL, NULL);
 	struct error error = {0};
 
-	assert_false(store_read(fixture->path, &request->call, &error));
+	assert_false(store_tx(fixture->path, STORE_READ, &request->call, &error));
 	store_call_free(&request->call);
 	assert_int_equal(error.kind, ERROR_STATE);
 	if (!strstr(error.text, words))

@@ -117,5 +117,4 @@ static void configurations_perform(struct tx *tx, void *context)
 	read_duties(tx, call);
 }
 
-const struct store_work store_configuration_work = {
-	.run = configurations_perform, .lane = STORE_FLEET, .writes = true};
+STORE_DEFINE(configuration, .run = configurations_perform, .lane = STORE_FLEET, .writes = true);

@@ -178,7 +178,7 @@ static void take_turn(struct tx *tx, void *context)
 	renew(tx, turn);
 }
 
-const struct store_work store_turn_work = {.run = take_turn, .lane = STORE_TURNS, .writes = true};
+STORE_DEFINE(turn, .run = take_turn, .lane = STORE_TURNS, .writes = true);
 
 static void write_view(struct tx *tx, int64_t instance, const struct source_view *view)
 {
@@ -222,8 +222,7 @@ static void perform_views(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_views_work = {
-	.run = perform_views, .lane = STORE_FLEET, .writes = true};
+STORE_DEFINE(views, .run = perform_views, .lane = STORE_FLEET, .writes = true);
 
 static void list_requests(
 	struct tx *tx, enum statement statement, const struct run_request *requests, size_t count)
@@ -263,8 +262,7 @@ static void perform_requests(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_requests_work = {
-	.run = perform_requests, .lane = STORE_FLEET, .writes = true};
+STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = true);
 
 void fleet_lock(struct tx *tx, struct store_call *call)
 {

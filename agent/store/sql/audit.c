@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+const char *const event_names[EVENT_KINDS] = {
+	[EVENT_FOUND] = "found",
+	[EVENT_CONFIRMED] = "confirmed",
+	[EVENT_MOVED] = "moved",
+	[EVENT_WITHDRAWN] = "withdrawn",
+	[EVENT_RETURNED] = "returned",
+	[EVENT_ANNOUNCED] = "announced",
+	[EVENT_RECOVERED] = "recovered",
+	[EVENT_TRIAGED] = "triaged",
+	[EVENT_REOPENED] = "reopened",
+};
+
 /* It cannot be taken for more than one text. */
 static bool is_plain(const char *text)
 {
@@ -50,7 +62,7 @@ static void audit_list(struct tx *tx, void *context)
 	call->entry_count -= call->more;
 }
 
-const struct store_work store_audit_work = {.run = audit_list, .lane = STORE_LISTS};
+STORE_DEFINE(audit, .run = audit_list, .lane = STORE_LISTS);
 
 static void read_event(struct query *query, int64_t point, struct event *event)
 {
@@ -112,4 +124,4 @@ static void add(struct tx *tx, void *context)
 	audit_add(tx, &((struct store_audit_add *)context)->entry);
 }
 
-const struct store_work store_audit_add_work = {.run = add, .writes = true};
+STORE_DEFINE(audit_add, .run = add, .writes = true);

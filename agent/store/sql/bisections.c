@@ -10,6 +10,12 @@
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"
 
+const char *const bisection_state_names[BISECTION_STATES] = {
+	[BISECTION_WAITING] = "waiting",
+	[BISECTION_RUNNING] = "running",
+	[BISECTION_OVER] = "over",
+};
+
 /* In the audit log, where the agent does it by itself. */
 static const struct actor itself = {"hunter-c", "agent"};
 
@@ -110,7 +116,7 @@ static void bisections_list(struct tx *tx, void *context)
 		read_due(tx, call);
 }
 
-const struct store_work store_bisections_work = {.run = bisections_list, .lane = STORE_LISTS};
+STORE_DEFINE(bisections, .run = bisections_list, .lane = STORE_LISTS);
 
 static void note(struct tx *tx, int64_t change, int64_t now, const struct actor *actor,
 	const char *action, const char *detail)
@@ -164,7 +170,7 @@ static void bisections_ask(struct tx *tx, void *context)
 	read_one(tx, id, &call->rows);
 }
 
-const struct store_work store_bisection_ask_work = {.run = bisections_ask, .writes = true};
+STORE_DEFINE(bisection_ask, .run = bisections_ask, .writes = true);
 
 static void bisections_begin(struct tx *tx, void *context)
 {
@@ -177,7 +183,7 @@ static void bisections_begin(struct tx *tx, void *context)
 		!call->begun && ASK(tx, STATEMENT_BISECTION_LAB, v_id(call->bisection)) != 0;
 }
 
-const struct store_work store_bisection_begin_work = {.run = bisections_begin, .writes = true};
+STORE_DEFINE(bisection_begin, .run = bisections_begin, .writes = true);
 
 static void add_line(struct tx *tx, int64_t id, const struct bisection_line *line)
 {
@@ -238,7 +244,7 @@ static void bisections_write(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_bisection_write_work = {.run = bisections_write, .writes = true};
+STORE_DEFINE(bisection_write, .run = bisections_write, .writes = true);
 
 static void cancel(struct tx *tx, struct store_bisection_say *call)
 {
@@ -281,4 +287,4 @@ static void bisections_say(struct tx *tx, void *context)
 	read_one(tx, call->bisection, &call->rows);
 }
 
-const struct store_work store_bisection_say_work = {.run = bisections_say, .writes = true};
+STORE_DEFINE(bisection_say, .run = bisections_say, .writes = true);

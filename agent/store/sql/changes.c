@@ -4,11 +4,49 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/triage.h"
+
+const char *const change_state_names[CHANGE_STATES] = {
+	[CHANGE_CONFIRMED] = "confirmed",
+	[CHANGE_MOVED] = "moved",
+	[CHANGE_WITHDRAWN] = "withdrawn",
+	[CHANGE_CANDIDATE] = "candidate",
+	[CHANGE_RECOVERED] = "recovered",
+};
+
+const char *const notify_state_names[NOTIFY_COUNT] = {
+	[NOTIFY_SILENT] = "silent",
+	[NOTIFY_PENDING] = "pending",
+	[NOTIFY_QUEUED] = "queued",
+	[NOTIFY_HELD] = "held",
+	[NOTIFY_RECOVERY] = "recovery",
+};
+
+void record_told(struct arena *arena, struct change_record *record, const char *receiver)
+{
+	size_t count = record->told.count;
+	const char **items = arena_array(arena, count + 1, sizeof *items);
+
+	if (count > 0)
+		memcpy(items, record->told.items, count * sizeof *items);
+	items[count] = receiver;
+	record->told = (struct strings){items, count + 1};
+}
+
+void record_by_clock(struct change_record *record, int64_t now)
+{
+	struct triage *triage = &record->triage;
+
+	if (triage->until == 0 || triage->until > now)
+		return;
+	triage->state = TRIAGE_OPEN;
+	triage->until = 0;
+}
 
 static void known(struct tx *tx, void *context)
 {
@@ -18,7 +56,7 @@ static void known(struct tx *tx, void *context)
 	read_all_known(&query, &call->records);
 }
 
-const struct store_work store_known_work = {.run = known};
+STORE_DEFINE(known, .run = known);
 
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out)
 {
@@ -34,7 +72,7 @@ static void checkpoints(struct tx *tx, void *context)
 	store_load_checkpoints(tx, call->test, &call->checkpoints);
 }
 
-const struct store_work store_checkpoints_work = {.run = checkpoints};
+STORE_DEFINE(checkpoints, .run = checkpoints);
 
 /* Maximum number of repeatable events per change. */
 enum { EVENTS_KEPT = 50 };
@@ -313,6 +351,11 @@ static void write_checkpoint(
 	query_run(&query);
 }
 
+bool store_record_counts(const struct store_record *record)
+{
+	return record->records.count + record->update_count > 0;
+}
+
 static void record_changes(struct tx *tx, struct store_record *call)
 {
 	struct formers formers = {0};
@@ -341,8 +384,8 @@ static void record(struct tx *tx, void *context)
 		record_changes(tx, call);
 }
 
-const struct store_work store_record_work = {
-	.run = record, .writes = true, .counts = offsetof(struct store_record, counts)};
+STORE_DEFINE(
+	record, .run = record, .writes = true, .counts = offsetof(struct store_record, counts));
 
 static bool is_known(struct tx *tx, const char *test, const char *metric)
 {
@@ -388,4 +431,4 @@ static void rename_all(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_renames_work = {.run = rename_all, .writes = true, .is_long = true};
+STORE_DEFINE(renames, .run = rename_all, .writes = true, .is_long = true);

@@ -3,11 +3,17 @@
  * settled or given up.
  */
 #include <math.h>
+#include <string.h>
 
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/triage.h"
+
+bool delivery_is_of(const struct delivery *delivery, const char *kind)
+{
+	return !delivery->kind || strcmp(delivery->kind, kind) == 0;
+}
 
 /* The change of that number is in the delivery, as its record was when the message was written. */
 static void announce(struct tx *tx, const struct delivery *delivery, size_t number)
@@ -139,7 +145,7 @@ static void queue(struct tx *tx, void *context)
 		store_due(tx, &call->due);
 }
 
-const struct store_work store_queue_work = {.run = queue, .writes = true};
+STORE_DEFINE(queue, .run = queue, .writes = true);
 
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
@@ -173,7 +179,7 @@ static void attempt(struct tx *tx, void *context)
 		store_worst(tx, delivery->records, delivery->record_count, &call->worst);
 }
 
-const struct store_work store_attempt_work = {.run = attempt, .writes = true};
+STORE_DEFINE(attempt, .run = attempt, .writes = true);
 
 static void write_outcome(struct tx *tx, const struct delivery *delivery, enum delivery_state state)
 {
@@ -204,7 +210,7 @@ static void settle(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_settle_work = {.run = settle, .writes = true};
+STORE_DEFINE(settle, .run = settle, .writes = true);
 
 static void reopen(struct tx *tx, void *context)
 {
@@ -219,4 +225,4 @@ static void reopen(struct tx *tx, void *context)
 	triage_settle(tx, &pending);
 }
 
-const struct store_work store_reopen_work = {.run = reopen, .writes = true};
+STORE_DEFINE(reopen, .run = reopen, .writes = true);

@@ -103,7 +103,7 @@ static void follow_ups_read(struct tx *tx, void *context)
 		count_left(tx, call);
 }
 
-const struct store_work store_follow_ups_work = {.run = follow_ups_read};
+STORE_DEFINE(follow_ups, .run = follow_ups_read);
 
 static void follow_ups_amended(struct tx *tx, void *context)
 {
@@ -114,7 +114,7 @@ static void follow_ups_amended(struct tx *tx, void *context)
 	call->marked = ASK(tx, STATEMENT_MARK, v_id(call->delivery)) > 0;
 }
 
-const struct store_work store_amended_work = {.run = follow_ups_amended, .writes = true};
+STORE_DEFINE(amended, .run = follow_ups_amended, .writes = true);
 
 static void follow_ups_send_anew(struct tx *tx, void *context)
 {
@@ -123,4 +123,4 @@ static void follow_ups_send_anew(struct tx *tx, void *context)
 	call->queued = CHANGED(tx, STATEMENT_SEND_ANEW, v_id(call->delivery)) > 0;
 }
 
-const struct store_work store_send_anew_work = {.run = follow_ups_send_anew, .writes = true};
+STORE_DEFINE(send_anew, .run = follow_ups_send_anew, .writes = true);

@@ -308,7 +308,7 @@ static void list(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_list_work = {.run = list, .lane = STORE_LISTS, .is_long = true};
+STORE_DEFINE(list, .run = list, .lane = STORE_LISTS, .is_long = true);
 
 /* One that cannot be read is no reason not to show the change. */
 void store_load_excerpts(struct tx *tx, struct owners *owners, struct excerpt *out)
@@ -344,8 +344,7 @@ static void excerpts(struct tx *tx, void *context)
 		}
 }
 
-const struct store_work store_excerpts_work = {
-	.run = excerpts, .lane = STORE_LISTS, .is_long = true};
+STORE_DEFINE(excerpts, .run = excerpts, .lane = STORE_LISTS, .is_long = true);
 
 static int compare_weight(const void *a, const void *b)
 {

@@ -274,51 +274,55 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
+/* Gives each message its one record; `size`: of the structs that begin with a message. */
+static void attach(struct tx *tx, struct owners *changes, void *messages, size_t size)
+{
+	struct change_record *records[STORE_RETRACTIONS];
+
+	store_load_records_of(tx, changes, records);
+	for (size_t i = 0; i < changes->count; i++) {
+		struct delivery *message = (void *)((char *)messages + i * size);
+
+		message->records = records[i];
+		message->record_count = records[i] != NULL;
+	}
+}
+
 static void load_retractions(struct tx *tx, struct store_pending *call)
 {
 	struct query query = QUERY(tx, STATEMENT_RETRACTIONS, v_id(STORE_RETRACTIONS));
 	struct retraction_rows *out = &call->retractions;
-	struct change_record *records[STORE_RETRACTIONS];
 	struct owners changes = {0};
 
 	while (query_next(&query)) {
-		struct retraction *retraction;
+		struct retraction *at;
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
-		retraction = &out->items[out->count - 1];
-		read_delivery(&query, &retraction->message);
-		owners_add(&changes, tx, read_id(&query), out->count - 1);
-		retraction->corrected = read_choice(&query, 1, 2) == 2;
+		out->items = rows_grow(tx, out->items, &out->count, sizeof *at);
+		at = &out->items[out->count - 1];
+		read_delivery(&query, &at->message);
+		owners_add(&changes, tx, read_id(&query), changes.count);
+		at->corrected = read_choice(&query, 1, 2) == 2;
 	}
-	store_load_records_of(tx, &changes, records);
-	for (size_t i = 0; i < out->count; i++) {
-		out->items[i].message.records = records[i];
-		out->items[i].message.record_count = records[i] != NULL;
-	}
+	attach(tx, &changes, out->items, sizeof *out->items);
 }
 
 static void load_said(struct tx *tx, struct store_pending *call)
 {
 	struct query query = QUERY(tx, STATEMENT_SAID, v_id(STORE_RETRACTIONS));
-	struct change_record *records[STORE_RETRACTIONS];
 	struct said_rows *out = &call->said;
 	struct owners changes = {0};
 
 	while (query_next(&query)) {
 		struct said *at;
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
+		out->items = rows_grow(tx, out->items, &out->count, sizeof *at);
 		at = &out->items[out->count - 1];
 		read_delivery(&query, &at->message);
-		owners_add(&changes, tx, read_id(&query), out->count - 1);
+		owners_add(&changes, tx, read_id(&query), changes.count);
 		at->what = (unsigned)read_choice(
 			&query, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT);
 	}
-	store_load_records_of(tx, &changes, records);
-	for (size_t i = 0; i < out->count; i++) {
-		out->items[i].message.records = records[i];
-		out->items[i].message.record_count = records[i] != NULL;
-	}
+	attach(tx, &changes, out->items, sizeof *out->items);
 }
 
 static void pending(struct tx *tx, void *context)
@@ -334,7 +338,7 @@ static void pending(struct tx *tx, void *context)
 	load_said(tx, call);
 }
 
-const struct store_work store_pending_work = {.run = pending};
+STORE_DEFINE(pending, .run = pending);
 
 static void reminders(struct tx *tx, void *context)
 {
@@ -346,7 +350,7 @@ static void reminders(struct tx *tx, void *context)
 	store_members(tx, call->messages.items, call->messages.count);
 }
 
-const struct store_work store_reminders_work = {.run = reminders};
+STORE_DEFINE(reminders, .run = reminders);
 
 void store_due(struct tx *tx, struct store_due *due)
 {
@@ -398,8 +402,8 @@ static void restore(struct tx *tx, void *context)
 	store_counts(tx, &call->counts);
 }
 
-const struct store_work store_restore_work = {
-	.run = restore, .is_long = true, .counts = offsetof(struct store_restore, counts)};
+STORE_DEFINE(
+	restore, .run = restore, .is_long = true, .counts = offsetof(struct store_restore, counts));
 
 static void queued(struct tx *tx, void *context)
 {
@@ -409,7 +413,7 @@ static void queued(struct tx *tx, void *context)
 	read_deliveries(&query, &call->deliveries);
 }
 
-const struct store_work store_queued_work = {.run = queued};
+STORE_DEFINE(queued, .run = queued);
 
 static void probe(struct tx *tx, void *context)
 {

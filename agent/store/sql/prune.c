@@ -103,7 +103,5 @@ static void prune(struct tx *tx, void *context)
 	store_counts(tx, &call->counts);
 }
 
-const struct store_work store_prune_work = {.run = prune,
-	.writes = true,
-	.is_long = true,
-	.counts = offsetof(struct store_prune, counts)};
+STORE_DEFINE(prune, .run = prune, .writes = true, .is_long = true,
+	.counts = offsetof(struct store_prune, counts));

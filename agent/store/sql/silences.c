@@ -30,7 +30,7 @@ static void silences_list(struct tx *tx, void *context)
 	read_silences(tx, 0, call->all, call->now, &call->silences);
 }
 
-const struct store_work store_silences_work = {.run = silences_list};
+STORE_DEFINE(silences, .run = silences_list);
 
 static void bind_silence(struct query *query, const struct silence *silence)
 {
@@ -117,4 +117,4 @@ static void silence_write(struct tx *tx, void *context)
 		audit(tx, call, "end silence");
 }
 
-const struct store_work store_silence_work = {.run = silence_write, .writes = true};
+STORE_DEFINE(silence, .run = silence_write, .writes = true);

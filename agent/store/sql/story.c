@@ -8,6 +8,8 @@
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/silences.h"
 
+const char *const relation_names[RELATIONS] = {"commit", "message", "cluster", "environment"};
+
 /* Changes of one commit are looked for at most that far from one another, and among so many before
  * and after it: in a storm a look takes no longer. */
 enum { COMMIT_POINTS = 20, COMMIT_DAYS = 7, NEAREST = 10000 };
@@ -167,5 +169,4 @@ static void story_load(struct tx *tx, void *context)
 	silences_load(tx, &call->silences);
 }
 
-const struct store_work store_story_work = {
-	.run = story_load, .lane = STORE_LISTS, .is_long = true};
+STORE_DEFINE(story, .run = story_load, .lane = STORE_LISTS, .is_long = true);

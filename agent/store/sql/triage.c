@@ -267,7 +267,7 @@ static void triage_say(struct tx *tx, void *context)
 	}
 }
 
-const struct store_work store_triage_work = {.run = triage_say, .writes = true, .is_long = true};
+STORE_DEFINE(triage, .run = triage_say, .writes = true, .is_long = true);
 
 /* Opens the change, with the reason for the audit log, which is taken over. */
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
@@ -310,8 +310,7 @@ static void triage_reopen_due(struct tx *tx, void *context)
 	call->next = ASK(tx, STATEMENT_NEXT_EXPIRY);
 }
 
-const struct store_work store_reopen_due_work = {
-	.run = triage_reopen_due, .writes = true, .is_long = true};
+STORE_DEFINE(reopen_due, .run = triage_reopen_due, .writes = true, .is_long = true);
 
 static void put_size(struct buf *out, double size)
 {

@@ -1,0 +1,373 @@
+/* Changes as runs find them and people judge them, and how far series have been processed. */
+#ifndef AGENT_STORE_CHANGES_H
+#define AGENT_STORE_CHANGES_H
+
+#include "agent/model/culprit.h"
+#include "agent/model/excerpt.h"
+#include "agent/model/triage.h"
+#include "agent/store/health.h"
+#include "agent/store/silences.h"
+
+enum {
+	STORE_ATTRIBUTES_MAX = 20, /* per change */
+	STORE_EXCERPTS_MOST = 200,
+	STORE_RELATED_MOST = 100,
+};
+
+/* The numbers of this and the enums below are stored: never change them. */
+enum change_state {
+	CHANGE_CONFIRMED = 1,
+	CHANGE_MOVED,     /* found again at another time */
+	CHANGE_WITHDRAWN, /* no longer found; kept, so that its return is not announced */
+	CHANGE_CANDIDATE, /* not yet confirmed, not announced */
+	CHANGE_RECOVERED, /* over: the earlier level is back (detectors/recovery.h) */
+	CHANGE_STATES,
+};
+
+enum notify_state {
+	NOTIFY_SILENT,   /* recorded only: too old to announce */
+	NOTIFY_PENDING,  /* to be announced, waits for its group */
+	NOTIFY_QUEUED,   /* in a delivery */
+	NOTIFY_HELD,     /* announced once confirmed; or recovered before it was announced */
+	NOTIFY_RECOVERY, /* announced; its recovery is still to be announced */
+	NOTIFY_COUNT,
+};
+
+/* By value, NULL where 0 has no meaning: "confirmed", "pending" ... */
+extern const char *const change_state_names[CHANGE_STATES];
+extern const char *const notify_state_names[NOTIFY_COUNT];
+
+/* One change of one series. */
+struct change_record {
+	struct announcement item; /* its id is 0 until it is recorded; has no URLs; store_record
+				     stores its excerpt, if it has one and is no candidate */
+	const char *series;       /* the metric's identity */
+	const char *branch;       /* "" for none */
+	int sign;
+	enum change_state state;
+	enum notify_state news;
+	int64_t first_seen;         /* ms */
+	int64_t spacing;            /* ms between points of the series, near the change */
+	int64_t environment_event;  /* id of the event that it is announced with; 0: none */
+	int64_t environment_stored; /* as stored */
+	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
+	int64_t runs;               /* runs in which it was seen */
+	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
+	struct triage triage;
+	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
+	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
+	bool held;           /* ... a filter holds it, ... */
+	bool covered; /* ... or suppresses it, as another message covers it; of a silent one: the
+			 recovery of another change covers it */
+	const char *summary; /* the dispatcher's: what held it is over (struct message); or NULL */
+	bool confirmed;      /* store_record: confirms the candidate with this id, no new record */
+	const struct event *events; /* store_list: history, oldest first */
+	size_t event_count;
+};
+
+/* Adds a receiver to those that have the record. */
+void record_told(struct arena *arena, struct change_record *record, const char *receiver);
+
+/* What has expired by `now` is open, even if the store has not noticed yet. */
+void record_by_clock(struct change_record *record, int64_t now);
+
+/* Numbers of changes. */
+struct store_counts {
+	int64_t states[CHANGE_STATES]; /* by state */
+	struct store_due due;
+};
+
+/* A known change of which a run found different data. */
+struct change_record_update {
+	int64_t id, time, now; /* ms */
+	enum change_state state;
+	int64_t runs;          /* 0: unchanged */
+	struct recovered over; /* of CHANGE_RECOVERED */
+	bool silent;           /* of CHANGE_RECOVERED: not announced */
+	bool corrected;        /* the item has other suspects, to be announced as a correction */
+	const struct announcement *item; /* current numbers, place, commits and members; or NULL */
+	struct packed_excerpt excerpt;   /* none: as it is */
+};
+
+/* How far a series has been processed. */
+struct series_checkpoint {
+	const char *series, *branch;
+	int64_t anchor;     /* ms: earlier points are ignored */
+	int64_t last_point; /* ms */
+	int64_t revision;   /* of the detectors in its last run; 0: unknown */
+	int64_t revised;    /* ms: its last point when the revision changed; 0: it never did */
+};
+
+/* Rows that several calls take or return. */
+struct record_rows {
+	struct change_record *items;
+	size_t count;
+};
+
+struct checkpoint_rows {
+	struct series_checkpoint *items;
+	size_t count;
+};
+
+/* The records of a test: id, series, branch, sign, time, state, news, first_seen, spacing, runs,
+ * place_from, place_to, suspects, triage, and of the change only count_after, kind and levels. */
+struct store_known {
+	struct store_call call;
+	void (*reply)(struct store_known *known);
+	const char *test;
+
+	struct record_rows records; /* out: by series, branch and id */
+};
+
+STORE_CALL(known);
+
+struct store_checkpoints {
+	struct store_call call;
+	void (*reply)(struct store_checkpoints *found);
+	const char *test;
+
+	struct checkpoint_rows checkpoints; /* out: the test's, by series and branch */
+};
+
+STORE_CALL(checkpoints);
+
+/*
+ * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
+ * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
+ * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
+ * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
+ * withdraws or corrects is to be retracted where messages about it were sent; what has moved, grown
+ * or is back is to be said there.
+ *
+ * A triaged change that has outgrown its size then is open again, and becomes pending as if no
+ * receiver had it. The recovery of one that is ignored, infra or false is not announced.
+ */
+struct store_record {
+	struct store_call call;
+	void (*reply)(struct store_record *recorded);
+	const char *test;           /* of the checkpoints */
+	struct record_rows records; /* their ids are set */
+	struct change_record_update *updates;
+	size_t update_count;
+	struct checkpoint_rows checkpoints; /* added or replaced */
+
+	size_t renewed;             /* out: known changes that are pending again */
+	struct store_counts counts; /* out, if store_record_counts */
+};
+
+STORE_CALL(record);
+
+/* Whether it is about changes: checkpoints alone leave all counts as they are. */
+bool store_record_counts(const struct store_record *record);
+
+/* Selects changes. Members that are 0 or NULL select all. */
+struct change_filter {
+	unsigned states;      /* bits 1 << enum change_state */
+	int64_t since, until; /* ms, of the change's time; until exclusive */
+	struct strings names; /* of tests, exact */
+	const char *test;     /* name or shell pattern */
+	int64_t updated;      /* ms: only those written at or after it */
+	int64_t before_id;    /* only those with a smaller id */
+	int64_t limit;
+	unsigned triage; /* bits 1 << enum triage_state */
+	int64_t now;     /* ms: what has expired by then is open; 0: as stored */
+	bool open;       /* what waits for somebody: changes that are confirmed (or moved), are no
+			    improvements, end no other change, and whose triage is open or
+			    acknowledged */
+};
+
+/* Changes with their history, latest recorded first. May take long; delays no other call. */
+struct store_list {
+	struct store_call call;
+	void (*reply)(struct store_list *list);
+	struct change_filter filter;
+	const char *about; /* a test, "" for none but the health of all, or NULL */
+	/* Instead of `records`, for many of which little is needed: called on the store's thread
+	 * with each change, without its events, latest recorded first for each state. The record is
+	 * gone when it returns. NULL: it is not taken; else it counts for the filter's limit, which
+	 * is for each state, and the place is where the first message about it goes, or the one
+	 * that this continues; 0: none; it has to last until
+	 * `taken`, which is called if all went well. */
+	int64_t *(*take)(struct store_list *list, const struct change_record *record);
+	void (*taken)(struct store_list *list);
+	void *taker;   /* of these two */
+	int64_t looks; /* at most so many of each state are read for `take`; 0: all */
+
+	struct record_rows records; /* out */
+	bool more;                  /* out: more records than the filter's limit, or than `looks` */
+	struct environment_rows environments; /* out: all */
+	struct checkpoint_rows checkpoints;   /* out: of the test that it is about, ... */
+	struct health_rows health;            /* ... and of all tests */
+	struct silence_rows silences; /* out: if it is about one: not over, or not summed yet */
+};
+
+STORE_CALL(list);
+
+/* A change with the points around it. */
+struct excerpted {
+	struct change_record record; /* without events */
+	struct excerpt excerpt;      /* empty: there is none of a candidate */
+};
+
+/* Changes with the points around them. Delays no other call. */
+struct store_excerpts {
+	struct store_call call;
+	void (*reply)(struct store_excerpts *found);
+	const int64_t *changes; /* ids, of which the first STORE_EXCERPTS_MOST are read */
+	size_t change_count;
+	int64_t now; /* ms: what has expired by then is open; 0: as stored */
+
+	struct excerpted *items; /* out: those that exist, in that order */
+	size_t count;
+};
+
+STORE_CALL(excerpts);
+
+/* What a change has in common with another; bits. */
+enum relation {
+	RELATED_COMMIT = 1,  /* its first point has the same commit, or version */
+	RELATED_MESSAGE = 2, /* a message is about both */
+	RELATED_CLUSTER = 4, /* one is the cluster's, or both are of one */
+	RELATED_ENVIRONMENT = 8,
+	RELATIONS = 4,
+};
+
+/* By bit: "commit", "message" ... */
+extern const char *const relation_names[RELATIONS];
+
+struct related_change {
+	struct change_record record; /* without events */
+	struct excerpt excerpt;
+	unsigned relations; /* bits of enum relation */
+};
+
+/* The tests of a group of `type: cluster`. */
+struct store_cluster {
+	const char *name;
+	struct strings tests;
+};
+
+/* One change with its history, and those that have something in common with it: what stands first,
+ * the worst first. Delays no other call, as store_list. */
+struct store_story {
+	struct store_call call;
+	void (*reply)(struct store_story *story);
+	int64_t change, now; /* id; ms */
+	const struct store_cluster *clusters;
+	size_t cluster_count;
+	size_t limit; /* of the related, at most STORE_RELATED_MOST */
+
+	struct record_rows records;     /* out: it, or none */
+	struct excerpt excerpt;         /* out */
+	bool pruned;                    /* out: there was one with this id */
+	int64_t cluster;                /* out: id of the cluster's change that it is part of; 0 */
+	int64_t last_point;             /* out: ms, newest of its series; WHEN_NEVER: unknown */
+	int64_t ended;                  /* out: ms, its series has vanished; WHEN_NEVER: no */
+	struct related_change *related; /* out */
+	size_t related_count, related_total;
+	struct silence_rows silences; /* out: not over, or not summed yet */
+};
+
+STORE_CALL(story);
+
+/* Rows that store_prune has deleted. */
+struct pruned {
+	int64_t changes, deliveries, events, checkpoints, silences, audit;
+};
+
+/*
+ * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
+ * candidates before their series' anchor, checkpoints of series that have vanished for good,
+ * history except announcements, silences, and the audit log except what is about changes that
+ * stand. Never deletes what is to be announced, or was in a message that is still kept. What people
+ * said about a change goes with it.
+ */
+struct store_prune {
+	struct store_call call;
+	void (*reply)(struct store_prune *pruned);
+	int64_t before;         /* ms */
+	struct strings tests;   /* all that exist: of others, changes and checkpoints are deleted,
+				   too; none: unknown */
+	bool thorough;          /* also confirmed changes before their series' anchor */
+	struct strings keeping; /* receivers whose messages stay as long as one of their changes
+				   stands, or they are to be edited */
+
+	struct pruned pruned;       /* out */
+	struct store_counts counts; /* out */
+};
+
+STORE_CALL(prune);
+
+/* Renames the rows of a test, or of one of its metrics. */
+struct store_rename {
+	const char *test, *metric,
+		*was; /* `was`: the old name, of the metric if that is set, else of the test */
+	bool moved;   /* out: there were rows under the old name, ... */
+	bool taken;   /* ... but the new name has rows, too: nothing was moved */
+};
+
+struct store_renames {
+	struct store_call call;
+	void (*reply)(struct store_renames *renamed);
+	struct store_rename *renames; /* out: moved and taken */
+	size_t rename_count;
+};
+
+STORE_CALL(renames);
+
+/* Ids, both included. */
+struct id_range {
+	int64_t from, to;
+};
+
+/*
+ * What a person says about changes. Selects by ids, or by the message that announced them; `test`
+ * and `commit` narrow that down, or, alone, select among all that stand: confirmed, moved or
+ * candidates. Fails with ERROR_USAGE if nothing is given.
+ *
+ * An accepted change counts as settled: if it was to be announced, that is done when it is open
+ * again. An expiry and a note go with the state that they were given with. Saying the same again
+ * changes nothing.
+ */
+struct store_triage {
+	struct store_call call;
+	void (*reply)(struct store_triage *triaged);
+	const struct id_range *ranges;
+	size_t range_count;
+	const char *test;     /* name or shell pattern */
+	const char *commit;   /* beginning of the change's commit, or of a suspect's */
+	const char *message;  /* key of a delivery */
+	struct triage triage; /* state 0: as it is; owner, note, link NULL: as they are, "": none;
+				 until -1: as it is. Its person, time and sizes are not read */
+	int64_t said; /* only changes of which something was said at just that time; 0: all */
+	const char *reaction; /* stored with that message, even if nothing is changed; or NULL */
+	int64_t version;      /* as seen, of several changes the sum; -1: any */
+	struct actor actor;
+	int64_t now; /* ms */
+	bool each;   /* nothing is changed unless there is a change for each range of a single id */
+	bool dry_run;
+
+	struct record_rows records; /* out: as they are now, by id; without events */
+	size_t changed;             /* out: of them; with dry_run: that would be */
+	size_t pending;             /* out: changes that are to be announced again */
+	bool missing;  /* out: with `each`: there is none for one of them; `records` has the others
+			*/
+	bool conflict; /* out: the version was not as seen, and what was said is something else */
+};
+
+STORE_CALL(triage);
+
+/* Opens what has expired. */
+struct store_reopen_due {
+	struct store_call call;
+	void (*reply)(struct store_reopen_due *due);
+	int64_t now; /* ms */
+
+	struct record_rows records; /* out: those opened, by id */
+	size_t pending;             /* out: of them, to be announced again */
+	int64_t next;               /* out: ms, when the next expires; 0: none does */
+};
+
+STORE_CALL(reopen_due);
+
+#endif

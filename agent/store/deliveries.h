@@ -1,0 +1,289 @@
+/*
+ * Messages about changes: what is to be told, what is queued, and what follows from what was sent.
+ */
+#ifndef AGENT_STORE_DELIVERIES_H
+#define AGENT_STORE_DELIVERIES_H
+
+#include "agent/store/changes.h"
+
+enum {
+	STORE_RETRACTIONS = 300, /* per call */
+	STORE_RECOVERIES = 100,
+	STORE_REMINDERS_MOST = 50,
+	STORE_PICTURED = 500,
+};
+
+enum delivery_state {
+	DELIVERY_QUEUED = 1,
+	DELIVERY_SENT,
+	DELIVERY_ABANDONED, /* given up, see `problem` */
+};
+
+/* A delivery in the outbox. */
+struct delivery {
+	int64_t id;
+	const char *key, *receiver, *destination, *payload;
+	const char *thread; /* key of the delivery whose thread it continues, or NULL */
+	const char *kind;   /* the notifier that has written the payload; NULL: unknown */
+	const char *receipt, *problem; /* or NULL; a NULL receipt does not overwrite a stored one */
+	enum delivery_state state;
+	int64_t attempts, now; /* now: ms, when it was created or settled */
+	bool begun;            /* an attempt began, and its outcome is unknown */
+	int64_t not_before;    /* ms: earliest next attempt that the receiver allows; 0: any time */
+	const char *thread_receipt; /* store_attempt: stored receipt of `thread` */
+	const int64_t *changes;     /* ids of its changes, for store_queue */
+	size_t change_count;
+	const struct change_record *records; /* its changes, for the delivery manager */
+	size_t record_count;
+};
+
+/* Whether it was written by that notifier: a receiver of the same name may be of another kind now.
+ */
+bool delivery_is_of(const struct delivery *delivery, const char *kind);
+
+struct delivery_rows {
+	struct delivery *items;
+	size_t count;
+};
+
+/* A sent message that announced a change which no longer holds as it was announced. */
+struct retraction {
+	struct delivery message; /* with that one record */
+	bool corrected;          /* its suspects are others; false: it was withdrawn */
+};
+
+struct retraction_rows {
+	struct retraction *items;
+	size_t count;
+};
+
+/* What is to be said of a change that was announced; bits. */
+enum said_kind {
+	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
+	SAID_TRIAGED = 2,
+	SAID_CULPRIT = 4, /* a bisection of it has ended */
+};
+
+/* A sent message that announced a change of which something is to be said. */
+struct said {
+	struct delivery message; /* with that one record */
+	unsigned what;           /* bits of enum said_kind */
+};
+
+struct said_rows {
+	struct said *items;
+	size_t count;
+};
+
+/* What an agent resumes from. */
+struct store_restore {
+	struct store_call call;
+	void (*reply)(struct store_restore *restored);
+	int64_t since; /* ms; 0: nothing is recent */
+
+	struct delivery_rows deliveries; /* out: queued ones, without payloads; the last 1,000 of
+					    them with their records */
+	struct delivery_rows recent;     /* out: the last 1,000 deliveries about changes that were
+					    sent at or after `since`, newest first, without
+					    payloads */
+	struct environment_rows environments; /* out: all */
+	struct health_rows health;            /* out: all */
+	struct silence_rows silences;         /* out: not over, or not summed yet */
+	struct store_counts counts;           /* out */
+};
+
+STORE_CALL(restore);
+
+/* A change that is announced as part of an environment event. `silent`: it is in no message of its
+ * own, and counts as announced by those about the others. */
+struct store_member {
+	int64_t change, event; /* ids */
+	bool silent;
+};
+
+/* Queues messages, with all that is settled by it. */
+struct store_queue {
+	struct store_call call;
+	void (*reply)(struct store_queue *queued);
+	struct delivery_rows deliveries; /* ids are set; one whose key is already queued or sent
+					    gets the id of that delivery and DELIVERY_SENT, and only
+					    its changes are added to it */
+	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
+					    NOTIFY_RECOVERY if they have recovered in the meantime */
+	size_t told_count;
+	struct retraction_rows retracted; /* these are done with */
+	struct said_rows said;            /* so are these, unless more has become known */
+	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
+				      moments, added or replaced by name; vanished series, added or
+				      replaced by test and series, deleted if they are back */
+	struct environment_rows environments; /* added or replaced by id */
+	const int64_t *reminded; /* ids of deliveries that people are reminded of ... */
+	size_t reminded_count;
+	int64_t now; /* ... at this time, ms */
+	const struct store_member *members;
+	size_t member_count;
+
+	struct store_due due; /* out; of `health` alone, which changes nothing of it, zeros */
+};
+
+STORE_CALL(queue);
+
+/* What is to be announced, until a store_queue settles it. */
+struct store_pending {
+	struct store_call call;
+	void (*reply)(struct store_pending *pending);
+
+	struct record_rows records;         /* out: all of NOTIFY_PENDING, by id; the
+					       STORE_PICTURED largest with their excerpts */
+	struct record_rows recoveries;      /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
+	struct delivery_rows messages;      /* out: for each of the recoveries its recipients and
+					       messages, each with that one record, without a key
+					       if the message was pruned */
+	struct retraction_rows retractions; /* out: at most STORE_RETRACTIONS */
+	struct said_rows said;              /* out: at most STORE_RETRACTIONS */
+	struct environment_rows environments; /* out: all, if there are recoveries */
+};
+
+STORE_CALL(pending);
+
+/* What is queued, whoever has queued it. */
+struct store_queued {
+	struct store_call call;
+	void (*reply)(struct store_queued *queued);
+
+	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records */
+};
+
+STORE_CALL(queued);
+
+/* Sent messages of a receiver of which people are to be reminded: they have regressions that stand
+ * and of which nobody has said anything, and are its last about these. */
+struct store_reminders {
+	struct store_call call;
+	void (*reply)(struct store_reminders *found);
+	const char *receiver;
+	int64_t before; /* ms: only those sent, and reminded of, at or before it */
+	int64_t after;  /* only those with a larger id */
+
+	struct delivery_rows messages; /* out: at most STORE_REMINDERS_MOST, with all their records
+					*/
+};
+
+STORE_CALL(reminders);
+
+/* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
+struct store_settle {
+	struct store_call call;
+	void (*reply)(struct store_settle *settled);
+	struct delivery delivery;
+
+	bool retracts; /* out: it was sent, and some of its changes are not what they were */
+};
+
+STORE_CALL(settle);
+
+/*
+ * Records that an attempt begins. A delivery without an earlier attempt whose changes have all been
+ * withdrawn is given up instead; these changes are announced again should they return.
+ */
+struct store_attempt {
+	struct store_call call;
+	void (*reply)(struct store_attempt *begun);
+	bool pictured;            /* `worst` is wanted */
+	struct delivery delivery; /* id and now; out: state, records, thread_receipt, payload: NULL
+				     if no such delivery is queued */
+	struct excerpted *worst;  /* out: of its changes with points the worst; NULL: none */
+};
+
+STORE_CALL(attempt);
+
+/* Gives up deliveries that cannot be sent any more, with their problem. Their changes, except
+ * withdrawn ones, become pending again. */
+struct store_reopen {
+	struct store_call call;
+	void (*reply)(struct store_reopen *reopened);
+	struct delivery_rows deliveries;
+};
+
+STORE_CALL(reopen);
+
+/* A change of a message as it is known now, and when it was by the message (ms). */
+struct told_record {
+	struct change_record record;
+	int64_t time;
+};
+
+/* A sent message that is to be edited, read for answers, or said again. */
+struct followed_message {
+	struct delivery
+		message; /* id, key, receiver, destination, receipt, now: when it was sent */
+	int64_t mark;    /* counts what has become known of its changes since it was last edited; 0:
+			    nothing */
+	bool answers;    /* it is to be read for answers */
+	bool stands;     /* it is to be said again */
+	/* Of one message alone; with its payload. */
+	const char *reaction; /* what was read there last, or NULL */
+	int64_t amended;      /* how often it was edited */
+	struct told_record *told;
+	size_t count;
+};
+
+/* How many messages of a receiver, with receipts, are about changes that stand. */
+struct standing_messages {
+	const char *receiver;
+	int64_t count;
+};
+
+enum {
+	STORE_AMENDMENTS = 200,  /* messages in a list to be edited, the oldest, ... */
+	STORE_ANSWERS = 500,     /* ... to be read, the latest, ... */
+	STORE_STANDING = 100000, /* ... and to be said again */
+};
+
+/*
+ * Messages of these receivers that are to be edited: what they say of changes is no longer all that
+ * is known. Those sent at or after `since` that are to be read: about changes that stand and are
+ * open or acknowledged, or where something was taken. And all about such changes, to be said again.
+ * Or one message with all that is needed for either, if it was sent.
+ */
+struct store_follow_ups {
+	struct store_call call;
+	void (*reply)(struct store_follow_ups *found);
+	struct strings amending, listening, refreshing; /* receivers */
+	int64_t since;                                  /* ms */
+	int64_t delivery;                               /* id of the one message; 0: lists */
+	bool count_standing;                            /* with the lists: `standing` is wanted */
+
+	struct followed_message *messages; /* out */
+	size_t count;
+	struct standing_messages *standing; /* out: of all receivers, configured or not */
+	size_t standing_count;
+};
+
+STORE_CALL(follow_ups);
+
+/* A message was edited, or never will be: it is marked no more, unless more has become known. */
+struct store_amended {
+	struct store_call call;
+	void (*reply)(struct store_amended *amended);
+	int64_t delivery;    /* id */
+	int64_t mark;        /* as it was read */
+	const char *receipt; /* its new one, or NULL */
+
+	bool marked; /* out: more has become known */
+};
+
+STORE_CALL(amended);
+
+/* A message that was sent is gone: it is queued again, as it is, and marked to be edited. */
+struct store_send_anew {
+	struct store_call call;
+	void (*reply)(struct store_send_anew *anew);
+	int64_t delivery; /* id */
+
+	bool queued; /* out: it was there */
+};
+
+STORE_CALL(send_anew);
+
+#endif

@@ -1,0 +1,51 @@
+/* What is not told for a while. */
+#ifndef AGENT_STORE_SILENCES_H
+#define AGENT_STORE_SILENCES_H
+
+#include "agent/base/error.h"
+#include "agent/store/events.h"
+
+/* What is not told for a while. */
+struct silence {
+	int64_t id;                          /* 0: to be added */
+	const char *matchers;                /* canonical text */
+	int64_t from, until;                 /* ms; until exclusive */
+	const char *owner, *reason, *person; /* or NULL */
+	int64_t created;                     /* ms */
+	int64_t ended;                       /* ms; 0: was not ended early */
+	const char *ended_by;                /* or NULL */
+	bool reminded;                       /* its owner was told that it ends soon */
+	bool summed;                         /* the summary at its end was queued */
+};
+
+struct silence_rows {
+	struct silence *items;
+	size_t count;
+};
+
+/* Adds a silence; one that is there with the same words and times is not added again. Of one with
+ * an id, writes `ended` with ended_by unless it has ended, and sets `reminded` and `summed`. */
+struct store_silence {
+	struct store_call call;
+	void (*reply)(struct store_silence *written);
+	struct silence silence; /* out: as it is now, if found */
+	struct actor actor;
+	int64_t now; /* ms */
+
+	bool found; /* out: there is one with this id, or it was added */
+};
+
+STORE_CALL(silence);
+
+struct store_silences {
+	struct store_call call;
+	void (*reply)(struct store_silences *list);
+	bool all;    /* else those that are not over, or not summed yet */
+	int64_t now; /* ms */
+
+	struct silence_rows silences; /* out: by id */
+};
+
+STORE_CALL(silences);
+
+#endif
