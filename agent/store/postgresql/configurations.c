@@ -46,11 +46,9 @@ static void read_configurations(struct tx *tx, struct store_configuration *call)
 
 	call->configuration_count = 0;
 	while (query_next(&query)) {
-		struct announced_configuration *found;
+		struct announced_configuration *found =
+			ADD_ROW(tx, call->configurations, call->configuration_count);
 
-		call->configurations = rows_grow(tx, call->configurations,
-			&call->configuration_count, sizeof *call->configurations);
-		found = &call->configurations[call->configuration_count - 1];
 		found->configuration = read_integer(&query);
 		found->announced = read_integer(&query);
 	}
@@ -63,11 +61,8 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 
 	call->version_count = 0;
 	while (query_next(&query)) {
-		struct announced_test *test;
+		struct announced_test *test = ADD_ROW(tx, call->versions, call->version_count);
 
-		call->versions =
-			rows_grow(tx, call->versions, &call->version_count, sizeof *call->versions);
-		test = &call->versions[call->version_count - 1];
 		test->name = read_name(&query);
 		test->configuration = read_integer(&query);
 		test->fingerprint = read_integer(&query);
@@ -94,8 +89,7 @@ static void read_duties(struct tx *tx, struct store_configuration *call)
 				.shard = shard, .deputy = holder, .epoch = epoch};
 			names = NULL;
 		}
-		names = rows_grow(tx, names, &last->tests.count, sizeof *names);
-		names[last->tests.count - 1] = read_name(&query);
+		*ADD_ROW(tx, names, last->tests.count) = read_name(&query);
 		last->tests.items = names;
 	}
 }

@@ -14,7 +14,6 @@
 #include "agent/store/postgresql/connection.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,13 +24,12 @@
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
 #include "agent/base/clock.h"
-#include "agent/base/database.h"
 #include "agent/base/log.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
+#include "agent/store/postgresql/servers.h"
 
 enum {
-	CONNECT_MS = 5000,
 	LATE_MS = 2000,     /* how much later than the server we give up */
 	ATTEMPTS = 3,       /* of a statement that meets conflicts */
 	IDLE_MS = 10000,    /* of a transaction, unless it is given more time than others */
@@ -40,26 +38,10 @@ enum {
 	QUICK_MS = 1000,    /* an answer by which a connection is proven */
 	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
 	PENDING_MOST = 500, /* statements without an answer */
-	OPTIONS_MOST = 64,
 	WRITER_TEXT = 33,
 	CONFIRMED_KEPT = 64,
 	LOAD_BYTES = 65536,
 	SQLSTATE_TEXT = 6,
-};
-
-enum {
-	TYPE_BOOL = 16,
-	TYPE_BYTEA = 17,
-	TYPE_INT8 = 20,
-	TYPE_INT2 = 21,
-	TYPE_INT4 = 23,
-	TYPE_TEXT = 25,
-	TYPE_FLOAT4 = 700,
-	TYPE_FLOAT8 = 701
-};
-
-struct host {
-	const char *name, *address, *port; /* or NULL */
 };
 
 struct limits {
@@ -68,12 +50,9 @@ struct limits {
 
 struct connection {
 	struct arena *arena; /* has secrets */
-	const char *shown, *password_file;
-	const char *keys[OPTIONS_MOST], *values[OPTIONS_MOST]; /* without hosts and ports */
-	size_t options;
-	struct host *hosts;
-	size_t host_count, at; /* at: the one to try first */
-	int64_t connect_ms, patience_ms;
+	struct servers servers;
+	size_t at; /* the host to try first */
+	int64_t patience_ms;
 	int64_t away_until; /* monotonic */
 
 	PGconn *link; /* NULL: none */
@@ -114,123 +93,6 @@ void connection_retried(void)
 	retries++;
 }
 
-/* Parameters and cells */
-
-static void add(struct parameters *parameters, Oid type, const char *value, size_t length)
-{
-	int at = parameters->count++;
-
-	if (at >= PARAMETERS_MOST)
-		abort();
-	parameters->types[at] = type;
-	parameters->values[at] = value;
-	parameters->lengths[at] = (int)length;
-	parameters->formats[at] = 1;
-}
-
-static void add_bits(struct parameters *parameters, Oid type, uint64_t bits)
-{
-	char *room = parameters->room[parameters->count];
-
-	for (int i = 0; i < 8; i++)
-		room[i] = (char)(bits >> (56 - 8 * i));
-	add(parameters, type, room, 8);
-}
-
-void parameter_integer(struct parameters *parameters, int64_t value)
-{
-	add_bits(parameters, TYPE_INT8, (uint64_t)value);
-}
-
-void parameter_null(struct parameters *parameters)
-{
-	add(parameters, TYPE_INT8, NULL, 0);
-}
-
-void parameter_number(struct parameters *parameters, double value)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, sizeof bits);
-	if (isnan(value))
-		add(parameters, TYPE_FLOAT8, NULL, 0);
-	else
-		add_bits(parameters, TYPE_FLOAT8, bits);
-}
-
-void parameter_text(struct parameters *parameters, const char *text)
-{
-	add(parameters, TYPE_TEXT, text, text ? strlen(text) : 0);
-}
-
-void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length)
-{
-	add(parameters, TYPE_BYTEA, bytes, length);
-}
-
-enum cell_kind cell_kind(const PGresult *result, int column)
-{
-	switch (PQftype(result, column)) {
-	case TYPE_BOOL:
-	case TYPE_INT2:
-	case TYPE_INT4:
-	case TYPE_INT8: return CELL_INTEGER;
-	case TYPE_FLOAT4:
-	case TYPE_FLOAT8: return CELL_NUMBER;
-	case TYPE_BYTEA: return CELL_BYTES;
-	default: return CELL_TEXT;
-	}
-}
-
-bool cell_is_null(const PGresult *result, int row, int column)
-{
-	return PQgetisnull(result, row, column);
-}
-
-static uint64_t bits_of(const PGresult *result, int row, int column)
-{
-	const unsigned char *at = (const unsigned char *)PQgetvalue(result, row, column);
-	uint64_t bits = 0;
-
-	for (int i = 0, length = PQgetlength(result, row, column); i < length && i < 8; i++)
-		bits = bits << 8 | at[i];
-	return bits;
-}
-
-int64_t cell_integer(const PGresult *result, int row, int column)
-{
-	uint64_t bits = bits_of(result, row, column);
-
-	switch (PQftype(result, column)) {
-	case TYPE_INT2: return (int16_t)bits;
-	case TYPE_INT4: return (int32_t)bits;
-	default: return (int64_t)bits;
-	}
-}
-
-double cell_number(const PGresult *result, int row, int column)
-{
-	uint64_t bits = bits_of(result, row, column);
-	uint32_t few = (uint32_t)bits;
-	double value;
-	float single;
-
-	if (PQgetisnull(result, row, column))
-		return (double)NAN;
-	memcpy(&value, &bits, sizeof value);
-	memcpy(&single, &few, sizeof single);
-	switch (PQftype(result, column)) {
-	case TYPE_FLOAT8: return value;
-	case TYPE_FLOAT4: return (double)single;
-	default: return (double)cell_integer(result, row, column);
-	}
-}
-
-const char *cell_text(const PGresult *result, int row, int column)
-{
-	return PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
-}
-
 /* Failures */
 
 enum trouble connection_trouble(const struct connection *connection)
@@ -250,7 +112,7 @@ const char *connection_sqlstate(const struct connection *connection)
 
 const char *connection_shown(const struct connection *connection)
 {
-	return connection->shown;
+	return connection->servers.shown;
 }
 
 /* The first line of a message, without the password. */
@@ -274,7 +136,7 @@ static void note(
 
 static bool fail(const struct connection *connection, struct error *error)
 {
-	return error_set(error, ERROR_STATE, "state database %s: %s", connection->shown,
+	return error_set(error, ERROR_STATE, "state database %s: %s", connection->servers.shown,
 		connection->problem.text);
 }
 
@@ -376,145 +238,6 @@ static bool late(struct connection *connection)
 
 /* Connecting */
 
-static void add_option(struct connection *connection, const char *key, const char *value)
-{
-	if (connection->options + 2 >= OPTIONS_MOST)
-		abort();
-	connection->keys[connection->options] = key;
-	connection->values[connection->options++] = value;
-}
-
-static bool has_option(const struct connection *connection, const char *key)
-{
-	for (size_t i = 0; i < connection->options; i++)
-		if (strcmp(connection->keys[i], key) == 0)
-			return true;
-	return false;
-}
-
-static size_t count_of(const char *list)
-{
-	size_t count = 1;
-
-	for (; list && *list; list++)
-		count += *list == ',';
-	return count;
-}
-
-/* Item i of a list with commas; of a list with one item that one; NULL: it is empty. */
-static const char *item_of(struct arena *arena, const char *list, size_t i)
-{
-	size_t length;
-
-	if (!list)
-		return NULL;
-	if (count_of(list) == 1)
-		i = 0;
-	for (; i > 0 && list; i--) {
-		list = strchr(list, ',');
-		list += list != NULL;
-	}
-	length = list ? strcspn(list, ",") : 0;
-	return length > 0 ? arena_strndup(arena, list, length) : NULL;
-}
-
-static bool set_hosts(struct connection *connection, const char *names, const char *addresses,
-	const char *ports, struct error *error)
-{
-	size_t count = count_of(addresses ? addresses : names);
-
-	if ((names && addresses && count_of(names) != count) ||
-		(count_of(ports) != 1 && count_of(ports) != count))
-		return error_set(error, ERROR_USAGE,
-			"state database %s: it has another number of hosts than of ports or"
-			" addresses",
-			connection->shown);
-	connection->hosts = arena_array(connection->arena, count, sizeof *connection->hosts);
-	connection->host_count = count;
-	for (size_t i = 0; i < count; i++)
-		connection->hosts[i] = (struct host){item_of(connection->arena, names, i),
-			item_of(connection->arena, addresses, i),
-			item_of(connection->arena, ports, i)};
-	/* It may be a piece of the password, which is not to be shown. */
-	if (names && strchr(names, '@'))
-		return error_set(error, ERROR_USAGE,
-			"state database %s: the name of a host has an '@'; one in a password is"
-			" written as %%40",
-			connection->shown);
-	return true;
-}
-
-static void set_limit(struct connection *connection, const char *seconds)
-{
-	long given = strtol(seconds, NULL, 10);
-
-	if (given > 0 && given < 3600)
-		connection->connect_ms = given * 1000;
-}
-
-/* What libpq would not do by itself: find out that the other side is gone, within seconds. */
-static void set_defaults(struct connection *connection)
-{
-	static const char *const defaults[][2] = {{"client_encoding", "UTF8"},
-		{"fallback_application_name", "hunter-c"}, {"target_session_attrs", "read-write"},
-		{"keepalives", "1"}, {"keepalives_idle", "5"}, {"keepalives_interval", "3"},
-		{"keepalives_count", "3"}, {"tcp_user_timeout", "10000"}};
-
-	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-		if (!has_option(connection, defaults[i][0]))
-			add_option(connection, defaults[i][0], defaults[i][1]);
-}
-
-static bool take_options(
-	struct connection *connection, const PQconninfoOption *option, struct error *error)
-{
-	const char *names = NULL, *addresses = NULL, *ports = NULL;
-
-	for (; option->keyword; option++) {
-		const char *value = arena_strdup(connection->arena, option->val);
-
-		if (!value || !*value)
-			continue;
-		if (strcmp(option->keyword, "host") == 0)
-			names = value;
-		else if (strcmp(option->keyword, "hostaddr") == 0)
-			addresses = value;
-		else if (strcmp(option->keyword, "port") == 0)
-			ports = value;
-		else if (strcmp(option->keyword, "connect_timeout") == 0)
-			set_limit(connection, value);
-		else
-			add_option(connection, arena_strdup(connection->arena, option->keyword),
-				value);
-	}
-	set_defaults(connection);
-	return set_hosts(connection, names, addresses, ports, error);
-}
-
-static bool parse(struct connection *connection, const char *address, struct error *error)
-{
-	char *problem = NULL;
-	PQconninfoOption *options;
-	bool done;
-
-	address = database_address(connection->arena, address, &connection->password_file);
-	options = PQconninfoParse(address, &problem);
-	if (!options) {
-		/* Its words have pieces of the address, which may be a password. */
-		PQfreemem(problem);
-		return error_set(error, ERROR_USAGE,
-			"state database %s: it is not an address of PostgreSQL, as"
-			" postgresql://user@host:port/database?parameter=value",
-			connection->shown);
-	}
-	done = take_options(connection, options, error);
-	for (PQconninfoOption *option = options; option->keyword; option++)
-		if (option->val)
-			explicit_bzero(option->val, strlen(option->val));
-	PQconninfoFree(options);
-	return done;
-}
-
 static void name_writer(struct connection *connection)
 {
 	unsigned char bytes[(WRITER_TEXT - 1) / 2];
@@ -531,11 +254,8 @@ struct connection *connection_new(const char *address, struct error *error)
 	struct connection *connection = arena_alloc(arena, sizeof *connection);
 
 	arena_holds_secrets(arena);
-	*connection = (struct connection){.arena = arena,
-		.shown = database_shown(arena, address),
-		.connect_ms = CONNECT_MS,
-		.patience_ms = CONNECTION_PATIENCE};
-	if (parse(connection, arena_strdup(arena, address), error))
+	*connection = (struct connection){.arena = arena, .patience_ms = CONNECTION_PATIENCE};
+	if (servers_parse(arena, address, &connection->servers, error))
 		return connection;
 	arena_free(arena);
 	return NULL;
@@ -566,7 +286,7 @@ static void take_notice(void *context, const PGresult *result)
 
 	if (severity && strcmp(severity, "WARNING") == 0)
 		log_event(LEVEL_WARN, "warning from the state database",
-			LOG_TEXT("state", connection->shown),
+			LOG_TEXT("state", connection->servers.shown),
 			LOG_TEXT("warning", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)));
 }
 
@@ -575,10 +295,10 @@ static void start(struct connection *connection, const struct host *host, const 
 	const char *keys[OPTIONS_MOST + 5] = {NULL}, *values[OPTIONS_MOST + 5] = {NULL};
 	const char *const more[][2] = {{"host", host->name}, {"hostaddr", host->address},
 		{"port", host->port}, {"password", password}};
-	size_t count = connection->options;
+	size_t count = connection->servers.options;
 
-	memcpy(keys, connection->keys, count * sizeof *keys);
-	memcpy(values, connection->values, count * sizeof *values);
+	memcpy(keys, connection->servers.keys, count * sizeof *keys);
+	memcpy(values, connection->servers.values, count * sizeof *values);
 	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
 		if (more[i][1]) {
 			keys[count] = more[i][0];
@@ -592,7 +312,7 @@ static void start(struct connection *connection, const struct host *host, const 
 
 static bool finish_connecting(struct connection *connection)
 {
-	int64_t deadline = clock_monotonic() + connection->connect_ms;
+	int64_t deadline = clock_monotonic() + connection->servers.connect_ms;
 	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
 	char text[80];
 
@@ -603,7 +323,7 @@ static bool finish_connecting(struct connection *connection)
 
 		if (ready == TOO_LATE) {
 			snprintf(text, sizeof text, "no connection within %lld ms",
-				(long long)connection->connect_ms);
+				(long long)connection->servers.connect_ms);
 			note(connection, TROUBLE_AWAY, NULL, text);
 			return false;
 		}
@@ -627,7 +347,7 @@ static bool connect_to(struct connection *connection, const struct host *host, c
 	PQfinish(connection->link);
 	connection->link = NULL;
 	/* Which of several hosts, where libpq's message does not say so. */
-	if (connection->host_count > 1 && host->name &&
+	if (connection->servers.host_count > 1 && host->name &&
 		!strstr(connection->problem.text, host->name))
 		error_prefix(&connection->problem, "%s: ", host->name);
 	return false;
@@ -635,16 +355,16 @@ static bool connect_to(struct connection *connection, const struct host *host, c
 
 static bool connect_any(struct connection *connection, const char *password)
 {
-	for (size_t i = 0; i < connection->host_count; i++) {
-		size_t at = (connection->at + i) % connection->host_count;
+	for (size_t i = 0; i < connection->servers.host_count; i++) {
+		size_t at = (connection->at + i) % connection->servers.host_count;
 
-		if (connect_to(connection, &connection->hosts[at], password)) {
+		if (connect_to(connection, &connection->servers.hosts[at], password)) {
 			connection->at = at;
 			connection->proven = false;
 			return true;
 		}
 	}
-	connection->at = (connection->at + 1) % connection->host_count;
+	connection->at = (connection->at + 1) % connection->servers.host_count;
 	connection->away_until = clock_monotonic() + AWAY_MS;
 	return false;
 }
@@ -681,8 +401,9 @@ static bool ensure(struct connection *connection)
 		return false;
 	}
 	scratch = arena_new();
-	if (connection->password_file && !secret_read(scratch, "state_password_file",
-						 connection->password_file, &password, &error)) {
+	if (connection->servers.password_file &&
+		!secret_read(scratch, "state_password_file", connection->servers.password_file,
+			&password, &error)) {
 		note(connection, TROUBLE_AWAY, NULL, error.text);
 		done = false;
 	}
@@ -755,7 +476,7 @@ static void say_waiting(struct connection *connection, int64_t deadline)
 		return;
 	connection->said = true;
 	log_event(LEVEL_INFO, "waiting for the state database",
-		LOG_TEXT("state", connection->shown),
+		LOG_TEXT("state", connection->servers.shown),
 		LOG_TEXT("at_most", when_format_duration(connection->patience_ms, most)));
 }
 

@@ -145,10 +145,7 @@ static void renew(struct tx *tx, struct store_turn *turn)
 		switch (read_choice(&query, ROW_NUMBERS, ROW_SHARD)) {
 		case ROW_NUMBERS: read_numbers(&query, turn); break;
 		case ROW_SHARD: read_shard(&query, turn); break;
-		default:
-			turn->agents = rows_grow(
-				tx, turn->agents, &turn->agent_count, sizeof *turn->agents);
-			read_agent(&query, &turn->agents[turn->agent_count - 1]);
+		default: read_agent(&query, ADD_ROW(tx, turn->agents, turn->agent_count));
 		}
 	if (turn->agent_count > 0)
 		qsort(turn->agents, turn->agent_count, sizeof *turn->agents, compare);
@@ -217,8 +214,7 @@ static void perform_views(struct tx *tx, void *context)
 	query = query_of(tx, STATEMENT_VIEWS);
 	call->view_count = 0;
 	while (query_next(&query)) {
-		call->views = rows_grow(tx, call->views, &call->view_count, sizeof *call->views);
-		read_view(&query, holder, &call->views[call->view_count - 1]);
+		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
 	}
 }
 
@@ -253,10 +249,8 @@ static void perform_requests(struct tx *tx, void *context)
 	query = QUERY(tx, STATEMENT_REQUESTS, v_id(call->call.holder));
 	call->found_count = 0;
 	while (query_next(&query)) {
-		struct run_request *found;
+		struct run_request *found = ADD_ROW(tx, call->found, call->found_count);
 
-		call->found = rows_grow(tx, call->found, &call->found_count, sizeof *call->found);
-		found = &call->found[call->found_count - 1];
 		found->test = read_name(&query);
 		found->asked = read_integer(&query);
 	}

@@ -101,8 +101,7 @@ static void load_said(struct owned_query *rows, struct change_record *record)
 	size_t count = 0;
 
 	while (owned_next(rows, record->item.id)) {
-		said = rows_grow(tx, said, &count, sizeof *said);
-		read_event(&rows->query, record->item.time, &said[count - 1]);
+		read_event(&rows->query, record->item.time, ADD_ROW(tx, said, count));
 	}
 	if (count == 0)
 		return;

@@ -61,8 +61,7 @@ static void read_rows(struct tx *tx, const struct selection *selection, struct b
 	bind_integer(&query, selection->limit);
 	bind_integer(&query, selection->whole);
 	while (query_next(&query)) {
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
-		read_row(&query, &out->items[out->count - 1]);
+		read_row(&query, ADD_ROW(tx, out->items, out->count));
 	}
 }
 
@@ -77,10 +76,8 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 	struct bisection_lines *out = &row->lines;
 
 	while (query_next(&query)) {
-		struct bisection_line *line;
+		struct bisection_line *line = ADD_ROW(tx, out->items, out->count);
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
-		line = &out->items[out->count - 1];
 		line->number = read_count(&query);
 		line->kind = (enum bisection_line_kind)read_choice(&query, 1, BISECTION_LINES - 1);
 		line->run = read_count(&query);

@@ -226,10 +226,8 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 		return;
 	bind_owners(&query, &changes);
 	while (query_next(&query)) {
-		struct former *former;
+		struct former *former = ADD_ROW(tx, out->items, out->count);
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *former);
-		former = &out->items[out->count - 1];
 		former->id = read_id(&query);
 		former->state = (enum change_state)read_choice(&query, 1, CHANGE_STATES - 1);
 		former->time = read_time(&query);

@@ -29,11 +29,8 @@ static void list(struct tx *tx, struct store_follow_ups *call, enum statement st
 	if (statement == STATEMENT_TO_READ)
 		bind_time(&query, call->since);
 	while (query_next(&query)) {
-		struct followed_message *followed;
+		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
 
-		call->messages =
-			rows_grow(tx, call->messages, &call->count, sizeof *call->messages);
-		followed = &call->messages[call->count - 1];
 		read_followed(&query, followed);
 		followed->answers = statement == STATEMENT_TO_READ;
 		followed->stands = statement == STATEMENT_TO_REFRESH;
@@ -45,10 +42,8 @@ static void read_told(struct tx *tx, struct followed_message *followed)
 	struct query query = QUERY(tx, STATEMENT_TOLD_RECORDS, v_id(followed->message.id));
 
 	while (query_next(&query)) {
-		struct told_record *told;
+		struct told_record *told = ADD_ROW(tx, followed->told, followed->count);
 
-		followed->told = rows_grow(tx, followed->told, &followed->count, sizeof *told);
-		told = &followed->told[followed->count - 1];
 		read_record(&query, &told->record);
 		told->time = read_time(&query);
 	}
@@ -59,14 +54,14 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 	struct query query = QUERY(tx, STATEMENT_FOLLOWED, v_id(call->delivery));
 
 	while (query_next(&query)) {
-		call->messages =
-			rows_grow(tx, call->messages, &call->count, sizeof *call->messages);
-		read_followed(&query, &call->messages[0]);
-		call->messages[0].message.payload = read_text(&query);
-		call->messages[0].reaction = read_text(&query);
-		call->messages[0].amended = read_count(&query);
-		call->messages[0].message.thread = read_text(&query);
-		call->messages[0].message.kind = read_text(&query);
+		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
+
+		read_followed(&query, followed);
+		followed->message.payload = read_text(&query);
+		followed->reaction = read_text(&query);
+		followed->amended = read_count(&query);
+		followed->message.thread = read_text(&query);
+		followed->message.kind = read_text(&query);
 	}
 	if (call->count != 0)
 		read_told(tx, &call->messages[0]);
@@ -77,10 +72,8 @@ static void count_left(struct tx *tx, struct store_follow_ups *call)
 	struct query query = query_of(tx, STATEMENT_LEFT);
 
 	while (query_next(&query)) {
-		struct standing_messages *at;
+		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
 
-		call->standing = rows_grow(tx, call->standing, &call->standing_count, sizeof *at);
-		at = &call->standing[call->standing_count - 1];
 		at->receiver = read_name(&query);
 		at->count = read_count(&query);
 	}
@@ -90,8 +83,7 @@ static void follow_ups_read(struct tx *tx, void *context)
 {
 	struct store_follow_ups *call = context;
 
-	call->messages = NULL;
-	call->count = 0;
+	call->count = call->standing_count = 0;
 	if (call->delivery != 0) {
 		read_one(tx, call);
 		return;

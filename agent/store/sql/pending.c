@@ -136,8 +136,7 @@ static void read_deliveries(struct query *query, struct delivery_rows *out)
 {
 	*out = (struct delivery_rows){0};
 	while (query_next(query)) {
-		out->items = rows_grow(query->tx, out->items, &out->count, sizeof *out->items);
-		read_delivery(query, &out->items[out->count - 1]);
+		read_delivery(query, ADD_ROW(query->tx, out->items, out->count));
 	}
 }
 
@@ -196,10 +195,8 @@ static void load_recent(struct tx *tx, struct store_restore *call)
 static void add_with(struct tx *tx, struct delivery_rows *out, const struct delivery *delivery,
 	const struct change_record *record)
 {
-	struct delivery *added;
+	struct delivery *added = ADD_ROW(tx, out->items, out->count);
 
-	out->items = rows_grow(tx, out->items, &out->count, sizeof *out->items);
-	added = &out->items[out->count - 1];
 	*added = *delivery;
 	added->records = record;
 	added->record_count = 1;
@@ -230,10 +227,8 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 
 	out->count = 0;
 	while (query_next(&query)) {
-		struct environment_event *event;
+		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *event);
-		event = &out->items[out->count - 1];
 		read_struct(&query, environment_columns, event);
 		event->standing = (size_t)read_count(&query);
 		event->back = (size_t)read_count(&query);
@@ -295,10 +290,8 @@ static void load_retractions(struct tx *tx, struct store_pending *call)
 	struct owners changes = {0};
 
 	while (query_next(&query)) {
-		struct retraction *at;
+		struct retraction *at = ADD_ROW(tx, out->items, out->count);
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *at);
-		at = &out->items[out->count - 1];
 		read_delivery(&query, &at->message);
 		owners_add(&changes, tx, read_id(&query), changes.count);
 		at->corrected = read_choice(&query, 1, 2) == 2;
@@ -313,10 +306,8 @@ static void load_said(struct tx *tx, struct store_pending *call)
 	struct owners changes = {0};
 
 	while (query_next(&query)) {
-		struct said *at;
+		struct said *at = ADD_ROW(tx, out->items, out->count);
 
-		out->items = rows_grow(tx, out->items, &out->count, sizeof *at);
-		at = &out->items[out->count - 1];
 		read_delivery(&query, &at->message);
 		owners_add(&changes, tx, read_id(&query), changes.count);
 		at->what = (unsigned)read_choice(

@@ -785,8 +785,7 @@ void read_all_known(struct query *query, struct record_rows *out)
 
 void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place)
 {
-	owners->items = rows_grow(tx, owners->items, &owners->count, sizeof *owners->items);
-	owners->items[owners->count - 1] = (struct owner){id, place};
+	*ADD_ROW(tx, owners->items, owners->count) = (struct owner){id, place};
 }
 
 void owners_read(struct owners *owners, struct query *query)

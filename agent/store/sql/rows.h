@@ -182,7 +182,11 @@ struct owned_query {
  * asked for in ascending order. */
 bool owned_next(struct owned_query *rows, int64_t owner);
 
-/* Grows an array by one item of `size` bytes, which is zeroed, and returns the array. */
+/* Adds an item, which is zeroed, to an array that begins with NULL, and returns it. */
+#define ADD_ROW(tx, items, count)                                                                  \
+	((items) = rows_grow(tx, items, &(count), sizeof *(items)), &(items)[(count)-1])
+
+/* The same for items of `size` bytes, and returns the array. */
 void *rows_grow(struct tx *tx, void *items, size_t *count, size_t size);
 
 #endif

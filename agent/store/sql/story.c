@@ -129,11 +129,8 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 
 	bind_related(&query, call, clusters, cluster);
 	while (query_next(&query)) {
-		struct related_change *related;
+		struct related_change *related = ADD_ROW(tx, call->related, call->related_count);
 
-		call->related =
-			rows_grow(tx, call->related, &call->related_count, sizeof *call->related);
-		related = &call->related[call->related_count - 1];
 		related->relations = (unsigned)read_choice(&query, 1, (1 << RELATIONS) - 1);
 		call->related_total = (size_t)read_count(&query);
 		read_record(&query, &related->record);

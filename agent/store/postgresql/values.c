@@ -1,0 +1,131 @@
+#include "agent/store/postgresql/values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TYPE_BOOL = 16,
+	TYPE_BYTEA = 17,
+	TYPE_INT8 = 20,
+	TYPE_INT2 = 21,
+	TYPE_INT4 = 23,
+	TYPE_TEXT = 25,
+	TYPE_FLOAT4 = 700,
+	TYPE_FLOAT8 = 701
+};
+
+static void add(struct parameters *parameters, Oid type, const char *value, size_t length)
+{
+	int at = parameters->count++;
+
+	if (at >= PARAMETERS_MOST)
+		abort();
+	parameters->types[at] = type;
+	parameters->values[at] = value;
+	parameters->lengths[at] = (int)length;
+	parameters->formats[at] = 1;
+}
+
+static void add_bits(struct parameters *parameters, Oid type, uint64_t bits)
+{
+	char *room = parameters->room[parameters->count];
+
+	for (int i = 0; i < 8; i++)
+		room[i] = (char)(bits >> (56 - 8 * i));
+	add(parameters, type, room, 8);
+}
+
+void parameter_integer(struct parameters *parameters, int64_t value)
+{
+	add_bits(parameters, TYPE_INT8, (uint64_t)value);
+}
+
+void parameter_null(struct parameters *parameters)
+{
+	add(parameters, TYPE_INT8, NULL, 0);
+}
+
+void parameter_number(struct parameters *parameters, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	if (isnan(value))
+		add(parameters, TYPE_FLOAT8, NULL, 0);
+	else
+		add_bits(parameters, TYPE_FLOAT8, bits);
+}
+
+void parameter_text(struct parameters *parameters, const char *text)
+{
+	add(parameters, TYPE_TEXT, text, text ? strlen(text) : 0);
+}
+
+void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length)
+{
+	add(parameters, TYPE_BYTEA, bytes, length);
+}
+
+enum cell_kind cell_kind(const PGresult *result, int column)
+{
+	switch (PQftype(result, column)) {
+	case TYPE_BOOL:
+	case TYPE_INT2:
+	case TYPE_INT4:
+	case TYPE_INT8: return CELL_INTEGER;
+	case TYPE_FLOAT4:
+	case TYPE_FLOAT8: return CELL_NUMBER;
+	case TYPE_BYTEA: return CELL_BYTES;
+	default: return CELL_TEXT;
+	}
+}
+
+bool cell_is_null(const PGresult *result, int row, int column)
+{
+	return PQgetisnull(result, row, column);
+}
+
+static uint64_t bits_of(const PGresult *result, int row, int column)
+{
+	const unsigned char *at = (const unsigned char *)PQgetvalue(result, row, column);
+	uint64_t bits = 0;
+
+	for (int i = 0, length = PQgetlength(result, row, column); i < length && i < 8; i++)
+		bits = bits << 8 | at[i];
+	return bits;
+}
+
+int64_t cell_integer(const PGresult *result, int row, int column)
+{
+	uint64_t bits = bits_of(result, row, column);
+
+	switch (PQftype(result, column)) {
+	case TYPE_INT2: return (int16_t)bits;
+	case TYPE_INT4: return (int32_t)bits;
+	default: return (int64_t)bits;
+	}
+}
+
+double cell_number(const PGresult *result, int row, int column)
+{
+	uint64_t bits = bits_of(result, row, column);
+	uint32_t few = (uint32_t)bits;
+	double value;
+	float single;
+
+	if (PQgetisnull(result, row, column))
+		return (double)NAN;
+	memcpy(&value, &bits, sizeof value);
+	memcpy(&single, &few, sizeof single);
+	switch (PQftype(result, column)) {
+	case TYPE_FLOAT8: return value;
+	case TYPE_FLOAT4: return (double)single;
+	default: return (double)cell_integer(result, row, column);
+	}
+}
+
+const char *cell_text(const PGresult *result, int row, int column)
+{
+	return PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
+}
