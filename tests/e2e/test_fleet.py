@@ -175,14 +175,20 @@ def test_one_is_killed(world):
     finish(there)
 
 
+def test_of(there, name):
+    """A test that the agent runs: with its share it need not have run one yet."""
+    fleet, source = there.fleet, there.source
+    mine = lambda: [test for test in source.names if source.asked[test][-1][1] == fleet.members[name].process.pid]
+    return fleet.wait(mine, f"{name} runs no test")[0]
+
+
 def test_one_that_slept_changes_nothing(world):
     """It is paused while a test's points are on their way to it, and goes on when another has told what they show."""
     there = world(30, interval=2)
     fleet, source = there.fleet, there.source
     start(fleet, 2)
     wait_shares(there, 128, 128)
-    sleeper = fleet.members["a1"]
-    test = next(name for name in source.names if source.asked[name][-1][1] == sleeper.process.pid)
+    test = test_of(there, "a1")
     source.hold(test)
     source.change(test)
     asked = len(source.asked[test])
@@ -204,7 +210,7 @@ def test_a_write_in_hand_is_fenced(world):
     start(fleet, 2)
     wait_shares(there, 128, 128)
     fleet.quiet()
-    test = next(name for name in source.names if source.asked[name][-1][1] == fleet.members["a1"].process.pid)
+    test = test_of(there, "a1")
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR SHARE%'"
     with contextlib.closing(there.postgres.connect(there.database)) as connection, connection.cursor() as cursor:
         cursor.execute("BEGIN")

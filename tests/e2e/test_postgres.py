@@ -323,7 +323,8 @@ def peer(answer, keep=True):
 ], ids=["silent", "http", "closes", "hangs", "huge"])
 def test_what_is_no_server(hunter, tmp_path, answer, keep, words):
     with peer(answer, keep) as port:
-        config(tmp_path, f"{{hostname: 127.0.0.1, port: {port}, sslmode: disable, connect_timeout: 400ms, timeout: 800ms, "
+        patience = "400ms" if words == "connect_timeout" else "1m"
+        config(tmp_path, f"{{hostname: 127.0.0.1, port: {port}, sslmode: disable, connect_timeout: {patience}, timeout: 800ms, "
                "username: a, database: b}", STORE)
         found = analyze(hunter, "store", "--branch", "main")
         assert found.code == 3 and words in found.err and f"127.0.0.1:{port}/b" in found.err, found.err

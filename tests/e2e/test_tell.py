@@ -252,8 +252,8 @@ def test_nothing_is_told_of_what_was_withdrawn(agents, tmp_path, slack):
     agent.wait_log("delivery failed, will retry")
     write_csv(tmp_path / "a.csv", [])
     agent.wait_log("withdrawn=1")
+    agent.wait_log("its changes were withdrawn")  # Slack is away until then: an attempt could have begun before
     slack.start()
-    agent.wait_log("its changes were withdrawn")
     assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     wait_posts(slack, 1)
@@ -268,8 +268,8 @@ def test_nothing_is_told_of_what_was_accepted(agents, hunter, tmp_path, slack):
     agent.wait_log("delivery failed, will retry")
     done = hunter("triage", "1", "expected", "--agent", f"http://127.0.0.1:{port_of(agent)}", "--config", path)
     assert done.code == 0, done.err
-    slack.start()
     agent.wait_log("delivery cancelled: its changes were accepted")
+    slack.start()
     assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
 
 
