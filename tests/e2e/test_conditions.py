@@ -223,7 +223,7 @@ def test_every_fault_of_a_source_is_one_notice(agents, tmp_path, kind):
         elsewhere.elsewhere = server.url
         names = {**{f"s-{fault}": f"fault_{fault}" for fault in faults}, "s-good": "good"}
         sources = "sources:\n" + "".join(
-            f"  {name}: {{type: {kind.name}, url: '{server.url}', timeout: {'1m' if name == 's-good' else '1s'}, retry_for: 0s}}\n"
+            f"  {name}: {{type: {kind.name}, url: '{server.url}', timeout: {'1s' if name[2:] in ('drip', 'silence') else '1m'}, retry_for: 0s}}\n"
             for name in names)
         tests = "".join(f"  {name}.{i}: {kind.test(word)[:-1]}, source: {name}, range: 3000d}}\n"
                         for name, word in names.items() for i in range(3))
