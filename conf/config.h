@@ -358,6 +358,10 @@ const struct mutes *config_mutes(const struct config *config, const char *topic)
 bool config_select(const struct config *config, const struct strings *names, struct arena *arena,
 	const struct test *const **tests, size_t *count, struct error *error) MUST_USE;
 
+/* The days that a list with commas names: dates, and files with a date a line. */
+bool holidays_parse(
+	struct arena *arena, const char *texts, struct holidays *out, struct error *error) MUST_USE;
+
 /*
  * `base` with the settings laid over it; a setting that names another detector drops the base's
  * options.

@@ -82,6 +82,8 @@ static bool lay_general(const struct setting *setting, struct arena *arena, stru
 	if (strcmp(setting->name, "zone") == 0)
 		return zone_read(arena, NULL, setting->value, &out->zone, error) ||
 		       error_prefix(error, "zone: ");
+	if (strcmp(setting->name, "holidays") == 0)
+		return holidays_parse(arena, setting->value, &out->holidays, error);
 	*known = false;
 	return true;
 }

@@ -15,11 +15,14 @@ enum { MOST_DAYS = 10000 };
 
 /* The days read so far. */
 struct list {
-	struct loader *loader;
-	const struct error_context *subject;
 	int64_t *days;
 	size_t count;
 };
+
+static struct list list_new(struct arena *arena)
+{
+	return (struct list){arena_array(arena, MOST_DAYS, sizeof(int64_t)), 0};
+}
 
 static bool read_day(const char *text, int64_t *out)
 {
@@ -34,13 +37,12 @@ static bool read_day(const char *text, int64_t *out)
 	return when_from_date(date, out);
 }
 
-static void add(struct list *list, const struct yaml_node *where, int64_t day)
+static bool add(struct list *list, int64_t day, struct error *error)
 {
 	if (list->count == MOST_DAYS)
-		loader_report(list->loader, false, where, list->subject,
-			"holidays: more than %d days", MOST_DAYS);
-	if (list->count < MOST_DAYS)
-		list->days[list->count++] = day;
+		return error_set(error, ERROR_USAGE, "more than %d days", MOST_DAYS);
+	list->days[list->count++] = day;
+	return true;
 }
 
 /* The line without its comment and the space around it. */
@@ -54,40 +56,45 @@ static char *trim(char *line)
 	return line + strspn(line, " \t");
 }
 
-static void read_file(struct list *list, const struct yaml_node *where, const char *path)
+static bool read_line(struct list *list, char *line, struct error *error)
 {
-	char line[256];
-	size_t number = 0, before = list->count;
-	FILE *file = fopen(path, "re");
+	const char *text = trim(line);
 	int64_t day;
 
-	if (!file) {
-		loader_report(list->loader, false, where, list->subject,
-			"holidays: %.200s is neither a date (2026-12-25) nor a file with a date a "
-			"line: %s",
-			path, strerror(errno));
-		return;
-	}
-	while (fgets(line, sizeof line, file) && list->count < MOST_DAYS) {
-		const char *text = trim(line);
+	if (!*text)
+		return true;
+	if (!read_day(text, &day))
+		return error_set(
+			error, ERROR_USAGE, "\"%.40s\" is not a date like 2026-12-25", text);
+	return add(list, day, error);
+}
 
+static bool read_file(struct list *list, const char *path, struct error *error)
+{
+	char line[256];
+	size_t number = 0;
+	FILE *file = fopen(path, "re");
+	bool good = true;
+
+	if (!file)
+		return error_set(error, ERROR_USAGE,
+			"%.200s is neither a date (2026-12-25) nor a file with a date a line: %s",
+			path, strerror(errno));
+	while (good && fgets(line, sizeof line, file)) {
 		number++;
-		if (*text && read_day(text, &day)) {
-			add(list, where, day);
-		} else if (*text) {
-			loader_report(list->loader, false, where, list->subject,
-				"holidays: %.200s:%zu: \"%.40s\" is not a date like 2026-12-25",
-				path, number, text);
-			break;
-		}
+		good = read_line(list, line, error) ||
+		       error_prefix(error, "%.200s:%zu: ", path, number);
 	}
-	if (ferror(file))
-		loader_report(list->loader, false, where, list->subject,
-			"holidays: cannot read %.200s", path);
-	else if (list->count == before && feof(file))
-		loader_report(list->loader, true, where, list->subject,
-			"holidays: %.200s has no dates", path);
+	if (good && ferror(file))
+		good = error_set(error, ERROR_USAGE, "cannot read %.200s", path);
 	fclose(file);
+	return good;
+}
+
+/* A text that begins with a digit and is no path is meant as a date. */
+static bool is_date(const char *text)
+{
+	return isdigit((unsigned char)*text) && !strchr(text, '/');
 }
 
 static int by_time(const void *a, const void *b)
@@ -97,28 +104,51 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static struct holidays in_order(struct list list)
+{
+	qsort(list.days, list.count, sizeof *list.days, by_time);
+	return (struct holidays){list.days, list.count};
+}
+
+bool holidays_parse(
+	struct arena *arena, const char *texts, struct holidays *out, struct error *error)
+{
+	struct list list = list_new(arena);
+	char *copy = arena_strdup(arena, texts), *rest;
+	bool good = true;
+
+	for (char *text = strtok_r(copy, ",", &rest); text && good;
+		text = strtok_r(NULL, ",", &rest))
+		good = is_date(text) ? read_line(&list, text, error)
+				     : read_file(&list, text, error);
+	*out = in_order(list);
+	return good || error_prefix(error, "holidays: ");
+}
+
 struct holidays holidays_read(struct loader *loader, const struct yaml_node *node,
 	const struct error_context *subject, struct strings texts)
 {
-	struct list list = {
-		loader, subject, arena_array(loader->arena, MOST_DAYS, sizeof(int64_t)), 0};
+	struct list list = list_new(loader->arena);
 
 	for (size_t i = 0; i < texts.count; i++) {
 		const struct yaml_node *where =
 			node->kind == YAML_LIST && node->count == texts.count ? node->items[i]
 									      : node;
 		const char *text = texts.items[i];
-		int64_t day;
+		size_t before = list.count;
+		struct error error;
+		bool good =
+			is_date(text)
+				? read_line(&list, arena_strdup(loader->arena, text), &error)
+				: read_file(&list,
+					  *text == '/' ? text : loader_beside(loader, where, text),
+					  &error);
 
-		if (read_day(text, &day))
-			add(&list, where, day);
-		else if (isdigit((unsigned char)*text) && !strchr(text, '/'))
-			loader_report(loader, false, where, subject,
-				"holidays: \"%.40s\" is not a date like 2026-12-25", text);
-		else
-			read_file(&list, where,
-				*text == '/' ? text : loader_beside(loader, where, text));
+		if (!good)
+			loader_report(loader, false, where, subject, "holidays: %s", error.text);
+		else if (list.count == before)
+			loader_report(loader, true, where, subject, "holidays: %.200s has no dates",
+				text);
 	}
-	qsort(list.days, list.count, sizeof *list.days, by_time);
-	return (struct holidays){list.days, list.count};
+	return in_order(list);
 }

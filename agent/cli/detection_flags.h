@@ -1,7 +1,7 @@
 /*
  * The detection flags, the same for every command that detects: -P, -M, --window, --detector,
- * --combine, --profile, --orig-edivisive, --season, --zone. They override the detection settings
- * of each metric.
+ * --combine, --profile, --orig-edivisive, --season, --zone, --holidays. They override the detection
+ * settings of each metric.
  */
 #ifndef AGENT_CLI_DETECTION_FLAGS_H
 #define AGENT_CLI_DETECTION_FLAGS_H
@@ -9,7 +9,8 @@
 #include "conf/config.h"
 
 struct detection_flags {
-	const char *detector, *combine, *profile, *window, *p_value, *magnitude, *season, *zone;
+	const char *detector, *combine, *profile, *window, *p_value, *magnitude, *season, *zone,
+		*holidays;
 	bool orig_edivisive;
 };
 
@@ -18,7 +19,7 @@ extern const struct field detection_flag_fields[];
 /* Fails (ERROR_USAGE) on flags that contradict each other. */
 bool detection_flags_check(const struct detection_flags *flags, struct error *error) MUST_USE;
 
-enum { DETECTION_FLAG_SETTINGS = 9 }; /* at most, of all flags together */
+enum { DETECTION_FLAG_SETTINGS = 10 }; /* at most, of all flags together */
 
 /* The flags that were given, as settings. Returns their number. */
 size_t detection_flag_settings(

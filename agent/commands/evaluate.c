@@ -52,6 +52,9 @@ static const struct field evaluate_fields[] = {
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct evaluate_options, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin", .metavar = "ZONE"),
+	OPTION_STRING(struct evaluate_options, holidays, NULL,
+		"days that may pass as Sundays, or files with a date a line",
+		.metavar = "DATE|FILE,..."),
 	OPTION_BOOL(struct evaluate_options, whole, "score whole series only, not point by point"),
 	OPTION_BOOL(struct evaluate_options, by_class, "also print a line per class of series"),
 	OPTION_BOOL(struct evaluate_options, tune,
@@ -112,14 +115,19 @@ static bool read_contender(const struct schema *schema, const char *text, struct
 static bool read_season(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
+	struct season_clock clock = {.local = zone_local};
 	const struct zone *zone = NULL;
 	enum season_mode season = SEASON_UNSET;
 	if (options->season && !season_parse(options->season, &season, error))
 		return error_prefix(error, "--");
 	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
 		return error_prefix(error, "--zone: ");
+	if (options->holidays &&
+		!holidays_parse(work->cli->arena, options->holidays, &clock.holidays, error))
+		return error_prefix(error, "--");
+	clock.zone = zone;
 	for (size_t i = 0; i < work->contender_count; i++) {
-		work->contenders[i].clock = (struct season_clock){zone_local, zone, {NULL, 0}};
+		work->contenders[i].clock = clock;
 		if (season != SEASON_UNSET)
 			work->contenders[i].season = season;
 	}
@@ -356,6 +364,7 @@ static bool check_triage_flags(const struct cli *cli, struct error *error)
 		{"confirm", options->confirm != NULL},
 		{"season", options->season != NULL},
 		{"zone", options->zone != NULL},
+		{"holidays", options->holidays != NULL},
 		{"whole", options->whole},
 		{"svg", options->svg != NULL},
 	};

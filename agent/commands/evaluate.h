@@ -19,7 +19,7 @@ struct evaluate_options {
 	int64_t jobs, max_line, count;
 	int output; /* enum evaluate_output */
 	bool tune, by_class, whole, from_triage;
-	const char *svg, *confirm, *season, *zone, *state, *label;
+	const char *svg, *confirm, *season, *zone, *holidays, *state, *label;
 };
 
 enum evaluate_output { EVALUATE_TEXT, EVALUATE_JSON };

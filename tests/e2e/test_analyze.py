@@ -393,6 +393,8 @@ def test_season_and_zone_are_checked(hunter, folder):
         "hunter-c: --season: \"month\" is none of auto, none, day, week\n"
     wrong = hunter("analyze", "svc", "--zone", "Europe/../etc")
     assert wrong.code == 2 and "--zone: \"Europe/../etc\" is not a time zone" in wrong.err
+    wrong = hunter("analyze", "svc", "--holidays", "2026-12-25,26.12.2026")
+    assert wrong.code == 2 and "--holidays: \"26.12.2026\" is not a date" in wrong.err
     (folder / "hunter.yaml").write_text(
         "tests: {svc: {type: csv, file: svc.csv, detection: {season: monthly, zone: Nowhere/Here}}}\n")
     checked = hunter("validate")

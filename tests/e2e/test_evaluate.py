@@ -161,7 +161,8 @@ def test_a_season_needs_times(hunter, labelled):
     assert (result.code, result.out) == (3, "")
     assert '--season day: series "right" has no "times", nor "start" and "step"' in result.err
     assert "season" not in hunter("evaluate", "--truth", labelled).out
-    for flags, says in ((("--season", "month"), '--season: "month" is none of'), (("--zone", "x/../y"), "--zone: ")):
+    for flags, says in ((("--season", "month"), '--season: "month" is none of'), (("--zone", "x/../y"), "--zone: "),
+                        (("--holidays", "2026-13-01"), '--holidays: "2026-13-01" is not a date'), (("--holidays", "no.txt"), "--holidays: no.txt is neither")):
         result = hunter("evaluate", "--truth", labelled, *flags)
         assert result.code == 2 and says in result.err
 

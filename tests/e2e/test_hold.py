@@ -189,6 +189,21 @@ def test_holidays(tmp_path, hunter):
     assert {time[:10] for _, time, _ in answer} >= {"2026-03-11"}
 
 
+def test_a_holiday_on_the_command_line(tmp_path, hunter):
+    """Today is one: a date, or a file of them."""
+    today = "2026-04-08"
+    weeks(tmp_path / "x.csv", MONDAY, 38, [today])
+    (tmp_path / "days.txt").write_text(f"2026-01-01\n{today} # a Wednesday\n")
+    path = config(tmp_path, f"""
+  x: {{type: csv, file: {tmp_path}/x.csv, metrics: {{s0: {{}}}}}}""")
+
+    def found(*flags):
+        return json.loads(hunter("analyze", "x", "--config", path, "--output", "json", *flags).out)["tests"][0]["changes"]
+
+    assert found() != []
+    assert found("--holidays", f"2026-01-01,{today}") == found("--holidays", f"{tmp_path}/days.txt") == []
+
+
 def replayed(hunter, tmp_path, metric):
     """What is told of x.csv from the second week on, hour by hour."""
     path = config(tmp_path, f"""
