@@ -4,6 +4,7 @@
  * that they bound (Harchaoui and Cappe 2007, with Cauchy's kernel instead of a normal one).
  */
 #include <math.h>
+#include <string.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/pairs.h"
@@ -14,6 +15,10 @@
  * PENALTY ln n; the last one of a service the share AT_END of that: the few values behind it can
  * save little, and what is no lasting step there is not told. */
 static const double WIDTH = 0.2, MOST_SCALE = 1e300, PENALTY = 2.0 / 3, AT_END = 0.75;
+
+/* Values are counts if this share of them equals the one before: measurements seldom do, and what
+ * mostly keeps its value is a level. */
+static const double COUNTS_FROM = 0.1, COUNTS_TO = 0.6;
 
 static double sum_of(const float *columns, size_t n)
 {
@@ -108,6 +113,56 @@ static void note_others(const struct chunk *chunk, size_t count, size_t cuts,
 	}
 }
 
+static bool are_counts(const struct chunk *chunk)
+{
+	const double *x = chunk->x;
+	double equal = 0, n = (double)chunk->n;
+	for (size_t i = 1; i < chunk->n; i++)
+		equal += x[i] <= x[i - 1] && x[i] >= x[i - 1];
+	return equal >= COUNTS_FROM * (n - 1) && equal < COUNTS_TO * (n - 1);
+}
+
+/* The candidate within (start, end) that explains the most of those that the test confirms; 0: it
+ * confirms none. */
+static size_t best_confirmed(const struct chunk *chunk, size_t start, size_t end, size_t count,
+	const struct chunk_workspace *workspace)
+{
+	size_t best = 0, cost = (size_t)chunk->options.window * (size_t)chunk->options.window;
+	double most = 0;
+	for (size_t k = 1; k <= count; k++) {
+		size_t place = workspace->partition.edges[k];
+		if (place < start + LEAST_SIDE || place + LEAST_SIDE > end ||
+			!scratch_spend(workspace->scratch, end - start + cost))
+			continue;
+		struct chunk_step step = chunk_test(chunk, start, place, end);
+		if (!step.separated && step.p < chunk->options.p_value && step.strength > most) {
+			best = place;
+			most = step.strength;
+		}
+	}
+	return best;
+}
+
+/* Among counts, whose spread grows with their mean, a cut saves less than the test shows: adds to
+ * the `found` cuts what the test confirms between them, and returns their number. */
+static size_t add_confirmed(const struct chunk *chunk, size_t count, size_t found,
+	const struct chunk_workspace *workspace)
+{
+	size_t *places = workspace->places;
+	for (size_t k = 0; k <= found;) {
+		size_t start = k > 0 ? places[k - 1] : 0, end = k < found ? places[k] : chunk->n;
+		size_t place = best_confirmed(chunk, start, end, count, workspace);
+		if (place == 0) {
+			k++;
+			continue;
+		}
+		memmove(places + k + 1, places + k, (found - k) * sizeof *places);
+		places[k] = place;
+		found++;
+	}
+	return found;
+}
+
 size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count,
 	const struct chunk_workspace *workspace)
 {
@@ -127,6 +182,8 @@ size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_
 		found++;
 	for (size_t end = from[count + 1], at = found; end > 0; end = from[end])
 		workspace->places[--at] = edges[end];
+	if (are_counts(chunk))
+		found = add_confirmed(chunk, count, found, workspace);
 	note_others(chunk, count, found, workspace);
 	return found;
 }

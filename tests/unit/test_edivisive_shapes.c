@@ -6,6 +6,8 @@
 #include "unit.h"
 /* clang-format on */
 
+#include <string.h>
+
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/edivisive/pairs.h"
 #include "tests/unit/random_series.h"
@@ -265,6 +267,35 @@ static void test_ties(void **state)
 	assert_in_range(wrong, 0, 2);
 }
 
+/* Counts that were once missed: a mean of 1.0 that becomes 1.9, and two shares of ones that rise.
+ */
+static void test_missed_counts(void **state)
+{
+	(void)state;
+	static const char *const digits[] = {
+		"12212020110032312110001120211003012032121111102101111200101011121040200230200201"
+		"21310010120001111300432431132101521112211400004301120313113303123314151121113223"
+		"0031121432121110014133122343912071301123",
+		"00000000000000000000000000000000001000000000000000000000000000000000000000000000"
+		"00000000000000000000101101010000000010000000000010000100000000111000100001000000"
+		"0001001010001100000000001010000000001010",
+		"00000000000000000000100000001000000000000000000000000000000000000000000000000000"
+		"00000000000000000000000010000000000000000000000000000000000000000000000000000000"
+		"00000010000000000000000000100000000000000001010100011001001000011100110000101011"
+		"00111110010100011101100110110011001010001011100011111101000011010010111100001100"
+		"10010000110001001010101000001010010100100001111100000010100101010111100101010000",
+	};
+	static const size_t places[] = {100, 100, 203};
+	for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+		double values[2 * N];
+		size_t n = strlen(digits[k]);
+		for (size_t i = 0; i < n; i++)
+			values[i] = digits[k][i] - '0';
+		assert_int_equal(detect(values, n), 1);
+		assert_int_equal(found[0].index, places[k]);
+	}
+}
+
 /* One that forgets in ten, and hides the noise. */
 static double correlated(uint64_t *random, size_t i, double *level)
 {
@@ -365,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_restless_levels),
 		cmocka_unit_test(test_few_points),
 		cmocka_unit_test(test_ties),
+		cmocka_unit_test(test_missed_counts),
 		cmocka_unit_test(test_trend_has_an_interval),
 		cmocka_unit_test(test_counts),
 	};
