@@ -51,7 +51,7 @@ class Program:
         while self.metrics().get("hunter_runs_total", 0) < count:
             if self.process.poll() is not None:
                 sys.exit("the agent ended")
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks
 
     def status(self, name):
         return sum(int(n) for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status")
@@ -110,7 +110,7 @@ def many(build, folder):
     with running(server := serve(build, 1), agent := watch(build, folder, server, 10_000, "1m")):
         agent.wait_runs(10_000)
         begun, cpu, runs = time.monotonic(), agent.cpu(), agent.metrics()["hunter_runs_total"]
-        time.sleep(120)
+        time.sleep(120)  # over which the load is measured
         after, took = agent.metrics(), time.monotonic() - begun
         runs = after["hunter_runs_total"] - runs
         row(f"10,000 tests a minute, {after['hunter_missed_runs_total']:.0f} of {runs:,.0f} runs missed, "
@@ -141,7 +141,7 @@ class Viewer(threading.Thread):
                 test = f"bench.{(self.number * 7919 + 131 * len(self.took)) % 10_000:05d}"
                 for path in (f"/api/v1/plot?test={test}&width=1000", "/api/v1/changes?open=true", "/api/v1/tests?limit=100", "/api/v1/me"):
                     self.look(path)
-                time.sleep(2)
+                time.sleep(2)  # the pace of who looks
 
 
 def page(build, folder):
@@ -185,9 +185,9 @@ def series(build, folder):
 def idle(build, folder):
     with running(server := serve(build, 1), agent := watch(build, folder, server, 10, "6h")):
         agent.wait_runs(10)
-        time.sleep(2)
+        time.sleep(2)  # what the first runs leave to do
         before = agent.status("voluntary_ctxt_switches")
-        time.sleep(20)
+        time.sleep(20)  # over which it is measured
         row(f"idle with 10 tests, {agent.memory('RssAnon'):.1f} MB of it anonymous",
             f"{agent.status('voluntary_ctxt_switches') - before} wake-ups in 20 s", "", f"{agent.memory():.1f} MB")
 
@@ -253,7 +253,7 @@ def slack(build, folder):
             write_result(folder / f"{i}.csv", 60)
         with running(agent := Program(port, build / "hunter-c", "run", "--config", folder / "hunter.yaml")):
             while all_runs(agent) < count:
-                time.sleep(0.05)
+                time.sleep(0.05)  # between two looks
             took = from_result_to_slack(agent, folder, count, lambda i: agent.ask(f"/api/v1/run?test=t{i}&wait=false", b""))
         server.shutdown()
     row(f"POST /api/v1/run to the POST to Slack, the slowest of {count} {1000 * took[-1]:.0f} ms", f"{1000 * took[count // 2]:.0f} ms")
@@ -286,7 +286,7 @@ def arrived(build, folder):
                 row(f"{tests:,} tests, the first POST /api/v1/arrived, which makes the index", f"{1000 * first:.0f} ms", "",
                     f"+{agent.memory() - before:.0f} MB")
                 while agent.metrics().get('hunter_runs_total{source="csv"}', 0) < count:
-                    time.sleep(0.05)
+                    time.sleep(0.05)  # between two looks
                 took = from_result_to_slack(agent, folder, count, lambda i: ask(f"file {folder}/{i}.csv\n"))
                 row(f"POST /api/v1/arrived to the POST to Slack, the slowest of {count} {1000 * took[-1]:.0f} ms",
                     f"{1000 * took[count // 2]:.0f} ms")

@@ -107,7 +107,7 @@ def wait(condition, what, seconds=300):
     while not condition():
         if time.monotonic() > deadline:
             sys.exit(f"{what} did not come")
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two looks
 
 
 def is_shared(database, count):
@@ -134,7 +134,7 @@ def quiet(build, folder, server):
                 wait(lambda: runs(agents) > before + 20_000, "two passes")
                 began, cpu, theirs, base = time.monotonic(), sum(a.cpu() for a in agents), database.cpu(), database.statements()
                 ran, missed = runs(agents), sum(a.metrics().get("hunter_missed_runs_total", 0) for a in agents)
-                time.sleep(60)
+                time.sleep(60)  # over which the load is measured
                 spent = time.monotonic() - began
                 whole, writes, control = (b - a for a, b in zip(base, database.statements()))
                 ran, missed = runs(agents) - ran, sum(a.metrics().get("hunter_missed_runs_total", 0) for a in agents) - missed
@@ -155,7 +155,7 @@ def take_over(build, folder, server):
         with bench_agent.running(first := agent(build, path), second := agent(build, path)):
             wait(lambda: is_shared(database, 2), "the fair shares")
             wait(lambda: bench_agent.all_runs(second) >= 2_000 - elsewhere(second), "the first runs")
-            time.sleep(10)
+            time.sleep(10)  # what the first runs leave to do
             before, held = bench_agent.all_runs(second), elsewhere(second)
             began = time.monotonic()
             first.process.send_signal(signal.SIGKILL)
@@ -186,9 +186,9 @@ def many(build, folder, server):
             began = time.monotonic()
             wait(lambda: is_shared(database, 64), "the fair shares")
             row("64 agents start: fair shares", f"{time.monotonic() - began:.1f} s", "", f"{sum(a.memory() for a in agents):.0f} MB")
-            time.sleep(10)
+            time.sleep(10)  # what the start leaves to do
             base, cpu, theirs, began = database.statements(), sum(a.cpu() for a in agents), database.cpu(), time.monotonic()
-            time.sleep(60)
+            time.sleep(60)  # over which the load is measured
             spent = time.monotonic() - began
             whole, writes, control = (b - a for a, b in zip(base, database.statements()))
             row(f"64 idle agents, {(whole - control) / spent:.1f} statements/s, {control / spent:.1f} of transactions, "
