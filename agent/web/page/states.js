@@ -1,18 +1,18 @@
 // What the pages of states (tests, silences, status, clusters) share.
 import {ago, h, plain} from './dom.js';
 
-// Draws again without losing the place of the keyboard: what is focused has an id, or a data-key
-// that only it has.
+// Draws again without losing the place of the keyboard: what is focused has a data-key that only it
+// has, or is drawn just as it was.
 export function redraw(element, draw) {
 	const focused = element.contains(document.activeElement) ? document.activeElement : null;
-	const key = focused?.dataset.key;
 	const open = [...element.querySelectorAll('details[open][data-key]')].map(details => details.dataset.key);
 	draw();
 	for (const details of element.querySelectorAll('details[data-key]'))
 		if (open.includes(details.dataset.key))
 			details.open = true;
-	if (key)
-		[...element.querySelectorAll('[data-key]')].find(candidate => candidate.dataset.key === key)?.focus({preventScroll: true});
+	if (focused)
+		[...element.querySelectorAll(focused.localName)].find(other => focused.dataset.key ? other.dataset.key === focused.dataset.key
+			: other.isEqualNode(focused))?.focus({preventScroll: true});
 }
 
 // Calls `look` again every so often, and soon after what happens; not while the page is hidden.

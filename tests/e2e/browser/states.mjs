@@ -25,6 +25,15 @@ export async function tests(stage, {test, query, secret}) {
 	assert(text.includes('***') && !text.includes(secret), text);
 }
 
+// The page draws itself again whenever a test has run: who is at a link with the keyboard stays there.
+export async function focus(stage) {
+	const page = await stage.open('/status', {user: 'vic'});
+	await page.locator('main a[href="/-/healthy"]').focus();
+	await page.evaluate(() => { window.before = document.activeElement; });
+	await stage.until('it is drawn again', () => page.evaluate(() => !window.before.isConnected));
+	assert.equal(await page.evaluate(() => document.activeElement.getAttribute('href')), '/-/healthy');
+}
+
 export async function clusters(stage) {
 	const page = await stage.open('/clusters');
 	const card = page.locator('[data-change]').first();

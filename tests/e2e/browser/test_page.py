@@ -289,6 +289,10 @@ def test_silences(play, team):
     play("states.silences", team, {"matchers": 'test=~"shop.s.*"', "selected": "shop.scan"})
 
 
+def test_focus(play, team):
+    play("states.focus", team)
+
+
 def test_bisection(play, program, tmp_path):
     """A bisection on the page of its change: running, cancelled, asked for again, and what it found."""
     write_web(tmp_path, USERS)
