@@ -45,7 +45,7 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_OUTLIER] = "an outlier: the values beside it are unchanged",
 	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
 	[TRIED_WANDER] =
-		"inside this series' usual wandering: its level moves as much all the time",
+		"the level moves as much all the time: inside this series' usual wandering",
 	[TRIED_DRIFT] = "within a slow drift that is too small to report",
 	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
 	[TRIED_COST] = "one more level from there on would explain less than it costs",

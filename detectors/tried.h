@@ -51,8 +51,8 @@ struct tried {
 	enum tried_fate fate;
 	/* Of its last test, between the neighbouring segments; NaN if there was none. */
 	double pvalue, mean_before, mean_after;
-	/* The quantity that missed its limit: "p", "magnitude", "saving". NULL: none, or not a
-	 * single number. */
+	/* The quantity that missed its limit: "p", "magnitude", "saving", "wandering" (in percent).
+	 * NULL: none, or not a single number. */
 	const char *measure;
 	double measured, limit;
 	const char *by; /* the member of combine; else NULL */

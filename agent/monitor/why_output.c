@@ -166,7 +166,9 @@ static void put_percent(struct buf *out, double percent)
 
 static void put_limit(struct buf *out, const struct tried *tried)
 {
-	if (tried->measure && tried->fate != TRIED_STANDS)
+	if (tried->measure && tried->fate == TRIED_WANDER)
+		buf_printf(out, " of %.3g%%", tried->limit);
+	else if (tried->measure && tried->fate != TRIED_STANDS)
 		buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
 			tried->limit);
 }

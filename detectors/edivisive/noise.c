@@ -20,6 +20,8 @@ static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
  * FEWEST points at least. A step is one of its movements if so large ones are expected more than
  * EXPECTED times. */
 static const double UNLIKELIER = 2, EXPECTED = 0.5;
+/* To what share of a step the largest of its movements is given, up to how many times the step. */
+static const double FINE = 0.02, MOST = 100;
 enum { FEWEST = 10 };
 
 /* Chunks that cannot hold so many points cannot estimate their noise. */
@@ -139,7 +141,14 @@ static double step_beyond(const struct chunk *chunk, const struct chunk_step *st
 	return fabs(after - before) / sqrt(variance * (v1 + v2 + rate));
 }
 
-size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, size_t count)
+/* How often a movement of t deviations is expected among n points. */
+static double expected_of(double t, double n, double df)
+{
+	return (1 + 8 * log(n)) * student_two_sided(t, df);
+}
+
+size_t chunk_wanders(
+	const struct chunk *chunk, const struct chunk_step *steps, size_t count, double *usual)
 {
 	struct wander wander = {0};
 	size_t weakest = count;
@@ -168,8 +177,11 @@ size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, 
 			weakest = k;
 		}
 	}
-	double p = (1 + 8 * log(wander.n)) * student_two_sided(least, df);
-	return p >= EXPECTED ? weakest : count;
+	if (!(expected_of(least, wander.n, df) >= EXPECTED))
+		return count;
+	for (*usual = 1; *usual < MOST && expected_of(*usual * least, wander.n, df) >= EXPECTED;)
+		*usual += FINE;
+	return weakest;
 }
 
 /*

@@ -17,6 +17,7 @@ struct list {
 	const struct chunk_workspace *workspace;
 	struct chunk_step *steps;
 	size_t count;
+	double usual; /* of the step that is dropped: chunk_wanders */
 };
 
 static size_t segment_start(const struct list *list, size_t k)
@@ -72,6 +73,9 @@ static void note(const struct list *list, size_t k, enum tried_fate fate)
 		one.fate = TRIED_ENDS;
 	if (one.fate == TRIED_TEST)
 		tried_limit(&one, "p", opinion.p, chunk->options.p_value);
+	double percent = 100 * fabs(opinion.after / opinion.before - 1);
+	if (fate == TRIED_WANDER && isfinite(percent))
+		tried_limit(&one, "wandering", percent, list->usual * percent);
 	tried_note(tried, &one);
 }
 
@@ -230,7 +234,7 @@ static void drop_restless(struct list *list)
 		merge(list);
 	}
 	while (list->count > 0 && scratch_spend(list->workspace->scratch, 10 * n) &&
-		(k = chunk_wanders(chunk, list->steps, list->count)) < list->count) {
+		(k = chunk_wanders(chunk, list->steps, list->count, &list->usual)) < list->count) {
 		note(list, k, TRIED_WANDER);
 		drop(list, k);
 		merge(list);

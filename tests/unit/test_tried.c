@@ -168,6 +168,37 @@ static void test_excursions_come_back(void **state)
 	assert_true(has(values, &usual, 99, 101, TRIED_EXCURSION));
 }
 
+/* What is dropped as a movement of a wandering level is said with the usual size of those. */
+static void test_wandering_has_a_size(void **state)
+{
+	double values[POINTS];
+	struct change changes[POINTS];
+	size_t wanders = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct tried_list tried = {0};
+		uint64_t random = seed * 7919;
+		double level = 0;
+		for (size_t i = 0; i < POINTS; i++) {
+			level += 0.3 * random_normal(&random);
+			values[i] = 100 + level + random_normal(&random);
+		}
+		detect(values, POINTS, &usual, &tried, changes);
+		for (size_t i = 0; i < tried.count; i++) {
+			const struct tried *one = &tried.items[i];
+			if (one->fate != TRIED_WANDER)
+				continue;
+			wanders++;
+			assert_string_equal(one->measure, "wandering");
+			assert_true(one->limit > 1 && one->limit < 10);
+			assert_true(one->measured < one->limit);
+		}
+		tried_free(&tried);
+	}
+	assert_in_range(wanders, 20, 400);
+}
+
 static void test_a_single_value_is_an_outlier(void **state)
 {
 	double values[POINTS];
@@ -395,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_steps_stand_and_small_ones_fail_the_test),
 		cmocka_unit_test(test_weak_ones_have_no_small_p),
 		cmocka_unit_test(test_excursions_come_back),
+		cmocka_unit_test(test_wandering_has_a_size),
 		cmocka_unit_test(test_a_single_value_is_an_outlier),
 		cmocka_unit_test(test_ranks_have_to_agree),
 		cmocka_unit_test(test_parts_of_a_ramp_are_one),
