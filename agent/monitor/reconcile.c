@@ -299,8 +299,14 @@ static void judge(struct side side, const int64_t *times, size_t n, const struct
 	}
 }
 
+/* Whether the found change is a known one that was not withdrawn. */
+static bool is_live(const struct reconciliation *out, const struct known *known, size_t found)
+{
+	return out->known_of[found] != RECONCILE_NONE && !known[out->known_of[found]].withdrawn;
+}
+
 /* The found changes, and known ones that were not found within the tolerance and may have moved
- * further. */
+ * further: also to where one was withdrawn. */
 static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
 	const struct found *found, size_t found_count, const struct reconciliation *out,
 	struct mark *marks)
@@ -315,7 +321,7 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 			.index = i,
 			.tie = found[i].sign,
 			.found = true,
-			.known = out->known_of[i] != RECONCILE_NONE};
+			.known = is_live(out, known, i)};
 	for (size_t k = 0; k < 3; k++)
 		for (size_t i = 0; i < sides[k].count; i++) {
 			const struct place *place = &sides[k].places[i];
@@ -346,6 +352,10 @@ static void match_moved(struct arena *arena, const struct side sides[static 3], 
 
 	count = retraction_moves(marks, count, moves);
 	for (size_t i = 0; i < count; i++) {
+		size_t withdrawn = out->known_of[moves[i].found];
+
+		if (withdrawn != RECONCILE_NONE)
+			out->found_of[withdrawn] = RECONCILE_NONE;
 		out->found_of[moves[i].known] = moves[i].found;
 		out->known_of[moves[i].found] = moves[i].known;
 	}

@@ -198,6 +198,12 @@ static void test_live_before_withdrawn(void **state)
 
 	run(fixture, known, 2, &found, 1);
 	assert_int_equal(fixture->result.known_of[0], 1);
+	known[1].time = at(35); /* it moved further */
+	known[1].followed = 40;
+	run(fixture, known, 2, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 1);
+	assert_int_equal(fixture->result.fates[0], FATE_GONE);
+	assert_int_equal(fixture->result.fates[1], FATE_MOVED);
 }
 
 /* A change that stands and is not found at its place is the one of its sign that is found beside
