@@ -129,12 +129,14 @@ static void remember(struct dispatcher *dispatcher, int64_t id)
 
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
 {
-	const struct store_due *due = &recorded->counts.due;
+	const struct store_counts *counts = recorded->call.counts;
 	const struct filter *filters = dispatcher->filters;
+	const struct store_due *due;
 	bool news;
 
-	if (!store_record_counts(recorded))
+	if (!counts)
 		return;
+	due = &counts->due;
 	news = due->retractions + due->said > 0 || due->recoveries > dispatcher->kept ||
 	       recorded->renewed > 0;
 	for (size_t i = 0; i < dispatcher->filter_count; i++)
@@ -176,7 +178,7 @@ static void resume(struct dispatcher *dispatcher, const struct store_restore *re
 			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
-	if (count_due(&restored->counts.due) > 0)
+	if (count_due(&restored->call.counts->due) > 0)
 		look_soon(dispatcher);
 }
 

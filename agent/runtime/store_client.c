@@ -57,7 +57,7 @@ static void note_state(struct agent *agent, const struct store_call *call)
 
 static void note_counts(struct agent *agent, const struct store_call *call)
 {
-	const struct store_counts *counts = store_call_counts(call);
+	const struct store_counts *counts = call->counts;
 
 	if (call->failed || !counts)
 		return;

@@ -42,9 +42,9 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(parts->delivery_manager, &restored->deliveries.items[i]);
 	if (!fleet_is_shared(&parts->agent) &&
-		restored->counts.due.changes + (int64_t)restored->deliveries.count > 0)
+		restored->call.counts->due.changes + (int64_t)restored->deliveries.count > 0)
 		log_event(LEVEL_INFO, "resuming pending work",
-			LOG_INT("changes", restored->counts.due.changes),
+			LOG_INT("changes", restored->call.counts->due.changes),
 			LOG_INT("messages", restored->deliveries.count));
 	scheduler_start(parts->scheduler, restored);
 	expected_sweep(parts->expected);

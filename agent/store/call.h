@@ -26,8 +26,7 @@ struct store_work {
 	void (*run)(struct tx *tx, void *call);
 	enum store_lane lane;
 	bool writes;
-	bool is_long;  /* it may read or write much of the state */
-	size_t counts; /* offset of its struct store_counts; 0: it has none */
+	bool is_long; /* it may read or write much of the state */
 };
 
 struct store_counts;
@@ -45,6 +44,8 @@ struct store_call {
 	int64_t holder; /* the agent's instance, in a fleet; set with the term, or by
 			   store_client_call */
 	bool fenced;    /* it failed, since another agent has taken that over */
+	struct store_counts
+		*counts;         /* out: if it may have changed them, or asks for them; or NULL */
 	int64_t transaction;     /* the backend's: the one that was to write it; 0: none */
 	struct store_call *next; /* for whoever has the call */
 };
@@ -68,8 +69,5 @@ struct store_due {
 void *store_call_new(size_t size, const struct store_work *work,
 	void (*reply)(struct store_call *call), void *context);
 void store_call_free(struct store_call *call);
-
-/* The counts that a call returns, or NULL. */
-struct store_counts *store_call_counts(const struct store_call *call);
 
 #endif

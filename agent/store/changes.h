@@ -151,14 +151,10 @@ struct store_record {
 	size_t update_count;
 	struct checkpoint_rows checkpoints; /* added or replaced */
 
-	size_t renewed;             /* out: known changes that are pending again */
-	struct store_counts counts; /* out, if store_record_counts */
+	size_t renewed; /* out: known changes that are pending again */
 };
 
 STORE_CALL(record);
-
-/* Whether it is about changes: checkpoints alone leave all counts as they are. */
-bool store_record_counts(const struct store_record *record);
 
 /* Selects changes. Members that are 0 or NULL select all. */
 struct change_filter {
@@ -292,8 +288,7 @@ struct store_prune {
 	struct strings keeping; /* receivers whose messages stay as long as one of their changes
 				   stands, or they are to be edited */
 
-	struct pruned pruned;       /* out */
-	struct store_counts counts; /* out */
+	struct pruned pruned; /* out */
 };
 
 STORE_CALL(prune);

@@ -89,7 +89,6 @@ struct store_restore {
 	struct environment_rows environments; /* out: all */
 	struct health_rows health;            /* out: all */
 	struct silence_rows silences;         /* out: not over, or not summed yet */
-	struct store_counts counts;           /* out */
 };
 
 STORE_CALL(restore);

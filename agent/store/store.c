@@ -70,15 +70,6 @@ struct store_call *store_probe_new(void)
 	return store_call_new(sizeof(struct store_call), &store_probe_work, store_call_free, NULL);
 }
 
-struct store_counts *store_call_counts(const struct store_call *call)
-{
-	bool none = call->work->counts == 0 ||
-		    (call->work == &store_record_work &&
-			    !store_record_counts((const struct store_record *)call));
-
-	return none ? NULL : (struct store_counts *)((uintptr_t)call + call->work->counts);
-}
-
 static const struct store_backend *backend_of(const char *path)
 {
 	return database_is(path) ? &postgresql_backend : &sqlite_backend;
@@ -98,6 +89,7 @@ static bool perform_once(const struct store_backend *backend, struct tx *tx,
 	if (!alone)
 		backend->begin(tx, writes);
 	for (struct store_call *at = first; at != end && !tx->failed; at = at->next) {
+		tx->call = at;
 		tx->arena = at->arena;
 		if (backend->enter(tx, at))
 			at->work->run(tx, at);

@@ -17,6 +17,7 @@ struct tx {
 	const char *path;
 	const char *label; /* "state file /var/lib/hunter-c/state.db": how errors begin */
 	struct arena *arena;
+	struct store_call *call; /* the one that is run, if it is one */
 	struct error *error;
 	bool failed;
 };

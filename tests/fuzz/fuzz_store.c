@@ -321,18 +321,18 @@ static void check_listed(const struct store_list *list)
 /* Performs the call; false if it fails. */
 static bool perform(struct tx *tx, struct store_call *call)
 {
-	const struct store_counts *counts = store_call_counts(call);
 	struct error error;
 	bool done;
 
+	tx->call = call;
 	tx->arena = call->arena;
 	tx->error = &error;
 	sqlite_backend.begin(tx, call->work->writes);
 	if (!tx->failed)
 		call->work->run(tx, call);
 	done = !tx->failed;
-	for (int state = 1; done && counts && state < CHANGE_STATES; state++)
-		require(counts->states[state] >= 0);
+	for (int state = 1; done && call->counts && state < CHANGE_STATES; state++)
+		require(call->counts->states[state] >= 0);
 	if (done)
 		sqlite_backend.commit(tx);
 	sqlite_backend.rollback(tx);

@@ -447,7 +447,7 @@ static void test_returned_before_it_was_retracted(void **state)
 	withdraw(f, id);
 	back = update_one(f,
 		(struct change_record_update){.id = id, .time = FIRST, .state = CHANGE_CONFIRMED});
-	assert_int_equal(back->counts.due.retractions, 0);
+	assert_int_equal(back->call.counts->due.retractions, 0);
 	add(f, back);
 	flush(f);
 	assert_told(f, 1, 1, 0);
@@ -554,7 +554,7 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	end(f);
 	begin(f);
 	restored = restore(f, 0);
-	assert_int_equal(restored->counts.due.changes, 1);
+	assert_int_equal(restored->call.counts->due.changes, 1);
 	restore_from(f, restored);
 	flush(f);
 	assert_told(f, 1, 1, 0);

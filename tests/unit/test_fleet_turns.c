@@ -111,6 +111,7 @@ static void perform(struct tx *connection, struct store_call *call)
 {
 	struct error error;
 
+	connection->call = call;
 	connection->arena = call->arena;
 	connection->error = &error;
 	connection->failed = false;

@@ -31,9 +31,9 @@ static void test_pending_survives_reopen(void **state)
 	reopen(fixture);
 	restored = restore(fixture);
 	assert_int_equal(restored->deliveries.count, 0);
-	assert_int_equal(restored->counts.due.changes, 1);
-	assert_int_equal(restored->counts.states[CHANGE_CONFIRMED], 1);
-	assert_int_equal(restored->counts.states[CHANGE_WITHDRAWN], 0);
+	assert_int_equal(restored->call.counts->due.changes, 1);
+	assert_int_equal(restored->call.counts->states[CHANGE_CONFIRMED], 1);
+	assert_int_equal(restored->call.counts->states[CHANGE_WITHDRAWN], 0);
 	store_call_free(&restored->call);
 	request = pending(fixture);
 	assert_int_equal(request->records.count, 1);
@@ -107,7 +107,7 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	attempt = queue_one(fixture, record_one(fixture, &example));
 	reopen(fixture);
 	restored = restore(fixture);
-	assert_int_equal(restored->counts.due.changes, 0);
+	assert_int_equal(restored->call.counts->due.changes, 0);
 	assert_int_equal(restored->deliveries.count, 1);
 	assert_int_equal(restored->deliveries.items[0].id, attempt);
 	assert_string_equal(restored->deliveries.items[0].key, "k1");
@@ -206,7 +206,7 @@ static void withdraw(struct fixture *fixture, int64_t id)
 	request->update_count = 1;
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->counts.due.retractions, 0);
+	assert_int_equal(request->call.counts->due.retractions, 0);
 	store_call_free(&request->call);
 }
 

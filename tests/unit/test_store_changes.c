@@ -119,10 +119,10 @@ static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t mov
 {
 	struct store_restore *request = restore(fixture);
 
-	assert_int_equal(request->counts.states[CHANGE_CONFIRMED], confirmed);
-	assert_int_equal(request->counts.states[CHANGE_MOVED], moved);
-	assert_int_equal(request->counts.states[CHANGE_WITHDRAWN], withdrawn);
-	assert_int_equal(request->counts.states[CHANGE_CANDIDATE], candidates);
+	assert_int_equal(request->call.counts->states[CHANGE_CONFIRMED], confirmed);
+	assert_int_equal(request->call.counts->states[CHANGE_MOVED], moved);
+	assert_int_equal(request->call.counts->states[CHANGE_WITHDRAWN], withdrawn);
+	assert_int_equal(request->call.counts->states[CHANGE_CANDIDATE], candidates);
 	store_call_free(&request->call);
 }
 
@@ -210,7 +210,7 @@ static void test_withdrawn_while_pending(void **state)
 		assert_int_equal(of_test->records.items[i].news, after[i]);
 	store_call_free(&of_test->call);
 	restored = restore(fixture);
-	assert_int_equal(restored->counts.due.changes, 0);
+	assert_int_equal(restored->call.counts->due.changes, 0);
 	store_call_free(&restored->call);
 }
 
@@ -289,7 +289,7 @@ static struct store_pending *recovered(struct fixture *fixture, size_t count)
 
 	reopen(fixture);
 	restored = restore(fixture);
-	assert_int_equal(restored->counts.due.recoveries, count);
+	assert_int_equal(restored->call.counts->due.recoveries, count);
 	store_call_free(&restored->call);
 	over = pending(fixture);
 	assert_int_equal(over->recoveries.count, count);
@@ -997,7 +997,7 @@ static void test_messages_about_changes(void **state)
 			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->counts.due.retractions, 2);
+	assert_int_equal(request->call.counts->due.retractions, 2);
 	due = pending(fixture);
 	assert_int_equal(due->retractions.count, 2);
 	for (size_t i = 0; i < 2; i++) {

@@ -530,7 +530,7 @@ static void test_accepted_is_not_pending(void **state)
 		assert_int_equal(count_pending(fixture), 0);
 		reopen(fixture);
 		restored = restore(fixture);
-		assert_int_equal(restored->counts.due.changes, 0);
+		assert_int_equal(restored->call.counts->due.changes, 0);
 		store_call_free(&restored->call);
 	}
 	say(fixture, told, TRIAGE_OPEN);

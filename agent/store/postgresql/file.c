@@ -60,7 +60,7 @@ struct postgresql_file {
 	PGresult *counts;
 	int64_t counted;       /* ms, monotonic; 0: never */
 	int64_t counted_total; /* changes */
-	struct store_counts *counting[COUNTING_MOST];
+	struct store_call *counting[COUNTING_MOST];
 	size_t counting_count;
 };
 
@@ -212,6 +212,8 @@ static enum sql_step run(struct sql_statement *statement)
 			       file->connection, statement->text, &statement->parameters, &error)
 			       ? SQL_DONE
 			       : SQL_FAILED;
+	if (statement->kind == STATEMENT_COUNTS && file->counting_count < COUNTING_MOST)
+		file->counting[file->counting_count++] = file->tx.call;
 	statement->borrowed = statement->kind == STATEMENT_COUNTS && file->counts;
 	statement->result = statement->borrowed ? file->counts
 						: connection_ask(file->connection, statement->text,
@@ -554,7 +556,7 @@ static void count_for_calls(struct postgresql_file *file)
 	if (old)
 		file->size = size_of(file);
 	for (size_t i = 0; i < file->counting_count; i++)
-		put_counts(file, file->counting[i]);
+		put_counts(file, file->counting[i]->counts);
 }
 
 static void rollback(struct tx *tx)
@@ -621,7 +623,6 @@ static bool enter(struct tx *tx, struct store_call *call)
 {
 	struct postgresql_file *file = of(tx);
 	int64_t number = connection_transaction(file->connection);
-	struct store_counts *counts = store_call_counts(call);
 
 	if (call->work->lane == STORE_TURNS)
 		connection_patience(file->connection, TURN_MS);
@@ -630,8 +631,6 @@ static bool enter(struct tx *tx, struct store_call *call)
 	if (number != 0 && connection_has_committed(file->connection, call->transaction))
 		return false;
 	call->transaction = number;
-	if (counts && file->counting_count < COUNTING_MOST)
-		file->counting[file->counting_count++] = counts;
 	if (call->work->is_long)
 		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
 	fleet_lock(tx, call);

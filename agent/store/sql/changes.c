@@ -349,11 +349,6 @@ static void write_checkpoint(
 	query_run(&query);
 }
 
-bool store_record_counts(const struct store_record *record)
-{
-	return record->records.count + record->update_count > 0;
-}
-
 static void record_changes(struct tx *tx, struct store_record *call)
 {
 	struct formers formers = {0};
@@ -368,7 +363,7 @@ static void record_changes(struct tx *tx, struct store_record *call)
 		update_record(tx, &call->updates[i], &formers, &call->renewed);
 	if (has_triaged(&formers))
 		triage_settle(tx, &call->renewed);
-	store_counts(tx, &call->counts);
+	store_counts(tx);
 }
 
 static void record(struct tx *tx, void *context)
@@ -376,14 +371,14 @@ static void record(struct tx *tx, void *context)
 	struct store_record *call = context;
 
 	call->renewed = 0;
-	for (size_t i = 0; i < call->checkpoints.count; i++)
+	for (size_t i = 0; i < call->checkpoints.count;
+		i++) /* which leave all counts as they are */
 		write_checkpoint(tx, call->test, &call->checkpoints.items[i]);
-	if (store_record_counts(call))
+	if (call->records.count + call->update_count > 0)
 		record_changes(tx, call);
 }
 
-STORE_DEFINE(
-	record, .run = record, .writes = true, .counts = offsetof(struct store_record, counts));
+STORE_DEFINE(record, .run = record, .writes = true);
 
 static bool is_known(struct tx *tx, const char *test, const char *metric)
 {

@@ -355,8 +355,9 @@ void store_due(struct tx *tx, struct store_due *due)
 	}
 }
 
-void store_counts(struct tx *tx, struct store_counts *counts)
+void store_counts(struct tx *tx)
 {
+	struct store_counts *counts = arena_alloc(tx->arena, sizeof *counts);
 	struct query query = query_of(tx, STATEMENT_COUNTS);
 
 	while (query_next(&query)) {
@@ -365,6 +366,7 @@ void store_counts(struct tx *tx, struct store_counts *counts)
 		counts->states[state] = read_count(&query);
 	}
 	store_due(tx, &counts->due);
+	tx->call->counts = counts;
 }
 
 void store_load_health(struct tx *tx, struct health_rows *health)
@@ -390,11 +392,10 @@ static void restore(struct tx *tx, void *context)
 	store_load_environments(tx, &call->environments);
 	store_load_health(tx, &call->health);
 	silences_load(tx, &call->silences);
-	store_counts(tx, &call->counts);
+	store_counts(tx);
 }
 
-STORE_DEFINE(
-	restore, .run = restore, .is_long = true, .counts = offsetof(struct store_restore, counts));
+STORE_DEFINE(restore, .run = restore, .is_long = true);
 
 static void queued(struct tx *tx, void *context)
 {

@@ -100,8 +100,7 @@ static void prune(struct tx *tx, void *context)
 		delete_before(tx, old[i].statement, before, NULL, old[i].count);
 	if (call->tests.count != 0)
 		delete_before(tx, STATEMENT_PRUNE_CHECKPOINTS, before, tests, &pruned->checkpoints);
-	store_counts(tx, &call->counts);
+	store_counts(tx);
 }
 
-STORE_DEFINE(prune, .run = prune, .writes = true, .is_long = true,
-	.counts = offsetof(struct store_prune, counts));
+STORE_DEFINE(prune, .run = prune, .writes = true, .is_long = true);

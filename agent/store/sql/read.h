@@ -30,6 +30,7 @@ void store_worst(
 /* Counts what is to be announced. */
 void store_due(struct tx *tx, struct store_due *due);
 
-void store_counts(struct tx *tx, struct store_counts *counts);
+/* Counts changes and what is to be announced, for the call. */
+void store_counts(struct tx *tx);
 
 #endif
