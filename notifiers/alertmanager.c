@@ -387,12 +387,12 @@ static bool render(const struct message *message, const void *options, const cha
 struct sent_alert {
 	const char *labels; /* as JSON */
 	int64_t id;         /* of its change */
-	const struct told_change *told;
+	const struct announced_change *told;
 	bool over;
 	int64_t from, last; /* ms: when it began to fire, and when it ends whatever happens */
 };
 
-static const struct told_change *told_of(const struct follow_up *follow_up, int64_t id)
+static const struct announced_change *told_of(const struct follow_up *follow_up, int64_t id)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
 		if (follow_up->changes[i].item.id == id)
@@ -431,7 +431,7 @@ static bool read_alert(
 	if (id)
 		out->id = strtoll(id, NULL, 10);
 	out->told = told_of(attempt->follow_up, out->id);
-	out->over = !out->told || told_is_over(out->told);
+	out->over = !out->told || announced_is_over(out->told);
 	out->from = began(attempt, out);
 	out->last = last_end(attempt, out->from);
 	free(text);
@@ -487,7 +487,7 @@ static void put_sent(struct buf *out, const struct attempt *attempt, const struc
 		return;
 	buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", alert->labels);
 	if (alert->told) {
-		struct message alone = body_of_told(attempt->arena, alert->told, 1);
+		struct message alone = body_of_announced(attempt->arena, alert->told, 1);
 
 		put_rest(out, &alone, 0);
 	} else {

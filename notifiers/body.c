@@ -586,11 +586,11 @@ void text_triage(struct buf *out, const struct triage *triage)
 }
 
 /* What has become of a change besides its recovery; NULL: nothing. */
-static const char *status_of(struct arena *arena, const struct told_change *change)
+static const char *status_of(struct arena *arena, const struct announced_change *change)
 {
 	struct buf out = {0};
 
-	if (change->state == TOLD_WITHDRAWN)
+	if (change->state == ANNOUNCED_WITHDRAWN)
 		buf_text(&out, "no longer found");
 	if (change->triage.version > 0) {
 		buf_text(&out, out.length > 0 ? "; " : "");
@@ -602,7 +602,8 @@ static const char *status_of(struct arena *arena, const struct told_change *chan
 	return NULL;
 }
 
-struct message body_of_told(struct arena *arena, const struct told_change *changes, size_t count)
+struct message body_of_announced(
+	struct arena *arena, const struct announced_change *changes, size_t count)
 {
 	struct announcement *items = arena_array(arena, count, sizeof *items);
 

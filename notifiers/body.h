@@ -45,7 +45,8 @@ enum body_mark body_mood(const struct message *message);
 
 /* A message about the changes of an earlier one as they stand now: those that are over, or of which
  * something was said, say so. In the arena; borrows the changes. */
-struct message body_of_told(struct arena *arena, const struct told_change *changes, size_t count);
+struct message body_of_announced(
+	struct arena *arena, const struct announced_change *changes, size_t count);
 
 /* "expected by ann, owner bob, until 2026-03-01 06:00 UTC: known" */
 void text_triage(struct buf *out, const struct triage *triage);

@@ -122,8 +122,8 @@ static const json_t *list(const json_t *answer, enum tracker_ask ask)
 }
 
 /* Pull requests are issues, too, for GitHub. */
-static bool thing(
-	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_thing *out)
+static bool item(
+	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
 	const char *state = json_string_value(json_object_get(value, "state"));
 	bool comment = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT;
@@ -144,7 +144,7 @@ static const struct tracker github = {.shape = {.name = "github"},
 	.page = PAGE,
 	.ask = ask,
 	.list = list,
-	.thing = thing};
+	.item = item};
 
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)

@@ -141,8 +141,8 @@ static const json_t *list(const json_t *answer, enum tracker_ask ask)
 }
 
 /* A discussion's id is its own and that of its first note. */
-static bool thing(
-	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_thing *out)
+static bool item(
+	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
 	const char *state = json_string_value(json_object_get(value, "state"));
 	bool comment = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT;
@@ -170,7 +170,7 @@ static const struct tracker gitlab = {.shape = {.name = "gitlab"},
 	.page = PAGE,
 	.ask = ask,
 	.list = list,
-	.thing = thing};
+	.item = item};
 
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)

@@ -149,7 +149,7 @@ static void put_item(struct buf *out, const struct grafana_options *options,
 
 /* Those of a message that are not withdrawn; `withdrawn` may be NULL. */
 static void put_message(struct buf *out, const struct grafana_options *options,
-	const struct message *message, const struct told_change *told)
+	const struct message *message, const struct announced_change *told)
 {
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
 	const struct announcement **items = memory_new(message->count + 1, sizeof *items);
@@ -164,7 +164,7 @@ static void put_message(struct buf *out, const struct grafana_options *options,
 	tags_end(&tags);
 	buf_text(out, ",\"annotations\":[");
 	for (size_t i = 0; i < count; i++) {
-		if (told && told[items[i] - message->items].state == TOLD_WITHDRAWN)
+		if (told && told[items[i] - message->items].state == ANNOUNCED_WITHDRAWN)
 			continue;
 		buf_text(out, any ? "," : "");
 		put_item(out, options, items[i], message->key);
@@ -445,7 +445,8 @@ static enum step go_on(struct attempt *attempt, struct transfer *next, struct er
 static const char *amended(struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
-	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
+	struct message message =
+		body_of_announced(attempt->arena, follow_up->changes, follow_up->count);
 	struct buf payload = {0};
 
 	message.key = attempt->key;

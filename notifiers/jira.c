@@ -190,8 +190,8 @@ static bool is_of(const json_t *status, const char *category)
 	return key && strcmp(key, category) == 0;
 }
 
-static bool thing(
-	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_thing *out)
+static bool item(
+	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
 	const json_t *fields = json_object_get(value, "fields");
 	const json_t *status = ask == TRACKER_WAYS ? json_object_get(value, "to")
@@ -218,7 +218,7 @@ static const struct tracker jira = {.shape = {.name = "jira"},
 	.moves = true,
 	.ask = ask,
 	.list = list,
-	.thing = thing};
+	.item = item};
 
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)

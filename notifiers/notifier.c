@@ -37,8 +37,8 @@ const struct notifier *notifier_find(const char *name)
 	return (const struct notifier *)plugin_find(notifiers, name);
 }
 
-bool told_is_over(const struct told_change *change)
+bool announced_is_over(const struct announced_change *change)
 {
-	return change->state != TOLD_STANDS || triage_is_accepted(change->triage.state) ||
+	return change->state != ANNOUNCED_STANDS || triage_is_accepted(change->triage.state) ||
 	       change->triage.state == TRIAGE_FIXED;
 }

@@ -204,24 +204,24 @@ enum follow_up_kind {
 };
 
 /* How an announced change stands. */
-enum told_state { TOLD_STANDS, TOLD_RECOVERED, TOLD_WITHDRAWN };
+enum announced_state { ANNOUNCED_STANDS, ANNOUNCED_RECOVERED, ANNOUNCED_WITHDRAWN };
 
 /* A change of a sent message as it is known now. */
-struct told_change {
+struct announced_change {
 	struct announcement item; /* with links */
 	int64_t told;             /* ms: its time, as the message says it */
-	enum told_state state;
+	enum announced_state state;
 	struct triage triage;
 };
 
 /* Whether nobody need look at it any more: it has recovered, was withdrawn, or is expected,
  * ignored, infra, false or fixed. */
-bool told_is_over(const struct told_change *change);
+bool announced_is_over(const struct announced_change *change);
 
 /* What a notifier does with a message that it has sent. */
 struct follow_up {
 	enum follow_up_kind kind;
-	const struct told_change *changes; /* of the message, in the order of their ids */
+	const struct announced_change *changes; /* of the message, in the order of their ids */
 	size_t count;
 	int64_t sent; /* ms, when the message was sent */
 	bool amended; /* it was amended before */

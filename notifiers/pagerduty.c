@@ -258,9 +258,9 @@ static enum outside wanted(const struct follow_up *follow_up)
 	enum outside wanted = OUTSIDE_OVER;
 
 	for (size_t i = 0; i < follow_up->count; i++) {
-		const struct told_change *change = &follow_up->changes[i];
+		const struct announced_change *change = &follow_up->changes[i];
 
-		if (told_is_over(change))
+		if (announced_is_over(change))
 			continue;
 		if (change->triage.state != TRIAGE_ACKNOWLEDGED)
 			return OUTSIDE_OPEN;
@@ -289,7 +289,7 @@ static bool opens(const struct attempt *attempt)
 	const struct follow_up *follow_up = attempt->follow_up;
 
 	for (size_t i = 0; i < follow_up->count; i++)
-		if (!told_is_over(&follow_up->changes[i]) &&
+		if (!announced_is_over(&follow_up->changes[i]) &&
 			!was_open(attempt, follow_up->changes[i].item.id))
 			return true;
 	return false;
@@ -302,7 +302,7 @@ static const char *receipt_of(const struct attempt *attempt)
 
 	buf_text(&out, outside_names[wanted(follow_up)]);
 	for (size_t i = 0; i < follow_up->count; i++)
-		if (!told_is_over(&follow_up->changes[i]))
+		if (!announced_is_over(&follow_up->changes[i]))
 			buf_printf(&out, " %lld", (long long)follow_up->changes[i].item.id);
 	return buf_keep(&out, attempt->arena);
 }
@@ -311,7 +311,8 @@ static void set_follow_up(struct attempt *attempt, struct state *state)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
 	enum outside now = wanted(follow_up);
-	struct message message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
+	struct message message =
+		body_of_announced(attempt->arena, follow_up->changes, follow_up->count);
 	struct buf event = {0};
 
 	if (now == OUTSIDE_OVER) {

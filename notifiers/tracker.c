@@ -27,7 +27,7 @@ const char *const tracker_on_names[] = {"issue", "commit", NULL};
 /* What the comments are read for. */
 enum purpose { LOOK_FOR_OWN, LOOK_FOR_SAID, LOOK_FOR_OPEN };
 
-struct talk {
+struct session {
 	struct tracker_request request; /* the last one */
 	struct tracker_target target;   /* of this message */
 	const char *title, *text, *commit;
@@ -109,7 +109,7 @@ static void put_mark(struct buf *out, const struct tracker *tracker, const char 
 static const char *with_mark(
 	const struct tracker *tracker, struct attempt *attempt, const char *text, int64_t turns)
 {
-	const struct talk *talk = attempt->state;
+	const struct session *session = attempt->state;
 	struct buf out = {0};
 
 	buf_text(&out, text);
@@ -117,12 +117,12 @@ static const char *with_mark(
 		out.length--;
 	buf_text(&out, "\n");
 	put_mark(&out, tracker, attempt->key,
-		talk->note   ? "note"
-		: talk->over ? "over"
-			     : "open",
+		session->note   ? "note"
+		: session->over ? "over"
+				: "open",
 		turns);
-	if (talk->rest)
-		buf_text(&out, talk->rest);
+	if (session->rest)
+		buf_text(&out, session->rest);
 	return buf_keep(&out, attempt->arena);
 }
 
@@ -161,59 +161,59 @@ static enum step fail(const struct tracker *tracker, struct attempt *attempt, bo
 static enum step ask(const struct tracker *tracker, struct attempt *attempt, enum tracker_ask what,
 	struct transfer *next)
 {
-	struct talk *talk = attempt->state;
-	bool again = what == talk->request.ask;
+	struct session *session = attempt->state;
+	bool again = what == session->request.ask;
 
-	talk->request.ask = what;
-	talk->request.target = talk->target;
-	talk->request.page = again ? talk->request.page + 1 : 1;
-	talk->request.key = attempt->key;
-	tracker->ask(&talk->request, attempt, next);
-	next->bearer = talk->token;
+	session->request.ask = what;
+	session->request.target = session->target;
+	session->request.page = again ? session->request.page + 1 : 1;
+	session->request.key = attempt->key;
+	tracker->ask(&session->request, attempt, next);
+	next->bearer = session->token;
 	return STEP_TRANSFER;
 }
 
 static enum step ask_comments(const struct tracker *tracker, struct attempt *attempt,
 	enum purpose purpose, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->purpose = purpose;
-	talk->request.page = 0;
+	session->purpose = purpose;
+	session->request.page = 0;
 	return ask(tracker, attempt, TRACKER_COMMENTS, next);
 }
 
 static enum step create(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->target = (struct tracker_target){0};
-	talk->request.title = talk->title;
-	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	session->target = (struct tracker_target){0};
+	session->request.title = session->title;
+	session->request.text = with_mark(tracker, attempt, session->text, 0);
 	return ask(tracker, attempt, TRACKER_CREATE, next);
 }
 
 static enum step comment(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	session->request.text = with_mark(tracker, attempt, session->text, 0);
 	return ask(tracker, attempt, TRACKER_COMMENT, next);
 }
 
 /* Where it may be already, that is looked for first. */
 static enum step make(const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->request.page = 0;
-	if (talk->target.issue || talk->target.commit)
-		return talk->doubt ? ask_comments(tracker, attempt, LOOK_FOR_OWN, next)
-				   : comment(tracker, attempt, next);
-	return talk->doubt ? ask(tracker, attempt, TRACKER_LIST, next)
-			   : create(tracker, attempt, next);
+	session->request.page = 0;
+	if (session->target.issue || session->target.commit)
+		return session->doubt ? ask_comments(tracker, attempt, LOOK_FOR_OWN, next)
+				      : comment(tracker, attempt, next);
+	return session->doubt ? ask(tracker, attempt, TRACKER_LIST, next)
+			      : create(tracker, attempt, next);
 }
 
 static int64_t lag_of(const struct tracker *tracker, const struct attempt *attempt)
@@ -223,97 +223,98 @@ static int64_t lag_of(const struct tracker *tracker, const struct attempt *attem
 
 static bool read_payload(struct attempt *attempt)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	json_t *payload = json_loads(attempt->payload ? attempt->payload : "", 0, NULL);
 
-	talk->title =
+	session->title =
 		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "title")));
-	talk->text =
+	session->text =
 		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "text")));
-	talk->commit =
+	session->commit =
 		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "commit")));
-	talk->note = json_is_true(json_object_get(payload, "note"));
+	session->note = json_is_true(json_object_get(payload, "note"));
 	json_decref(payload);
-	return talk->title && talk->text;
+	return session->title && session->text;
 }
 
 static bool read_token(struct attempt *attempt, struct error *error)
 {
 	const struct tracker_options *options = options_of(attempt);
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->token = options->token;
-	return !options->token_file ||
-	       secret_read(attempt->arena, "token_file", options->token_file, &talk->token, error);
+	session->token = options->token;
+	return !options->token_file || secret_read(attempt->arena, "token_file",
+					       options->token_file, &session->token, error);
 }
 
 /* A trend has no commit, nor has a crowd of changes that suspect different ones. */
 static enum step begin_message(const struct tracker *tracker, struct attempt *attempt,
 	struct transfer *next, struct error *error)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	int64_t since = attempt->now - attempt->made;
 
-	talk->doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
+	session->doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
 	if (!read_payload(attempt))
 		return fail(
 			tracker, attempt, false, ERROR_DATA, "the message is unreadable", error);
-	if (talk->doubt && since >= 0 && since < lag_of(tracker, attempt)) {
+	if (session->doubt && since >= 0 && since < lag_of(tracker, attempt)) {
 		attempt->retry_after = lag_of(tracker, attempt) - since;
 		return fail(tracker, attempt, true, ERROR_DATA,
 			"an issue may have been made, and is not found yet", error);
 	}
-	talk->target = target_read(attempt->arena, attempt->thread);
-	talk->target.comment = NULL;
-	if (options_of(attempt)->on != TRACKER_ON_COMMIT || !talk->commit)
+	session->target = target_read(attempt->arena, attempt->thread);
+	session->target.comment = NULL;
+	if (options_of(attempt)->on != TRACKER_ON_COMMIT || !session->commit)
 		return make(tracker, attempt, next);
-	talk->target = (struct tracker_target){.commit = talk->commit};
+	session->target = (struct tracker_target){.commit = session->commit};
 	return ask(tracker, attempt, TRACKER_COMMIT, next);
 }
 
 /* Beside what people have written, which is never cut. */
 static void fit_text(const struct tracker *tracker, struct attempt *attempt)
 {
-	struct talk *talk = attempt->state;
-	size_t taken = SIGN + (talk->rest ? strlen(talk->rest) : 0);
+	struct session *session = attempt->state;
+	size_t taken = SIGN + (session->rest ? strlen(session->rest) : 0);
 	struct buf text = {0};
 
-	body_fit(&text, talk->message, tracker->style,
+	body_fit(&text, session->message, tracker->style,
 		taken + TEXT_LEAST < tracker->text ? tracker->text - taken : TEXT_LEAST);
-	talk->text = buf_keep(&text, attempt->arena);
+	session->text = buf_keep(&text, attempt->arena);
 }
 
 static enum step begin_amend(const struct tracker *tracker, struct attempt *attempt,
 	struct transfer *next, struct error *error)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	struct message *message = arena_alloc(attempt->arena, sizeof *message);
 
-	talk->target = target_read(attempt->arena, attempt->receipt);
-	if (follow_up->kind != FOLLOW_UP_AMEND || (!talk->target.issue && !talk->target.commit)) {
+	session->target = target_read(attempt->arena, attempt->receipt);
+	if (follow_up->kind != FOLLOW_UP_AMEND ||
+		(!session->target.issue && !session->target.commit)) {
 		attempt->follow_up->gone = true;
 		return fail(tracker, attempt, false, ERROR_DATA, "no issue is known of the message",
 			error);
 	}
-	talk->over = true;
+	session->over = true;
 	for (size_t i = 0; i < follow_up->count; i++)
-		talk->over = talk->over && told_is_over(&follow_up->changes[i]);
-	*message = body_of_told(attempt->arena, follow_up->changes, follow_up->count);
-	talk->message = message;
+		session->over = session->over && announced_is_over(&follow_up->changes[i]);
+	*message = body_of_announced(attempt->arena, follow_up->changes, follow_up->count);
+	session->message = message;
 	fit_text(tracker, attempt);
-	if (!talk->target.comment)
+	if (!session->target.comment)
 		return ask(tracker, attempt, TRACKER_READ, next);
-	talk->request.text = with_mark(tracker, attempt, talk->text, 0);
+	session->request.text = with_mark(tracker, attempt, session->text, 0);
 	return ask(tracker, attempt, TRACKER_EDIT, next);
 }
 
 static enum step done(struct attempt *attempt)
 {
-	const struct talk *talk = attempt->state;
+	const struct session *session = attempt->state;
 
 	if (!attempt->follow_up)
-		attempt->receipt = target_write(attempt->arena, &talk->target);
+		attempt->receipt = target_write(attempt->arena, &session->target);
 	return STEP_DONE;
 }
 
@@ -321,10 +322,10 @@ static enum step done(struct attempt *attempt)
 static enum step settle(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->made = true;
-	if (talk->note || !talk->target.issue || !options_of(attempt)->close)
+	session->made = true;
+	if (session->note || !session->target.issue || !options_of(attempt)->close)
 		return done(attempt);
 	return ask(tracker, attempt, TRACKER_READ, next);
 }
@@ -336,11 +337,11 @@ static void put_ends(struct buf *out, const struct follow_up *follow_up)
 	const char *between = "";
 
 	for (size_t i = 0; i < follow_up->count; i++) {
-		const struct told_change *change = &follow_up->changes[i];
+		const struct announced_change *change = &follow_up->changes[i];
 
-		recovered += change->state == TOLD_RECOVERED;
-		withdrawn += change->state == TOLD_WITHDRAWN;
-		if (change->state == TOLD_STANDS)
+		recovered += change->state == ANNOUNCED_RECOVERED;
+		withdrawn += change->state == ANNOUNCED_WITHDRAWN;
+		if (change->state == ANNOUNCED_STANDS)
 			counts[change->triage.state ? change->triage.state : TRIAGE_OPEN]++;
 	}
 	if (recovered > 0)
@@ -357,12 +358,12 @@ static void put_ends(struct buf *out, const struct follow_up *follow_up)
 
 static const char *turn_text(const struct tracker *tracker, struct attempt *attempt)
 {
-	const struct talk *talk = attempt->state;
+	const struct session *session = attempt->state;
 	struct buf out = {0}, ends = {0};
 
 	put_ends(&ends, attempt->follow_up);
-	buf_printf(&out, "%s: %s.\n", talk->over ? "All over" : "Open again", ends.data);
-	put_mark(&out, tracker, attempt->key, "said", talk->turns);
+	buf_printf(&out, "%s: %s.\n", session->over ? "All over" : "Open again", ends.data);
+	put_mark(&out, tracker, attempt->key, "said", session->turns);
 	buf_free(&ends);
 	return buf_keep(&out, attempt->arena);
 }
@@ -371,12 +372,12 @@ static const char *turn_text(const struct tracker *tracker, struct attempt *atte
 static enum step write_state(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
-	bool close = talk->request.state == TRACKER_CLOSED;
+	struct session *session = attempt->state;
+	bool close = session->request.state == TRACKER_CLOSED;
 
-	if (tracker->moves && talk->request.state != TRACKER_KEEP && talk->closed != close)
+	if (tracker->moves && session->request.state != TRACKER_KEEP && session->closed != close)
 		return ask(tracker, attempt, TRACKER_WAYS, next);
-	if (tracker->moves && !talk->request.text)
+	if (tracker->moves && !session->request.text)
 		return done(attempt);
 	return ask(tracker, attempt, TRACKER_WRITE, next);
 }
@@ -384,39 +385,39 @@ static enum step write_state(
 static enum step write_issue(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
-	bool close = options_of(attempt)->close && talk->over && !talk->standing;
+	struct session *session = attempt->state;
+	bool close = options_of(attempt)->close && session->over && !session->standing;
 
-	talk->request.text = with_mark(tracker, attempt, talk->text, talk->turns);
-	talk->request.state = !talk->said  ? TRACKER_KEEP
-			      : close      ? TRACKER_CLOSED
-			      : talk->over ? TRACKER_KEEP
-					   : TRACKER_OPEN;
+	session->request.text = with_mark(tracker, attempt, session->text, session->turns);
+	session->request.state = !session->said  ? TRACKER_KEEP
+				 : close         ? TRACKER_CLOSED
+				 : session->over ? TRACKER_KEEP
+						 : TRACKER_OPEN;
 	return write_state(tracker, attempt, next);
 }
 
 /* The issue as it is there; `said` from here on: what is open has changed, and is or will be said.
  */
 static enum step take_issue(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_thing *issue, struct transfer *next)
+	const struct tracker_item *issue, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	struct mark mark = find_mark(issue->text, attempt->key);
 
-	talk->closed = issue->closed;
-	talk->turns = mark.turns;
-	talk->rest = mark.found ? strchr(mark.end, '\n') : NULL;
-	if (talk->rest)
+	session->closed = issue->closed;
+	session->turns = mark.turns;
+	session->rest = mark.found ? strchr(mark.end, '\n') : NULL;
+	if (session->rest)
 		fit_text(tracker, attempt);
-	if (mark.found && mark.over == talk->over) {
-		const char *text = with_mark(tracker, attempt, talk->text, talk->turns);
+	if (mark.found && mark.over == session->over) {
+		const char *text = with_mark(tracker, attempt, session->text, session->turns);
 
 		return strcmp(text, issue->text) == 0 ? done(attempt)
 						      : write_issue(tracker, attempt, next);
 	}
-	if (!mark.found && !talk->over)
+	if (!mark.found && !session->over)
 		return write_issue(tracker, attempt, next);
-	talk->turns++;
+	session->turns++;
 	return ask_comments(tracker, attempt, LOOK_FOR_SAID, next);
 }
 
@@ -424,171 +425,171 @@ static enum step take_issue(const struct tracker *tracker, struct attempt *attem
 static enum step turn_issue(const struct tracker *tracker, struct attempt *attempt,
 	enum tracker_state state, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->request.text = NULL;
-	talk->request.state = state;
+	session->request.text = NULL;
+	session->request.state = state;
 	return write_state(tracker, attempt, next);
 }
 
 /* The issue of a comment that has been written. */
 static enum step settle_issue(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_thing *issue, struct transfer *next)
+	const struct tracker_item *issue, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	struct mark mark = find_mark(issue->text, NULL);
 
-	if (!mark.found || !mark.over || issue->closed == talk->over)
+	if (!mark.found || !mark.over || issue->closed == session->over)
 		return done(attempt);
-	talk->closed = issue->closed;
-	if (talk->over)
+	session->closed = issue->closed;
+	if (session->over)
 		return ask_comments(tracker, attempt, LOOK_FOR_OPEN, next);
 	return turn_issue(tracker, attempt, TRACKER_OPEN, next);
 }
 
 /* Takes a comment; true: it is the one that was looked for. */
-static bool take_comment(struct attempt *attempt, const struct tracker_thing *thing)
+static bool take_comment(struct attempt *attempt, const struct tracker_item *item)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	struct mark mark;
 
-	if (talk->purpose == LOOK_FOR_OWN) {
-		if (!find_mark(thing->text, attempt->key).found)
+	if (session->purpose == LOOK_FOR_OWN) {
+		if (!find_mark(item->text, attempt->key).found)
 			return false;
-		talk->target.comment = thing->id;
+		session->target.comment = item->id;
 		return true;
 	}
-	if (talk->purpose == LOOK_FOR_SAID &&
-		has_said(attempt->arena, thing->text, attempt->key, talk->turns))
-		talk->said = true;
-	mark = find_mark(thing->text, NULL);
-	talk->standing = talk->standing || mark.open;
+	if (session->purpose == LOOK_FOR_SAID &&
+		has_said(attempt->arena, item->text, attempt->key, session->turns))
+		session->said = true;
+	mark = find_mark(item->text, NULL);
+	session->standing = session->standing || mark.open;
 	return false;
 }
 
 static enum step comments_read(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	switch (talk->purpose) {
+	switch (session->purpose) {
 	case LOOK_FOR_OWN: return comment(tracker, attempt, next);
 	case LOOK_FOR_OPEN:
-		if (talk->standing)
+		if (session->standing)
 			return done(attempt);
 		return turn_issue(tracker, attempt, TRACKER_CLOSED, next);
 	case LOOK_FOR_SAID: break;
 	}
-	if (talk->said)
+	if (session->said)
 		return write_issue(tracker, attempt, next);
-	talk->said = true;
-	talk->request.text = turn_text(tracker, attempt);
+	session->said = true;
+	session->request.text = turn_text(tracker, attempt);
 	return ask(tracker, attempt, TRACKER_COMMENT, next);
 }
 
 static enum step take_list(const struct tracker *tracker, struct attempt *attempt,
 	const json_t *answer, struct transfer *next, struct error *error)
 {
-	struct talk *talk = attempt->state;
-	const json_t *list = tracker->list(answer, talk->request.ask);
+	struct session *session = attempt->state;
+	const json_t *list = tracker->list(answer, session->request.ask);
 	size_t count = json_array_size(list);
-	struct tracker_thing thing;
+	struct tracker_item item;
 
 	if (!json_is_array(list))
 		return fail(tracker, attempt, true, ERROR_DATA, "the answer is no list", error);
 	for (size_t i = 0; i < count; i++) {
-		thing = (struct tracker_thing){0};
-		if (!tracker->thing(
-			    json_array_get(list, i), talk->request.ask, attempt->arena, &thing))
+		item = (struct tracker_item){0};
+		if (!tracker->item(
+			    json_array_get(list, i), session->request.ask, attempt->arena, &item))
 			continue;
-		if (talk->request.ask == TRACKER_COMMENTS) {
-			if (take_comment(attempt, &thing))
+		if (session->request.ask == TRACKER_COMMENTS) {
+			if (take_comment(attempt, &item))
 				return settle(tracker, attempt, next);
-		} else if (find_mark(thing.text, attempt->key).found) {
-			talk->target.issue = thing.id;
+		} else if (find_mark(item.text, attempt->key).found) {
+			session->target.issue = item.id;
 			return done(attempt);
 		}
 	}
-	if (count >= tracker->page && talk->request.page < PAGES_MOST)
-		return ask(tracker, attempt, talk->request.ask, next);
-	return talk->request.ask == TRACKER_COMMENTS ? comments_read(tracker, attempt, next)
-						     : create(tracker, attempt, next);
+	if (count >= tracker->page && session->request.page < PAGES_MOST)
+		return ask(tracker, attempt, session->request.ask, next);
+	return session->request.ask == TRACKER_COMMENTS ? comments_read(tracker, attempt, next)
+							: create(tracker, attempt, next);
 }
 
 /* A transition to where the issue belongs, if it can be to where new ones are. */
 static enum step take_ways(const struct tracker *tracker, struct attempt *attempt,
 	const json_t *answer, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	const json_t *list = tracker->list(answer, TRACKER_WAYS);
-	bool close = talk->request.state == TRACKER_CLOSED;
-	struct tracker_thing way, best = {0};
+	bool close = session->request.state == TRACKER_CLOSED;
+	struct tracker_item way, best = {0};
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		way = (struct tracker_thing){0};
-		if (tracker->thing(json_array_get(list, i), TRACKER_WAYS, attempt->arena, &way) &&
+		way = (struct tracker_item){0};
+		if (tracker->item(json_array_get(list, i), TRACKER_WAYS, attempt->arena, &way) &&
 			way.closed == close && (!best.id || (way.fresh && !best.fresh)))
 			best = way;
 	}
-	talk->request.way = best.id;
+	session->request.way = best.id;
 	if (best.id)
 		return ask(tracker, attempt, TRACKER_MOVE, next);
 	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition that %s it",
-		tracker->shape.name, talk->target.issue, close ? "closes" : "opens");
-	talk->closed = close;
+		tracker->shape.name, session->target.issue, close ? "closes" : "opens");
+	session->closed = close;
 	return write_state(tracker, attempt, next);
 }
 
 static enum step moved(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	talk->closed = talk->request.state == TRACKER_CLOSED;
+	session->closed = session->request.state == TRACKER_CLOSED;
 	return write_state(tracker, attempt, next);
 }
 
 static enum step take_made(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_thing *thing, struct transfer *next)
+	const struct tracker_item *item, struct transfer *next)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
-	if (talk->request.ask == TRACKER_CREATE) {
-		talk->target.issue = thing->id;
+	if (session->request.ask == TRACKER_CREATE) {
+		session->target.issue = item->id;
 		return done(attempt);
 	}
-	if (talk->request.ask == TRACKER_COMMIT) {
-		talk->target.commit = thing->id;
+	if (session->request.ask == TRACKER_COMMIT) {
+		session->target.commit = item->id;
 		return make(tracker, attempt, next);
 	}
 	if (attempt->follow_up)
 		return write_issue(tracker, attempt, next);
-	talk->target.comment = thing->id;
+	session->target.comment = item->id;
 	return settle(tracker, attempt, next);
 }
 
 static enum step deleted(const struct tracker *tracker, struct attempt *attempt,
 	struct transfer *next, struct error *error)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 
 	if (attempt->follow_up) {
 		attempt->follow_up->gone = attempt->follow_up->deleted = true;
-		return fail(tracker, attempt, false, ERROR_DATA, talk->words, error);
+		return fail(tracker, attempt, false, ERROR_DATA, session->words, error);
 	}
-	if (talk->made) /* the comment is there */
+	if (session->made) /* the comment is there */
 		return done(attempt);
-	talk->target = (struct tracker_target){0};
+	session->target = (struct tracker_target){0};
 	return make(tracker, attempt, next);
 }
 
 static enum step take_answer(const struct tracker *tracker, struct attempt *attempt,
 	const json_t *answer, struct transfer *next, struct error *error)
 {
-	struct talk *talk = attempt->state;
-	struct tracker_thing thing = {0};
+	struct session *session = attempt->state;
+	struct tracker_item item = {0};
 
-	switch (talk->request.ask) {
+	switch (session->request.ask) {
 	case TRACKER_LIST:
 	case TRACKER_COMMENTS: return take_list(tracker, attempt, answer, next, error);
 	case TRACKER_WAYS: return take_ways(tracker, attempt, answer, next);
@@ -601,13 +602,13 @@ static enum step take_answer(const struct tracker *tracker, struct attempt *atte
 	case TRACKER_COMMENT:
 	case TRACKER_COMMIT: break;
 	}
-	if (!tracker->thing(answer, talk->request.ask, attempt->arena, &thing) || !thing.id)
+	if (!tracker->item(answer, session->request.ask, attempt->arena, &item) || !item.id)
 		return fail(tracker, attempt, true, ERROR_DATA,
 			"the answer is not what was asked for", error);
-	if (talk->request.ask != TRACKER_READ)
-		return take_made(tracker, attempt, &thing, next);
-	return talk->made ? settle_issue(tracker, attempt, &thing, next)
-			  : take_issue(tracker, attempt, &thing, next);
+	if (session->request.ask != TRACKER_READ)
+		return take_made(tracker, attempt, &item, next);
+	return session->made ? settle_issue(tracker, attempt, &item, next)
+			     : take_issue(tracker, attempt, &item, next);
 }
 
 /* What an answer says of its failure: {"message": "Validation Failed", ...}, {"errorMessages":
@@ -649,28 +650,29 @@ static bool has_another_way(const struct tracker *tracker, struct attempt *attem
 	const struct reply *reply, struct transfer *next)
 {
 	const struct tracker_options *options = options_of(attempt);
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	bool adorned = options->labels.count + options->assignees.count > 0 || options->assignee;
 	bool invalid = reply->status == 400 || reply->status == 422;
 	bool missing = reply->status == 404 || reply->status == 410;
 
-	if (talk->request.ask == TRACKER_CREATE && invalid && adorned && !talk->request.bare) {
-		talk->request.bare = true;
+	if (session->request.ask == TRACKER_CREATE && invalid && adorned &&
+		!session->request.bare) {
+		session->request.bare = true;
 		attempt->notice =
 			arena_printf(attempt->arena, "%s: %s: made without labels and assignees",
 				tracker->shape.name, words_of(attempt, reply));
 		(void)ask(tracker, attempt, TRACKER_CREATE, next);
 		return true;
 	}
-	if (talk->request.ask == TRACKER_LIST && missing && tracker->moves &&
-		!talk->request.other) {
-		talk->request.other = true;
-		talk->request.page = 0;
+	if (session->request.ask == TRACKER_LIST && missing && tracker->moves &&
+		!session->request.other) {
+		session->request.other = true;
+		session->request.page = 0;
 		(void)ask(tracker, attempt, TRACKER_LIST, next);
 		return true;
 	}
-	if (talk->request.ask == TRACKER_COMMIT && (missing || invalid)) {
-		talk->target = (struct tracker_target){0};
+	if (session->request.ask == TRACKER_COMMIT && (missing || invalid)) {
+		session->target = (struct tracker_target){0};
 		(void)make(tracker, attempt, next);
 		return true;
 	}
@@ -682,11 +684,11 @@ static bool has_another_way(const struct tracker *tracker, struct attempt *attem
 static enum step take_refusal(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *reply, struct transfer *next, struct error *error)
 {
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	const char *words = words_of(attempt, reply);
-	bool about_it = talk->request.ask == TRACKER_EDIT ||
-			(talk->target.issue && talk->request.ask != TRACKER_CREATE &&
-				talk->request.ask != TRACKER_HOME);
+	bool about_it = session->request.ask == TRACKER_EDIT ||
+			(session->target.issue && session->request.ask != TRACKER_CREATE &&
+				session->request.ask != TRACKER_HOME);
 	bool body = reply->status == 400 || reply->status == 413 || reply->status == 422;
 
 	if (is_limit(reply, words)) {
@@ -697,7 +699,7 @@ static enum step take_refusal(const struct tracker *tracker, struct attempt *att
 	if (has_another_way(tracker, attempt, reply, next))
 		return STEP_TRANSFER;
 	if (about_it && (reply->status == 410 || reply->status == 404)) {
-		talk->words = words;
+		session->words = words;
 		return reply->status == 410 ? deleted(tracker, attempt, next, error)
 					    : ask(tracker, attempt, TRACKER_HOME, next);
 	}
@@ -727,12 +729,13 @@ static enum step take(const struct tracker *tracker, struct attempt *attempt,
 }
 
 /* Whether a failed attempt may have left something behind. */
-static bool in_doubt(const struct talk *talk, const struct reply *last)
+static bool in_doubt(const struct session *session, const struct reply *last)
 {
-	bool making = talk->request.ask == TRACKER_CREATE || talk->request.ask == TRACKER_COMMENT;
+	bool making =
+		session->request.ask == TRACKER_CREATE || session->request.ask == TRACKER_COMMENT;
 
 	if (!making || !last)
-		return talk->doubt || talk->made;
+		return session->doubt || session->made;
 	if (last->kind == REPLY_ANSWER)
 		return last->status >= 500 || last->status < 300;
 	return last->kind != REPLY_UNREACHABLE;
@@ -742,14 +745,14 @@ enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *last, struct transfer *next, struct error *error)
 {
 	bool doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
-	struct talk *talk = attempt->state;
+	struct session *session = attempt->state;
 	enum step step;
 
 	attempt->retry = false;
 	attempt->retry_after = -1;
 	if (!last) {
-		attempt->state = talk = arena_alloc(attempt->arena, sizeof *talk);
-		talk->doubt = doubt;
+		attempt->state = session = arena_alloc(attempt->arena, sizeof *session);
+		session->doubt = doubt;
 		if (!read_token(attempt, error))
 			step = fail(tracker, attempt, false, ERROR_USAGE,
 				arena_strdup(attempt->arena, error->text), error);
@@ -760,7 +763,7 @@ enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
 		step = take(tracker, attempt, last, next, error);
 	}
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(talk, last)) {
+	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(session, last)) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 		if (attempt->retry && attempt->retry_after < lag_of(tracker, attempt))
 			attempt->retry_after = lag_of(tracker, attempt);

@@ -47,14 +47,14 @@ struct tracker_request {
 	struct tracker_target target;
 	unsigned page; /* from 1 */
 	const char *key, *title, *text;
-	const char *way;          /* of TRACKER_MOVE: a thing of TRACKER_WAYS */
+	const char *way;          /* of TRACKER_MOVE: a item of TRACKER_WAYS */
 	enum tracker_state state; /* of TRACKER_WRITE */
 	bool bare;                /* without labels and assignees, which were refused */
 	bool other;               /* by the other address, where TRACKER_LIST has two */
 };
 
 /* An issue, comment, commit or transition of an answer; its strings are in the arena. */
-struct tracker_thing {
+struct tracker_item {
 	const char *id, *text; /* text: NULL if it has none */
 	/* Of a transition: whether it closes; whether it makes the issue like a new one. */
 	bool closed, fresh;
@@ -112,17 +112,17 @@ struct tracker {
 	const struct body_style *style;
 	size_t title, text;              /* bytes that they may have */
 	const char *hide_from, *hide_to; /* around a mark */
-	unsigned page;                   /* things of a full page */
+	unsigned page;                   /* items of a full page */
 	/* Optional: ms until TRACKER_LIST finds what is new. */
 	int64_t (*lag)(const void *options);
 	bool moves; /* the state of an issue changes by TRACKER_MOVE */
 	/* Sets `next` by tracker_send. */
 	void (*ask)(const struct tracker_request *request, struct attempt *attempt,
 		struct transfer *next);
-	/* The array of an answer, or NULL; and a thing of it, or of an answer that is one. */
+	/* The array of an answer, or NULL; and a item of it, or of an answer that is one. */
 	const json_t *(*list)(const json_t *answer, enum tracker_ask ask);
-	bool (*thing)(const json_t *value, enum tracker_ask ask, struct arena *arena,
-		struct tracker_thing *out);
+	bool (*item)(const json_t *value, enum tracker_ask ask, struct arena *arena,
+		struct tracker_item *out);
 };
 
 /* Checks the address, which may have a default, and the token, which may have to be there. */

@@ -48,7 +48,8 @@ struct asked {
 	struct change_record record;
 	double size; /* percent, as given; NaN: any */
 	unsigned kinds;
-	struct told_receivers named, told; /* by routes or `notify`; of these, who wants to know */
+	struct routed_receivers named,
+		told; /* by routes or `notify`; of these, who wants to know */
 	struct buf steps;
 };
 
@@ -188,8 +189,8 @@ static bool ask(struct asked *asked, struct error *error)
 	set_change(asked);
 	set_environment(asked);
 	router = router_new(asked->config);
-	asked->named = router_lead(router, &asked->record, asked->kinds, cli->arena);
-	asked->told = router_tell(router, &asked->record, asked->kinds, cli->arena);
+	asked->named = router_route_all(router, &asked->record, asked->kinds, cli->arena);
+	asked->told = router_route(router, &asked->record, asked->kinds, cli->arena);
 	if (config_routed(asked->config, test))
 		router_explain(router, &asked->record, asked->kinds, &asked->steps);
 	router_free(router);
@@ -210,7 +211,7 @@ static void put_events(const struct receiver *receiver, struct buf *out)
 			buf_printf(out, "%s%s", n++ > 0 ? ", " : "", message_kind_names[i]);
 }
 
-static void print_receiver(const struct asked *asked, const struct told_receiver *to, FILE *out)
+static void print_receiver(const struct asked *asked, const struct routed_receiver *to, FILE *out)
 {
 	struct buf chosen = {0};
 
@@ -257,7 +258,7 @@ static void put_receivers(const struct asked *asked, bool told, struct buf *json
 	size_t count = 0;
 
 	for (size_t i = 0; i < asked->named.count; i++) {
-		const struct told_receiver *to = &asked->named.items[i];
+		const struct routed_receiver *to = &asked->named.items[i];
 
 		if ((router_find(&asked->told, to->receiver) != NULL) != told)
 			continue;

@@ -111,19 +111,19 @@ struct driver {
 	struct error *error; /* the task's, or the delivery's own */
 };
 
-static struct driver *errand_of_job(struct job *job)
+static struct driver *driver_of_job(struct job *job)
 {
 	return (struct driver *)((char *)job - offsetof(struct driver, job));
 }
 
-static struct driver *errand_of_call(struct client_request *call)
+static struct driver *driver_of_call(struct client_request *call)
 {
 	return (struct driver *)((char *)call - offsetof(struct driver, call));
 }
 
 static void run_work(struct job *job, struct scratch *scratch)
 {
-	struct driver *driver = errand_of_job(job);
+	struct driver *driver = driver_of_job(job);
 	struct task *task = driver->task;
 	query_set_windows(&task->query);
 	if (task->work && !task->work(task, scratch, driver->error))
@@ -152,7 +152,7 @@ static void mask_words(struct driver *driver, size_t told)
 	query->notices = (struct strings){items, count};
 }
 
-static struct arena *errand_arena(const struct driver *driver)
+static struct arena *driver_arena(const struct driver *driver)
 {
 	return driver->task ? driver->task->query.arena : driver->attempt->arena;
 }
@@ -162,7 +162,7 @@ static struct arena *errand_arena(const struct driver *driver)
 static void hide_foreign(struct driver *driver, const char *url, size_t told)
 {
 	const struct reply *reply = &driver->call.reply;
-	struct arena *arena = errand_arena(driver);
+	struct arena *arena = driver_arena(driver);
 	if (reply->redirected)
 		driver->strayed = arena_strdup(arena, reply->redirected);
 	if (!driver->strayed)
@@ -190,7 +190,7 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 
 static void run_step(struct job *job, struct scratch *scratch)
 {
-	struct driver *driver = errand_of_job(job);
+	struct driver *driver = driver_of_job(job);
 	size_t told = driver->task ? driver->task->query.notices.count : 0;
 	const struct reply *last = driver->replied ? &driver->call.reply : NULL;
 	struct transfer *next = &driver->transfer;
@@ -255,7 +255,7 @@ void drivers_widen(struct drivers *drivers)
 	limiter_widen(&drivers->limiter, drivers, most_readers(drivers));
 }
 
-static void errand_end(struct driver *driver)
+static void driver_end(struct driver *driver)
 {
 	struct drivers *owner = driver->owner;
 	*driver->link = driver->next;
@@ -280,20 +280,20 @@ static void errand_end(struct driver *driver)
 static void run_settle(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct task *task = errand_of_job(job)->task;
+	struct task *task = driver_of_job(job)->task;
 	task->settle(task);
 }
 
 static void settle_done(struct job *job)
 {
-	errand_end(errand_of_job(job));
+	driver_end(driver_of_job(job));
 }
 
 /* What follows the last step or `work`: the task's `settle`, or the end. */
 static void settle_or_end(struct driver *driver)
 {
 	if (!driver->task || driver->step != STEP_DONE || !driver->task->settle) {
-		errand_end(driver);
+		driver_end(driver);
 		return;
 	}
 	driver->job = (struct job){.run = run_settle, .done = settle_done};
@@ -345,7 +345,7 @@ static bool spent_too_much(struct driver *driver)
 
 static void step_done(struct job *job)
 {
-	struct driver *driver = errand_of_job(job);
+	struct driver *driver = driver_of_job(job);
 	note_trouble(driver);
 	if (driver->replied)
 		call_release(driver);
@@ -428,7 +428,7 @@ static bool retry(struct driver *driver)
 
 static void call_done(struct client_request *call)
 {
-	struct driver *driver = errand_of_call(call);
+	struct driver *driver = driver_of_call(call);
 	if (retry(driver))
 		return;
 	driver->replied = true;
@@ -456,13 +456,13 @@ static void execute_done(struct execution *execution)
 static void run_mail(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct driver *driver = errand_of_job(job);
-	mail_send(&driver->transfer, errand_arena(driver), &driver->call.reply);
+	struct driver *driver = driver_of_job(job);
+	mail_send(&driver->transfer, driver_arena(driver), &driver->call.reply);
 }
 
 static void mail_done(struct job *job)
 {
-	struct driver *driver = errand_of_job(job);
+	struct driver *driver = driver_of_job(job);
 	driver->replied = true;
 	submit_step(driver);
 }
@@ -498,7 +498,7 @@ static void start_call(void *context)
 	transfers_start(owner->transfers, &driver->call);
 }
 
-static struct driver *errand_new(struct drivers *drivers)
+static struct driver *driver_new(struct drivers *drivers)
 {
 	struct driver *driver = memory_new(1, sizeof *driver);
 	driver->owner = drivers;
@@ -513,7 +513,7 @@ static struct driver *errand_new(struct drivers *drivers)
 
 void drivers_task(struct drivers *drivers, struct task *task)
 {
-	struct driver *driver = errand_new(drivers);
+	struct driver *driver = driver_new(drivers);
 	driver->task = task;
 	driver->error = &task->error;
 	driver->source = source_find(task->test->source->name);
@@ -526,7 +526,7 @@ void drivers_task(struct drivers *drivers, struct task *task)
 
 void drivers_work(struct drivers *drivers, struct task *task)
 {
-	struct driver *driver = errand_new(drivers);
+	struct driver *driver = driver_new(drivers);
 	driver->task = task;
 	driver->error = &task->error;
 	driver->step = STEP_DONE;
@@ -539,7 +539,7 @@ void drivers_work(struct drivers *drivers, struct task *task)
 void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
 	struct attempt *attempt, attempt_done *done, void *context)
 {
-	struct driver *driver = errand_new(drivers);
+	struct driver *driver = driver_new(drivers);
 	driver->uncounted = true;
 	drivers->uncounted++;
 	driver->notifier = notifier;

@@ -167,7 +167,7 @@ static void notify_about(const struct health *health, const struct condition *co
 				condition_name(condition)) == 0)
 			tests[count++] = test->name;
 	}
-	receivers = router_tell_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
+	receivers = router_route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
 	notify_receivers(health, condition, &receivers);
 	arena_free(arena);
@@ -196,10 +196,10 @@ static bool is_silenced(
 	const char *name = condition_name(condition);
 	const struct test *test =
 		about_test(condition->kind) ? config_test(health->agent->config, name) : NULL;
-	struct silence_subject subject = {.source = name};
+	struct silence_target subject = {.source = name};
 
 	if (about_test(condition->kind))
-		subject = (struct silence_subject){
+		subject = (struct silence_target){
 			.test = name, .source = test && test->source ? source_of(test) : NULL};
 	return dispatcher_silences(health->dispatcher, &subject, until);
 }
@@ -503,7 +503,7 @@ static bool is_silenced_news(
 
 	for (size_t i = 0; i < news->count; i++)
 		if (!dispatcher_silences(health->dispatcher,
-			    &(struct silence_subject){.test = test->name,
+			    &(struct silence_target){.test = test->name,
 				    .source = source_of(test),
 				    .series = news->series[i].series},
 			    &until))

@@ -450,7 +450,7 @@ static void draw_line(struct drawing *drawing, struct plot_line *line)
 static bool is_silenced(
 	const struct plotting *plotting, const char *matchers, const struct plot_line *line)
 {
-	struct silence_subject subject = {.test = line->test,
+	struct silence_target subject = {.test = line->test,
 		.metric = line->metric,
 		.series = line->identity,
 		.branch = line->branch ? line->branch : ""};

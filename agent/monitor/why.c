@@ -585,11 +585,11 @@ static bool is_pending(const struct why *why)
 /* What holds a pending change back now: of several silences the one that ends last. */
 static void find_silence(const struct why_request *request, struct why *why)
 {
-	struct silence_subject subject;
+	struct silence_target subject;
 
 	if (!why->record || !is_pending(why) || !request->config)
 		return;
-	subject = silence_subject_of(why->record);
+	subject = silence_target_of(why->record);
 	why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
 	for (size_t i = 0; i < request->silences.count; i++) {
 		const struct silence *silence = &request->silences.items[i];

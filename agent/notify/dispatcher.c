@@ -34,7 +34,7 @@ enum { RECOVERY_SHARE = ENVIRONMENT_SHARE, RECOVERY_POINTS = 2 };
 #define RECOVERY_MOST INT64_C(86400000)
 
 /* When a pending change was first seen here, engine_now: the filters go by it. */
-struct handed {
+struct arrival {
 	int64_t id, time;
 };
 
@@ -51,7 +51,7 @@ struct round {
 	struct store_queue *queue; /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
-	struct told_receivers *told; /* of each of the pending records */
+	struct routed_receivers *told; /* of each of the pending records */
 	struct unwritten *unwritten;
 	size_t unwritten_count;
 };
@@ -70,8 +70,8 @@ struct dispatcher {
 	bool again;          /* ... and another has to follow */
 	int64_t began;       /* engine_now, the round */
 	int64_t restored_at; /* engine_now, when what was pending before was handed over */
-	struct handed *handed;
-	size_t handed_count;
+	struct arrival *arrivals;
+	size_t arrival_count;
 	int64_t kept;       /* recoveries that are not due yet, ... */
 	int64_t kept_wait;  /* ... and ms until the first is */
 	struct alarm alarm; /* of the next round */
@@ -121,10 +121,10 @@ static void look_soon(struct dispatcher *dispatcher)
 
 static void remember(struct dispatcher *dispatcher, int64_t id)
 {
-	dispatcher->handed = memory_resize(
-		dispatcher->handed, dispatcher->handed_count + 1, sizeof *dispatcher->handed);
-	dispatcher->handed[dispatcher->handed_count++] =
-		(struct handed){id, engine_now(dispatcher->agent->engine)};
+	dispatcher->arrivals = memory_resize(
+		dispatcher->arrivals, dispatcher->arrival_count + 1, sizeof *dispatcher->arrivals);
+	dispatcher->arrivals[dispatcher->arrival_count++] =
+		(struct arrival){id, engine_now(dispatcher->agent->engine)};
 }
 
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
@@ -206,13 +206,13 @@ struct environments *dispatcher_environments(const struct dispatcher *dispatcher
 
 void dispatcher_look(struct dispatcher *dispatcher)
 {
-	if (dispatcher->handed_count > 0 || dispatcher->busy)
+	if (dispatcher->arrival_count > 0 || dispatcher->busy)
 		look_soon(dispatcher);
 }
 
-static int compare_handed(const void *a, const void *b)
+static int compare_arrivals(const void *a, const void *b)
 {
-	const struct handed *left = a, *right = b;
+	const struct arrival *left = a, *right = b;
 
 	if (left->id != right->id)
 		return left->id < right->id ? -1 : 1;
@@ -220,7 +220,7 @@ static int compare_handed(const void *a, const void *b)
 }
 
 /* When a record came that no run of this agent has handed over. */
-static int64_t handed_at(const struct dispatcher *dispatcher, const struct change_record *record)
+static int64_t arrived_at(const struct dispatcher *dispatcher, const struct change_record *record)
 {
 	struct agent *agent = dispatcher->agent;
 	int64_t age = agent_now(agent) - record->updated;
@@ -232,29 +232,29 @@ static int64_t handed_at(const struct dispatcher *dispatcher, const struct chang
 /* Dates the records, and keeps the dates of these and of what was noted since the round began. */
 static void date_records(struct dispatcher *dispatcher, struct record_rows records)
 {
-	struct handed *old = dispatcher->handed, *fresh;
+	struct arrival *old = dispatcher->arrivals, *fresh;
 	size_t count = 0, at = 0;
 
-	fresh = memory_new(records.count + dispatcher->handed_count, sizeof *fresh);
-	if (dispatcher->handed_count > 0)
-		qsort(old, dispatcher->handed_count, sizeof *old, compare_handed);
+	fresh = memory_new(records.count + dispatcher->arrival_count, sizeof *fresh);
+	if (dispatcher->arrival_count > 0)
+		qsort(old, dispatcher->arrival_count, sizeof *old, compare_arrivals);
 	for (size_t i = 0; i < records.count; i++) {
 		struct change_record *record = &records.items[i];
 
-		record->handed = handed_at(dispatcher, record);
-		for (; at < dispatcher->handed_count && old[at].id <= record->item.id; at++)
+		record->handed = arrived_at(dispatcher, record);
+		for (; at < dispatcher->arrival_count && old[at].id <= record->item.id; at++)
 			if (old[at].id == record->item.id)
 				record->handed = old[at].time;
 			else if (old[at].time >= dispatcher->began)
 				fresh[count++] = old[at];
-		fresh[count++] = (struct handed){record->item.id, record->handed};
+		fresh[count++] = (struct arrival){record->item.id, record->handed};
 	}
-	for (; at < dispatcher->handed_count; at++)
+	for (; at < dispatcher->arrival_count; at++)
 		if (old[at].time >= dispatcher->began)
 			fresh[count++] = old[at];
 	free(old);
-	dispatcher->handed = fresh;
-	dispatcher->handed_count = count;
+	dispatcher->arrivals = fresh;
+	dispatcher->arrival_count = count;
 }
 
 /* Keeps the records that the filter passes and that the next one is asked about, which it is not
@@ -394,7 +394,7 @@ static void route(struct round *round)
 	round->told = arena_array(arena, rows.count, sizeof *round->told);
 	for (size_t i = 0; i < rows.count; i++)
 		if (!rows.items[i].held && !rows.items[i].covered)
-			round->told[i] = router_tell(round->publisher.router, &rows.items[i],
+			round->told[i] = router_route(round->publisher.router, &rows.items[i],
 				MESSAGES_OF_CHANGES, arena);
 }
 
@@ -409,7 +409,7 @@ static bool tell_kinds(
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows.count; i++) {
-		const struct told_receiver *told =
+		const struct routed_receiver *told =
 			lacks(round, i, receiver) ? router_find(&round->told[i], receiver) : NULL;
 
 		if (!told || told->kinds != kinds)
@@ -481,7 +481,7 @@ static void render(void *context)
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
-	publisher_said(&round->publisher, &round->pending->said);
+	publisher_updates(&round->publisher, &round->pending->said);
 	publisher_recoveries(&round->publisher, &round->pending->messages);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(round, &config->receivers[i]);
@@ -708,19 +708,20 @@ static void round_render(struct round *round)
 static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending *pending)
 {
 	int64_t group_wait = dispatcher->agent->config->agent.group_wait, first = INT64_MAX, wait;
-	const struct handed *known = dispatcher->handed;
+	const struct arrival *known = dispatcher->arrivals;
 	size_t at = 0;
 
 	if (!dispatcher->peeking)
 		return false;
-	if (dispatcher->handed_count > 0)
-		qsort(dispatcher->handed, dispatcher->handed_count, sizeof *known, compare_handed);
+	if (dispatcher->arrival_count > 0)
+		qsort(dispatcher->arrivals, dispatcher->arrival_count, sizeof *known,
+			compare_arrivals);
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
 
-		while (at < dispatcher->handed_count && known[at].id < record->item.id)
+		while (at < dispatcher->arrival_count && known[at].id < record->item.id)
 			at++;
-		if ((at == dispatcher->handed_count || known[at].id != record->item.id) &&
+		if ((at == dispatcher->arrival_count || known[at].id != record->item.id) &&
 			record->updated < first)
 			first = record->updated;
 	}
@@ -797,16 +798,16 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition, int shard)
 {
-	notices_tell(dispatcher->notices, notice, receivers, condition, shard);
+	notices_queue(dispatcher->notices, notice, receivers, condition, shard);
 }
 
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request)
 {
-	notices_tell_storing(dispatcher->notices, notice, receivers, request);
+	notices_queue_storing(dispatcher->notices, notice, receivers, request);
 }
 
-bool dispatcher_tell(struct dispatcher *dispatcher, const struct message *message,
+bool dispatcher_message(struct dispatcher *dispatcher, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request)
 {
 	return notices_message(dispatcher->notices, message, receiver, request);
@@ -823,7 +824,7 @@ void dispatcher_adopt(struct dispatcher *dispatcher)
 }
 
 bool dispatcher_silences(
-	const struct dispatcher *dispatcher, const struct silence_subject *subject, int64_t *until)
+	const struct dispatcher *dispatcher, const struct silence_target *subject, int64_t *until)
 {
 	return silences_hold(dispatcher->silences, subject, until);
 }
@@ -846,7 +847,7 @@ static void remind(void *context, const struct notice *notice, const struct stri
 {
 	const struct dispatcher *dispatcher = context;
 
-	notices_tell(dispatcher->notices, notice, receivers, NULL, FLEET_LEADER);
+	notices_queue(dispatcher->notices, notice, receivers, NULL, FLEET_LEADER);
 }
 
 /* With --once there is no later round. */
@@ -939,7 +940,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 	if (!shards->has[FLEET_LEADER])
 		return;
 	dispatcher->leader = false;
-	dispatcher->handed_count = 0;
+	dispatcher->arrival_count = 0;
 	dispatcher->kept = 0;
 	environments_forget(dispatcher->environments);
 	silences_forget(dispatcher->silences);
@@ -1022,6 +1023,6 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	silences_free(dispatcher->silences);
 	notices_free(dispatcher->notices);
 	store_backlog_free(dispatcher->backlog);
-	free(dispatcher->handed);
+	free(dispatcher->arrivals);
 	free(dispatcher);
 }

@@ -50,7 +50,7 @@ void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *sil
 
 /* Whether a notice about it is held back now. *until is set to when that may end. */
 bool dispatcher_silences(
-	const struct dispatcher *dispatcher, const struct silence_subject *subject, int64_t *until);
+	const struct dispatcher *dispatcher, const struct silence_target *subject, int64_t *until);
 
 /* See silences_version. */
 uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher);
@@ -76,7 +76,7 @@ void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notic
 /* Queues a message without changes that has a notice to the receiver, with the request, which it
  * takes over. False: its configuration has no destinations, or it cannot be rendered; nothing is
  * stored. */
-bool dispatcher_tell(struct dispatcher *dispatcher, const struct message *message,
+bool dispatcher_message(struct dispatcher *dispatcher, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request) MUST_USE;
 
 #endif

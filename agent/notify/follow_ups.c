@@ -378,7 +378,7 @@ static void send_anew(struct follower *follower, const struct error *error)
 static bool stands(const struct follow_up *follow_up)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
-		if (!told_is_over(&follow_up->changes[i]))
+		if (!announced_is_over(&follow_up->changes[i]))
 			return true;
 	return false;
 }
@@ -487,18 +487,18 @@ static void attempt_ended(
 		wait_for_fix(follower, error);
 }
 
-static struct told_change told_of(
+static struct announced_change told_of(
 	struct agent *agent, struct arena *arena, struct told_record *told)
 {
 	struct change_record *record = &told->record;
 
 	record_by_clock(record, agent_now(agent));
 	announce_links(arena, agent->config, record);
-	return (struct told_change){.item = record->item,
+	return (struct announced_change){.item = record->item,
 		.told = told->time,
-		.state = record->state == CHANGE_WITHDRAWN   ? TOLD_WITHDRAWN
-			 : record->state == CHANGE_RECOVERED ? TOLD_RECOVERED
-							     : TOLD_STANDS,
+		.state = record->state == CHANGE_WITHDRAWN   ? ANNOUNCED_WITHDRAWN
+			 : record->state == CHANGE_RECOVERED ? ANNOUNCED_RECOVERED
+							     : ANNOUNCED_STANDS,
 		.triage = record->triage};
 }
 
@@ -508,7 +508,7 @@ static void prepare(struct follower *follower, const struct receiver *receiver)
 	struct agent *agent = follower->owner->agent;
 	struct arena *arena = follower->request->call.arena;
 	const struct followed_message *followed = followed_by(follower);
-	struct told_change *changes = arena_array(arena, followed->count, sizeof *changes);
+	struct announced_change *changes = arena_array(arena, followed->count, sizeof *changes);
 
 	for (size_t i = 0; i < followed->count; i++)
 		changes[i] = told_of(agent, arena, &followed->told[i]);

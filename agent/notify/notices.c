@@ -172,7 +172,7 @@ static void add_condition(struct store_queue *request, const struct condition *c
 	request->health.condition_count = 1;
 }
 
-void notices_tell(struct notices *notices, const struct notice *notice,
+void notices_queue(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition, int shard)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
@@ -180,10 +180,10 @@ void notices_tell(struct notices *notices, const struct notice *notice,
 	fleet_fence(notices->agent, &request->call, shard);
 	if (condition)
 		add_condition(request, condition);
-	notices_tell_storing(notices, notice, receivers, request);
+	notices_queue_storing(notices, notice, receivers, request);
 }
 
-void notices_tell_storing(struct notices *notices, const struct notice *notice,
+void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request)
 {
 	request->reply = queued;

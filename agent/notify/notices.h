@@ -16,12 +16,12 @@ struct notices *notices_new(struct agent *agent, struct delivery_manager *delive
 void notices_free(struct notices *notices);
 
 /* See dispatcher_notice. */
-void notices_tell(struct notices *notices, const struct notice *notice,
+void notices_queue(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition, int shard);
-void notices_tell_storing(struct notices *notices, const struct notice *notice,
+void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 
-/* See dispatcher_tell. */
+/* See dispatcher_message. */
 bool notices_message(struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request) MUST_USE;
 

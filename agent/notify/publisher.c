@@ -109,15 +109,15 @@ static void add_reply(const struct publisher *publisher, const struct recipient 
 }
 
 /* Whether the receiver is told such messages. */
-static bool is_told(const struct receiver *receiver, enum message_kind kind)
+static bool wants(const struct receiver *receiver, enum message_kind kind)
 {
 	return receiver && (receiver->events >> kind & 1) != 0;
 }
 
 /* Whether it is told them beyond threads and further changes, too; see `brief`. */
-static bool is_told_all(const struct receiver *receiver, enum message_kind kind)
+static bool wants_all(const struct receiver *receiver, enum message_kind kind)
 {
-	return is_told(receiver, kind) &&
+	return wants(receiver, kind) &&
 	       (receiver->chose_events || !notifier_find(receiver->notifier->name)->brief);
 }
 
@@ -131,7 +131,7 @@ static bool is_withheld(const struct publisher *publisher, const struct change_r
 
 /* Whether its messages are brought up to date instead: one about a change that it holds already
  * would be another thing that it holds. */
-static bool is_kept_true(const struct receiver *receiver)
+static bool amends_messages(const struct receiver *receiver)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
 
@@ -273,11 +273,11 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
-		struct change_record told = *group->items[i];
+		struct change_record announced = *group->items[i];
 
-		announce_links(arena, publisher->config, &told);
-		set_accepted(arena, &told);
-		items[i] = told.item;
+		announce_links(arena, publisher->config, &announced);
+		set_accepted(arena, &announced);
+		items[i] = announced.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
@@ -293,7 +293,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		message.thread = found ? thread.key : NULL;
 		message.more_of = found ? &thread.first : NULL;
 		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
-		if (!is_told(receiver, message.kind) || (kinds & 1u << message.kind) == 0)
+		if (!wants(receiver, message.kind) || (kinds & 1u << message.kind) == 0)
 			continue; /* it counts as told */
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
@@ -364,7 +364,7 @@ static void add_followed(const struct publisher *publisher, const struct receive
 	struct strings destinations;
 	struct error error;
 
-	if (!is_told(receiver, MESSAGE_NOTICE) ||
+	if (!wants(receiver, MESSAGE_NOTICE) ||
 		!destinations_of(publisher, receiver, &destinations, &error))
 		return;
 	for (size_t i = 0; i < destinations.count; i++) {
@@ -393,9 +393,9 @@ void publisher_followed(
 }
 
 /* The thread of the message that announced a change; NULL if the message was pruned. */
-static const char *announced_by(const struct delivery *told)
+static const char *announced_by(const struct delivery *sent)
 {
-	return told->thread ? told->thread : *told->key ? told->key : NULL;
+	return sent->thread ? sent->thread : *sent->key ? sent->key : NULL;
 }
 
 static bool is_same(const char *a, const char *b)
@@ -420,19 +420,19 @@ static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 
 /* One message for all recoveries that belong to the thread of the first. */
 static void add_recoveries(
-	const struct publisher *publisher, const struct delivery *told, size_t count)
+	const struct publisher *publisher, const struct delivery *sent, size_t count)
 {
-	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
+	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
 	struct announcement *items = memory_new(count, sizeof *items);
 	struct message message = {
-		.kind = MESSAGE_RECOVERED, .items = items, .thread = announced_by(told)};
+		.kind = MESSAGE_RECOVERED, .items = items, .thread = announced_by(sent)};
 	uint64_t hash = HASH_START;
-	int64_t event = told->records[0].environment_event;
+	int64_t event = sent->records[0].environment_event;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct change_record *record = &told[i].records[0];
+		const struct change_record *record = &sent[i].records[0];
 
-		if (record->held || !belong_together(&told[i], told) ||
+		if (record->held || !belong_together(&sent[i], sent) ||
 			is_withheld(publisher, record, MESSAGE_RECOVERED, to.receiver))
 			continue;
 		if (record->environment_event != event)
@@ -446,7 +446,7 @@ static void add_recoveries(
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
 	message.environment = event_of(publisher, event);
-	if (message.count > 0 && is_told(to.receiver, MESSAGE_RECOVERED))
+	if (message.count > 0 && wants(to.receiver, MESSAGE_RECOVERED))
 		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
 			&publisher->lost[to.receiver - publisher->config->receivers]);
 	free(items);
@@ -476,39 +476,39 @@ struct retracted {
 };
 
 /* A message that continues another belongs to the same thread. */
-static const char *thread_of(struct threads *threads, const struct delivery *told)
+static const char *thread_of(struct threads *threads, const struct delivery *sent)
 {
-	if (told->thread && threads_has_receipt(threads, told->thread))
-		return told->thread;
-	return threads_has_receipt(threads, told->key) ? told->key : NULL;
+	if (sent->thread && threads_has_receipt(threads, sent->thread))
+		return sent->thread;
+	return threads_has_receipt(threads, sent->key) ? sent->key : NULL;
 }
 
 /* A change of a sent message as it is known now, with links. */
-static struct told_change told_of(
+static struct announced_change announced_of(
 	const struct publisher *publisher, const struct change_record *record)
 {
 	struct change_record copy = *record;
 
 	record_by_clock(&copy, publisher->now);
 	announce_links(publisher->queue->call.arena, publisher->config, &copy);
-	return (struct told_change){.item = copy.item,
+	return (struct announced_change){.item = copy.item,
 		.told = copy.item.time,
-		.state = copy.state == CHANGE_WITHDRAWN   ? TOLD_WITHDRAWN
-			 : copy.state == CHANGE_RECOVERED ? TOLD_RECOVERED
-							  : TOLD_STANDS,
+		.state = copy.state == CHANGE_WITHDRAWN   ? ANNOUNCED_WITHDRAWN
+			 : copy.state == CHANGE_RECOVERED ? ANNOUNCED_RECOVERED
+							  : ANNOUNCED_STANDS,
 		.triage = copy.triage};
 }
 
 /* A message that says a sentence about changes of earlier ones, and lists them. */
 static void add_sentence(const struct publisher *publisher, const struct recipient *to,
-	enum message_kind kind, const char *thread, const struct told_change *changes, size_t count,
-	const struct buf *text, uint64_t hash)
+	enum message_kind kind, const char *thread, const struct announced_change *changes,
+	size_t count, const struct buf *text, uint64_t hash)
 {
 	struct notice notice = {.subject = changes[0].item.test,
 		.text = text->data,
 		.time = publisher->now,
 		.recovered = kind == MESSAGE_WITHDRAWN};
-	struct message message = body_of_told(publisher->queue->call.arena, changes, count);
+	struct message message = body_of_announced(publisher->queue->call.arena, changes, count);
 
 	message.kind = kind;
 	message.notice = &notice;
@@ -593,10 +593,10 @@ static bool is_first(const struct retracted *retracted, size_t index)
 static void add_retraction(
 	const struct publisher *publisher, const struct retracted *retracted, size_t index)
 {
-	const struct delivery *told = &retracted->items[index].message;
+	const struct delivery *sent = &retracted->items[index].message;
 	const char *thread = retracted->threads[index];
-	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
-	struct told_change *changes = memory_new(retracted->count - index, sizeof *changes);
+	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
+	struct announced_change *changes = memory_new(retracted->count - index, sizeof *changes);
 	struct buf text = {0};
 	size_t count = 0;
 
@@ -605,7 +605,7 @@ static void add_retraction(
 	for (size_t i = index; i < retracted->count; i++)
 		if (same_thread(retracted, index, i))
 			changes[count++] =
-				told_of(publisher, &retracted->items[i].message.records[0]);
+				announced_of(publisher, &retracted->items[i].message.records[0]);
 	add_sentence(publisher, &to, MESSAGE_WITHDRAWN, thread, changes, count, &text,
 		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
 	buf_free(&text);
@@ -621,9 +621,9 @@ static const char *retracted_in(const struct publisher *publisher, const struct 
 	if ((!publisher->config->agent.announce_withdrawn && is_withdrawn(at)) ||
 		is_withheld(publisher, &at->message.records[0], MESSAGE_WITHDRAWN, receiver))
 		return NULL;
-	if (is_told_all(receiver, MESSAGE_WITHDRAWN))
+	if (wants_all(receiver, MESSAGE_WITHDRAWN))
 		return thread ? thread : announced_by(&at->message);
-	return is_told(receiver, MESSAGE_WITHDRAWN) ? thread : NULL;
+	return wants(receiver, MESSAGE_WITHDRAWN) ? thread : NULL;
 }
 
 void publisher_retractions(
@@ -643,7 +643,7 @@ void publisher_retractions(
 
 /* Whether it is said of this change; what is to be announced anew, is over or accepted says enough
  * of itself. */
-static bool is_worth_saying(
+static bool is_reported(
 	const struct publisher *publisher, const struct said *at, enum said_kind what)
 {
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
@@ -656,16 +656,17 @@ static bool is_worth_saying(
 			what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED, receiver))
 		return false;
 	if (what == SAID_TRIAGED)
-		return is_told(receiver, MESSAGE_TRIAGED);
+		return wants(receiver, MESSAGE_TRIAGED);
 	if (what == SAID_CULPRIT)
 		return record->item.culprit && record->state != CHANGE_WITHDRAWN &&
-		       !triage_is_accepted(triage) && is_told(receiver, MESSAGE_UPDATED) &&
-		       !is_kept_true(receiver);
+		       !triage_is_accepted(triage) && wants(receiver, MESSAGE_UPDATED) &&
+		       !amends_messages(receiver);
 	return stands && record->news != NOTIFY_PENDING && !triage_is_accepted(triage) &&
-	       is_told_all(receiver, MESSAGE_UPDATED) && !is_kept_true(receiver);
+	       wants_all(receiver, MESSAGE_UPDATED) && !amends_messages(receiver);
 }
 
-static void write_said(const struct told_change *change, enum said_kind what, struct buf *out)
+static void write_update(
+	const struct announced_change *change, enum said_kind what, struct buf *out)
 {
 	if (what == SAID_TRIAGED) {
 		text_triage(out, &change->triage);
@@ -681,7 +682,7 @@ static void write_said(const struct told_change *change, enum said_kind what, st
 }
 
 /* A verdict is told once, whatever else has become known of the change. */
-static uint64_t hash_said(uint64_t hash, const struct change_record *record, enum said_kind what)
+static uint64_t hash_update(uint64_t hash, const struct change_record *record, enum said_kind what)
 {
 	hash = hash_add(hash, &record->item.id, sizeof record->item.id);
 	if (what == SAID_CULPRIT)
@@ -692,12 +693,12 @@ static uint64_t hash_said(uint64_t hash, const struct change_record *record, enu
 }
 
 /* One message about all changes of the thread of the first of which this is to be said. */
-static void add_said(const struct publisher *publisher, const struct said *said, size_t count,
+static void add_update(const struct publisher *publisher, const struct said *said, size_t count,
 	enum said_kind what)
 {
-	const struct delivery *told = &said->message;
-	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
-	struct told_change *changes = memory_new(count, sizeof *changes);
+	const struct delivery *sent = &said->message;
+	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
+	struct announced_change *changes = memory_new(count, sizeof *changes);
 	uint64_t hash = hash_add(HASH_START, &what, sizeof what);
 	struct buf text = {0};
 	size_t named = 0;
@@ -706,60 +707,60 @@ static void add_said(const struct publisher *publisher, const struct said *said,
 	for (size_t i = 0; i < count; i++) {
 		const struct change_record *record = &said[i].message.records[0];
 
-		if (!is_worth_saying(publisher, &said[i], what) ||
-			!belong_together(&said[i].message, told))
+		if (!is_reported(publisher, &said[i], what) ||
+			!belong_together(&said[i].message, sent))
 			continue;
-		hash = hash_said(hash, record, what);
-		changes[named] = told_of(publisher, record);
+		hash = hash_update(hash, record, what);
+		changes[named] = announced_of(publisher, record);
 		if (named < NAMED_MOST) {
 			buf_text(&text, named > 0 ? "; " : "");
-			write_said(&changes[named], what, &text);
+			write_update(&changes[named], what, &text);
 		}
 		named++;
 	}
 	if (named > NAMED_MOST)
 		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
 	add_sentence(publisher, &to, what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED,
-		announced_by(told), changes, named, &text, hash);
+		announced_by(sent), changes, named, &text, hash);
 	buf_free(&text);
 	free(changes);
 }
 
-static bool is_first_said(const struct publisher *publisher, const struct said_rows *rows,
+static bool is_first_update(const struct publisher *publisher, const struct said_rows *rows,
 	size_t index, enum said_kind what)
 {
 	for (size_t i = 0; i < index; i++)
-		if (is_worth_saying(publisher, &rows->items[i], what) &&
+		if (is_reported(publisher, &rows->items[i], what) &&
 			belong_together(&rows->items[i].message, &rows->items[index].message))
 			return false;
-	return is_worth_saying(publisher, &rows->items[index], what);
+	return is_reported(publisher, &rows->items[index], what);
 }
 
-void publisher_said(const struct publisher *publisher, const struct said_rows *rows)
+void publisher_updates(const struct publisher *publisher, const struct said_rows *rows)
 {
 	static const enum said_kind kinds[] = {SAID_UPDATED, SAID_TRIAGED, SAID_CULPRIT};
 
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		for (size_t i = 0; i < rows->count; i++)
-			if (is_first_said(publisher, rows, i, kinds[k]))
-				add_said(publisher, &rows->items[i], rows->count - i, kinds[k]);
+			if (is_first_update(publisher, rows, i, kinds[k]))
+				add_update(publisher, &rows->items[i], rows->count - i, kinds[k]);
 }
 
-void publisher_reminder(const struct publisher *publisher, const struct delivery *told,
+void publisher_reminder(const struct publisher *publisher, const struct delivery *sent,
 	const struct change_record *const *records, size_t count)
 {
-	struct recipient to = {receiver_of(publisher, told->receiver), told->destination};
-	struct told_change *changes = memory_new(count, sizeof *changes);
+	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
+	struct announced_change *changes = memory_new(count, sizeof *changes);
 	char since[WHEN_TEXT];
 	struct buf text = {0};
 	size_t named = 0;
 
 	buf_printf(&text, "nobody has said anything for %s about ",
-		when_format_rough(publisher->now - told->now, since));
+		when_format_rough(publisher->now - sent->now, since));
 	for (size_t i = 0; i < count; i++) {
 		if (is_withheld(publisher, records[i], MESSAGE_REMINDER, to.receiver))
 			continue;
-		changes[named] = told_of(publisher, records[i]);
+		changes[named] = announced_of(publisher, records[i]);
 		if (named < NAMED_MOST) {
 			buf_text(&text, named > 0 ? "; " : "");
 			name_change(&changes[named].item, &text);
@@ -768,8 +769,8 @@ void publisher_reminder(const struct publisher *publisher, const struct delivery
 	}
 	if (named > NAMED_MOST)
 		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
-	if (named > 0 && is_told(to.receiver, MESSAGE_REMINDER))
-		add_sentence(publisher, &to, MESSAGE_REMINDER, announced_by(told), changes, named,
+	if (named > 0 && wants(to.receiver, MESSAGE_REMINDER))
+		add_sentence(publisher, &to, MESSAGE_REMINDER, announced_by(sent), changes, named,
 			&text, hash_add(HASH_START, &publisher->now, sizeof publisher->now));
 	buf_free(&text);
 	free(changes);

@@ -52,7 +52,7 @@ void publisher_retractions(
 	const struct publisher *publisher, const struct retraction_rows *retractions);
 
 /* What became of announced changes, to those that are told such things. */
-void publisher_said(const struct publisher *publisher, const struct said_rows *rows);
+void publisher_updates(const struct publisher *publisher, const struct said_rows *rows);
 
 /* Reminds of these changes of a sent message. */
 void publisher_reminder(const struct publisher *publisher, const struct delivery *told,

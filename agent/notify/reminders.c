@@ -56,7 +56,7 @@ static void queued(struct store_queue *queue)
 
 static bool is_waiting(const struct reminders *reminders, const struct change_record *record)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	int64_t until;
 
 	return (record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED) &&

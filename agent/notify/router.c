@@ -58,19 +58,19 @@ struct router {
 	struct arena *arena;
 	const struct node *root; /* NULL: without routes */
 	struct dict names;       /* -> struct named */
-	struct dict by_notify;   /* test -> struct told_receivers, without routes */
-	struct told_receivers all;
+	struct dict by_notify;   /* test -> struct routed_receivers, without routes */
+	struct routed_receivers all;
 	uint64_t round;
 	uint64_t *rounds; /* for each receiver: the round in which it was last told */
 	struct question question;
-	struct silence_subject subject;
+	struct silence_target subject;
 	struct silence_asked asked;
 	const struct strings *tags; /* of the test */
 	const struct named *looked_at;
-	struct strings values;      /* of that */
-	struct told_receiver *told; /* room for all receivers */
+	struct strings values;        /* of that */
+	struct routed_receiver *told; /* room for all receivers */
 	size_t told_count;
-	struct told_receiver *merged; /* of several kinds; the same */
+	struct routed_receiver *merged; /* of several kinds; the same */
 	size_t merged_count;
 	bool by_event;       /* some route asks for the kind */
 	struct dict *groups; /* test -> struct strings; NULL until they are asked for */
@@ -124,14 +124,15 @@ static void prepare(struct router *router, const struct notify_route *route, str
 		prepare(router, &route->routes[i], &nodes[i]);
 }
 
-static struct told_receivers list_all(struct router *router)
+static struct routed_receivers list_all(struct router *router)
 {
 	const struct config *config = router->config;
-	struct told_receiver *all = arena_array(router->arena, config->receiver_count, sizeof *all);
+	struct routed_receiver *all =
+		arena_array(router->arena, config->receiver_count, sizeof *all);
 
 	for (size_t i = 0; i < config->receiver_count; i++)
 		all[i].receiver = &config->receivers[i];
-	return (struct told_receivers){all, config->receiver_count};
+	return (struct routed_receivers){all, config->receiver_count};
 }
 
 struct router *router_new(const struct config *config)
@@ -166,7 +167,7 @@ void router_free(struct router *router)
 
 /* Asking */
 
-static void begin(struct router *router, const struct silence_subject *subject)
+static void begin(struct router *router, const struct silence_target *subject)
 {
 	const struct test *test = config_test(router->config, subject->test);
 
@@ -374,7 +375,7 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 			continue;
 		router->rounds[number] = router->round;
 		router->told[router->told_count++] =
-			(struct told_receiver){&router->config->receivers[number],
+			(struct routed_receiver){&router->config->receivers[number],
 				router->question.kinds, route->group_by};
 	}
 }
@@ -410,7 +411,7 @@ static double size_of(const struct change *change)
 
 static void ask(struct router *router, const struct change_record *record, unsigned kinds)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 
 	router->question = (struct question){.record = record,
 		.size = size_of(&record->item.change),
@@ -420,12 +421,12 @@ static void ask(struct router *router, const struct change_record *record, unsig
 }
 
 /* Those in the test's `notify`; of a test that is no longer configured, all. */
-static struct told_receivers named_receivers(struct router *router, const char *test)
+static struct routed_receivers named_receivers(struct router *router, const char *test)
 {
 	const struct strings *notify = config_notify(router->config, test);
-	struct told_receivers *told =
-		(struct told_receivers *)(uintptr_t)dict_get(&router->by_notify, test);
-	struct told_receiver *items;
+	struct routed_receivers *told =
+		(struct routed_receivers *)(uintptr_t)dict_get(&router->by_notify, test);
+	struct routed_receiver *items;
 
 	if (!notify)
 		return router->all;
@@ -459,14 +460,14 @@ static void merge(struct router *router)
 }
 
 /* Each kind by itself: it may take another route than the others. */
-static struct told_receivers lead_routed(
+static struct routed_receivers lead_routed(
 	struct router *router, const struct change_record *record, unsigned kinds)
 {
 	router->merged_count = 0;
 	if (!router->by_event) {
 		ask(router, record, kinds);
 		(void)pass(router, router->root);
-		return (struct told_receivers){router->told, router->told_count};
+		return (struct routed_receivers){router->told, router->told_count};
 	}
 	for (unsigned kind = 1; kind <= kinds; kind <<= 1)
 		if (kinds & kind) {
@@ -474,16 +475,16 @@ static struct told_receivers lead_routed(
 			(void)pass(router, router->root);
 			merge(router);
 		}
-	return (struct told_receivers){router->merged, router->merged_count};
+	return (struct routed_receivers){router->merged, router->merged_count};
 }
 
-static struct told_receivers lead(struct router *router, const struct change_record *record,
+static struct routed_receivers lead(struct router *router, const struct change_record *record,
 	unsigned kinds, bool chosen, struct arena *arena)
 {
 	bool routed = config_routed(router->config, record->item.test);
-	struct told_receivers told = routed ? lead_routed(router, record, kinds)
-					    : named_receivers(router, record->item.test);
-	struct told_receiver *items = arena_array(arena, told.count, sizeof *items);
+	struct routed_receivers told = routed ? lead_routed(router, record, kinds)
+					      : named_receivers(router, record->item.test);
+	struct routed_receiver *items = arena_array(arena, told.count, sizeof *items);
 	size_t count = 0;
 
 	for (size_t i = 0; i < told.count; i++) {
@@ -492,23 +493,23 @@ static struct told_receivers lead(struct router *router, const struct change_rec
 			items[count].kinds = kinds;
 		count += !chosen || (items[count].receiver->events & items[count].kinds) != 0;
 	}
-	return (struct told_receivers){items, count};
+	return (struct routed_receivers){items, count};
 }
 
-struct told_receivers router_tell(struct router *router, const struct change_record *record,
+struct routed_receivers router_route(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena)
 {
 	return lead(router, record, kinds, true, arena);
 }
 
-struct told_receivers router_lead(struct router *router, const struct change_record *record,
+struct routed_receivers router_route_all(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena)
 {
 	return lead(router, record, kinds, false, arena);
 }
 
-const struct told_receiver *router_find(
-	const struct told_receivers *told, const struct receiver *receiver)
+const struct routed_receiver *router_find(
+	const struct routed_receivers *told, const struct receiver *receiver)
 {
 	for (size_t i = 0; i < told->count; i++)
 		if (told->items[i].receiver == receiver)
@@ -520,16 +521,16 @@ bool router_withholds(struct router *router, const struct change_record *record,
 	const struct receiver *receiver)
 {
 	struct arena *arena;
-	struct told_receivers told;
+	struct routed_receivers told;
 	bool withheld;
 
 	if (!config_routed(router->config, record->item.test))
 		return false;
 	arena = arena_new();
-	told = router_tell(router, record, kinds, arena);
+	told = router_route(router, record, kinds, arena);
 	withheld = !router_find(&told, receiver) && (receiver->events & kinds);
 	if (withheld) {
-		told = router_tell(router, record, MESSAGES_ALL, arena);
+		told = router_route(router, record, MESSAGES_ALL, arena);
 		withheld = router_find(&told, receiver) != NULL;
 	}
 	arena_free(arena);
@@ -541,22 +542,22 @@ bool router_withholds(struct router *router, const struct change_record *record,
 static void ask_notice(struct router *router, const char *test, unsigned kinds, bool possible)
 {
 	router->question = (struct question){.kinds = kinds, .possible = possible};
-	begin(router, &(struct silence_subject){.test = test});
+	begin(router, &(struct silence_target){.test = test});
 	(void)pass(router, router->root);
 }
 
-static struct told_receivers lead_notice(struct router *router, const char *test, unsigned kinds)
+static struct routed_receivers lead_notice(struct router *router, const char *test, unsigned kinds)
 {
 	if (!config_routed(router->config, test))
 		return named_receivers(router, test);
 	ask_notice(router, test, kinds, false);
 	if (router->told_count == 0 && !router->nobody)
 		ask_notice(router, test, kinds, true);
-	return (struct told_receivers){router->told, router->told_count};
+	return (struct routed_receivers){router->told, router->told_count};
 }
 
 /* Until all are in: there may be many tests. */
-struct strings router_tell_notices(struct router *router, const char *const *tests, size_t count,
+struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena)
 {
 	const struct config *config = router->config;
@@ -567,7 +568,7 @@ struct strings router_tell_notices(struct router *router, const char *const *tes
 	for (size_t i = 0; i < config->receiver_count; i++)
 		most += (config->receivers[i].events & kinds) != 0;
 	for (size_t i = 0; i < count && found < most; i++) {
-		struct told_receivers told = lead_notice(router, tests[i], kinds);
+		struct routed_receivers told = lead_notice(router, tests[i], kinds);
 
 		for (size_t j = 0; j < told.count; j++) {
 			const struct receiver *receiver = told.items[j].receiver;
@@ -582,10 +583,10 @@ struct strings router_tell_notices(struct router *router, const char *const *tes
 	return (struct strings){names, found};
 }
 
-struct strings router_tell_notice(
+struct strings router_route_notice(
 	struct router *router, const char *test, unsigned kinds, struct arena *arena)
 {
-	return router_tell_notices(router, &test, 1, kinds, arena);
+	return router_route_notices(router, &test, 1, kinds, arena);
 }
 
 /* Explaining */
@@ -665,7 +666,7 @@ void router_explain(
 void router_group(struct router *router, const struct change_record *record,
 	const struct strings *names, struct buf *out)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 
 	begin(router, &subject);
 	for (size_t i = 0; i < names->count; i++) {

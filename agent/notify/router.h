@@ -21,28 +21,28 @@ void router_free(struct router *router);
 
 /* A receiver that is told, by messages of which kinds (of those that were asked for, by the routes
  * alone), and how changes are grouped for it. */
-struct told_receiver {
+struct routed_receiver {
 	const struct receiver *receiver;
 	unsigned kinds;
 	struct strings group_by; /* none: by time and commit */
 };
 
-struct told_receivers {
-	const struct told_receiver *items;
+struct routed_receivers {
+	const struct routed_receiver *items;
 	size_t count;
 };
 
 /* Who is told of the change by messages of these kinds (bits 1 << enum message_kind), each of which
  * passes the routes by itself; each receiver once, in the arena. */
-struct told_receivers router_tell(struct router *router, const struct change_record *record,
+struct routed_receivers router_route(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena);
 
 /* The same, whatever events the receivers have chosen. */
-struct told_receivers router_lead(struct router *router, const struct change_record *record,
+struct routed_receivers router_route_all(struct router *router, const struct change_record *record,
 	unsigned kinds, struct arena *arena);
 
-const struct told_receiver *router_find(
-	const struct told_receivers *told, const struct receiver *receiver);
+const struct routed_receiver *router_find(
+	const struct routed_receivers *told, const struct receiver *receiver);
 
 /*
  * Whether routes tell the receiver of the change, but not by messages of these kinds. Who was told
@@ -56,11 +56,11 @@ bool router_withholds(struct router *router, const struct change_record *record,
  * tags, but no size, labels or commit. If routes lead to nobody for one, of the receivers of all
  * routes that a change of it may take.
  */
-struct strings router_tell_notices(struct router *router, const char *const *tests, size_t count,
+struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena);
 
 /* Of one test. */
-struct strings router_tell_notice(
+struct strings router_route_notice(
 	struct router *router, const char *test, unsigned kinds, struct arena *arena);
 
 /* Appends how the change passes the routes, a line for each that was tried:

@@ -65,7 +65,7 @@ static struct strings metrics_of(struct silence_asked *asked)
 /* "up" and "down" are the values', "regression" and "improvement" the metric's. */
 static struct strings directions_of(struct silence_asked *asked)
 {
-	const struct silence_subject *subject = asked->subject;
+	const struct silence_target *subject = asked->subject;
 	struct strings values = {asked->items, 0};
 
 	if (subject->sign != 0)
@@ -92,7 +92,7 @@ static bool label_of(struct silence_asked *asked, const char *name)
 
 static struct strings attribute_of(struct silence_asked *asked, const char *name)
 {
-	const struct silence_subject *subject = asked->subject;
+	const struct silence_target *subject = asked->subject;
 
 	for (size_t i = 0; i < subject->attribute_count; i++)
 		if (strcmp(subject->attributes[i].name, name) == 0)
@@ -182,7 +182,7 @@ static struct strings asked_groups(struct silence_asked *asked)
 struct strings silence_values(void *context, const char *name)
 {
 	struct silence_asked *asked = context;
-	const struct silence_subject *subject = asked->subject;
+	const struct silence_target *subject = asked->subject;
 
 	if (name == own_names[NAME_TEST])
 		return one(asked, subject->test);
@@ -263,11 +263,11 @@ bool silence_matches(
 	return matchers_match(matchers, silence_values, asked, effort);
 }
 
-struct silence_subject silence_subject_of(const struct change_record *record)
+struct silence_target silence_target_of(const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 
-	return (struct silence_subject){.test = item->test,
+	return (struct silence_target){.test = item->test,
 		.metric = item->metric,
 		.series = record->series,
 		.branch = record->branch,
@@ -281,7 +281,7 @@ struct silence_subject silence_subject_of(const struct change_record *record)
 }
 
 bool silence_selects(
-	const struct config *config, const char *text, const struct silence_subject *subject)
+	const struct config *config, const char *text, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();
 	struct silence_asked asked = {.subject = subject, .config = config, .arena = arena};
@@ -404,7 +404,7 @@ static bool may_go_on(const struct reaching *reaching)
 }
 
 /* What it allocates for one of many subjects is freed with it. */
-static bool reaches(const struct reaching *reaching, const struct silence_subject *subject)
+static bool reaches(const struct reaching *reaching, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();
 	struct silence_asked asked = {.subject = subject, .index = reaching->index, .arena = arena};
@@ -419,7 +419,7 @@ static void reach_tests(
 	const struct reaching *reaching, const struct config *config, struct silence_reach *out)
 {
 	for (size_t i = 0; i < config->test_count && may_go_on(reaching); i++) {
-		const struct silence_subject subject = {.test = config->tests[i].name};
+		const struct silence_target subject = {.test = config->tests[i].name};
 
 		if (!reaches(reaching, &subject))
 			continue;
@@ -433,7 +433,7 @@ static void reach_changes(
 	const struct reaching *reaching, const struct record_rows *open, struct silence_reach *out)
 {
 	for (size_t i = 0; i < open->count && may_go_on(reaching); i++) {
-		const struct silence_subject subject = silence_subject_of(&open->items[i]);
+		const struct silence_target subject = silence_target_of(&open->items[i]);
 
 		if (!reaches(reaching, &subject))
 			continue;

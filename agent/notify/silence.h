@@ -18,7 +18,7 @@
 int64_t silence_end(const struct silence *silence);
 
 /* What a silence may select: a change, or a notice. Of a notice, what it is not about is NULL. */
-struct silence_subject {
+struct silence_target {
 	const char *test;
 	const char *metric, *series; /* series: the identity, for labels */
 	const char *branch;
@@ -29,7 +29,7 @@ struct silence_subject {
 	const char *environment, *commit, *version; /* or NULL */
 };
 
-struct silence_subject silence_subject_of(const struct change_record *record);
+struct silence_target silence_target_of(const struct change_record *record);
 
 /* The groups of all tests, for asking about many: made when the first is asked for. The caller sets
  * the configuration and the arena. */
@@ -51,7 +51,7 @@ enum { SILENCE_VALUES = 3 };
 /* A subject while matchers ask for its values. The caller sets the subject, and its groups or where
  * they are looked up. */
 struct silence_asked {
-	const struct silence_subject *subject;
+	const struct silence_target *subject;
 	struct strings groups;
 	/* Where `groups` are looked up when they are needed; or NULL. */
 	const struct config *config;
@@ -96,7 +96,7 @@ bool silence_may_select(const struct matchers *matchers, struct silence_asked *a
 
 /* Whether it is selected, whatever the time. */
 bool silence_selects(
-	const struct config *config, const char *matchers, const struct silence_subject *subject);
+	const struct config *config, const char *matchers, const struct silence_target *subject);
 
 /* What the matchers reach: the tests of the configuration that they can select, by test and group,
  * and the open changes that they do select, with the first of either. `unknown` is the first name

@@ -268,7 +268,7 @@ static void judge_mute(const struct silences *silences, struct verdict *verdict)
 static void ask_silences(struct silences *silences, const struct change_record *record,
 	struct verdict *verdict, int64_t first)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	struct silence_asked asked = {
 		.subject = &subject, .groups = known_groups(silences, subject.test)};
 
@@ -360,13 +360,13 @@ static void put_summary(const struct kept *kept, struct buf *out)
 /* The last of those that are over and held the record. */
 static const struct kept *held_by(struct silences *silences, const struct change_record *record)
 {
-	struct silence_subject subject;
+	struct silence_target subject;
 	struct silence_asked asked = {.subject = &subject};
 	const struct kept *found = NULL;
 
 	if (silences->summing == 0)
 		return NULL;
-	subject = silence_subject_of(record);
+	subject = silence_target_of(record);
 	for (size_t i = 0; i < silences->count; i++) {
 		struct kept *kept = silences->items[i];
 		int64_t end = silence_end(&kept->silence);
@@ -605,7 +605,7 @@ static struct strings receivers_of(
 	size_t count = 0;
 
 	for (size_t i = 0; i < topics.count; i++) {
-		struct silence_subject subject = {.test = topics.items[i]};
+		struct silence_target subject = {.test = topics.items[i]};
 		struct silence_asked asked = {
 			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
 
@@ -613,7 +613,7 @@ static struct strings receivers_of(
 			tests[count++] = topics.items[i];
 		silence_asked_free(&asked);
 	}
-	receivers = router_tell_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
+	receivers = router_route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
 	return receivers;
 }
@@ -766,7 +766,7 @@ void silences_free(struct silences *silences)
 
 /* Notices */
 
-static bool holds_one(struct silences *silences, const struct silence_subject *subject, int64_t now,
+static bool holds_one(struct silences *silences, const struct silence_target *subject, int64_t now,
 	int64_t *until)
 {
 	struct mute_state *mute = mute_state_of(silences, subject->test);
@@ -785,7 +785,7 @@ static bool holds_one(struct silences *silences, const struct silence_subject *s
 	return found;
 }
 
-bool silences_hold(struct silences *silences, const struct silence_subject *subject, int64_t *until)
+bool silences_hold(struct silences *silences, const struct silence_target *subject, int64_t *until)
 {
 	const struct config *config = silences->agent->config;
 	int64_t now = agent_now(silences->agent), first = WHEN_NEVER;
@@ -797,7 +797,7 @@ bool silences_hold(struct silences *silences, const struct silence_subject *subj
 		return false;
 	for (size_t i = 0; i < config->test_count; i++) {
 		const struct test *test = &config->tests[i];
-		struct silence_subject part = {.test = test->name, .source = subject->source};
+		struct silence_target part = {.test = test->name, .source = subject->source};
 
 		if (!test->source || strcmp(test->server ? test->server->name : test->source->name,
 					     subject->source) != 0)

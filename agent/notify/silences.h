@@ -54,8 +54,7 @@ void silences_forget(struct silences *silences);
 void silences_written(struct silences *silences, bool stored);
 
 /* Whether a notice about it is held back now. *until is set to when that may end. */
-bool silences_hold(
-	struct silences *silences, const struct silence_subject *subject, int64_t *until);
+bool silences_hold(struct silences *silences, const struct silence_target *subject, int64_t *until);
 
 /* Differs when a silence was noted or the configuration has changed: until then, and until what
  * silences_hold has said, the same is held. */

@@ -11,7 +11,7 @@
 #include "agent/notify/announce.h"
 #include "agent/notify/router.h"
 #include "agent/runtime/fleet.h"
-#include "agent/service/elsewhere.h"
+#include "agent/service/remote_tests.h"
 #include "notifiers/body.h"
 
 enum {
@@ -214,7 +214,7 @@ static void note_run(void *context, const struct scheduler_test *state)
 {
 	struct ran *ran = context;
 
-	ran->all &= state->last_run != 0 || elsewhere_is(ran->agent, state->test);
+	ran->all &= state->last_run != 0 || remote_test_is(ran->agent, state->test);
 }
 
 static bool have_run(const struct digests *digests)
@@ -299,11 +299,11 @@ static bool concerns_topic(const struct making *making, const char *topic)
 
 static bool concerns(struct making *making, const struct change_record *record)
 {
-	struct told_receivers told;
+	struct routed_receivers told;
 
 	if (!making->routed)
 		return concerns_topic(making, record->item.test);
-	told = router_tell(making->router, record, KINDS, making->arena);
+	told = router_route(making->router, record, KINDS, making->arena);
 	return router_find(&told, agent_receiver(making->digests->agent, making->receiver)) != NULL;
 }
 
@@ -313,7 +313,7 @@ static bool concerns_test(struct making *making, const struct test *test)
 
 	if (!making->routed)
 		return concerns_topic(making, test->name);
-	told = router_tell_notice(making->router, test->name, KINDS, making->arena);
+	told = router_route_notice(making->router, test->name, KINDS, making->arena);
 	return tells(&told, making->receiver);
 }
 
@@ -390,7 +390,7 @@ static int compare_open(const void *a, const void *b)
 
 static bool is_silenced(const struct making *making, const struct change_record *record)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	int64_t until;
 
 	return record->news == NOTIFY_PENDING &&
@@ -492,7 +492,7 @@ static void add_accepted(struct making *making, struct change_record *record)
 
 static void add_silenced(struct making *making, struct change_record *record)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	struct buf line = {0};
 	int64_t until;
 
@@ -519,7 +519,7 @@ static void add_lacking(void *context, const struct scheduler_test *seen)
 {
 	struct making *making = context;
 	struct scheduler_test known =
-		elsewhere_state(making->digests->agent, seen, &making->lists[LIST_OPEN]->health);
+		remote_test_state(making->digests->agent, seen, &making->lists[LIST_OPEN]->health);
 	const struct scheduler_test *state = &known;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
@@ -602,7 +602,7 @@ static bool tell(struct making *making, const struct receiver *receiver)
 	message.sections = making->sections;
 	message.section_count = making->section_count;
 	put_moment(request, receiver->name, making->now);
-	if (!dispatcher_tell(digests->dispatcher, &message, receiver, request))
+	if (!dispatcher_message(digests->dispatcher, &message, receiver, request))
 		return false;
 	sent_of(digests, receiver->name)->last = making->now;
 	return true;

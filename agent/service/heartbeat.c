@@ -10,7 +10,7 @@
 #include "agent/base/utf8.h"
 #include "agent/monitor/power.h"
 #include "agent/runtime/fleet.h"
-#include "agent/service/elsewhere.h"
+#include "agent/service/remote_tests.h"
 
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
@@ -184,14 +184,14 @@ static void survey_test(void *context, const struct scheduler_test *seen)
 	struct survey *survey = context;
 	const struct test *test = seen->test;
 	const char *source = test->server ? test->server->name : test->source->name;
-	bool elsewhere = elsewhere_is(survey->agent, test);
+	bool elsewhere = remote_test_is(survey->agent, test);
 	struct scheduler_test known;
 	const struct scheduler_test *state = &known;
 
 	survey->all_ran &= seen->last_run != 0 || elsewhere;
 	if (!survey->receiver || !tells(&test->notify, survey->receiver))
 		return;
-	known = elsewhere_state(survey->agent, seen, survey->health);
+	known = remote_test_state(survey->agent, seen, survey->health);
 	survey->tests++;
 	survey->elsewhere += elsewhere;
 	survey->read += elsewhere ? state->source_up && !state->failing
@@ -331,7 +331,7 @@ static bool tell(
 	*request->health.moments = (struct store_moment){
 		arena_printf(request->call.arena, "%s%s", LAST, receiver->name), now};
 	request->health.moment_count = 1;
-	told = dispatcher_tell(heartbeat->dispatcher, &message, receiver, request);
+	told = dispatcher_message(heartbeat->dispatcher, &message, receiver, request);
 	if (told)
 		beat_of(heartbeat, receiver->name)->last = now;
 	buf_free(&text);

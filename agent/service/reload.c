@@ -9,7 +9,7 @@
 
 #include "agent/base/dict.h"
 
-enum { TOLD_IN_LOG = 20, PATIENCE = 60000 };
+enum { LOGGED_MOST = 20, PATIENCE = 60000 };
 
 struct waiter {
 	reload_done *done;
@@ -219,10 +219,10 @@ static void log_problems(const struct load *load, const struct reload_report *re
 {
 	const struct problems *problems = &load->problems;
 
-	for (size_t i = 0; i < problems->count && i < TOLD_IN_LOG; i++)
+	for (size_t i = 0; i < problems->count && i < LOGGED_MOST; i++)
 		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
 			LOG_TEXT("problem", problems->items[i].text));
-	if (problems->count > TOLD_IN_LOG)
+	if (problems->count > LOGGED_MOST)
 		log_answer(LEVEL_WARN, "configuration: more problems, `validate` lists them all",
 			LOG_INT("problems", problems->count));
 	for (size_t i = 0; i < report->kept.count; i++)

@@ -133,7 +133,7 @@ static void put_silences(struct buf *out, const struct announcement *item)
 static const struct silence *silence_of(const struct agent *agent, const struct store_story *story,
 	const struct change_record *record)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	const struct silence *found = NULL;
 
 	for (size_t i = 0; i < story->silences.count; i++) {

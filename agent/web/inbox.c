@@ -117,7 +117,7 @@ static const char *keep(struct inbox *inbox, const char *text)
 
 static bool passes_matchers(struct inbox *inbox, const struct change_record *record)
 {
-	struct silence_subject subject = silence_subject_of(record);
+	struct silence_target subject = silence_target_of(record);
 	struct silence_asked asked = {
 		.subject = &subject, .index = &inbox->groups_of, .arena = inbox->arena};
 	bool found;

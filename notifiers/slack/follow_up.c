@@ -107,28 +107,28 @@ static void triage_line(struct buf *out, const struct slack_options *options,
 		buf_printf(out, " <%s|link>", triage->link);
 }
 
-static bool has_moved(const struct told_change *change)
+static bool has_moved(const struct announced_change *change)
 {
-	return change->state == TOLD_STANDS && change->told != change->item.time;
+	return change->state == ANNOUNCED_STANDS && change->told != change->item.time;
 }
 
-static bool was_withdrawn(const struct told_change *change)
+static bool was_withdrawn(const struct announced_change *change)
 {
-	return change->state == TOLD_WITHDRAWN;
+	return change->state == ANNOUNCED_WITHDRAWN;
 }
 
-static bool has_recovered(const struct told_change *change)
+static bool has_recovered(const struct announced_change *change)
 {
-	return change->state == TOLD_RECOVERED;
+	return change->state == ANNOUNCED_RECOVERED;
 }
 
 static void name_some(struct buf *out, const struct follow_up *follow_up,
-	bool (*is)(const struct told_change *change), bool times)
+	bool (*is)(const struct announced_change *change), bool times)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < follow_up->count; i++) {
-		const struct told_change *change = &follow_up->changes[i];
+		const struct announced_change *change = &follow_up->changes[i];
 
 		if (!is(change) || count++ >= NAMED_MOST)
 			continue;
@@ -146,7 +146,7 @@ static void name_some(struct buf *out, const struct follow_up *follow_up,
 /* "*recovered* (1 of 3): db.read p99 +24%"; names them only if it is not all of them, or if they
  * have moved, with the time. */
 static void standing_line(struct buf *out, const struct follow_up *follow_up, const char *head,
-	bool (*is)(const struct told_change *change))
+	bool (*is)(const struct announced_change *change))
 {
 	size_t count = 0, before = out->length;
 
@@ -216,7 +216,7 @@ static bool is_spoken_of(const struct follow_up *follow_up)
 static void triage_lines(
 	struct buf *out, const struct slack_options *options, const struct follow_up *follow_up)
 {
-	const struct told_change *changes = follow_up->changes;
+	const struct announced_change *changes = follow_up->changes;
 	size_t groups = 0, shown = 0;
 	struct buf line = {0};
 

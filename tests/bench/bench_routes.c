@@ -129,8 +129,8 @@ static void measure(enum tree tree, int changes, int routes)
 
 		told = 0;
 		for (int i = 0; i < changes; i++) {
-			struct told_receivers to =
-				router_tell(router, &records[i], MESSAGES_OF_CHANGES, scratch);
+			struct routed_receivers to =
+				router_route(router, &records[i], MESSAGES_OF_CHANGES, scratch);
 			struct buf key = {0};
 
 			told += to.count;

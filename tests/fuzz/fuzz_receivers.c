@@ -73,12 +73,12 @@ static void play(
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *arena;
-	struct told_change change = {.item = {.id = 1,
-					     .commit_after = "6dcb09b5",
-					     .test = "checkout",
-					     .metric = "p99",
-					     .direction = -1,
-					     .change = {.level_before = 1, .level_after = 2}}};
+	struct announced_change change = {.item = {.id = 1,
+						  .commit_after = "6dcb09b5",
+						  .test = "checkout",
+						  .metric = "p99",
+						  .direction = -1,
+						  .change = {.level_before = 1, .level_after = 2}}};
 	struct follow_up follow_up = {.kind = FOLLOW_UP_AMEND, .changes = &change, .count = 1};
 	struct reply reply = {.kind = REPLY_ANSWER, .retry_after = -1};
 	struct attempt attempt = {.destination = "", .key = "k-1", .receipt = NULL, .thread = NULL};
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (notifier->follow_up && data[1] & 128) {
 		attempt.follow_up = &follow_up;
 		attempt.receipt = data[1] & 64 ? "issue 12 comment 3" : "issue 12";
-		change.state = data[1] & 32 ? TOLD_RECOVERED : TOLD_STANDS;
+		change.state = data[1] & 32 ? ANNOUNCED_RECOVERED : ANNOUNCED_STANDS;
 	} else if (data[1] & 32)
 		attempt.thread = "issue 12";
 	reply.status = statuses[(data[1] & 31) % (sizeof statuses / sizeof *statuses)];

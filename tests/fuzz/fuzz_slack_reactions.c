@@ -42,7 +42,7 @@ static enum step play(struct attempt *attempt, const struct reply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct told_change change = {.triage = {.state = TRIAGE_OPEN}};
+	const struct announced_change change = {.triage = {.state = TRIAGE_OPEN}};
 	struct arena *arena = arena_new();
 	void *options = arena_alloc(arena, slack_notifier.plugin.options_size);
 	struct follow_up follow_up = {.changes = &change, .count = 1};

@@ -148,7 +148,7 @@ static void test_many(void **state)
 }
 
 static enum step follow(struct fixture *fixture, enum follow_up_kind kind,
-	const struct told_change *changes, size_t count)
+	const struct announced_change *changes, size_t count)
 {
 	struct follow_up *follow_up = arena_alloc(fixture->arena, sizeof *follow_up);
 
@@ -164,7 +164,7 @@ static void test_follow_ups(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announcement items[] = {change, change, change};
-	struct told_change told[2];
+	struct announced_change told[2];
 	json_t *alerts, *first;
 
 	items[1].id = 8;
@@ -173,8 +173,8 @@ static void test_follow_ups(void **state)
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	first = sent(fixture);
 	assert_int_equal(answer(fixture, 200, ""), STEP_DONE);
-	told[0] = (struct told_change){.item = items[0]};
-	told[1] = (struct told_change){.item = items[1], .state = TOLD_RECOVERED};
+	told[0] = (struct announced_change){.item = items[0]};
+	told[1] = (struct announced_change){.item = items[1], .state = ANNOUNCED_RECOVERED};
 	told[0].item.test = "renamed";
 	told[0].item.change.level_after = 130;
 	fixture->attempt.now = START + 5 * MINUTE;
@@ -216,7 +216,7 @@ static void test_follow_ups(void **state)
 static void test_firing_for(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct told_change told = {.item = change};
+	const struct announced_change told = {.item = change};
 	json_t *alerts;
 
 	render_all(fixture, &change, 1);
@@ -247,7 +247,7 @@ static void test_firing_for(void **state)
 static void test_fires_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct told_change told = {.item = change, .state = TOLD_RECOVERED};
+	struct announced_change told = {.item = change, .state = ANNOUNCED_RECOVERED};
 	json_t *alerts;
 
 	render_all(fixture, &change, 1);
@@ -257,7 +257,7 @@ static void test_fires_again(void **state)
 	assert_int_equal(follow(fixture, FOLLOW_UP_AMEND, &told, 1), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, ""), STEP_DONE);
 	assert_string_equal(fixture->attempt.receipt, "1625184000000 7=0");
-	told.state = TOLD_STANDS;
+	told.state = ANNOUNCED_STANDS;
 	fixture->attempt.now = START + 10 * DAY;
 	assert_int_equal(follow(fixture, FOLLOW_UP_AMEND, &told, 1), STEP_TRANSFER);
 	alerts = sent(fixture);
@@ -281,7 +281,7 @@ static void test_fires_again(void **state)
 static void test_an_instance_that_is_gone(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct told_change told = {.item = change};
+	const struct announced_change told = {.item = change};
 
 	render_all(fixture, &change, 1);
 	fixture->attempt.destination = "http://old:9093";

@@ -12,7 +12,7 @@
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/follow_ups.h"
 #include "agent/runtime/fleet.h"
-#include "agent/service/elsewhere.h"
+#include "agent/service/remote_tests.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
 
@@ -574,7 +574,7 @@ static void test_a_silence_said_elsewhere(void **state)
 {
 	struct fixture *f = *state;
 	struct store_silence *request = store_silence_new(NULL, NULL);
-	struct silence_subject subject = {.test = "db.read"};
+	struct silence_target subject = {.test = "db.read"};
 	int64_t until;
 
 	turn(&f->one, true, true, 0, 1);
@@ -620,24 +620,24 @@ static void test_tests_that_run_elsewhere(void **state)
 
 	fleet_script(&f->one.agent, &held, NULL);
 	run_for(f, 1000);
-	assert_true(elsewhere_is(agent, test));
-	known = elsewhere_state(agent, &seen, &health);
+	assert_true(remote_test_is(agent, test));
+	known = remote_test_state(agent, &seen, &health);
 	assert_true(known.failing && known.source_up && !known.stale);
 	assert_string_equal(known.problem, "it fails");
 	failing.kind = CONDITION_STALE;
 	failing.subject = "data db.read";
-	known = elsewhere_state(agent, &seen, &health);
+	known = remote_test_state(agent, &seen, &health);
 	assert_true(known.stale && known.source_up && !known.failing);
 	failing.kind = CONDITION_SOURCE;
 	failing.subject = "source csv";
 	failing.since = 7;
-	known = elsewhere_state(agent, &seen, &health);
+	known = remote_test_state(agent, &seen, &health);
 	assert_true(!known.source_up && !known.failing && known.down_since == 7);
 	held.has[fleet_shard_of_test(test)] = true;
 	fleet_script(&f->one.agent, &held, NULL);
 	run_for(f, 1000);
-	assert_false(elsewhere_is(agent, test));
-	known = elsewhere_state(agent, &seen, &health);
+	assert_false(remote_test_is(agent, test));
+	known = remote_test_state(agent, &seen, &health);
 	assert_true(known.stale && known.source_up && !known.failing);
 }
 

@@ -98,7 +98,7 @@ static void amend(struct kept *kept, const struct follow_up *follow_up)
 {
 	kept->firing = 0;
 	for (size_t i = 0; i < follow_up->count; i++)
-		kept->firing += !told_is_over(&follow_up->changes[i]);
+		kept->firing += !announced_is_over(&follow_up->changes[i]);
 	kept->time = follow_up->changes[0].item.time;
 	kept->told = follow_up->changes[0].told;
 	kept->size = follow_up->changes[0].item.change.size;

@@ -172,8 +172,8 @@ static void test_amended(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announcement items[] = {item_of(7, "p99"), item_of(8, "p50"), item_of(9, "p10")};
-	struct told_change told[] = {{.item = items[0]},
-		{.item = items[1], .state = TOLD_WITHDRAWN},
+	struct announced_change told[] = {{.item = items[0]},
+		{.item = items[1], .state = ANNOUNCED_WITHDRAWN},
 		{.item = items[2],
 			.triage = {.state = TRIAGE_EXPECTED, .version = 1, .person = "ann"}}};
 	struct follow_up follow_up = {.kind = FOLLOW_UP_AMEND, .changes = told, .count = 3};

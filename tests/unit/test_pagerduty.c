@@ -126,7 +126,8 @@ static void test_limits(void **state)
 	free(items);
 }
 
-static enum step follow(struct fixture *fixture, const struct told_change *changes, size_t count)
+static enum step follow(
+	struct fixture *fixture, const struct announced_change *changes, size_t count)
 {
 	struct follow_up *follow_up = arena_alloc(fixture->arena, sizeof *follow_up);
 
@@ -143,7 +144,8 @@ static void test_follow_ups(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announcement items[] = {change, change};
-	struct told_change told[2] = {{.item = change, .state = TOLD_RECOVERED}, {.item = change}};
+	struct announced_change told[2] = {
+		{.item = change, .state = ANNOUNCED_RECOVERED}, {.item = change}};
 	const char *key;
 	json_t *event;
 
@@ -169,14 +171,14 @@ static void test_follow_ups(void **state)
 	assert_int_equal(follow(fixture, told, 2), STEP_DONE);
 
 	/* The other one is back, and acknowledged, too: somebody has to hear of it. */
-	told[0].state = TOLD_STANDS;
+	told[0].state = ANNOUNCED_STANDS;
 	told[0].triage.state = TRIAGE_ACKNOWLEDGED;
 	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);
 	assert_action(fixture, "trigger", key);
 	assert_int_equal(answer(fixture, 202, ""), STEP_TRANSFER);
 	assert_action(fixture, "acknowledge", key);
 	assert_int_equal(answer(fixture, 202, ""), STEP_DONE);
-	told[0].state = TOLD_RECOVERED;
+	told[0].state = ANNOUNCED_RECOVERED;
 
 	told[1].triage.state = TRIAGE_EXPECTED;
 	assert_int_equal(follow(fixture, told, 2), STEP_TRANSFER);

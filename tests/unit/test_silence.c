@@ -612,24 +612,24 @@ static void test_notices(void **state)
 	silence(f, "test=db.read", now, now + HOUR);
 	silence(f, "source=csv", now + 2 * HOUR, now + 3 * HOUR);
 	assert_true(dispatcher_silences(f->dispatcher,
-		&(struct silence_subject){.test = "db.read", .source = "csv"}, &until));
+		&(struct silence_target){.test = "db.read", .source = "csv"}, &until));
 	assert_int_equal(until, now + HOUR);
 	assert_false(dispatcher_silences(f->dispatcher,
-		&(struct silence_subject){.test = "db.write", .source = "csv"}, &until));
+		&(struct silence_target){.test = "db.write", .source = "csv"}, &until));
 	assert_false(dispatcher_silences(
-		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
 	silence(f, "test=~\".+\"", now, now + 30 * MINUTE);
 	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
 	assert_int_equal(until, now + 30 * MINUTE);
 	now += 2 * HOUR;
 	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_subject){.source = "csv"}, &until));
+		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
 	assert_true(dispatcher_silences(f->dispatcher,
-		&(struct silence_subject){.test = "db.write", .source = "csv"}, &until));
+		&(struct silence_target){.test = "db.write", .source = "csv"}, &until));
 	now = INT64_C(1774742400000); /* the nights */
 	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_subject){.test = "web"}, &until));
+		f->dispatcher, &(struct silence_target){.test = "web"}, &until));
 	assert_int_equal(until, now + 90 * MINUTE);
 }
 
@@ -638,13 +638,13 @@ static void test_selects(void **state)
 	struct fixture *f = *state;
 	struct attribute machine = {"machine", "perf1", "perf7"};
 	struct change_record record = change_of("db.read", "p99{region=\"eu\"}");
-	struct silence_subject subject;
+	struct silence_target subject;
 
 	record.item.attributes = &machine;
 	record.item.attribute_count = 1;
 	record.item.commit_after = "4f2c";
 	record.branch = "main";
-	subject = silence_subject_of(&record);
+	subject = silence_target_of(&record);
 	static const char *const found[] = {"group=storage", "direction=up", "direction=regression",
 		"machine=perf7", "commit=~4f.*", "branch=main", "region=eu", "metric=p99",
 		"metric=~'p99.*eu.*'", "test=db.read, branch!=dev"};

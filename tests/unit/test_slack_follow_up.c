@@ -25,7 +25,7 @@ static const char post[] =
 	"\"event_payload\":{\"key\":\"k-1\"}}}";
 
 static struct follow_up follow_up;
-static struct told_change changes[200];
+static struct announced_change changes[200];
 
 static int setup(void **state)
 {
@@ -396,19 +396,19 @@ static void test_the_message_shows_what_became_of_its_changes(void **state)
 	json_t *body;
 
 	for (size_t i = 0; i < 3; i++)
-		changes[i] = (struct told_change){.item = {.test = "db",
-							  .metric = i == 1 ? "p<9" : "p99",
-							  .change = {.size = 10,
-								  .level_before = 10,
-								  .level_after = 11,
-								  .mean_before = 10,
-								  .mean_after = 11}},
+		changes[i] = (struct announced_change){.item = {.test = "db",
+							       .metric = i == 1 ? "p<9" : "p99",
+							       .change = {.size = 10,
+								       .level_before = 10,
+								       .level_after = 11,
+								       .mean_before = 10,
+								       .mean_after = 11}},
 			.triage = {.state = TRIAGE_OPEN}};
 	follow_up.count = 3;
 	follow_up.kind = FOLLOW_UP_AMEND;
 	assert_int_equal(follow(fixture, NULL), STEP_DONE);
-	changes[0].state = TOLD_RECOVERED;
-	changes[1].state = TOLD_WITHDRAWN;
+	changes[0].state = ANNOUNCED_RECOVERED;
+	changes[1].state = ANNOUNCED_WITHDRAWN;
 	changes[2].item.time = START;
 	body = amended(fixture);
 	json_decref(slack_check(fixture->transfer.body, "C77"));
@@ -418,14 +418,14 @@ static void test_the_message_shows_what_became_of_its_changes(void **state)
 		"<!date^1625184000^{date_short_pretty} {time}|2021-07-02 00:00:00 +0000>");
 	json_decref(body);
 	for (size_t i = 0; i < 3; i++)
-		changes[i].state = TOLD_RECOVERED;
+		changes[i].state = ANNOUNCED_RECOVERED;
 	changes[2].triage = (struct triage){.state = TRIAGE_FIXED, .version = 1, .person = "ann"};
 	body = amended(fixture);
 	assert_string_equal(context_of(body), ":large_green_circle: *recovered*\n*open* (2 of 3)\n"
 					      "*fixed* (1 of 3) by ann");
 	json_decref(body);
 	for (size_t i = 0; i < 3; i++) {
-		changes[i].state = TOLD_STANDS;
+		changes[i].state = ANNOUNCED_STANDS;
 		changes[i].triage = (struct triage){.state = TRIAGE_OPEN};
 		changes[i].item.time = 0;
 	}

@@ -95,20 +95,21 @@ static enum step told(struct fixture *fixture, int status, const char *body)
 
 /* A message about one change, whose receipt is that. */
 struct amend {
-	struct told_change change;
+	struct announced_change change;
 	struct follow_up follow_up;
 };
 
-static struct amend *amend_of(struct fixture *fixture, const char *receipt, enum told_state state)
+static struct amend *amend_of(
+	struct fixture *fixture, const char *receipt, enum announced_state state)
 {
 	struct amend *amend = arena_alloc(fixture->arena, sizeof *amend);
 
-	amend->change = (struct told_change){.item = {.id = 1,
-						     .test = "checkout",
-						     .metric = hostile,
-						     .direction = -1,
-						     .time = START,
-						     .change = {LEVELS(100, 124)}},
+	amend->change = (struct announced_change){.item = {.id = 1,
+							  .test = "checkout",
+							  .metric = hostile,
+							  .direction = -1,
+							  .time = START,
+							  .change = {LEVELS(100, 124)}},
 		.state = state};
 	amend->follow_up =
 		(struct follow_up){.kind = FOLLOW_UP_AMEND, .changes = &amend->change, .count = 1};
@@ -284,7 +285,7 @@ static void test_note(void **state)
 	assert_int_equal(
 		answer(fixture, 200, "[{\"id\":345,\"body\":\"hunter-c k-1 note 0\"}]"), STEP_DONE);
 	fixture->attempt.key = "k-2";
-	(void)amend_of(fixture, "issue 12", TOLD_RECOVERED);
+	(void)amend_of(fixture, "issue 12", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, "hunter-c k-2 open 0", "open")), "GET",
 		"/comments", NULL);
@@ -311,7 +312,7 @@ static void test_commit(void **state)
 	ASKED(answer(fixture, 200, "{\"sha\":\"6dcb09b5b57875f3\"}"), "GET",
 		"/commits/6dcb09b5b57875f3/comments", NULL);
 	ASKED(answer(fixture, 200, "[]"), "POST", "/comments", NULL);
-	(void)amend_of(fixture, "commit 6dcb09b5b57875f3 comment 7", TOLD_RECOVERED);
+	(void)amend_of(fixture, "commit 6dcb09b5b57875f3 comment 7", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "PATCH", "/repos/acme/shop/comments/7", "k-1 over 0");
 	assert_int_equal(told(fixture, 200, "{}"), STEP_DONE);
 }
@@ -331,7 +332,7 @@ static const char *written(struct fixture *fixture, const char *more)
 static void test_amend(void **state)
 {
 	struct fixture *fixture = *state;
-	struct amend *amend = amend_of(fixture, "issue 12", TOLD_RECOVERED);
+	struct amend *amend = amend_of(fixture, "issue 12", ANNOUNCED_RECOVERED);
 	const char *text;
 
 	amend->change.item.over = (struct recovered){START + 3600000, 100};
@@ -353,7 +354,7 @@ static void test_amend(void **state)
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	assert_int_equal(told(fixture, 200, issue_json(fixture, text, "closed")), STEP_DONE);
 
-	amend->change.state = TOLD_STANDS;
+	amend->change.state = ANNOUNCED_STANDS;
 	amend->change.item.over = (struct recovered){0};
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, text, "closed")), "GET", "/comments", NULL);
@@ -367,7 +368,7 @@ static void test_said(void **state)
 {
 	struct fixture *fixture = *state;
 
-	(void)amend_of(fixture, "issue 12", TOLD_WITHDRAWN);
+	(void)amend_of(fixture, "issue 12", ANNOUNCED_WITHDRAWN);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, "hunter-c k-1 open 4", "open")), "GET",
 		"/comments", NULL);
@@ -384,7 +385,7 @@ static void test_room(void **state)
 	struct buf text = {0};
 	const char *whole;
 
-	(void)amend_of(fixture, "issue 12", TOLD_STANDS);
+	(void)amend_of(fixture, "issue 12", ANNOUNCED_STANDS);
 	buf_text(&text, "hunter-c k-1 open 0 -->\n");
 	for (int i = 0; i < 7000; i++)
 		buf_text(&text, "Ann: on it");
@@ -402,7 +403,7 @@ static void test_room(void **state)
 static void test_triage(void **state)
 {
 	struct fixture *fixture = *state;
-	struct amend *amend = amend_of(fixture, "issue 12", TOLD_STANDS);
+	struct amend *amend = amend_of(fixture, "issue 12", ANNOUNCED_STANDS);
 
 	amend->change.triage =
 		(struct triage){.state = TRIAGE_ACKNOWLEDGED, .version = 1, .person = hostile};
@@ -424,7 +425,7 @@ static void test_comments_hold_open(void **state)
 	struct fixture *fixture = *state;
 
 	set_option(fixture, "close", "true");
-	(void)amend_of(fixture, "issue 12", TOLD_RECOVERED);
+	(void)amend_of(fixture, "issue 12", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, "hunter-c k-1 open 0", "open")), "GET",
 		"/comments", NULL);
@@ -436,7 +437,7 @@ static void test_comments_hold_open(void **state)
 	assert_int_equal(told(fixture, 200, "{}"), STEP_DONE);
 
 	fixture->attempt.key = "k-2";
-	(void)amend_of(fixture, "issue 12 comment 1", TOLD_RECOVERED);
+	(void)amend_of(fixture, "issue 12 comment 1", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "PATCH", "/issues/comments/1", "k-2 over 0");
 	ASKED(told(fixture, 200, "{}"), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, "hunter-c k-1 over 1", "open")), "GET",
@@ -449,7 +450,7 @@ static void test_comments_hold_open(void **state)
 static void test_deleted(void **state)
 {
 	struct fixture *fixture = *state;
-	struct amend *amend = amend_of(fixture, "issue 12", TOLD_STANDS);
+	struct amend *amend = amend_of(fixture, "issue 12", ANNOUNCED_STANDS);
 
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 404, "{}"), "GET", "/repos/acme/shop", NULL);
@@ -514,7 +515,7 @@ static void test_gitlab(void **state)
 	assert_int_equal(
 		answer(fixture, 200, "[{\"iid\":9,\"description\":\"hunter-c k-1 open 0\"}]"),
 		STEP_DONE);
-	amend = amend_of(fixture, "issue 12", TOLD_RECOVERED);
+	amend = amend_of(fixture, "issue 12", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "GET", "/issues/12", NULL);
 	ASKED(told(fixture, 200, issue_json(fixture, "hunter-c k-1 open 0", "opened")), "GET",
 		"/issues/12/notes", NULL);
@@ -539,7 +540,7 @@ static void test_gitlab_commit(void **state)
 		"/commits/6dcb09b5b57875f3/discussions", "k-1");
 	assert_int_equal(answer(fixture, 201, "{\"id\":\"d1\",\"notes\":[{\"id\":7}]}"), STEP_DONE);
 	assert_string_equal(fixture->attempt.receipt, "commit 6dcb09b5b57875f3 comment d1/notes/7");
-	(void)amend_of(fixture, fixture->attempt.receipt, TOLD_RECOVERED);
+	(void)amend_of(fixture, fixture->attempt.receipt, ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "PUT", "/discussions/d1/notes/7", "k-1 over 0");
 }
 
@@ -556,7 +557,7 @@ static void test_jira(void **state)
 	assert_null(fixture->transfer.bearer);
 	assert_int_equal(answer(fixture, 201, "{\"id\":\"1\",\"key\":\"PERF-1\"}"), STEP_DONE);
 	assert_string_equal(fixture->attempt.receipt, "issue PERF-1");
-	(void)amend_of(fixture, "issue PERF-1", TOLD_RECOVERED);
+	(void)amend_of(fixture, "issue PERF-1", ANNOUNCED_RECOVERED);
 	ASKED(follow(fixture, NULL), "GET", "/issue/PERF-1", NULL);
 	ASKED(told(fixture, 200, issue), "GET", "/issue/PERF-1/comment", NULL);
 	ASKED(told(fixture, 200, "{\"comments\":[]}"), "POST", "/comment", "All over");

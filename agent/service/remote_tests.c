@@ -1,12 +1,12 @@
 /* A condition is stored when people are told of it. */
-#include "agent/service/elsewhere.h"
+#include "agent/service/remote_tests.h"
 
 #include <string.h>
 
 #include "agent/monitor/condition.h"
 #include "agent/runtime/fleet.h"
 
-bool elsewhere_is(const struct agent *agent, const struct test *test)
+bool remote_test_is(const struct agent *agent, const struct test *test)
 {
 	return agent->fleet && !fleet_holds(agent, fleet_shard_of_test(test));
 }
@@ -21,15 +21,15 @@ static const struct condition *find(
 	return NULL;
 }
 
-struct scheduler_test elsewhere_state(const struct agent *agent, const struct scheduler_test *state,
-	const struct health_rows *health)
+struct scheduler_test remote_test_state(const struct agent *agent,
+	const struct scheduler_test *state, const struct health_rows *health)
 {
 	struct scheduler_test known = *state;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
 	const struct condition *down, *failing;
 
-	if (!elsewhere_is(agent, test))
+	if (!remote_test_is(agent, test))
 		return known;
 	down = find(health, CONDITION_SOURCE, source);
 	failing = find(health, CONDITION_TEST, test->name);
