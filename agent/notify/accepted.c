@@ -17,7 +17,7 @@ static size_t digits(const char *text)
 	return strspn(text, "0123456789abcdefABCDEF");
 }
 
-/* Whether they are the same, or one is the other with fewer digits. */
+/* Whether they are equal, or one abbreviates the other. */
 static bool same_commit(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = b ? strlen(b) : 0, shorter = n < m ? n : m;
@@ -45,7 +45,7 @@ static int64_t less(int64_t time, int64_t by)
 	return time < WHEN_ALWAYS + by ? WHEN_ALWAYS : time - by;
 }
 
-/* Within as many points as a change is identified by. */
+/* Within the tolerance, in points, that identifies a change. */
 static bool lies_at(
 	const struct announcement *item, int64_t spacing, const struct known_change *known)
 {
@@ -56,8 +56,7 @@ static bool lies_at(
 	return less(first, slack) <= known->to && less(known->from, slack) <= last;
 }
 
-/* Whether a size may be no larger than the largest accepted one: the near end of its interval is
- * not. */
+/* Whether the near end of its interval is no larger than the largest accepted size. */
 static bool is_within(const struct change *change, double at_most)
 {
 	double size = fabs(change->size);
@@ -106,7 +105,7 @@ bool accepted_concerns(const struct config *config, const char *test)
 	return false;
 }
 
-/* The far end of the interval, so that another look at the same change is not beyond it. */
+/* The far end of the interval, so that a later estimate of the same change does not exceed it. */
 static double largest(const struct change *change)
 {
 	double most =

@@ -10,9 +10,8 @@
 #include "conf/known_changes.h"
 
 /*
- * The first entry that covers the record at `now` (ms), or NULL. *expired is set to one that
- * covered it before it ended, if none does now; else to NULL. Of the record only item, series, sign
- * and spacing are read.
+ * The first entry that covers the record at `now` (ms), or NULL. Then *expired is an entry that
+ * covered it until it expired, else NULL. Reads only the record's item, series, sign and spacing.
  */
 const struct known_change *accepted_known(const struct config *config,
 	const struct change_record *record, int64_t now, const struct known_change **expired);

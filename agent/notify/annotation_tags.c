@@ -36,7 +36,7 @@ static const char *filled(struct arena *arena, const char *text, const char *bra
 	return text && target_fill_branch(arena, text, branch, &out, &error) ? out : NULL;
 }
 
-/* Sets prefix and path as the source makes them. */
+/* Sets prefix and path as the source builds them. */
 static void set_graphite(struct values *values, const struct test *test,
 	const struct metric *metric, const char *branch)
 {
@@ -52,7 +52,7 @@ static void set_graphite(struct values *values, const struct test *test,
 		values->path = arena_printf(values->arena, "%s.%s", values->prefix, suffix);
 }
 
-/* The value of a variable; *parts: each of its parts is one. */
+/* The value of a variable. *parts: each of its components becomes a tag. */
 static const char *value_of(
 	const struct values *values, const char *name, size_t length, bool *parts)
 {
@@ -73,7 +73,7 @@ static const char *value_of(
 	return NULL;
 }
 
-/* Adds the tags of a template, of which `text` is the rest and `done` what comes before. */
+/* Adds the tags of a template: `text` is the part still to expand, `done` what precedes it. */
 static void add(struct values *values, const char *done, const char *text, int depth)
 {
 	const char *start = strstr(text, "%{"), *end = start ? strchr(start, '}') : NULL, *value;

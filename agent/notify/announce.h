@@ -19,7 +19,7 @@ struct announcement announce_change(struct arena *arena, const char *test, const
 /* Copies the announcement, including its test name, without its excerpt, to another arena. */
 struct announcement announce_copy(struct arena *arena, const struct announcement *item);
 
-/* Sets the agent's page about the change, if people reach the agent (agent.external_url). */
+/* Sets the URL of the change's page, if agent.external_url is set. */
 void announce_page(struct arena *arena, const struct config *config, struct announcement *item);
 
 /* Sets the page, and links and owner from the templates of the record's test, which may no longer

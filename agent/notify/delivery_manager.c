@@ -1,8 +1,8 @@
 /*
  * An attempt that was in progress when the program ended is retried after the restart. Since it may
- * have arrived, the notifier first checks whether the message is there, if it can, and after a
- * delay, as it may take a moment to become visible. Delivery is at least once, exactly once where
- * the notifier can check.
+ * have arrived, a notifier that can first checks whether the message is there, after a delay, as it
+ * may take a moment to become visible. Delivery is at least once, exactly once where the notifier
+ * can check.
  */
 #include "agent/notify/delivery_manager.h"
 
@@ -26,9 +26,9 @@ struct delivery_manager {
 	void (*orphaned)(void *context);
 	void *context;
 	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; whether it may send, fleet_holds says */
+	struct fleet_shards held; /* gained and not lost; may differ from fleet_holds */
 	int64_t last_delivery;    /* as of the last news */
-	bool reading, again;      /* what is queued; and then once more */
+	bool reading, again;      /* reading the queue; read it once more afterwards */
 };
 
 static void listen(struct delivery_manager *delivery_manager);
@@ -123,7 +123,7 @@ void delivery_manager_add(
 			outgoing_new(delivery_manager->outbox, delivery));
 }
 
-/* In a fleet the store says again and again what is queued. */
+/* In a fleet the store lists a queued delivery repeatedly. */
 static bool is_known(struct delivery_manager *delivery_manager, const struct delivery *delivery)
 {
 	return delivery_queue_has(queue_of(delivery_manager, delivery), delivery->id) ||
@@ -164,8 +164,7 @@ void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
 	struct agent *agent = delivery_manager->agent;
 
 	log_event(LEVEL_ERROR,
-		retried ? "cannot render message, will retry"
-			: "cannot render message, it is not sent",
+		retried ? "cannot render message, will retry" : "cannot render message, not sent",
 		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
 	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
 	agent->misconfigured = true;
@@ -375,7 +374,7 @@ static bool is_busy(void *context, int shard)
 	return false;
 }
 
-/* Another agent may have queued a message for a receiver of ours. */
+/* Another agent may have queued a message for a receiver whose shard this agent holds. */
 static void news(void *context, const struct fleet_news *news)
 {
 	struct delivery_manager *delivery_manager = context;

@@ -7,8 +7,8 @@
  * cannot be sent within `give_up_after` is given up with a log entry; so is the oldest when a queue
  * is full.
  *
- * In a fleet a receiver's messages are sent by the agent that holds its shard, whoever has queued
- * them: it reads from the store what is queued when there is more, or when it has gained the shard.
+ * In a fleet the agent that holds a receiver's shard sends its messages, whichever agent queued
+ * them. It reads the queue from the store when more is queued and when it gains the shard.
  *
  * Receivers are known by name: after a reload a queue uses the new configuration, while an attempt
  * in progress finishes with the one it started with.
@@ -26,7 +26,8 @@ struct delivery_manager;
 struct delivery_manager *delivery_manager_new(struct agent *agent);
 void delivery_manager_free(struct delivery_manager *delivery_manager);
 
-/* Adds a delivery that is queued in the store; copies it. In a fleet others' are left to them. */
+/* Adds a delivery that is queued in the store; copies it. In a fleet, ignores those of receivers
+ * whose shard another agent holds. */
 void delivery_manager_add(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery);
 
@@ -38,7 +39,7 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager);
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
 	void (*orphaned)(void *context), void (*late)(void *context), void *context);
 
-/* Moves the orphaned deliveries to the request, with `problem` set; in a fleet those of one shard.
+/* Moves the orphaned deliveries (in a fleet those of one shard) to the request, with `problem` set.
  * Returns whether there are more. */
 bool delivery_manager_orphans(
 	struct delivery_manager *delivery_manager, struct store_reopen *request) MUST_USE;
@@ -51,7 +52,8 @@ struct threads *delivery_manager_threads(struct delivery_manager *delivery_manag
 void delivery_manager_remember(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery);
 
-/* Remembers and adds those that a store_queue has queued: others were already. */
+/* Remembers and adds the deliveries that a store_queue has queued, unless they were queued
+ * before. */
 void delivery_manager_send(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
 
@@ -67,14 +69,14 @@ struct destination_state {
 			      "unknown receiver" */
 	size_t waiting;
 	int64_t since;       /* when the oldest that waits was made */
-	int64_t next;        /* when it is tried again; 0: not known yet */
-	int64_t attempts;    /* of that one, which failed */
+	int64_t next;        /* next attempt; 0: not known yet */
+	int64_t attempts;    /* failed attempts of the oldest */
 	int64_t sent;        /* the last delivery */
-	int64_t failed;      /* the last attempt that failed, ... */
-	const char *problem; /* ... and why; or NULL */
+	int64_t failed;      /* last failed attempt, ... */
+	const char *problem; /* ... and its problem; or NULL */
 };
 
-/* Calls back for each, those of a receiver in no order. */
+/* Calls back for each destination, in no particular order. */
 void delivery_manager_each(const struct delivery_manager *delivery_manager,
 	void (*call)(void *context, const struct destination_state *state), void *context);
 

@@ -14,8 +14,8 @@
  * one version of the configuration by mistake. */
 enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
 
-/* ms, in a fleet. HOLD_AGAIN: until it is looked again whether the receiver is held. PACE_MOST: a
- * receiver is not handed over while such a pause after a message lasts. */
+/* ms, in a fleet. HOLD_AGAIN: until the receiver's lease is checked again. PACE_MOST: a receiver is
+ * not handed over during a pause after a message of at most this length. */
 enum { HOLD_AGAIN = 1000, PACE_MOST = 5000 };
 
 static void delivery_end(struct delivery_queue *queue)
@@ -95,7 +95,7 @@ static struct outgoing *take(struct delivery_queue *queue, struct outgoing **lin
 	return outgoing;
 }
 
-/* Its changes were withdrawn or accepted; the store has already recorded that it is not sent. */
+/* Its changes were withdrawn or accepted; the store has already recorded it as cancelled. */
 static void drop_pointless(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = take(queue, &queue->first);
@@ -113,7 +113,7 @@ static void drop_pointless(struct delivery_queue *queue)
 	outgoing_free(outgoing);
 }
 
-/* It is another agent's, who looks whether it was delivered. */
+/* It belongs to another agent now, which checks whether it was delivered. */
 static void drop_lost(struct delivery_queue *queue, bool delivered)
 {
 	outgoing_lose(take(queue, &queue->first), delivered);
@@ -134,7 +134,7 @@ static void sent(struct delivery_queue *queue)
 	queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
 }
 
-/* One post of a message with several has arrived; the next one follows. */
+/* One of several posts of a message has arrived; continues with the next. */
 static void continued(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = queue->first;
@@ -163,7 +163,7 @@ static void abandon(struct delivery_queue *queue, struct outgoing **link, const 
 	outgoing_settle(outgoing, DELIVERY_ABANDONED);
 }
 
-/* How soon an attempt may follow on one that failed by the configuration, ms. */
+/* ms between attempts that fail because of the configuration, at least. */
 static int64_t least_wait(const struct delivery_queue *queue)
 {
 	bool in_doubt = queue->first && queue->first->maybe_delivered != MAYBE_DELIVERED_NO;
@@ -172,7 +172,7 @@ static int64_t least_wait(const struct delivery_queue *queue)
 	return in_doubt && spacing < RETRY_POLICY_LOOK ? RETRY_POLICY_LOOK : spacing;
 }
 
-/* The configuration has changed: retries what waits for that. */
+/* The configuration has changed: retries deliveries that failed because of it. */
 static void retry_now(struct delivery_queue *queue)
 {
 	int64_t soon = engine_now(queue->agent->engine) + least_wait(queue);
@@ -326,7 +326,7 @@ static void begin(struct delivery_queue *queue, const struct receiver *receiver)
 		.receipt = outgoing->delivery.receipt,
 		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
 		.retry_after = -1};
-	/* What is left of a message that was sent waits for nothing that others would wait for. */
+	/* The rest of a message that was sent in part goes first. */
 	if (!outgoing->delivery.receipt || queue->count == 1)
 		pictures_offer(&queue->attempt, outgoing->worst);
 	engine_deliver(agent->engine, queue->notifier, &queue->attempt, attempt_ended, queue);
@@ -363,8 +363,8 @@ static void ready(void *context, enum outgoing_written written)
 }
 
 /* Keeps the deliveries of an unconfigured receiver or destination for ORPHAN_AFTER, so that a typo
- * in the configuration does not lose a day's alarms. In a single pass hands them back at once, as
- * nothing can reload. */
+ * in the configuration does not lose a day's alarms. A single pass cannot be reloaded, so it hands
+ * them back at once. */
 static void queue_unroutable(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
@@ -389,8 +389,8 @@ static void queue_unroutable(struct delivery_queue *queue)
 		queue->orphan(queue->context, take(queue, &queue->first));
 }
 
-/* False if it is too early; then the alarm is set. In a single pass, defers longer waits to the
- * next process. */
+/* False if it is too early: sets the alarm, or in a single pass defers longer waits to the next
+ * process. */
 static bool may_begin(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
@@ -491,7 +491,7 @@ void delivery_queue_lose(struct delivery_queue *queue)
 		queue->first->lost = true;
 	} else {
 		queue->state = QUEUE_WAITING;
-		queue->not_before = 0; /* what the receiver has asked for is in the store */
+		queue->not_before = 0; /* the pause that the receiver asked for is in the store */
 	}
 }
 

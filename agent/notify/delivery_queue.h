@@ -25,8 +25,8 @@
 
 enum queue_state {
 	QUEUE_WAITING,       /* for a delivery, and for `not_before` */
-	QUEUE_BACKING_OFF,   /* the same, but no longer once its receiver is configured otherwise */
-	QUEUE_MISCONFIGURED, /* the same, but no longer once there is another configuration */
+	QUEUE_BACKING_OFF,   /* the same, until its receiver's configuration changes */
+	QUEUE_MISCONFIGURED, /* the same, until the configuration changes */
 	QUEUE_RECORDING,     /* the store records that the first delivery's attempt begins */
 	QUEUE_SENDING,       /* the attempt is in progress */
 	QUEUE_UNROUTABLE,    /* receiver or destination is not configured */
@@ -36,7 +36,7 @@ enum queue_state {
 struct delivery_queue {
 	struct agent *agent;
 	struct threads *threads;
-	/* Takes over a delivery that has no receiver any more; its content is freed. */
+	/* Takes over a delivery whose receiver is gone; its content is freed. */
 	void (*orphan)(void *context, struct outgoing *outgoing);
 	void *context;
 	const char *receiver, *destination;
@@ -45,7 +45,7 @@ struct delivery_queue {
 	enum queue_state state;
 	int64_t not_before; /* engine_now, of the next attempt */
 	int64_t orphan_at;  /* engine_now, while QUEUE_UNROUTABLE */
-	struct alarm alarm; /* of whichever it waits for */
+	struct alarm alarm; /* for the earliest of them */
 	/* Of the attempt, while QUEUE_SENDING; the fingerprint is that of the last attempt's
 	 * receiver. */
 	const struct notifier *notifier;
@@ -53,8 +53,8 @@ struct delivery_queue {
 	struct attempt attempt;
 	uint64_t fingerprint;
 	bool noticed; /* the receiver's notice was logged */
-	/* For people, since this process began: wall clock, ms; 0: never. */
-	int64_t sent, failed;  /* when a delivery was sent, or an attempt failed, last */
+	/* Shown to users, since the process started: wall clock, ms; 0: never. */
+	int64_t sent, failed;  /* last delivery sent, last failed attempt */
 	struct error *trouble; /* of the last failure, NULL before; owned */
 	struct delivery_queue *next;
 };
@@ -69,15 +69,15 @@ void delivery_queue_close(struct delivery_queue *queue);
 /* Takes over a delivery; if the queue is full, gives up the oldest. */
 void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing);
 
-/* In a fleet: whether the delivery is in the queue. One that was lost while it was in hand belongs
- * to this agent again. */
+/* In a fleet: whether the delivery is in the queue. One that was lost while in progress belongs to
+ * this agent again. */
 bool delivery_queue_has(struct delivery_queue *queue, int64_t delivery);
 
-/* In a fleet: its receiver is another agent's now. What is in hand goes on to its end, of which
- * nothing is recorded. */
+/* In a fleet: another agent has its receiver now. The attempt in progress completes, but its result
+ * is not recorded. */
 void delivery_queue_lose(struct delivery_queue *queue);
 
-/* In a fleet: whether a message is in hand, or its receiver's pace is kept by this agent. */
+/* In a fleet: whether an attempt is in progress, or this agent keeps its receiver's pace. */
 bool delivery_queue_is_busy(const struct delivery_queue *queue);
 
 /* Call after a configuration reload. */

@@ -1,10 +1,10 @@
 /*
- * Each receiver gets the changes of the tests that name it, in groups. If no message can be
- * rendered for a receiver, the others still get theirs; the changes stay pending, with the
+ * Each receiver gets the changes of the tests that name it, in groups. If a message cannot be
+ * rendered for a receiver, the others still get theirs; the changes stay pending, with the list of
  * receivers that have them, until the rest can be rendered.
  *
- * One round at a time: read, ask the filters, render on a worker, queue. What is noted meanwhile is
- * for the next round.
+ * One round at a time: read, ask the filters, render on a worker, queue. Whatever arrives meanwhile
+ * waits for the next round.
  */
 #include "agent/notify/dispatcher.h"
 
@@ -26,25 +26,25 @@ enum { HOLD_AGAIN = 1000, LOOK_ANYWAY = 60000 };
 
 /*
  * The recovery of an environment event is announced once RECOVERY_SHARE percent of its changes have
- * recovered; if that does not happen within RECOVERY_POINTS points, a day (RECOVERY_MOST, ms) at
- * most, for those that have. Later ones wait until the last has recovered, or until as many have
- * as make an event, a day at most.
+ * recovered, or for those that have after RECOVERY_POINTS points, a day (RECOVERY_MOST, ms) at
+ * most. Later ones wait until the last has recovered, or until as many have as make an event, a day
+ * at most.
  */
 enum { RECOVERY_SHARE = ENVIRONMENT_SHARE, RECOVERY_POINTS = 2 };
 #define RECOVERY_MOST INT64_C(86400000)
 
-/* When a pending change was first seen here, engine_now: the filters go by it. */
+/* When this process first saw a pending change (engine_now); the filters measure waits from it. */
 struct arrival {
 	int64_t id, time;
 };
 
-/* No message can be rendered for a receiver. */
+/* A receiver for which a message cannot be rendered. */
 struct unwritten {
 	const struct receiver *receiver;
 	struct error error;
 };
 
-/* A look at what is pending, to the end. Lies in the arena of `pending`. */
+/* A round over everything pending. Lies in the arena of `pending`. */
 struct round {
 	struct dispatcher *dispatcher;
 	struct store_pending *pending;
@@ -69,20 +69,20 @@ struct dispatcher {
 	bool busy;           /* a round is in progress ... */
 	bool again;          /* ... and another has to follow */
 	int64_t began;       /* engine_now, the round */
-	int64_t restored_at; /* engine_now, when what was pending before was handed over */
+	int64_t restored_at; /* engine_now, when earlier pending changes were restored */
 	struct arrival *arrivals;
 	size_t arrival_count;
-	int64_t kept;       /* recoveries that are not due yet, ... */
+	int64_t kept;       /* recoveries that are held, ... */
 	int64_t kept_wait;  /* ... and ms until the first is */
 	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
 	bool leader;             /* gained and not lost */
-	bool peeking;            /* the round is to find out when there is to be one */
-	struct store_call fence; /* of the round, from before anything was read */
-	int64_t look_at;         /* engine_now: the next round, as far as is known */
+	bool peeking;            /* the round only determines when the next is due */
+	struct store_call fence; /* of the round, taken before anything is read */
+	int64_t look_at;         /* engine_now: the next round planned */
 	struct fleet_news news;  /* the last */
 	bool reading_silences, read_again;
-	uint64_t silences_seen; /* their version when they began to be read */
+	uint64_t silences_seen; /* their version when reading them began */
 };
 
 static void look_alarm(void *dispatcher)
@@ -102,7 +102,7 @@ static void look_after(struct dispatcher *dispatcher, int64_t wait)
 	engine_alarm(engine, &dispatcher->alarm, at);
 }
 
-/* Whether what is to be told is told by this agent. */
+/* Whether this agent announces changes. */
 static bool is_leader(const struct dispatcher *dispatcher)
 {
 	const struct agent *agent = dispatcher->agent;
@@ -110,7 +110,7 @@ static bool is_leader(const struct dispatcher *dispatcher)
 	return !fleet_is_shared(agent) || dispatcher->leader;
 }
 
-/* What came during a round is looked at after it. */
+/* Whatever arrives during a round waits for the next. */
 static void look_soon(struct dispatcher *dispatcher)
 {
 	if (dispatcher->busy)
@@ -145,7 +145,7 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 	if (!is_leader(dispatcher))
 		return;
 	if (due->recoveries < dispatcher->kept)
-		dispatcher->kept = due->recoveries; /* some are over in another way */
+		dispatcher->kept = due->recoveries; /* some were settled otherwise */
 	for (size_t i = 0; i < recorded->records.count; i++)
 		if (recorded->records.items[i].news == NOTIFY_PENDING) {
 			remember(dispatcher, recorded->records.items[i].item.id);
@@ -219,7 +219,7 @@ static int compare_arrivals(const void *a, const void *b)
 	return (left->time > right->time) - (left->time < right->time);
 }
 
-/* When a record came that no run of this agent has handed over. */
+/* Arrival of a record that no run of this agent has recorded. */
 static int64_t arrived_at(const struct dispatcher *dispatcher, const struct change_record *record)
 {
 	struct agent *agent = dispatcher->agent;
@@ -229,7 +229,8 @@ static int64_t arrived_at(const struct dispatcher *dispatcher, const struct chan
 	return agent->fleet && at > dispatcher->restored_at ? at : dispatcher->restored_at;
 }
 
-/* Dates the records, and keeps the dates of these and of what was noted since the round began. */
+/* Sets the records' arrival times; keeps those of these records and of arrivals since the round
+ * began. */
 static void date_records(struct dispatcher *dispatcher, struct record_rows records)
 {
 	struct arrival *old = dispatcher->arrivals, *fresh;
@@ -257,9 +258,8 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	dispatcher->arrival_count = count;
 }
 
-/* Keeps the records that the filter passes and that the next one is asked about, which it is not
- * about those of a summary: they have waited, and go into that one message. Returns their number.
- */
+/* Keeps the records that the filter passes and the next one judges. Those of a summary have waited
+ * and go into its one message, so no further filter judges them. Returns their number. */
 static size_t ask_filter(const struct filter *filter, struct change_record **records, size_t count)
 {
 	size_t kept = 0;
@@ -284,7 +284,7 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	return kept;
 }
 
-/* Not about what some receivers have already: the others get it, too, and in the same words. */
+/* Skips changes that some receivers have already: the others get them, too, with the same text. */
 static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
 	struct record_rows all = pending->records;
@@ -311,7 +311,7 @@ static const struct environment_event *stored_event(const struct store_pending *
 	return NULL;
 }
 
-/* An event that no new change can belong to is known to the store only. */
+/* Events that no new change can join are kept in the store only. */
 static const struct environment_event *event_of(
 	const struct dispatcher *dispatcher, const struct store_pending *pending, int64_t id)
 {
@@ -320,7 +320,7 @@ static const struct environment_event *event_of(
 	return event || id == 0 ? event : stored_event(pending, id);
 }
 
-/* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
+/* ms that a recovered change of an event still waits for the others; 0: none. */
 static int64_t recovery_wait(
 	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
 {
@@ -385,7 +385,7 @@ static bool lacks(const struct round *round, size_t index, const struct receiver
 	return true;
 }
 
-/* On a worker, as what follows. */
+/* On a worker, like the functions below. */
 static void route(struct round *round)
 {
 	struct arena *arena = round->pending->call.arena;
@@ -398,7 +398,7 @@ static void route(struct round *round)
 				MESSAGES_OF_CHANGES, arena);
 }
 
-/* Those that routes tell the receiver by messages of just these kinds. */
+/* The changes that routes send to the receiver in messages of exactly these kinds. */
 static bool tell_kinds(
 	struct round *round, const struct receiver *receiver, unsigned kinds, struct error *error)
 {
@@ -442,7 +442,7 @@ static void tell(struct round *round, const struct receiver *receiver)
 			record_told(round->pending->call.arena, &rows.items[i], receiver->name);
 }
 
-/* True if all receivers of the record have it, or it has none. */
+/* True if every receiver of the record has it. */
 static bool is_complete(const struct round *round, size_t index)
 {
 	const struct change_record *record = &round->pending->records.items[index];
@@ -625,7 +625,7 @@ static void rendered(void *context)
 	agent_ended(dispatcher->agent);
 }
 
-/* Copies the events of the records: the worker cannot look into the filter. */
+/* Copies the events of the records: the worker must not access the filter. */
 static void add_events(struct round *round, struct record_rows records)
 {
 	const struct dispatcher *dispatcher = round->dispatcher;
@@ -656,7 +656,7 @@ static void add_events(struct round *round, struct record_rows records)
 	publisher->events = events;
 }
 
-/* Whether there is anything to write, or to try to. */
+/* Whether there are messages to render. */
 static bool has_work(const struct round *round)
 {
 	const struct store_pending *pending = round->pending;
@@ -704,7 +704,7 @@ static void round_render(struct round *round)
 	engine_compute(agent->engine, render, rendered, round);
 }
 
-/* Whether the round is no more than a peek: what it sees is to be told later. */
+/* Whether the round was only a peek: what is pending is announced later. */
 static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending *pending)
 {
 	int64_t group_wait = dispatcher->agent->config->agent.group_wait, first = INT64_MAX, wait;
@@ -730,7 +730,7 @@ static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending
 			pending->recoveries.items[i].updated < first)
 			first = pending->recoveries.items[i].updated;
 	if (first == INT64_MAX && pending->retractions.count + pending->said.count > 0)
-		first = agent_now(dispatcher->agent); /* not known since when */
+		first = agent_now(dispatcher->agent); /* pending since an unknown time */
 	if (first == INT64_MAX)
 		return true;
 	wait = first + group_wait - agent_now(dispatcher->agent);
@@ -834,7 +834,7 @@ uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher)
 	return silences_version(dispatcher->silences);
 }
 
-/* With --once, the round at the end is the one. */
+/* With --once, the final round handles it. */
 static void silence_over(void *context)
 {
 	struct dispatcher *dispatcher = context;
@@ -888,7 +888,7 @@ static void reopen(void *context)
 
 static void read_silences(void *context);
 
-/* What was said here meanwhile may not be among them. */
+/* The answer may lack silences that were added here meanwhile. */
 static void silences_read(struct store_silences *list)
 {
 	struct dispatcher *dispatcher = list->call.context;

@@ -1,11 +1,11 @@
 /*
- * The dispatcher tells people what the store has pending: new changes, recoveries and retractions.
+ * The dispatcher announces what is pending in the store: new changes, recoveries, retractions.
  *
- * When it looks, it reads them from the store, asks the filters about the changes, and has messages
- * written on a worker. One transaction puts these into the store's outbox and settles what they
- * tell; then the delivery manager takes over. Nothing is kept here in between, so that a crash
- * neither repeats nor loses an announcement. A look follows `group_wait` after the first news; in a
- * single pass, dispatcher_flush is the look.
+ * A round reads them from the store, asks the filters about the changes, and renders messages on a
+ * worker. One transaction puts these into the store's outbox and settles what they announce; then
+ * the delivery manager takes over. Nothing is kept in memory between rounds, so a crash neither
+ * repeats nor loses an announcement. A round starts `group_wait` after the first arrival; a single
+ * pass has one, dispatcher_flush.
  *
  * In a fleet only the leader announces changes. Each turn of the fleet reports whether more is
  * pending; `group_wait` counts from when that was recorded. The other agents keep the silences,
@@ -23,32 +23,31 @@ struct dispatcher;
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager);
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/* To be called with what a run has recorded: it may be new. In a fleet the leader sees that in
- * the store. */
+/* To be called with what a run has recorded. In a fleet the leader reads it from the store. */
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded);
 
-/* Resumes from what the store had: recent messages, which later changes may continue,
- * environment events, and what is pending. */
+/* Resumes from the restored state: recent messages, which later changes may continue, environment
+ * events, and pending changes. */
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored);
 
-/* Changes that were told, or accepted, are pending again. */
+/* Announced or accepted changes are pending again. */
 void dispatcher_again(struct dispatcher *dispatcher);
 
-/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. Those of
- * environments and, before it, of silences are always there. */
+/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before those added earlier. Silences and
+ * environments are always there, in this order. */
 enum { DISPATCHER_FILTERS = 4 };
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 
 /* Asks the filters again; call when a filter's answers may have changed. */
 void dispatcher_look(struct dispatcher *dispatcher);
 
-/* For the monitor, which reports to it what each run saw. */
+/* The monitor reports what each run saw to it. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 
-/* A silence that was added, or has ended early; as it is in the store. */
+/* A silence was added or ended early; `silence` is as stored. */
 void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *silence);
 
-/* Whether a notice about it is held back now. *until is set to when that may end. */
+/* Whether a notice about the target is held back now. *until: when that may end. */
 bool dispatcher_silences(
 	const struct dispatcher *dispatcher, const struct silence_target *subject, int64_t *until);
 
@@ -58,13 +57,14 @@ uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher);
 /* To be called after a reload. */
 void dispatcher_adopt(struct dispatcher *dispatcher);
 
-/* Looks now. */
+/* Starts a round now. */
 void dispatcher_flush(struct dispatcher *dispatcher);
 
 /*
  * Queues a notice to the named receivers; names that are not configured are skipped. A condition is
  * stored, or deleted, in the same transaction, so that a crash before it loses neither and the next
- * process sends the notice. In a fleet it is about that shard, and dropped if another agent has it.
+ * process sends the notice. In a fleet the notice belongs to `shard` and is dropped if another
+ * agent holds that.
  */
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition, int shard);

@@ -1,6 +1,6 @@
 /*
- * Runs on the loop's thread. A run without changes only leaves its view here; the rule is evaluated
- * while a change of a test with an environment is pending.
+ * Runs on the loop's thread. Every run leaves its view here; the rule is evaluated only while a
+ * change of a test with an environment is pending.
  */
 #include "agent/notify/environments.h"
 
@@ -59,7 +59,7 @@ struct environments {
 	void *context;
 	struct seen *seen; /* by test */
 	size_t seen_count;
-	bool unseen;                     /* some test with an environment has not run yet */
+	bool unseen;                     /* a test with an environment has not run yet */
 	struct environment_index *index; /* of all views; NULL: to be built */
 	struct known_event *events;
 	size_t event_count;
@@ -274,7 +274,7 @@ static bool is_past(const struct environment_event *event, int64_t now)
 	       event->spacing < (least - event->time) / CHANGE_TOLERANCE;
 }
 
-/* Bounds the list: an agent runs for years. The store keeps events as long as changes refer to
+/* Bounds the list, as an agent runs for years. The store keeps events as long as changes refer to
  * them. */
 static void forget_events(struct environments *environments)
 {
@@ -412,7 +412,7 @@ static void add_follower(struct known_event *known, const char *name)
 	buf_free(&names);
 }
 
-/* Whether another environment changed in the same way before: then neither was alone. */
+/* Whether another environment changed in the same way before, so that neither was alone. */
 static bool follows(struct environments *environments, const struct change_record *record,
 	const struct environment_moment *moment)
 {
@@ -440,8 +440,8 @@ static bool follows(struct environments *environments, const struct change_recor
 	return any;
 }
 
-/* Whether the view has series of the environment, and how many; or the same tests elsewhere,
- * skipped if `known` is set already. */
+/* Whether the view has series of the environment, and how many, or the same tests elsewhere
+ * (skipped if `known` is set already). */
 static bool concerns(const struct environments *environments, const struct environment_view *view,
 	const struct environment_moment *moment, bool known, size_t *count)
 {
@@ -514,7 +514,7 @@ static int64_t confirmation_time_left(
 	return since + most - agent_now(environments->agent);
 }
 
-/* True in a single pass that has not run the test: there is nothing to judge by. */
+/* True in a single pass that has not run the test: there is no view to judge by. */
 static bool is_unknown(const struct environments *environments, const struct change_record *record)
 {
 	bool found;
@@ -659,7 +659,8 @@ static void decide(struct environments *environments, const struct change_record
 		decision->reason = "waiting for confirmation of other changes in its environment";
 		return;
 	}
-	/* The recovery of an event is announced as such; only series at another level remain. */
+	/* The recovery of an event is announced as such; only series at a different level
+	 * remain. */
 	if (ready < ENVIRONMENT_LEAST && is_event_recovery(environments, moment))
 		return;
 	decide_new(environments, record, &tally, decision);
@@ -742,7 +743,7 @@ void environments_write(struct environments *environments, struct store_queue *r
 	request->members = members;
 }
 
-/* The growth was not announced; that it was followed is announced with the next message. */
+/* The growth was not announced; followers are announced with the next message. */
 static void take_back(struct known_event *known)
 {
 	bool followed = known->event.followed;

@@ -28,7 +28,7 @@ void environments_free(struct environments *environments);
 void environments_restore(
 	struct environments *environments, const struct environment_rows *restored);
 
-/* In a fleet, when this is another agent's work: forgets what runs saw, and the events. */
+/* In a fleet, when another agent becomes the leader: forgets views and events. */
 void environments_forget(struct environments *environments);
 
 /* Reports the end of a run; takes over the view, which is NULL if the run failed. */

@@ -3,9 +3,9 @@
  * the store for what is pending, so the filter is only for what the store could not write: a change
  * that is covered stays pending until it is triaged.
  *
- * What it has said itself is its own to change: the person is known_changes, or the agent after an
- * expiry. What has outgrown the size that was accepted is open by the agent, too, and needs an
- * entry that says a size.
+ * It may revise only its own triage, whose author is known_changes, or the agent after an expiry. A
+ * change that outgrew its accepted size was reopened by the agent, too, and needs an entry with a
+ * size.
  */
 #include "agent/notify/expected.h"
 
@@ -18,7 +18,7 @@
 #include "agent/runtime/fleet.h"
 
 static const char person[] = "known_changes";
-static const char itself[] = "hunter-c"; /* who opens what has expired, or has outgrown */
+static const char itself[] = "hunter-c"; /* author of reopenings after expiry or growth */
 
 struct expected {
 	struct agent *agent;
@@ -29,7 +29,7 @@ struct expected {
 	void *context;
 };
 
-/* What is to be said of a change, and by whom. */
+/* The triage to record for a change, and its author. */
 struct verdict {
 	struct triage triage;
 	struct actor actor;
@@ -59,7 +59,7 @@ static bool is_said_by(const struct change_record *record, const char *who)
 	return record->triage.person && strcmp(record->triage.person, who) == 0;
 }
 
-/* Whether the change is open, and nobody says that it is to be. */
+/* Whether the change is open, but not because a person opened it. */
 static bool is_free(const struct change_record *record, const struct known_change *entry)
 {
 	const struct triage *triage = &record->triage;
@@ -77,7 +77,7 @@ static int64_t until_of(const struct known_change *entry)
 	return entry->until == WHEN_NEVER ? 0 : entry->until;
 }
 
-/* False: the change is not covered, or somebody has said something about it. */
+/* False: the change is not covered, or a person has triaged it. */
 static bool judge_record(const struct expected *expected, const struct change_record *record,
 	struct arena *arena, struct verdict *out)
 {
@@ -129,7 +129,7 @@ static void triaged(struct store_triage *call)
 	store_call_free(&call->call);
 }
 
-/* Says it about the record. Nothing changes if a person was faster. */
+/* Records the triage, unless a person was faster. */
 static void say(const struct expected *expected, struct store_triage *call,
 	const struct change_record *record, const struct verdict *verdict)
 {
@@ -176,8 +176,8 @@ static void revised(struct store_triage *call)
 	store_call_free(&call->call);
 }
 
-/* Says of a change that it has accepted what its entry says now; opens it if there is none. Changes
- * of tests that are not configured here may have their entries elsewhere. */
+/* Updates the triage of an accepted change to its entry as it is now; reopens the change if the
+ * entry is gone. Entries for tests that are not configured here may be on another agent. */
 static void revise(struct expected *expected, const struct change_record *record)
 {
 	const struct config *config = expected->agent->config;
@@ -230,7 +230,7 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 	return FILTER_HOLD;
 }
 
-/* What is known as a whole is looked at by one agent. */
+/* Only the leader sweeps all known changes. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {

@@ -2,8 +2,8 @@
  * Filters decide whether a change is announced, held back or suppressed.
  *
  * The dispatcher asks them in order; each sees the records that all earlier ones passed. Held
- * records are read and judged again in each round, so a filter must key what it keeps about one by
- * the change's id, not by its address.
+ * records are read and judged again in each round, so a filter must key its own data by the
+ * change's id, not by the record's address.
  */
 #ifndef AGENT_NOTIFY_FILTER_H
 #define AGENT_NOTIFY_FILTER_H

@@ -1,6 +1,6 @@
 /*
- * A follower per receiver, which does one thing after the other: reads the message from the store,
- * has the notifier ask, edit or say again, writes the outcome to the store.
+ * One follower per receiver, with one follow-up at a time: it reads the message from the store,
+ * lets the notifier poll, edit or refresh it, and writes the outcome to the store.
  */
 #include "agent/notify/follow_ups.h"
 
@@ -12,14 +12,14 @@
 #include "agent/runtime/fleet.h"
 
 /*
- * ms. LOOK: between two looks into the store; LOOK_STANDING: the same for what has to be said
- * again. SPACING: between two requests of a receiver that names no pace, 20 a minute. FIX: after a
- * failure that somebody has to fix.
+ * ms. LOOK: between polls of the store. LOOK_STANDING: the same for messages to refresh. SPACING:
+ * between requests of a receiver that names no pace, 20 a minute. FIX: after a failure that
+ * somebody has to fix.
  */
 enum {
 	LOOK = 5000,
-	LOOK_FLEET = 20000, /* in a fleet, whose turns tell of what others have recorded */
-	HOLD_AGAIN = 1000,  /* in a fleet: until it is looked again whether the receiver is held */
+	LOOK_FLEET = 20000, /* in a fleet, whose turns report what others recorded */
+	HOLD_AGAIN = 1000,  /* in a fleet: until the receiver's lease is checked again */
 	LOOK_STANDING = 60000,
 	SPACING = 3000,
 	READ_FIRST = 5000,
@@ -32,8 +32,8 @@ enum {
 
 #define READ_FOR (7 * INT64_C(86400000))
 
-/* A follow-up that the receiver has answered so often with an error that may pass, for so long
- * (ms), is given up. One without an answer never is. */
+/* A follow-up is given up after so many temporary errors of the receiver in a row over so long
+ * (ms). One without an answer never is. */
 enum { REFUSALS_MOST = 20 };
 #define REFUSED_FOR (3 * INT64_C(86400000))
 
@@ -43,8 +43,8 @@ struct watch {
 	const char *destination;             /* the watch's own */
 	int64_t sent;                        /* ms */
 	int64_t at[FOLLOW_UP_KINDS];         /* engine_now: not before */
-	bool due[FOLLOW_UP_KINDS];           /* what is to be done */
-	bool gone[FOLLOW_UP_KINDS];          /* that cannot be done any more */
+	bool due[FOLLOW_UP_KINDS];           /* follow-ups that are due */
+	bool gone[FOLLOW_UP_KINDS];          /* follow-ups that are no longer possible */
 	unsigned refusals[FOLLOW_UP_KINDS];  /* in a row, ... */
 	int64_t refused_at[FOLLOW_UP_KINDS]; /* ... engine_now, the first */
 };
@@ -59,12 +59,12 @@ struct follower {
 	int64_t since;                /* ms: since then it is this agent's */
 	int64_t not_before;           /* engine_now */
 	int64_t pace;                 /* ms */
-	uint64_t fingerprint;         /* of the receiver, when its messages were said again */
-	bool missed;                  /* the log has that it is not configured any more */
-	unsigned failures;            /* in a row, that may pass */
-	bool warned[FOLLOW_UP_KINDS]; /* by kind: a failure that somebody has to fix was logged */
-	/* Of what it does. */
-	int64_t id;                       /* of the message; its watch may be gone meanwhile */
+	uint64_t fingerprint;         /* of the receiver, when its messages were last refreshed */
+	bool missed;                  /* logged as no longer configured */
+	unsigned failures;            /* temporary ones in a row */
+	bool warned[FOLLOW_UP_KINDS]; /* by kind: a permanent failure was logged */
+	/* Of the follow-up in progress. */
+	int64_t id;                       /* of the message, whose watch may be gone meanwhile */
 	struct store_follow_ups *request; /* has the message; the attempt's arena is its own */
 	struct config_ref *config_ref;
 	struct attempt attempt;
@@ -80,12 +80,12 @@ struct follow_ups {
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
-	bool counts;         /* the next look asks for what removed receivers leave */
+	bool counts;         /* the next poll lists what removed receivers leave behind */
 	int64_t look_at;     /* engine_now */
-	int64_t standing_at; /* engine_now: the next look at what has to be said again */
+	int64_t standing_at; /* engine_now: the next poll for messages to refresh */
 	int64_t started;     /* ms */
 	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; whether it may send, fleet_holds says */
+	struct fleet_shards held; /* gained and not lost; may differ from fleet_holds */
 	struct fleet_news news;   /* the last */
 };
 
@@ -94,7 +94,7 @@ static const struct notifier *notifier_of(const struct receiver *receiver)
 	return receiver ? notifier_find(receiver->notifier->name) : NULL;
 }
 
-/* After how long (ms) the receiver's messages have to be said again; 0: never. */
+/* ms after which the receiver's messages must be refreshed; 0: never. */
 static int64_t refresh_of(const struct receiver *receiver)
 {
 	const struct notifier *notifier = notifier_of(receiver);
@@ -102,7 +102,7 @@ static int64_t refresh_of(const struct receiver *receiver)
 	return notifier && notifier->refresh ? notifier->refresh(receiver->options) : 0;
 }
 
-/* Whether the follow-ups of the receiver's messages are this agent's. */
+/* Whether this agent handles the receiver's follow-ups. */
 static bool is_ours(const struct follow_ups *follow_ups, const char *receiver)
 {
 	const struct agent *agent = follow_ups->agent;
@@ -115,7 +115,7 @@ static void fence(const struct follower *follower, struct store_call *call)
 	fleet_fence(follower->owner->agent, call, fleet_shard_of_receiver(follower->receiver));
 }
 
-/* Whether there is such a follow-up of the receiver's messages. */
+/* Whether the receiver has follow-ups of this kind. */
 static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 {
 	const struct notifier *notifier = notifier_of(receiver);
@@ -131,7 +131,7 @@ static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 	return false;
 }
 
-/* In a single pass only those that keep what they were told until they are told otherwise. */
+/* A single pass serves only receivers that hold an alert until it is resolved. */
 static bool follows_now(const struct follow_ups *follow_ups, const struct receiver *receiver,
 	enum follow_up_kind kind)
 {
@@ -164,7 +164,7 @@ static void look_soon(struct follow_ups *follow_ups)
 	engine_alarm(follow_ups->agent->engine, &follow_ups->alarm, follow_ups->look_at);
 }
 
-/* When a message is to be read again. */
+/* When to poll a message again. */
 static int64_t read_again(const struct agent *agent, const struct watch *watch)
 {
 	int64_t wait = (agent_now(agent) - watch->sent) / READ_AGE;
@@ -173,7 +173,7 @@ static int64_t read_again(const struct agent *agent, const struct watch *watch)
 	return engine_now(agent->engine) + wait;
 }
 
-/* Notes that it was done. */
+/* Records a completed follow-up. */
 static void did(const struct follower *follower, enum follow_up_kind kind)
 {
 	struct agent *agent = follower->owner->agent;
@@ -184,7 +184,7 @@ static void did(const struct follower *follower, enum follow_up_kind kind)
 	watch->refusals[kind] = 0;
 	if (kind == FOLLOW_UP_READ)
 		watch->at[kind] = read_again(agent, watch);
-	else /* an edit says again what stands */
+	else /* an edit refreshes the alert, too */
 		watch->at[FOLLOW_UP_REFRESH] =
 			engine_now(agent->engine) +
 			refresh_of(agent_receiver(agent, follower->receiver));
@@ -199,7 +199,8 @@ static void release(struct follower *follower)
 	follower->config_ref = NULL;
 }
 
-/* In a single pass each follow-up is tried once; what cannot be soon is left to the next. */
+/* A single pass tries each follow-up once and leaves those that cannot run soon to the next
+ * pass. */
 static void leave(struct follower *follower, int64_t wait)
 {
 	int64_t most = engine_now(follower->owner->agent->engine) + RETRY_POLICY_ONCE;
@@ -214,7 +215,7 @@ static void leave(struct follower *follower, int64_t wait)
 	}
 }
 
-/* Ends what the follower does; it goes on after a while. */
+/* Ends the follow-up in progress; the follower continues after `wait`. */
 static void rest(struct follower *follower, int64_t wait)
 {
 	struct agent *agent = follower->owner->agent;
@@ -238,7 +239,7 @@ static void amended(struct store_amended *request)
 	struct watch *watch = watch_of(follower, follower->id);
 	bool failed;
 
-	/* Said meanwhile, or not written: the next look finds the mark again. */
+	/* Triaged meanwhile, or not written: the next poll finds the mark again. */
 	if (watch && !request->call.failed)
 		watch->due[FOLLOW_UP_AMEND] = false;
 	if (watch && request->marked)
@@ -294,7 +295,7 @@ static void said(struct store_triage *request)
 	rest(follower, follower->pace);
 }
 
-/* One transaction has what was said and the notes by which it is not taken again. */
+/* One transaction has the triage and the marks that keep a reaction from being applied twice. */
 static void say(struct follower *follower)
 {
 	const struct follow_up *follow_up = &follower->follow_up;
@@ -364,12 +365,12 @@ static void sent_anew(struct store_send_anew *request)
 	rest(follower, follower->pace);
 }
 
-/* Somebody has deleted the message, and what it says is still to be known. */
+/* The message was deleted although some of its changes stand. */
 static void send_anew(struct follower *follower, const struct error *error)
 {
 	struct store_send_anew *request = store_send_anew_new(sent_anew, follower);
 
-	warn(follower, "a message was deleted: it is sent again, as its changes stand", error);
+	warn(follower, "message was deleted while its changes stand: sending it again", error);
 	request->delivery = follower->id;
 	fence(follower, &request->call);
 	store_client_call(follower->owner->agent, &request->call);
@@ -383,7 +384,7 @@ static bool stands(const struct follow_up *follow_up)
 	return false;
 }
 
-/* The message is gone, or the receiver never lets it be edited. */
+/* The message is gone, or the receiver does not allow edits. */
 static void give_up(struct follower *follower, const struct error *error)
 {
 	enum follow_up_kind kind = follower->follow_up.kind;
@@ -410,7 +411,7 @@ static void give_up(struct follower *follower, const struct error *error)
 		rest(follower, follower->pace);
 }
 
-/* Token, scope or channel: the messages of the destination wait, as others may be well. */
+/* Token, scope or channel: only this destination's messages wait, as others may work. */
 static void wait_for_fix(struct follower *follower, const struct error *error)
 {
 	int64_t then = engine_now(follower->owner->agent->engine) + FIX;
@@ -423,7 +424,7 @@ static void wait_for_fix(struct follower *follower, const struct error *error)
 	for (size_t i = 0; i < follower->count; i++) {
 		struct watch *watch = &follower->watches[i];
 
-		/* Behind the others, as it may be the message's own fault after all. */
+		/* Last, as this message alone may be the cause. */
 		if (strcmp(watch->destination, follower->attempt.destination) == 0)
 			watch->at[kind] = then + (watch->id == follower->id);
 	}
@@ -439,7 +440,7 @@ static int64_t backoff(const struct follower *follower)
 	return wait > BACKOFF_LAST ? BACKOFF_LAST : wait;
 }
 
-/* Whether the message has been refused for so long that it will not be taken. */
+/* Whether the message was refused for so long that it will never be accepted. */
 static bool is_hopeless(const struct follower *follower)
 {
 	enum follow_up_kind kind = follower->follow_up.kind;
@@ -466,7 +467,7 @@ static void try_again(struct follower *follower, int64_t asked, const struct err
 	if (wait > RETRY_POLICY_WISH)
 		wait = RETRY_POLICY_WISH;
 	wait = wait > follower->pace ? wait : follower->pace;
-	if (watch) /* the failure may be the message's own, so another one has the next turn */
+	if (watch) /* this message alone may be the cause, so another goes next */
 		watch->at[follower->follow_up.kind] =
 			engine_now(follower->owner->agent->engine) + wait + follower->pace;
 	rest(follower, wait);
@@ -530,7 +531,7 @@ static void prepare(struct follower *follower, const struct receiver *receiver)
 		.retry_after = -1};
 }
 
-/* Whether what was due still is, by the message as it is in the store now. */
+/* Whether the follow-up is still due, by the message's current row. */
 static bool is_due(struct follower *follower)
 {
 	switch (follower->follow_up.kind) {
@@ -542,7 +543,7 @@ static bool is_due(struct follower *follower)
 	return true;
 }
 
-/* The message as it is in the store, if it is there still. */
+/* The message's current row, if it still exists. */
 static void fetched(struct store_follow_ups *request)
 {
 	struct follower *follower = request->call.context;
@@ -585,8 +586,8 @@ static void fetch(struct follower *follower, const struct watch *watch, enum fol
 	store_client_call(follower->owner->agent, &request->call);
 }
 
-/* The message whose turn it is: the kinds in turn, of each the message that waits for longest.
- * NULL: none yet; `due` is when there is one. */
+/* The next message: the kinds take turns, and of each kind the message that has waited longest.
+ * NULL: none is due before `due`. */
 static struct watch *next_of(struct follower *follower, const struct receiver *receiver,
 	enum follow_up_kind *kind, int64_t *due)
 {
@@ -615,7 +616,7 @@ static struct watch *next_of(struct follower *follower, const struct receiver *r
 	return NULL;
 }
 
-/* Begins what is due, or sets the alarm for it. */
+/* Starts the next follow-up, or sets the alarm for it. */
 static void advance(void *context)
 {
 	struct follower *follower = context;
@@ -661,7 +662,7 @@ static struct follower *follower_of(struct follow_ups *follow_ups, const char *r
 	return follow_ups->followers = follower;
 }
 
-/* The row's watch, which may be added: after the sorted ones. Rows come by id. */
+/* The row's watch, added after the sorted ones if it is new. Rows come by id. */
 static struct watch *find_or_add(struct follower *follower, const struct delivery *message)
 {
 	struct watch *watch = watch_of(follower, message->id);
@@ -681,8 +682,8 @@ static struct watch *find_or_add(struct follower *follower, const struct deliver
 	return watch;
 }
 
-/* When a message is to be said again that was sent then (ms); at once if that was before this
- * process began, or had the receiver: for how long it was not said is unknown. */
+/* When to refresh a message that was sent at `sent` (ms): at once if it was sent before this
+ * process started or had the receiver, as its last refresh is unknown. */
 static int64_t first_refresh(const struct follower *follower, int64_t sent)
 {
 	struct agent *agent = follower->owner->agent;
@@ -694,7 +695,7 @@ static int64_t first_refresh(const struct follower *follower, int64_t sent)
 	return engine_now(agent->engine) + (left < refresh ? left : refresh);
 }
 
-/* Whether a single pass has the time to wait for the refresh; else it is left to the next pass. */
+/* Whether a single pass has time to wait for the refresh; otherwise the next pass does it. */
 static bool is_now(const struct follower *follower, const struct watch *watch)
 {
 	const struct agent *agent = follower->owner->agent;
@@ -720,7 +721,7 @@ static void take(struct follow_ups *follow_ups, const struct followed_message *f
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
 }
 
-/* Before the rows of a look are taken over, which tell what is due. */
+/* Before taking over the rows of a poll, which list what is due. */
 static void clear_due(struct follower *follower, bool standing)
 {
 	for (size_t i = 0; i < follower->count; i++) {
@@ -732,7 +733,7 @@ static void clear_due(struct follower *follower, bool standing)
 	}
 }
 
-/* Forgets messages of which nothing is due; `all`: whatever is. */
+/* Forgets messages without due follow-ups; `all`: every message. */
 static void settle_watches(struct follower *follower, bool all)
 {
 	size_t kept = 0;
@@ -774,8 +775,8 @@ static void take_all(struct follow_ups *follow_ups, const struct store_follow_up
 	}
 }
 
-/* What a receiver holds for true that is not configured any more stays as it is until it is back:
- * its messages, and what is to be edited in them, are kept as long as others. */
+/* A receiver that is no longer configured keeps showing its alerts until it is back. Its messages
+ * and their pending edits are kept as long as others. */
 static void warn_of_removed(struct follow_ups *follow_ups, const struct store_follow_ups *request)
 {
 	for (size_t i = 0; i < request->standing_count; i++) {
@@ -789,7 +790,8 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 		if (missing && !follower->missed)
 			log_event(LEVEL_WARN,
 				"receiver no longer configured: its messages about open changes "
-				"stay as they are",
+				"are "
+				"not updated any more",
 				LOG_TEXT("receiver", at->receiver), LOG_INT("messages", at->count));
 		follower->missed = missing;
 	}
@@ -815,7 +817,7 @@ static void looked(struct store_follow_ups *request)
 	follow_ups->again = false;
 }
 
-/* The receivers with such follow-ups. */
+/* The receivers with follow-ups of this kind. */
 static struct strings receivers_with(
 	const struct follow_ups *follow_ups, struct arena *arena, enum follow_up_kind kind)
 {
@@ -829,7 +831,7 @@ static struct strings receivers_with(
 	return (struct strings){names, count};
 }
 
-/* How long until the next look at what has to be said again, ms: well before it has to be. */
+/* ms until the next poll for messages to refresh, well before a refresh is due. */
 static int64_t standing_wait(const struct config *config)
 {
 	int64_t wait = LOOK_STANDING;
@@ -843,7 +845,7 @@ static int64_t standing_wait(const struct config *config)
 	return wait;
 }
 
-/* How long until the next look, ms. */
+/* ms until the next poll. */
 static int64_t look_wait(const struct agent *agent)
 {
 	int64_t standing = standing_wait(agent->config);
@@ -866,7 +868,7 @@ static void look(void *context)
 	follow_ups->again |= follow_ups->looking;
 	if (follow_ups->looking)
 		return;
-	if (now < follow_ups->look_at) { /* the alarm of an earlier time */
+	if (now < follow_ups->look_at) { /* an alarm set earlier */
 		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
 		return;
 	}
@@ -909,7 +911,7 @@ static void gained(
 	look_soon(follow_ups);
 }
 
-/* What is in hand goes on to its end, of which nothing is recorded. */
+/* A follow-up in progress completes, but its result is not recorded. */
 static void lost(void *context, const struct fleet_shards *shards)
 {
 	struct follow_ups *follow_ups = context;
@@ -932,7 +934,7 @@ static bool is_busy(void *context, int shard)
 	return false;
 }
 
-/* What others have recorded, or said, may be for messages of ours. */
+/* What other agents recorded may concern messages of this agent's receivers. */
 static void news(void *context, const struct fleet_news *news)
 {
 	struct follow_ups *follow_ups = context;
@@ -987,7 +989,7 @@ void follow_ups_look(struct follow_ups *follow_ups)
 		look_soon(follow_ups);
 }
 
-/* What failed is tried again; and what stands is said again if the receiver is another now. */
+/* Retries what failed; refreshes open alerts if the receiver's configuration changed. */
 static void retry(struct follower *follower)
 {
 	const struct agent *agent = follower->owner->agent;

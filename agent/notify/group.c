@@ -163,7 +163,7 @@ void group_key(struct router *router, const struct change_record *record,
 	router_group(router, record, names, out);
 }
 
-/* The groups whose messages are not found by time and commit. */
+/* Groups that are not formed by time and commit. */
 struct special {
 	struct arena *arena;
 	struct group_of *items;
@@ -216,7 +216,7 @@ static void add_record(
 	group->items[group->count++] = record;
 }
 
-/* Makes one of all groups by names, if there are too many. */
+/* Joins all groups by names if there are too many. */
 static void join_named(struct special *special)
 {
 	struct group_of all = {0};

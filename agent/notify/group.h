@@ -19,7 +19,7 @@ enum { GROUPS_MOST = 3, GROUPS_BY_NAMES_MOST = 20 };
 struct group_of {
 	const struct change_record **items; /* by time, test, worst first, metric */
 	size_t count;
-	struct strings names; /* what it is grouped by, or none: time and commit; ... */
+	struct strings names; /* names it is grouped by; none: time and commit; ... */
 	const char *key;      /* ... and the values, see group_key; or NULL */
 };
 
@@ -40,7 +40,7 @@ size_t group_changes(struct arena *arena, struct router *router,
 	const struct change_record **records, const struct strings *group_by, size_t count,
 	struct group_of **groups);
 
-/* Appends what is equal for all changes of a group: the names and their values. */
+/* Appends the names and values that all changes of a group share. */
 void group_key(struct router *router, const struct change_record *record,
 	const struct strings *names, struct buf *out);
 

@@ -15,7 +15,7 @@ struct unwritten {
 	struct arena *arena;
 	struct notice notice;
 	const char *receiver;
-	int shard; /* what it is about */
+	int shard; /* its shard */
 	struct unwritten *next;
 };
 
@@ -124,7 +124,7 @@ static void write_unwritten(struct notices *notices, struct store_queue *request
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, unwritten->receiver);
 
-		/* In a fleet each is stored by whoever has what it is about. */
+		/* In a fleet the agent that holds a notice's shard stores it. */
 		if (notices->agent->fleet && unwritten->shard != request->call.shard) {
 			put_last(notices, unwritten, WRITE_OTHERS);
 			continue;

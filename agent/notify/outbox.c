@@ -10,13 +10,16 @@
 #include "agent/notify/retry_policy.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
-enum { SENT_KEPT = 600000, SENT_MOST = 1000 }; /* ms, and how many: what is remembered as sent */
+enum {
+	SENT_KEPT = 600000,
+	SENT_MOST = 1000
+}; /* how long (ms) and how many sent deliveries are remembered */
 
 struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
-	struct outgoing *sent;      /* another agent's by the time that was to be recorded */
+	struct outgoing *sent;      /* lost to another agent before that was recorded */
 	void (*late)(void *context);
 	void *context;
 };
@@ -78,8 +81,8 @@ static void describe(struct outgoing *outgoing, const struct change_record *reco
 	buf_free(&text);
 }
 
-/* How long to wait with a delivery of an earlier process: until the pause is over that its receiver
- * asked for, and until a message that arrived is visible. */
+/* ms that a delivery of an earlier process waits: until the pause that its receiver asked for is
+ * over, and until a message that arrived is visible. */
 static int64_t rest_of(const struct agent *agent, const struct delivery *delivery)
 {
 	int64_t look = delivery->begun ? RETRY_POLICY_LOOK : 0;
@@ -134,8 +137,8 @@ static void unlink_from(struct outgoing **link, const struct outgoing *outgoing)
 	*link = outgoing->next;
 }
 
-/* Whoever has the receiver now may find that it was delivered, or send it again. If that is this
- * agent, as it was only cut off from the store, it knows. */
+/* The agent that has the receiver now checks for the message or sends it again. If that is this
+ * agent, which only lost its connection to the store, it knows. */
 void outgoing_lose(struct outgoing *outgoing, bool sent)
 {
 	struct outbox *outbox = outgoing->outbox;
@@ -256,7 +259,7 @@ struct start {
 	void *context;
 };
 
-/* Why the store has given it up. */
+/* Why the store cancelled it. */
 static void take_reasons(struct outgoing *outgoing, const struct delivery *delivery)
 {
 	for (size_t i = 0; i < delivery->record_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * Deliveries of the outbox in memory, and what is recorded of them in the store.
+ * Deliveries of the outbox in memory, and their records in the store.
  *
  * The store records an attempt before it begins, since from then on the message may arrive; a
  * delivery that was sent or given up is kept until the store has recorded that. Payloads are
@@ -37,12 +37,12 @@ void outbox_free(struct outbox *outbox);
  * withdrawn in the meantime. */
 void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context);
 
-/* In a fleet: those receivers are other agents' now. What was sent, but could not be recorded as
- * sent any more, is remembered for a while. */
+/* In a fleet: other agents have these receivers now. What was sent, but can no longer be recorded
+ * as sent, is remembered for a while. */
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards);
 
-/* In a fleet: whether the delivery, which is queued as the store says, is being recorded as settled
- * here; that begins if it is known to have been sent by this agent. */
+/* In a fleet: whether a delivery that the store lists as queued is being recorded as settled here;
+ * starts to record it if this agent remembers sending it. */
 bool outbox_has(struct outbox *outbox, int64_t delivery);
 
 /* A copy of the delivery without its payload. One that was restored in the middle of an attempt
@@ -50,7 +50,7 @@ bool outbox_has(struct outbox *outbox, int64_t delivery);
 struct outgoing *outgoing_new(struct outbox *outbox, const struct delivery *delivery);
 void outgoing_free(struct outgoing *deliveries); /* linked by next */
 
-/* Takes over a delivery that was lost while it was in hand, and whether it was sent. */
+/* Takes over a delivery that was lost during its attempt, and whether it was sent. */
 void outgoing_lose(struct outgoing *outgoing, bool sent);
 
 /* Takes over the delivery and records its final state, retrying until the store has it. */

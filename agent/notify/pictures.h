@@ -14,7 +14,7 @@ bool pictures_wanted(const struct receiver *receiver);
 /* A copy with all that is drawn, in the arena; NULL of NULL. */
 const struct excerpted *pictures_keep(struct arena *arena, const struct excerpted *worst);
 
-/* Lets the attempt draw the change, which must live as long; does nothing with NULL. */
+/* Lets the attempt draw the change, which must outlive it; does nothing with NULL. */
 void pictures_offer(struct attempt *attempt, const struct excerpted *worst);
 
 #endif

@@ -30,7 +30,7 @@ struct recipient {
 	const char *destination;
 };
 
-/* What a message is about, the same for all recipients. */
+/* The changes of a message, the same for all recipients. */
 struct content {
 	uint64_t hash;
 	struct change_record *records;
@@ -97,7 +97,7 @@ static bool add_delivery(const struct publisher *publisher, const struct recipie
 	return written;
 }
 
-/* The same for a reply: without it, the message that it would answer stands. */
+/* The same for a reply. A failure is only logged: the message it would answer stands. */
 static void add_reply(const struct publisher *publisher, const struct recipient *to,
 	const struct message *message, uint64_t hash)
 {
@@ -108,20 +108,20 @@ static void add_reply(const struct publisher *publisher, const struct recipient 
 			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
 }
 
-/* Whether the receiver is told such messages. */
+/* Whether the receiver wants messages of this kind. */
 static bool wants(const struct receiver *receiver, enum message_kind kind)
 {
 	return receiver && (receiver->events >> kind & 1) != 0;
 }
 
-/* Whether it is told them beyond threads and further changes, too; see `brief`. */
+/* Whether it also wants them outside of threads; see `brief`. */
 static bool wants_all(const struct receiver *receiver, enum message_kind kind)
 {
 	return wants(receiver, kind) &&
 	       (receiver->chose_events || !notifier_find(receiver->notifier->name)->brief);
 }
 
-/* Whether routes tell it of the change, but not such messages. */
+/* Whether routes send it the change, but not messages of this kind. */
 static bool is_withheld(const struct publisher *publisher, const struct change_record *record,
 	enum message_kind kind, const struct receiver *receiver)
 {
@@ -129,8 +129,8 @@ static bool is_withheld(const struct publisher *publisher, const struct change_r
 	       router_withholds(publisher->router, record, 1U << kind, receiver);
 }
 
-/* Whether its messages are brought up to date instead: one about a change that it holds already
- * would be another thing that it holds. */
+/* Whether its messages are edited instead: another message about the same change would be a second
+ * alert. */
 static bool amends_messages(const struct receiver *receiver)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
@@ -163,7 +163,7 @@ static const struct environment_event *event_of(const struct publisher *publishe
 	return NULL;
 }
 
-/* What a group's message is about; its records are filled in by fill. */
+/* The content of a group's message; fill adds its records. */
 static struct content content_of(const struct publisher *publisher, const struct group_of *group)
 {
 	struct arena *arena = publisher->queue->call.arena;
@@ -186,7 +186,7 @@ static struct content content_of(const struct publisher *publisher, const struct
 	return content;
 }
 
-/* Once the message is written, which takes as much memory again. */
+/* Called after rendering, which needs as much memory again. */
 static void fill(struct content *content, const struct group_of *group)
 {
 	for (size_t i = 0; i < group->count; i++)
@@ -206,7 +206,8 @@ static int64_t open_for(const struct publisher *publisher, const struct group_of
 	return longest;
 }
 
-/* Changes that an event says it has, and does not list as they were told before. */
+/* The number of an event's changes that its message does not list, as they were announced
+ * before. */
 static size_t early_of(const struct publisher *publisher, const struct recipient *to,
 	const struct environment_event *event, const struct group_of *group)
 {
@@ -218,7 +219,7 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 	return count < most ? count : most;
 }
 
-/* The size at which a change was accepted that is announced as it has outgrown that. */
+/* Sets the accepted size of a change that is announced because it has outgrown it. */
 static void set_accepted(struct arena *arena, struct change_record *record)
 {
 	const struct triage *triage = &record->triage;
@@ -234,7 +235,7 @@ static void set_accepted(struct arena *arena, struct change_record *record)
 	record->item.extras = extras;
 }
 
-/* A group, and who can tell what belongs to it. */
+/* A group, and the router that decides what belongs to it. */
 struct group_search {
 	struct router *router;
 	const struct group_of *group;
@@ -294,7 +295,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		message.more_of = found ? &thread.first : NULL;
 		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
 		if (!wants(receiver, message.kind) || (kinds & 1u << message.kind) == 0)
-			continue; /* it counts as told */
+			continue; /* counts as announced */
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
 	free(items);
@@ -468,7 +469,7 @@ void publisher_recoveries(const struct publisher *publisher, const struct delive
 			add_recoveries(publisher, &messages->items[i], messages->count - i);
 }
 
-/* What is retracted, with the keys of the threads that get to know; NULL: none does. */
+/* Retractions, with the key of the thread that gets each; NULL: none. */
 struct retracted {
 	const struct retraction *items;
 	const char **threads;
@@ -483,7 +484,7 @@ static const char *thread_of(struct threads *threads, const struct delivery *sen
 	return threads_has_receipt(threads, sent->key) ? sent->key : NULL;
 }
 
-/* A change of a sent message as it is known now, with links. */
+/* The current state of a change of a sent message, with links. */
 static struct announced_change announced_of(
 	const struct publisher *publisher, const struct change_record *record)
 {
@@ -499,7 +500,7 @@ static struct announced_change announced_of(
 		.triage = copy.triage};
 }
 
-/* A message that says a sentence about changes of earlier ones, and lists them. */
+/* A message with one sentence about announced changes, and their list. */
 static void add_sentence(const struct publisher *publisher, const struct recipient *to,
 	enum message_kind kind, const char *thread, const struct announced_change *changes,
 	size_t count, const struct buf *text, uint64_t hash)
@@ -612,7 +613,7 @@ static void add_retraction(
 	free(changes);
 }
 
-/* The key of the thread that gets to know of a retraction; NULL: none does. */
+/* The key of the thread that gets the retraction; NULL: none. */
 static const char *retracted_in(const struct publisher *publisher, const struct retraction *at)
 {
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
@@ -641,8 +642,7 @@ void publisher_retractions(
 			add_retraction(publisher, &retracted, i);
 }
 
-/* Whether it is said of this change; what is to be announced anew, is over or accepted says enough
- * of itself. */
+/* Whether the update is reported; a change that is pending again, over or accepted needs none. */
 static bool is_reported(
 	const struct publisher *publisher, const struct said *at, enum said_kind what)
 {
@@ -681,7 +681,7 @@ static void write_update(
 	}
 }
 
-/* A verdict is told once, whatever else has become known of the change. */
+/* A bisection's verdict is announced once, whatever else changes. */
 static uint64_t hash_update(uint64_t hash, const struct change_record *record, enum said_kind what)
 {
 	hash = hash_add(hash, &record->item.id, sizeof record->item.id);
@@ -692,7 +692,7 @@ static uint64_t hash_update(uint64_t hash, const struct change_record *record, e
 	return hash_add(hash, &record->triage.version, sizeof record->triage.version);
 }
 
-/* One message about all changes of the thread of the first of which this is to be said. */
+/* One message for all such updates in the thread of the first. */
 static void add_update(const struct publisher *publisher, const struct said *said, size_t count,
 	enum said_kind what)
 {
@@ -703,7 +703,7 @@ static void add_update(const struct publisher *publisher, const struct said *sai
 	struct buf text = {0};
 	size_t named = 0;
 
-	buf_text(&text, what == SAID_UPDATED ? "as it is now: " : "");
+	buf_text(&text, what == SAID_UPDATED ? "updated: " : "");
 	for (size_t i = 0; i < count; i++) {
 		const struct change_record *record = &said[i].message.records[0];
 
@@ -755,8 +755,8 @@ void publisher_reminder(const struct publisher *publisher, const struct delivery
 	struct buf text = {0};
 	size_t named = 0;
 
-	buf_printf(&text, "nobody has said anything for %s about ",
-		when_format_rough(publisher->now - sent->now, since));
+	buf_printf(&text,
+		"not triaged for %s: ", when_format_rough(publisher->now - sent->now, since));
 	for (size_t i = 0; i < count; i++) {
 		if (is_withheld(publisher, records[i], MESSAGE_REMINDER, to.receiver))
 			continue;

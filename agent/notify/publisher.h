@@ -1,15 +1,15 @@
 /*
- * The publisher turns what is to be told into deliveries for the outbox: groups of changes,
+ * The publisher turns pending announcements into deliveries for the outbox: groups of changes,
  * recoveries, retractions and notices, one message per destination.
  *
  * A group that belongs to a recent message continues its thread. A recovery is a reply to the
  * message that announced the change, where there is a thread, else a message of its own. A
  * retraction is a reply, where the receiver has threads and keeps receipts; other receivers get one
- * if they chose so. Each receiver gets the kinds of messages that are among its events. Receivers
- * that are no longer configured get nothing.
+ * if they asked for it. Each receiver gets the kinds of messages that are among its events.
+ * Receivers that are no longer configured get nothing.
  *
- * Runs on any thread: it reads nothing but what it was given, and `threads`. Two publishers may run
- * at a time, so `render` and `destinations` of notifiers have no state.
+ * Runs on any thread: it reads only its arguments and `threads`. Two publishers may run at a time,
+ * so `render` and `destinations` of notifiers have no state.
  */
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
@@ -23,8 +23,8 @@ struct publisher {
 	struct threads *threads;
 	struct router *router; /* of the configuration; needed for changes */
 	int64_t now;           /* ms, wall clock */
-	/* The environment events that changes are part of, with the number of its changes that have
-	 * not recovered. */
+	/* The environment events of the changes, each with the number of its changes that have not
+	 * recovered. */
 	const struct environment_event *const *events;
 	size_t event_count;
 	struct store_queue *queue; /* gets the deliveries */
@@ -33,9 +33,9 @@ struct publisher {
 };
 
 /* Adds all messages for the receiver; or none, with an error, if its configuration has no
- * destinations or they cannot be rendered. `group_by`: by which names each record is grouped.
- * `kinds`: by which messages routes tell it: what is not told as an update is a message of its own,
- * and what is told as an update alone is told if it is one. */
+ * destinations or they cannot be rendered. `group_by`: the names by which each record is grouped.
+ * `kinds`: the kinds of messages that its routes allow: without updates, further changes get a
+ * message of their own; with updates alone, only further changes are sent. */
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
 	const struct change_record **records, const struct strings *group_by, size_t count,
 	unsigned kinds, struct error *error) MUST_USE;
@@ -51,7 +51,7 @@ void publisher_recoveries(const struct publisher *publisher, const struct delive
 void publisher_retractions(
 	const struct publisher *publisher, const struct retraction_rows *retractions);
 
-/* What became of announced changes, to those that are told such things. */
+/* Updates of announced changes, to receivers that want them. */
 void publisher_updates(const struct publisher *publisher, const struct said_rows *rows);
 
 /* Reminds of these changes of a sent message. */

@@ -1,5 +1,5 @@
 /*
- * Receivers are asked for one after the other; the next look follows a while after the last.
+ * Queries the store for one receiver at a time, then waits before the next check.
  */
 #include "agent/notify/reminders.h"
 
@@ -10,7 +10,7 @@
 #include "agent/notify/silence.h"
 #include "agent/runtime/fleet.h"
 
-enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms, between two looks */
+enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms between two checks */
 
 struct reminders {
 	struct agent *agent;
@@ -20,7 +20,7 @@ struct reminders {
 	size_t under_way; /* calls of the store */
 };
 
-/* The next look comes well before anything that is not due yet will be. */
+/* The next check comes well before the next reminder can be due. */
 static int64_t wait_of(const struct config *config)
 {
 	int64_t wait = LOOK;
@@ -65,7 +65,7 @@ static bool is_waiting(const struct reminders *reminders, const struct change_re
 	       !dispatcher_silences(reminders->dispatcher, &subject, &until);
 }
 
-/* Adds the message's reminder; false if nothing of it is to be reminded of now. */
+/* Adds the message's reminder; false if none is due. */
 static bool remind(const struct reminders *reminders, const struct publisher *publisher,
 	const struct delivery *told)
 {
@@ -81,7 +81,7 @@ static bool remind(const struct reminders *reminders, const struct publisher *pu
 	return count > 0;
 }
 
-/* What a page was asked for with. */
+/* The context of a page's query. */
 struct page {
 	struct reminders *reminders;
 	struct store_call fence; /* from before anything was read */
@@ -122,7 +122,7 @@ static void found(struct store_reminders *call)
 	ended(reminders);
 }
 
-/* A page after the other. */
+/* Queries page by page. */
 static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after)
 {
 	struct store_reminders *call = store_reminders_new(found, NULL);
@@ -159,7 +159,7 @@ static void look(void *context)
 	}
 }
 
-/* Only the leader does this: messages that continue others, of changes that no silence holds. */
+/* Only the leader reminds: it knows the threads and what silences hold. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {

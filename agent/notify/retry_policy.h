@@ -5,8 +5,8 @@
  * allows it (an hour at most). If the message may have arrived, the wait is longer: it needs time
  * to become visible, and where nobody can check, a longer wait means fewer duplicates during an
  * outage. Configuration errors are retried without limit. A single pass gives up permanent errors
- * only and leaves the rest to the next one. Only the time that this process spent trying counts
- * towards `give_up_after`, so that downtime of the agent gives up no alarm.
+ * only and leaves the rest to the next one. Only time spent trying in this process counts towards
+ * `give_up_after`, so the agent's downtime loses no alarm.
  */
 #ifndef AGENT_NOTIFY_RETRY_POLICY_H
 #define AGENT_NOTIFY_RETRY_POLICY_H

@@ -1,8 +1,7 @@
 /*
- * The matchers of all routes are sorted by the name that they are about. When a change is asked
- * about, each name's value is looked up once; which of its matchers hold are bits that are
- * remembered for the value. An expression is tried on a value when no other condition of a route
- * has failed.
+ * The matchers of all routes are sorted by name. For a change, each name's value is looked up once;
+ * bits cached for the value record which of its matchers hold. An expression is tried on a value
+ * only when no other condition of the route has failed.
  */
 #include "agent/notify/router.h"
 
@@ -12,7 +11,7 @@
 #include "agent/base/dict.h"
 #include "agent/notify/silence.h"
 
-enum { VALUES_MOST = 20000, BITS = 64 }; /* values remembered for each name */
+enum { VALUES_MOST = 20000, BITS = 64 }; /* values cached for each name */
 
 #define TAG "tag" /* the name for the tags of a test */
 
@@ -21,7 +20,7 @@ struct outcome {
 	uint64_t *tried, *holds;
 };
 
-/* What matchers of this name are about. */
+/* A name that matchers use. */
 struct named {
 	const char *name; /* by silence_name */
 	bool by_test;     /* all changes of a test have the same values */
@@ -44,13 +43,13 @@ struct node {
 	const struct node *nodes;                 /* one for each route of it */
 };
 
-/* What is asked about. */
+/* The change or notice to route. */
 struct question {
 	const struct change_record *record; /* NULL: a notice */
-	double size;                        /* percent; infinite: it has none */
+	double size;                        /* percent; infinite: unknown */
 	int verdict;
 	unsigned kinds;
-	bool possible; /* what a notice does not say may hold */
+	bool possible; /* matchers on names that a notice lacks may hold */
 };
 
 struct router {
@@ -61,7 +60,7 @@ struct router {
 	struct dict by_notify;   /* test -> struct routed_receivers, without routes */
 	struct routed_receivers all;
 	uint64_t round;
-	uint64_t *rounds; /* for each receiver: the round in which it was last told */
+	uint64_t *rounds; /* for each receiver: the round that last routed to it */
 	struct question question;
 	struct silence_target subject;
 	struct silence_asked asked;
@@ -243,7 +242,7 @@ static struct outcome *new_outcome(struct router *router, const struct named *na
 	return outcome;
 }
 
-/* The values are those of the name that was asked for last. */
+/* The values of the last name that was looked up. */
 static struct strings look_at_values(struct router *router, const struct named *named)
 {
 	if (router->looked_at != named)
@@ -252,7 +251,7 @@ static struct strings look_at_values(struct router *router, const struct named *
 	return router->values;
 }
 
-/* The values as one text; that of a test stands for what it determines. */
+/* The values as one text; the test's name stands for values that it determines. */
 static const char *key_of(struct router *router, const struct named *named, struct buf *joined)
 {
 	struct strings values;
@@ -275,7 +274,7 @@ static const struct outcome *spare_outcome(struct router *router, struct named *
 	return named->spare;
 }
 
-/* Finds what is known of the change's values for the name. */
+/* Finds the cached outcome of the change's values for the name. */
 static void look_up(struct router *router, struct named *named)
 {
 	struct buf joined = {0};
@@ -328,7 +327,7 @@ static bool holds(struct router *router, const struct route_condition *condition
 	return condition->named->outcome->holds[condition->bit / BITS] >> condition->bit % BITS & 1;
 }
 
-/* Those that are known come first: others need not be tried then. */
+/* Cached outcomes come first, as they may save trying the others. */
 static bool hold_all(struct router *router, const struct node *node)
 {
 	size_t count = node->route->match.count;
@@ -380,7 +379,7 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 	}
 }
 
-/* False: the node does not take it. */
+/* False: the node does not match. */
 static bool pass(struct router *router, const struct node *node)
 {
 	bool taken = false;
@@ -401,7 +400,7 @@ static bool pass(struct router *router, const struct node *node)
 	return true;
 }
 
-/* Infinite: it has none. */
+/* Infinite: unknown. */
 static double size_of(const struct change *change)
 {
 	if (!isnan(change->size))
@@ -420,7 +419,7 @@ static void ask(struct router *router, const struct change_record *record, unsig
 	begin(router, &subject);
 }
 
-/* Those in the test's `notify`; of a test that is no longer configured, all. */
+/* The receivers in the test's `notify`; if the test is no longer configured, all. */
 static struct routed_receivers named_receivers(struct router *router, const char *test)
 {
 	const struct strings *notify = config_notify(router->config, test);
@@ -443,7 +442,7 @@ static struct routed_receivers named_receivers(struct router *router, const char
 	return *told;
 }
 
-/* Adds those that the last kind was led to. */
+/* Adds the receivers of the last kind. */
 static void merge(struct router *router)
 {
 	for (size_t i = 0; i < router->told_count; i++) {
@@ -459,7 +458,7 @@ static void merge(struct router *router)
 	}
 }
 
-/* Each kind by itself: it may take another route than the others. */
+/* Routes each kind by itself, as it may take a different route. */
 static struct routed_receivers lead_routed(
 	struct router *router, const struct change_record *record, unsigned kinds)
 {
@@ -556,7 +555,7 @@ static struct routed_receivers lead_notice(struct router *router, const char *te
 	return (struct routed_receivers){router->told, router->told_count};
 }
 
-/* Until all are in: there may be many tests. */
+/* Stops once all receivers are in: there may be many tests. */
 struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena)
 {
@@ -603,11 +602,11 @@ static void explain_condition(struct router *router, const struct node *node, st
 			return;
 		}
 	if (!is_large(question, route))
-		buf_printf(out, "it is smaller than at_least: %g%%", route->at_least);
+		buf_printf(out, "smaller than at_least: %g%%", route->at_least);
 	else if (!has_verdict(question, route))
-		buf_printf(out, "it is no %s", route->verdict > 0 ? "regression" : "improvement");
+		buf_printf(out, "not a %s", route->verdict > 0 ? "regression" : "improvement");
 	else
-		buf_text(out, "its events are others");
+		buf_text(out, "not among its events");
 }
 
 static void put_receivers(

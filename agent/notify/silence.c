@@ -17,8 +17,8 @@ bool silence_is_costly(const struct matcher_effort *effort)
 
 const char *silence_costs(const struct matcher_effort *effort, struct arena *arena)
 {
-	return arena_printf(arena, "it takes too long to match %.200s",
-		effort->exceeded ? effort->exceeded->value : "them all");
+	return arena_printf(arena, "matching takes too long: %.200s",
+		effort->exceeded ? effort->exceeded->value : "all matchers");
 }
 
 int64_t silence_end(const struct silence *silence)
@@ -29,8 +29,8 @@ int64_t silence_end(const struct silence *silence)
 
 /* Values of a change or notice */
 
-/* The names that every subject has, in the order of what it costs to compare them. Compiled
- * matchers have these very pointers as names, so that they need not be compared as texts. */
+/* The names that every target has, cheapest comparison first. Compiled matchers use these very
+ * pointers as names, so that they need not be compared as texts. */
 enum name { NAME_TEST, NAME_GROUP, NAME_BRANCH, NAME_DIRECTION, NAME_METRIC, NAME_SOURCE, NAMES };
 
 static const char *const own_names[NAMES] = {
@@ -62,7 +62,7 @@ static struct strings metrics_of(struct silence_asked *asked)
 	return values;
 }
 
-/* "up" and "down" are the values', "regression" and "improvement" the metric's. */
+/* "up" and "down" follow the values, "regression" and "improvement" the metric's direction. */
 static struct strings directions_of(struct silence_asked *asked)
 {
 	const struct silence_target *subject = asked->subject;
@@ -75,7 +75,7 @@ static struct strings directions_of(struct silence_asked *asked)
 	return values;
 }
 
-/* Silences often ask for the same label one after the other. */
+/* Consecutive silences often use the same label. */
 static bool label_of(struct silence_asked *asked, const char *name)
 {
 	const char *series = asked->subject->series;
@@ -125,7 +125,7 @@ struct strings silence_groups(const struct config *config, const char *test, str
 	return (struct strings){names, count};
 }
 
-/* A group may name a test more than once. */
+/* A group may list a test more than once. */
 static void add_group(struct silence_index *index, const char *test, const char *group)
 {
 	size_t number = name_index_add(&index->tests, test, strlen(test));
@@ -215,7 +215,7 @@ const char *silence_name(const char *name)
 	return number < NAMES ? own_names[number] : name;
 }
 
-/* Matchers whose values cost little come first. */
+/* Cheap matchers first. */
 static void sort(struct arena *arena, struct matchers *matchers)
 {
 	struct matcher *sorted = arena_array(arena, matchers->count, sizeof *sorted);
@@ -298,7 +298,7 @@ bool silence_selects(
 	return found;
 }
 
-/* As far as the configuration says: of names other than these every value is possible. */
+/* By the configuration alone: other names may have any value. */
 bool silence_may_select(
 	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
 {
@@ -389,7 +389,7 @@ static void find_unknown(const struct config *config, const struct matchers *mat
 		out->suggestion = field_suggest(out->unknown, names.items, names.count);
 }
 
-/* A question of many subjects. */
+/* Matching many targets. */
 struct reaching {
 	const struct matchers *matchers;
 	struct silence_index *index;
@@ -403,7 +403,7 @@ static bool may_go_on(const struct reaching *reaching)
 	return !reaching->effort || !silence_is_costly(reaching->effort);
 }
 
-/* What it allocates for one of many subjects is freed with it. */
+/* Memory allocated for a target is freed after it. */
 static bool reaches(const struct reaching *reaching, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();

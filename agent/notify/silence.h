@@ -1,8 +1,8 @@
 /*
  * What a silence selects, among changes and notices.
  *
- * Its matchers (agent/base/matcher.h) are about named values: of the test, its groups, the metric,
- * the branch, the direction, attributes of the points and labels of the series; of notices also the
+ * Its matchers (agent/base/matcher.h) compare named values: the test, its groups, the metric,
+ * branch and direction, attributes of the points and labels of the series; for notices also the
  * source.
  */
 #ifndef AGENT_NOTIFY_SILENCE_H
@@ -14,10 +14,11 @@
 #include "agent/store/store.h"
 #include "conf/config.h"
 
-/* When it is over: its end, or when somebody ended it. */
+/* Its end, or the time at which somebody ended it. */
 int64_t silence_end(const struct silence *silence);
 
-/* What a silence may select: a change, or a notice. Of a notice, what it is not about is NULL. */
+/* What a silence may select: a change or a notice. Fields that do not apply to a notice are
+ * NULL. */
 struct silence_target {
 	const char *test;
 	const char *metric, *series; /* series: the identity, for labels */
@@ -31,8 +32,8 @@ struct silence_target {
 
 struct silence_target silence_target_of(const struct change_record *record);
 
-/* The groups of all tests, for asking about many: made when the first is asked for. The caller sets
- * the configuration and the arena. */
+/* The groups of all tests, built at the first use. The caller sets the configuration and the
+ * arena. */
 struct group_names {
 	const char **items;
 	size_t count;
@@ -48,8 +49,8 @@ struct silence_index {
 
 enum { SILENCE_VALUES = 3 };
 
-/* A subject while matchers ask for its values. The caller sets the subject, and its groups or where
- * they are looked up. */
+/* A target while it is matched. The caller sets the target, and its groups or where they are looked
+ * up. */
 struct silence_asked {
 	const struct silence_target *subject;
 	struct strings groups;
@@ -57,7 +58,7 @@ struct silence_asked {
 	const struct config *config;
 	struct silence_index *index;
 	struct arena *arena;
-	const char *label_name; /* whose value is in `label`, if there is one */
+	const char *label_name; /* name of the value in `label` */
 	bool has_label;
 	struct buf bare, label;
 	const char *items[SILENCE_VALUES];
@@ -65,7 +66,7 @@ struct silence_asked {
 
 void silence_asked_free(struct silence_asked *asked);
 
-/* A name as silence_values takes it: those that every subject has are compared as pointers. */
+/* A name as silence_values takes it: the built-in ones are compared as pointers. */
 const char *silence_name(const char *name);
 
 /* The values of that name, of a struct silence_asked: a matcher_values. */
@@ -74,15 +75,15 @@ struct strings silence_values(void *asked, const char *name);
 /* The groups that the test is in, in the arena; a cluster is its own. */
 struct strings silence_groups(const struct config *config, const char *test, struct arena *arena);
 
-/* The same, without a look at all groups for each test. */
+/* The same, without searching all groups for each test. */
 struct strings silence_index_groups(struct silence_index *index, const char *test);
 
-/* The same as matchers_parse, with the matchers in the order of what they cost; the functions below
- * take only these. */
+/* Like matchers_parse, with the cheapest matchers first; the functions below accept only its
+ * results. */
 bool silence_compile(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
-/* The same of matchers_parse_any. */
+/* Like matchers_parse_any. */
 bool silence_compile_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
@@ -90,17 +91,17 @@ bool silence_compile_any(
 bool silence_matches(const struct matchers *matchers, struct silence_asked *asked,
 	struct matcher_effort *effort);
 
-/* As far as the test and its groups say: of other names every value is possible. */
+/* By the test and its groups alone: other names may have any value. */
 bool silence_may_select(const struct matchers *matchers, struct silence_asked *asked,
 	struct matcher_effort *effort);
 
-/* Whether it is selected, whatever the time. */
+/* Whether the silence selects it, at any time. */
 bool silence_selects(
 	const struct config *config, const char *matchers, const struct silence_target *subject);
 
-/* What the matchers reach: the tests of the configuration that they can select, by test and group,
- * and the open changes that they do select, with the first of either. `unknown` is the first name
- * that no test, change or label is known by, with the known name that is near it; or NULL. */
+/* What the matchers select: the number of configured tests that they can select, by test and group,
+ * and of open changes that they do select, with the first of each. `unknown` is the first name that
+ * no test, change or label has, with the nearest one that exists; or NULL. */
 enum { SILENCE_REACH_SHOWN = 50 };
 struct silence_reach {
 	size_t tests, changes;
@@ -108,17 +109,17 @@ struct silence_reach {
 	const struct change_record *first_changes[SILENCE_REACH_SHOWN];
 	const char *unknown, *suggestion;
 	const char
-		*problem; /* with `effort`: they took too long; then nothing is reached; or NULL */
+		*problem; /* with `effort`: why they took too long, with empty results; or NULL */
 };
 
-/* What an answer may cost that somebody waits for: about a second of steps. */
+/* Whether matching exceeds what an interactive request may cost, about a second of steps. */
 bool silence_is_costly(const struct matcher_effort *effort);
 
-/* What there is to say then, in the arena. */
+/* The message for that, in the arena. */
 const char *silence_costs(const struct matcher_effort *effort, struct arena *arena);
 
-/* Matchers that cannot be read reach nothing. The texts are in the arena, or the configuration's.
- * With `effort` it stops once that is costly; NULL: it compares them all. */
+/* Invalid matchers select nothing. The texts are in the arena, or the configuration's. With
+ * `effort` it stops once that is costly; NULL: no limit. */
 void silence_reach(const struct config *config, const char *matchers,
 	const struct record_rows *open, struct arena *arena, struct matcher_effort *effort,
 	struct silence_reach *out);

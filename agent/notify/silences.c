@@ -1,11 +1,11 @@
 /*
- * What was found about a pending change is kept by its id and dropped when it changes: silences
- * that were added or have begun since are asked alone, all of them only when the one that covered
- * the change is over.
+ * The verdict on a pending change is kept by its id and dropped when the change is updated:
+ * afterwards only silences that were added or have begun since are matched, and all of them only
+ * when the one that covered the change is over.
  *
- * Whether a change was held by a silence that is over is not stored: it is what the silence
- * selects and what was recorded before its end. So nothing is lost in a restart, and nothing told
- * twice, as the messages about it settle the changes.
+ * Whether an expired silence held a change is not stored: it held those that it selects and that
+ * were recorded before its end. So a restart loses nothing, and announces nothing twice, as the
+ * message settles the changes.
  */
 #include "agent/notify/silences.h"
 
@@ -31,30 +31,30 @@ struct kept {
 	struct arena *arena; /* owns the texts */
 	struct silence silence;
 	struct matchers matchers; /* see compile */
-	bool begun, fresh;        /* as seen at the last look; and no change was asked since */
-	bool summing;             /* it was over when the round began */
+	bool begun, fresh;        /* as of the last check; no change was matched since */
+	bool summing;             /* had expired when the round began */
 	size_t effort, warnings;  /* of its expressions, ... */
 	int64_t effort_since;     /* ... ms: since then */
 };
 
-/* Whether the mute times of some tests hold, as of when it was looked at last. */
+/* Whether the mute times of some tests hold, as of the last check. */
 struct mute_state {
 	const struct mutes *mutes;
 	bool muted;
 	int64_t from, until; /* ms: `muted` is right from .. until */
 };
 
-/* What is known of a pending change. */
+/* The verdict on a pending change. */
 struct verdict {
 	int64_t id, updated;
-	uint64_t generation;     /* of the silences that were asked, ... */
+	uint64_t generation;     /* of the silences that were matched, ... */
 	int64_t seen;            /* ... up to this id */
 	int64_t covered_by;      /* id; 0: none */
 	struct mute_state *mute; /* of its test, in `tests`; NULL: none */
-	bool muted;              /* as of the last look, ... */
+	bool muted;              /* as of the last check, ... */
 	int64_t mute_until;      /* ... ms: until then */
-	bool first;              /* that was the first look at it */
-	bool was_muted;          /* at one of the looks */
+	bool first;              /* checked for the first time */
+	bool was_muted;          /* muted at one of the checks */
 };
 
 struct silences {
@@ -62,23 +62,23 @@ struct silences {
 	struct silences_events events;
 	struct kept **items; /* by id */
 	size_t count;
-	uint64_t generation; /* of the configuration: others make all verdicts void */
+	uint64_t generation; /* of the configuration; another one invalidates all verdicts */
 	uint64_t version;    /* counts silences noted, too */
 	struct kept **fresh; /* that have begun since the last round; in `texts` */
 	size_t fresh_count;
 	struct arena *tests;      /* of the groups of tests, by the configuration in use */
 	struct dict groups;       /* test -> struct strings */
 	struct dict mutes;        /* names of mute times -> struct mute_state */
-	struct verdict *verdicts; /* by id: of the records of the last round */
-	struct verdict *spare;    /* memory for those of the next, ... */
-	size_t room, spare_room;  /* ... and how many there is memory for */
+	struct verdict *verdicts; /* by id: on the records of the last round */
+	struct verdict *spare;    /* memory for those of the next round, ... */
+	size_t room, spare_room;  /* ... and its capacity */
 	size_t verdict_count, at;
 	struct arena *texts; /* of the round's summaries */
 	struct alarm alarm;
 	int64_t now;            /* agent_now, of the round */
-	int64_t mute_end;       /* ms: the first of those that hold something; WHEN_NEVER */
+	int64_t mute_end;       /* ms: the first end of one that holds a change; WHEN_NEVER */
 	size_t held, summing;   /* records; silences that are over */
-	int64_t oldest;         /* ms: the first regression among them; WHEN_NEVER */
+	int64_t oldest;         /* ms: the oldest held regression; WHEN_NEVER */
 	const char **summaries; /* in `texts` */
 	size_t summary_count;
 };
@@ -99,7 +99,7 @@ static void kept_free(struct kept *kept)
 	arena_free(kept->arena);
 }
 
-/* NULL, after a warning, if the matchers cannot be read: the state is from a later version. */
+/* NULL, after a warning, if the matchers cannot be parsed: a later version wrote the state. */
 static struct kept *kept_new(const struct silence *silence)
 {
 	struct arena *arena = arena_new();
@@ -120,7 +120,7 @@ static struct kept *kept_new(const struct silence *silence)
 	return NULL;
 }
 
-/* Where the silence of that id is, or would be. */
+/* The place of the silence with that id, or where it would be. */
 static size_t place_of(const struct silences *silences, int64_t id)
 {
 	size_t low = 0, high = silences->count;
@@ -201,7 +201,7 @@ static void warn_of_effort(struct kept *kept, const struct matcher_effort *effor
 			LOG_TEXT("matchers", kept->silence.matchers));
 }
 
-/* Its expressions may cost so much in an hour; what they have selected until then stays so. */
+/* Limits what its expressions cost in an hour; earlier verdicts stay. */
 static bool selects(struct kept *kept, struct silence_asked *asked)
 {
 	struct matcher_effort effort = {0};
@@ -214,7 +214,7 @@ static bool selects(struct kept *kept, struct silence_asked *asked)
 	return found;
 }
 
-/* Asks those from `first` on, and those that have begun. */
+/* Matches silences from `first` on, and those that have begun. */
 static int64_t cover_of(struct silences *silences, struct silence_asked *asked, int64_t first)
 {
 	for (size_t i = 0; i < silences->fresh_count; i++)
@@ -299,7 +299,7 @@ static void judge_record(
 	verdict->seen = newest;
 }
 
-/* Those that have begun since the last round, in the arena of its texts. */
+/* Silences that have begun since the last round, in the arena of its texts. */
 static void take_fresh(struct silences *silences)
 {
 	silences->fresh = arena_array(silences->texts, silences->count, sizeof(struct kept *));
@@ -311,7 +311,7 @@ static void take_fresh(struct silences *silences)
 	}
 }
 
-/* New verdicts about the records, which are sorted by id, with what is known of them. */
+/* New verdicts on the records, which are sorted by id, based on earlier ones. */
 static void judge_all(struct silences *silences, struct change_record *const *records, size_t count)
 {
 	struct verdict *old = silences->verdicts, *verdicts;
@@ -357,7 +357,7 @@ static void put_summary(const struct kept *kept, struct buf *out)
 		buf_printf(out, ": %s", silence->reason);
 }
 
-/* The last of those that are over and held the record. */
+/* The last expired silence that held the record. */
 static const struct kept *held_by(struct silences *silences, const struct change_record *record)
 {
 	struct silence_target subject;
@@ -382,7 +382,7 @@ static const struct kept *held_by(struct silences *silences, const struct change
 	return found;
 }
 
-/* Texts of the same silence are the same pointer: they are one message. */
+/* Equal texts become the same pointer, which makes their changes one message. */
 static const char *keep_text(struct silences *silences, struct buf *text)
 {
 	const char *copy = NULL;
@@ -429,8 +429,8 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 
 	assert(verdict->id == record->item.id);
 	if (is_held(verdict)) {
-		*reason = verdict->covered_by != 0 ? "a silence covers it"
-						   : "a mute time of its test holds";
+		*reason = verdict->covered_by != 0 ? "covered by a silence"
+						   : "in a mute time of its test";
 		return FILTER_HOLD;
 	}
 	summarize(silences, record,
@@ -476,7 +476,7 @@ static void count_held(struct silences *silences, struct change_record *const *r
 	}
 }
 
-/* Notes which have begun, as of now. */
+/* Notes which silences have begun by now. */
 static void look_at_times(struct silences *silences)
 {
 	silences->now = agent_now(silences->agent);
@@ -566,7 +566,7 @@ void silences_pending(struct silences *silences, int64_t changes)
 		silences->events.look(silences->events.context);
 }
 
-/* Losing the answer costs nothing: what the silence held is settled by its message. */
+/* Losing the answer costs nothing: its message settles what the silence held. */
 static void store(struct silences *silences, const struct kept *kept, bool summed)
 {
 	struct store_silence *request = store_silence_new(NULL, NULL);
@@ -593,7 +593,7 @@ void silences_written(struct silences *silences, bool stored)
 
 /* Reminders */
 
-/* The receivers of what it may select. */
+/* The receivers of changes that it may select. */
 static struct strings receivers_of(
 	struct silences *silences, struct kept *kept, struct arena *arena)
 {
@@ -618,7 +618,7 @@ static struct strings receivers_of(
 	return receivers;
 }
 
-/* Says the same after a restart, so that its delivery is recognised. */
+/* Same text after a restart, so that the delivery is recognised. */
 static void remind(struct silences *silences, struct kept *kept)
 {
 	const struct silence *silence = &kept->silence;
@@ -635,7 +635,7 @@ static void remind(struct silences *silences, struct kept *kept)
 	buf_printf(&text, " ends at %s", when_format(silence->until, until));
 	if (silence->reason)
 		buf_printf(&text, " (%s)", silence->reason);
-	buf_printf(&text, "; what it holds back is announced then: %s", silence->matchers);
+	buf_printf(&text, "; held changes are then announced: %s", silence->matchers);
 	silences->events.remind(silences->events.context,
 		&(struct notice){
 			.subject = arena_printf(arena, "silence %lld", (long long)silence->id),
@@ -685,7 +685,7 @@ void silences_note(struct silences *silences, const struct silence *silence)
 	tick(silences);
 }
 
-/* Whether nothing has been said of it since, nor has the agent. */
+/* Whether neither a user nor the agent has changed it since. */
 static bool is_same(const struct silence *one, const struct silence *other)
 {
 	return one->ended == other->ended && one->until == other->until &&

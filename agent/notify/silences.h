@@ -1,9 +1,9 @@
 /*
- * Silences and mute times: which changes and notices are held back, and until when.
+ * Silences and mute times: which changes and notices are held back, and for how long.
  *
- * A filter of the dispatcher holds what a live silence selects, or what is found while a mute time
- * of its test holds. When the silence is over, what is still to be announced goes into one message,
- * which says so. The silences are rows of the store; those that are not over, or whose message has
+ * A filter of the dispatcher holds changes that an active silence selects, and those found in a
+ * mute time of their test. When the silence is over, the changes still pending go into one message
+ * that names it. The silences are rows of the store; those that are not over, or whose message has
  * not been queued, are kept here with their matchers compiled. A pending change is matched with
  * each silence once, not in each round.
  */
@@ -16,7 +16,7 @@
 
 struct silences;
 
-/* What the dispatcher does for them. */
+/* Callbacks to the dispatcher. */
 struct silences_events {
 	void (*look)(void *context); /* a round is due: a silence is over */
 	void (*remind)(void *context, const struct notice *notice, const struct strings *receivers);
@@ -26,38 +26,37 @@ struct silences_events {
 struct silences *silences_new(struct agent *agent, const struct silences_events *events);
 void silences_free(struct silences *silences);
 
-/* Takes over those of the store, by id, in place of those that are here. */
+/* Replaces all silences by those of the store, which come by id. */
 void silences_restore(struct silences *silences, const struct silence_rows *rows);
 
-/* One that was added, or ended early; as it is in the store. */
+/* A silence was added or ended early; `silence` is as stored. */
 void silences_note(struct silences *silences, const struct silence *silence);
 
-/* To be called after a reload: tests have other groups and mute times. */
+/* To be called after a reload, which may change groups and mute times. */
 void silences_adopt(struct silences *silences);
 
-/* Holds changes, and sets the `summary` of those that a silence which is over has held. Its texts
- * are valid until the filter's next round begins. */
+/* Holds changes, and sets the `summary` of those that an expired silence has held. Its texts are
+ * valid until the filter's next round begins. */
 struct filter silences_filter(struct silences *silences);
 
-/* Sets the `summary` of a record that the filter is not asked about, since some receivers have it;
- * in a round, after the filter. */
+/* Sets the `summary` of a record that the filter does not judge, since some receivers have it; in a
+ * round, after the filter. */
 void silences_summarize(struct silences *silences, struct change_record *record);
 
-/* How many changes are pending, as the store says: fewer than are held means that a round is due.
- */
+/* The number of changes pending in the store: fewer than are held means that a round is due. */
 void silences_pending(struct silences *silences, int64_t changes);
 
-/* In a fleet, when another agent tells what is pending: forgets what was held. */
+/* In a fleet, when another agent becomes the leader: forgets what was held. */
 void silences_forget(struct silences *silences);
 
-/* Reports the end of a round, and whether what was to be announced in it is in the store. */
+/* Reports the end of a round, and whether its announcements were stored. */
 void silences_written(struct silences *silences, bool stored);
 
-/* Whether a notice about it is held back now. *until is set to when that may end. */
+/* Whether a notice about the target is held back now. *until: when that may end. */
 bool silences_hold(struct silences *silences, const struct silence_target *subject, int64_t *until);
 
-/* Differs when a silence was noted or the configuration has changed: until then, and until what
- * silences_hold has said, the same is held. */
+/* Changes with each silence noted and each configuration. While it stays the same, silences_hold
+ * answers the same, until its *until. */
 uint64_t silences_version(const struct silences *silences);
 
 #endif

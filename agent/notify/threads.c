@@ -1,6 +1,5 @@
 /*
- * A thread keeps times and commits, not the changes; many changes share theirs, so that a few
- * suffice.
+ * A thread keeps times and commits instead of changes: many changes share a few of them.
  */
 #include "agent/notify/threads.h"
 
@@ -17,7 +16,7 @@ enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 /* A time that was announced, with the spacing of its series; both ms. */
 struct moment {
 	int64_t time, spacing;
-	uint64_t environment; /* where it was measured; 0: not said */
+	uint64_t environment; /* where it was measured; 0: unknown */
 	size_t count;         /* changes that it stands for */
 };
 
@@ -45,7 +44,7 @@ struct entry {
 };
 
 struct threads {
-	pthread_mutex_t mutex; /* held by the loop while it changes them, and by others to look */
+	pthread_mutex_t mutex; /* held by the loop while it changes them, and by readers */
 	struct entry *first;   /* newest first */
 	size_t count;
 };
@@ -163,7 +162,7 @@ static bool is_of(const struct marks *event, const struct moment *moment)
 	return false;
 }
 
-/* What changed in several environments at once is not told early of one. */
+/* A change in several environments at once is not announced early for one of them. */
 static size_t count_early(const struct marks *marks, const struct marks *event)
 {
 	size_t count = 0;
@@ -180,7 +179,7 @@ static size_t count_early(const struct marks *marks, const struct marks *event)
 	return count;
 }
 
-/* Takes away what belongs to the event of an environment: nothing else belongs to that. */
+/* Removes what belongs to an environment event: nothing else joins its thread. */
 static void marks_remove(struct marks *marks, const struct marks *event)
 {
 	size_t commits = 0, moments = 0;
@@ -241,7 +240,7 @@ void threads_forget(struct threads *threads, const char *key)
 	pthread_mutex_unlock(&threads->mutex);
 }
 
-/* Copies what messages need to refer to the change by its range, and what it is grouped by. */
+/* Copies what messages need to refer to the change by its range, and its grouping values. */
 static struct announcement copy_bare(struct arena *arena, const struct announcement *item)
 {
 	struct announcement bare = *item;
@@ -284,7 +283,7 @@ static bool is_at(const struct entry *entry, const char *receiver, const char *d
 	       strcmp(entry->destination, destination) == 0;
 }
 
-/* What was told before the event that it is part of is no parent of anything else. */
+/* A change announced before the event it is part of gets no followers. */
 static void close_early(struct threads *threads, const struct entry *event)
 {
 	for (struct entry *entry = threads->first; entry; entry = entry->next)

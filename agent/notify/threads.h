@@ -1,12 +1,11 @@
 /*
  * Recent messages, and which of them a new change continues.
  *
- * A change that is found an hour after related ones, because its test runs later, goes into the
- * thread of their message. It belongs there if it shares a commit with one of them, or a time
- * (within the tolerance of the finer of the two series), and if it comes soon enough after the
- * thread's last message. Changes of an environment event always belong to the event's thread, and
- * no others do. A message that reported one of
- * its changes early, on its own, is no parent of later changes.
+ * A change that is found an hour after related ones, because its test runs later, joins the thread
+ * of their message if it shares a commit with one of them, or a time (within the tolerance of the
+ * finer of the two series), and if it comes soon enough after the thread's last message. Changes of
+ * an environment event always belong to the event's thread, and no others do. A message that
+ * reported one of its changes early, on its own, is no parent of later changes.
  *
  * No I/O and no clock. The number of threads is bounded; the oldest is dropped first. They are
  * changed on the loop's thread; a worker may look at them meanwhile.
@@ -18,7 +17,7 @@
 
 struct threads;
 
-/* The message that a later one continues. */
+/* A message that later ones may continue. */
 struct thread {
 	const char *key;
 	struct announcement first; /* the first change that it announced */
@@ -65,7 +64,7 @@ const char *threads_of_environment(const struct threads *threads, const char *re
 /* Sets the receipt of the thread with that key. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);
 
-/* The message with that key is gone where it was sent: its thread has no receipt. */
+/* The message with that key was deleted at its destination: its thread loses its receipt. */
 void threads_lose(struct threads *threads, const char *key);
 
 /* The delivery with that key is not sent after all; drops the thread that it would have begun. */
