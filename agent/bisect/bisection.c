@@ -1,7 +1,7 @@
 /*
  * Rounds: when nothing is planned and nothing runs, the next round is planned from what is known;
- * workers then take their runs from it. A round's plan follows from the runs told before it began,
- * so a journal of runs begun and told brings back the plan as well.
+ * workers then take their runs from it. A round's plan follows from the results before it, so
+ * replaying a journal of runs and results restores the plan as well.
  *
  * Ends: pairs of runs of both ends on each worker, until the step shows or is given up. Search: a
  * position for each worker. If k workers make r runs each of a step of d spreads, the cutoff rate
@@ -28,18 +28,18 @@ enum {
 	PAIRS_USUAL = 20, /* without a hint of a step it is given up then */
 	PAIRS_MOST = 60,
 	ENDS_APART = 6, /* runs of a worker between runs of ends */
-	BATCH_MOST = 4, /* runs of a probe between two looks */
+	BATCH_MOST = 4, /* runs of a probe between two checks */
 };
 
-/* P values at which a step is believed: at each look at the ends, and of the culprit's parent. */
+/* P values at which a step is accepted: at each check of the ends, and against the culprit's
+ * parent. */
 static const double ends_level = 0.003, verified_level = 0.01;
-/* Above it, the step that was believed has gone with later runs of the ends: they are looked at
- * again. */
+/* Above it, later runs of the ends contradict the step: the ends are measured again. */
 static const double doubtful_level = 0.02;
-/* The rest of the ends' step, beyond the culprit's, that is taken as another one: as a share of the
+/* The rest of the ends' step, beyond the culprit's, that counts as another step: as a share of the
  * ends' step, and its P value. */
 static const double more_steps_share = 0.1, more_steps_level = 0.01;
-/* A step of so many spreads is beyond what levels drift in a search. */
+/* A step of so many spreads exceeds the drift of levels in a search. */
 static const double drift_strength = 20;
 /* A step whose t is at least that may yet show. */
 static const double hopeful = 1.7;
@@ -175,7 +175,7 @@ static bool is_expected(const struct bisection *bisection, struct search_step st
 	return direction == 0 || (direction > 0) == (step.size > 0);
 }
 
-/* Whether the ends do not differ, as far as is worth finding out. */
+/* Whether the ends do not differ, as far as it is worth measuring. */
 static bool is_hopeless(struct bisection *bisection, struct search_step ends)
 {
 	if (ends.pairs < PAIRS_USUAL)
@@ -245,7 +245,8 @@ static struct search_step verified(struct bisection *bisection, struct block blo
 		       : bisect_search_verified(bisection->search, block.before, block.last);
 }
 
-/* The culprit is probable enough: it is compared with its parent until that shows or does not. */
+/* The culprit is probable enough: compares it with its parent until the step is confirmed or
+ * refuted. */
 static void decide_verification(struct bisection *bisection, struct block block)
 {
 	struct search_step step = verified(bisection, block);
@@ -265,7 +266,7 @@ static void decide_verification(struct bisection *bisection, struct block block)
 	}
 }
 
-/* The end that says more about the levels: fewer runs are known to be on its side. */
+/* The end that tells more about the levels: fewer runs are known to be on its side. */
 static size_t lacking_end(const struct bisection *bisection, const double *probability)
 {
 	size_t good = 0, bad = 0;
@@ -357,7 +358,7 @@ static void decide(struct bisection *bisection)
 
 /* Runs. */
 
-/* The index of the item that a worker takes: its own, else that of one who is not at work. */
+/* The index of the item that a worker takes: its own, else that of an absent worker. */
 static size_t item_for(const struct bisection *bisection, size_t worker)
 {
 	size_t other = bisection->plan_count;
@@ -383,7 +384,7 @@ static bool is_end(const struct bisection *bisection, size_t position)
 	return position == 0 || position == bisection->count;
 }
 
-/* Puts a run in hand. */
+/* Starts a run. */
 static void begin(struct bisection *bisection, const struct bisect_run *run)
 {
 	struct worker *worker = &bisection->workers[run->worker];
@@ -455,7 +456,7 @@ void bisection_resume(struct bisection *bisection, const struct bisect_run *run)
 	begin(bisection, run);
 }
 
-/* A commit that cannot be tested is asked for no more. */
+/* A commit that cannot be tested gets no more runs. */
 static void set_broken(struct bisection *bisection, size_t position)
 {
 	bisection->positions[position].broken = true;
@@ -548,7 +549,7 @@ static struct bisect_estimate estimate(struct bisection *bisection, struct searc
 	return out;
 }
 
-/* Whether the culprit's step is not that of the ends, as the runs of its verification say. */
+/* Whether its verification shows that the culprit's step is not all of the ends' step. */
 static bool has_more_steps(struct search_step ends, struct search_step culprit)
 {
 	if (!(ends.df >= 1) || !(culprit.df >= 1) || culprit.pairs < PAIRS_LEAST)

@@ -1,11 +1,11 @@
 /*
- * A bisection: which commit of a range made a metric change its level, from runs that are noisy.
+ * A bisection finds the commit of a range that changed a metric's level, from noisy runs.
  *
  * Positions are 0, the good end, to `count`, the bad end; positions 1 to `count` are candidates:
  * one of them is the first bad one. It is a state machine without clock, files or processes: a
- * driver (the command, the agent, a simulation) asks for the next run of a free worker and tells
- * what came of it. What it says depends on nothing but its options and what it was told, in that
- * order: told again after a restart, it goes on where it was.
+ * driver (the command, the agent, a simulation) asks for the next run of a free worker and reports
+ * its result. Its answers depend only on its options and the sequence of results: replaying them
+ * after a restart restores it.
  */
 #ifndef AGENT_BISECT_BISECTION_H
 #define AGENT_BISECT_BISECTION_H
@@ -23,11 +23,11 @@ struct bisect_options {
 	int direction;       /* of the step that is looked for: 1 up, -1 down, 0 either */
 	int64_t budget;      /* ms since the first run; 0: no limit */
 	size_t most_runs;    /* 0: no limit but the driver's */
-	size_t attempts;     /* of a run that fails, before its commit counts as broken: 2 */
+	size_t attempts;     /* failed runs before a commit counts as broken: 2 */
 };
 
 enum bisect_phase {
-	BISECT_ENDS, /* is the step there at all? */
+	BISECT_ENDS, /* does the step exist? */
 	BISECT_SEARCH,
 	BISECT_VERIFY, /* the culprit against its parent */
 	BISECT_OVER,
@@ -35,8 +35,8 @@ enum bisect_phase {
 
 enum bisect_end {
 	BISECT_FOUND,          /* verified against its parent */
-	BISECT_SET,            /* the set is what is left: nothing testable tells them apart */
-	BISECT_OUT_OF_BUDGET,  /* the set is what is left */
+	BISECT_SET,            /* the remaining set: no testable commit separates them */
+	BISECT_OUT_OF_BUDGET,  /* the remaining set */
 	BISECT_NOT_REPRODUCED, /* the ends do not differ */
 	BISECT_ENDS_BROKEN,    /* an end cannot be measured */
 	BISECT_CANCELLED,
@@ -45,14 +45,14 @@ enum bisect_end {
 enum bisect_outcome {
 	BISECT_MEASURED,
 	BISECT_UNTESTABLE, /* exit status 125: the commit cannot be tested */
-	BISECT_FAILED,     /* anything else: tried again, then the commit is broken */
-	BISECT_LOST, /* its worker is gone, the program was killed: it says nothing of its commit,
-			and is made again however often that happens */
+	BISECT_FAILED,     /* anything else: retried, then the commit is broken */
+	BISECT_LOST,       /* worker lost, or program killed: no evidence about the commit, retried
+			      without limit */
 };
 
-/* One run that is to be made. */
+/* A run to make. */
 struct bisect_run {
-	uint64_t id; /* from 1, in the order in which they were asked for */
+	uint64_t id; /* from 1, in the order of requests */
 	size_t worker, position;
 	enum bisect_phase phase;
 	size_t round; /* from 1 */
@@ -78,7 +78,7 @@ struct bisect_estimate {
 	size_t pairs;
 };
 
-/* What is known by now; valid until the bisection is asked or told again. */
+/* The current knowledge; valid until the next call. */
 struct bisect_status {
 	enum bisect_phase phase;
 	enum bisect_end end; /* if over */
@@ -102,14 +102,13 @@ struct bisection *bisection_new(const struct bisect_options *options, size_t cou
 /* Accepts NULL. */
 void bisection_free(struct bisection *bisection);
 
-/* The next run of a worker who is free, now (ms, wall clock); false: nothing until another run
- * ends, or it is over. */
+/* The next run for a free worker at `now` (ms, wall clock); false: nothing until another run ends,
+ * or it is over. */
 bool bisection_next(
 	struct bisection *bisection, size_t worker, int64_t now, struct bisect_run *run);
-/* What came of a run. One that is not known is ignored (false). */
+/* Takes the result of a run. Unknown runs are ignored (false). */
 bool bisection_tell(struct bisection *bisection, const struct bisect_result *result);
-/* Puts a run that was begun before a restart back in hand, with its id: before what is told of it.
- */
+/* Restores a run that was in progress before a restart, with its id: before its result. */
 void bisection_resume(struct bisection *bisection, const struct bisect_run *run);
 void bisection_cancel(struct bisection *bisection);
 const struct bisect_status *bisection_status(struct bisection *bisection);

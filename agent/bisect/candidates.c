@@ -1,4 +1,4 @@
-/* One git after the other, each with what the one before it has found. */
+/* Runs one git after the other, each with the results of those before it. */
 #include "agent/bisect/candidates.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum {
 	WITHIN = 60000,        /* ms */
-	MOST_BYTES = 16 << 20, /* of what git prints */
+	MOST_BYTES = 16 << 20, /* of git's output */
 	SHORTEST = 7,
 	LONGEST_NAME = 1000,
 	LINES = 5,
@@ -37,7 +37,7 @@ struct candidates_search {
 	candidates_done *done;
 	void *context;
 	enum stage stage;
-	bool as_tag; /* a version that git does not know is tried as a tag: "v1.2" */
+	bool as_tag; /* an unknown version is tried as a tag: "v1.2" */
 	bool shallow, has_tree;
 	const char *const *status; /* git's arguments */
 	struct candidate_commits out;
@@ -83,7 +83,7 @@ static void fail(struct candidates_search *search, enum error_kind kind, const c
 	finish(search, &error);
 }
 
-/* What it printed, without the last line's end. */
+/* Its output without the final newline. */
 static const char *printed(struct candidates_search *search)
 {
 	const struct buf *output = &search->execution.output;
@@ -133,7 +133,7 @@ static void unknown_commit(struct candidates_search *search, const char *name)
 					: ""));
 }
 
-/* A resolved end of the range. False: it failed, or goes on with another name. */
+/* Takes a resolved end of the range. False: it failed, or another name is tried. */
 static bool take_commit(
 	struct candidates_search *search, bool good, const char *name, const char **out)
 {
@@ -175,7 +175,7 @@ static void no_ancestor(struct candidates_search *search)
 				search->out.repository, good, bad));
 }
 
-/* What they have in common is the good end then. */
+/* Their merge base then is the good end. */
 static bool take_base(struct candidates_search *search, bool good)
 {
 	const char *base = printed(search);
@@ -242,7 +242,7 @@ bool candidates_parse(struct arena *arena, const char *text, size_t length,
 		most += !*at;
 	if (most > BISECT_CANDIDATES_MOST)
 		return error_set(error, ERROR_USAGE,
-			"the range has more than %d commits: choose nearer ends, or those that "
+			"the range has more than %d commits: choose nearer ends, or commits that "
 			"touch some --paths",
 			BISECT_CANDIDATES_MOST);
 	out->items = arena_array(arena, most, sizeof *out->items);
@@ -252,7 +252,7 @@ bool candidates_parse(struct arena *arena, const char *text, size_t length,
 
 		if (!stop || !parse_one(arena, text, stop, &out->items[out->count]))
 			return error_set(
-				error, ERROR_DATA, "git printed something else than commits");
+				error, ERROR_DATA, "git printed something other than commits");
 		out->count++;
 		text = stop + 1;
 	}
@@ -286,7 +286,7 @@ static bool take_commits(struct candidates_search *search)
 static const char *const status_arguments[] = {"--no-optional-locks", "status", "--porcelain",
 	"--untracked-files=no", "--ignore-submodules=all", NULL};
 
-/* Goes to the next stage; false: it has ended, or goes on otherwise. */
+/* Goes to the next stage; false: it has ended, or continues elsewhere. */
 static bool take(struct candidates_search *search, bool good)
 {
 	struct candidate_commits *out = &search->out;
@@ -360,7 +360,7 @@ static void ended(struct execution *execution)
 	const struct reply *reply = &execution->reply;
 	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_TOP ||
 		       search->stage == STAGE_FILTERS || search->stage == STAGE_STATUS;
-	/* Other stages take 1 and 128 for an answer. */
+	/* Other stages accept 1 and 128 as answers. */
 	bool broken = reply->kind != REPLY_ANSWER ||
 		      (search->stage == STAGE_COMMITS && reply->status != 0);
 

@@ -1,9 +1,9 @@
 /*
  * The commits of a bisection: those of a range, from the oldest, as a local clone has them.
  *
- * git is run without a shell and without the clone's hooks (agent/io/git.h). What people name
- * is resolved by `git rev-parse --verify --end-of-options`; from then on only full ids are used.
- * By default the line of first parents is followed, so that a merge is one candidate.
+ * git is run without a shell and without the clone's hooks (agent/io/git.h). Names from users are
+ * resolved by `git rev-parse --verify --end-of-options`; from then on only full ids are used. By
+ * default the line of first parents is followed, so that a merge is one candidate.
  */
 #ifndef AGENT_BISECT_CANDIDATES_H
 #define AGENT_BISECT_CANDIDATES_H
@@ -18,7 +18,7 @@ enum { CANDIDATE_ID = 64, CANDIDATE_TEXT = 200 };
 
 struct candidates_request {
 	const char *repository; /* a folder of the clone */
-	const char *good, *bad; /* as people name commits: v1.2, HEAD, 4f2c91a */
+	const char *good, *bad; /* any name of a commit: v1.2, HEAD, 4f2c91a */
 	struct strings paths;   /* only commits that touch these; none: all */
 };
 
@@ -34,17 +34,16 @@ struct candidate_commits {
 	const char *good, *bad; /* full ids; `good` is position 0 */
 	const char *base_of;    /* `good` is its merge base with the bad end, as what was given
 				   (this full id) is no ancestor of that; or NULL */
-	bool dirty;             /* the work tree has changes, which no run will see */
+	bool dirty;             /* the work tree has uncommitted changes, which runs ignore */
 	struct candidate_commit *items; /* [count]; items[0] is position 1 */
 	size_t count;                   /* 1 to BISECT_CANDIDATES_MOST */
 };
 
 /*
- * Finds them, on the loop's thread; `done` is called with them, which live in the arena, or with
- * NULL and an error: ERROR_USAGE where the request is wrong (unknown commit, empty range, no
- * repository), ERROR_DATA where the clone cannot tell (shallow, git missing). The request is
- * copied. The search is freed before `done` is called. If the engine is freed first, `done` is not
- * called, and the search is to be freed.
+ * Finds the commits, on the loop's thread; `done` gets them, in the arena, or NULL and an error:
+ * ERROR_USAGE for a wrong request (unknown commit, empty range, no repository), ERROR_DATA if the
+ * clone lacks data (shallow, git missing). The request is copied. The search is freed before `done`
+ * is called. If the engine is freed first, `done` is not called, and the search is to be freed.
  */
 struct candidates_search;
 typedef void candidates_done(
@@ -53,9 +52,9 @@ struct candidates_search *candidates_find(struct engine *engine, struct arena *a
 	const struct candidates_request *request, candidates_done *done, void *context);
 void candidates_search_free(struct candidates_search *search); /* accepts NULL */
 
-/* What git has printed, the latest first: id, parents' ids, author, time in s, and subject, a line
- * each, commits ended by NUL. Sets items and count. False and an error: that is something else, or
- * they are too many. */
+/* Parses git's output, the latest commit first: id, parents' ids, author, time in s, and subject, a
+ * line each, commits ended by NUL. Sets items and count. False and an error: malformed, or too
+ * many. */
 bool candidates_parse(struct arena *arena, const char *text, size_t length,
 	struct candidate_commits *out, struct error *error) MUST_USE;
 

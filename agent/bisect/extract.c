@@ -1,7 +1,7 @@
 /*
- * What is printed comes from a program of the user's with much else in it, so a value is taken only
- * where it cannot be mistaken: the last number is refused if it may be a part of something else, as
- * of "1,234", of a date or of a version.
+ * The output comes from a program of the user's and has much else in it, so a value is taken only
+ * if it is unambiguous: the last number is refused if it may be part of something else, as of
+ * "1,234", of a date or of a version.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
@@ -77,7 +77,7 @@ static bool check_path(const char *path, struct error *error)
 	for (bool first = true; !wrong && next_segment(&at, first, &segment, &wrong);)
 		first = false;
 	return !wrong || error_set(error, ERROR_USAGE,
-				 "\"json:%.200s\" is no path: json:p99, json:results[0].p99, "
+				 "\"json:%.200s\" is not a path: json:p99, json:results[0].p99, "
 				 "json:[\"a.b\"]",
 				 path);
 }
@@ -93,7 +93,7 @@ static bool compile(struct extract *extract, const char *pattern, struct error *
 	if (!extract->code) {
 		pcre2_get_error_message(problem, text, sizeof text);
 		return error_set(error, ERROR_USAGE,
-			"\"regex:%.200s\" is no regular expression: %s (at its character %zu)",
+			"\"regex:%.200s\" is not a regular expression: %s (at character %zu)",
 			pattern, (const char *)text, (size_t)where + 1);
 	}
 	extract->limits = pcre2_match_context_create(NULL);
@@ -172,7 +172,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether what touches the number shows that it is a part of something else. */
+/* Whether adjacent characters show that the number is part of something else. */
 static bool is_part(const char *start, const char *at, const char *stop, const char *end)
 {
 	bool joins = at > start && strchr(",:/.+-", at[-1]) != NULL;
@@ -186,7 +186,7 @@ static bool is_part(const char *start, const char *at, const char *stop, const c
 	return stop < end && stop[-1] == '0' && (*stop == 'x' || *stop == 'X');
 }
 
-/* "ESC [ 32 m", as terminals take it. */
+/* Skips "ESC [ 32 m" as terminals do. */
 static const char *skip_colours(const char *at, const char *end)
 {
 	while (end - at > 1 && at[0] == '\33' && at[1] == '[') {
@@ -220,8 +220,8 @@ static bool last_number(const char *text, size_t length, double *value, struct e
 		return error_set(error, ERROR_DATA, "it printed no number");
 	if (is_part(last_start, last, last_end, end))
 		return error_set(error, ERROR_DATA,
-			"the last number it printed, at \"%.*s\", may be a part of something else: "
-			"say --extract json:PATH or regex:PATTERN",
+			"the last number it printed, at \"%.*s\", may be part of something else: "
+			"give --extract json:PATH or regex:PATTERN",
 			(int)(last_end - last < SHOWN ? last_end - last : SHOWN), last);
 	if (!number_parse(last, (size_t)(last_end - last), value) || !isfinite(*value))
 		return error_set(error, ERROR_DATA, "the last number it printed is out of range");
@@ -250,7 +250,7 @@ static const json_t *value_at(const json_t *document, const char *path)
 	return document;
 }
 
-/* The last document that begins at the beginning of a line; first one after which nothing comes. */
+/* The last document that begins at the beginning of a line, preferably one that nothing follows. */
 static json_t *last_document(const char *text, size_t length)
 {
 	for (size_t flags = 0; flags <= JSON_DISABLE_EOF_CHECK; flags += JSON_DISABLE_EOF_CHECK) {
@@ -313,11 +313,10 @@ static bool regex_value(const struct extract *extract, const char *text, size_t 
 	}
 	pcre2_match_data_free(data);
 	if (at <= length && result != PCRE2_ERROR_NOMATCH)
-		return error_set(error, ERROR_DATA,
-			"the regular expression takes too long on what it printed");
-	if (!found)
 		return error_set(
-			error, ERROR_DATA, "what it printed has no match of the expression");
+			error, ERROR_DATA, "the regular expression takes too long on its output");
+	if (!found)
+		return error_set(error, ERROR_DATA, "no match of the expression in its output");
 	if (!number_parse(found, found_length, value) || !isfinite(*value))
 		return error_set(error, ERROR_DATA,
 			"the match \"%.*s\" of the expression is not a number",

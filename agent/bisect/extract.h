@@ -1,4 +1,4 @@
-/* The value of a run, from what it printed on its standard output. */
+/* Extracts the value of a run from its standard output. */
 #ifndef AGENT_BISECT_EXTRACT_H
 #define AGENT_BISECT_EXTRACT_H
 
@@ -11,7 +11,7 @@ struct extract;
 /*
  * NULL or "last": the last number; "json:p99", "json:results[0].p99": that value of the last JSON
  * document; "regex:p99=([0-9.]+)": the first group of the last match, or all of it. NULL and an
- * error (ERROR_USAGE) for what is none of these.
+ * error (ERROR_USAGE) for anything else.
  */
 struct extract *extract_new(const char *text, struct error *error);
 void extract_free(struct extract *extract); /* accepts NULL */

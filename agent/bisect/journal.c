@@ -1,6 +1,6 @@
 /*
- * A line is written by one write() and followed by fdatasync. If that fails the file is cut to what
- * it had; what a crash leaves of a line has no end, and is cut when the file is opened next.
+ * A line is written by one write() and followed by fdatasync. If that fails the file is truncated
+ * to its previous length; a partial line left by a crash is cut when the file is opened next.
  */
 #include "agent/bisect/journal.h"
 
@@ -120,7 +120,7 @@ void journal_put_cancelled(struct buf *out, int64_t at)
 	buf_printf(out, "{\"cancelled\": {\"at\": %" PRId64 "}}\n", at);
 }
 
-/* A line that is being decoded. The first thing that is wrong is kept. */
+/* A line being decoded. The first problem is kept. */
 struct reader {
 	struct arena *arena;
 	const char *wrong;
@@ -320,12 +320,12 @@ static bool read_line(
 	const json_t *event = event_of(line, &out->kind);
 
 	if (!event)
-		return error_set(error, ERROR_DATA, "it is no event of a bisection");
+		return error_set(error, ERROR_DATA, "not an event of a bisection");
 	switch (out->kind) {
 	case JOURNAL_SETUP:
 		if (json_integer_value(json_object_get(line, "hunter_bisect")) != JOURNAL_VERSION)
-			return error_set(error, ERROR_DATA,
-				"it is of another version of hunter-c's journals");
+			return error_set(
+				error, ERROR_DATA, "written by a different version of hunter-c");
 		out->setup = arena_alloc(reader->arena, sizeof *out->setup);
 		read_setup(reader, event, out->setup);
 		out->at = out->setup->at;
@@ -356,10 +356,10 @@ bool journal_parse(struct arena *arena, const char *line, size_t length, struct 
 
 	*out = (struct journal_entry){0};
 	if (length > JOURNAL_LINE_MOST)
-		return error_set(error, ERROR_DATA, "it is too long");
+		return error_set(error, ERROR_DATA, "too long");
 	document = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
 	if (!document)
-		return error_set(error, ERROR_DATA, "it is not JSON: %s", problem.text);
+		return error_set(error, ERROR_DATA, "not JSON: %s", problem.text);
 	good = read_line(&reader, document, out, error);
 	json_decref(document);
 	return good;
@@ -382,26 +382,25 @@ static const struct bisect_run *find_run(
 	return low < count && begun[low]->run.id == id ? &begun[low]->run : NULL;
 }
 
-/* Whether an event fits to the setup and to those before it. */
+/* Checks an event against the setup and earlier events. */
 static bool check_entry(const struct journal_setup *setup, const struct journal_entry *entry,
 	const struct journal_entry *const *begun, size_t count, struct error *error)
 {
 	const struct bisect_run *run;
 
 	switch (entry->kind) {
-	case JOURNAL_SETUP: return error_set(error, ERROR_DATA, "it is a second setup");
+	case JOURNAL_SETUP: return error_set(error, ERROR_DATA, "second setup");
 	case JOURNAL_BEGIN:
 		if (entry->run.position > setup->candidates.count ||
 			entry->run.worker >= setup->options.workers)
-			return error_set(
-				error, ERROR_DATA, "there is no such position, or no such worker");
+			return error_set(error, ERROR_DATA, "no such position or worker");
 		return count == 0 || begun[count - 1]->run.id < entry->run.id ||
-		       error_set(error, ERROR_DATA, "the run has begun before");
+		       error_set(error, ERROR_DATA, "this run has begun before");
 	case JOURNAL_RESULT:
 		run = find_run(begun, count, entry->result.id);
 		return (run && run->worker == entry->result.worker &&
 			       run->position == entry->result.position) ||
-		       error_set(error, ERROR_DATA, "no such run has begun");
+		       error_set(error, ERROR_DATA, "no run with this id has begun");
 	case JOURNAL_RESUMED:
 	case JOURNAL_CANCELLED: break;
 	}
@@ -446,7 +445,7 @@ bool journal_read(struct arena *arena, const char *content, size_t length, struc
 		line = stop + 1;
 	}
 	out->torn = (size_t)(end - line);
-	return out->setup || error_set(error, ERROR_DATA, "it is empty");
+	return out->setup || error_set(error, ERROR_DATA, "empty");
 }
 
 struct bisection *journal_replay(const struct journal *journal, int64_t *paused)
@@ -530,7 +529,7 @@ static bool lock(int fd, const char *path, struct error *error)
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return true;
 	if (errno == EWOULDBLOCK)
-		return error_set(error, ERROR_STATE, "%s: another hunter-c is working on it", path);
+		return error_set(error, ERROR_STATE, "%s: in use by another hunter-c", path);
 	return file_error(error, path);
 }
 
@@ -546,7 +545,7 @@ static bool sync_folder(const char *path)
 	return done;
 }
 
-/* Whether the name is still that of the file, which another program may have renamed by now. */
+/* Whether the name still refers to this file, which another program may have renamed. */
 static bool is_named(int fd, const char *name)
 {
 	struct stat here, there;
@@ -575,7 +574,7 @@ static bool begin_file(struct journal_file *file, const char *name,
 	return false;
 }
 
-/* Under another name until the setup is on disk, so that a journal always has one. */
+/* Uses a temporary name until the setup is on disk, so that a journal always has one. */
 struct journal_file *journal_create(
 	const char *path, const struct journal_setup *setup, struct error *error)
 {
@@ -594,7 +593,7 @@ struct journal_file *journal_create(
 	file = file_new(fd, path);
 	done = lock(fd, path, error);
 	if (done && !is_named(fd, name.data))
-		done = error_set(error, ERROR_STATE, "%s: another hunter-c is working on it", path);
+		done = error_set(error, ERROR_STATE, "%s: in use by another hunter-c", path);
 	done = done && begin_file(file, name.data, setup, error);
 	buf_free(&name);
 	if (done)
@@ -611,7 +610,7 @@ static bool read_file(int fd, const char *path, struct buf *out, struct error *e
 	if (fstat(fd, &status) != 0)
 		return file_error(error, path);
 	if (!S_ISREG(status.st_mode) || status.st_size > MOST_BYTES)
-		return error_set(error, ERROR_STATE, "%s: it is no journal of a bisection", path);
+		return error_set(error, ERROR_STATE, "%s: not a journal of a bisection", path);
 	buf_reserve(out, (size_t)status.st_size + 1);
 	while (count > 0 && out->length < (size_t)status.st_size) {
 		count = pread(fd, out->data + out->length, (size_t)status.st_size - out->length,

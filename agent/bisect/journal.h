@@ -1,6 +1,5 @@
 /*
- * The journal of a bisection: what was to be done, and each run as it began and as it ended, as
- * JSON lines. The first line is the setup.
+ * The journal of a bisection as JSON lines: the setup, then the start and the result of each run.
  *
  *     {"hunter_bisect": 1, "repository": "/src/app", "good": "...", "candidates": [...], ...}
  *     {"begin": {"id": 1, "worker": 0, "position": 0, "phase": "ends", "round": 1, "at": ms}}
@@ -8,7 +7,7 @@
  *     {"resumed": {"at": ms}}
  *     {"cancelled": {"at": ms}}
  *
- * Lines are encoded and decoded one by one, for the file of the command and for rows of a store.
+ * Lines are encoded and decoded one by one, for the command's file and for rows of the store.
  */
 #ifndef AGENT_BISECT_JOURNAL_H
 #define AGENT_BISECT_JOURNAL_H
@@ -63,8 +62,8 @@ void journal_put_result(struct buf *out, const struct bisect_result *result, con
 void journal_put_resumed(struct buf *out, int64_t at);
 void journal_put_cancelled(struct buf *out, int64_t at);
 
-/* Decodes one line, without its end; texts are copied to the arena. What it says is checked: ids,
- * positions, workers and times are in their ranges. False and an error (ERROR_DATA). */
+/* Decodes one line, without its end; texts are copied to the arena. Ids, positions, workers and
+ * times are range-checked. False and an error (ERROR_DATA). */
 bool journal_parse(struct arena *arena, const char *line, size_t length, struct journal_entry *out,
 	struct error *error) MUST_USE;
 
@@ -80,25 +79,25 @@ bool journal_read(struct arena *arena, const char *text, size_t length, struct j
 	struct error *error) MUST_USE;
 
 /*
- * A new bisection as its journal leaves it. Runs that were begun and have no result are in hand:
- * whoever resumes tells it that they are lost. *paused (may be NULL): ms in which no program worked
- * on it. A budget does not count them: the bisection's times are those of the wall clock without
- * them, so whoever goes on subtracts *paused from `now` and `begun`.
+ * A new bisection as its journal leaves it. Runs without a result are in progress: the caller
+ * reports them as lost. *paused (may be NULL): ms in which no program worked on it. A budget does
+ * not count it: the bisection's times are wall clock minus pauses, so the caller subtracts *paused
+ * from `now` and `begun`.
  */
 struct bisection *journal_replay(const struct journal *journal, int64_t *paused);
 
 /*
- * The file. Each event is on disk when a put returns. Only one program has it: another one is
- * refused (ERROR_STATE).
+ * The file. Each event is on disk when a put returns. Only one program can open it at a time
+ * (ERROR_STATE).
  */
 struct journal_file;
 
-/* Makes it (fails if it exists), or opens it and reads all it has, dropping a torn last line. */
+/* Creates it (fails if it exists), or opens it and reads it whole, dropping a torn last line. */
 struct journal_file *journal_create(
 	const char *path, const struct journal_setup *setup, struct error *error);
 struct journal_file *journal_open(
 	struct arena *arena, const char *path, struct journal *out, struct error *error);
-/* Without the lock, for looking at it while another program writes. */
+/* Reads it without the lock, while another program may write. */
 bool journal_look(
 	struct arena *arena, const char *path, struct journal *out, struct error *error) MUST_USE;
 bool journal_write(struct journal_file *file, const struct buf *line, struct error *error) MUST_USE;

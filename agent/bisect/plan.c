@@ -1,7 +1,7 @@
 /*
- * What a bisection that stops by what it sees takes was fitted to simulations: the search needs the
- * bits of log2(candidates) at the cutoff rate of a round (bisection.c), ends and verification a
- * few pairs and some that fall with the square of the strength. bench_bisect prints how well that
+ * The cost of a bisection with early stopping was fitted to simulations: the search needs the bits
+ * of log2(candidates) at the cutoff rate of a round (bisection.c), ends and verification a few
+ * pairs and some that fall with the square of the strength. bench_bisect prints how well that
  * holds.
  */
 #include "agent/bisect/plan.h"

@@ -1,6 +1,6 @@
 /*
- * The plan of a bisection: rounds without noise, and about how many runs with it. Pure
- * arithmetic; docs/bisect.md says how far that holds.
+ * The plan of a bisection: rounds without noise, and an estimate of runs with it. Pure arithmetic;
+ * docs/bisect.md states its accuracy.
  */
 #ifndef AGENT_BISECT_PLAN_H
 #define AGENT_BISECT_PLAN_H
@@ -21,11 +21,11 @@ size_t plan_runs_a_probe(double strength, double confidence, size_t candidates, 
 struct plan_estimate {
 	size_t rounds, runs_a_probe;       /* of the plan without noise, repeated against noise */
 	size_t fixed_runs;                 /* that takes, with both ends in each round */
-	size_t ends, search, verification; /* runs that are expected as it stops by what it sees */
+	size_t ends, search, verification; /* expected runs with early stopping */
 	size_t runs;                       /* their sum */
-	double turns; /* runs that a worker makes one after the other: times the duration of a run
-			 it is how long it takes */
-	bool worthwhile; /* else the noise makes it a matter of more runs than anybody wants */
+	double turns; /* consecutive runs of a worker; times the duration of a run: total duration
+		       */
+	bool worthwhile; /* false: the noise would need too many runs */
 };
 
 /* Of a step that is `strength` > 0 spreads of a run. */

@@ -1,7 +1,7 @@
 /*
  * For each place of the step, the runs are a linear model with a random walk for the level of each
  * worker. A Kalman filter with a diffuse start whitens the values and the step's indicator alike;
- * the step is then a regression of the ones on the others. Whether a run is an outlier is a
+ * the step is then a regression of the ones on the others. Whether a run is an outlier is a latent
  * variable of the EM algorithm: its weight is the probability that it is none, from the residual of
  * the smoothed level. The spread is integrated out, so that few runs give the tails of Student's t.
  *
@@ -22,17 +22,16 @@
 /* A run is an outlier with this probability, and is then anywhere in a range that is so many times
  * the step or so many times four spreads. */
 static const double outliers = 0.02, outlier_range = 10;
-/* Variance of the step before anything is known of it, in squared spreads; degrees of freedom that
- * the spread is believed to have before it is measured. */
+/* Prior variance of the step, in squared spreads; prior degrees of freedom of a known and of an
+ * unknown spread. */
 static const double step_variance = 1e4, known_df = 2, unknown_df = 0.5;
 static const double weight_least = 1e-6;
-/* A drift whose likelihood is so much less than that of the likeliest, as a logarithm, is not
- * looked at. */
+/* Drifts whose log likelihood is lower than the best by more than this are ignored. */
 static const double drifts_apart = 6;
-/* The first look at outliers is generous: of the spread that medians say. */
+/* The first outlier weights are generous: times the spread estimated from medians. */
 static const double begin_width = 1.5;
-/* Standard deviation of the drift from one run of a worker to its next, in spreads, and what it
- * costs to believe in that much. */
+/* Standard deviation of the drift between consecutive runs of a worker, in spreads, and its prior
+ * cost. */
 static const struct {
 	double size, cost;
 } drifts[] = {{0.02, 0}, {0.07, 0.5}, {0.2, 1.5}, {0.6, 3}};
@@ -57,7 +56,7 @@ struct bisect_search {
 	size_t n;
 };
 
-/* What is common to the fits of one question. */
+/* Options common to the fits of one query. */
 struct fit_options {
 	double drift;         /* variance a run, in squared spreads */
 	double step;          /* about, to begin with */
@@ -68,7 +67,7 @@ struct fit_options {
 /* The result of a fit. */
 struct fit {
 	struct search_step step;
-	double likelihood; /* logarithm, without what is common to all places */
+	double likelihood; /* logarithm, up to a constant common to all places */
 };
 
 struct bisect_search *bisect_search_new(size_t count, size_t workers, double spread)
@@ -124,7 +123,7 @@ static bool is_chosen(
 					  : run->position == 0 || run->position == search->count;
 }
 
-/* Brings the chosen runs into the room for fits, worker by worker. */
+/* Copies the chosen runs into the work arrays, worker by worker. */
 static void choose(struct bisect_search *search, enum choice choice)
 {
 	search->n = 0;
@@ -151,7 +150,7 @@ static double median_of(struct bisect_search *search, size_t worker, double step
 	return n == 0 ? nan("") : sort_median(search->scratch, n);
 }
 
-/* Workers that have runs in the room. */
+/* Workers with runs in the work arrays. */
 static size_t levels_of(const struct bisect_search *search)
 {
 	size_t levels = 0;
@@ -264,7 +263,7 @@ static double log_gamma(double x)
 	return lgamma_r(x, &sign);
 }
 
-/* Of the outliers, and of what they are told by. */
+/* The likelihood of the outliers and of their weights. */
 static double outlier_likelihood(const struct bisect_search *search, double outlier_level)
 {
 	double sum = 0;
@@ -310,7 +309,7 @@ static struct fit fit_step(
 			      0.5 * n * log(M_PI)};
 }
 
-/* About the step of the runs in the room at a place: between medians of a worker. */
+/* A rough step at a place: between medians of each worker. */
 static double rough_step(struct bisect_search *search, size_t place)
 {
 	double sum = 0;
@@ -327,7 +326,7 @@ static double rough_step(struct bisect_search *search, size_t place)
 	return n > 0 ? sum / (double)n : 0;
 }
 
-/* What the fits need to know first, from the runs in the room. */
+/* Options of the fits, from the runs in the work arrays. */
 static struct fit_options options_of(struct bisect_search *search, size_t place)
 {
 	double step = rough_step(search, place), spread = begin_residuals(search, step);
@@ -485,7 +484,7 @@ struct search_step bisect_search_ends(struct bisect_search *search)
 	return fit_chosen(search, CHOOSE_ENDS, search->count);
 }
 
-/* Leaves the runs of two positions in the room. */
+/* Keeps only the runs of two positions in the work arrays. */
 static void keep_positions(struct bisect_search *search, size_t one, size_t other)
 {
 	size_t n = 0;

@@ -1,14 +1,13 @@
 /*
- * What the runs of a bisection say: the probability of each candidate to be the first bad one.
+ * The evidence of a bisection's runs: each candidate's probability of being the first bad one.
  *
  * A run's value (its logarithm where all values are positive, so that steps are relative and
  * workers may differ by a factor) is the level of its worker, which drifts as a random walk, the
- * step if its commit is at or behind the first bad one, and noise. A run may be an outlier: it then
- * says nothing. Level, step and spread are integrated out for each place where the step may be,
- * and so is how strong the drift is. docs/bisect.md tells more.
+ * step if its commit is at or behind the first bad one, and noise. An outlier carries no
+ * information. Level, step and spread are integrated out for each place where the step may be, and
+ * so is how strong the drift is. see docs/bisect.md.
  *
- * Pure: what is found depends on the runs that were added and their order, not on when it is asked
- * for.
+ * Pure: results depend on the runs added and their order only.
  */
 #ifndef AGENT_BISECT_SEARCH_H
 #define AGENT_BISECT_SEARCH_H
@@ -27,7 +26,7 @@ struct search_run {
 struct search_step {
 	double size, error; /* and its standard error, on the scale of the fit */
 	double spread;      /* of single runs, on that scale */
-	double df;          /* of the error; less than 1: nothing can be said */
+	double df;          /* of the error; less than 1: unknown */
 	size_t pairs;       /* the lesser of the runs before and behind it */
 };
 
@@ -49,9 +48,9 @@ struct search_step bisect_search_ends(struct bisect_search *search);
 struct search_step bisect_search_verified(
 	struct bisect_search *search, size_t before, size_t after);
 
-/* P(|T| >= |size / error|); 1 where nothing can be said. */
+/* P(|T| >= |size / error|); 1 if unknown. */
 double bisect_search_p_value(struct search_step step);
-/* How many spreads a step is; 0 where nothing can be said, and at most 1e6. */
+/* The step in spreads; 0 if unknown, at most 1e6. */
 double bisect_search_strength(struct search_step step);
 /* A size on the scale of the fit as a share of the good level. */
 double bisect_search_relative(const struct bisect_search *search, double size);

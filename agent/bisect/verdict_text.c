@@ -1,4 +1,4 @@
-/* Commits by name are at most so many, the others by number. */
+/* At most this many commits are named, the others counted. */
 #include "agent/bisect/verdict_text.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ const char *verdict_short(
 	return out;
 }
 
-/* 100% is for what is certain. */
+/* 100% is shown only for certainty. */
 static void put_percent(struct buf *out, double probability)
 {
 	if (probability >= .995 && probability < 1)
@@ -105,7 +105,7 @@ static void put_left(
 	put_set(out, status, commits);
 }
 
-/* Besides the culprit, what has some probability, too. */
+/* The culprit, and other candidates with some probability. */
 static void put_found(
 	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
 {
@@ -278,7 +278,7 @@ void verdict_level_take(struct verdict_level *level, const struct bisect_result 
 	}
 }
 
-/* Rows that are shown: what was measured, and what is probable. */
+/* Whether a commit's row is shown: measured, or probable. */
 static bool is_shown(const struct bisect_status *status, const struct verdict_commits *commits,
 	const struct verdict_level *levels, size_t position)
 {

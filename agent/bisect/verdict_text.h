@@ -1,9 +1,8 @@
 /*
- * What a bisection found, in words, as JSON, and as bars on a terminal: one renderer for the
+ * The result of a bisection as text, as JSON, and as bars on a terminal: one renderer for the
  * command and the agent.
  *
- *     first bad: 4f2c91a (97%), 77aa012 (2%); verified against its parent: +6.3% [5.1, 7.4], 12
- * pairs
+ * first bad: 4f2c91a (97%), 77aa012 (2%); verified against its parent: +6.3% [5.1, 7.4], 12 pairs
  */
 #ifndef AGENT_BISECT_VERDICT_TEXT_H
 #define AGENT_BISECT_VERDICT_TEXT_H
@@ -24,7 +23,7 @@ enum { VERDICT_ID = 65 };
 const char *verdict_short(
 	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID]);
 
-/* One line without its end: the verdict of a bisection that is over, else how far it is. */
+/* One line without a newline: the verdict, or the progress of a bisection that is not over. */
 void verdict_text(
 	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
 
@@ -39,13 +38,13 @@ const char *verdict_phase_name(enum bisect_phase phase);
 void verdict_json(
 	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
 
-/* What was measured at a position; count 0: nothing. */
+/* The measurements at a position. */
 struct verdict_level {
 	size_t count, failed;
 	double mean;
 };
 
-/* Adds what came of a run. */
+/* Adds the result of a run. */
 void verdict_level_take(struct verdict_level *level, const struct bisect_result *result);
 
 /* A line for each commit that matters, from the oldest, with its level and a bar for its

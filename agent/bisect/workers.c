@@ -1,6 +1,6 @@
 /*
- * A run is a checkout, a command, and a look at what it printed, one after the other; the last is
- * done on a worker of the engine, as an expression may take its time.
+ * A run is a checkout, a command and the extraction of its value. The extraction runs on a worker
+ * of the engine, as an expression may be slow.
  */
 #include "agent/bisect/workers.h"
 
@@ -43,7 +43,7 @@ struct slot {
 	struct worker_options options;
 	cpu_set_t cpus;
 	bool busy, stopping, checking_out;
-	bool afresh; /* the next checkout removes all that was built */
+	bool afresh; /* the next checkout removes build products */
 	size_t unanswered;
 	struct bisect_run run;
 	int64_t begun, start; /* ms: wall clock, engine_now */
@@ -70,7 +70,7 @@ struct workers {
 	void *context;
 };
 
-/* Whether a process is of a bisection in this folder: it has inherited the variable. */
+/* Whether a process belongs to a bisection in this folder: it inherits the variable. */
 static bool is_ours(const char *pid, const char *variable)
 {
 	char path[64], *text;
@@ -92,8 +92,8 @@ static bool is_ours(const char *pid, const char *variable)
 	return ours;
 }
 
-/* The descriptor holds on to the process, so that no other one can be meant. Once it has ended it
- * writes no more to the trees. */
+/* The pidfd refers to this process even if its number is reused. Once it has ended it no longer
+ * writes to the trees. */
 static bool end_process(const char *pid, const char *variable)
 {
 	int process = pidfd_open((pid_t)strtol(pid, NULL, 10), 0);
@@ -107,7 +107,7 @@ static bool end_process(const char *pid, const char *variable)
 	return ours;
 }
 
-/* Ends what a killed program has left: runs, and checkouts under way. */
+/* Ends runs and checkouts that a killed hunter-c left behind. */
 static void end_strays(const char *folder)
 {
 	char *variable = NULL, self[24];
@@ -262,7 +262,7 @@ static void finish(struct slot *slot, enum bisect_outcome outcome, const char *p
 
 	if (slot->stopping) {
 		outcome = BISECT_LOST;
-		problem = "it was stopped";
+		problem = "stopped";
 	}
 	report->result.id = slot->run.id;
 	report->result.worker = slot->run.worker;
@@ -297,7 +297,7 @@ static bool disk_is_full(const char *folder)
 		       (space.f_files > 0 && space.f_favail == 0));
 }
 
-/* A run that has failed: is that so for a reason of its own? */
+/* Reports a failed run, unless the disk is full. */
 static void failed(struct slot *slot, const char *problem)
 {
 	const char *folder = slot->all->options.folder;
@@ -330,7 +330,8 @@ static void extracted(void *context)
 static void no_answer(struct slot *slot)
 {
 	slot->unanswered++;
-	finish(slot, BISECT_LOST, "the worker did not answer: its line ended with status 255");
+	finish(slot, BISECT_LOST,
+		"the worker did not answer: its command line ended with status 255");
 }
 
 static void ended(struct execution *execution)
@@ -344,7 +345,7 @@ static void ended(struct execution *execution)
 	} else if (reply->kind == REPLY_UNREACHABLE) {
 		hopeless(slot, arena_strdup(slot->arena, reply->problem));
 	} else if (reply->kind == REPLY_AMBIGUOUS) {
-		failed(slot, arena_printf(slot->arena, "it took longer than %s and was ended",
+		failed(slot, arena_printf(slot->arena, "timed out after %s",
 				     when_format_duration(slot->all->options.timeout, time)));
 	} else if (slot->options.line && reply->status == NO_ANSWER) {
 		no_answer(slot);
@@ -368,7 +369,7 @@ static void add_variable(struct slot *slot, const char *key, const char *value)
 	slot->variables[slot->transfer.plain.count++] = (struct pair){key, value};
 }
 
-/* What git of a hook or an alias has set would lead it to the user's work tree. */
+/* Variables set by git (in a hook or alias) would point it at the user's work tree. */
 static void add_variables(struct slot *slot)
 {
 	static const char *const removed[] = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
@@ -400,7 +401,7 @@ static void put_quoted(struct buf *out, const char *text)
 	buf_char(out, '\'');
 }
 
-/* For a shell elsewhere, which does not have the variables: digits, an id, and quoted texts. */
+/* For a remote shell, which lacks the variables: digits, an id, and quoted texts. */
 static const char *script(const struct slot *slot)
 {
 	const struct pairs *more = &slot->all->options.variables;
@@ -420,7 +421,7 @@ static const char *script(const struct slot *slot)
 	return buf_keep(&out, slot->arena);
 }
 
-/* What that shell reads first. */
+/* The secrets, which that shell reads first. */
 static void give_secrets(struct slot *slot)
 {
 	const struct pairs *secrets = &slot->all->options.secrets;

@@ -1,17 +1,17 @@
 /*
- * Workers: each makes one run at a time: checks the commit out in its work tree, runs the command
- * there with a time limit, keeps what it prints in a bounded file, and extracts the value.
+ * Workers make one run at a time each: check the commit out in a work tree, run the command there
+ * with a time limit, keep its output in a bounded file, and extract the value.
  *
- * The command is given to /bin/sh -c, in the work tree, with these variables:
- * HUNTER_COMMIT (full id), HUNTER_BISECT_POSITION, HUNTER_BISECT_RUN (its id), HUNTER_WORKER (from
- * 1), HUNTER_BISECT_WORK (the folder). Nothing of the repository is ever part of a command line.
- * Exit status 0: measured; 125: the commit cannot be tested; else the run has failed. Beyond its
- * time its whole process group is ended.
+ * The command is given to /bin/sh -c, in the work tree, with these variables: HUNTER_COMMIT (full
+ * id), HUNTER_BISECT_POSITION, HUNTER_BISECT_RUN (its id), HUNTER_WORKER (from 1),
+ * HUNTER_BISECT_WORK (the folder). Nothing of the repository is ever part of a command line. Exit
+ * status 0: measured; 125: the commit cannot be tested; else the run has failed. At its time limit
+ * its whole process group is ended.
  *
- * A worker with a line of its own (`ssh dev1`) runs that line instead, likewise in its work tree
- * and with the variables, and with one more argument: a command for a shell that sets the same
- * variables and runs the command. As all users of a machine can see arguments, secrets are not
- * among them: that shell reads them from its standard input, which ssh passes on.
+ * A worker with a command line of its own (`ssh dev1`) runs that line instead, likewise in its work
+ * tree and with the variables, and with one more argument: shell code that sets the same variables
+ * and runs the command. All users of a machine can see arguments, so that code reads secrets from
+ * its standard input, which ssh passes on.
  */
 #ifndef AGENT_BISECT_WORKERS_H
 #define AGENT_BISECT_WORKERS_H
@@ -38,24 +38,24 @@ struct workers_options {
 	const char *repository;    /* absolute */
 	const char *folder;        /* absolute, exists; gets worker-N/ and logs/ */
 	const char *run, *extract; /* the command; see extract_new */
-	struct pairs variables;    /* more of them for the command; at most WORKERS_VARIABLES */
-	struct pairs secrets;      /* the same, any number: masked in what is told of a run */
+	struct pairs variables;    /* additional ones for the command; at most WORKERS_VARIABLES */
+	struct pairs secrets;      /* the same, any number: masked in reports */
 	int64_t timeout;           /* ms, of a run */
-	bool environment;    /* the command gets all of this program's; else what the engine gives,
-				see agent/io/execution.h */
-	bool remove_ignored; /* builds begin from nothing */
-	bool fetches;        /* a checkout may fetch what a partial clone lacks */
+	bool environment;          /* the command inherits all of this program's; else see
+				      agent/io/execution.h */
+	bool remove_ignored;       /* clean builds */
+	bool fetches;              /* a checkout may fetch what a partial clone lacks */
 	const struct worker_options *workers; /* [count] */
 	size_t count;                         /* 1 to BISECT_WORKERS_MOST */
 };
 
-/* What came of a run; valid during the call. */
+/* The result of a run; valid during the call. */
 struct worker_report {
 	struct bisect_result result;
 	const char *problem; /* why there is no value, one sentence; or NULL */
-	const char *log;     /* the file with what was printed; NULL: nothing was */
-	/* Nothing that the commit can be blamed for (a full disk, git fails): the bisection should
-	 * stop, and go on when that is mended. The outcome is BISECT_LOST. */
+	const char *log;     /* the file with the output; NULL: none */
+	/* Not the commit's fault (disk full, git fails): the bisection should stop, and resume when
+	 * that is fixed. The outcome is BISECT_LOST. */
 	bool hopeless;
 };
 
@@ -69,7 +69,7 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 /* After the engine was freed. Accepts NULL. */
 void workers_free(struct workers *workers);
 
-/* Begins a run of a commit (full id) by run->worker, which must be free; `done` is called on the
+/* Starts a run of a commit (full id) by run->worker, which must be free; `done` is called on the
  * loop's thread, never before this returns. `now`: ms, wall clock. */
 void workers_run(
 	struct workers *workers, const struct bisect_run *run, const char *commit, int64_t now);
@@ -79,8 +79,8 @@ bool workers_busy(const struct workers *workers, size_t worker);
  * ssh does that cannot connect); it should get no more runs. */
 bool workers_gone(const struct workers *workers, size_t worker);
 
-/* Ends the worker's run with all its processes, if it has one; it is reported as BISECT_LOST. What
- * a line does on another machine is up to that line. */
+/* Ends the worker's run with all its processes, if it has one; it is reported as BISECT_LOST. Its
+ * command line must end its own processes on other machines. */
 void workers_stop(struct workers *workers, size_t worker);
 
 /* Removes the work trees, as worktrees_remove; none may be busy. */

@@ -1,8 +1,7 @@
 /*
- * One git after the other for each worker; those that change git's list of work trees one after the
- * other for all, as git reads half of an entry that another one writes. What is left of a checkout
- * that was killed (a lock, a half of a tree) is not looked into: a tree in which git fails is made
- * anew.
+ * Each worker runs one git at a time. Only one worker at a time changes git's list of work trees,
+ * as git may read a half-written entry. Remains of a killed checkout (a lock, half a tree) are not
+ * examined: a tree in which git fails is recreated.
  */
 #include "agent/bisect/worktrees.h"
 
@@ -17,17 +16,17 @@
 
 enum {
 	WITHIN = 1800000, /* ms */
-	MOST_TRIES = 3,   /* of a tree that cannot be made: another program may change the list */
+	MOST_TRIES = 3,   /* to create a tree: another program may change the list */
 	TRY_AGAIN = 1000, /* ms */
 	LONGEST_ENTRY = 32,
-	NO_SUCH_OBJECT = 1, /* status of `git cat-file -e`; another one is a problem of git's */
+	NO_SUCH_OBJECT = 1, /* status of `git cat-file -e`; any other is git's failure */
 };
 
 enum stage {
 	STAGE_IDLE,
 	STAGE_FILTERS,
 	STAGE_CHECKOUT,
-	STAGE_KNOWN, /* is the commit still there? */
+	STAGE_KNOWN, /* does the commit still exist? */
 	STAGE_FORGET,
 	STAGE_DELETE,
 	STAGE_FORGET_AGAIN,
@@ -42,11 +41,11 @@ struct tree {
 	const char *commit; /* NULL: it is removed */
 	bool remove_ignored, remade, stopping;
 	size_t tries;
-	bool waiting;        /* until no other one changes the list */
+	bool waiting;        /* for its turn to change the list */
 	const char *problem; /* the latest one */
 	worktrees_done *done;
 	void *context;
-	struct arena *arena;         /* of what is done now */
+	struct arena *arena;         /* of the git in progress */
 	const char *const *checkout; /* git's arguments */
 	struct transfer transfer;
 	struct execution execution;
@@ -56,7 +55,7 @@ struct worktrees {
 	struct engine *engine;
 	struct arena *arena;
 	const char *repository, *folder;
-	struct pair mark; /* a variable by which processes are known */
+	struct pair mark; /* marks our processes */
 	bool fetches;
 	struct tree *trees; /* [count]; the last one is for removals */
 	size_t count;
@@ -145,7 +144,7 @@ static void ended(struct execution *execution)
 	if (all->lister == tree)
 		all->lister = NULL;
 	if (tree->stopping)
-		finish(tree, WORKTREE_STOPPED, "it was stopped");
+		finish(tree, WORKTREE_STOPPED, "stopped");
 	else
 		take(tree, reply->kind == REPLY_ANSWER && reply->status == 0);
 	wake(all);
@@ -243,7 +242,7 @@ static void make_again(void *context)
 	struct tree *tree = context;
 
 	if (tree->stopping)
-		finish(tree, WORKTREE_STOPPED, "it was stopped");
+		finish(tree, WORKTREE_STOPPED, "stopped");
 	else
 		enter(tree, STAGE_FORGET);
 }
@@ -281,8 +280,7 @@ static void take(struct tree *tree, bool good)
 			tree->execution.reply.status == NO_SUCH_OBJECT)
 			finish(tree, WORKTREE_VANISHED,
 				arena_printf(tree->arena,
-					"commit %s is not in the repository any more",
-					tree->commit));
+					"commit %s is no longer in the repository", tree->commit));
 		else if (!tree->remade)
 			enter(tree, STAGE_FORGET);
 		else if (++tree->tries < MOST_TRIES)
@@ -335,10 +333,10 @@ void worktrees_checkout(struct worktrees *all, size_t worker, const char *commit
 		enter(tree, STAGE_FORGET);
 }
 
-/* One that waited. */
+/* A checkout that was waiting. */
 static void stopped(void *context)
 {
-	finish(context, WORKTREE_STOPPED, "it was stopped");
+	finish(context, WORKTREE_STOPPED, "stopped");
 }
 
 void worktrees_stop(struct worktrees *all, size_t worker)
@@ -361,7 +359,8 @@ static void removed(void *context, enum worktree_outcome outcome, const char *pr
 	struct worktrees *all = context;
 
 	if (outcome != WORKTREE_READY && !all->problem)
-		all->problem = arena_strdup(all->arena, problem ? problem : "it is still there");
+		all->problem = arena_strdup(
+			all->arena, problem ? problem : "still there after its removal");
 	remove_next(all);
 }
 

@@ -2,9 +2,8 @@
  * Work trees of a bisection: one for each worker, FOLDER/worker-N, made by `git worktree` beside
  * the user's, which is not touched.
  *
- * A tree that an earlier, killed bisection left is used again, or made anew if git refuses it.
- * Between two commits files that git does not know are removed, ignored ones (what was built) stay
- * unless all are to be removed.
+ * A tree left by a killed bisection is reused, or recreated if git refuses it. Between two commits
+ * untracked files are removed; ignored ones (build products) stay unless remove_ignored.
  */
 #ifndef AGENT_BISECT_WORKTREES_H
 #define AGENT_BISECT_WORKTREES_H
@@ -14,14 +13,14 @@
 struct engine;
 struct worktrees;
 
-/* Each process of a bisection has this variable, with the folder: what a killed program has left is
- * known by it. */
+/* Every process of a bisection has this variable, set to the folder; it identifies processes left
+ * by a killed program. */
 #define WORKTREES_MARK "HUNTER_BISECT_WORK"
 
 enum worktree_outcome {
 	WORKTREE_READY,
 	WORKTREE_VANISHED, /* the repository does not have the commit any more */
-	WORKTREE_FAILED,   /* nothing that the commit can be blamed for: a full disk, no git */
+	WORKTREE_FAILED,   /* not the commit's fault: disk full, no git */
 	WORKTREE_STOPPED,  /* by worktrees_stop */
 };
 

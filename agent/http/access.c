@@ -4,8 +4,8 @@
  * on a worker.
  *
  * Failures slow down attempts for the same name from the same address, and then all attempts from
- * that address that need a worker. A name is counted the same whether it exists or not, so that
- * pauses do not tell.
+ * that address that need a worker. Unknown names count like existing ones, so that pauses reveal
+ * nothing.
  */
 #include "agent/http/access.h"
 
@@ -28,8 +28,8 @@
 #include "agent/runtime/metrics.h"
 
 enum {
-	LOOK_EVERY = 1000,   /* ms between two looks at the files */
-	RETRY_EVERY = 10000, /* ms, if what was found could not be used */
+	LOOK_EVERY = 1000,   /* ms between two checks of the files */
+	RETRY_EVERY = 10000, /* ms, if the changed files could not be used */
 	SHORT_TOKEN = 16,
 	FREE_OF_NAME = 3, /* failures without a pause */
 	FREE_OF_ADDRESS = 20,
@@ -37,7 +37,7 @@ enum {
 	MOST_HOPS = 16, /* of X-Forwarded-For */
 };
 
-/* What the files say. */
+/* The policy of the files. */
 struct policy {
 	struct web_config *config;
 	unsigned char (*digests)[SHA256_BYTES]; /* of the tokens */
@@ -83,7 +83,7 @@ static void set_error(const struct problems *problems, struct error *error)
 	while (first < problems->count && problems->items[first].warning)
 		first++;
 	(void)error_set(error, ERROR_USAGE, "%s",
-		first < problems->count ? problems->items[first].text : "it cannot be read");
+		first < problems->count ? problems->items[first].text : "cannot be read");
 	if (problems->errors > 1)
 		(void)error_prefix(error, "%zu errors, the first: ", problems->errors);
 }
@@ -166,7 +166,7 @@ static uint64_t add_file(uint64_t hash, const char *path)
 	return hash_add(hash, &status.st_ctim.tv_nsec, sizeof status.st_ctim.tv_nsec);
 }
 
-/* Those that the web configuration names. */
+/* The files that the web configuration names. */
 static uint64_t add_others(uint64_t hash, const struct web_config *config)
 {
 	hash = add_file(hash, config->cert_file);
@@ -237,16 +237,15 @@ void access_free(struct access *access)
 	free(access);
 }
 
-/* What cannot change while the agent listens stays as it is. */
+/* Refuses changes that require a restart. */
 static bool fit(struct access *access, struct policy *next, struct error *error)
 {
 	if (web_config_signs_in(access->policy->config) && !web_config_signs_in(next->config))
-		return error_set(
-			error, ERROR_USAGE, "nobody could sign in any more, which takes a restart");
+		return error_set(error, ERROR_USAGE, "removing all users requires a restart");
 	if (access->tls == (next->tls != NULL))
 		return true;
-	return error_set(
-		error, ERROR_USAGE, "%s TLS takes a restart", access->tls ? "ending" : "beginning");
+	return error_set(error, ERROR_USAGE, "%s TLS requires a restart",
+		access->tls ? "disabling" : "enabling");
 }
 
 static void note_problem(struct access *access, const struct error *error)
@@ -255,7 +254,7 @@ static void note_problem(struct access *access, const struct error *error)
 		return;
 	free(access->problem);
 	access->problem = memory_strdup(error->text);
-	log_answer(LEVEL_ERROR, "web configuration not reloaded, the previous one stays in use",
+	log_answer(LEVEL_ERROR, "web configuration not reloaded, keeping the previous one",
 		LOG_TEXT("problem", error->text));
 }
 
@@ -383,8 +382,8 @@ static bool is_proxy(const struct web_config *config, const unsigned char *addre
 	return false;
 }
 
-/* The last address of X-Forwarded-For that is not a trusted proxy's: those before it are what
- * the client says. */
+/* The last address of X-Forwarded-For that is not a trusted proxy's: those before it are claimed by
+ * the client. */
 static void follow_forwarded(const struct web_config *config, struct sign_in *sign_in)
 {
 	char *text = arena_strdup(sign_in->arena, sign_in->forwarded);
@@ -440,7 +439,8 @@ static enum access_outcome by_proxy(const struct web_config *config, struct sign
 	enum role role = sign_in->roles ? highest_role(sign_in->roles) : ROLE_UNSET;
 
 	if (!is_name(sign_in->user))
-		return refuse(sign_in, MHD_HTTP_BAD_REQUEST, "the proxy names no valid user");
+		return refuse(sign_in, MHD_HTTP_BAD_REQUEST,
+			"the proxy's user name is missing or invalid");
 	if (role == ROLE_UNSET)
 		role = web_config_role(config, sign_in->user);
 	return grant(sign_in, sign_in->user, role);
@@ -473,7 +473,7 @@ static enum access_outcome fail(struct sign_in *sign_in, const char *reason)
 	if (failures == FREE_OF_NAME + 1)
 		log_event(LEVEL_WARN, "repeated sign-in failures",
 			LOG_TEXT("from", sign_in->person.from), LOG_TEXT("reason", reason));
-	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "the name, password or token is wrong");
+	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "wrong name, password or token");
 }
 
 static enum access_outcome succeed(struct sign_in *sign_in, const char *name, enum role role)
@@ -502,8 +502,8 @@ static enum access_outcome by_token(
 	for (size_t i = 0; i < policy->config->token_count; i++)
 		if (secret_same(policy->digests[i], digest, sizeof digest))
 			found = &policy->config->tokens[i];
-	/* Who has the token is not slowed down by those who guess, and no guess is excused by it.
-	 */
+	/* The holder of the token is not slowed down by others' guesses, and does not reset their
+	 * pauses. */
 	if (found)
 		return grant(sign_in, found->name, found->role);
 	pause = throttle_pause(&sign_in->access->names, sign_in->name_key, now_of(sign_in->access));
@@ -576,13 +576,13 @@ static enum access_outcome by_authorization(const struct policy *policy, struct 
 	return pause > 0 ? slow_down(sign_in, pause) : by_password(policy, sign_in, &given);
 }
 
-/* A proxy before the socket would make everybody an admin. */
+/* A proxy in front of the socket would make everybody an admin. */
 static enum access_outcome by_socket(struct sign_in *sign_in)
 {
 	if (sign_in->relayed)
 		return refuse(sign_in, MHD_HTTP_FORBIDDEN,
 			"a proxy must use a TCP address of agent.listen, and be one of "
-			"trusted_proxies: whoever uses the socket is an admin");
+			"trusted_proxies: users of the socket are admins");
 	sign_in->person.unproven = true;
 	return grant(sign_in, peer_user(&sign_in->peer, sign_in->arena), ROLE_ADMIN);
 }

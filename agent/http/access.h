@@ -1,11 +1,11 @@
 /*
- * Who may do what: tells who has sent a request, by the file of agent.web_config (see
+ * Access control: identifies the sender of a request by the file of agent.web_config (see
  * conf/web_config.h), and keeps that file, its certificate and its tokens up to date.
  *
- * A Unix socket's peer is a user of this machine and may do everything: its file's mode says who
- * may connect. Elsewhere a user signs in by password or token, or a trusted proxy names the user.
- * As long as nobody can sign in everybody may do everything, so then only this machine may
- * connect. For the loop's thread.
+ * A Unix socket's peer is a user of this machine and may do everything: the mode of its file
+ * controls who may connect. Elsewhere a user signs in by password or token, or a trusted proxy
+ * names the user. As long as nobody can sign in everybody may do everything, so then only this
+ * machine may connect. For the loop's thread.
  */
 #ifndef AGENT_HTTP_ACCESS_H
 #define AGENT_HTTP_ACCESS_H
@@ -24,7 +24,7 @@ struct http_person {
 	const char *name; /* "ann", the name of a token, or "local": not signed in */
 	const char *from; /* "192.0.2.7", behind a trusted proxy the client's; or "uid 1000" */
 	enum role role;
-	bool unproven; /* no password, token or proxy says who it is: a request may name another */
+	bool unproven; /* not authenticated: a request may give another name */
 };
 
 struct access_options {
@@ -38,7 +38,7 @@ struct access_options {
 struct access *access_new(const struct access_options *options, struct error *error);
 void access_free(struct access *access); /* after the engine; accepts NULL */
 
-/* Whether users must sign in; whether some do so by password or token. */
+/* Whether users must sign in; whether they can by password or token. */
 bool access_signs_in(const struct access *access);
 bool access_takes_secrets(const struct access *access);
 
@@ -46,7 +46,7 @@ bool access_takes_secrets(const struct access *access);
 struct tls *access_tls(struct access *access);
 
 /* Reads what has changed; done on use as well, once a second. A version that cannot be used is
- * logged, and the one before stays: then this is why, valid until the next call; else NULL. */
+ * logged and the previous one stays. Returns why, valid until the next call; else NULL. */
 const char *access_reload(struct access *access);
 
 /* The Basic and Bearer challenge of a 401, or NULL. */
@@ -59,7 +59,7 @@ const char *access_role_header(const struct access *access);
 
 enum access_outcome { ACCESS_GRANTED, ACCESS_REFUSED, ACCESS_PENDING };
 
-/* A request's question, and the answer to it. The texts must live until it is answered. */
+/* A sign-in: the request's credentials, and the decision. */
 struct sign_in {
 	struct access *access;
 	struct arena *arena;
@@ -83,7 +83,7 @@ struct sign_in {
 
 enum access_outcome access_sign_in(struct sign_in *sign_in);
 
-/* Nobody waits for the answer any more; harmless if none is pending. */
+/* The client is gone: drops a pending check, if there is one. */
 void access_abandon(struct sign_in *sign_in);
 
 #endif

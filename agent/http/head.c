@@ -313,7 +313,7 @@ static bool is_ours(const struct http_claim *claim)
 	return is_address(name) || is_local(name);
 }
 
-/* A proxy may give us another Host than the one that the browser knows. */
+/* A proxy may send another Host than the browser used. */
 static bool is_same_origin(const struct http_claim *claim)
 {
 	const char *name = strstr(claim->origin, "://");

@@ -1,6 +1,6 @@
 /*
- * What a client can put into a request: its parameters, the content types that it accepts, and the
- * headers that tell where it comes from. All pure functions on untrusted text.
+ * What a client sends in a request: parameters, accepted content types, and headers about its
+ * origin. All pure functions on untrusted text.
  */
 #ifndef AGENT_HTTP_HEAD_H
 #define AGENT_HTTP_HEAD_H

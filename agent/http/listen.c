@@ -108,7 +108,7 @@ static bool open_tcp(
 		good = open_address(options->address, found, out, error);
 	else
 		good = error_set(error, ERROR_USAGE,
-			"%s can be reached from other machines, where users must sign in: set "
+			"%s is reachable from other machines and needs authentication: set "
 			"agent.web_config, or use 127.0.0.1:%s (or --insecure; metrics_listen "
 			"opens the metrics alone)",
 			options->address, port);
@@ -134,13 +134,13 @@ static bool make_room(const struct sockaddr_un *address, struct error *error)
 	struct stat status;
 
 	if (lstat(address->sun_path, &status) != 0)
-		return true; /* nothing is there, or binding tells why */
+		return true; /* nothing there, or binding reports why */
 	if (!S_ISSOCK(status.st_mode))
 		return error_set(error, ERROR_STATE,
 			"cannot listen on %s: the file is not a socket", address->sun_path);
 	if (is_in_use(address))
 		return error_set(error, ERROR_STATE,
-			"cannot listen on %s: another process listens there", address->sun_path);
+			"cannot listen on %s: in use by another process", address->sun_path);
 	if (unlink(address->sun_path) != 0)
 		return error_set(error, ERROR_STATE, "cannot replace %s: %s", address->sun_path,
 			strerror(errno));
@@ -160,10 +160,9 @@ static bool parse_owner(const char *owner, uid_t *uid, gid_t *gid, struct error 
 	*gid = (gid_t)-1;
 	snprintf(user, sizeof user, "%.*s", (int)length, owner);
 	if (*user && !(known_user = getpwnam(user)))
-		return error_set(error, ERROR_USAGE, "socket_owner: there is no user \"%s\"", user);
+		return error_set(error, ERROR_USAGE, "socket_owner: no user \"%s\"", user);
 	if (*group && !(known_group = getgrnam(group)))
-		return error_set(
-			error, ERROR_USAGE, "socket_owner: there is no group \"%.60s\"", group);
+		return error_set(error, ERROR_USAGE, "socket_owner: no group \"%.60s\"", group);
 	if (known_user)
 		*uid = known_user->pw_uid;
 	if (known_group)

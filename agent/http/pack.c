@@ -1,7 +1,6 @@
 /*
- * What makes an answer small on its way: gzip, and a version (ETag) by which a client that has the
- * same already is told so. A large answer is hashed and compressed on a worker, so that the loop
- * goes on meanwhile.
+ * Shrinks answers: gzip, and a version (ETag) that gives 304 to a client that has the answer
+ * already. A large answer is hashed and compressed on a worker, so as not to block the loop.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ enum {
 
 /* On a worker, or waiting for one. */
 struct pack {
-	struct http_request *request; /* NULL: its client waits no more */
+	struct http_request *request; /* NULL: its client is gone */
 	struct http_answer answer;
 	bool gzips;
 	uint64_t version;
@@ -48,7 +47,7 @@ static bool gzip(struct buf *text)
 		buf_free(&out);
 		return false;
 	}
-	out.data = realloc(out.data, out.length + 1); /* it may wait long for its client */
+	out.data = realloc(out.data, out.length + 1); /* its client may take it late */
 	out.capacity = out.length + 1;
 	if (!out.data)
 		abort(); /* out of memory */

@@ -50,7 +50,7 @@ struct passwords *passwords_new(struct engine *engine)
 	passwords->engine = engine;
 	passwords->last = &passwords->first;
 	if (getentropy(passwords->key, sizeof passwords->key) != 0)
-		abort(); /* the kernel has always some for us */
+		abort(); /* cannot fail for so few bytes */
 	return passwords;
 }
 
@@ -151,7 +151,7 @@ static void worked(void *context)
 	begin(passwords);
 }
 
-/* The next one that waits; one that the one before it has answered needs no work. */
+/* Starts the next check; one that an earlier check has answered needs no work. */
 static void begin(struct passwords *passwords)
 {
 	struct password_check *check = passwords->first, *next;

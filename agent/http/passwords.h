@@ -15,7 +15,7 @@ struct password_check;
 
 struct password_claim {
 	const char *user, *password;
-	const char *hash; /* NULL: there is no such user; found out at the price of `cost` */
+	const char *hash; /* NULL: no such user; still costs `cost` */
 	int cost;
 	uint64_t origin; /* stands for an address, which has a share of the queue */
 };

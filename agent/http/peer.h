@@ -1,4 +1,4 @@
-/* Who is at the other end of a connection: an address, or a user of this machine. */
+/* The peer of a connection: an address, or a user of this machine. */
 #ifndef AGENT_HTTP_PEER_H
 #define AGENT_HTTP_PEER_H
 

@@ -26,7 +26,7 @@ void http_request_free(struct http_request *request)
 	arena_free(request->arena);
 }
 
-/* Whether there is a NUL in the path, which would end there for us and not for a proxy. */
+/* Whether the path contains a NUL, which would end it here but not in a proxy. */
 static bool has_nul(const char *uri, const char *query)
 {
 	const char *nul = strstr(uri, "%00");
@@ -141,7 +141,7 @@ void http_answer(struct http_request *request, struct http_answer *answer)
 		request->stage = STAGE_PACKING;
 		return;
 	}
-	buf_free(&answer->body); /* nobody waits for it any more */
+	buf_free(&answer->body); /* its client is gone */
 	if (!request->connection)
 		http_request_free(request);
 }
@@ -196,7 +196,7 @@ static struct MHD_Response *response_of(struct http_answer *answer)
 		length, bytes, answer->fixed ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
 }
 
-/* What a browser may do with the answer. */
+/* Adds the policy for browsers. */
 static void add_policy(struct MHD_Response *response, const struct http_answer *answer)
 {
 	static const char nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
@@ -207,8 +207,8 @@ static void add_policy(struct MHD_Response *response, const struct http_answer *
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 }
 
-/* What has a version may be kept, to be asked for again; what not everybody may see by the browser
- * alone. */
+/* Answers with a version may be cached but must be revalidated; restricted ones only by the
+ * browser. */
 static const char *cache_control(const struct http_request *request)
 {
 	if (!request->answer.etag)

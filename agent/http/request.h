@@ -91,7 +91,7 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 
 void http_request_free(struct http_request *request);
 
-/* The count of those that wait as it does. */
+/* The counter of waiting requests of its kind. */
 size_t *http_places(struct http_request *request);
 
 /* Lets a suspended connection go on. */
@@ -113,8 +113,8 @@ bool http_pack(struct http_request *request, struct http_answer *answer);
 void http_pack_leave(struct http_request *request);
 void http_packs_free(struct http *http);
 
-/* What libmicrohttpd asks for a piece of the answer; ends a flow with its request; wakes those that
- * rest and whose time has come, returning the ms until the next one's, or -1. (stream.c) */
+/* Gives libmicrohttpd the pieces of the answer; ends a flow with its request; wakes those that rest
+ * and are due, returning the ms until the next is, or -1. (stream.c) */
 struct MHD_Response *http_flow_response(struct http_request *request);
 void http_flow_end(struct http_request *request);
 int64_t http_flows_sweep(struct http *http, int64_t now);

@@ -1,11 +1,11 @@
 /*
- * libmicrohttpd runs without threads, on an epoll descriptor that the engine's loop watches.
- * After each event it is run until it asks to wait (0.9.75 leaves work behind after one
- * MHD_run), and its timeout is passed to the loop.
+ * libmicrohttpd runs without threads, on an epoll descriptor that the engine's loop watches. After
+ * each event it is run until it asks to wait (0.9.75 leaves work behind after one MHD_run), and its
+ * timeout is passed to the loop.
  *
- * While a client waits, its connection is suspended, and libmicrohttpd does not watch it: that
- * the client has left is noticed when it is answered, or when its place is needed. A client that
- * waits longer than the route's patience gets an error, and the late answer is dropped.
+ * While a client waits, its connection is suspended, and libmicrohttpd does not watch it: a client
+ * that has left is noticed when it is answered, or when its place is needed. A client that waits
+ * longer than the route's patience gets an error, and the late answer is dropped.
  *
  * libmicrohttpd aborts the process if it is stopped while a connection is suspended. So once the
  * server stops, no route is called any more.
@@ -101,7 +101,7 @@ static bool find_route(struct http_request *request, const char *path, const cha
 		if (find_in(request, options->routes[i], path, given, &methods))
 			return true;
 	if (methods == 0) {
-		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
+		http_request_fail(request, MHD_HTTP_NOT_FOUND, "not found");
 		return false;
 	}
 	request->allow = methods == HTTP_READ   ? "GET, HEAD"
@@ -113,8 +113,8 @@ static bool find_route(struct http_request *request, const char *path, const cha
 	return false;
 }
 
-/* Headers that delimit the request, or say where it goes and who sends it: if one is repeated, or
- * both delimiters are present, a proxy before the agent may have used the other one. */
+/* Headers that delimit the request, or name its target and sender: if one is repeated, or both
+ * delimiters are present, a proxy in front of the agent may have used the other one. */
 struct single {
 	const char *user, *roles; /* names of headers */
 	size_t hosts, ends, senders[3];
@@ -151,7 +151,7 @@ static enum MHD_Result count_single(
 	return MHD_YES;
 }
 
-/* Also notes what tells who has sent it. */
+/* Also notes the headers that identify the sender. */
 static bool check_headers(struct http_request *request, const char *version)
 {
 	const struct access *access = request->http->options.access;
@@ -171,7 +171,7 @@ static bool check_headers(struct http_request *request, const char *version)
 	else if (single.ends > 1)
 		problem = "more than one Content-Length or Transfer-Encoding header";
 	else if (single.senders[0] > 1 || single.senders[1] > 1 || single.senders[2] > 1)
-		problem = "more than one header that says who sends the request";
+		problem = "more than one header with the user's name or roles";
 	if (!problem) {
 		request->sign_in.forwarded = arena_strdup(request->arena, single.forwarded);
 		request->sign_in.relayed = single.relayed || single.senders[1] > 0;
@@ -260,7 +260,7 @@ static bool check_role(struct http_request *request)
 	if (request->sign_in.person.role >= needs)
 		return true;
 	http_request_fail(request, MHD_HTTP_FORBIDDEN,
-		arena_printf(request->arena, "this needs the role %s; %.200s has the role %s",
+		arena_printf(request->arena, "requires the role %s; %.200s has the role %s",
 			role_name(needs), request->sign_in.person.name,
 			role_name(request->sign_in.person.role)));
 	return false;
@@ -291,7 +291,7 @@ static const char *copy_header(struct http_request *request, const char *name)
 	return name ? arena_strdup(request->arena, http_header(request, name)) : NULL;
 }
 
-/* Finds out who has sent it, and whether they may; false: not yet, or it is refused. */
+/* Authenticates the sender and checks the role; false: pending, or refused. */
 static bool check_sender(struct http_request *request)
 {
 	struct access *access = request->http->options.access;
@@ -362,7 +362,7 @@ static bool parse(struct http_request *request, struct error *error)
 			       names, HTTP_FORM_VALUE, &request->parameters, error));
 }
 
-/* A client that has shut its side has most likely left. */
+/* A client that has shut down its side has most likely left. */
 static bool has_left(const struct http_request *request)
 {
 	const union MHD_ConnectionInfo *info =

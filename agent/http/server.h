@@ -1,11 +1,11 @@
 /*
  * The agent's HTTP server: libmicrohttpd as a guest of the engine's loop.
  *
- * Tables of routes map paths to handlers. A handler runs on the loop's thread and answers at
- * once or later: a request that is not answered when its route returns is kept, and its client
- * waits, until http_answer. Requests are bounded (size, number, time), errors are JSON:
- * {"error": "..."}. Each route says who may use it (see access.h), and pages of other sites in a
- * user's browser are refused (see head.h).
+ * Tables of routes map paths to handlers. A handler runs on the loop's thread and answers at once
+ * or later: a request that is not answered when its route returns is kept, and its client waits,
+ * until http_answer. Requests are bounded (size, number, time), errors are JSON: {"error": "..."}.
+ * Each route has the role it needs (see access.h), and pages of other sites in a user's browser are
+ * refused (see head.h).
  */
 #ifndef AGENT_HTTP_SERVER_H
 #define AGENT_HTTP_SERVER_H
@@ -42,7 +42,7 @@ struct http_answer {
 	const char *policy; /* Content-Security-Policy; NULL: nothing may be loaded or run */
 };
 
-/* For `parameters` of a route that does not look at them, such as a page whose script does. */
+/* For `parameters` of a route that ignores them, such as a page whose script reads them. */
 extern const char *const http_any_parameters[];
 
 /* Whether pages of other sites may use a route. `true`: not at all. */
@@ -69,8 +69,8 @@ enum { HTTP_TABLES = 4 };
 
 struct http_options {
 	struct listen_options listen;
-	struct access *access;                   /* who may do what; NULL: everybody everything */
-	const char *external_url;                /* under which users know the agent, or NULL */
+	struct access *access;                   /* access control; NULL: none */
+	const char *external_url;                /* the agent's public address, or NULL */
 	const struct route *routes[HTTP_TABLES]; /* each ends with one without a path; or NULL */
 	void *context;                           /* of the routes */
 	int64_t request_within;                  /* ms to receive a request; 0: half a minute */
@@ -83,8 +83,8 @@ struct http_options {
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error);
 
-/* Tells waiting and new clients that the agent is stopping, and closes. Requests kept by routes
- * stay until http_free; answering them is harmless. Both accept NULL. */
+/* Answers waiting and new clients that the agent is stopping, and closes. Requests kept by routes
+ * stay until http_free; answering them has no effect. Both accept NULL. */
 void http_stop(struct http *http);
 void http_free(struct http *http);
 
@@ -101,7 +101,7 @@ const char *http_rest(const struct http_request *request);
 /* Takes the body of a request whose route has HTTP_BULK. */
 struct buf http_body(struct http_request *request);
 
-/* Who has sent the request. */
+/* The sender of the request. */
 const struct http_person *http_person(const struct http_request *request);
 
 /* A parameter or header; NULL: not given. Headers are valid while the route is called, all else

@@ -91,7 +91,7 @@ struct MHD_Response *http_flow_response(struct http_request *request)
 		MHD_SIZE_UNKNOWN, BLOCK, read_piece, request, NULL);
 }
 
-/* The kernel gives up on a peer that has vanished without a word. */
+/* Lets the kernel give up on a peer that has vanished silently. */
 static void bound_silence(struct MHD_Connection *connection)
 {
 	int socket =
@@ -101,7 +101,7 @@ static void bound_silence(struct MHD_Connection *connection)
 		sizeof(unsigned));
 }
 
-/* Behind a trusted proxy it is the client's address that counts, not that of the proxy. */
+/* Behind a trusted proxy the client's address counts, not the proxy's. */
 static bool is_same_client(const struct http_request *a, const struct http_request *b)
 {
 	struct peer one = peer_of(a->connection), other = peer_of(b->connection);

@@ -1,7 +1,7 @@
 /*
- * Slows down guessing: after some failures whoever has failed may try again only after a pause,
- * which doubles with each failure up to some seconds. Others are not held up. Pure, on the
- * caller's clock; keeps a fixed number of places, and replaces the one whose pause ends first.
+ * Slows down guessing: after some failures a client must pause before the next attempt; the pause
+ * doubles with each failure up to some seconds. Others are not delayed. Pure, on the caller's
+ * clock; keeps a fixed number of places, and replaces the one whose pause ends first.
  */
 #ifndef AGENT_HTTP_THROTTLE_H
 #define AGENT_HTTP_THROTTLE_H
@@ -20,7 +20,7 @@ enum {
 struct throttle {
 	unsigned free; /* failures without a pause */
 	struct throttle_place {
-		uint64_t key; /* a keyed hash of who has failed */
+		uint64_t key; /* a keyed hash of the client */
 		int64_t until;
 		unsigned failures;
 	} places[THROTTLE_PLACES];

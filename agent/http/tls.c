@@ -14,7 +14,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/log.h"
 
-/* Forward secrecy and authenticated encryption only. */
+/* Only forward secrecy with authenticated encryption. */
 #define CIPHERS                                                                                    \
 	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:+AES-256-GCM:+AES-128-GCM:"                   \
 	"+CHACHA20-POLY1305:-MAC-ALL:+AEAD:%SERVER_PRECEDENCE"
@@ -35,7 +35,7 @@ static bool check_file(const char *option, const char *path, bool secret, struct
 			strerror(errno));
 	if (!S_ISREG(status.st_mode))
 		return error_set(
-			error, ERROR_USAGE, "%s: \"%.200s\" is no regular file", option, path);
+			error, ERROR_USAGE, "%s: \"%.200s\" is not a regular file", option, path);
 	if (secret && status.st_mode & S_IROTH)
 		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
 			LOG_TEXT("file", path));

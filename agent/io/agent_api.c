@@ -1,7 +1,7 @@
 /*
- * The requests are those of the engine's sources: transfers without an engine, carried out one at
- * a time. If an address cannot be reached at all the next one is tried, and the first that answers
- * is kept: the socket may be for others, and the loopback with a token for this user.
+ * The requests are those of the engine's sources: transfers without an engine, carried out one at a
+ * time. If an address cannot be reached at all the next is tried, and the first that answers is
+ * kept: the socket may be closed to this user, who may have a token for the loopback address.
  */
 #include "agent/io/agent_api.h"
 
@@ -59,7 +59,7 @@ static struct endpoint *add(struct agent_api *api, const struct agent_api_option
 	return endpoint;
 }
 
-/* Whoever can connect is known to the agent as a user of this machine: no token. */
+/* Peers of a Unix socket are users of this machine and need no token. */
 static bool add_socket(struct agent_api *api, const struct agent_api_options *options,
 	const char *name, struct error *error)
 {
@@ -88,9 +88,9 @@ static bool add_named(struct agent_api *api, const struct agent_api_options *opt
 	if (problem && !transfer_url_is_http(name))
 		problem = "expected http://, https:// or unix:/path";
 	else if (!problem && transfer_url_has_user(name))
-		problem = "it has a user: use a token (--token-file)";
+		problem = "it contains a user: use a token (--token-file)";
 	else if (!problem && strpbrk(name, "?#"))
-		problem = "it has a query";
+		problem = "it contains a query";
 	if (problem)
 		return error_set(error, ERROR_USAGE, "--agent: %s", problem);
 	name = arena_strdup(api->arena, name);
@@ -102,7 +102,7 @@ static bool add_named(struct agent_api *api, const struct agent_api_options *opt
 	return true;
 }
 
-/* What the configuration says of the agent's TLS. */
+/* The agent's TLS settings in its configuration. */
 struct agent_tls {
 	bool unknown; /* the file cannot be read */
 	const char *cert_file, *server_name;
@@ -134,8 +134,8 @@ static struct agent_tls read_tls(struct arena *arena, const struct agent_setting
 	return tls;
 }
 
-/* The address at which this machine reaches one of agent.listen: of those for all addresses the
- * loopback. NULL: its port is not known. */
+/* The address by which this machine reaches an entry of agent.listen: the loopback if it is for all
+ * addresses. NULL: its port is unknown. */
 static const char *reached_at(struct arena *arena, const char *listen, bool *loopback)
 {
 	const char *colon = strrchr(listen, ':');
@@ -155,7 +155,7 @@ static const char *reached_at(struct arena *arena, const char *listen, bool *loo
 	return arena_printf(arena, strchr(host, ':') ? "[%s]%s" : "%s%s", host, colon);
 }
 
-/* The certificate is this machine's own file: no authority needs to vouch for it. */
+/* The certificate is this machine's own file, so it is trusted without an authority. */
 static void add_address(struct agent_api *api, const struct agent_api_options *options,
 	const struct agent_tls *tls, const char *address)
 {
@@ -203,7 +203,7 @@ static bool add_configured(struct agent_api *api, const struct agent_api_options
 		return true;
 	if (tls.unknown)
 		return error_set(error, ERROR_STATE,
-			"%s cannot be read, which says how to reach the agent: give --agent, or "
+			"cannot read %s to find the agent's address: give --agent, or "
 			"set $HUNTER_AGENT",
 			settings->web_config);
 	return error_set(error, ERROR_STATE,
@@ -238,7 +238,7 @@ static bool find_places(struct agent_api *api, const struct agent_api_options *o
 	if (config)
 		return add_configured(api, options, config, error);
 	return error_set(error, ERROR_STATE,
-		"where the agent listens is not known: give --agent, or set $HUNTER_AGENT");
+		"the agent's address is unknown: give --agent, or set $HUNTER_AGENT");
 }
 
 struct agent_api *agent_api_new(
@@ -298,7 +298,7 @@ static void carry_out(struct transfers *transfers, struct call *call)
 		transfers_wait(transfers, NULL, 0, -1);
 }
 
-/* The agent's own words: {"error": "..."}. */
+/* The agent's error text: {"error": "..."}. */
 static const char *error_of(const json_t *document)
 {
 	return json_string_value(json_object_get(document, "error"));
@@ -313,7 +313,7 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 
 	if (!told)
 		return error_set(error, ERROR_STATE,
-			"%s: an agent does not answer like this (HTTP status %d%s%s): is it the "
+			"%s: not an agent's answer (HTTP status %d%s%s): is it the "
 			"right address?",
 			name, answer->status, barred ? ", to " : "", barred ? barred : "");
 	if (answer->status == 401)

@@ -15,7 +15,7 @@
 #include "agent/base/field.h"
 #include "conf/config.h"
 
-/* Flags of the commands that talk to an agent. */
+/* Flags of the commands that connect to an agent. */
 struct agent_api_options {
 	const char *agent;      /* a URL or unix:/path, or NULL */
 	const char *token_file; /* or NULL */

@@ -43,7 +43,7 @@ void blocking_read_free(struct blocking_read *reading)
 	free(reading);
 }
 
-/* Frees an abandoned read, and its task if the owner has let go of it. */
+/* Frees an abandoned read, and its task if the owner has freed that. */
 static void free_abandoned(struct blocking_read *reading)
 {
 	struct task *task = reading->task;
@@ -115,14 +115,15 @@ static void overdue(struct job *job, bool running)
 		reading->next = owner->abandoned;
 		owner->abandoned = reading;
 	} else {
-		error_set(&task->error, ERROR_DATA, "not read: %d earlier reads still hang",
+		error_set(&task->error, ERROR_DATA, "not read: %d earlier reads are still blocked",
 			POOL_LOST);
 		blocking_read_free(reading);
 	}
 	done(context, false);
 }
 
-/* Whether a read of that test still hangs, also after a reload that did not change the test. */
+/* Whether a read of that test is still blocked, also after a reload that did not change the
+ * test. */
 static bool is_abandoned(const struct blocking_reads *blocking_reads, const struct test *test)
 {
 	for (const struct blocking_read *reading = blocking_reads->abandoned; reading;
@@ -151,7 +152,7 @@ struct blocking_read *blocking_read_begin(struct blocking_reads *blocking_reads,
 	reading->query.server_flavor = NULL; /* the read may outlive the limiter's flag */
 	if (is_abandoned(blocking_reads, task->test)) {
 		error_set(&reading->error, ERROR_DATA,
-			"not read: the previous read, which timed out, still hangs");
+			"not read: the previous read timed out and is still blocked");
 		pool_return(blocking_reads->pool, &reading->job);
 		return reading;
 	}

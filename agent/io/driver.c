@@ -130,8 +130,7 @@ static void run_work(struct job *job, struct scratch *scratch)
 		driver->step = STEP_FAILED;
 }
 
-/* Masks what was sent in words taken from an answer: the error's and those of the notices after
- * the first `told`. */
+/* Masks sent secrets in text taken from an answer: the error, and notices from index `told` on. */
 static void mask_words(struct driver *driver, size_t told)
 {
 	const struct strings *secrets = &driver->call.reply.secrets;
@@ -157,8 +156,8 @@ static struct arena *driver_arena(const struct driver *driver)
 	return driver->task ? driver->task->query.arena : driver->attempt->arena;
 }
 
-/* Shows nothing said by a host that was not configured, in the step that got its answer and in
- * later ones, which may repeat it. `url` is what was requested; a notifier's may be a secret. */
+/* Hides text from a host that was not configured, in the step that got its answer and in later
+ * ones, which may repeat it. `url` is the request's; a notifier's may be a secret. */
 static void hide_foreign(struct driver *driver, const char *url, size_t told)
 {
 	const struct reply *reply = &driver->call.reply;
@@ -175,7 +174,7 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 			reply->problem ? reply->problem : "no answer");
 	else if (driver->step == STEP_FAILED)
 		error_set(driver->error, driver->error->kind,
-			"%s: status %d and an answer of no use, which is not shown (answered by "
+			"%s: status %d with an unusable answer, not shown (answered by "
 			"%.200s after a redirect, without credentials)",
 			asked, reply->status, driver->strayed);
 	if (!driver->task || driver->task->query.notices.count <= told)
@@ -289,7 +288,7 @@ static void settle_done(struct job *job)
 	driver_end(driver_of_job(job));
 }
 
-/* What follows the last step or `work`: the task's `settle`, or the end. */
+/* After the last step or `work`: starts the task's `settle`, or ends. */
 static void settle_or_end(struct driver *driver)
 {
 	if (!driver->task || driver->step != STEP_DONE || !driver->task->settle) {
@@ -302,7 +301,7 @@ static void settle_or_end(struct driver *driver)
 
 static void start_call(void *context);
 
-/* The last reply's failure takes precedence over what was made of it. */
+/* The last reply's failure takes precedence over errors in processing it. */
 static void note_trouble(struct driver *driver)
 {
 	struct task *task = driver->task;
@@ -335,7 +334,7 @@ static bool spent_too_much(struct driver *driver)
 		return false;
 	driver->task->trouble = "timeout";
 	error_set(driver->error, ERROR_DATA,
-		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
+		"%s: %zu requests took %s, %d times timeout, and more are needed: shorten "
 		"range",
 		transfer_shown_url(driver->task->query.arena, endpoint, driver->transfer.url),
 		driver->requests, when_format_duration(driver->spent / 1000, text),

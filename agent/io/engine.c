@@ -29,8 +29,7 @@
  *
  * All functions are for the loop's thread.
  *
- * Blocking calls run in the lane for them, so a folder on a disk that hangs costs one thread
- * there. */
+ * Blocking calls run in the lane for them, so a folder on a blocked disk costs one thread there. */
 
 struct background {
 	struct pool *pool;

@@ -1,6 +1,6 @@
 /*
- * Standard input is an anonymous file: nothing needs to be written while the command runs, and one
- * that does not read its input cannot fail by that. The process is watched through a pidfd, as its
+ * Standard input is an anonymous file: nothing needs to be written while the command runs, and a
+ * command that ignores its input does not fail. The process is watched through a pidfd, as its
  * pipes may outlive it in the hands of its children.
  *
  * The group is signalled only while its leader has not been reaped, when no other process can have
@@ -30,7 +30,7 @@
 
 enum { PIECE = 8192 };
 
-/* What is kept of a stream. */
+/* The kept part of a stream. */
 struct first_line {
 	char *text; /* of EXECUTION_LINE + 1 bytes */
 	size_t length;
@@ -41,7 +41,7 @@ struct first_line {
 	struct transcript *transcript; /* or NULL */
 };
 
-/* A file with what a command prints: half of it is the beginning, then comes the end. */
+/* A file with a command's output: the beginning up to half of its size, then the end. */
 struct transcript {
 	int fd;
 	size_t half, written, dropped;
@@ -281,7 +281,7 @@ static void keep(struct first_line *line, const char *data, size_t length)
 		line->most = line->all->length; /* without gaps */
 }
 
-/* Reads what there is; closes the descriptor at the end. */
+/* Reads what is available; closes the descriptor at the end. */
 static void drain(int *fd, struct first_line *line)
 {
 	char data[PIECE];
@@ -292,7 +292,7 @@ static void drain(int *fd, struct first_line *line)
 		close_fd(fd);
 }
 
-/* Asks the group to end, then ends it. Returns when to go further. */
+/* Sends SIGTERM to the group, later SIGKILL. Returns the time of the next step. */
 static int64_t end_group(struct command *command, int64_t now, bool again, int64_t grace)
 {
 	kill(-command->pid, again ? SIGKILL : SIGTERM);
@@ -343,7 +343,7 @@ static int reap(struct command *command, const struct command_options *options,
 	if (command->timed_out || command->stopped || (options && options->whole_group))
 		kill(-command->pid, SIGKILL);
 	if (waitpid(command->pid, &status, 0) < 0)
-		status = 0; /* SIGCHLD is ignored by whoever started us: nobody can tell */
+		status = 0; /* our parent had SIGCHLD ignored: the status is lost */
 	int most = said->all ? (int)(said->most / PIECE) + MOST : MOST;
 	for (int i = 0; i < most && command->output[0] >= 0 && (said->all || !said->whole); i++)
 		drain(&command->output[0], said);
@@ -367,7 +367,7 @@ static struct reply not_started(struct execution *execution, int failed)
 	bool refused = failed == EACCES || failed == EPERM || failed == ENOEXEC ||
 		       failed == E2BIG || failed == EISDIR || failed == ELOOP;
 	char text[96];
-	snprintf(execution->problem, sizeof execution->problem, "it cannot be started: %s",
+	snprintf(execution->problem, sizeof execution->problem, "cannot start: %s",
 		strerror_r(failed, text, sizeof text));
 	return (struct reply){.kind = REPLY_UNREACHABLE,
 		.status = missing   ? EXECUTION_NOT_FOUND
@@ -379,8 +379,7 @@ static struct reply outcome(struct execution *execution, const struct command *c
 {
 	char text[WHEN_TEXT];
 	if (command->timed_out) {
-		snprintf(execution->problem, sizeof execution->problem,
-			"it took longer than %s and was ended",
+		snprintf(execution->problem, sizeof execution->problem, "timed out after %s",
 			when_format_duration(execution->transfer->timeout, text));
 		return (struct reply){.kind = REPLY_AMBIGUOUS};
 	}
@@ -388,14 +387,14 @@ static struct reply outcome(struct execution *execution, const struct command *c
 		return (struct reply){.kind = REPLY_AMBIGUOUS};
 	if (WIFSIGNALED(status)) {
 		int signal = WTERMSIG(status);
-		snprintf(execution->problem, sizeof execution->problem,
-			"it was ended by signal %d (%s)", signal, sigdescr_np(signal));
+		snprintf(execution->problem, sizeof execution->problem, "killed by signal %d (%s)",
+			signal, sigdescr_np(signal));
 		return (struct reply){.kind = REPLY_ANSWER, .status = 128 + signal};
 	}
 	return (struct reply){.kind = REPLY_ANSWER, .status = WEXITSTATUS(status)};
 }
 
-/* What is kept beyond the first line. */
+/* Sets what is kept beyond the first line. */
 static void keep_much(const struct transfer *transfer, struct transcript *transcript,
 	struct buf *output, struct first_line *said)
 {

@@ -1,7 +1,7 @@
 /*
- * The environment is above any configuration: no protocol is allowed, and a commit that a partial
- * clone lacks is not asked for (a git that does not know that variable is refused the protocol).
- * What the variables hold would be masked where git says it, so it is no figure.
+ * The environment overrides any configuration: no protocol is allowed, and commits that a partial
+ * clone lacks are not fetched (a git without that variable fails at the protocol). Values of these
+ * variables would be masked in git's output, so none is a number.
  */
 #include "agent/io/git.h"
 
@@ -50,7 +50,7 @@ struct filter {
 	size_t length; /* of the key */
 };
 
-/* Whether whoever could write the clone's configuration has no say in it. */
+/* Whether the setting comes from outside the clone's configuration. */
 static bool is_protected(const struct filter *filter)
 {
 	return strcmp(filter->scope, "system") == 0 || strcmp(filter->scope, "global") == 0;
@@ -70,7 +70,7 @@ static bool next_filter(const char **at, const char *end, struct filter *out)
 	return true;
 }
 
-/* What the user or the system says of the key of one of the clone's, or that there is none. */
+/* Overrides a key of the clone's configuration by the user's or system's value, or unsets it. */
 static const char *without(struct arena *arena, const struct buf *listed, const struct filter *one)
 {
 	static const char required[] = ".required";
@@ -115,7 +115,7 @@ const char *const *git_without_filters(
 const char *git_problem(struct arena *arena, const struct execution *execution)
 {
 	const struct reply *reply = &execution->reply;
-	const char *said = reply->problem ? reply->problem : "it failed";
+	const char *said = reply->problem ? reply->problem : "git failed";
 
 	if (reply->kind == REPLY_UNREACHABLE && reply->status == EXECUTION_NOT_FOUND)
 		return "git is not installed";

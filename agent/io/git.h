@@ -16,17 +16,17 @@ struct execution;
 
 /*
  * A transfer that runs `git -C FOLDER ARGUMENTS...` (which end with NULL); the caller sets
- * most_output and timeout. Unless it `fetches`, nothing is fetched that a partial clone lacks, by
- * no protocol.
+ * most_output and timeout. Unless it `fetches`, objects that a partial clone lacks are not fetched,
+ * by any protocol.
  */
 struct transfer git_transfer(
 	struct arena *arena, const char *folder, const char *const *arguments, bool fetches);
 
 /*
- * What compares or writes files runs the filters that the configuration names. So git is run with
- * the arguments git_filters first, which list them, and may say that there are none. Their output
- * gives the arguments with those before them that undo what only the clone's own configuration
- * says; NULL: a name contains "=", or the output is not whole.
+ * Commands that compare or write files run the configured filters. So git first runs with the
+ * arguments git_filters, which list them (there may be none). Their output gives the arguments to
+ * put first, which undo what only the clone's own configuration sets; NULL: a name contains "=", or
+ * the output is cut.
  */
 enum { GIT_FILTERS_MOST = 1 << 20 }; /* bytes of the output */
 extern const char *const git_filters[];
@@ -34,10 +34,10 @@ bool git_listed_filters(const struct reply *reply);
 const char *const *git_without_filters(
 	struct arena *arena, const struct buf *listed, const char *const *arguments);
 
-/* What has gone wrong with a git that has ended but not with status 0, as a sentence. */
+/* Why git ended with a status other than 0, as a sentence. */
 const char *git_problem(struct arena *arena, const struct execution *execution);
 
-/* What git printed up to `end`, without what is not text, cut after `most` characters. */
+/* git's output up to `end`, printable text only, cut after `most` characters. */
 const char *git_text(struct arena *arena, const char *text, const char *end, size_t most);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Limits how many tasks per server, or how many reads, are in progress at once. The others wait
- * in a queue at the cost of a list entry each, so ten thousand of them cost little, and answers
- * are processed soon after they arrive.
+ * Limits how many tasks per server, or how many reads, are in progress at once. The others wait in
+ * a queue, a list entry each, so ten thousand of them cost little, and answers are processed soon
+ * after they arrive.
  *
  * For the loop's thread.
  */

@@ -1,7 +1,7 @@
 /*
- * libcurl tells the code of the last answer but not what it was an answer to, nor who of several
+ * libcurl reports the code of the last answer, but neither its command nor which of several
  * recipients was refused. So its debug function follows the dialogue: each command sets the stage,
- * the answer that follows belongs to it. Nothing of what is sent is kept.
+ * and the answer that follows belongs to it. Nothing that is sent is kept.
  *
  * A message begins to leave after the answer to DATA. If it is cut off from then on, the server may
  * have taken it, as the end of the message may have arrived and only the answer is missing.
@@ -33,7 +33,7 @@ struct mailing {
 	struct strings secrets;
 	enum mail_stage stage;
 	bool content;     /* the message is being sent, or was */
-	bool quits;       /* all was said */
+	bool quits;       /* QUIT was sent */
 	int status;       /* of the last answer; 0: none yet */
 	struct buf words; /* of the last answer */
 	size_t recipients;
@@ -49,8 +49,8 @@ static bool begins(const char *data, size_t length, const char *with)
 	return length >= needed && strncasecmp(data, with, needed) == 0;
 }
 
-/* What a login sends after AUTH is none of these. After GOODBYE nothing is answered, although
- * libcurl goes on if it was said of a recipient. */
+/* A login's lines after AUTH are none of these. After GOODBYE nothing is answered, although libcurl
+ * goes on if the answer was for a recipient. */
 static void note_command(struct mailing *mailing, const char *data, size_t length)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static int listen_in(CURL *easy, curl_infotype type, char *data, size_t length, 
 	return 0;
 }
 
-/* libcurl writes all that it receives to standard output otherwise. */
+/* Otherwise libcurl writes what it receives to standard output. */
 static size_t drop(char *data, size_t size, size_t count, void *context)
 {
 	(void)data, (void)context;
@@ -226,7 +226,7 @@ static void add_text(struct mailing *mailing, curl_mime *mime, const char *text,
 	curl_mime_encoder(part, "quoted-printable");
 }
 
-/* What the HTML refers to is beside it, and no attachment that readers would look for. */
+/* The picture is inline, so that readers do not list it as an attachment. */
 static void add_picture(struct mailing *mailing, curl_mime *mime)
 {
 	const struct mail *mail = mailing->transfer->mail;
@@ -384,7 +384,7 @@ static const char *explain(struct mailing *mailing, CURLcode code)
 			server);
 	if (code == CURLE_LOGIN_DENIED)
 		return arena_printf(
-			arena, "%s: the server offers no login that is known here", server);
+			arena, "%s: the server offers no supported login method", server);
 	if (code == CURLE_OPERATION_TIMEDOUT && connected > 0 && mailing->stage == MAIL_GREETING &&
 		mailing->status == 0 && strncmp(server, "smtp:", 5) == 0)
 		return arena_printf(
@@ -392,8 +392,8 @@ static const char *explain(struct mailing *mailing, CURLcode code)
 	return problem_explain(&problem, arena);
 }
 
-/* What an answer that refuses is worth: one recipient that may be accepted later makes another
- * attempt worthwhile. */
+/* A temporary refusal takes precedence: one recipient that may be accepted later makes a retry
+ * worthwhile. */
 static void prefer_passing(struct mailing *mailing)
 {
 	for (size_t i = 0; mailing->stage == MAIL_RECIPIENTS && i < mailing->refusal_count; i++)

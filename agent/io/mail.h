@@ -1,8 +1,8 @@
 /*
- * Mail: a message handed to an SMTP server by libcurl.
+ * Mail: submits a message to an SMTP server by libcurl.
  *
- * libcurl waits for the answers to the end of a message and to QUIT without giving control back,
- * even with its multi interface. So this call blocks and is for a worker.
+ * libcurl waits for the answers to the end of a message and to QUIT without returning control, even
+ * with its multi interface. So this call blocks and is for a worker.
  */
 #ifndef AGENT_IO_MAIL_H
 #define AGENT_IO_MAIL_H
@@ -11,9 +11,9 @@
 #include "agent/base/transfer.h"
 
 /*
- * Blocks for up to the endpoint's timeout, and seconds more for the farewell. The reply is in the
- * arena; without an answer, REPLY_AMBIGUOUS says that part of the message was sent. libcurl must
- * have been made ready (transfers_prepare).
+ * Blocks for up to the endpoint's timeout, plus seconds for QUIT. The reply is in the arena;
+ * without an answer, REPLY_AMBIGUOUS says that part of the message was sent. libcurl must have been
+ * made ready (transfers_prepare).
  */
 void mail_send(const struct transfer *transfer, struct arena *arena, struct reply *reply);
 

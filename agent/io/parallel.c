@@ -24,7 +24,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Threads that cannot be started are done without. */
+/* Works with fewer threads if some cannot be started. */
 static void run(
 	void *context, void (*part)(void *argument, size_t index), void *argument, size_t count)
 {

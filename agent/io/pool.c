@@ -1,19 +1,18 @@
 /*
- * One lock guards all lanes and the list of finished jobs; a condition variable per lane wakes
- * one worker for one job. The eventfd is written only when the finished list was empty and read
- * only when it has been emptied, so a burst of small jobs costs the loop two system calls and
- * not two per job.
+ * One lock guards all lanes and the list of finished jobs; a condition variable per lane wakes one
+ * worker for one job. The eventfd is written only when the finished list was empty and read only
+ * when it has been emptied, so a burst of small jobs costs the loop two system calls and not two
+ * per job.
  *
- * Workers block all signals, which are for the main thread. Failing to start a thread is no
- * error as long as its lane has another one; the first one must start, as the jobs would wait
- * for ever.
+ * Workers block all signals, which are for the main thread. Failing to start a thread is no error
+ * as long as its lane has another one; the first one must start, as the jobs would wait for ever.
  *
- * A job's time starts when a worker takes it, which the loop is not notified of; so it checks
- * once a second while jobs wait for a worker.
+ * A job's time starts when a worker takes it; the loop is not notified of that, so it checks once a
+ * second while jobs wait for a worker.
  *
- * Reads that hang are given up only after their limit, which may be minutes. So that a few of
- * them do not block all others until then, the lane gets extra threads whenever all it has are
- * slow and jobs wait, up to a bound.
+ * Blocked reads are given up only after their limit, which may be minutes. So that a few of them do
+ * not delay all others until then, the lane gets extra threads, up to a bound, whenever all its
+ * threads are slow and jobs wait.
  */
 #include "agent/io/pool.h"
 

@@ -23,7 +23,7 @@
 struct pool;
 struct scratch;
 
-/* POOL_READERS: threads of LANE_READ, most of them a reserve for when others hang. */
+/* POOL_READERS: threads of LANE_READ, most of them a reserve for blocked reads. */
 enum { POOL_LOST = 16, POOL_READERS = 32 };
 
 enum pool_lane { LANE_WORK, LANE_READ, LANE_WRITE };
@@ -31,9 +31,8 @@ enum pool_lane { LANE_WORK, LANE_READ, LANE_WRITE };
 /* Lies within the caller's own struct. */
 struct job {
 	void (*run)(struct job *job, struct scratch *scratch); /* on a worker */
-	void (*done)(
-		struct job *job); /* for whoever takes the job back; the pool does not call it */
-	/* For whoever gets the job from pool_overdue; NULL: the job is never given up. */
+	void (*done)(struct job *job); /* for the caller of pool_take; the pool does not call it */
+	/* For the caller of pool_overdue; NULL: the job is never given up. */
 	void (*overdue)(struct job *job, bool running);
 	int64_t limit;    /* ms it may run before it is given up, with `overdue` */
 	struct job *next; /* private to the pool */

@@ -1,6 +1,6 @@
 /*
- * Printing: transfers to standard output, written on a thread of their own, so that a reader who
- * does not read blocks nothing else.
+ * Printing: transfers to standard output, written on a thread of their own, so that a reader that
+ * stalls blocks nothing else.
  */
 #ifndef AGENT_IO_PRINTING_H
 #define AGENT_IO_PRINTING_H

@@ -24,9 +24,9 @@ void timers_add(struct timers *timers, int64_t due, timer_call *call, void *cont
 /* False: no timers. */
 bool timers_next(const struct timers *timers, int64_t *due);
 
-/* An alarm is a single call whose time may be moved forward. Timers cannot be removed, so the
- * earlier timer of a moved alarm still fires, and does nothing. Moving an alarm to a later time
- * does nothing either: the callee checks what is due. It must live as long as the timers. */
+/* An alarm is a single call whose time can be moved earlier. Timers cannot be removed, so the old
+ * timer of a moved alarm still fires, and does nothing. Moving an alarm to a later time has no
+ * effect: the callee checks what is due. It must live as long as the timers. */
 struct alarm {
 	timer_call *call;
 	void *context;

@@ -246,7 +246,7 @@ static bool may_ask(const struct transfers *transfers, const struct host *host)
 	       host->active < limit_of(transfers, host);
 }
 
-/* Whether a request that was given up waits for nothing but memory. */
+/* Whether a request that was given up waits for memory only. */
 static bool is_held_up(const struct transfers *transfers)
 {
 	for (size_t i = 0; i < transfers->host_count; i++) {
@@ -479,7 +479,7 @@ static void put_back(struct transfers *transfers, struct client_request *request
 	list_add_first(&request->host->waiting, request);
 }
 
-/* Whether a host with queued requests and none in flight has to wait for others. */
+/* Whether a host with queued requests has none in flight and waits for others. */
 static bool host_is_kept_out(const struct transfers *transfers)
 {
 	for (size_t i = 0; transfers->held >= transfers->budget && i < transfers->host_count; i++) {
@@ -490,10 +490,9 @@ static bool host_is_kept_out(const struct transfers *transfers)
 	return false;
 }
 
-/* Answers in flight may grow beyond what was expected. The oldest request always goes on to its
- * end, so all others get their turn; and a request that was given up gets the memory it then
- * needed, so few are made more than twice. A server that keeps others waiting is cut to its
- * share. */
+/* Answers in flight may grow beyond their estimate. The oldest request always completes, so all
+ * others get their turn; a request that was given up restarts with the memory it then needed, so
+ * few are made more than twice. A server that keeps others waiting is cut to its share. */
 static void bound_answers(struct transfers *transfers)
 {
 	struct client_request *request;

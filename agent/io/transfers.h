@@ -1,18 +1,16 @@
 /*
- * Transfers: carries out the requests of sources and notifiers, HTTP by libcurl's multi
- * interface.
+ * Transfers: carries out the requests of sources and notifiers, HTTP by libcurl's multi interface.
  *
  * All functions are for the loop's thread. Each server (scheme, host, port) has a queue; servers
  * take turns, each has at most its endpoint's max_concurrent requests in flight, all together
  * TRANSFERS_AT_ONCE. libcurl is initialised with the first HTTP transfer.
  *
  * Answers in flight have a memory budget, from their first byte until the request is released.
- * While it is used up no request is started, so slow processing of answers slows down the
- * requests instead of filling memory. Where answers turn out larger than the room for them, the
- * youngest requests of the server that uses the most are given up, and repeated when there is
- * room for what they need. Servers have equal shares; a request that waits for memory is
- * overtaken a bounded number of times; the oldest continues whatever it needs. So every request
- * completes, and the budget is exceeded by one answer at most.
+ * While it is used up no request is started, so slow processing of answers slows down the requests
+ * instead of filling memory. When answers exceed their memory, the youngest requests of the server
+ * that uses the most are given up, and repeated when enough is free. Servers have equal shares; a
+ * request that waits for memory is overtaken a bounded number of times; the oldest continues
+ * whatever its size. So every request completes, and the budget is exceeded by one answer at most.
  */
 #ifndef AGENT_IO_TRANSFERS_H
 #define AGENT_IO_TRANSFERS_H

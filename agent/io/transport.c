@@ -27,7 +27,7 @@ static bool check_proxy(const char *proxy, struct error *error)
 	bool known =
 		curl_url_set(parts, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
 	curl_url_cleanup(parts);
-	return known || error_set(error, ERROR_USAGE, "proxy: it must be an address");
+	return known || error_set(error, ERROR_USAGE, "proxy: must be an address");
 }
 
 static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error *error)
@@ -103,7 +103,7 @@ const char *transport_aim(struct transport *transport, CURL *easy, struct arena 
 		if (curl_url_set(parts, CURLUPART_HOST, endpoint->server_name, 0) != CURLUE_OK ||
 			curl_url_get(parts, CURLUPART_URL, &renamed, 0) != CURLUE_OK) {
 			curl_url_cleanup(parts);
-			error_set(error, ERROR_USAGE, "server_name: it must be the name of a host");
+			error_set(error, ERROR_USAGE, "server_name: must be a host name");
 			return NULL;
 		}
 		if (headers)
@@ -124,8 +124,8 @@ static const char *certificate_hint(const char *message)
 	if (strstr(message, "expired") || strstr(message, "not yet valid"))
 		return " (the server's certificate, or this machine's clock)";
 	if (strstr(message, "subject name") || strstr(message, "does not match"))
-		return " (server_name says which name the certificate must hold)";
-	return " (ca_file names the certificates to trust)";
+		return " (server_name sets the name that the certificate must have)";
+	return " (ca_file sets the certificates to trust)";
 }
 
 static const char *hint(const struct problem *problem, const char *message)
@@ -138,7 +138,7 @@ static const char *hint(const struct problem *problem, const char *message)
 		return " (the proxy requires a user and password in its address)";
 	if (tls && !problem->sent && !problem->endpoint->cert_file &&
 		(problem->code == CURLE_RECV_ERROR || problem->code == CURLE_SEND_ERROR))
-		return " (maybe it requires a client certificate: cert_file, key_file)";
+		return " (it may require a client certificate: cert_file, key_file)";
 	if (problem->code == CURLE_SSL_CONNECT_ERROR && strstr(message, "wrong version number"))
 		return mail ? " (the server does not speak TLS at once: is it smtp:// ?)"
 			    : " (the server does not speak TLS: is it http:// ?)";

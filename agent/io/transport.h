@@ -29,7 +29,7 @@ const char *transport_aim(struct transport *transport, CURL *easy, struct arena 
 	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers,
 	struct error *error);
 
-/* What went wrong. libcurl's messages are passed on, except those that quote a proxy's address
+/* Why a request failed. libcurl's messages are passed on, except those that quote a proxy's address
  * with its password. */
 struct problem {
 	CURL *easy;

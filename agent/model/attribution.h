@@ -71,7 +71,7 @@ bool attribution_same(const struct attribution *a, const struct attribution *b);
 /* Adds what attribution_same compares. */
 uint64_t attribution_hash(const struct attribution *attribution, uint64_t hash);
 
-/* Whether there is a suspect that is new although its time was covered before. */
+/* Whether a suspect is new although its time was covered before. */
 bool attribution_gained(const struct attribution *now, const struct attribution *before);
 
 #endif

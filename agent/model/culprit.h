@@ -1,5 +1,5 @@
 /*
- * What a bisection has found of a change, as it is stored with the change and told.
+ * The result of a bisection of a change, as stored with the change and announced.
  */
 #ifndef AGENT_MODEL_CULPRIT_H
 #define AGENT_MODEL_CULPRIT_H
@@ -22,8 +22,8 @@ struct culprit_commit {
 struct culprit {
 	int64_t bisection;   /* its id */
 	const char *end;     /* "found", "set", "out_of_budget", "not_reproduced", ... */
-	const char *verdict; /* one line for people */
-	/* The first bad commit with its probability; NULL and 0: there is not one alone. */
+	const char *verdict; /* one line for users */
+	/* The first bad commit with its probability; NULL and 0: no single one. */
 	const char *commit;
 	double probability;
 	const struct culprit_commit *set; /* the credible set, the most probable first */
@@ -31,10 +31,10 @@ struct culprit {
 	size_t set_total;                 /* of which the set is the beginning */
 };
 
-/* As JSON: what is stored, and what the API and the webhook tell. */
+/* As JSON, for the store, the API and the webhook. */
 void culprit_put(struct buf *out, const struct culprit *culprit);
 
-/* Reads what culprit_put has written. NULL: it is something else. */
+/* Reads the output of culprit_put. NULL: malformed. */
 const struct culprit *culprit_read(struct arena *arena, const char *text);
 
 /* With its texts; NULL if that is NULL. */

@@ -1,6 +1,6 @@
 /*
- * An excerpt: the points around a change, as they were when it was confirmed. It is stored with the
- * change, so that it can be shown without its source. Packed, it takes some 600 bytes.
+ * An excerpt: the points around a change at its confirmation. It is stored with the change, so that
+ * it can be drawn without the source. Packed, it takes some 600 bytes.
  */
 #ifndef AGENT_MODEL_EXCERPT_H
 #define AGENT_MODEL_EXCERPT_H

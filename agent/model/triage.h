@@ -1,5 +1,5 @@
 /*
- * Triage: what people say about a change, beside the detector's own state of it.
+ * Triage: the state that people give a change, beside the detector's own.
  */
 #ifndef AGENT_MODEL_TRIAGE_H
 #define AGENT_MODEL_TRIAGE_H
@@ -11,7 +11,7 @@
 
 /* The numbers are stored: never change them. */
 enum triage_state {
-	TRIAGE_OPEN = 1, /* the default: nobody has said anything */
+	TRIAGE_OPEN = 1, /* the default: untriaged */
 	TRIAGE_ACKNOWLEDGED,
 	TRIAGE_EXPECTED,
 	TRIAGE_IGNORED,
@@ -33,18 +33,18 @@ bool triage_is_accepted(enum triage_state state);
 /* Not counted in gates: all but open. */
 bool triage_passes_gates(enum triage_state state);
 
-/* What was said last. Strings are borrowed; NULL: nothing. */
+/* The latest triage. Strings are borrowed, or NULL. */
 struct triage {
 	enum triage_state state;
-	int64_t version; /* counts what was said; 0: nothing */
+	int64_t version; /* counts triages; 0: none */
 	const char *owner, *note, *link;
-	const char *person; /* who said it */
-	int64_t time;       /* ms, when */
+	const char *person; /* its author */
+	int64_t time;       /* ms, its time */
 	int64_t until;      /* ms: open again from then on; 0: never */
-	/* The change's size with its interval when that was said, percent; of an open one, what it
-	 * was before. NaN: unknown. Of a change without an interval, that of single values. */
+	/* The change's size with its interval at the time of triage, percent; of an open one, what
+	 * it was before. NaN: unknown. Of a change without an interval, that of single values. */
 	double size, size_low, size_high;
-	int64_t renewals; /* how often the change outgrew its size, and was news again */
+	int64_t renewals; /* how often the change outgrew its size and was announced again */
 };
 
 /* The state at a time: open if it has expired, even if the store has not noticed yet. */

@@ -326,7 +326,7 @@ static void begin(struct delivery_queue *queue, const struct receiver *receiver)
 		.receipt = outgoing->delivery.receipt,
 		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
 		.retry_after = -1};
-	/* The rest of a message that was sent in part goes first. */
+	/* A message that was sent in part draws its picture only if no other delivery waits. */
 	if (!outgoing->delivery.receipt || queue->count == 1)
 		pictures_offer(&queue->attempt, outgoing->worst);
 	engine_deliver(agent->engine, queue->notifier, &queue->attempt, attempt_ended, queue);

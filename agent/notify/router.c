@@ -604,7 +604,7 @@ static void explain_condition(struct router *router, const struct node *node, st
 	if (!is_large(question, route))
 		buf_printf(out, "smaller than at_least: %g%%", route->at_least);
 	else if (!has_verdict(question, route))
-		buf_printf(out, "not a %s", route->verdict > 0 ? "regression" : "improvement");
+		buf_printf(out, "not %s", route->verdict > 0 ? "a regression" : "an improvement");
 	else
 		buf_text(out, "not among its events");
 }

@@ -17,7 +17,7 @@
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
-	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
+	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be set */
 	LOOK_AT_LEAD = 30000,  /* ms, in a fleet: until the next check for the leader */
 	TRY_AGAIN = 300000,    /* ms, after a failure */
 	CHANGES_MOST = 1000,   /* of each list */
@@ -164,8 +164,8 @@ static void put_moment(struct store_queue *request, const char *receiver, int64_
 		(struct store_moment){arena_printf(arena, "%s%s", LAST, receiver), now};
 }
 
-/* The first receiver that is due, or NULL and the ms until one is. From a receiver's first time on
- * it is known what it was not told. */
+/* The first receiver that is due, or NULL and the ms until one is. A receiver's digest covers the
+ * time from its first digest time on. */
 static const struct receiver *find_due(
 	struct digests *digests, struct store_queue *begun, int64_t *wait)
 {
@@ -225,10 +225,10 @@ static bool have_run(const struct digests *digests)
 	return ran.all || engine_now(digests->agent->engine) - digests->started >= WAIT_MOST;
 }
 
-/* What is asked of the store, one list after the other. */
+/* The lists queried from the store, one after the other. */
 enum list { LIST_OPEN, LIST_UPDATED, LIST_ACCEPTED, LISTS };
 
-/* A digest that is being made; its memory is that of the first list. */
+/* A digest in preparation; its memory is that of the first list. */
 struct making {
 	struct digests *digests;
 	struct arena *arena;
@@ -255,7 +255,7 @@ static void free_lists(struct making *making)
 	}
 }
 
-/* It is told of digests, so a route that is about them alone counts. */
+/* Digests are included, so that a route for digests alone counts. */
 #define KINDS (MESSAGES_OF_CHANGES | 1u << MESSAGE_NOTICE | 1u << MESSAGE_DIGEST)
 
 static bool tells(const struct strings *notify, const char *receiver)
@@ -277,8 +277,7 @@ static bool leads_to(const struct notify_route *route, size_t receiver)
 	return false;
 }
 
-/* A receiver to which no route leads is there for the digest alone, of all that routes are about.
- */
+/* A receiver without routes gets a digest of everything routed. */
 static void prepare_routes(struct making *making, const struct receiver *receiver)
 {
 	const struct config *config = making->digests->agent->config;
@@ -288,7 +287,7 @@ static void prepare_routes(struct making *making, const struct receiver *receive
 		config->routes && leads_to(config->routes, (size_t)(receiver - config->receivers));
 }
 
-/* Of a receiver to which no route leads. */
+/* For a receiver without routes. */
 static bool concerns_topic(const struct making *making, const char *topic)
 {
 	const struct config *config = making->digests->agent->config;
@@ -317,7 +316,7 @@ static bool concerns_test(struct making *making, const struct test *test)
 	return tells(&told, making->receiver);
 }
 
-/* Adds a line to the section of that title, which is a new one unless it is the last. */
+/* Adds a line to the last section if that has this title, else to a new one. */
 static void add_line(struct making *making, const char *title, struct buf *text)
 {
 	struct digest_section *section =
@@ -377,7 +376,7 @@ static const char *owner_of(const struct change_record *record)
 	return owner && *owner ? owner : NULL;
 }
 
-/* Those that nobody owns last; then the most important first. */
+/* Unowned changes last; otherwise the most important first. */
 static int compare_open(const void *a, const void *b)
 {
 	const struct change_record *one = *(const struct change_record *const *)a;
@@ -508,7 +507,7 @@ static void add_silenced(struct making *making, struct change_record *record)
 	add_line(making, "silenced", &line);
 }
 
-/* Those that are no open regressions, which the other list has. */
+/* Improvements only: the other list has the open regressions. */
 static void add_silenced_improvement(struct making *making, struct change_record *record)
 {
 	if (announcement_verdict(&record->item) < 0)
@@ -573,7 +572,7 @@ static const char *headline(struct making *making)
 	return buf_keep(&out, making->arena);
 }
 
-/* False: it could not be written; it is tried again. */
+/* False: it could not be rendered; it is retried. */
 static bool tell(struct making *making, const struct receiver *receiver)
 {
 	struct digests *digests = making->digests;

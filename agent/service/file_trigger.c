@@ -173,7 +173,7 @@ static void note_write(const struct file_trigger *files, const struct watched *i
 		scheduler_written(files->scheduler, item->test);
 }
 
-/* Folders that have appeared or were replaced: writes in them went unnoticed. */
+/* Folders that have appeared or were replaced: earlier writes in them went unnoticed. */
 static void note_replaced(const struct file_trigger *files, const struct table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -213,7 +213,7 @@ void file_trigger_follow(struct file_trigger *files)
 	if (!files)
 		return;
 	rebuild(files);
-	engine_unhost(files->agent->engine, files->fd); /* so that it is served soon */
+	engine_unhost(files->agent->engine, files->fd); /* serve it soon */
 	engine_host(files->agent->engine, files->fd, serve, files);
 }
 
@@ -259,7 +259,7 @@ static int64_t serve(void *context)
 	struct file_trigger *files = context;
 	int64_t now = clock_monotonic();
 
-	if (files->agent->stopping) /* later writes are for the next start */
+	if (files->agent->stopping) /* later writes wait for the next start */
 		engine_unhost(files->agent->engine, files->fd);
 	if (!files->table || files->agent->stopping)
 		return -1;

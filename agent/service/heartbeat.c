@@ -15,7 +15,7 @@
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
 	WAIT_MOST = 600000,    /* ms to wait for them at most */
-	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
+	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be set */
 	LOOK_AT_LEAD = 30000,  /* ms, in a fleet: until the next check for the leader */
 	CHANGES_MOST = 1000,   /* counted at most */
 	NAMED = 5,             /* listed by name at most */
@@ -242,7 +242,7 @@ static void put_percent(struct buf *out, double percent)
 		isfinite(percent) ? percent : power_sizes[POWER_SIZES - 1]);
 }
 
-/* The smallest step that would have been announced. */
+/* The smallest step that would be announced. */
 static void put_smallest(struct buf *out, struct survey *survey)
 {
 	const double *sizes = survey->smallest;
@@ -250,12 +250,12 @@ static void put_smallest(struct buf *out, struct survey *survey)
 
 	if (n == 0) {
 		if (survey->tests > 0)
-			buf_text(out, "; the smallest change that would have been told could not "
+			buf_text(out, "; the smallest detectable change could not "
 				      "be measured");
 		return;
 	}
 	qsort(survey->smallest, n, sizeof *survey->smallest, compare);
-	buf_text(out, "; the smallest change that would have been told: ");
+	buf_text(out, "; the smallest detectable change: ");
 	put_percent(out, sizes[(n - 1) / 2]);
 	if (sizes[n - 1] > sizes[(n - 1) / 2]) {
 		buf_text(out, " in half of the series, ");
@@ -284,7 +284,7 @@ static size_t count_changes(
 	return count;
 }
 
-/* True if all is well. */
+/* True if all tests have data. */
 static bool describe(const struct heartbeat *heartbeat, const struct store_list *list,
 	const char *receiver, struct buf *out)
 {
@@ -298,7 +298,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_list 
 	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
 	buf_printf(
-		out, "hunter-c is at work: %zu of %zu tests were read ", survey.read, survey.tests);
+		out, "hunter-c is running: %zu of %zu tests were read ", survey.read, survey.tests);
 	if (survey.elsewhere > 0)
 		buf_printf(out, "by %zu agents", fleet_size(heartbeat->agent));
 	else
@@ -314,7 +314,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_list 
 	return well;
 }
 
-/* False: it could not be written; it is tried again. */
+/* False: it could not be rendered; it is retried. */
 static bool tell(
 	struct heartbeat *heartbeat, const struct store_list *list, const struct receiver *receiver)
 {
@@ -346,7 +346,7 @@ static void arm(struct heartbeat *heartbeat, int64_t wait)
 		engine_alarm(agent->engine, &heartbeat->alarm, engine_now(agent->engine) + wait);
 }
 
-/* Whose heartbeat the store was asked for. */
+/* The receiver whose heartbeat is being prepared. */
 struct beat_asked {
 	struct heartbeat *heartbeat;
 	const char *receiver;

@@ -1,9 +1,9 @@
 /*
- * The optional weekly heartbeat of a receiver (`heartbeat: weekly`): what was read, what was
- * found, and what has no data, so that silence means that all is well.
+ * The optional weekly heartbeat of a receiver (`heartbeat: weekly`): what was read, what was found,
+ * and what has no data, so that silence means no changes.
  *
- * The first one is sent when all tests have run once, each later one a week after the one
- * before; the state file holds the time.
+ * The first one is sent when all tests have run once, each later one a week after the one before;
+ * the state file holds the time.
  */
 #ifndef AGENT_SERVICE_HEARTBEAT_H
 #define AGENT_SERVICE_HEARTBEAT_H
@@ -17,10 +17,10 @@ struct heartbeat *heartbeat_new(
 	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler);
 void heartbeat_free(struct heartbeat *heartbeat); /* after the engine */
 
-/* Takes the times of earlier ones from store_restore; before heartbeat_look. */
+/* Takes the times of earlier heartbeats from store_restore; before heartbeat_look. */
 void heartbeat_restore(struct heartbeat *heartbeat, const struct store_restore *restored);
 
-/* Checks what is due, now and, unless with --once, from then on; also after a reload. */
+/* Sends due heartbeats, now and, unless with --once, from then on; also after a reload. */
 void heartbeat_look(struct heartbeat *heartbeat);
 
 #endif

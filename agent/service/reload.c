@@ -34,7 +34,7 @@ struct reloader {
 	struct reloader_options options;
 	bool started;
 	struct load *load;      /* in progress */
-	struct load *stuck;     /* was given up, but its worker has not returned */
+	struct load *stuck;     /* given up; its worker has not returned */
 	struct alarm alarm;     /* when the load in progress is given up */
 	struct waiter *waiters; /* waiting for the load after it */
 };
@@ -69,7 +69,7 @@ static void load_free(struct load *load)
 	free(load);
 }
 
-/* Frees a load, which no worker may use any more. */
+/* Frees a load that no worker uses any more. */
 static void drop(struct load **place)
 {
 	struct load *load = *place;
@@ -101,7 +101,7 @@ static void set_error(struct load *load)
 	while (first < problems->count && problems->items[first].warning)
 		first++;
 	error_set(&load->error, ERROR_USAGE, "%s",
-		first < problems->count ? problems->items[first].text : "it cannot be read");
+		first < problems->count ? problems->items[first].text : "cannot be read");
 	if (problems->errors > 1)
 		error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
 }
@@ -118,8 +118,8 @@ static void read_configuration(void *context)
 		set_error(load);
 		return;
 	}
-	/* Unreadable files are a warning at the start, when somebody looks, but an error here:
-	 * the agent would be worse off than before. */
+	/* Unreadable files are a warning at the start, where a user sees it, but an error here: the
+	 * agent would be worse off than before. */
 	if (config->unreadable) {
 		error_set(&load->error, ERROR_USAGE, "%s", config->unreadable);
 		config_free(config);
@@ -223,10 +223,11 @@ static void log_problems(const struct load *load, const struct reload_report *re
 		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
 			LOG_TEXT("problem", problems->items[i].text));
 	if (problems->count > LOGGED_MOST)
-		log_answer(LEVEL_WARN, "configuration: more problems, `validate` lists them all",
+		log_answer(LEVEL_WARN,
+			"configuration has more problems: `hunter-c validate` lists them all",
 			LOG_INT("problems", problems->count));
 	for (size_t i = 0; i < report->kept.count; i++)
-		log_answer(LEVEL_WARN, "setting keeps its value until a restart",
+		log_answer(LEVEL_WARN, "setting changes only with a restart",
 			LOG_TEXT("setting", report->kept.items[i]));
 }
 
@@ -237,7 +238,7 @@ static void log_report(const struct reload_report *report)
 			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
 			LOG_INT("changed", report->changed));
 	else
-		log_answer(LEVEL_ERROR, "configuration not reloaded, the previous one stays in use",
+		log_answer(LEVEL_ERROR, "configuration not reloaded, keeping the previous one",
 			LOG_TEXT("problem", report->problem));
 }
 
@@ -253,7 +254,7 @@ static void note_metrics(struct agent *agent, const struct reload_report *report
 	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL, NULL);
 }
 
-/* Returns why agent.web_config could not be taken over, or NULL. */
+/* Returns why agent.web_config was not adopted, or NULL. */
 static const char *take_over(struct load *load)
 {
 	struct reloader *reloader = load->reloader;
@@ -272,7 +273,7 @@ static const char *take_over(struct load *load)
 
 static void begin(struct reloader *reloader);
 
-/* Reports the result to all who wait. */
+/* Reports the result to all waiters. */
 static void conclude(
 	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
 {
@@ -283,13 +284,13 @@ static void conclude(
 	tell(waiters, report);
 }
 
-/* The disk that holds the configuration hangs: nobody waits for the worker any longer, which
- * keeps its load until it returns. */
+/* The disk with the configuration is blocked: stops waiting for the worker, which keeps its load
+ * until it returns. */
 static void give_up(void *context)
 {
 	struct reloader *reloader = context;
 	struct load *load = reloader->load;
-	struct reload_report report = {.problem = "timed out reading it"};
+	struct reload_report report = {.problem = "timed out reading the configuration"};
 	struct waiter *waiters;
 
 	if (!load || reloader->agent->stopping)

@@ -1,10 +1,10 @@
 /*
- * Reloading: the configuration is read again while the agent runs, and taken over whole or not
- * at all.
+ * Reloading: the configuration is read again while the agent runs, and adopted as a whole or not at
+ * all.
  *
- * A worker reads it. Requests that arrive meanwhile wait for the next load, since what has been
- * read may be older than the request. Settings that cannot change while the agent runs (where it
- * listens, its state file, its threads) keep their values, and that is reported.
+ * A worker reads it. Requests that arrive meanwhile wait for the next load, since the current one
+ * may have read older files. Settings that cannot change while the agent runs (where it listens,
+ * its state file, its threads) keep their values, and that is reported.
  */
 #ifndef AGENT_SERVICE_RELOAD_H
 #define AGENT_SERVICE_RELOAD_H
@@ -31,7 +31,7 @@ struct reloader_options {
 struct reloader *reloader_new(struct agent *agent, const struct reloader_options *options);
 void reloader_start(struct reloader *reloader);
 
-/* Tells waiting requests that the agent is stopping. */
+/* Answers waiting requests that the agent is stopping. */
 void reloader_stop(struct reloader *reloader);
 
 /* After the engine was freed. Accepts NULL. */

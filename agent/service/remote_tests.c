@@ -1,4 +1,4 @@
-/* A condition is stored when people are told of it. */
+/* A condition is stored when it is reported. */
 #include "agent/service/remote_tests.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Tests that another agent of the fleet runs: what the state says of them, for messages that are
+ * Tests that another agent of the fleet runs: their state as far as the store has it, for messages
  * about all tests.
  */
 #ifndef AGENT_SERVICE_REMOTE_TESTS_H
@@ -10,8 +10,8 @@
 /* Whether another agent runs the test. */
 bool remote_test_is(const struct agent *agent, const struct test *test);
 
-/* The state with what the stored conditions say of a test that another agent runs; of others as it
- * is. What only its runs know (series, points) is missing. */
+/* The state, updated from the stored conditions if another agent runs the test. Series and points
+ * of such a test are unknown. */
 struct scheduler_test remote_test_state(const struct agent *agent,
 	const struct scheduler_test *state, const struct health_rows *health);
 

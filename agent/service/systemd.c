@@ -1,7 +1,7 @@
 /*
- * The protocol is one datagram of KEY=VALUE lines to the socket named by NOTIFY_SOCKET; a
- * leading @ stands for the abstract namespace. Datagrams are not retried: systemd either takes
- * one or is not there.
+ * The protocol is one datagram of KEY=VALUE lines to the socket named by NOTIFY_SOCKET; a leading @
+ * stands for the abstract namespace. Datagrams are not retried: systemd either receives one or is
+ * not running.
  */
 #include "agent/service/systemd.h"
 
@@ -112,11 +112,11 @@ static void put_status(const struct systemd *systemd, struct buf *text)
 		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
 		return;
 	}
-	buf_printf(text, "STATUS=%zu tests are watched", count_watched(agent->config_ref));
+	buf_printf(text, "STATUS=monitoring %zu tests", count_watched(agent->config_ref));
 	problem = systemd->problem;
 	if (problem)
-		buf_printf(text, ", by the configuration before: %.*s", (int)strcspn(problem, "\n"),
-			problem);
+		buf_printf(text, ", reload failed, previous configuration in use: %.*s",
+			(int)strcspn(problem, "\n"), problem);
 	buf_char(text, '\n');
 }
 
@@ -189,6 +189,6 @@ void systemd_stopping(struct systemd *systemd)
 
 	if (!systemd)
 		return;
-	buf_text(&text, "STOPPING=1\nSTATUS=finishing what is being sent\n");
+	buf_text(&text, "STOPPING=1\nSTATUS=finishing deliveries in progress\n");
 	tell(systemd, &text);
 }

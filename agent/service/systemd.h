@@ -1,9 +1,9 @@
 /*
- * Notifies systemd: ready, reloading, stopping, a status line, and watchdog notifications.
- * Without NOTIFY_SOCKET in the environment nothing is sent.
+ * Notifies systemd: ready, reloading, stopping, a status line, and watchdog notifications. Without
+ * NOTIFY_SOCKET in the environment nothing is sent.
  *
- * A watchdog notification is sent at half the watchdog's timeout, and only if the loop runs and
- * the store answers, whatever it answers: a full disk is no reason for a restart.
+ * A watchdog notification is sent at half the watchdog's timeout, and only if the loop runs and the
+ * store answers, even with an error: a full disk is no reason for a restart.
  */
 #ifndef AGENT_SERVICE_SYSTEMD_H
 #define AGENT_SERVICE_SYSTEMD_H

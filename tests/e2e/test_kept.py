@@ -150,7 +150,7 @@ def test_a_receiver_hears_the_events_that_it_chose(agents, hunter, tmp_path, hoo
         valid(SCHEMA, document)
     assert kinds() == ["changes", "reminder", "triaged", "updated", "withdrawn"]
     said = {d["kind"]: d for d in rest}
-    assert "nobody has said anything for 2h about p99" in said["reminder"]["summary"]
+    assert "not triaged for 2h: p99" in said["reminder"]["summary"]
     assert "acknowledged" in said["triaged"]["summary"] and "we look" in said["triaged"]["changes"][0]["status"]
     assert said["updated"]["changes"][0]["commit_after"] == "c0033"
     assert "no longer found" in said["withdrawn"]["summary"]

@@ -216,7 +216,7 @@ def test_route_says_why(hunter, tmp_path, hook):
     result = hunter("route", "db1", "p99", "--size", "12%", "--config", path)
     assert result.code == 0
     assert f'{line["db.*"]}:   taken: test=~"db.*"\n' in result.out
-    assert f'{line["at_least"]}:     not taken: it is smaller than at_least: 30%\n' in result.out
+    assert f'{line["at_least"]}:     not taken: smaller than at_least: 30%\n' in result.out
     assert result.out.endswith("-> db (webhook)\n")
     assert "-> oncall (webhook)\n" in hunter("route", "db1", "p99", "--size", "30%", "--config", path).out
     result = hunter("route", "db1", "p99", "--event", "recovered", "--config", path)

@@ -290,9 +290,9 @@ static void test_explanation(void **state)
 	}
 	assert_string_equal(bare.data, "8: the root\n"
 				       "10:   not taken: region=\"us\" does not hold\n"
-				       "11:   not taken: it is smaller than at_least: 10%\n"
-				       "12:   not taken: it is no improvement\n"
-				       "13:   not taken: its events are others\n"
+				       "11:   not taken: smaller than at_least: 10%\n"
+				       "12:   not taken: not an improvement\n"
+				       "13:   not taken: not among its events\n"
 				       "14:   taken: region=\"eu\", and continues\n"
 				       "14:     not taken: test=\"x\" does not hold\n"
 				       "14:     tells eu\n"
