@@ -136,7 +136,7 @@ def test_roles(agents, tmp_path):
     code, headers, text = ask(agent.port)
     assert headers.get_all("WWW-Authenticate") == ['Basic realm="hunter-c", charset="UTF-8"', 'Bearer realm="hunter-c"']
     code, _, text = ask(agent.port, *RUN, headers=BOB)
-    assert json.loads(text) == {"error": "this needs the role admin; bob has the role viewer"}
+    assert json.loads(text) == {"error": "requires the role admin; bob has the role viewer"}
     assert status(agent.port, path="/api/v1/nothing") == 404 and status(agent.port, "DELETE") == 405
     # As it was without users: pages of other sites.
     for strange in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -360,7 +360,7 @@ def test_socket(agents, hunter, tmp_path):
     second = tmp_path / "second.yaml"
     second.write_text(settings.read_text().replace(state_of(tmp_path), state_of(tmp_path, "other.db")))
     refused = hunter("run", "--config", second)
-    assert refused.code == 4 and "another process listens there" in refused.err, refused.err
+    assert refused.code == 4 and "in use by another process" in refused.err, refused.err
     assert through(*LOOK) == 200
     agent.process.kill()
     agent.process.wait()
@@ -462,7 +462,7 @@ def test_tls(agents, tmp_path):
     assert kept.getresponse().read() == b"healthy\n"
     kept.close()
     assert status(agent.port, headers=ANN, tls=trusting(second)) == 200
-    # The oldest version changes likewise; ending TLS takes a restart.
+    # The oldest version changes likewise; disabling TLS requires a restart.
     secret_file(tmp_path / "web.yaml", USERS + "tls_server_config: {cert_file: server.pem, key_file: server.key, min_version: TLS13}\n")
     anybody.maximum_version = ssl.TLSVersion.TLSv1_2
 
@@ -475,7 +475,7 @@ def test_tls(agents, tmp_path):
     wait(is_refused)
     anybody.maximum_version = ssl.TLSVersion.TLSv1_3
     secret_file(tmp_path / "web.yaml", USERS)
-    wait(lambda: subject() != second.strip() or any("ending TLS takes a restart" in line for line in agent.log))
+    wait(lambda: subject() != second.strip() or any("disabling TLS requires a restart" in line for line in agent.log))
     assert subject() == second.strip()
     assert agent.end() == 0
 

@@ -83,7 +83,7 @@ def test_tokens(agents, hunter, tmp_path):
     listed = hunter("changes", "--agent", url, "--token-file", viewer)
     assert listed.code == 0 and "fixed" in listed.out, listed
     refused = hunter("triage", number, "open", "--agent", url, "--token-file", viewer)
-    assert refused.code == 2 and "this needs the role triager; robot has the role viewer" in refused.err, refused
+    assert refused.code == 2 and "requires the role triager; robot has the role viewer" in refused.err, refused
     refused = hunter("triage", number, "open", "--agent", url)
     assert refused.code == 2 and "--token-file" in refused.err, refused
     wrong = tmp_path / "wrong.token"

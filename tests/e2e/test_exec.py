@@ -39,7 +39,7 @@ def test_the_script_gets_the_document(hunter, tmp_path):
 @pytest.mark.parametrize("text, code, words, again", [
     ("if [ $(wc -l <$0.tries) = 1 ]; then echo not now >&2; exit 75; fi", 0, "exit status 75: not now", 0),
     ("echo no such board >&2; exit 1", 3, "given up.*exit status 1: no such board", 0),
-    ("exec sleep 100", 3, "given up.*took longer than 1s and was ended", 0),
+    ("exec sleep 100", 3, "given up.*timed out after 1s", 0),
 ], ids=["again", "final", "timeout"])
 def test_its_end_counts(hunter, tmp_path, text, code, words, again):
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
@@ -58,7 +58,7 @@ def test_a_program_that_is_not_there_yet(hunter, tmp_path):
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "a.csv"), f"exec: {{command: [{tmp_path}/tell.sh]}}")
     result = hunter("run", "--once", "--config", path)
-    assert result.code == 2 and "it cannot be started: No such file or directory" in result.err, result.err
+    assert result.code == 2 and "cannot start: No such file or directory" in result.err, result.err
     script(tmp_path, "")
     assert hunter("run", "--once", "--config", path).code == 0 and len(told(tmp_path)) == 1
 

@@ -162,7 +162,7 @@ def test_wrong_questions(watched):
             ("/api/v1/series?test=db.read&last=none", 400, "last: a number of points is needed"),
             ("/api/v1/series?test=db.read&since=today&until=yesterday", 400, "since is after until"),
             ("/api/v1/series?test=db.read&after=p98", 400, 'after: there is no series "p98"'),
-            ("/api/v2/tests", 404, "no such page"),
+            ("/api/v2/tests", 404, "not found"),
             ("/metrics?name=x", 400, 'unknown parameter "name"')]:
         answer = ask(watched.port, path)
         assert (answer.status, words in answer.json["error"]) == (status, True), (path, answer.status, answer.text)

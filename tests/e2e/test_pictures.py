@@ -139,7 +139,7 @@ def test_svg_of_a_change(changed):
                                 ("/change/1.svg?small=perhaps", 400, "small: true or false is needed"),
                                 ("/change/1.svg?metric=x", 400, "metric"), ("/plot.svg?test=x", 404, 'there is no test "x"'),
                                 ("/plot.svg", 400, 'one of the parameters "test" and "change" is needed'),
-                                ("/change/1.gif", 404, "no such page")):
+                                ("/change/1.gif", 404, "not found")):
         answer = ask(port, path)
         assert answer.status == status and words in answer.json["error"], (path, answer)
 

@@ -352,7 +352,7 @@ def test_systemd_is_told(agents, tmp_path, monkeypatch, kind):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     agent = agents(path)
-    systemd.wait("READY=1\nSTATUS=1 tests are watched\n")
+    systemd.wait("READY=1\nSTATUS=monitoring 1 tests\n")
     systemd.wait("WATCHDOG=1", count=3)
     reload(agent)
     systemd.wait("RELOADING=1\nMONOTONIC_USEC=")

@@ -248,7 +248,7 @@ def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server)
     agent.end()
 
 
-ALIVE = "hunter-c is at work: "
+ALIVE = "hunter-c is running: "
 
 
 def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
@@ -265,7 +265,7 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     said = [line.strip() for line in agent.out if ALIVE in line]
     assert len(said) == 1 and re.fullmatch(
         ALIVE + r"2 of 2 tests were read \(2 series, 120 points\), [01] changes? w\w+ found in the last 7 days; "
-        r"1 test has no new data: b; the smallest change that would have been told could not be measured", said[0]), said
+        r"1 test has no new data: b; the smallest detectable change could not be measured", said[0]), said
     agent = agents(path)
     agent.pass_by(6)
     agent.end()

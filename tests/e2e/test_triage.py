@@ -95,7 +95,7 @@ def test_wrong_requests(running):
             ("/api/v1/changes/999/triage", {"state": "open"}, 404, "there is no change 999"),
             ("/api/v1/triage", {"state": "open", "ids": "998,999"}, 404, "no change is selected by the ids 998,999"),
             ("/api/v1/triage", {"state": "open", "ids": str(number), "test": "x"}, 404, f'the ids {number} and the test "x"'),
-            ("/api/v1/changes/0/triage", {"state": "open"}, 404, "no such page"),
+            ("/api/v1/changes/0/triage", {"state": "open"}, 404, "not found"),
             ("/api/v1/triage", {"state": "open"}, 400, "selected"), ("/api/v1/triage", {"state": "open", "ids": "1,,2"}, 400, "ids: "),
             ("/api/v1/triage", {"state": "open", "ids": "5..2"}, 400, "ids: "), ("/api/v1/triage", {"state": "open", "ids": "99..199"}, 404, "the ids 99..199"),
             ("/api/v1/triage", {"state": "open", "test": ""}, 400, "test: it is empty"),

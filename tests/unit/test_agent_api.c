@@ -236,9 +236,9 @@ static void test_refused(void **state)
 	char path[128];
 
 	ask(world, api, "/strict", &form);
-	refused(world, ERROR_USAGE, "this needs the role admin; ci has the role triager");
+	refused(world, ERROR_USAGE, "requires the role admin; ci has the role triager");
 	ask(world, api, "/things/7/other", NULL);
-	refused(world, ERROR_USAGE, "no such page");
+	refused(world, ERROR_USAGE, "not found");
 	ask(world, api, "/things/7/echo?b=1", NULL);
 	refused(world, ERROR_USAGE, "unknown parameter \"b\"");
 	ask(world, api, "/things/7/echo?status=500", NULL);
@@ -251,7 +251,7 @@ static void test_refused(void **state)
 	write_file(path, "another-token-of-some-length", 0600);
 	wrong = at_port(world, path);
 	ask(world, wrong, "/things/7/echo", NULL);
-	refused(world, ERROR_USAGE, "the name, password or token is wrong");
+	refused(world, ERROR_USAGE, "wrong name, password or token");
 	unlink(path);
 	agent_api_free(api);
 	agent_api_free(nobody);
@@ -316,7 +316,7 @@ static void test_wrong_options(void **state)
 	} cases[] = {
 		{{.agent = "localhost:9469"}, ERROR_USAGE, "expected http://, https:// or unix:"},
 		{{.agent = "http://ann:secret@localhost/"}, ERROR_USAGE, "it has a user"},
-		{{.agent = "http://localhost/?x=1"}, ERROR_USAGE, "it has a query"},
+		{{.agent = "http://localhost/?x=1"}, ERROR_USAGE, "it contains a query"},
 		{{.agent = "http://local host/"}, ERROR_USAGE, "it has a blank"},
 		{{.agent = "unix:api.sock"}, ERROR_USAGE, "an absolute path"},
 		{{.agent = "http://localhost/", .token_file = "/nowhere/x"}, ERROR_USAGE,

@@ -62,7 +62,7 @@ static void test_no_last(void **state)
 	check_none(NULL, "p99 v2 nan\n", "no number");
 	check_none(NULL, "1e999", "out of range");
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		check_none(NULL, parts[i], "may be a part of something else");
+		check_none(NULL, parts[i], "may be part of something else");
 }
 
 static void test_json(void **state)

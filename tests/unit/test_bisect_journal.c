@@ -180,9 +180,9 @@ static void test_what_does_not_fit(void **state)
 	refuse(BEGIN(0, 0, 1, "search"), "\"id\"");
 	refuse(BEGIN(3, 0, 1, "over"), "\"phase\"");
 	refuse(BEGIN(3, 0, 1, "x"), "\"phase\"");
-	refuse(RESULT(3, 0, 1, "\"outcome\": \"failed\""), "no such run has begun");
-	refuse(RESULT(2, 0, 2, "\"outcome\": \"failed\""), "no such run has begun");
-	refuse(RESULT(2, 1, 1, "\"outcome\": \"failed\""), "no such run has begun");
+	refuse(RESULT(3, 0, 1, "\"outcome\": \"failed\""), "no run with this id has begun");
+	refuse(RESULT(2, 0, 2, "\"outcome\": \"failed\""), "no run with this id has begun");
+	refuse(RESULT(2, 1, 1, "\"outcome\": \"failed\""), "no run with this id has begun");
 	refuse(RESULT(2, 1, 2, "\"outcome\": \"measured\""), "\"value\"");
 	refuse(RESULT(2, 1, 2, "\"outcome\": \"measured\", \"value\": null"), "\"value\"");
 	refuse(RESULT(2, 1, 2, "\"outcome\": \"measured\", \"value\": 1e999"), "not JSON");
@@ -243,7 +243,7 @@ static void test_file(void **state)
 	assert_null(journal_create(path, &setup, &error)); /* it is there */
 	other = journal_open(arena, path, &journal, &error);
 	assert_null(other);
-	assert_non_null(strstr(error.text, "another hunter-c is working on it"));
+	assert_non_null(strstr(error.text, "in use by another hunter-c"));
 	journal_put_begin(&line, &run_1, 5);
 	assert_true(journal_write(file, &line, &error));
 	assert_true(journal_look(arena, path, &journal, &error));

@@ -164,17 +164,17 @@ static void test_ends(void **state)
 	assert_failed(world, "exec: sh: exit status 1", false, ERROR_DATA);
 	deliver_by(world, "kill -SEGV $$");
 	assert_failed(world,
-		"exec: sh: exit status 139: it was ended by signal 11 (Segmentation "
+		"exec: sh: exit status 139: killed by signal 11 (Segmentation "
 		"fault)",
 		false, ERROR_DATA);
 	set_command(world, missing, 2);
 	deliver(world);
 	assert_failed(world,
-		"exec: /nonexistent/bisect: it cannot be started: No such file or directory", false,
+		"exec: /nonexistent/bisect: cannot start: No such file or directory", false,
 		ERROR_USAGE);
 	set_command(world, refused, 1);
 	deliver(world);
-	assert_failed(world, "exec: /etc/passwd: it cannot be started: Permission denied", false,
+	assert_failed(world, "exec: /etc/passwd: cannot start: Permission denied", false,
 		ERROR_USAGE);
 }
 
@@ -253,7 +253,7 @@ static void deliver_for_too_long(struct world *world, const char *script)
 	do {
 		set_option(world->talk, "timeout", limits[i]);
 		deliver_by(world, script);
-		snprintf(text, sizeof text, "exec: sh: it took longer than %s and was ended",
+		snprintf(text, sizeof text, "exec: sh: timed out after %s",
 			limits[i]);
 		assert_failed(world, text, false, ERROR_DATA);
 	} while (!content(world, "begun") && ++i < sizeof limits / sizeof *limits);

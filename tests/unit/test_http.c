@@ -437,7 +437,7 @@ static void test_other_requests(void **state)
 	run(world, get_nothing);
 	saw(world, "HTTP/1.1 404 ");
 	saw(world, "Content-Type: application/json\r\n");
-	saw(world, "\r\n\r\n{\"error\": \"no such page\"}\n");
+	saw(world, "\r\n\r\n{\"error\": \"not found\"}\n");
 	run(world, post);
 	saw(world, "HTTP/1.1 405 ");
 	saw(world, "Allow: GET, HEAD\r\n");

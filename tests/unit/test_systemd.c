@@ -91,20 +91,20 @@ static void expect_a_life(struct fixture *f)
 	f->systemd = systemd_new(&f->parts->agent, environment, f);
 	assert_non_null(f->systemd);
 	systemd_ready(f->systemd);
-	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=monitoring 2 tests\n");
 	systemd_reloading(f->systemd);
 	assert_int_equal(sscanf(heard(f), "RELOADING=1\nMONOTONIC_USEC=%llu", &time), 1);
 	assert_in_range(clock_monotonic_ns() / 1000 - (int64_t)time, 0, 10000000);
 	systemd_reloaded(f->systemd, "hunter.yaml:3: not YAML\nat all");
-	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched, by the configuration "
-				      "before: hunter.yaml:3: not YAML\n");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=monitoring 2 tests, reload failed, previous "
+				      "configuration in use: hunter.yaml:3: not YAML\n");
 	systemd_reloaded(f->systemd, NULL);
-	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=monitoring 2 tests\n");
 	error_set(&f->parts->agent.store_error, ERROR_STATE, "disk full");
 	systemd_ready(f->systemd);
 	assert_string_equal(heard(f), "READY=1\nSTATUS=not ready: disk full\n");
 	systemd_stopping(f->systemd);
-	assert_string_equal(heard(f), "STOPPING=1\nSTATUS=finishing what is being sent\n");
+	assert_string_equal(heard(f), "STOPPING=1\nSTATUS=finishing deliveries in progress\n");
 	assert_string_equal(heard(f), "");
 }
 
@@ -148,7 +148,7 @@ static void test_the_watchdog(void **state)
 	f->systemd = systemd_new(&f->parts->agent, environment, f);
 	start = clock_monotonic();
 	systemd_ready(f->systemd); /* asks for the first sign */
-	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=monitoring 2 tests\n");
 	systemd_ready(f->systemd); /* does not begin the signs again */
 	heard(f);
 	f->stops = 4;
@@ -175,13 +175,13 @@ static void test_a_store_that_is_stuck(void **state)
 	f->parts->agent.store = store_open(other, parts_post, aside, &error);
 	f->systemd = systemd_new(&f->parts->agent, environment, f);
 	systemd_ready(f->systemd);
-	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=monitoring 2 tests\n");
 	engine_after(f->parts->agent.engine, 30, stop, f->parts->agent.engine);
 	assert_true(engine_run(f->parts->agent.engine));
 	assert_string_equal(heard(f), "");
 	store_close(f->parts->agent.store);
 	engine_run(aside); /* now it is answered */
-	assert_string_equal(heard(f), "WATCHDOG=1\nSTATUS=2 tests are watched\n");
+	assert_string_equal(heard(f), "WATCHDOG=1\nSTATUS=monitoring 2 tests\n");
 	assert_true(engine_free(aside));
 	f->parts->agent.store = store;
 }

@@ -283,7 +283,7 @@ static void test_server_name_that_is_none(void **state)
 	world->endpoint.server_name = "prom.internal/x";
 	const struct reply *reply = get("https://127.0.0.1:1/");
 	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
-	assert_string_equal(reply->problem, "server_name: it must be the name of a host");
+	assert_string_equal(reply->problem, "server_name: must be a host name");
 }
 
 static bool answer_with_an_end(struct peer *peer, int fd, const char *request)
