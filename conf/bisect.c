@@ -1,6 +1,6 @@
 /*
  * How the regressions of a test are bisected. Runs are made by a command on this machine, or by a
- * lab that is asked over HTTP: that one has the options of the receiver `webhook`.
+ * lab over HTTP, which has the options of the receiver `webhook`.
  */
 #include <string.h>
 
@@ -120,7 +120,7 @@ static void check_lab(struct loader *loader, const struct yaml_node *map,
 	if (settings->environment.count > 0)
 		complain(loader, map, subject, "environment: is for \"run\"; a lab gets headers");
 	if (settings->extract)
-		complain(loader, map, subject, "extract: is for \"run\"; a lab tells the value");
+		complain(loader, map, subject, "extract: is for \"run\"; a lab returns the value");
 }
 
 static void check(struct loader *loader, const struct yaml_node *map,
@@ -139,8 +139,8 @@ static void check(struct loader *loader, const struct yaml_node *map,
 		complain(loader, map, subject,
 			"lab: expected a name of letters, digits, \".\", \"_\" and \"-\"");
 	if (!test->repository)
-		loader_report(loader, false, map, subject,
-			"the test has no `repository` whose commits could be tried");
+		loader_report(
+			loader, false, map, subject, "the test has no `repository` to bisect");
 }
 
 static struct unset read_map(struct loader *loader, const struct yaml_node *map,

@@ -95,10 +95,10 @@ static void check_secret(const struct caution *caution, const struct field *fiel
 	if (!secret || strcmp(field->name, "proxy") == 0)
 		return;
 	if (!(field->flags &
-		    FIELD_EMPTY)) /* passwords are chosen by people and checked by the servers */
+		    FIELD_EMPTY)) /* passwords are chosen by users and checked by servers */
 		check_length(caution, field->name, secret);
 	if (stands_in_file(caution->map, field))
-		warn(caution, "%s: it is in a file that every user can read", field->name);
+		warn(caution, "%s: stands in a file that every user can read", field->name);
 }
 
 static void check_file(const struct caution *caution, const struct field *field)
@@ -145,7 +145,7 @@ static bool is_plain(const char *url)
 	return url && strncasecmp(url, "http://", 7) == 0 && !transfer_url_is_local(url);
 }
 
-/* Of a webhook whose address is all that it takes to use it. */
+/* Whether the address of a webhook alone grants access to it. */
 static bool is_secret_url(const struct caution *caution)
 {
 	return field_find(caution->fields, "url_file") != NULL;

@@ -233,7 +233,7 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 			"state: expected the path of a file that outlives the agent");
 }
 
-/* From here on the state's address says where the password is. */
+/* From here on the state's address has the password file. */
 static void take_password_file(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, struct agent_settings *agent)
 {
@@ -246,11 +246,11 @@ static void take_password_file(struct loader *loader, const struct yaml_node *ma
 			loader->arena, agent->state, agent->state_password_file);
 	} else {
 		loader_report(loader, false, yaml_get(map, "state_password_file"), subject,
-			"state_password_file: the state is a file, which has no password");
+			"state_password_file: no effect, as the state is a file");
 	}
 }
 
-/* It is shown in pages, messages and metrics. */
+/* The name appears in pages, messages and metrics. */
 static void check_name(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *name)
 {
@@ -316,19 +316,19 @@ static void check_socket(struct loader *loader, const struct yaml_node *map,
 			"socket_mode: \"%.80s\": expected an octal mode, like 0660", mode);
 	else if (mode[length - 1] != '0' && has_socket(&agent->listen))
 		loader_report(loader, true, yaml_get(map, "socket_mode"), subject,
-			"socket_mode: with %.4s every user of this machine can use the socket and "
-			"is an admin: use 0660, and socket_owner for the group that may",
+			"socket_mode: %.4s makes every user of this machine an admin "
+			"through the socket: use 0660, and socket_owner for a group",
 			mode);
 	for (size_t i = 0; i < 2 && !has_socket(&agent->listen); i++) {
 		const char *key = i == 0 ? "socket_mode" : "socket_owner";
 
 		if (yaml_get(map, key))
 			loader_report(loader, false, yaml_get(map, key), subject,
-				"%s: without a unix: address in listen it has no effect", key);
+				"%s: no effect without a unix: address in listen", key);
 	}
 }
 
-/* Its host is compared with what browsers say, so it must be plain. */
+/* Its host is compared with browsers' headers, so it must be plain. */
 static void check_external(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *url)
 {
@@ -338,7 +338,7 @@ static void check_external(struct loader *loader, const struct yaml_node *map,
 	if (!problem && (!host || (strncasecmp(url, "http", 4) != 0)))
 		problem = "expected an address that begins with https:// or http://";
 	if (!problem && strcspn(host + 3, "@") < strcspn(host + 3, "/?#"))
-		problem = "it has a user's name";
+		problem = "it contains a user name";
 	if (problem)
 		loader_report(loader, false, yaml_get(map, "external_url"), subject,
 			"external_url: %s", problem);

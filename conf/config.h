@@ -6,8 +6,8 @@
  * options (file, template, test, metric) are resolved here, so that the rest of the program sees
  * plain tests. A configuration is immutable and owned by one arena.
  *
- * This folder depends on no source, notifier or detector: the caller hands in their names and
- * option tables as a schema.
+ * This folder depends on no source, notifier or detector: the caller passes their names and option
+ * tables as a schema.
  */
 #ifndef CONF_CONFIG_H
 #define CONF_CONFIG_H
@@ -27,13 +27,13 @@
 struct schema {
 	const struct plugin *const *sources, *const *notifiers, *const *detectors;
 	const struct field *endpoint_fields;
-	/* What messages are about, from which a receiver chooses; and, as bits 1 << index, what a
-	 * notifier can be told and what it is told unless the configuration says which. */
+	/* Names of the events that receivers choose from; as bits 1 << index, the events that a
+	 * notifier supports and its default ones. */
 	const char *const *events;
 	size_t event_count;
 	void (*notifier_events)(const struct plugin *notifier, unsigned *able, unsigned *defaults);
 	const struct plugin *cluster; /* options of groups of type cluster; NULL: not supported */
-	/* Checks the `extract` of a test's `bisect`; NULL: whatever it is. */
+	/* Checks the `extract` of a test's `bisect`; NULL: accepts anything. */
 	bool (*extract_check)(const char *text, struct error *error);
 };
 
@@ -83,22 +83,22 @@ struct receiver {
 	const char *name; /* as in a test's `notify:`; of a section the notifier's */
 	const struct plugin *notifier;
 	const void *options;
-	bool chose_events;                 /* `events` is given */
-	bool implicit;                     /* it is not in the file: the terminal */
-	bool heartbeat;                    /* sends a sign of life once a week */
-	unsigned events;                   /* what it is told: bits 1 << index of schema->events */
-	int64_t remind_after;              /* ms until it is reminded of what nobody triaged, and
-					      between two reminders; 0: never */
+	bool chose_events;    /* `events` is given */
+	bool implicit;        /* it is not in the file: the terminal */
+	bool heartbeat;       /* sends a weekly heartbeat */
+	unsigned events;      /* events to send: bits 1 << index of schema->events */
+	int64_t remind_after; /* ms until a reminder of untriaged regressions, and between
+				 reminders; 0: never */
 	const struct digest_times *digest; /* or NULL */
-	const char *unset;                 /* of one that only commands use: a variable that its
-					      options need and that is not set, or NULL */
-	uint64_t fingerprint;              /* of its own options; see struct test */
+	const char *unset;    /* for one that only commands use: an unset variable that its options
+				 need, or NULL */
+	uint64_t fingerprint; /* of its own options; see struct test */
 };
 
 /*
- * A node of the tree of routes: what passes its conditions is told by the first of its routes that
- * takes it, and the next ones as long as these say `continue`; or, if none takes it, to its
- * receivers.
+ * A node of the tree of routes. A change that matches its conditions goes to the first of its
+ * routes that matches, and to the next ones as long as these have `continue`; or, if none matches,
+ * to its receivers.
  */
 struct notify_route {
 	const char *file; /* where it is defined */
@@ -129,7 +129,7 @@ struct mutes {
 
 /* How the regressions of a test are bisected: by a command, or by a lab. */
 struct bisect_settings {
-	const char *run;                 /* a command for a shell; NULL: a lab makes the runs */
+	const char *run;                 /* a shell command; NULL: a lab makes the runs */
 	const void *webhook;             /* options of lab_plugin, where a lab is asked; or NULL */
 	const struct plugin *lab_plugin; /* the receiver `webhook` */
 	const char *extract;             /* or NULL */
@@ -188,7 +188,7 @@ struct test {
 	uint64_t fingerprint;
 };
 
-/* What a group of `type: cluster` has beyond its tests. */
+/* The settings of a group of `type: cluster` beyond its tests. */
 struct cluster_settings {
 	const void *options; /* of schema->cluster */
 	int64_t interval;    /* ms */
@@ -273,7 +273,7 @@ struct config {
 	size_t server_count;
 	const struct receiver *receivers; /* those of sections and of `receivers`, and stdout */
 	size_t receiver_count;
-	const struct notify_route *routes; /* the root; NULL: all receivers are told everything */
+	const struct notify_route *routes; /* the root; NULL: all receivers get everything */
 	size_t route_count;                /* without the root */
 	const struct receiver *idle;       /* valid, but without a destination of their own */
 	size_t idle_count;
@@ -308,7 +308,7 @@ struct config_source {
 	/* For a replay: stdout becomes the only receiver, and `interval`, unless 0, replaces the
 	 * interval of all tests. */
 	bool stdout_only;
-	bool cautious;    /* also reports what works but is careless: caution.c */
+	bool cautious;    /* also reports careless settings: caution.c */
 	int64_t interval; /* ms */
 	struct strings
 		known_changes; /* files of known changes, beside those of the configuration */
@@ -324,9 +324,9 @@ struct config *config_load(
 	const char *path, const struct config_source *source, struct problems *problems);
 void config_free(struct config *config);
 
-/* The text of an option's value as it is in the file, with the `${X}` that have become a part of
- * `value`, which may be secrets: for whatever is shown. `value` itself is a string of an option, no
- * copy of one; it is returned if nothing was expanded. */
+/* The text of an option's value as it is in the file, before `${X}` was expanded in `value`, as the
+ * variables may be secrets: for display. `value` itself is a string of an option, no copy of one;
+ * it is returned if nothing was expanded. */
 const char *config_written(const struct config *config, const char *value);
 
 /* Finds the configuration: `flag` if given, else $HUNTER_CONFIG, $OTAVA_CONFIG, ./hunter.yaml, ...
@@ -347,7 +347,7 @@ struct strings config_topics(const struct config *config, struct arena *arena);
 const struct strings *config_notify(const struct config *config, const char *topic);
 int64_t config_interval(const struct config *config, const char *topic);
 
-/* Whether routes decide who is told of a topic. */
+/* Whether routes select the receivers of a topic. */
 bool config_routed(const struct config *config, const char *topic);
 
 /* The mute times of a topic; NULL if it is not configured. */
@@ -371,8 +371,8 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 	struct error *error) MUST_USE;
 
 /* The detection as text, "edivisive(window=30, confirm=8 points)": the options that are not the
- * detector's defaults, and what else is set. Detections with the same text, controls aside, are
- * the same. */
+ * detector's defaults, and further settings. Detections with the same text, controls aside, are the
+ * same. */
 const char *detection_text(
 	const struct schema *schema, const struct detection *detection, struct arena *arena);
 

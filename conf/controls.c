@@ -141,7 +141,7 @@ static void look_up(struct loader *loader, struct noted_control *noted)
 		return;
 	if (own && strcmp(test->name, noted->subject.name) == 0 && strcmp(metric, own) == 0) {
 		loader_report(loader, false, noted->where, &noted->subject,
-			"%s: the metric names itself", control_keys[rule->mode]);
+			"%s: the metric refers to itself", control_keys[rule->mode]);
 		return;
 	}
 	rule->test = test;

@@ -311,7 +311,7 @@ const struct yaml_node *detection_layers(
 	return list;
 }
 
-/* What belongs to the list of options in parentheses: "name=value". */
+/* Appends an option to the list in parentheses: "name=value". */
 static void put_option(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, "%s%s=%s", out->length > 0 ? ", " : "", name, value);

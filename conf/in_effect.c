@@ -22,7 +22,7 @@ struct section {
 	bool server; /* its options may be credentials */
 };
 
-/* A number below the range of what can be given stands for one that is not. */
+/* Whether a number is set: one below the field's range stands for unset. */
 static bool is_given(const struct field *field, const void *options)
 {
 	const void *value = (const char *)options + field->offset;
@@ -44,8 +44,8 @@ static bool is_given(const struct field *field, const void *options)
 	return true;
 }
 
-/* Appends the text without what addresses in it may hold as a key: the user and password, and, of
- * an address of a server, its query. True if there was any. */
+/* Appends the text without the parts of addresses that may be keys: user and password and, in a
+ * server's address, the query. True if there were any. */
 static bool put_open(struct buf *out, const char *text, bool server)
 {
 	bool hidden = false, address = false;
@@ -87,7 +87,7 @@ static void put_list(struct buf *out, const struct strings *list, const struct c
 		buf_printf(out, "%s%s", i ? ", " : "", config_written(config, list->items[i]));
 }
 
-/* As it is in the file. True if something of it is hidden. */
+/* The value as it is in the file. True if part of it is hidden. */
 static bool put_value(struct buf *out, const struct field *field, const void *options,
 	const struct section *section)
 {
@@ -117,7 +117,7 @@ static const char *keep_value(struct section *section, struct buf *text)
 	return value;
 }
 
-/* Whether both print the same, secrets included. */
+/* Whether the value equals the default, secrets included. */
 static bool is_usual(const struct field *field, const void *options, const void *usual)
 {
 	struct buf now = {0}, initial = {0};
@@ -165,7 +165,7 @@ static void add_fields(
 			add_field(section, field, options, usual);
 }
 
-/* Those of a table whose defaults are its own. */
+/* Adds the options of a table with defaults of its own. */
 static void add_table(
 	struct section *section, const struct field *fields, size_t size, const void *options)
 {

@@ -1,9 +1,9 @@
 /*
- * A test's configuration as it is in effect, option by option, for people to read.
+ * A test's effective configuration, option by option, for display.
  *
- * It is made from the option tables, so that a new option is covered without being named here.
- * Secrets, headers, and what an address holds beside host and path are hidden. Everything is in the
- * arena, or the configuration's.
+ * It is built from the option tables, so that a new option is covered without being named here.
+ * Secrets, headers, and the parts of an address other than host and path are hidden. Everything is
+ * in the arena, or the configuration's.
  */
 #ifndef CONF_IN_EFFECT_H
 #define CONF_IN_EFFECT_H
@@ -26,7 +26,7 @@ struct options_in_effect {
 
 enum { IN_EFFECT_METRICS = 200 }; /* of a test; the others are left out */
 
-/* Returns how many sections there are. */
+/* Returns the number of sections. */
 size_t test_in_effect(const struct config *config, const struct schema *schema,
 	const struct test *test, struct arena *arena, const struct options_in_effect **out);
 

@@ -51,7 +51,7 @@ const struct field known_change_fields[] = {
 	{0},
 };
 
-/* A date that means the same on any day. */
+/* Reads an absolute date. */
 static bool read_date(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *key, const char *text, int64_t *out)
 {
@@ -366,7 +366,7 @@ static void put_entry(struct buf *out, int indent, const struct known_change *en
 		buf_char(out, '}');
 }
 
-/* Where entries go. */
+/* The place for new entries. */
 struct insertion {
 	bool there;    /* the document has known_changes */
 	bool flow;     /* ... in brackets, or null, ... */
@@ -561,7 +561,7 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 		return false;
 	if (!find_place(text, length, &place) || place.there != there)
 		return error_set(error, ERROR_USAGE,
-			"%s: its known_changes cannot be added to by a program: expected a list of "
+			"%s: cannot add to its known_changes: expected a list of "
 			"lines that begin with a dash",
 			file);
 	if (place.there)
@@ -624,8 +624,8 @@ static bool check_folder(const char *path, bool make, struct error *error)
 
 	if (!good && !is_hunter_folder(folder))
 		error_set(error, ERROR_DATA,
-			"%s: cannot write the file: there is no folder %s, and only one named "
-			".hunter is made",
+			"%s: cannot write the file: no folder %s, and only one named "
+			".hunter is created",
 			path, folder);
 	else if (!good && make && mkdir(folder, 0777) != 0)
 		(void)failed(path, error);
@@ -686,7 +686,7 @@ static void check_kind(struct loader *loader, const struct yaml_node *root)
 		good = yaml_get(root, keys[i]) != NULL;
 	if (!good)
 		loader_report(loader, false, root->entries[0].key, NULL,
-			"nothing is added to this file: it is neither one of known_changes nor a "
+			"cannot add to this file: it is neither one of known_changes nor a "
 			"configuration");
 }
 

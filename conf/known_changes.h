@@ -1,7 +1,7 @@
 /*
- * Known changes: what people have accepted in review, as text in version control. An entry covers
- * the changes of a test that come from a commit, or that lie at a time. Neither an agent nor a
- * state file is needed for it.
+ * Known changes: changes accepted in review, as text in version control. An entry covers the
+ * changes of a test that come from a commit, or that lie at a time. Neither an agent nor a state
+ * file is needed for it.
  *
  * Entries stand under `known_changes:` in the configuration, or in files of their own in the same
  * form, which `known_changes_files:` names.

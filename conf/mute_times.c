@@ -375,7 +375,7 @@ static struct mute_range read_time(
 			options.end_time);
 	else if (range.from >= range.to)
 		loader_report(loader, false, yaml_get(map, "end_time"), &subject,
-			"end_time: it is not after start_time; times over midnight are two: until "
+			"end_time: not after start_time; split times over midnight in two: until "
 			"24:00, and from 00:00 of the next day");
 	return range;
 }
@@ -437,7 +437,7 @@ static void read_interval(struct loader *loader, const struct yaml_node *map,
 	read_zone(loader, map, subject, options.location, interval);
 	if (named + interval->times.count == 0 && errors == loader->problems->errors)
 		loader_report(loader, false, map, subject,
-			"it would always hold; name weekdays, days_of_month, months, years or "
+			"always in effect; give weekdays, days_of_month, months, years or "
 			"times");
 }
 
@@ -546,6 +546,6 @@ void mute_times_check(struct loader *loader)
 		if (!mute->used)
 			loader_report(loader, true, mute->where,
 				&(struct error_context){.kind = "mute time", .name = mute->name},
-				"no test and no group names it in `mute`");
+				"unused: no test or group names it in `mute`");
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * A file is a list of lines, each of which knows its number in the file as it was, so the diff
- * follows from the lists. Edits make new lists, and what they replace stays, so that a way that
- * turns out not to mean what was asked is given up by forgetting it.
+ * follows from the lists. Edits make new lists and keep the old ones, so an attempt whose result is
+ * wrong is undone by dropping it.
  */
 #include "conf/proposal.h"
 
@@ -35,12 +35,12 @@ struct proposal {
 	struct arena *arena;
 	const char *path;
 	struct config_source source;
-	struct config *config; /* what the files mean now */
+	struct config *config; /* the configuration of the edited files */
 	struct edited *files;
 	size_t file_count;
 };
 
-/* Where a setting can be: a map in one of the files, by the keys that lead to it. */
+/* A place for a setting: a map in one of the files, by the keys that lead to it. */
 struct place {
 	size_t file;
 	const char *keys[PATH_MOST];
@@ -50,10 +50,10 @@ struct place {
 struct places {
 	struct place items[PLACES_MOST];
 	size_t count;
-	bool failed; /* there would be more, or a part has none */
+	bool failed; /* more places needed than allowed, or a part has none */
 };
 
-/* What one call is about. */
+/* The arguments of one call. */
 struct request {
 	struct proposal *proposal;
 	const struct setting *settings;
@@ -245,8 +245,7 @@ static bool starts_with(const struct line *line, size_t at, const char *text)
 	return length <= line->length - at && memcmp(line->text + at, text, length) == 0;
 }
 
-/* The length of the scalar as it is written at this place; 0 if it is written in another way than
- * plainly or in quotation marks, or is empty. */
+/* The length of the scalar at this place; 0 if it is neither plain nor quoted, or is empty. */
 static size_t written(
 	struct proposal *proposal, const struct line *line, size_t at, const struct yaml_node *node)
 {
@@ -337,7 +336,7 @@ static bool change_value(
 	return true;
 }
 
-/* Sets `name` in the map at the place, which is made where it is missing. */
+/* Sets `name` in the map at the place, creating missing maps. */
 static bool edit(struct proposal *proposal, const struct place *place, const char *name,
 	const char *alias, const char *value)
 {
@@ -392,7 +391,7 @@ static struct config *load(const struct proposal *proposal)
 	return config_load(proposal->path, &source, &problems);
 }
 
-/* The detections that count: a test that names its metrics has no others. */
+/* The number of detections: a test that names its metrics has no others. */
 static size_t detections(const struct test *test)
 {
 	return test->metric_count > 0 ? test->metric_count : 1;
@@ -403,7 +402,7 @@ static const struct detection *detection_at(const struct test *test, size_t i)
 	return test->metric_count > 0 ? &test->detections[i] : &test->detection;
 }
 
-/* What the detection would be with the settings; NULL if its detector refuses them. */
+/* The detection with the settings, as text; NULL if its detector refuses them. */
 static const char *expected(const struct request *request, const struct detection *detection)
 {
 	const struct proposal *proposal = request->proposal;
@@ -447,7 +446,7 @@ static bool test_holds(
 	return true;
 }
 
-/* Whether the configuration means what was asked, and nothing else is different. */
+/* Whether the new configuration has the settings, and nothing else differs. */
 static bool holds(const struct request *request, const struct config *config)
 {
 	const struct config *was = request->proposal->config;
@@ -473,7 +472,7 @@ static const char *alias_of(const struct request *request, const char *name)
 	return NULL;
 }
 
-/* Makes the edits at all places; forgets them if they do not mean what was asked. */
+/* Makes the edits at all places; drops them if the result is not the one wanted. */
 static bool try_places(const struct request *request, const struct places *places)
 {
 	struct proposal *proposal = request->proposal;
@@ -511,7 +510,7 @@ static void add_place(struct places *places, const struct place *place)
 		places->items[places->count++] = *place;
 }
 
-/* The trees of all files, by which places are looked for. */
+/* The trees of all files, to search for places. */
 struct trees {
 	const struct yaml_node **roots;
 	size_t count;
@@ -541,7 +540,7 @@ static size_t find_file(const struct trees *trees, const char *section, const ch
 	return trees->count;
 }
 
-/* How many of the test's detections are meant. */
+/* How many of the test's detections are chosen. */
 static size_t chosen_of(const struct request *request, const struct test *test)
 {
 	size_t count = 0;
@@ -633,7 +632,7 @@ static void test_places(const struct request *request, const struct trees *trees
 	}
 }
 
-/* What holds for most is said for the file. */
+/* Whether most detections are chosen, so that the file's own `detection:` comes first. */
 static bool most_are_chosen(const struct request *request)
 {
 	const struct config *config = request->proposal->config;
@@ -661,12 +660,11 @@ bool proposal_set(struct proposal *proposal, const struct setting *settings, siz
 		if (try_places(&request, &places))
 			return true;
 	}
-	return error_set(error, ERROR_USAGE,
-		"%s has no place where only these metrics get the settings%s", proposal->path,
-		places.failed ? ", or too many of them" : "");
+	return error_set(error, ERROR_USAGE, "%s has no place to set this for these metrics only%s",
+		proposal->path, places.failed ? ", or too many of them" : "");
 }
 
-/* A line of a diff: as it was, or as it is. */
+/* A line of a diff: old, new or both. */
 struct diff_line {
 	char mark; /* ' ', '-' or '+' */
 	bool unended, closed;
@@ -696,7 +694,7 @@ static struct diff compare(struct arena *arena, const struct edited *file)
 {
 	struct diff diff = {
 		arena_array(arena, file->count + file->original_count, sizeof *diff.lines), 0};
-	size_t next = 0; /* the first original line that is not told yet */
+	size_t next = 0; /* the first original line not yet compared */
 	for (size_t i = 0, added = 0; i <= file->count; i++) {
 		bool end = i == file->count;
 		size_t origin = end ? file->original_count + 1 : file->lines[i].origin;

@@ -1,12 +1,11 @@
 /*
- * A proposal: other settings for the detection of some metrics, as a unified diff of the files
- * that have them.
+ * A proposal: other settings for the detection of some metrics, as a unified diff of the files that
+ * have them.
  *
- * Only the lines that must change do, so comments stay. The text is edited with no more knowledge
- * of YAML than where its nodes begin, so what comes out is loaded: it must mean for each metric
- * what was asked, and otherwise the same as before. The places are tried from the widest, by way
- * of templates to the tests and their metrics; the file's own `detection:` comes first if most are
- * meant, else last.
+ * Only the lines that must change do, so comments stay. The text is edited knowing only where its
+ * YAML nodes begin, so the result is loaded and checked: the chosen metrics must have the settings,
+ * and all else be as before. The places are tried from the widest, by way of templates to the tests
+ * and their metrics; the file's own `detection:` comes first if most are chosen, else last.
  */
 #ifndef CONF_PROPOSAL_H
 #define CONF_PROPOSAL_H
@@ -22,14 +21,13 @@ struct proposal *proposal_new(
 	const char *path, const struct config_source *source, struct error *error);
 void proposal_free(struct proposal *proposal);
 
-/* Whether the detection of this metric of the test is meant. */
+/* Whether the detection of this metric of the test is chosen. */
 typedef bool proposal_choice(
 	void *context, const struct test *test, const struct detection *detection);
 
 /*
  * Adds settings (of the detector, and `confirm`) for the metrics chosen, and for no others. False
- * and an error if the files have no place where just that can be said; the proposal is then what
- * it was.
+ * and an error if the files have no place for exactly that; the proposal is then unchanged.
  */
 bool proposal_set(struct proposal *proposal, const struct setting *settings, size_t count,
 	proposal_choice *chosen, void *context, struct error *error) MUST_USE;

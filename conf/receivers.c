@@ -1,6 +1,6 @@
 /*
- * What all receivers have beside their notifier's options: which events they are told, reminders,
- * the digest and the sign of life. A setting that only one event uses asks for that event, too.
+ * Options of all receivers beside their notifier's: events, reminders, digest and heartbeat. An
+ * option of a single event implies that event.
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ unsigned events_read(struct loader *loader, const struct yaml_node *map,
 					schema->event_count));
 		else if ((bit & able) == 0)
 			loader_report(loader, false, where, subject,
-				"events: receivers of this kind cannot be told \"%.80s\"",
+				"events: not supported by receivers of this kind: \"%.80s\"",
 				given->items[i]);
 		events |= bit;
 	}
@@ -156,10 +156,10 @@ static void need_event(struct loader *loader, const struct yaml_node *map,
 {
 	if ((bit & able) == 0)
 		loader_report(loader, false, map ? yaml_get(map, key) : map, subject,
-			"%s: receivers of this kind cannot be told that", key);
+			"%s: not supported by receivers of this kind", key);
 }
 
-/* What becomes of a change is told to whom the change was told. */
+/* Follow-up events go only to receivers that get the change. */
 static void check_sequels(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, unsigned events)
 {
@@ -171,8 +171,8 @@ static void check_sequels(struct loader *loader, const struct yaml_node *map,
 	for (size_t i = 0; i < sizeof sequels / sizeof *sequels; i++)
 		if (events & event_bit(loader->source->schema, sequels[i])) {
 			loader_report(loader, true, yaml_get(map, "events"), subject,
-				"events: only who is told of a change (\"new\") is told what "
-				"becomes of it (\"%s\")",
+				"events: \"%s\" has no effect without \"new\": only receivers of "
+				"a change get its later events",
 				sequels[i]);
 			return;
 		}

@@ -1,6 +1,6 @@
 /*
- * Tests and metrics with a former name: `was:`. The new name takes over what the agent has recorded
- * under the old one, so each old name has one heir and may not be in use.
+ * Tests and metrics with a former name: `was:`. The new name takes over the records of the old one,
+ * so each old name has one successor and must not be in use.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * The section `routes`: a tree that says who is told of which changes. It is a route without
+ * The section `routes`: a tree that selects the receivers of changes. It is a route without
  * conditions, or the list of that one's routes.
  *
  * Aliases can make a short file a large tree, so the number of routes and their depth are limited.
@@ -30,7 +30,7 @@ const struct field route_fields[] = {
 		"only regressions, or only improvements"),
 	OPTION_LIST(struct route_options, events, "only these events, see receivers"),
 	OPTION_LIST(struct route_options, receivers,
-		"receivers of what none of its child routes match; []: none; default: those of the "
+		"receivers of changes that no child route matches; []: none; default: those of the "
 		"parent route"),
 	OPTION_LIST(struct route_options, group_by,
 		"group changes with equal values of these into one message: commit, test, "
@@ -44,7 +44,7 @@ static const char *const other_keys[] = {"routes", NULL};
 
 static const struct error_context subject = {.kind = "routes"};
 
-/* What is needed while the tree is read. */
+/* State while the tree is read. */
 struct reader {
 	struct loader *loader;
 	struct dict numbers; /* of receivers, by name: places in `named` */
@@ -254,7 +254,7 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	struct notify_route *parent, size_t depth)
 {
 	struct loader *loader = reader->loader;
-	const struct notify_route *last = NULL; /* takes everything */
+	const struct notify_route *last = NULL; /* matches everything */
 	struct notify_route *routes;
 
 	if (yaml_is_null(list))
@@ -281,14 +281,14 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 		read_route(reader, list->items[i], &routes[i], depth);
 		if (last && loader->problems->errors == reader->errors)
 			loader_report(loader, true, list->items[i], &subject,
-				"it is never reached: the route at %s:%d takes everything",
-				last->file, last->line);
+				"never reached: the route at %s:%d matches everything", last->file,
+				last->line);
 		else if (!last && !has_conditions(&routes[i]) && !routes[i].go_on)
 			last = &routes[i];
 	}
 }
 
-/* Whether anything falls through to a node without receivers. */
+/* Whether a change can reach a node without receivers. */
 static bool loses(const struct notify_route *route)
 {
 	for (size_t i = 0; i < route->count; i++)
@@ -304,11 +304,11 @@ static void check_root(
 
 	if (has_conditions(root) || root->go_on)
 		loader_report(loader, false, node, &subject,
-			"the first route takes everything: put its conditions into one of its "
+			"the first route matches everything: put its conditions into one of its "
 			"`routes`");
 	else if (loader->source->cautious && loses(root))
 		loader_report(loader, true, node, &subject,
-			"what no route takes is told to nobody: add a last route without "
+			"changes that match no route are not announced: add a last route without "
 			"conditions, or write {receivers: [...], routes: [...]}");
 }
 

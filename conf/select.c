@@ -112,8 +112,7 @@ static bool unknown(
 		names[count++] = config->tests[i].name;
 	for (size_t i = 0; i < config->group_count; i++)
 		names[count++] = config->groups[i].name;
-	error_set(error, ERROR_USAGE, "there is no test or group \"%.200s\" in %.200s", name,
-		config->path);
+	error_set(error, ERROR_USAGE, "no test or group \"%.200s\" in %.200s", name, config->path);
 	return field_hint(error, name, names, count);
 }
 

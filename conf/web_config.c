@@ -144,7 +144,7 @@ static int cost_of(const char *hash)
 	return (hash[4] - '0') * 10 + hash[5] - '0';
 }
 
-/* Messages do not show what is wrong, which may be a password. */
+/* Messages do not show the value, which may be a password. */
 static bool check_hash(struct reader *reader, const struct yaml_node *value,
 	const struct error_context *subject, struct web_user *user)
 {
@@ -165,14 +165,14 @@ static bool check_hash(struct reader *reader, const struct yaml_node *value,
 	return !problem;
 }
 
-/* Who reads the hashes can try passwords without being slowed down. */
+/* A reader of the hashes can try passwords without limit. */
 static void caution_hashes(struct reader *reader, const struct yaml_node *map)
 {
 	struct stat status;
 
 	if (map->count > 0 && stat(map->file, &status) == 0 && status.st_mode & S_IROTH)
 		problems_add(reader->loader.problems, true, map->entries[0].key,
-			"basic_auth_users: every user of this machine can read the file, and so "
+			"basic_auth_users: every user of this machine can read the file, with "
 			"the hashes of the passwords");
 }
 
@@ -224,7 +224,7 @@ static void read_roles(struct reader *reader, const struct yaml_node *root)
 				"expected viewer, triager or admin");
 		else if (!knows(config, key->text) && config->proxy_count == 0)
 			loader_report(&reader->loader, true, key, &subject,
-				"there is no such user in basic_auth_users");
+				"no such user in basic_auth_users");
 		given[config->role_count++] = (struct web_role){key->text, role};
 	}
 	config->roles = given;
@@ -320,7 +320,7 @@ static void check_header(struct reader *reader, const struct yaml_node *root, co
 			"%s: \"%.80s\" cannot be the name of this header", key, name);
 	else if (reader->config->proxy_count == 0)
 		problems_add(reader->loader.problems, true, where,
-			"%s: without trusted_proxies it has no effect", key);
+			"%s: no effect without trusted_proxies", key);
 }
 
 static void read_top(struct reader *reader, const struct yaml_node *root)

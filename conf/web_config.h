@@ -1,8 +1,8 @@
 /*
- * The file of `agent.web_config`: who may use the API, and the certificate. Its form is that of
- * Prometheus' web configuration, of which it takes `basic_auth_users` and, of
- * `tls_server_config`, cert_file, key_file and min_version, with keys of our own: roles, tokens,
- * trusted_proxies, user_header, role_header. Any other key is an error.
+ * The file of `agent.web_config`: users of the API, and the certificate. It has the form of
+ * Prometheus' web configuration, with its `basic_auth_users` and, of `tls_server_config`,
+ * cert_file, key_file and min_version, and keys of its own: roles, tokens, trusted_proxies,
+ * user_header, role_header. Any other key is an error.
  */
 #ifndef CONF_WEB_CONFIG_H
 #define CONF_WEB_CONFIG_H
@@ -11,16 +11,16 @@
 #include "agent/base/network.h"
 #include "conf/yaml.h"
 
-/* What somebody may do; each may do what those before it may. */
+/* Permissions; each role includes those before it. */
 enum role {
 	ROLE_UNSET, /* of a route: as ROLE_ADMIN, so that nothing is open by mistake */
 	ROLE_ANYBODY,
-	ROLE_VIEWER,  /* look */
-	ROLE_TRIAGER, /* and judge changes */
+	ROLE_VIEWER,  /* read */
+	ROLE_TRIAGER, /* and triage changes */
 	ROLE_ADMIN,   /* and run tests, reload the configuration */
 };
 
-/* A word's role; ROLE_UNSET: it is none of viewer, triager, admin. */
+/* A word's role; ROLE_UNSET: not viewer, triager or admin. */
 enum role role_parse(const char *word, size_t length);
 const char *role_name(enum role role);
 

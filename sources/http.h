@@ -1,5 +1,5 @@
 /*
- * What the HTTP sources share: requests with parameters, and errors that a user can act on.
+ * Common to the HTTP sources: requests with parameters, and errors that a user can act on.
  */
 #ifndef SOURCES_HTTP_H
 #define SOURCES_HTTP_H

@@ -44,8 +44,7 @@ struct query {
 };
 
 /*
- * What a test reads, as a pattern: whoever knows the name of what has just been written can so tell
- * which tests read it.
+ * A pattern of what a test reads: a writer of a file or series can tell by it which tests read it.
  */
 enum reading_kind {
 	READING_PATH,   /* a path of Graphite: `name`, perhaps with wildcards */

@@ -3,7 +3,7 @@
  *
  * hunter-c has two lifetimes, the configuration's and a job's, and each is one arena. Memory is
  * zeroed and aligned for any type. Running out of memory aborts, so nothing here returns NULL;
- * whoever reads sizes from outside caps them first. An arena belongs to one thread at a time.
+ * callers cap sizes that come from outside. An arena belongs to one thread at a time.
  */
 #ifndef AGENT_BASE_ARENA_H
 #define AGENT_BASE_ARENA_H
@@ -45,7 +45,7 @@ void arena_join(struct arena *arena, struct arena *other);
 /* Bytes taken from the system so far (blocks, not pieces). */
 size_t arena_size(const struct arena *arena);
 
-/* malloc and realloc that abort instead of returning NULL, for what does not live in an arena. */
+/* malloc and realloc that abort instead of returning NULL, for memory outside an arena. */
 void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
 char *memory_strdup(const char *text) __attribute__((returns_nonnull));
 void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));

@@ -2,8 +2,7 @@
  * A growing byte buffer for text that is made piece by piece: messages, JSON, HTTP answers.
  *
  * A NUL always follows the bytes, so `data` is a C string if the content has no NUL. A zeroed
- * struct is an empty buffer. Running out of memory aborts; whoever fills a buffer from outside
- * must limit its size.
+ * struct is an empty buffer. Running out of memory aborts; callers limit the size of outside data.
  */
 #ifndef AGENT_BASE_BUF_H
 #define AGENT_BASE_BUF_H

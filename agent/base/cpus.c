@@ -14,7 +14,7 @@
 
 enum { PATH = 4096, LINE = PATH + 256, SETS = 8 /* each holds 1,024 processors */ };
 
-/* The first line of a file; false if there is none. */
+/* The first line of a file; false if it has none. */
 static bool read_line(const char *path, char *line, size_t size)
 {
 	FILE *file = fopen(path, "re");

@@ -29,7 +29,7 @@ static bool is_named(const char *parameter, const char *name)
 	return strlen(name) == length && strncmp(parameter, name, length) == 0;
 }
 
-/* A name may be written with %: one that is, is as good as a secret. */
+/* A parameter name may be percent-encoded; such a one counts as a secret. */
 static bool is_secret(const char *parameter)
 {
 	return is_named(parameter, "password") || is_named(parameter, "password_file") ||

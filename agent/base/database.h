@@ -13,8 +13,7 @@
 /* Whether a state is such an address; a path else. */
 bool database_is(const char *state);
 
-/* The state as people may see it: an address without passwords and without the password's file, a
- * path as it is. */
+/* The state for display: an address without passwords and password file, a path unchanged. */
 const char *database_shown(struct arena *arena, const char *state);
 
 /* The address with the parameter password_file. */

@@ -1,10 +1,10 @@
 /*
- * What went wrong, as one sentence for the user, and of which kind it is.
+ * An error: its kind, and one sentence for the user.
  *
- * Every fallible function returns bool (false: failed) or an enum step and takes a trailing
- * `struct error *`, which it fills only on failure. The text names what the reader can act on:
- * file, line, key, column, host. It never contains a secret. Errors live in the caller's frame;
- * nothing is allocated.
+ * Every fallible function returns bool (false: failed) or an enum step and takes a trailing `struct
+ * error *`, which it fills only on failure. The text names file, line, key, column or host, so that
+ * the reader can act. It never contains a secret. Errors live in the caller's frame; nothing is
+ * allocated.
  */
 #ifndef AGENT_BASE_ERROR_H
 #define AGENT_BASE_ERROR_H

@@ -39,7 +39,7 @@ struct pairs {
 	size_t count;
 };
 
-enum field_type {       /* what is stored at `offset`: */
+enum field_type {       /* the type stored at `offset`: */
 	FIELD_BOOL,     /* bool */
 	FIELD_INT,      /* int64_t */
 	FIELD_DOUBLE,   /* double */
@@ -87,8 +87,8 @@ struct field {
 
 /*
  * Rows of a table. A row's name is that of the struct's member; the compiler refuses a member of
- * another type. `initial` is the default as text, or NULL. Last come the sentence of help and, as
- * designated initialisers, what else the field has.
+ * another type. `initial` is the default as text, or NULL. Last come the help text and, as
+ * designated initialisers, further members.
  */
 #define OPTION_BOOL(of, member, ...) OPTION_ROW(BOOL, bool, #member, of, member, __VA_ARGS__)
 #define OPTION_SECRET(of, member, ...)                                                             \

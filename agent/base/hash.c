@@ -19,7 +19,7 @@ size_t hash_slot(const char *text, size_t length)
 	return (size_t)(hash ^ hash >> 32);
 }
 
-/* If the system has no random bytes the hash is as good as one without a key. */
+/* Without random bytes of the system the hash is unkeyed. */
 struct hash_key hash_key_new(void)
 {
 	struct hash_key key;

@@ -18,7 +18,7 @@ uint64_t hash_add(uint64_t hash, const void *bytes, size_t length);
  * ones. It has no key, so an attacker can make texts collide; tables use hash_keyed. */
 size_t hash_slot(const char *text, size_t length);
 
-/* A table's secret, without which nobody can tell which texts share a slot. */
+/* A table's secret, which makes the slots of texts unpredictable. */
 struct hash_key {
 	uint64_t words[2];
 };

@@ -1,9 +1,9 @@
 /*
  * A line is built in a buffer and written under a lock, so that lines of several threads do not
- * mix. With log_patience it is written in pieces that fit into the pipe when poll() reports
- * room. Once nobody has read for too long, or while a full disk or a closed pipe rejects lines, the
- * latest ones are held and written with the first that can be; those before them are counted and
- * dropped. Writing bypasses stdio, which neither reports how much was written nor forgets the rest.
+ * mix. With log_patience it is written in pieces that fit into the pipe when poll() reports room.
+ * Once a reader has stalled for too long, or while a full disk or a closed pipe rejects lines, the
+ * latest lines are held and written with the first one that succeeds; older ones are counted and
+ * dropped. Writing bypasses stdio, which neither reports how much was written nor drops the rest.
  * Values with blanks, quotes or control characters are quoted with JSON's escapes in both formats.
  */
 #include "agent/base/log.h"
@@ -38,7 +38,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct buf held;  /* whole lines that could not be written */
 	uint64_t dropped; /* lines before them */
-	bool cut;         /* what was written ends within a line */
+	bool cut;         /* the last write ended within a line */
 } outlet = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream)
@@ -159,7 +159,8 @@ static size_t put_stream(FILE *stream, const char *text, size_t length)
 	return fflush(stream) == 0 && whole ? length : 0;
 }
 
-/* Returns how much was written: not all if nobody reads for `longest` ms, or writing fails. */
+/* Returns how much was written: less than all if the reader stalls for `longest` ms, or writing
+ * fails. */
 static size_t put_text(FILE *stream, const char *text, size_t length, int64_t longest)
 {
 	int64_t until = patience > 0 ? clock_monotonic() + longest : -1;
@@ -190,7 +191,7 @@ static void drop_held(size_t length)
 	outlet.held.length -= length;
 }
 
-/* Of what was written, with `head` bytes before the held lines: what is still to be written. */
+/* The bytes still to be written, given the bytes written and `head` bytes before the held lines. */
 static void note_written(const struct buf *text, size_t head, size_t written)
 {
 	size_t whole = written > head ? written - head : 0, surplus = 0;

@@ -37,16 +37,15 @@ struct log_pair {
 void log_setup(enum log_level level, enum log_format format, FILE *stream);
 
 /*
- * From now on a warning or error is repeated after `period` ms at the soonest, with the number
- * of repetitions left out ("repeated=12"). Two are the same if message and texts are the same,
- * whatever their numbers.
+ * Limits repetition: an equal warning or error is logged after `period` ms at the soonest, with the
+ * number of repetitions left out ("repeated=12"). Two are the same if message and texts are the
+ * same, whatever their numbers.
  */
 void log_limit(int64_t period);
 
-/* From now on a line that cannot be written (a pipe that nobody reads) is waited for no longer than
- * `longest` ms. 0, the default: without limit. The latest lines that could not be written, also
- * because a disk is full, follow with the next one that can, after a line that counts those that
- * were dropped. */
+/* Limits how long a line that cannot be written (a stalled pipe) blocks to `longest` ms. 0, the
+ * default: without limit. The latest lines that could not be written, also because a disk is full,
+ * follow with the next one that can, after a line that counts those that were dropped. */
 void log_patience(int64_t longest);
 
 bool log_enabled(enum log_level level);

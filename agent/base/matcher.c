@@ -1,8 +1,8 @@
 /*
- * Most expressions begin with plain text (db.*, eu-.*), and most values do not begin with it:
- * that is compared before PCRE2 is asked, which makes a mismatch cost nanoseconds.
+ * Most expressions begin with plain text (db.*, eu-.*), and most values do not begin with it: that
+ * is compared before PCRE2 runs, so a mismatch costs nanoseconds.
  *
- * PCRE2 limits the effort of a match, but does not say what it was. Callouts before each part of an
+ * PCRE2 limits the effort of a match, but does not report it. Callouts before each part of an
  * expression count it.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8

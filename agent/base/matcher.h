@@ -45,15 +45,14 @@ struct matchers {
 };
 
 /*
- * Reads and compiles a list of matchers, in the arena; the compiled expressions need
- * matchers_free. An ERROR_USAGE names the column (from 1) and what was expected there. A list that
- * matches what has no values at all is refused: it would select everything by mistake.
+ * Reads and compiles a list of matchers, in the arena; the compiled expressions need matchers_free.
+ * An ERROR_USAGE names the column (from 1) and what was expected there. A list that matches a
+ * target without values is refused: it would select everything by mistake.
  */
 bool matchers_parse(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
-/* The same for a list that may match what has no values: it only narrows what something else has
- * selected. */
+/* The same for a list that may match targets without values: it only narrows another selection. */
 bool matchers_parse_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
@@ -68,7 +67,7 @@ void matchers_print(const struct matchers *matchers, struct buf *out);
  * stay valid until its next call. */
 typedef struct strings matcher_values(void *context, const char *name);
 
-/* What matching cost. A step of an expression takes about 30 ns, with values of usual lengths. */
+/* The cost of matching. A step of an expression takes about 30 ns, with values of usual lengths. */
 struct matcher_effort {
 	size_t steps;
 	const struct matcher *exceeded; /* the last that exceeded its limit; or NULL */

@@ -19,7 +19,7 @@ enum { NUMBER_TEXT = 32 };
 const char *number_scan(const char *text, const char *end, double *out);
 
 /*
- * Reads all of `text` as people and programs write numbers: besides JSON's also "+1", ".5",
+ * Reads all of `text` in the forms used by people and programs: besides JSON's also "+1", ".5",
  * "5.", "007", "inf" and "-Infinity" in any case, with blanks around. False for anything else,
  * including "nan".
  */

@@ -1,8 +1,8 @@
 /*
- * What sources, notifiers and detectors have in common: a name, tables of options and their checks.
+ * The common part of sources, notifiers and detectors: a name, tables of options and their checks.
  *
  * Each of these structs begins with its struct plugin. A registry is an array of pointers to them
- * that ends with NULL; whoever finds one there knows the struct that it begins.
+ * that ends with NULL; its user knows the struct that each begins.
  */
 #ifndef AGENT_BASE_PLUGIN_H
 #define AGENT_BASE_PLUGIN_H

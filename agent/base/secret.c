@@ -108,7 +108,7 @@ bool secret_check(const char *option, const char *secret, struct error *error)
 			error, ERROR_USAGE, "%s: it is %s", option, *secret ? "blank" : "empty");
 	if (has_controls(secret, length))
 		return error_set(error, ERROR_USAGE,
-			"%s: there is a line break or another control character in it", option);
+			"%s: contains a line break or another control character", option);
 	return true;
 }
 

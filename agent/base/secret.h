@@ -22,7 +22,7 @@ void secret_forbid_dumps(void);
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error) MUST_USE;
 
-/* Whether the bytes are the same, in a time that does not tell where they differ. */
+/* Compares bytes in constant time. */
 bool secret_same(const void *a, const void *b, size_t length);
 
 /* Its length without trailing white space. */

@@ -132,11 +132,11 @@ static const char *blank_problem(const char *url)
 {
 	for (const char *at = url; *at; at++)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return "it has a blank or a line break in it";
+			return "it contains a blank or a line break";
 	return NULL;
 }
 
-/* What no host can be reached by. */
+/* Addresses that no host can have. */
 static const char *spelling_problem(const char *url)
 {
 	struct url_parts parts = url_split(url);

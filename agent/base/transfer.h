@@ -61,12 +61,12 @@ struct mail {
 	bool starttls;          /* required on smtp://, otherwise not used there */
 };
 
-/* How a command is run where the usual way (agent/io/execution.h) will not do. */
+/* Options of a command that differ from the default (agent/io/execution.h). */
 struct command_options {
 	const char *folder;    /* its current folder, or NULL: this program's */
 	bool inherits;         /* it gets all variables of this program */
 	bool keeps_end;        /* of too much output the end is kept rather than the beginning */
-	bool whole_group;      /* what it leaves in the background is ended with it */
+	bool whole_group;      /* processes left in the background are ended, too */
 	bool cancellable;      /* execution_cancel works */
 	const cpu_set_t *cpus; /* on which it runs, or NULL */
 	int log;               /* a file that gets all that it prints; 0: none */
@@ -86,7 +86,7 @@ struct transfer {
 	struct pairs environment;   /* its variables besides PATH, HOME and the like; their values
 				       are masked in what it prints */
 	struct pairs plain;         /* more, which are not masked; a value of NULL removes one */
-	size_t most_output; /* bytes of what the command prints that are wanted; 0: a line */
+	size_t most_output;         /* bytes of output to keep; 0: a line */
 	const struct command_options *options; /* of TRANSFER_EXEC, or NULL */
 	const struct mail *mail;               /* of TRANSFER_SMTP, with endpoint and url */
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
@@ -95,7 +95,7 @@ struct transfer {
 			       endpoint's */
 };
 
-/* What a mail server has answered. */
+/* A mail server's answer. */
 enum mail_stage {
 	MAIL_GREETING,
 	MAIL_HELLO,
@@ -132,7 +132,7 @@ struct reply {
 	size_t length;
 	bool open_ended;        /* only the end of the connection marked its end: it may be cut */
 	int64_t took;           /* microseconds on the wire */
-	struct strings secrets; /* that were sent: must not appear in what is shown of the answer */
+	struct strings secrets; /* that were sent: must not be shown with the answer */
 	/* The unconfigured host that answered, or NULL. It got no credentials, and the engine
 	 * makes sure that its words are not shown. */
 	const char *redirected;

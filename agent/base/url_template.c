@@ -65,7 +65,8 @@ static bool check_names(const char *option, const char *template, struct error *
 	for (const char *at = template; (at = strchr(at, '{')); at += length)
 		if (!value_at(at, &values, &length, &none))
 			return error_set(error, ERROR_USAGE,
-				"%s: there is {commit}, {before}, {after}, {test}, {metric}, "
+				"%s: placeholders are {commit}, {before}, {after}, {test}, "
+				"{metric}, "
 				"{from}, {to} and {label.NAME}, but no \"%.40s\"",
 				option, at);
 	return true;
@@ -80,12 +81,12 @@ bool url_template_check(const char *option, const char *template, struct error *
 			error, ERROR_USAGE, "%s: it must begin with http:// or https://", option);
 	if (!harmless(template) || strlen(template) > LINK_LONGEST / 2)
 		return error_set(error, ERROR_USAGE,
-			"%s: it is no address, or too long; write other characters than ASCII, "
+			"%s: not an address, or too long; write characters other than ASCII, "
 			"blanks, quotes, \"|\", \"<\" and \">\" with %%",
 			option);
 	if (transfer_url_has_user(template))
 		return error_set(error, ERROR_USAGE,
-			"%s: everyone who is told sees it, so it must not hold a user or password",
+			"%s: visible to all recipients, so it must not contain a user or password",
 			option);
 	return check_names(option, template, error);
 }

@@ -139,7 +139,7 @@ static bool find_column(const struct planner *planner, const char *name, size_t 
 		planner->file, planner->line, name, *column + 1, planner->second[number] + 1);
 }
 
-/* The same for a required column; `what` says what for. */
+/* The same for a required column; `what`: its purpose. */
 static bool need_column(
 	const struct planner *planner, const char *what, const char *name, size_t *column)
 {

@@ -156,7 +156,7 @@ static bool leave_out(struct reader *reader, const char *from, int depth, enum l
 	return false;
 }
 
-/* Skips a value that nobody reads, so its strings may hold anything. */
+/* Skips an unused value, whose strings may contain anything. */
 static bool skip_value(struct scan *scan)
 {
 	scan->lax = true;

@@ -56,8 +56,8 @@ struct branches {
 /* Adds the branch of a row (NULL: none). Returns whether it is selected. */
 bool branches_take(struct branches *branches, struct arena *arena, const char *text, size_t length);
 
-/* Fails (ERROR_DATA) if there are branches in the file, but not the selected one; `noun`: what has
- * a branch. */
+/* Fails (ERROR_DATA) if the file has branches, but not the selected one; `noun`: the thing with a
+ * branch. */
 bool branches_check(struct branches *branches, struct arena *arena, const char *file,
 	const char *noun, struct error *error) MUST_USE;
 const char *branches_list(

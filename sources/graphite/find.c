@@ -13,7 +13,7 @@ enum {
 	LEAVES_MAX = 1000,
 	FOLDERS_MAX = 500,
 	EXPLAINED_MAX = 20, /* targets without series that are explained */
-	ASKED_MAX = 20,     /* metrics of each of them that the server is asked for */
+	ASKED_MAX = 20,     /* metrics of each target to look up */
 	SHOWN = 200,
 };
 
@@ -123,7 +123,7 @@ struct diagnosis {
 	size_t count, at;
 	size_t explained, unexplained;
 	struct expression expression; /* of the current target */
-	size_t path;                  /* of the expression, to ask for next */
+	size_t path;                  /* of the expression, to look up next */
 	bool started;
 	bool no_find; /* the server has no /metrics/find */
 };

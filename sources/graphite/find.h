@@ -30,7 +30,7 @@ struct metric_walk;
 
 struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix);
 
-/* The pattern to ask for next, or NULL at the end. */
+/* The next pattern to look up, or NULL at the end. */
 const char *metric_walk_ask(const struct metric_walk *walk);
 bool metric_walk_take(
 	struct metric_walk *walk, const struct graphite_nodes *nodes, struct error *error) MUST_USE;
@@ -44,13 +44,13 @@ struct diagnosis;
 struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count);
 
 /*
- * The pattern to ask for next, or NULL at the end; the findings are then in the query's notices.
+ * The next pattern to look up, or NULL at the end; the findings are then in the query's notices.
  * Fails on a malformed expression.
  */
 bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error) MUST_USE;
 void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes);
 
-/* The server has no /metrics/find, so nothing more is asked. */
+/* The server has no /metrics/find, so no more look-ups are made. */
 void diagnosis_without_find(struct diagnosis *diagnosis);
 
 #endif

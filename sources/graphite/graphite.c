@@ -93,7 +93,7 @@ static bool metric_target(const struct query *query, const struct metric *metric
 		metric->suffix ? "prefix: the test lacks it" : "suffix and no target");
 }
 
-/* Fails (ERROR_USAGE) if the test cannot provide what the query wants. */
+/* Fails (ERROR_USAGE) if the test cannot serve the query. */
 static bool graphite_plan(struct query *query, struct graphite_plan *out, struct error *error)
 {
 	const struct graphite_options *options = query->options;
@@ -327,7 +327,7 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	return STEP_TRANSFER;
 }
 
-/* Whether the same is to be requested again in another form. */
+/* Whether to repeat the request in another form. */
 static bool change_form(struct graphite_request *request, const struct reply *reply)
 {
 	if (request->phase != RENDER)

@@ -91,5 +91,5 @@ bool graphite_list_read(const char *text, size_t length, const char *api, const 
 			return fail(&list, "the list has no end");
 	}
 	scan_space(scan);
-	return scan->at == scan->end || fail(&list, "there is something after the list");
+	return scan->at == scan->end || fail(&list, "unexpected text after the list");
 }

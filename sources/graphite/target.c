@@ -1,8 +1,7 @@
 /*
  * Graphite parses the longest prefix of a target that is an expression and ignores the rest:
  * `scale(a.b` becomes the metric `scale`, which does not exist, and the answer is an empty list. So
- * its grammar is repeated here, to say what is wrong, but only used for targets that returned
- * nothing.
+ * its grammar is repeated here to explain the error, for targets that returned nothing.
  */
 #include "sources/graphite/target.h"
 
@@ -247,7 +246,7 @@ static int64_t bounded_sum(int64_t a, int64_t b, int64_t most)
 	return a > most - b ? most : a + b;
 }
 
-/* Adds what the literal, an argument of the function, adds to its reach. */
+/* Adds a literal argument's contribution to the function's reach. */
 static void add_reach(const struct looking_back *function, const char *text, size_t length,
 	struct target_reach *reach)
 {
@@ -366,8 +365,8 @@ struct expression target_read(struct arena *arena, const char *text)
 		.out = &expression,
 	};
 	if (parse_expression(&parser) && *parser.at)
-		wrong(&parser, *parser.at == ')' ? "there is one ) too many"
-						 : "there is something after its end");
+		wrong(&parser,
+			*parser.at == ')' ? "one ) too many" : "unexpected text after its end");
 	expression.paths = (struct strings){parser.paths, parser.path_count};
 	expression.tagged = (struct strings){parser.tagged, parser.tagged_count};
 	expression.reach = parser.reach;

@@ -3,8 +3,8 @@
  * the look-up of the host name is outside our control, since libpq leaves it to libc.
  *
  * A statement that takes too long is cancelled by the server itself: statement_timeout is set to
- * what is left of the total time, so it stops even if we are gone. PQcancel() is not used, since it
- * waits without limit for a server that hangs, which is when it would be needed.
+ * the remaining time, so it stops even if we are gone. PQcancel() is not used, since it waits
+ * without limit for a server that hangs, which is when it would be needed.
  *
  * Statements use the extended protocol, which takes one statement at a time: a query cannot commit
  * the read-only transaction and go on.
@@ -60,7 +60,7 @@ static const char *postgres_first_line(const struct session *session, const char
 	return line;
 }
 
-/* If a host has several addresses, libpq lists each attempt; the last says most. */
+/* If a host has several addresses, libpq lists each attempt; the last is the most useful. */
 static const char *last_attempt(const char *text)
 {
 	static const char attempt[] = "connection to server ";

@@ -39,8 +39,7 @@ void builds_take(void *builds, const struct answer_series *series);
 const char *builds_seen_query(struct builds *builds, const char *query);
 void builds_take_seen(void *builds, const struct answer_series *series);
 
-/* Announces that there is a series with these labels: builds that differ only in other labels
- * belong together. */
+/* Adds a series with these labels: builds that differ only in other labels belong together. */
 void builds_expect(struct builds *builds, const struct pair *labels, size_t count);
 
 /* Times between two points of the grid, including both. */
@@ -57,8 +56,9 @@ enum { BUILDS_STRETCHES_MAX = 64 };
 struct stretch *builds_stretches(
 	struct builds *builds, int64_t begin, int64_t end, bool narrow, size_t *count);
 
-/* Asks when each build was first seen within the step before each point of builds_stretches, to a
- * minute or less. NULL if the answer could not be more precise than the step. */
+/* The query for when each build was first seen within the step before each point of
+ * builds_stretches, to a minute or less. NULL if the answer could not be more precise than the
+ * step. */
 const char *builds_starts_query(struct builds *builds, const char *query);
 void builds_take_starts(void *builds, const struct answer_series *series);
 

@@ -20,7 +20,7 @@ enum { PARSE_LABELS_MAX = 512 };
 struct parse {
 	struct scan scan;
 	const char *begin;
-	struct query *query; /* is told of series that are left out */
+	struct query *query; /* gets notices of series that are left out */
 	struct arena *arena; /* for labels and kept texts */
 
 	struct pair labels[PARSE_LABELS_MAX];
@@ -63,8 +63,8 @@ static inline bool parse_array(struct parse *parse, parse_item *read)
 
 /*
  * Reads an object of strings into parse->labels, sorted by name. Labels that are JSON but cannot be
- * used (no Unicode text, too many) cost their series only: the query is told that it is left out,
- * and parse->unlabelled set. As a series has the same labels in each piece of the range, none is
+ * used (no Unicode text, too many) cost their series only: the query gets a notice, and
+ * parse->unlabelled is set. As a series has the same labels in each piece of the range, none is
  * left out of some of them only.
  */
 bool parse_labels(struct parse *parse);

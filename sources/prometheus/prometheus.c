@@ -83,14 +83,14 @@ enum {
 };
 
 enum stage {
-	AT_FLAVOR,  /* asks which server it is */
-	AT_METRICS, /* asks for one metric after the other */
-	AT_BUILDS,  /* asks which build ran at each point, */
+	AT_FLAVOR,  /* detects the server */
+	AT_METRICS, /* queries one metric after the other */
+	AT_BUILDS,  /* queries the build at each point, */
 	AT_SEEN,    /* which ones ran within each step, */
 	AT_STARTS,  /* and when each of these started */
 };
 
-/* The state of a query: what is asked next, and for which piece of the range. */
+/* The state of a query: the next request, and its piece of the range. */
 struct prometheus_request {
 	enum stage stage;
 	struct piece_of_range range;
@@ -217,8 +217,7 @@ static bool ask(struct query *query, struct prometheus_request *request, struct 
 	return true;
 }
 
-/* A piece failed, with a message or without an answer. Returns true if it is to be asked
- * again in halves. */
+/* A piece failed, with a message or without an answer. Returns true to retry it in halves. */
 static bool split_piece(
 	struct prometheus_request *request, const struct reply *reply, const char *message)
 {
@@ -282,7 +281,7 @@ static bool take_warnings(struct query *query, const struct prometheus_request *
 	return true;
 }
 
-/* Ignores the data that some servers send with an error: the piece may be asked again. */
+/* Ignores the data that some servers send with an error: the piece may be retried. */
 static void ignore_series(void *context, const struct answer_series *series)
 {
 	(void)context;
@@ -299,7 +298,7 @@ static bool check_builds(const struct prometheus_request *request, struct error 
 		BUILDS_MAX, BUILDS_SAMPLES_MAX);
 }
 
-/* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
+/* Reads an answer; STEP_DONE also if the piece is retried in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct prometheus_request *request = query->state;
@@ -442,7 +441,7 @@ static bool go_to_stretch(struct prometheus_request *request, size_t number)
 	return true;
 }
 
-/* Begins to search for starts of builds; false if there is nothing to ask. */
+/* Begins to search for starts of builds; false if no query is needed. */
 static bool search_starts(struct prometheus_request *request, bool narrow)
 {
 	struct piece_of_range *range = &request->range;
@@ -528,7 +527,7 @@ static bool start(struct query *query, struct error *error)
 	return request_range(query, &request->range, error) && find_query(query, request, error);
 }
 
-/* The kind of server as far as known; FLAVOR_AUTO: it has to be asked. */
+/* The kind of server as far as known; FLAVOR_AUTO: to be detected. */
 static int known_flavor(const struct query *query)
 {
 	const struct prometheus_server *server = query->server;

@@ -48,7 +48,7 @@ bool request_range(const struct query *query, struct piece_of_range *range, stru
 		begin = round_up(begin, step);
 		if (begin < end && most > 0 && (end - 1 - begin) / step >= most)
 			return error_set(error, ERROR_USAGE,
-				"range and step ask for more points than max_points, %lld: raise "
+				"range and step give more points than max_points, %lld: raise "
 				"step",
 				(long long)most);
 	}
@@ -89,7 +89,7 @@ static void write_seconds(struct buf *out, const char *name, int64_t ms)
 		buf_printf(out, ".%03d", (int)(ms % 1000));
 }
 
-/* The server shall time out before we do, so that it can say why. */
+/* The server should time out before we do, so that it can report why. */
 static void write_timeout(struct buf *out, const struct query *query)
 {
 	const struct endpoint *endpoint = query->server;

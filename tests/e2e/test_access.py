@@ -372,7 +372,7 @@ def test_socket(agents, hunter, tmp_path):
     refused = hunter("run", "--config", settings)
     assert refused.code == 4 and "not a socket" in refused.err and path.read_text() == "precious", refused.err
     path.unlink()
-    for wrong, told in (("socket_owner: nobody-there", "there is no user"), ("socket_owner: ':none'", "there is no group"),
+    for wrong, told in (("socket_owner: nobody-there", "no user"), ("socket_owner: ':none'", "no group"),
                         ("socket_mode: rw", "octal"), ("socket_mode: 9999", "octal"), ("socket_mode: 0666\n  nonsense: 1", "socket_mode: with 0666 every user")):
         settings.write_text(settings.read_text().replace("socket_mode: 0600", wrong))
         refused = hunter("run", "--config", settings)
@@ -395,11 +395,11 @@ def test_socket_owner(agents, tmp_path):
 def test_other_machines(agents, hunter, tmp_path):
     """Where they can connect, users must sign in."""
     refused = hunter("run", "--config", prepare(tmp_path, None, listen="0.0.0.0:0"))
-    assert refused.code == 2 and "where users must sign in: set agent.web_config" in refused.err, refused.err
+    assert refused.code == 2 and "needs authentication: set agent.web_config" in refused.err, refused.err
     certificate, key = make_certificate(tmp_path, "server", "server")
     refused = hunter("run", "--config", prepare(tmp_path, "tls_server_config: {cert_file: server.pem, key_file: server.key}\n",
                                                 listen="0.0.0.0:0"))
-    assert refused.code == 2 and "where users must sign in" in refused.err, refused.err
+    assert refused.code == 2 and "reachable from other machines and needs authentication" in refused.err, refused.err
     agent = begin(agents, prepare(tmp_path, USERS, listen="0.0.0.0:0"))
     agent.wait_log("passwords and tokens are sent unencrypted")
     assert status(agent.port) == 401 and status(agent.port, headers=ANN) == 200

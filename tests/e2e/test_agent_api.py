@@ -89,7 +89,7 @@ def test_tokens(agents, hunter, tmp_path):
     wrong = tmp_path / "wrong.token"
     secret_file(wrong, "another-token-of-some-length")
     refused = hunter("triage", number, "open", "--agent", url, "--token-file", wrong)
-    assert refused.code == 2 and "token is wrong" in refused.err, refused
+    assert refused.code == 2 and "or token" in refused.err, refused
     refused = hunter("triage", number, "open", "--agent", url, "--token-file", tmp_path / "missing")
     assert refused.code == 2 and "--token-file" in refused.err and "No such file" in refused.err, refused
     os.chmod(token, 0o644)

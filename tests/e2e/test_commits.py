@@ -203,7 +203,7 @@ def test_a_git_that_hangs(agents, tmp_path, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(answers) == 5 and all("took longer than 10s" in found["problem"] for found in answers), answers
+    assert len(answers) == 5 and all("timed out after 10s" in found["problem"] for found in answers), answers
     assert (tmp_path / "runs").read_text() == "run\n"
     assert agent.end() == 0
 

@@ -168,7 +168,7 @@ def test_certificate_that_nobody_trusts(hunter, tmp_path, exim):
             {"tls": "required"} if url == exim.smtp else {})))
         done = hunter("run", "--once", "--config", path)
         assert done.code == 3, done.err
-        assert "ca_file names the certificates to trust" in done.err
+        assert "ca_file sets the certificates to trust" in done.err
     assert exim.raw("trust") == []
 
 
@@ -176,7 +176,7 @@ def test_certificate_for_another_name(hunter, tmp_path, exim):
     section = receiver(exim.smtp.replace("localhost", "127.0.0.1"), "name@example.com", **login(exim))
     path = one_change(tmp_path, section)
     done = hunter("run", "--once", "--config", path)
-    assert done.code == 3 and "server_name says which name the certificate must hold" in done.err
+    assert done.code == 3 and "server_name sets the name that the certificate must have" in done.err
     path.write_text(path.read_text().replace("email:\n", "email:\n  server_name: localhost\n"))
     assert hunter("run", "--once", "--config", path).code == 0
     assert len(exim.mails("name", 1)) == 1
@@ -226,7 +226,7 @@ CONFIGURED = {
     "sender": (dict(script={"MAIL": ["550 not yours"]}), "sender refused: 550 not yours"),
     "everybody": (dict(script={"RCPT": ["550 unknown", "551 moved"]}), "recipients refused: 551 moved"),
     "554 at the beginning": (dict(script={"CONNECT": ["554 blocked"]}), "connection refused: 554 blocked"),
-    "no login": (dict(login="MOON"), "offers no login that is known here"),
+    "no login": (dict(login="MOON"), "offers no supported login method"),
 }
 
 

@@ -393,7 +393,7 @@ def test_listening_for_others(agents, hunter, tmp_path):
     open_to_all = path.read_text().replace("listen: 127.0.0.1:0", "listen: 0.0.0.0:0", 1)
     path.write_text(open_to_all)
     refused = hunter("run", "--config", path)
-    assert refused.code == 2 and "agent.listen: 0.0.0.0:0 can be reached from other machines" in refused.err, refused.err
+    assert refused.code == 2 and "agent.listen: 0.0.0.0:0 is reachable from other machines" in refused.err, refused.err
     agent = agents(path, "--insecure")
     assert ask(port_of(agent), "/api/v1/tests").json["total"] == 1
     assert agent.end() == 0

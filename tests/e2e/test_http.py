@@ -115,10 +115,10 @@ def test_the_certificate_must_hold_the_name(hunter, tmp_path, authority, secured
     user = f"username: canary-user, password: {PASSWORD}"
     config(tmp_path, f"prometheus: {{url: '{secured}', ca_file: {authority}/ca.pem, {user}}}")
     found = analyze(hunter)
-    assert found.code == 3 and "server_name says which name the certificate must hold" in found.err, found.err
+    assert found.code == 3 and "server_name sets the name that the certificate must have" in found.err, found.err
     config(tmp_path, f"prometheus: {{url: '{secured}', ca_file: {authority}/other.pem, server_name: prom.internal, {user}}}")
     found = analyze(hunter)
-    assert found.code == 3 and "ca_file names the certificates to trust" in found.err, found.err
+    assert found.code == 3 and "ca_file sets the certificates to trust" in found.err, found.err
     config(tmp_path, f"prometheus: {{url: '{secured}', server_name: prom.internal, {user}}}")
     assert analyze(hunter).code == 3
     config(tmp_path, f"prometheus: {{url: '{secured}', ca_file: {authority}/ca.pem, server_name: other.internal, {user}}}")

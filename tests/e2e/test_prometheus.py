@@ -508,7 +508,7 @@ def test_tls_is_checked(hunter, tmp_path, fault):
     server = fault(http(200, GOOD), tls=context)
     config(tmp_path, server.url, LATENCY, ", bearer_token: canary")
     found = analyze(hunter, "shop")
-    assert found.code == 3 and "ca_file names the certificates to trust" in found.err, found.err
+    assert found.code == 3 and "ca_file sets the certificates to trust" in found.err, found.err
     assert server.requests == []
     config(tmp_path, server.url, LATENCY, f", ca_file: {trusted}")
     assert analyze(hunter, "shop").code == 0

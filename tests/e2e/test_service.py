@@ -174,7 +174,7 @@ def test_what_cannot_change_while_it_runs(agents, tmp_path):
     agent = agents(path)
     path.write_text(path.read_text().replace("127.0.0.1:0", "127.0.0.1:1").replace(state_of(tmp_path), state_of(tmp_path, "other.db")))
     assert "tests=1" in reload(agent)
-    told = [re.search(r"setting=(\S+)", line)[1] for line in agent.log if "until a restart" in line]
+    told = [re.search(r"setting=(\S+)", line)[1] for line in agent.log if "changes only with a restart" in line]
     assert told == ["agent.listen", "agent.state"]
     agent.pass_by(1)
     assert agent.end() == 0

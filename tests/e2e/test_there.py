@@ -281,7 +281,7 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     said = next(line for line in agent.out if ALIVE in line)
     power = json.loads(hunter("validate", "--power", "--output", "json", "--config", path).out)["power"]
     sides = [power[0]["power"][side]["smallest"] for side in ("up", "down")]
-    assert f"would have been told: {max(sides)}% (measured: 1 series of 1 of 2 tests)" in said, (said, sides)
+    assert f"smallest detectable change: {max(sides)}% (measured: 1 series of 1 of 2 tests)" in said, (said, sides)
     agent.pass_by(4)
     agent.end()
     assert count(agent, ALIVE) == 1

@@ -168,14 +168,14 @@ static void test_what_does_not_fit(void **state)
 {
 	(void)state;
 	refuse("", "not JSON");
-	refuse("{}", "no event");
-	refuse("[]", "no event");
-	refuse("{\"begin\": 1}", "no event");
-	refuse("{\"hunter_bisect\": 2}", "another version");
+	refuse("{}", "not an event");
+	refuse("[]", "not an event");
+	refuse("{\"begin\": 1}", "not an event");
+	refuse("{\"hunter_bisect\": 2}", "different version");
 	refuse("{\"hunter_bisect\": 1}", "missing or wrong");
 	refuse(BEGIN(2, 0, 1, "search"), "has begun before");
-	refuse(BEGIN(3, 2, 1, "search"), "no such position, or no such worker");
-	refuse(BEGIN(3, 0, 3, "search"), "no such position, or no such worker");
+	refuse(BEGIN(3, 2, 1, "search"), "no such position or worker");
+	refuse(BEGIN(3, 0, 3, "search"), "no such position or worker");
 	refuse(BEGIN(3, 0, -1, "search"), "\"position\"");
 	refuse(BEGIN(0, 0, 1, "search"), "\"id\"");
 	refuse(BEGIN(3, 0, 1, "over"), "\"phase\"");

@@ -1088,9 +1088,9 @@ static void test_addresses(void **state)
 		{"127.0.0.1:-1", ERROR_USAGE, "not of the form"},
 		{"::1:9469", ERROR_USAGE, "not of the form"},
 		{"[::1:9469", ERROR_USAGE, "not of the form"},
-		{"0.0.0.0:9469", ERROR_USAGE, "can be reached from other machines"},
-		{"[::]:9469", ERROR_USAGE, "can be reached from other machines"},
-		{"192.0.2.1:9469", ERROR_USAGE, "can be reached from other machines"},
+		{"0.0.0.0:9469", ERROR_USAGE, "is reachable from other machines"},
+		{"[::]:9469", ERROR_USAGE, "is reachable from other machines"},
+		{"192.0.2.1:9469", ERROR_USAGE, "is reachable from other machines"},
 	};
 	struct error error;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
