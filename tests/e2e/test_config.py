@@ -37,7 +37,7 @@ def test_unknown_group(hunter, tmp_path):
     (tmp_path / "hunter.yaml").write_text(GOOD)
     result = hunter("list-tests", "lat")
     assert (result.code, result.out) == (2, "")
-    assert 'there is no test or group "lat" in hunter.yaml (did you mean "late"?)' in result.err
+    assert 'no test or group "lat" in hunter.yaml (did you mean "late"?)' in result.err
 
 
 def test_arguments_that_mean_nothing(hunter, tmp_path):
@@ -181,18 +181,18 @@ CHECKS = [
     ("slack: {webhook_url: hooks.slack.com/x}", ":1:9: slack: webhook_url: it must begin with http:// or https://"),
     ("slack: {token: '', channels: [c]}", ":1:8: slack: bot_token: it is empty"),
     ("slack: {token: '${BLANK}', channels: [c]}", ":1:8: slack: bot_token: it is blank"),
-    ('slack: {bot_token: "a\\nb", channels: [c]}', ":1:9: slack: bot_token: there is a line break"),
+    ('slack: {bot_token: "a\\nb", channels: [c]}', ":1:9: slack: bot_token: contains a line break"),
     ("slack: {token: t, channels: ['']}", ":1:19: slack: channels: one of them is empty"),
     ("slack: {token: t, channels: ['#']}", ":1:19: slack: channels: one of them is empty"),
     ("slack: {token: t, channels: ['a', 'b c']}", ':1:19: slack: channels: "b c" has a blank'),
     ("slack: {webhook_url: ' '}", ":1:9: slack: webhook_url: it is blank"),
-    ("slack: {webhook_url: 'https://x/ y'}", ":1:9: slack: webhook_url: it has a blank or a line break in it"),
+    ("slack: {webhook_url: 'https://x/ y'}", ":1:9: slack: webhook_url: it contains a blank or a line break"),
     ("webhook: {url: 'https://x/', secret: '${BLANK}'}", ":1:30: webhook: secret: it is blank"),
     ("webhook: {url: 'https://x/', secret: ''}", ":1:30: webhook: secret: it is empty"),
-    ("webhook: {url: 'https://x/ y'}", ":1:16: webhook: url: it has a blank or a line break in it"),
+    ("webhook: {url: 'https://x/ y'}", ":1:16: webhook: url: it contains a blank or a line break"),
     ("webhook: {url: 'https://u:a/b@x'}", ':1:16: webhook: url: in a password write "/", "?" and "#" as'),
     ("prometheus: {url: 'http://x/', bearer_token: '${BLANK}'}", ":1:32: prometheus: bearer_token: it is blank"),
-    ('graphite: {url: "http://x/", username: u, password: "a\\nb"}', ":1:43: graphite: password: there is a line break"),
+    ('graphite: {url: "http://x/", username: u, password: "a\\nb"}', ":1:43: graphite: password: contains a line break"),
     ("postgres: {hostname: x, password: ' '}", ":1:25: postgres: password: it is blank"),
     ("tests: {a: {type: csv, file: x, csv_options: {delimiter: '||'}}}",
      ':1:33: test "a": csv_options: delimiter must be one character'),
@@ -209,7 +209,7 @@ CHECKS = [
      ':2:12: test "a": metric "n" has no query, nor has the test'),
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: up, metrics: [m, n]}}",
      ':2:12: test "a": 2 metrics have no query of their own, so they would be equal'),
-    ("prometheus: {url: \"http://x/\\r\\n\"}", ":1:19: prometheus: url: it has a blank or a line break in it"),
+    ("prometheus: {url: \"http://x/\\r\\n\"}", ":1:19: prometheus: url: it contains a blank or a line break"),
     ("prometheus: {url: 'http://x/', headers: {X: \"a\\r\\nb\"}}",
      ':1:41: prometheus: headers: the value of "X" contains a line break'),
     ("agent: {state: ':memory:'}", ":1:16: agent: state: expected the path of a file that outlives the agent"),

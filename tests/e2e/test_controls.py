@@ -173,7 +173,7 @@ def test_read_once(run, tmp_path):
     (", explained_by: shop/trafic", 'explained_by: the test "shop" has no metric "trafic" (did you mean "traffic"?)'),
     (", relative_to: shp/traffic", 'relative_to: unknown test "shp" (did you mean "shop"?)'),
     (", explained_by: traffic", 'explained_by: "traffic" is not TEST/METRIC'),
-    (", explained_by: web/p99", "explained_by: the metric names itself"),
+    (", explained_by: web/p99", "explained_by: the metric refers to itself"),
     (", explained_by: shop/traffic, relative_to: eu/p99", "relative_to and explained_by: use one of them"),
 ])
 def test_errors(run, tmp_path, of_metric, problem):

@@ -29,17 +29,17 @@ static void test_expressions(void **state)
 		{"café.ö", NULL, 0, {"café.ö"}},
 		{"scale(a.b", "( is not closed", 6, {"a.b"}},
 		{"f(g(a)", "( is not closed", 2, {"a"}},
-		{"f(a))", "there is one ) too many", 5, {"a"}},
+		{"f(a))", "one ) too many", 5, {"a"}},
 		{"f(a b)", "a comma or ) is missing", 5, {"a"}},
-		{"a.b c", "there is something after its end", 5, {"a.b"}},
-		{"a.b,c", "there is something after its end", 4, {"a.b"}},
+		{"a.b c", "unexpected text after its end", 5, {"a.b"}},
+		{"a.b,c", "unexpected text after its end", 4, {"a.b"}},
 		{"f('a", "a quote is not closed", 3, {NULL}},
 		{"a.{b,c", "a brace is not closed", 3, {NULL}},
 		{"a.{b.c,d}", "braces cannot hold a dot", 5, {NULL}},
 		{"f(a,)", "a metric or function is missing", 5, {"a"}},
 		{"", "a metric or function is missing", 1, {NULL}},
 		{"a|b", "a function is missing behind |", 3, {"a"}},
-		{"é.b c", "there is something after its end", 5, {"é.b"}},
+		{"é.b c", "unexpected text after its end", 5, {"é.b"}},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -115,7 +115,7 @@ static void test_options_that_exclude_or_need_each_other(void **state)
 	assert_non_null(strstr(complaint((struct endpoint){.password = "canary"}), "username"));
 	assert_null(complaint((struct endpoint){.bearer_token = "t\n"}));
 	assert_string_equal(complaint((struct endpoint){.bearer_token = "canary\r\nX-Evil: b"}),
-		"bearer_token: there is a line break or another control character in it");
+		"bearer_token: contains a line break or another control character");
 	assert_null(complaint((struct endpoint){.cert_file = "c"}));
 	assert_non_null(strstr(complaint((struct endpoint){.key_file = "k"}), "cert_file"));
 	assert_null(complaint((struct endpoint){.proxy = "none"}));

@@ -270,10 +270,10 @@ static void test_token_with_a_line_break(void **state)
 	world->endpoint.bearer_token = "s3cret\r\nX-Evil: b";
 	const struct reply *reply = get("http://127.0.0.1:1/");
 	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
-	assert_non_null(strstr(reply->problem, "bearer_token: there is a line break"));
+	assert_non_null(strstr(reply->problem, "bearer_token: contains a line break"));
 	reply = ask(&(struct transfer){
 		.method = "GET", .url = "http://127.0.0.1:1/", .bearer = "s3cret\nX-Evil: b"});
-	assert_non_null(strstr(reply->problem, "the token: there is a line break"));
+	assert_non_null(strstr(reply->problem, "the token: contains a line break"));
 }
 
 static void test_server_name_that_is_none(void **state)

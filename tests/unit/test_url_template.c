@@ -27,7 +27,7 @@ static void test_templates(void **state)
 		{"https://example.com/{commit}|x", "no address"},
 		{"https://example.com/ {commit}", "no address"},
 		{"https://example.com/\xc3\xa9", "no address"},
-		{"https://me:secret@example.com/{commit}", "must not hold a user"},
+		{"https://me:secret@example.com/{commit}", "must not contain a user"},
 	};
 	struct error error;
 
