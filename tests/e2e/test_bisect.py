@@ -697,7 +697,7 @@ def test_dry_run(bisect, tmp_path):
 @pytest.mark.parametrize("arguments, text", [
     ((), "--good COMMIT is needed"), (("--good", "a"), "--run COMMAND is needed"), (("--good", "a", "--run", "x", "y"), "takes flags only"),
     (("--good", "a", "--run", "x", "--extract", "p99"), "none of last, json:PATH, regex:PATTERN"),
-    (("--good", "a", "--run", "x", "--extract", "regex:("), "no regular expression"), (("--resume", "--run", "x"), "--resume goes on with the range"),
+    (("--good", "a", "--run", "x", "--extract", "regex:("), "not a regular expression"), (("--resume", "--run", "x"), "--resume goes on with the range"),
     (("--good", "a", "--run", "\udcff"), "--run is not UTF-8"), (("--show",), "has no bisection"), (("--change", "x", "--run", "y"), "--change takes the id"),
 ])
 def test_flags(hunter, tmp_path, arguments, text):

@@ -296,8 +296,8 @@ def test_a_secret_in_a_file_that_all_can_read(hunter, tmp_path):
     path.write_text(f"slack: {{token: {KEY}, channels: [c]}}\nwebhook: {{url: 'https://x/', secret: '${{KEY}}'}}\n")
     path.chmod(0o644)
     result = hunter("validate", env={"KEY": KEY})
-    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: it is in a file that every user can read\n") or \
-        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: it is in a file that every user can read\n"), result.out
+    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: stands in a file that every user can read\n") or \
+        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: stands in a file that every user can read\n"), result.out
     assert result.out.rstrip().endswith(", 1 warning")
     path.chmod(0o640)
     assert "warning" not in hunter("validate", env={"KEY": KEY}).out

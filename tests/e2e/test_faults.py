@@ -117,7 +117,7 @@ FAIL = {
     "always": r"status 500: the disk is full",
     "limit_hour": "status 429: not now",
     "limit_ever": "status 429: slow down",
-    "redirect": r"which is not shown \(answered by http://127\.0\.0\.1:\d+ after a redirect, without credentials\)",
+    "redirect": r"not shown \(answered by http://127\.0\.0\.1:\d+ after a redirect, without credentials\)",
     "loop": "status 302: a redirect, which is not followed",
 }
 # What succeeds when it is asked again, and after how many seconds at least.

@@ -317,7 +317,7 @@ static void test_wrong_options(void **state)
 		{{.agent = "localhost:9469"}, ERROR_USAGE, "expected http://, https:// or unix:"},
 		{{.agent = "http://ann:secret@localhost/"}, ERROR_USAGE, "it contains a user"},
 		{{.agent = "http://localhost/?x=1"}, ERROR_USAGE, "it contains a query"},
-		{{.agent = "http://local host/"}, ERROR_USAGE, "it has a blank"},
+		{{.agent = "http://local host/"}, ERROR_USAGE, "it contains a blank"},
 		{{.agent = "unix:api.sock"}, ERROR_USAGE, "an absolute path"},
 		{{.agent = "http://localhost/", .token_file = "/nowhere/x"}, ERROR_USAGE,
 			"--token-file"},

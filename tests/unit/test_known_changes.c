@@ -102,9 +102,9 @@ static void test_brackets(void **state)
 static void test_what_cannot_be_added_to(void **state)
 {
 	(void)state;
-	refuses("known_changes: null\n", "cannot be added to");
-	refuses("x-list: &a [b]\nknown_changes: *a\n", "cannot be added to");
-	refuses("{tests: {}}\n", "cannot be added to");
+	refuses("known_changes: null\n", "cannot add to its known_changes");
+	refuses("x-list: &a [b]\nknown_changes: *a\n", "cannot add to its known_changes");
+	refuses("{tests: {}}\n", "cannot add to its known_changes");
 	refuses("known_changes: {test: a}\n", "expected known_changes: and a list");
 	refuses("- a\n", "expected known_changes: and a list");
 	refuses("known_changes: [\n", "x.yaml:");

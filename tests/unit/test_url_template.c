@@ -21,12 +21,12 @@ static void test_templates(void **state)
 		{"https://example.com/{sha}", "no \"{sha}\""},
 		{"https://example.com/{commit", "no \"{commit\""},
 		{"https://example.com/{label.}", "no \"{label.}\""},
-		{"https://example.com/{label.a b}", "no address"},
+		{"https://example.com/{label.a b}", "not an address"},
 		{"https://example.com/{label.path[0]}", "no \"{label.path[0]}\""},
 		{"https://example.com/{label.a", "no \"{label.a\""},
-		{"https://example.com/{commit}|x", "no address"},
-		{"https://example.com/ {commit}", "no address"},
-		{"https://example.com/\xc3\xa9", "no address"},
+		{"https://example.com/{commit}|x", "not an address"},
+		{"https://example.com/ {commit}", "not an address"},
+		{"https://example.com/\xc3\xa9", "not an address"},
 		{"https://me:secret@example.com/{commit}", "must not contain a user"},
 	};
 	struct error error;
