@@ -427,8 +427,8 @@ static void test_select(void **state)
 	assert_string_equal(select_names(config, (const char *[]){"both"}, 1, &out), "a.two ");
 	assert_string_equal(select_names(config, (const char *[]){"a.tow"}, 1, &out),
 		"no test or group \"a.tow\" (did you mean \"a.two\"?)");
-	assert_string_equal(select_names(config, (const char *[]){"z*"}, 1, &out),
-		"no test or group \"z*\"");
+	assert_string_equal(
+		select_names(config, (const char *[]){"z*"}, 1, &out), "no test or group \"z*\"");
 	assert_ptr_equal(config_test(config, "a.one"), &config->tests[2]);
 	assert_null(config_test(config, "all"));
 	assert_int_equal(config_group(config, "all")->count, 2);

@@ -169,13 +169,12 @@ static void test_ends(void **state)
 		false, ERROR_DATA);
 	set_command(world, missing, 2);
 	deliver(world);
-	assert_failed(world,
-		"exec: /nonexistent/bisect: cannot start: No such file or directory", false,
-		ERROR_USAGE);
+	assert_failed(world, "exec: /nonexistent/bisect: cannot start: No such file or directory",
+		false, ERROR_USAGE);
 	set_command(world, refused, 1);
 	deliver(world);
-	assert_failed(world, "exec: /etc/passwd: cannot start: Permission denied", false,
-		ERROR_USAGE);
+	assert_failed(
+		world, "exec: /etc/passwd: cannot start: Permission denied", false, ERROR_USAGE);
 }
 
 /* Both streams at once, far more than a pipe holds. */
@@ -253,8 +252,7 @@ static void deliver_for_too_long(struct world *world, const char *script)
 	do {
 		set_option(world->talk, "timeout", limits[i]);
 		deliver_by(world, script);
-		snprintf(text, sizeof text, "exec: sh: timed out after %s",
-			limits[i]);
+		snprintf(text, sizeof text, "exec: sh: timed out after %s", limits[i]);
 		assert_failed(world, text, false, ERROR_DATA);
 	} while (!content(world, "begun") && ++i < sizeof limits / sizeof *limits);
 	assert_non_null(content(world, "begun"));
