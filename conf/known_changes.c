@@ -585,7 +585,7 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 		after == before + count)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"%s: its known_changes cannot be added to by a program: expected a list of lines "
+		"%s: cannot add to its known_changes: expected a list of lines "
 		"that begin with a dash",
 		file);
 }
