@@ -175,7 +175,7 @@ def test_one_is_killed(world):
     finish(there)
 
 
-def test_of(there, name):
+def run_by(there, name):
     """A test that the agent runs: with its share it need not have run one yet."""
     fleet, source = there.fleet, there.source
     mine = lambda: [test for test in source.names if source.asked[test][-1][1] == fleet.members[name].process.pid]
@@ -188,7 +188,7 @@ def test_one_that_slept_changes_nothing(world):
     fleet, source = there.fleet, there.source
     start(fleet, 2)
     wait_shares(there, 128, 128)
-    test = test_of(there, "a1")
+    test = run_by(there, "a1")
     source.hold(test)
     source.change(test)
     asked = len(source.asked[test])
@@ -210,7 +210,7 @@ def test_a_write_in_hand_is_fenced(world):
     start(fleet, 2)
     wait_shares(there, 128, 128)
     fleet.quiet()
-    test = test_of(there, "a1")
+    test = run_by(there, "a1")
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR SHARE%'"
     with contextlib.closing(there.postgres.connect(there.database)) as connection, connection.cursor() as cursor:
         cursor.execute("BEGIN")
