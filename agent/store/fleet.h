@@ -2,6 +2,7 @@
 #ifndef AGENT_STORE_FLEET_H
 #define AGENT_STORE_FLEET_H
 
+#include "agent/base/field.h"
 #include "agent/store/call.h"
 
 enum {

@@ -41,7 +41,7 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 
 static void read_configurations(struct tx *tx, struct store_configuration *call)
 {
-	struct query query = QUERY(
+	struct sql_query query = QUERY(
 		tx, STATEMENT_CONFIGURATIONS, v_id(call->call.holder), v_id(call->configuration));
 
 	call->configuration_count = 0;
@@ -56,7 +56,7 @@ static void read_configurations(struct tx *tx, struct store_configuration *call)
 
 static void read_versions(struct tx *tx, struct store_configuration *call)
 {
-	struct query query =
+	struct sql_query query =
 		QUERY(tx, STATEMENT_VERSIONS, v_id(call->call.holder), v_id(call->configuration));
 
 	call->version_count = 0;
@@ -73,7 +73,7 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 static void read_duties(struct tx *tx, struct store_configuration *call)
 {
 	int64_t holder = call->call.holder;
-	struct query query = QUERY(tx, STATEMENT_DELEGATED, v_id(holder));
+	struct sql_query query = QUERY(tx, STATEMENT_DELEGATED, v_id(holder));
 	struct delegation *last = NULL;
 	const char **names = NULL;
 

@@ -54,7 +54,7 @@ static void give_back(struct tx *tx, const struct store_turn *turn)
 
 static void end_leases(struct tx *tx, struct store_turn *turn)
 {
-	struct query query =
+	struct sql_query query =
 		QUERY(tx, STATEMENT_REAP, v_id(turn->self.instance), v_id(STORE_LEASE));
 
 	turn->reaped = 0;
@@ -70,14 +70,14 @@ static void end_leases(struct tx *tx, struct store_turn *turn)
 static void take_shards(struct tx *tx, struct store_turn *turn)
 {
 	int64_t instance = turn->self.instance;
-	struct query query = QUERY(tx, STATEMENT_TAKE, v_id(instance), v_id(turn->take),
+	struct sql_query query = QUERY(tx, STATEMENT_TAKE, v_id(instance), v_id(turn->take),
 		v_id(instance % STORE_SHARDS));
 
 	while (query_next(&query))
 		turn->taken_over += read_flag(&query);
 }
 
-static void read_numbers(struct query *query, struct store_turn *turn)
+static void read_numbers(struct sql_query *query, struct store_turn *turn)
 {
 	turn->now = read_integer(query);
 	turn->renewed = read_integer(query) > 0;
@@ -92,7 +92,7 @@ static void read_numbers(struct query *query, struct store_turn *turn)
 	turn->requests = read_integer(query);
 }
 
-static void read_agent(struct query *query, struct store_agent *agent)
+static void read_agent(struct sql_query *query, struct store_agent *agent)
 {
 	agent->instance = read_integer(query);
 	agent->configuration = read_integer(query);
@@ -108,7 +108,7 @@ static void read_agent(struct query *query, struct store_agent *agent)
 	agent->version = read_name(query);
 }
 
-static void read_shard(struct query *query, struct store_turn *turn)
+static void read_shard(struct sql_query *query, struct store_turn *turn)
 {
 	struct store_shard *shard = &turn->shards[read_choice(query, 0, STORE_SHARDS - 1)];
 
@@ -135,9 +135,9 @@ static int compare(const void *a, const void *b)
 static void renew(struct tx *tx, struct store_turn *turn)
 {
 	const struct store_agent *self = &turn->self;
-	struct query query = QUERY(tx, self->instance != 0 ? STATEMENT_RENEW_LEASE : STATEMENT_LOOK,
-		v_id(self->instance), v_id(STORE_LEASE), v_id(self->configuration),
-		v_id(self->tests), v_id(LATEST));
+	struct sql_query query = QUERY(tx,
+		self->instance != 0 ? STATEMENT_RENEW_LEASE : STATEMENT_LOOK, v_id(self->instance),
+		v_id(STORE_LEASE), v_id(self->configuration), v_id(self->tests), v_id(LATEST));
 
 	turn->agents = NULL;
 	turn->agent_count = 0;
@@ -185,7 +185,7 @@ static void write_view(struct tx *tx, int64_t instance, const struct source_view
 		v_id(view->told[VIEW_STALE]), v_id(view->many[VIEW_STALE]), v_id(view->awaited));
 }
 
-static void read_view(struct query *query, int64_t holder, struct source_view *view)
+static void read_view(struct sql_query *query, int64_t holder, struct source_view *view)
 {
 	view->source = read_name(query);
 	view->agent = read_name(query);
@@ -205,13 +205,13 @@ static void perform_views(struct tx *tx, void *context)
 {
 	struct store_views *call = context;
 	int64_t holder = call->call.holder;
-	struct query query;
+	struct sql_query query;
 
 	for (size_t i = 0; i < call->write_count; i++)
 		write_view(tx, holder, &call->write[i]);
 	for (size_t i = 0; i < call->forget.count; i++)
 		RUN(tx, STATEMENT_FORGET_VIEW, v_id(holder), v_text(call->forget.items[i]));
-	query = query_of(tx, STATEMENT_VIEWS);
+	query = sql_query_of(tx, STATEMENT_VIEWS);
 	call->view_count = 0;
 	while (query_next(&query)) {
 		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
@@ -240,7 +240,7 @@ static void list_requests(
 static void perform_requests(struct tx *tx, void *context)
 {
 	struct store_requests *call = context;
-	struct query query;
+	struct sql_query query;
 
 	list_requests(tx, STATEMENT_ADD_REQUESTS, call->add, call->add_count);
 	list_requests(tx, STATEMENT_FORGET_REQUESTS, call->begun, call->begun_count);

@@ -49,7 +49,7 @@ static void audit_list(struct tx *tx, void *context)
 {
 	struct store_audit *call = context;
 	bool limited = call->limit > 0 && call->limit < INT64_MAX;
-	struct query query = QUERY(tx, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT,
+	struct sql_query query = QUERY(tx, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT,
 		v_id(call->since != 0 ? call->since : INT64_MIN),
 		v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
 		v_id(limited ? call->limit + 1 : INT64_MAX));
@@ -64,7 +64,7 @@ static void audit_list(struct tx *tx, void *context)
 
 STORE_DEFINE(audit, .run = audit_list, .lane = STORE_LISTS);
 
-static void read_event(struct query *query, int64_t point, struct event *event)
+static void read_event(struct sql_query *query, int64_t point, struct event *event)
 {
 	*event = (struct event){
 		.kind = read_flag(query) ? EVENT_REOPENED : EVENT_TRIAGED, .point = point};
@@ -111,7 +111,7 @@ static void load_said(struct owned_query *rows, struct change_record *record)
 
 void audit_load_events(struct tx *tx, struct change_record *records, const struct owners *owners)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_AUDIT_EVENTS)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_AUDIT_EVENTS)};
 
 	bind_owners(&rows.query, owners);
 	for (size_t i = 0; i < owners->count; i++)

@@ -19,7 +19,7 @@ const char *const bisection_state_names[BISECTION_STATES] = {
 /* In the audit log, where the agent does it by itself. */
 static const struct actor itself = {"hunter-c", "agent"};
 
-static void read_row(struct query *query, struct bisection_row *row)
+static void read_row(struct sql_query *query, struct bisection_row *row)
 {
 	*row = (struct bisection_row){.id = read_id(query)};
 	row->change = read_id(query);
@@ -51,7 +51,7 @@ struct selection {
 
 static void read_rows(struct tx *tx, const struct selection *selection, struct bisection_rows *out)
 {
-	struct query query = query_of(tx, STATEMENT_BISECTIONS);
+	struct sql_query query = sql_query_of(tx, STATEMENT_BISECTIONS);
 
 	*out = (struct bisection_rows){0};
 	bind_integer(&query, selection->id);
@@ -72,7 +72,7 @@ static void read_one(struct tx *tx, int64_t id, struct bisection_rows *out)
 
 static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bisection_row *row)
 {
-	struct query query = QUERY(tx, STATEMENT_BISECTION_LINES, v_id(row->id), v_id(kind));
+	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_LINES, v_id(row->id), v_id(kind));
 	struct bisection_lines *out = &row->lines;
 
 	while (query_next(&query)) {
@@ -87,7 +87,7 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 
 static void read_due(struct tx *tx, struct store_bisections *call)
 {
-	struct query query = QUERY(tx, STATEMENT_BISECTIONS_DUE,
+	struct sql_query query = QUERY(tx, STATEMENT_BISECTIONS_DUE,
 		v_text(rows_names(tx, &call->due_tests)), v_id(call->due_since));
 
 	read_records(&query, &call->due);
@@ -127,7 +127,7 @@ static void note(struct tx *tx, int64_t change, int64_t now, const struct actor 
 
 static void check_change(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct query query = query_of(tx, STATEMENT_BISECTION_CHANGE);
+	struct sql_query query = sql_query_of(tx, STATEMENT_BISECTION_CHANGE);
 
 	call->missing = true;
 	call->refused = false;
@@ -140,7 +140,7 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 
 static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct query query = QUERY(tx, STATEMENT_BISECTION_ADD, v_id(call->change),
+	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_ADD, v_id(call->change),
 		v_text(call->lab), v_time(call->now), v_text(call->actor.person));
 	int64_t id;
 
@@ -254,7 +254,7 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 
 static void answer(struct tx *tx, struct store_bisection_say *call)
 {
-	struct query query =
+	struct sql_query query =
 		QUERY(tx, STATEMENT_BISECTION_RUN, v_id(call->bisection), v_count(call->line.run));
 	int64_t begun = 0, answered = 0;
 

@@ -51,7 +51,7 @@ void record_by_clock(struct change_record *record, int64_t now)
 static void known(struct tx *tx, void *context)
 {
 	struct store_known *call = context;
-	struct query query = QUERY(tx, STATEMENT_KNOWN, v_text(call->test));
+	struct sql_query query = QUERY(tx, STATEMENT_KNOWN, v_text(call->test));
 
 	read_all_known(&query, &call->records);
 }
@@ -60,7 +60,7 @@ STORE_DEFINE(known, .run = known);
 
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out)
 {
-	struct query query = QUERY(tx, STATEMENT_CHECKPOINTS, v_text(test));
+	struct sql_query query = QUERY(tx, STATEMENT_CHECKPOINTS, v_text(test));
 
 	out->items = read_structs(&query, series_columns + 1, sizeof *out->items, &out->count);
 }
@@ -113,7 +113,7 @@ static void note_end(struct tx *tx, const struct change_record *record, int64_t 
 
 static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excerpt)
 {
-	struct query query = query_of(tx, STATEMENT_EXCERPT);
+	struct sql_query query = sql_query_of(tx, STATEMENT_EXCERPT);
 
 	if (excerpt.length == 0)
 		return;
@@ -125,7 +125,7 @@ static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excer
 /* Gives the new records ids, all at once. */
 static void number_records(struct tx *tx, const struct store_record *call)
 {
-	struct query query = query_of(tx, STATEMENT_NEXT_CHANGES);
+	struct sql_query query = sql_query_of(tx, STATEMENT_NEXT_CHANGES);
 	struct change_record *records = call->records.items;
 	size_t at = 0;
 	int64_t count = 0;
@@ -147,7 +147,7 @@ static void number_records(struct tx *tx, const struct store_record *call)
  * when it was found. */
 static void insert_record(struct tx *tx, const struct change_record *record)
 {
-	struct query query = query_of(tx, STATEMENT_WRITE_CHANGES);
+	struct sql_query query = sql_query_of(tx, STATEMENT_WRITE_CHANGES);
 	struct change_record row = *record;
 
 	row.updated = record->first_seen;
@@ -174,7 +174,7 @@ static void insert_records(struct tx *tx, const struct record_rows *records)
 
 static void renew_item(struct tx *tx, int64_t id, const struct announcement *item)
 {
-	struct query query = QUERY(tx, STATEMENT_RENEW, v_id(id));
+	struct sql_query query = QUERY(tx, STATEMENT_RENEW, v_id(id));
 	const struct change_record record = {.item = *item};
 
 	bind_row(&query, change_columns, COLUMN_FOUND, &record);
@@ -214,7 +214,7 @@ static struct former *former_of(const struct formers *formers, int64_t id)
 
 static void load_formers(struct tx *tx, const struct store_record *call, struct formers *out)
 {
-	struct query query = query_of(tx, STATEMENT_FORMERS);
+	struct sql_query query = sql_query_of(tx, STATEMENT_FORMERS);
 	struct owners changes = {0};
 
 	for (size_t i = 0; i < call->records.count; i++)
@@ -343,7 +343,7 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 static void write_checkpoint(
 	struct tx *tx, const char *test, const struct series_checkpoint *checkpoint)
 {
-	struct query query = QUERY(tx, STATEMENT_CHECKPOINT, v_text(test));
+	struct sql_query query = QUERY(tx, STATEMENT_CHECKPOINT, v_text(test));
 
 	bind_row(&query, series_columns + 1, 0, checkpoint);
 	query_run(&query);

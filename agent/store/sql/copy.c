@@ -29,7 +29,7 @@ struct key {
 struct walk {
 	struct tx *tx;
 	const struct sql_table *table;
-	struct query query;
+	struct sql_query query;
 	struct key keys[KEYS_MOST]; /* of the last row */
 	int key_count;
 	size_t on_page;
@@ -43,7 +43,7 @@ static void begin_page(struct walk *walk)
 
 	walk->page = arena_new();
 	walk->on_page = 0;
-	walk->query = query_of(walk->tx, statement_of(STATEMENT_READ, table));
+	walk->query = sql_query_of(walk->tx, statement_of(STATEMENT_READ, table));
 	for (int i = 0; i < walk->key_count; i++)
 		if (table->columns[i].type == COLUMN_TEXT) {
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
@@ -104,7 +104,7 @@ static bool walk_on(struct walk *walk)
 }
 
 /* Binds the value of the row's column. */
-static void hand_over(struct walk *walk, int column, struct query *out)
+static void hand_over(struct walk *walk, int column, struct sql_query *out)
 {
 	const struct sql_driver *driver = walk->tx->driver;
 	struct sql_statement *row = walk->query.statement;
@@ -149,7 +149,7 @@ static void load_end(struct tx *to)
 
 static void copy_row(struct walk *walk, struct tx *to, const struct sql_table *table)
 {
-	struct query query = query_of(to, statement_of(STATEMENT_WRITE, table));
+	struct sql_query query = sql_query_of(to, statement_of(STATEMENT_WRITE, table));
 
 	for (int i = 0; table->columns[i].name; i++)
 		hand_over(walk, i, &query);
@@ -174,7 +174,7 @@ static void copy_table(struct tx *from, struct tx *to, const struct sql_table *t
 
 static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 {
-	struct query query = query_of(tx, STATEMENT_LAST_IDS);
+	struct sql_query query = sql_query_of(tx, STATEMENT_LAST_IDS);
 
 	while (query_next(&query))
 		for (int i = 0; i < SCHEMA_SEQUENCES; i++)
@@ -184,8 +184,8 @@ static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 /* One of the statements answers with what is not needed. */
 static void set_last_id(struct tx *tx, const char *table, int64_t id)
 {
-	struct query forget = query_of(tx, STATEMENT_FORGET_LAST_ID);
-	struct query set = query_of(tx, STATEMENT_SET_LAST_ID);
+	struct sql_query forget = sql_query_of(tx, STATEMENT_FORGET_LAST_ID);
+	struct sql_query set = sql_query_of(tx, STATEMENT_SET_LAST_ID);
 
 	bind_text(&forget, table);
 	while (query_next(&forget))

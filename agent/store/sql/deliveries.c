@@ -32,7 +32,7 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 
 static void queue_delivery(struct tx *tx, struct delivery *delivery)
 {
-	struct query query =
+	struct sql_query query =
 		QUERY(tx, STATEMENT_QUEUE, v_text(delivery->key), v_text(delivery->receiver),
 			v_text(delivery->destination), v_text(delivery->payload),
 			v_text(delivery->thread), v_time(delivery->now), v_text(delivery->kind));
@@ -70,7 +70,7 @@ static void write_vanished(struct tx *tx, const struct vanished *vanished)
 
 static void write_environment(struct tx *tx, const struct environment_event *event)
 {
-	struct query query = query_of(tx, STATEMENT_ENVIRONMENT);
+	struct sql_query query = sql_query_of(tx, STATEMENT_ENVIRONMENT);
 
 	bind_row(&query, environment_columns, 0, event);
 	query_run(&query);
@@ -149,7 +149,7 @@ STORE_DEFINE(queue, .run = queue, .writes = true);
 
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
-	struct query query = query_of(tx, STATEMENT_PAYLOAD);
+	struct sql_query query = sql_query_of(tx, STATEMENT_PAYLOAD);
 
 	delivery->payload = delivery->thread_receipt = NULL;
 	bind_integer(&query, delivery->id);

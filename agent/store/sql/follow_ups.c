@@ -2,7 +2,7 @@
 #include "agent/base/buf.h"
 #include "agent/store/sql/rows.h"
 
-static void read_followed(struct query *query, struct followed_message *followed)
+static void read_followed(struct sql_query *query, struct followed_message *followed)
 {
 	struct delivery *message = &followed->message;
 
@@ -20,7 +20,7 @@ static void read_followed(struct query *query, struct followed_message *followed
 static void list(struct tx *tx, struct store_follow_ups *call, enum statement statement,
 	const struct strings *receivers, int64_t limit)
 {
-	struct query query = query_of(tx, statement);
+	struct sql_query query = sql_query_of(tx, statement);
 
 	if (receivers->count == 0)
 		return;
@@ -39,7 +39,7 @@ static void list(struct tx *tx, struct store_follow_ups *call, enum statement st
 
 static void read_told(struct tx *tx, struct followed_message *followed)
 {
-	struct query query = QUERY(tx, STATEMENT_TOLD_RECORDS, v_id(followed->message.id));
+	struct sql_query query = QUERY(tx, STATEMENT_TOLD_RECORDS, v_id(followed->message.id));
 
 	while (query_next(&query)) {
 		struct told_record *told = ADD_ROW(tx, followed->told, followed->count);
@@ -51,7 +51,7 @@ static void read_told(struct tx *tx, struct followed_message *followed)
 
 static void read_one(struct tx *tx, struct store_follow_ups *call)
 {
-	struct query query = QUERY(tx, STATEMENT_FOLLOWED, v_id(call->delivery));
+	struct sql_query query = QUERY(tx, STATEMENT_FOLLOWED, v_id(call->delivery));
 
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
@@ -69,7 +69,7 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 
 static void count_left(struct tx *tx, struct store_follow_ups *call)
 {
-	struct query query = query_of(tx, STATEMENT_LEFT);
+	struct sql_query query = sql_query_of(tx, STATEMENT_LEFT);
 
 	while (query_next(&query)) {
 		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);

@@ -44,7 +44,7 @@ static void read_history(struct owned_query *rows, struct change_record *record)
 
 void store_events(struct tx *tx, struct change_record *records, size_t count)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_EVENTS)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_EVENTS)};
 	struct owners owners = {0};
 
 	if (count == 0)
@@ -74,16 +74,16 @@ static const char *json_of_names(struct tx *tx, const struct change_filter *filt
 }
 
 /* Chooses the index that is likely to leave the fewest rows to scan. */
-static struct query list_reader(struct tx *tx, const struct store_list *call, unsigned states)
+static struct sql_query list_reader(struct tx *tx, const struct store_list *call, unsigned states)
 {
 	const struct change_filter *filter = &call->filter;
 	bool one_state = (states & (states - 1)) == 0;
 	const char *names = json_of_names(tx, filter);
 	bool timed = filter->since != 0 || filter->until != 0;
-	struct query query = query_of(tx, names       ? STATEMENT_LIST_TEST
-					  : timed     ? STATEMENT_LIST_TIME
-					  : one_state ? STATEMENT_LIST_STATE
-						      : STATEMENT_LIST);
+	struct sql_query query = sql_query_of(tx, names       ? STATEMENT_LIST_TEST
+						  : timed     ? STATEMENT_LIST_TIME
+						  : one_state ? STATEMENT_LIST_STATE
+							      : STATEMENT_LIST);
 
 	if (names)
 		bind_text(&query, names);
@@ -122,13 +122,13 @@ struct pages {
 	int64_t left;         /* rows that may still be read */
 	int64_t size, unread; /* rows of the page, and what is left of them */
 	int64_t before;       /* the next ids are below it: the reader of rows sets it */
-	struct query query;
+	struct sql_query query;
 };
 
 static void open_page(struct pages *pages)
 {
 	const struct change_filter *filter = &pages->call->filter;
-	struct query query = list_reader(pages->tx, pages->call, pages->states);
+	struct sql_query query = list_reader(pages->tx, pages->call, pages->states);
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
 	bind_integer(&query, filter->since != 0 ? filter->since : INT64_MIN);
@@ -188,7 +188,7 @@ struct taken {
 
 static void settle_taken(struct tx *tx, struct taken *taken)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_FIRST_MESSAGES)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_FIRST_MESSAGES)};
 	struct owners changes = {taken->changes, taken->count};
 
 	owners_sort(&changes, false);

@@ -13,7 +13,7 @@ enum { MOST_MEMBERS = 1000 };
 
 static void load_records(struct tx *tx, struct store_pending *call)
 {
-	struct query query = query_of(tx, STATEMENT_PENDING);
+	struct sql_query query = sql_query_of(tx, STATEMENT_PENDING);
 
 	read_records(&query, &call->records);
 }
@@ -66,7 +66,7 @@ static struct packed_excerpt read_packed(struct owned_query *rows, int64_t chang
 /* What is packed of each change, by its place. */
 void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_EXCERPTS_OF)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_EXCERPTS_OF)};
 	const struct owner *owner;
 
 	if (changes->count == 0)
@@ -101,7 +101,7 @@ static void load_excerpts(struct tx *tx, struct store_pending *call)
 /* Merges two results that are both ordered by change. */
 static void load_told(struct tx *tx, struct store_pending *call)
 {
-	struct query query = query_of(tx, STATEMENT_TOLD);
+	struct sql_query query = sql_query_of(tx, STATEMENT_TOLD);
 	struct change_record *records = call->records.items;
 	size_t count = call->records.count, i = 0;
 
@@ -115,7 +115,7 @@ static void load_told(struct tx *tx, struct store_pending *call)
 	}
 }
 
-static void read_delivery(struct query *query, struct delivery *delivery)
+static void read_delivery(struct sql_query *query, struct delivery *delivery)
 {
 	delivery->id = read_id(query);
 	delivery->key = read_name(query);
@@ -132,7 +132,7 @@ static void read_delivery(struct query *query, struct delivery *delivery)
 	delivery->kind = read_text(query);
 }
 
-static void read_deliveries(struct query *query, struct delivery_rows *out)
+static void read_deliveries(struct sql_query *query, struct delivery_rows *out)
 {
 	*out = (struct delivery_rows){0};
 	while (query_next(query)) {
@@ -154,7 +154,7 @@ static void read_members(struct owned_query *rows, struct delivery *delivery)
 
 void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_RECENT_RECORDS)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_RECENT_RECORDS)};
 	struct owners owners = {0};
 
 	if (count == 0)
@@ -170,7 +170,7 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 /* Deliveries that continue a queued message need its thread. */
 static void load_deliveries(struct tx *tx, struct store_restore *call)
 {
-	struct query query = query_of(tx, STATEMENT_QUEUED);
+	struct sql_query query = sql_query_of(tx, STATEMENT_QUEUED);
 	struct delivery_rows *deliveries = &call->deliveries;
 	size_t most;
 
@@ -182,7 +182,7 @@ static void load_deliveries(struct tx *tx, struct store_restore *call)
 
 static void load_recent(struct tx *tx, struct store_restore *call)
 {
-	struct query query = query_of(tx, STATEMENT_RECENT);
+	struct sql_query query = sql_query_of(tx, STATEMENT_RECENT);
 
 	if (call->since == 0)
 		return;
@@ -205,7 +205,7 @@ static void add_with(struct tx *tx, struct delivery_rows *out, const struct deli
 /* The messages about the recoveries, which are in the order of their ids. */
 static void told_by(struct tx *tx, struct store_pending *call)
 {
-	struct owned_query rows = {.query = query_of(tx, STATEMENT_TOLD_BY)};
+	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_TOLD_BY)};
 	struct owners owners = {0};
 
 	for (size_t i = 0; i < call->recoveries.count; i++)
@@ -223,7 +223,7 @@ static void told_by(struct tx *tx, struct store_pending *call)
 
 void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
-	struct query query = query_of(tx, STATEMENT_ENVIRONMENTS);
+	struct sql_query query = sql_query_of(tx, STATEMENT_ENVIRONMENTS);
 
 	out->count = 0;
 	while (query_next(&query)) {
@@ -237,7 +237,7 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 
 static void load_recoveries(struct tx *tx, struct store_pending *call)
 {
-	struct query query = QUERY(tx, STATEMENT_RECOVERED, v_id(STORE_RECOVERIES));
+	struct sql_query query = QUERY(tx, STATEMENT_RECOVERED, v_id(STORE_RECOVERIES));
 
 	read_records(&query, &call->recoveries);
 	if (call->recoveries.count != 0) {
@@ -249,7 +249,7 @@ static void load_recoveries(struct tx *tx, struct store_pending *call)
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out)
 {
-	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
+	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
 	struct record_rows records;
 	size_t at = 0;
 
@@ -285,7 +285,7 @@ static void attach(struct tx *tx, struct owners *changes, void *messages, size_t
 
 static void load_retractions(struct tx *tx, struct store_pending *call)
 {
-	struct query query = QUERY(tx, STATEMENT_RETRACTIONS, v_id(STORE_RETRACTIONS));
+	struct sql_query query = QUERY(tx, STATEMENT_RETRACTIONS, v_id(STORE_RETRACTIONS));
 	struct retraction_rows *out = &call->retractions;
 	struct owners changes = {0};
 
@@ -301,7 +301,7 @@ static void load_retractions(struct tx *tx, struct store_pending *call)
 
 static void load_said(struct tx *tx, struct store_pending *call)
 {
-	struct query query = QUERY(tx, STATEMENT_SAID, v_id(STORE_RETRACTIONS));
+	struct sql_query query = QUERY(tx, STATEMENT_SAID, v_id(STORE_RETRACTIONS));
 	struct said_rows *out = &call->said;
 	struct owners changes = {0};
 
@@ -334,7 +334,7 @@ STORE_DEFINE(pending, .run = pending);
 static void reminders(struct tx *tx, void *context)
 {
 	struct store_reminders *call = context;
-	struct query query = QUERY(tx, STATEMENT_TO_REMIND, v_text(call->receiver),
+	struct sql_query query = QUERY(tx, STATEMENT_TO_REMIND, v_text(call->receiver),
 		v_time(call->before), v_id(STORE_REMINDERS_MOST), v_id(call->after));
 
 	read_deliveries(&query, &call->messages);
@@ -345,7 +345,7 @@ STORE_DEFINE(reminders, .run = reminders);
 
 void store_due(struct tx *tx, struct store_due *due)
 {
-	struct query query = query_of(tx, STATEMENT_DUE);
+	struct sql_query query = sql_query_of(tx, STATEMENT_DUE);
 
 	while (query_next(&query)) {
 		due->changes = read_count(&query);
@@ -358,7 +358,7 @@ void store_due(struct tx *tx, struct store_due *due)
 void store_counts(struct tx *tx)
 {
 	struct store_counts *counts = arena_alloc(tx->arena, sizeof *counts);
-	struct query query = query_of(tx, STATEMENT_COUNTS);
+	struct sql_query query = sql_query_of(tx, STATEMENT_COUNTS);
 
 	while (query_next(&query)) {
 		int64_t state = read_choice(&query, 1, CHANGE_STATES - 1);
@@ -371,9 +371,9 @@ void store_counts(struct tx *tx)
 
 void store_load_health(struct tx *tx, struct health_rows *health)
 {
-	struct query conditions = query_of(tx, STATEMENT_CONDITIONS);
-	struct query moments = query_of(tx, STATEMENT_MOMENTS);
-	struct query vanished = query_of(tx, STATEMENT_VANISHED_ALL);
+	struct sql_query conditions = sql_query_of(tx, STATEMENT_CONDITIONS);
+	struct sql_query moments = sql_query_of(tx, STATEMENT_MOMENTS);
+	struct sql_query vanished = sql_query_of(tx, STATEMENT_VANISHED_ALL);
 
 	health->conditions = read_structs(&conditions, condition_columns,
 		sizeof *health->conditions, &health->condition_count);
@@ -400,7 +400,7 @@ STORE_DEFINE(restore, .run = restore, .is_long = true);
 static void queued(struct tx *tx, void *context)
 {
 	struct store_queued *call = context;
-	struct query query = query_of(tx, STATEMENT_QUEUED);
+	struct sql_query query = sql_query_of(tx, STATEMENT_QUEUED);
 
 	read_deliveries(&query, &call->deliveries);
 }

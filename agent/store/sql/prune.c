@@ -33,7 +33,7 @@ static void delete_before(
 static void doom_by(struct tx *tx, enum statement statement, const struct store_prune *call,
 	struct owners *doomed)
 {
-	struct query query = QUERY(tx, statement, v_id(call->before));
+	struct sql_query query = QUERY(tx, statement, v_id(call->before));
 
 	if (statement == STATEMENT_DOOM_UNTRACKED)
 		bind_integer(&query, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);

@@ -348,7 +348,7 @@ bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...)
 	return false;
 }
 
-static enum sql_step step(struct query *query, const char *doing)
+static enum sql_step step(struct sql_query *query, const char *doing)
 {
 	struct tx *tx = query->tx;
 	enum sql_step result = tx->failed ? SQL_FAILED : tx->driver->step(query->statement);
@@ -358,54 +358,54 @@ static enum sql_step step(struct query *query, const char *doing)
 	return result;
 }
 
-struct query query_of(struct tx *tx, enum statement statement)
+struct sql_query sql_query_of(struct tx *tx, enum statement statement)
 {
-	return (struct query){.tx = tx, .statement = tx->driver->statement(tx, statement)};
+	return (struct sql_query){.tx = tx, .statement = tx->driver->statement(tx, statement)};
 }
 
-void bind_integer(struct query *query, int64_t value)
+void bind_integer(struct sql_query *query, int64_t value)
 {
 	query->tx->driver->bind_integer(query->statement, ++query->parameter, value);
 }
 
-static void bind_range(struct query *query, int64_t value, int64_t first, int64_t last)
+static void bind_range(struct sql_query *query, int64_t value, int64_t first, int64_t last)
 {
 	query->strange |= value < first || value > last;
 	bind_integer(query, value);
 }
 
-void bind_time(struct query *query, int64_t time)
+void bind_time(struct sql_query *query, int64_t time)
 {
 	bind_range(query, time, -ROWS_MOST, ROWS_MOST);
 }
 
-void bind_count(struct query *query, int64_t count)
+void bind_count(struct sql_query *query, int64_t count)
 {
 	bind_range(query, count, 0, ROWS_MOST);
 }
 
-void bind_number(struct query *query, double value)
+void bind_number(struct sql_query *query, double value)
 {
 	query->tx->driver->bind_number(query->statement, ++query->parameter, value);
 }
 
-void bind_null(struct query *query)
+void bind_null(struct sql_query *query)
 {
 	query->tx->driver->bind_null(query->statement, ++query->parameter);
 }
 
-void bind_text(struct query *query, const char *text)
+void bind_text(struct sql_query *query, const char *text)
 {
 	query->tx->driver->bind_text(query->statement, ++query->parameter, text);
 }
 
-void bind_bytes(struct query *query, const void *bytes, size_t length)
+void bind_bytes(struct sql_query *query, const void *bytes, size_t length)
 {
 	query->tx->driver->bind_bytes(query->statement, ++query->parameter, bytes, length);
 }
 
 /* NULL for an optional 0. */
-static void bind_whole(struct query *query, const struct store_column *column, int64_t value)
+static void bind_whole(struct sql_query *query, const struct store_column *column, int64_t value)
 {
 	int64_t first, last;
 
@@ -416,13 +416,13 @@ static void bind_whole(struct query *query, const struct store_column *column, i
 }
 
 /* Takes over the text; NULL if there is none. */
-static void bind_buf(struct query *query, struct buf *text)
+static void bind_buf(struct sql_query *query, struct buf *text)
 {
 	bind_text(query, text->data ? buf_keep(text, query->tx->arena) : NULL);
 }
 
 void bind_row(
-	struct query *query, const struct store_column *columns, unsigned uses, const void *row)
+	struct sql_query *query, const struct store_column *columns, unsigned uses, const void *row)
 {
 	const struct change_record *record = row; /* if it has columns of such types */
 	struct buf text = {0};
@@ -455,7 +455,7 @@ void bind_row(
 	}
 }
 
-int64_t query_insert(struct query *query)
+int64_t query_insert(struct sql_query *query)
 {
 	int64_t id = 0;
 
@@ -469,15 +469,15 @@ int64_t query_insert(struct query *query)
 	return id;
 }
 
-void query_run(struct query *query)
+void query_run(struct sql_query *query)
 {
 	(void)query_insert(query);
 }
 
-struct query rows_query(
+struct sql_query rows_query(
 	struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	struct query query = query_of(tx, statement);
+	struct sql_query query = sql_query_of(tx, statement);
 
 	for (size_t i = 0; i < count; i++) {
 		query.strange |= values[i].strange;
@@ -495,7 +495,7 @@ struct query rows_query(
 
 void rows_run(struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	struct query query = rows_query(tx, statement, values, count);
+	struct sql_query query = rows_query(tx, statement, values, count);
 
 	query_run(&query);
 }
@@ -507,7 +507,7 @@ int64_t tx_changed(struct tx *tx)
 
 int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *values, size_t count)
 {
-	struct query query = rows_query(tx, statement, values, count);
+	struct sql_query query = rows_query(tx, statement, values, count);
 	int64_t number = 0;
 
 	while (query_next(&query))
@@ -515,7 +515,7 @@ int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *va
 	return number;
 }
 
-bool query_next(struct query *query)
+bool query_next(struct sql_query *query)
 {
 	struct tx *tx = query->tx;
 
@@ -529,17 +529,17 @@ bool query_next(struct query *query)
 	return false;
 }
 
-static bool is_null(struct query *query)
+static bool is_null(struct sql_query *query)
 {
 	return query->tx->driver->type(query->statement, query->column) == SQL_NULL;
 }
 
-int64_t read_integer(struct query *query)
+int64_t read_integer(struct sql_query *query)
 {
 	return read_choice(query, INT64_MIN, INT64_MAX);
 }
 
-int64_t read_choice(struct query *query, int64_t first, int64_t last)
+int64_t read_choice(struct sql_query *query, int64_t first, int64_t last)
 {
 	const struct sql_driver *driver = query->tx->driver;
 	int column = query->column++;
@@ -552,22 +552,22 @@ int64_t read_choice(struct query *query, int64_t first, int64_t last)
 	return first;
 }
 
-bool read_flag(struct query *query)
+bool read_flag(struct sql_query *query)
 {
 	return read_choice(query, 0, 1) == 1;
 }
 
-int64_t read_id(struct query *query)
+int64_t read_id(struct sql_query *query)
 {
 	return read_choice(query, 1, ROWS_MOST);
 }
 
-int64_t read_time(struct query *query)
+int64_t read_time(struct sql_query *query)
 {
 	return read_choice(query, -ROWS_MOST, ROWS_MOST);
 }
 
-int64_t read_time_or(struct query *query, int64_t otherwise)
+int64_t read_time_or(struct sql_query *query, int64_t otherwise)
 {
 	if (!is_null(query))
 		return read_time(query);
@@ -575,12 +575,12 @@ int64_t read_time_or(struct query *query, int64_t otherwise)
 	return otherwise;
 }
 
-int64_t read_count(struct query *query)
+int64_t read_count(struct sql_query *query)
 {
 	return read_choice(query, 0, ROWS_MOST);
 }
 
-double read_number(struct query *query)
+double read_number(struct sql_query *query)
 {
 	bool missing = is_null(query);
 	int column = query->column++;
@@ -588,18 +588,18 @@ double read_number(struct query *query)
 	return missing ? (double)NAN : query->tx->driver->number(query->statement, column);
 }
 
-static const char *cell_text(struct query *query)
+static const char *cell_text(struct sql_query *query)
 {
 	return query->tx->driver->text(query->statement, query->column++);
 }
 
-const char *read_text(struct query *query)
+const char *read_text(struct sql_query *query)
 {
 	return arena_strdup(query->tx->arena, cell_text(query));
 }
 
 /* Returns `before` if the text is the same. */
-static const char *read_name_again(struct query *query, const char *before)
+static const char *read_name_again(struct sql_query *query, const char *before)
 {
 	const char *text = cell_text(query);
 
@@ -609,19 +609,19 @@ static const char *read_name_again(struct query *query, const char *before)
 	return before && strcmp(before, text) == 0 ? before : arena_strdup(query->tx->arena, text);
 }
 
-const char *read_name(struct query *query)
+const char *read_name(struct sql_query *query)
 {
 	return read_name_again(query, NULL);
 }
 
-const void *read_bytes(struct query *query, size_t *length)
+const void *read_bytes(struct sql_query *query, size_t *length)
 {
 	return query->tx->driver->bytes(query->statement, query->column++, length);
 }
 
 enum { TRIAGE_COLUMNS = 12 };
 
-const struct culprit *read_culprit(struct query *query)
+const struct culprit *read_culprit(struct sql_query *query)
 {
 	const char *text = read_text(query);
 	const struct culprit *culprit = text ? culprit_read(query->tx->arena, text) : NULL;
@@ -631,7 +631,7 @@ const struct culprit *read_culprit(struct query *query)
 }
 
 /* NULLs become a change that nobody has said anything about. */
-static void read_triage(struct query *query, struct triage *triage)
+static void read_triage(struct sql_query *query, struct triage *triage)
 {
 	*triage = (struct triage){.state = TRIAGE_OPEN,
 		.size = (double)NAN,
@@ -655,7 +655,7 @@ static void read_triage(struct query *query, struct triage *triage)
 	triage->renewals = read_count(query);
 }
 
-static int64_t read_whole_column(struct query *query, const struct store_column *column)
+static int64_t read_whole_column(struct sql_query *query, const struct store_column *column)
 {
 	int64_t first, last;
 
@@ -668,7 +668,7 @@ static int64_t read_whole_column(struct query *query, const struct store_column 
 
 /* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
 static const char *read_text_column(
-	struct query *query, const struct store_column *column, const void *last)
+	struct sql_query *query, const struct store_column *column, const void *last)
 {
 	if (column->uses & COLUMN_OPTIONAL)
 		return read_text(query);
@@ -676,7 +676,7 @@ static const char *read_text_column(
 }
 
 /* The columns of this use, or all: 0. */
-static void read_columns(struct query *query, const struct store_column *columns, unsigned uses,
+static void read_columns(struct sql_query *query, const struct store_column *columns, unsigned uses,
 	const void *last, void *row)
 {
 	struct change_record *record = row; /* if it has columns of such types */
@@ -712,13 +712,13 @@ static void read_columns(struct query *query, const struct store_column *columns
 	}
 }
 
-void read_struct(struct query *query, const struct store_column *columns, void *row)
+void read_struct(struct sql_query *query, const struct store_column *columns, void *row)
 {
 	read_columns(query, columns, 0, NULL, row);
 }
 
 void *read_structs(
-	struct query *query, const struct store_column *columns, size_t size, size_t *count)
+	struct sql_query *query, const struct store_column *columns, size_t size, size_t *count)
 {
 	char *rows = NULL;
 
@@ -730,7 +730,7 @@ void *read_structs(
 	return rows;
 }
 
-void read_record(struct query *query, struct change_record *record)
+void read_record(struct sql_query *query, struct change_record *record)
 {
 	read_struct(query, change_columns, record);
 	record->environment_stored = record->environment_event;
@@ -758,7 +758,7 @@ void growing_keep(struct growing *growing, struct tx *tx, struct record_rows *ou
 	out->items = growing->rows + 1;
 }
 
-void read_records(struct query *query, struct record_rows *out)
+void read_records(struct sql_query *query, struct record_rows *out)
 {
 	struct growing growing = {0};
 
@@ -768,7 +768,7 @@ void read_records(struct query *query, struct record_rows *out)
 	growing_keep(&growing, query->tx, out);
 }
 
-void read_all_known(struct query *query, struct record_rows *out)
+void read_all_known(struct sql_query *query, struct record_rows *out)
 {
 	struct growing growing = {0};
 
@@ -788,7 +788,7 @@ void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place)
 	*ADD_ROW(tx, owners->items, owners->count) = (struct owner){id, place};
 }
 
-void owners_read(struct owners *owners, struct query *query)
+void owners_read(struct owners *owners, struct sql_query *query)
 {
 	while (query_next(query))
 		owners_add(owners, query->tx, read_id(query), owners->count);
@@ -826,7 +826,7 @@ const char *owners_json(struct tx *tx, const struct owners *owners, size_t first
 	return buf_keep(&text, tx->arena);
 }
 
-void bind_owners(struct query *query, const struct owners *owners)
+void bind_owners(struct sql_query *query, const struct owners *owners)
 {
 	bind_text(query, owners_json(query->tx, owners, 0, owners->count));
 }

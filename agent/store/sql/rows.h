@@ -9,7 +9,7 @@
 
 /* A statement of a transaction, the values bound so far, and the columns read of its row. What is
  * read lies in the transaction's arena. */
-struct query {
+struct sql_query {
 	struct tx *tx;
 	struct sql_statement *statement;
 	int parameter, column;
@@ -17,24 +17,25 @@ struct query {
 	bool damaged; /* a value was invalid or missing: the next row fails */
 };
 
-struct query query_of(struct tx *tx, enum statement statement);
-void bind_integer(struct query *query, int64_t value);
-void bind_time(struct query *query, int64_t time);
-void bind_count(struct query *query, int64_t count);
-void bind_number(struct query *query, double value);   /* NaN becomes NULL */
-void bind_null(struct query *query);                   /* an integer */
-void bind_text(struct query *query, const char *text); /* borrowed until the statement has run */
-void bind_bytes(struct query *query, const void *bytes, size_t length); /* borrowed, too */
+struct sql_query sql_query_of(struct tx *tx, enum statement statement);
+void bind_integer(struct sql_query *query, int64_t value);
+void bind_time(struct sql_query *query, int64_t time);
+void bind_count(struct sql_query *query, int64_t count);
+void bind_number(struct sql_query *query, double value); /* NaN becomes NULL */
+void bind_null(struct sql_query *query);                 /* an integer */
+void bind_text(
+	struct sql_query *query, const char *text); /* borrowed until the statement has run */
+void bind_bytes(struct sql_query *query, const void *bytes, size_t length); /* borrowed, too */
 
 /* Binds the columns of this use, or all: 0, of a row. */
-void bind_row(
-	struct query *query, const struct store_column *columns, unsigned uses, const void *row);
+void bind_row(struct sql_query *query, const struct store_column *columns, unsigned uses,
+	const void *row);
 
 /* Runs a statement without result rows. */
-void query_run(struct query *query);
+void query_run(struct sql_query *query);
 
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
-int64_t query_insert(struct query *query);
+int64_t query_insert(struct sql_query *query);
 
 /* A value of a parameter; `strange`: out of range. */
 struct value {
@@ -83,7 +84,7 @@ static inline struct value v_text(const char *value)
 		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value)
 
 /* A statement with these values bound. */
-struct query rows_query(
+struct sql_query rows_query(
 	struct tx *tx, enum statement statement, const struct value *values, size_t count);
 #define QUERY(tx, statement, ...) rows_query(tx, statement, VALUES(__VA_ARGS__))
 
@@ -100,37 +101,37 @@ int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *va
 #define ASK(tx, statement, ...) rows_ask(tx, statement, VALUES(__VA_ARGS__))
 
 /* True if there is a row. */
-bool query_next(struct query *query);
-int64_t read_integer(struct query *query);
-int64_t read_choice(struct query *query, int64_t first, int64_t last);
-bool read_flag(struct query *query);
-int64_t read_id(struct query *query);
-int64_t read_time(struct query *query);
-int64_t read_count(struct query *query);
-int64_t read_time_or(struct query *query, int64_t otherwise); /* NULL becomes `otherwise` */
-double read_number(struct query *query);                      /* NULL becomes NaN */
-const char *read_text(struct query *query);                   /* or NULL */
-const char *read_name(struct query *query);                   /* required */
+bool query_next(struct sql_query *query);
+int64_t read_integer(struct sql_query *query);
+int64_t read_choice(struct sql_query *query, int64_t first, int64_t last);
+bool read_flag(struct sql_query *query);
+int64_t read_id(struct sql_query *query);
+int64_t read_time(struct sql_query *query);
+int64_t read_count(struct sql_query *query);
+int64_t read_time_or(struct sql_query *query, int64_t otherwise); /* NULL becomes `otherwise` */
+double read_number(struct sql_query *query);                      /* NULL becomes NaN */
+const char *read_text(struct sql_query *query);                   /* or NULL */
+const char *read_name(struct sql_query *query);                   /* required */
 /* Bytes that last until the next row. */
-const void *read_bytes(struct query *query, size_t *length);
+const void *read_bytes(struct sql_query *query, size_t *length);
 
 /* Column `culprit`: NULL if there is none. */
-const struct culprit *read_culprit(struct query *query);
+const struct culprit *read_culprit(struct sql_query *query);
 
 /* All columns of a row. */
-void read_struct(struct query *query, const struct store_column *columns, void *row);
+void read_struct(struct sql_query *query, const struct store_column *columns, void *row);
 
 /* The rows until there are no more, as structs of that size. */
 void *read_structs(
-	struct query *query, const struct store_column *columns, size_t size, size_t *count);
+	struct sql_query *query, const struct store_column *columns, size_t size, size_t *count);
 
-void read_record(struct query *query, struct change_record *record);
+void read_record(struct sql_query *query, struct change_record *record);
 
 /* Reads full records until there are no more. */
-void read_records(struct query *query, struct record_rows *out);
+void read_records(struct sql_query *query, struct record_rows *out);
 
 /* The columns of STATEMENT_KNOWN. */
-void read_all_known(struct query *query, struct record_rows *out);
+void read_all_known(struct sql_query *query, struct record_rows *out);
 
 /* An array of records that grows. It is handed over to the arena, so that a long list is never
  * there twice. Empty at first. */
@@ -158,7 +159,7 @@ struct owners {
 void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place);
 
 /* Adds those that a statement with one column returns. */
-void owners_read(struct owners *owners, struct query *query);
+void owners_read(struct owners *owners, struct sql_query *query);
 
 /* In ascending order; `once`: without those that are there already. */
 void owners_sort(struct owners *owners, bool once);
@@ -166,14 +167,14 @@ void owners_sort(struct owners *owners, bool once);
 /* The ids of so many of them from the first on, as a JSON array. */
 const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count);
 /* Binds those of all. */
-void bind_owners(struct query *query, const struct owners *owners);
+void bind_owners(struct sql_query *query, const struct owners *owners);
 
 /* The names as a JSON array. */
 const char *rows_names(struct tx *tx, const struct strings *names);
 
 /* Rows of several owners, whose id is in the first column, in ascending order. */
 struct owned_query {
-	struct query query;
+	struct sql_query query;
 	int64_t owner;
 	bool waiting, ended;
 };

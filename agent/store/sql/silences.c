@@ -13,7 +13,7 @@
 static void read_silences(
 	struct tx *tx, int64_t id, bool all, int64_t now, struct silence_rows *out)
 {
-	struct query query = QUERY(tx, STATEMENT_SILENCES, v_id(id), v_id(all), v_id(now));
+	struct sql_query query = QUERY(tx, STATEMENT_SILENCES, v_id(id), v_id(all), v_id(now));
 
 	out->items = read_structs(&query, silence_columns, sizeof *out->items, &out->count);
 }
@@ -32,7 +32,7 @@ static void silences_list(struct tx *tx, void *context)
 
 STORE_DEFINE(silences, .run = silences_list);
 
-static void bind_silence(struct query *query, const struct silence *silence)
+static void bind_silence(struct sql_query *query, const struct silence *silence)
 {
 	bind_text(query, silence->matchers);
 	bind_time(query, silence->from);
@@ -46,7 +46,7 @@ static void bind_silence(struct query *query, const struct silence *silence)
  * lost, begins and ends later. */
 static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
-	struct query query = query_of(tx, STATEMENT_SILENCE_SAME);
+	struct sql_query query = sql_query_of(tx, STATEMENT_SILENCE_SAME);
 	int64_t id = 0;
 
 	bind_silence(&query, silence);
@@ -77,7 +77,7 @@ static void audit(struct tx *tx, const struct store_silence *call, const char *a
 
 static void add(struct tx *tx, struct store_silence *call)
 {
-	struct query query = query_of(tx, STATEMENT_SILENCE_ADD);
+	struct sql_query query = sql_query_of(tx, STATEMENT_SILENCE_ADD);
 	struct silence *silence = &call->silence;
 
 	silence->id = find_same(tx, silence);

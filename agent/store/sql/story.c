@@ -44,7 +44,7 @@ static const char *json_of_clusters(struct tx *tx, const struct store_story *cal
 
 static void load_change(struct tx *tx, struct store_story *call)
 {
-	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
+	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
 	struct owners change = {0};
 
 	owners_add(&change, tx, call->change, 0);
@@ -60,7 +60,7 @@ static void load_change(struct tx *tx, struct store_story *call)
 static void load_series(struct tx *tx, struct store_story *call)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct query query = QUERY(tx, STATEMENT_SERIES_OF, v_text(record->item.test),
+	struct sql_query query = QUERY(tx, STATEMENT_SERIES_OF, v_text(record->item.test),
 		v_text(record->series), v_text(record->branch));
 
 	while (query_next(&query)) {
@@ -73,7 +73,7 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	struct cluster_row *out)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct query query = query_of(tx, STATEMENT_CLUSTER_OF);
+	struct sql_query query = sql_query_of(tx, STATEMENT_CLUSTER_OF);
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
@@ -95,8 +95,8 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	}
 }
 
-static void bind_related(struct query *query, const struct store_story *call, const char *clusters,
-	const struct cluster_row *cluster)
+static void bind_related(struct sql_query *query, const struct store_story *call,
+	const char *clusters, const struct cluster_row *cluster)
 {
 	const struct change_record *record = &call->records.items[0];
 	const struct announcement *item = &record->item;
@@ -123,7 +123,7 @@ static void bind_related(struct query *query, const struct store_story *call, co
 static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
 	const struct cluster_row *cluster)
 {
-	struct query query = query_of(tx, STATEMENT_RELATED);
+	struct sql_query query = sql_query_of(tx, STATEMENT_RELATED);
 	struct owners changes = {0};
 	struct excerpt *excerpts;
 

@@ -39,8 +39,8 @@ static void spread(struct tx *tx, int64_t change)
 static void select_range(struct tx *tx, const struct store_triage *call,
 	const struct id_range *range, struct owners *out)
 {
-	struct query query =
-		query_of(tx, call->message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT);
+	struct sql_query query =
+		sql_query_of(tx, call->message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT);
 
 	bind_integer(&query, range->from);
 	bind_text(&query, call->test);
@@ -68,7 +68,7 @@ static void select_all(struct tx *tx, const struct store_triage *call, struct ow
 
 static void read_selected(struct tx *tx, const struct owners *selected, struct record_rows *out)
 {
-	struct query query = query_of(tx, STATEMENT_RECORDS_OF);
+	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
 
 	bind_owners(&query, selected);
 	read_records(&query, out);
@@ -294,7 +294,7 @@ static void open_expired(struct tx *tx, const struct store_reopen_due *call)
 static void triage_reopen_due(struct tx *tx, void *context)
 {
 	struct store_reopen_due *call = context;
-	struct query query = query_of(tx, STATEMENT_EXPIRED);
+	struct sql_query query = sql_query_of(tx, STATEMENT_EXPIRED);
 	struct owners expired = {0};
 
 	call->pending = 0;
