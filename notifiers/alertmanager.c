@@ -1,11 +1,10 @@
 /*
  * Prometheus' Alertmanager: an alert for each change, by its API v2, to each of its instances.
  *
- * An alert is identified by its labels, so they stay as they were first sent; annotations follow
- * what is known. It ends by itself unless it is sent again: hence `resend`, and an agent that is
- * gone leaves nothing firing. The receipt is the time from which on the alerts fire, and for those
- * that were over since then 0 or the time from which on they fire again: "1625184000000 7=0
- * 8=1625270400000".
+ * An alert is identified by its labels, so they stay as first sent; annotations are updated. It
+ * ends by itself unless it is refreshed: hence `resend`, and an agent that is gone leaves nothing
+ * firing. The receipt is the time from which on the alerts fire, and for those that ended since
+ * then 0 or the time from which they fire again: "1625184000000 7=0 8=1625270400000".
  *
  * The payload has a line for each alert, an object whose last member is its annotations.
  */
@@ -47,7 +46,7 @@ static const struct field alertmanager_fields[] = {
 	{0},
 };
 
-/* Labels that are ours, besides those of the series. */
+/* Our labels, besides those of the series. */
 static const char *const own_labels[] = {
 	"alertname", "test", "metric", "verdict", "severity", "change", "environment", "owner"};
 
@@ -301,7 +300,7 @@ static void put_suspects(struct buf *out, const struct announcement *item)
 	put_lines(out, "suspects", &text);
 }
 
-/* What is known of the change; the object is left open, for `finish`. */
+/* The change's annotations; the object is left open, for `finish`. */
 static void put_rest(struct buf *out, const struct message *alone, size_t left_out)
 {
 	const struct announcement *item = alone->items;
@@ -312,7 +311,7 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 	double levels[CHANGE_LEVELS];
 
 	change_levels(&item->change, levels);
-	/* The API refuses an address that is none. */
+	/* The API refuses invalid addresses. */
 	if (page)
 		put_text(out, "generatorURL", page, LINK_LONGEST);
 	buf_text(out, ",\"annotations\":{");
@@ -389,7 +388,7 @@ struct sent_alert {
 	int64_t id;         /* of its change */
 	const struct announced_change *told;
 	bool over;
-	int64_t from, last; /* ms: when it began to fire, and when it ends whatever happens */
+	int64_t from, last; /* ms: when it began to fire, and its latest end */
 };
 
 static const struct announced_change *told_of(const struct follow_up *follow_up, int64_t id)
@@ -400,7 +399,7 @@ static const struct announced_change *told_of(const struct follow_up *follow_up,
 	return NULL;
 }
 
-/* When it began to fire. One that was over begins anew. */
+/* When it began to fire. One that had ended starts again. */
 static int64_t began(const struct attempt *attempt, const struct sent_alert *alert)
 {
 	const char *receipt = attempt->receipt ? attempt->receipt : "";
@@ -479,8 +478,8 @@ static void finish(struct buf *out, const struct attempt *attempt, const struct 
 	buf_char(out, '}');
 }
 
-/* As things stand now. What has ended by `firing_for` is left alone: a later message about the same
- * change may have begun anew. */
+/* The current state. Alerts that ended by `firing_for` are left alone: a later message about the
+ * same change may have started them again. */
 static void put_sent(struct buf *out, const struct attempt *attempt, const struct sent_alert *alert)
 {
 	if (!alert->over && attempt->now >= alert->last)

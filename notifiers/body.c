@@ -585,7 +585,7 @@ void text_triage(struct buf *out, const struct triage *triage)
 	}
 }
 
-/* What has become of a change besides its recovery; NULL: nothing. */
+/* The state of a change besides recovered; NULL: none. */
 static const char *status_of(struct arena *arena, const struct announced_change *change)
 {
 	struct buf out = {0};
@@ -679,8 +679,7 @@ static void put_code(struct buf *out, const char *text, size_t length)
 		buf_char(out, '`');
 }
 
-/* Whether a character begins a mention of somebody or of something, or a link, with what follows.
- */
+/* Whether a character and what follows begin a mention or a link. */
 static bool begins_reference(const char *text, size_t at, size_t length)
 {
 	char next = at + 1 < length ? text[at + 1] : ' ';

@@ -1,8 +1,8 @@
 /*
  * A whole message as lines of text: for a terminal, as plain text, Markdown or HTML.
  *
- * Text from outside is cleaned, then escaped as a whole, so no name can become markup, a mention of
- * somebody or a link; in Markdown names are code.
+ * Text from outside is cleaned, then escaped as a whole, so no name can become markup, a mention or
+ * a link; in Markdown names are code.
  */
 #ifndef NOTIFIERS_BODY_H
 #define NOTIFIERS_BODY_H
@@ -28,7 +28,7 @@ struct body_style {
 
 extern const struct body_style body_terminal, body_plain, body_markdown, body_html;
 
-/* What the message says in one line of plain text, without markup: "2 regressions in checkout". */
+/* The message's headline as plain text: */
 void body_title(struct buf *out, const struct message *message);
 
 /* The message with at most `most` lines for changes (or of a digest's sections); what is left out
@@ -40,11 +40,11 @@ void body_write(struct buf *out, const struct message *message, const struct bod
 void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
 	size_t bytes);
 
-/* What a message is as a whole, such as for a colour; BODY_STRONG: neither good nor bad. */
+/* The message's overall tone, such as for a colour; BODY_STRONG: neither good nor bad. */
 enum body_mark body_mood(const struct message *message);
 
-/* A message about the changes of an earlier one as they stand now: those that are over, or of which
- * something was said, say so. In the arena; borrows the changes. */
+/* A message about the current state of an earlier one's changes, with those that are over or
+ * triaged marked. In the arena; borrows the changes. */
 struct message body_of_announced(
 	struct arena *arena, const struct announced_change *changes, size_t count);
 

@@ -560,7 +560,7 @@ static const struct announcement *items_of(struct lines *lines)
 	return items;
 }
 
-/* Without labels there is nothing to cut or fold. */
+/* Names without labels are not cut or folded. */
 static bool has_labels(const struct message *message)
 {
 	for (size_t i = 0; i < message->count; i++)

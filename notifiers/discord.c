@@ -2,8 +2,8 @@
  * Discord, by a channel's webhook: an embed with the message in Markdown.
  *
  * The address holds the secret, so error messages do not show it. With ?wait=true Discord answers
- * when the message is saved. It has no idempotency key and cannot be asked, so after a lost answer
- * the message is sent again.
+ * when the message is saved. It has no idempotency key and cannot be queried, so after a lost
+ * answer the message is sent again.
  */
 #include <jansson.h>
 #include <math.h>

@@ -341,7 +341,7 @@ static const char *message_id(
 	return arena_printf(arena, "<%.*s@%s>", ID, hex, domain_of(arena, options->from));
 }
 
-/* The Message-ID of a receipt; whatever else it holds cannot be one. */
+/* The Message-ID of a receipt; the rest of it cannot be one. */
 static const char *id_of(struct arena *arena, const char *receipt)
 {
 	const char *end = receipt && *receipt == '<' ? strchr(receipt, '>') : NULL;
@@ -555,8 +555,8 @@ static enum step taken(struct attempt *attempt, const struct reply *reply)
 	return step;
 }
 
-/* 4xx may pass. Of what is permanent, the content is a matter of this mail, the rest one of the
- * configuration, except for recipients where others have got the mail. */
+/* 4xx is temporary. Of permanent failures, content concerns this mail; the rest is configuration,
+ * except for recipients when others have got the mail. */
 static enum step refused(struct attempt *attempt, const struct reply *reply, struct error *error)
 {
 	static const char *const stages[] = {[MAIL_GREETING] = "connection",

@@ -1,10 +1,10 @@
 /*
  * A command: runs a program for each message, which is on its standard input as the webhook's
- * document. A bisection, a page of one's own, a script for a chat that hunter-c does not know.
+ * document. Uses: a bisection, a custom page, a chat without a notifier.
  *
- * Exit status 0 means that people were told, 75 (EX_TEMPFAIL) that it should be tried again; any
- * other is final, as is a command that takes too long: what fails once by its own fault would fail
- * each time. After a crash of the agent the command is run again, with the same key.
+ * Exit status 0 means delivered, 75 (EX_TEMPFAIL) retry; any other is final, as is a timeout: a
+ * faulty command would fail each time. After a crash of the agent the command is run again, with
+ * the same key.
  */
 #include <string.h>
 #include <sysexits.h>

@@ -1,7 +1,7 @@
 /*
  * GitHub and GitHub Enterprise Server: the REST API of 2022-11-28.
  *
- * The list of issues is asked for what may have been made, not the search, whose index is behind.
+ * Issues that may exist are looked up in the list of issues, as the search index lags.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const struct field github_fields[] = {
 		"token that may write issues (fine-grained: Issues; on: commit: Contents)"),
 	TRACKER_ON(struct github_options),
 	TRACKER_LABELS(struct github_options),
-	TRACKER_ASSIGNEES(struct github_options, "who new issues are assigned to, by login"),
+	TRACKER_ASSIGNEES(struct github_options, "assignees of new issues, by login"),
 	{0},
 };
 

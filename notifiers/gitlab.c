@@ -8,7 +8,7 @@
 
 #include "notifiers/tracker.h"
 
-/* Documented: 1,048,576 characters of a text, which nobody would read, and 255 of a title. */
+/* Documented limits: 1,048,576 characters of a text (too many to read), and 255 of a title. */
 enum { TEXT = 60000, TITLE = 250, PAGE = 100 };
 
 struct gitlab_options {
@@ -23,7 +23,7 @@ static const struct field gitlab_fields[] = {
 	TRACKER_TOKEN(struct gitlab_options, "access token with the scope api (role: Reporter)"),
 	TRACKER_ON(struct gitlab_options),
 	TRACKER_LABELS(struct gitlab_options),
-	TRACKER_ASSIGNEES(struct gitlab_options, "who new issues are assigned to, by login"),
+	TRACKER_ASSIGNEES(struct gitlab_options, "assignees of new issues, by login"),
 	{0},
 };
 

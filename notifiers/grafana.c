@@ -2,11 +2,10 @@
  * Grafana: an annotation for each change, with the tags that Hunter gives them, over the places
  * where the new level may have begun.
  *
- * Whatever is to be done, it is done by comparing: fetch the annotations that there are, then
- * create, change and delete what differs. So an attempt can be repeated at any point. The agent
- * finds those of a message by a tag with its key, wherever they are on the time axis; the commands
- * find those of a test by Hunter's tags and tell them apart by metric and time, as Hunter does, and
- * leave those of the agent alone.
+ * All work compares: it fetches the existing annotations, then creates, changes and deletes what
+ * differs. So an attempt can be repeated at any point. The agent finds those of a message by a tag
+ * with its key, wherever they are on the time axis; the commands find those of a test by Hunter's
+ * tags and tell them apart by metric and time, as Hunter does, and leave those of the agent alone.
  */
 #include "notifiers/grafana.h"
 
@@ -237,9 +236,9 @@ bool grafana_read_receipt(const char *receipt, struct grafana_result *result)
 				  &result->changed, &result->removed) == 4;
 }
 
-/* An annotation, as it is wanted or as it is there. */
+/* An annotation, wanted or existing. */
 struct note {
-	int64_t id; /* of one that is there */
+	int64_t id; /* of an existing one */
 	int64_t from, to;
 	const char *text;
 	struct strings tags; /* sorted, each once */
@@ -283,7 +282,7 @@ static struct strings read_tags(struct arena *arena, const json_t *list)
 	return (struct strings){items, kept};
 }
 
-/* False if it is none. */
+/* False if it is not one. */
 static bool read_note(struct arena *arena, const json_t *from, struct note *note)
 {
 	const json_t *time = json_object_get(from, "time"), *end = json_object_get(from, "timeEnd");
@@ -441,7 +440,7 @@ static enum step go_on(struct attempt *attempt, struct transfer *next, struct er
 	return STEP_DONE;
 }
 
-/* The payload of a follow-up: what the message says now. */
+/* The payload of a follow-up: the message's current state. */
 static const char *amended(struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
@@ -571,8 +570,8 @@ static const char *words_of(struct arena *arena, const struct reply *reply)
 	return buf_keep(&words, arena);
 }
 
-/* One that is gone need not be deleted, and is created again if it is to be changed. One that is
- * refused does not keep back the others. */
+/* One that is gone need not be deleted, and is created again if it is wanted. A refused one does
+ * not hold back the others. */
 static enum step take_refusal(struct attempt *attempt, const struct reply *reply,
 	struct transfer *next, struct error *error)
 {

@@ -12,11 +12,11 @@ struct grafana_job {
 	int64_t from, to; /* ms: others are left alone; WHEN_ALWAYS and WHEN_NEVER: none is */
 	const struct announcement *items;
 	size_t count;
-	bool counts;  /* only count what is there */
-	bool removes; /* remove also what the agent has written */
+	bool counts;  /* only count existing ones */
+	bool removes; /* also remove the agent's */
 };
 
-/* What a job has done. */
+/* The result of a job. */
 struct grafana_result {
 	size_t found, created, changed, removed;
 };

@@ -20,14 +20,14 @@ bool http_json_passes(int status)
 	return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* What to look at, of statuses whose number alone tells few people. */
+/* Hints for statuses that are not self-explanatory. */
 static const char *hint_of(int status)
 {
 	if (status >= 300 && status < 400)
 		return ": a redirect, which is not followed";
 	if (status == 401 || status == 403)
 		return ": the credentials are not accepted";
-	return status == 404 || status == 410 ? ": there is nothing at this address" : "";
+	return status == 404 || status == 410 ? ": nothing at this address" : "";
 }
 
 enum step http_json_refused(const struct http_json *shape, struct attempt *attempt,
@@ -129,7 +129,7 @@ bool http_json_check_webhook(
 		return false;
 	return url_file || !transfer_url_has_user(endpoint->url) ||
 	       error_set(error, ERROR_USAGE,
-		       "url: who logs in belongs into \"username\" and \"password_file\"");
+		       "url: put user and password into \"username\" and \"password_file\"");
 }
 
 bool http_json_webhook(struct attempt *attempt, const struct endpoint *endpoint,

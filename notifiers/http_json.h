@@ -1,10 +1,10 @@
 /*
- * What receivers that take JSON over HTTP have in common: how a request is sent, and what the
- * status of an answer means.
+ * Common to receivers that take JSON over HTTP: sending a request, and the meaning of an answer's
+ * status.
  *
- * 2xx is success. 408, 425, 429 and 5xx may pass: they are retried, no sooner than Retry-After
- * says. 400, 413, 415 and 422 are about this message and permanent. All others (a redirect, 401,
- * 404, 410 ...) are about address or credentials: somebody has to change the configuration first.
+ * 2xx is success. 408, 425, 429 and 5xx are temporary: they are retried, not before Retry-After.
+ * 400, 413, 415 and 422 are about this message and permanent. All others (a redirect, 401, 404, 410
+ * ...) are about address or credentials and need a change of the configuration.
  */
 #ifndef NOTIFIERS_HTTP_JSON_H
 #define NOTIFIERS_HTTP_JSON_H
@@ -44,7 +44,7 @@ enum step http_json_step(const struct http_json *shape, struct attempt *attempt,
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
 	const char *method, const char *url, const char *body, struct pairs headers);
 
-/* STEP_FAILED: what the status means; or an answer that is no answer: may pass. */
+/* STEP_FAILED: by the status; an invalid answer is temporary. */
 enum step http_json_refused(const struct http_json *shape, struct attempt *attempt,
 	const struct reply *reply, struct error *error);
 enum step http_json_fail(const struct http_json *shape, struct attempt *attempt, bool retry,

@@ -28,7 +28,7 @@ static const struct field jira_fields[] = {
 	{.name = "assignee",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct jira_options, common.assignee),
-		.help = "who new issues are assigned to: an account id (Cloud) or a login"},
+		.help = "assignee of new issues: an account id (Cloud) or a login"},
 	{0},
 };
 

@@ -1,8 +1,8 @@
 /*
  * Mattermost, by an incoming webhook: an attachment with the message in Markdown.
  *
- * The address holds the secret, so error messages do not show it. There is no idempotency key and
- * nobody to ask, so after a lost answer the message is posted again.
+ * The address holds the secret, so error messages do not show it. It has no idempotency key and
+ * cannot be queried, so after a lost answer the message is posted again.
  */
 #include <jansson.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	const char *id = json_string_value(json_object_get(answer, "id"));
 	const char *what = !id || (reply->status != 400 && reply->status != 501) ? NULL
-			   : strstr(id, ".invalid.")  ? "there is no such webhook"
+			   : strstr(id, ".invalid.")                             ? "no such webhook"
 			   : strstr(id, ".disabled.") ? "the server allows no incoming webhooks"
 						      : NULL;
 

@@ -4,7 +4,7 @@
  *
  * The card consists of text runs, which know no Markdown, so that no name can become any. The
  * address holds the secret, so error messages do not show it. After a lost answer the card is sent
- * again, as nobody can be asked for it.
+ * again, as it cannot be looked up.
  */
 #include <jansson.h>
 #include <string.h>

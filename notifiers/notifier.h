@@ -47,8 +47,8 @@ struct announcement;
 /* Input and output of a digest (digest.h); separate, as few changes have it. */
 struct extras {
 	int64_t spacing;     /* ms between points of the series; 0: unknown */
-	double accepted;     /* percent: accepted at that size, which it has outgrown; else 0 */
-	struct strings tags; /* of its annotation, that the configuration asks for */
+	double accepted;     /* percent: the accepted size that it has outgrown; else 0 */
+	struct strings tags; /* configured tags of its annotation */
 	const char *status;  /* what has become of it since: "expected by ann"; or NULL */
 	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
 	const struct url_templates *templates;
@@ -80,7 +80,7 @@ struct announcement {
 	const char *place_commit_before, *place_commit_after;
 	const char *place_version_before, *place_version_after;
 	struct attribution suspects;   /* the deployments that may have caused it */
-	const struct culprit *culprit; /* what the last bisection of it has found, or NULL */
+	const struct culprit *culprit; /* the result of its last bisection, or NULL */
 	double slope;                  /* of a trend: rise per point; else NaN */
 	const struct attribute *attributes;
 	size_t attribute_count;
@@ -121,24 +121,24 @@ struct environment_event {
 	size_t standing, back;
 };
 
-/* Something other than a change that people should know, such as an unavailable server. */
+/* A notification about something other than a change, such as an unavailable server. */
 struct notice {
-	const char *subject; /* what it is about: "prometheus", a test's name */
+	const char *subject; /* its topic: "prometheus", a test's name */
 	const char *text;    /* one sentence */
 	int64_t time;        /* ms, since when */
 	int64_t ended;       /* ms, end; 0: ongoing, or a single moment */
 	bool recovered;      /* the problem is over */
 };
 
-/* What a message is about: the events that a receiver chooses from (`events:`). */
+/* The kinds of messages: the events that a receiver chooses from (`events:`). */
 enum message_kind {
 	MESSAGE_NEW,       /* changes */
 	MESSAGE_UPDATED,   /* more changes of what an earlier message is about */
 	MESSAGE_RECOVERED, /* recoveries of announced changes, see their `over` */
 	MESSAGE_WITHDRAWN, /* an earlier message no longer holds, or not as it was written */
-	MESSAGE_TRIAGED,   /* what somebody has said about announced changes */
-	MESSAGE_REMINDER,  /* regressions that nobody has said anything about */
-	MESSAGE_DIGEST,    /* what is open, and what has happened in the meantime */
+	MESSAGE_TRIAGED,   /* triage of announced changes */
+	MESSAGE_REMINDER,  /* untriaged regressions */
+	MESSAGE_DIGEST,    /* open changes, and what happened since */
 	MESSAGE_NOTICE,    /* something other than a change */
 	MESSAGE_HEARTBEAT, /* a sign of life */
 	MESSAGE_TEST,      /* shows that messages arrive; not chosen, sent on request only */
@@ -152,7 +152,7 @@ extern const char *const message_kind_names[MESSAGE_KINDS];
 enum {
 	MESSAGES_OF_CHANGES = 1u << MESSAGE_NEW | 1u << MESSAGE_UPDATED,
 	MESSAGES_ALL = (1u << MESSAGE_TEST) - 1,
-	/* Of a receiver for people, unless the configuration says otherwise. */
+	/* Default of a receiver for people. */
 	MESSAGES_USUAL = MESSAGES_ALL & ~(1u << MESSAGE_TRIAGED | 1u << MESSAGE_HEARTBEAT),
 };
 
@@ -181,10 +181,10 @@ struct message {
 	const struct environment_event
 		*environment; /* the event that all items are part of, or NULL */
 	size_t early;         /* changes of that event that were reported before, on their own */
-	/* Of changes that a silence has held back, which is over: which, by whom and why; else
+	/* For changes that an expired silence has held: the silence, its owner and reason; else
 	 * NULL. */
 	const char *summary;
-	const struct notice *notice;           /* what is said in a sentence, or NULL */
+	const struct notice *notice;           /* the message's sentence, or NULL */
 	const struct digest_section *sections; /* of MESSAGE_DIGEST */
 	size_t section_count;
 };
@@ -197,9 +197,9 @@ enum maybe_delivered {
 };
 
 enum follow_up_kind {
-	FOLLOW_UP_READ,  /* reads what people have answered to a message where it was sent */
-	FOLLOW_UP_AMEND, /* makes what stands there agree with what is known now; may be repeated */
-	FOLLOW_UP_REFRESH, /* says again what still stands; see `refresh` of struct notifier */
+	FOLLOW_UP_READ,    /* polls answers of people to a message */
+	FOLLOW_UP_AMEND,   /* updates the message to the current state; may be repeated */
+	FOLLOW_UP_REFRESH, /* refreshes open alerts; see `refresh` of struct notifier */
 	FOLLOW_UP_KINDS,
 };
 
@@ -209,16 +209,16 @@ enum announced_state { ANNOUNCED_STANDS, ANNOUNCED_RECOVERED, ANNOUNCED_WITHDRAW
 /* A change of a sent message as it is known now. */
 struct announced_change {
 	struct announcement item; /* with links */
-	int64_t told;             /* ms: its time, as the message says it */
+	int64_t told;             /* ms: its time in the message */
 	enum announced_state state;
 	struct triage triage;
 };
 
-/* Whether nobody need look at it any more: it has recovered, was withdrawn, or is expected,
- * ignored, infra, false or fixed. */
+/* Whether it is settled: recovered, withdrawn, or triaged as expected, ignored, infra, false or
+ * fixed. */
 bool announced_is_over(const struct announced_change *change);
 
-/* What a notifier does with a message that it has sent. */
+/* Work on a sent message. */
 struct follow_up {
 	enum follow_up_kind kind;
 	const struct announced_change *changes; /* of the message, in the order of their ids */
@@ -226,17 +226,16 @@ struct follow_up {
 	int64_t sent; /* ms, when the message was sent */
 	bool amended; /* it was amended before */
 	/*
-	 * Of FOLLOW_UP_READ. The notifier's notes on what it has read of the message: in: as they
-	 * were stored, or NULL; out: as they are to be stored together with what was said, in the
-	 * arena.
+	 * Of FOLLOW_UP_READ. The notifier's notes on the answers read so far: in: as stored, or
+	 * NULL; out: to be stored together with the triage, in the arena.
 	 */
 	const char *taken;
-	/* Out, on STEP_DONE: what `person` says of all its changes; 0: nothing new. Or that what
-	 * was said at that time (ms) is taken back; else 0. Both are in the arena. */
+	/* Out, on STEP_DONE: the state that `person` gives all its changes; 0: nothing new. Or the
+	 * time (ms) of a triage that is taken back; else 0. Both are in the arena. */
 	enum triage_state state;
 	const char *person, *origin; /* origin: "Slack #perf" */
 	int64_t undone;
-	const char *overrides; /* out: what another answer said, which does not count any more */
+	const char *overrides; /* out: another answer, which no longer counts */
 	/* Out, on STEP_FAILED: the message is gone, or can never be edited; and that somebody has
 	 * deleted it: it is sent again while one of its changes stands. */
 	bool gone, deleted;
@@ -252,7 +251,7 @@ struct illustration {
 
 struct attempt {
 	struct arena *arena;
-	struct follow_up *follow_up; /* of a message that was sent; NULL: it is to be sent */
+	struct follow_up *follow_up; /* of a sent message; NULL: to be sent */
 	const void *options;         /* of the plugin's options_size */
 	const char *destination;     /* e.g. a Slack channel; "" if there is only one */
 	const char *key;
@@ -263,9 +262,9 @@ struct attempt {
 	const char *thread;  /* receipt of the message that it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
 	/*
-	 * In: draws the worst change of the message, of which `drawn` knows; NULL: there is nothing
-	 * to draw, or no time for it. For a step; takes a moment, and fails where the means are
-	 * missing. The picture is in the arena. A message never waits for a picture that fails.
+	 * In: draws the worst change of the message, by `drawn`; NULL: no picture, or no time for
+	 * one. For a step; takes a moment, and may fail. The picture is in the arena. A message
+	 * never waits for a picture that fails.
 	 */
 	bool (*draw)(struct attempt *attempt, struct illustration *out, struct error *error);
 	const void *drawn;
@@ -290,11 +289,11 @@ struct attempt {
 struct notifier {
 	struct plugin plugin;
 	int64_t spacing; /* minimum ms between two deliveries to a destination */
-	/* The kinds of messages that it can be told, and those it is told unless the configuration
-	 * says which; bits 1 << enum message_kind. */
+	/* The kinds of messages that it supports, and its default ones; bits 1 << enum
+	 * message_kind. */
 	unsigned events, defaults;
-	/* Unless the configuration chooses its events, it is told retractions in threads only, and
-	 * nothing of changes that have moved or grown. */
+	/* By default it gets retractions in threads only, and no updates of changes that have moved
+	 * or grown. */
 	bool brief;
 	/* The destinations with these options, e.g. Slack channels; at least one, or none with an
 	 * error. */
@@ -307,9 +306,9 @@ struct notifier {
 	enum step (*step)(struct attempt *attempt, const struct reply *last, struct transfer *next,
 		struct error *error);
 	/*
-	 * Optional: whether it can edit its messages with these options, and whether it reads
-	 * answers to them; after how many ms it has to say again what still stands, 0: never; and a
-	 * step of attempt->follow_up, whose receipt is that of the message.
+	 * Optional: whether it can edit its messages with these options, and whether it polls
+	 * answers to them; after how many ms it must refresh open alerts, 0: never; and a step of
+	 * attempt->follow_up, whose receipt is that of the message.
 	 */
 	bool (*amends)(const void *options);
 	bool (*pictures)(const void *options); /* whether its messages may show one; NULL: never */

@@ -1,6 +1,6 @@
 /*
- * PagerDuty, by its Events API v2: a message is an incident, known by the dedup_key that is made of
- * its first change. Triggered again, resolved or acknowledged twice, it stays one incident, so a
+ * PagerDuty, by its Events API v2: a message is an incident, identified by a dedup_key made of its
+ * first change. Triggered again, resolved or acknowledged twice, it stays one incident, so a
  * request whose answer is missing is simply repeated.
  *
  * The payload is the event without its routing key, which is a secret.
@@ -245,14 +245,14 @@ static const char *action(struct attempt *attempt, const char *name)
 	return buf_keep(&out, attempt->arena);
 }
 
-/* What an incident was when it was told last, which the receipt says: "open 7 8", "acknowledged 7",
- * "over"; with "*" for the changes of the message that triggered it. */
+/* The last state sent for an incident, from the receipt: "open 7 8", "acknowledged 7", "over"; with
+ * "*" for the changes of the message that triggered it. */
 static const char *const outside_names[] = {"over", "acknowledged", "open"};
 enum outside { OUTSIDE_OVER, OUTSIDE_ACKNOWLEDGED, OUTSIDE_OPEN };
 
 static const char all_open[] = "open *";
 
-/* Acknowledged: somebody looks after all that is not over. */
+/* Acknowledged: all its open changes are acknowledged. */
 static enum outside wanted(const struct follow_up *follow_up)
 {
 	enum outside wanted = OUTSIDE_OVER;
@@ -282,7 +282,7 @@ static bool was_open(const struct attempt *attempt, int64_t id)
 	return strchr(receipt, '*') || strstr(arena_printf(attempt->arena, "%s ", receipt), word);
 }
 
-/* Whether a change is open that was not: who has resolved an incident by hand is not bothered for a
+/* Whether a change has become open: an incident resolved by hand is not triggered again for a
  * change that only moved. */
 static bool opens(const struct attempt *attempt)
 {
@@ -319,7 +319,7 @@ static void set_follow_up(struct attempt *attempt, struct state *state)
 		state->events[state->count++] = action(attempt, "resolve");
 		return;
 	}
-	/* One that is acknowledged and has to be looked at by another is triggered, too. */
+	/* An acknowledged one that gets an open change is triggered, too. */
 	if (opens(attempt) || now == OUTSIDE_OPEN) {
 		put_event(&event, &message, state->key, attempt->options);
 		state->events[state->count++] = buf_keep(&event, attempt->arena);
@@ -455,7 +455,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	/* The first receipts said less. */
+	/* Early receipts had less. */
 	if (!last && (!attempt->receipt || strcmp(attempt->receipt, "1") == 0))
 		attempt->receipt = all_open;
 	if (!last && was(attempt->receipt, wanted(attempt->follow_up)) && !opens(attempt)) {

@@ -22,7 +22,7 @@ enum {
 };                                            /* in the first line */
 enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
 
-/* Times further apart are told to the day; ms. */
+/* ms: times further apart are given to the day. */
 #define FAR INT64_C(259200000)
 
 static void count_of(struct buf *out, size_t count, const char *noun)
@@ -243,7 +243,7 @@ static bool holds_rounded(const struct change *change)
 	return rounded > change->size_low - 0.05 && rounded < change->size_high + 0.05;
 }
 
-/* An interval that is as good as a point says no more than the size. */
+/* An interval that rounds to the size is left out. */
 static bool has_interval(const struct change *change)
 {
 	double width = change->size_high - change->size_low;
@@ -372,7 +372,7 @@ static int compare_times(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* With the last of them, all are back: also those whose changes were never told. */
+/* With the last of them all are back, including those never announced. */
 static void put_back(struct buf *out, const struct message *message)
 {
 	const struct environment_event *event = message->environment;
@@ -608,7 +608,7 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* By the attributes of the points, as far as they tell two builds apart. */
+/* By the attributes of the points that differ between two builds. */
 static void range_of_points(
 	const struct announcement *item, const char **before, const char **after)
 {

@@ -1,7 +1,6 @@
 /*
  * An attempt is a chain of requests, each after the answer to the one before. After a lost answer
- * the chain begins again, with a look for what may be there; all that is written can be written
- * twice.
+ * the chain starts again and first looks for what may exist; every write can be repeated.
  */
 #include "notifiers/tracker.h"
 
@@ -24,7 +23,7 @@ enum {
 
 const char *const tracker_on_names[] = {"issue", "commit", NULL};
 
-/* What the comments are read for. */
+/* The purpose of reading the comments. */
 enum purpose { LOOK_FOR_OWN, LOOK_FOR_SAID, LOOK_FOR_OPEN };
 
 struct session {
@@ -40,9 +39,9 @@ struct session {
 	bool standing;     /* of another comment on the issue something is open */
 	bool said;
 	enum purpose purpose;
-	int64_t turns;                 /* how often it has changed whether anything is open */
+	int64_t turns;                 /* number of changes between open and over */
 	const struct message *message; /* of an amendment: that it is about */
-	const char *rest;              /* what people have written below */
+	const char *rest;              /* text that users have written below */
 	enum tracker_state state;      /* that the issue is to have */
 	bool closed;                   /* it is */
 };
@@ -105,7 +104,7 @@ static void put_mark(struct buf *out, const struct tracker *tracker, const char 
 		tracker->hide_to);
 }
 
-/* The text with its mark, and what people have written below. */
+/* The text with its mark, and the text that users have written below. */
 static const char *with_mark(
 	const struct tracker *tracker, struct attempt *attempt, const char *text, int64_t turns)
 {
@@ -203,7 +202,7 @@ static enum step comment(
 	return ask(tracker, attempt, TRACKER_COMMENT, next);
 }
 
-/* Where it may be already, that is looked for first. */
+/* Looks first for one that may exist already. */
 static enum step make(const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
 	struct session *session = attempt->state;
@@ -271,7 +270,7 @@ static enum step begin_message(const struct tracker *tracker, struct attempt *at
 	return ask(tracker, attempt, TRACKER_COMMIT, next);
 }
 
-/* Beside what people have written, which is never cut. */
+/* The room beside the users' text, which is never cut. */
 static void fit_text(const struct tracker *tracker, struct attempt *attempt)
 {
 	struct session *session = attempt->state;
@@ -318,7 +317,7 @@ static enum step done(struct attempt *attempt)
 	return STEP_DONE;
 }
 
-/* After a comment: what it is about decides, too, whether the issue is closed. */
+/* After a comment: its changes, too, decide whether the issue is closed. */
 static enum step settle(
 	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
 {
@@ -396,8 +395,8 @@ static enum step write_issue(
 	return write_state(tracker, attempt, next);
 }
 
-/* The issue as it is there; `said` from here on: what is open has changed, and is or will be said.
- */
+/* The existing issue; `said` from here on: its open state has changed, which is or will be
+ * commented. */
 static enum step take_issue(const struct tracker *tracker, struct attempt *attempt,
 	const struct tracker_item *issue, struct transfer *next)
 {
@@ -447,7 +446,7 @@ static enum step settle_issue(const struct tracker *tracker, struct attempt *att
 	return turn_issue(tracker, attempt, TRACKER_OPEN, next);
 }
 
-/* Takes a comment; true: it is the one that was looked for. */
+/* Takes a comment; true: it is the wanted one. */
 static bool take_comment(struct attempt *attempt, const struct tracker_item *item)
 {
 	struct session *session = attempt->state;
@@ -577,7 +576,7 @@ static enum step deleted(const struct tracker *tracker, struct attempt *attempt,
 		attempt->follow_up->gone = attempt->follow_up->deleted = true;
 		return fail(tracker, attempt, false, ERROR_DATA, session->words, error);
 	}
-	if (session->made) /* the comment is there */
+	if (session->made) /* the comment exists */
 		return done(attempt);
 	session->target = (struct tracker_target){0};
 	return make(tracker, attempt, next);
@@ -603,16 +602,14 @@ static enum step take_answer(const struct tracker *tracker, struct attempt *atte
 	case TRACKER_COMMIT: break;
 	}
 	if (!tracker->item(answer, session->request.ask, attempt->arena, &item) || !item.id)
-		return fail(tracker, attempt, true, ERROR_DATA,
-			"the answer is not what was asked for", error);
+		return fail(tracker, attempt, true, ERROR_DATA, "unexpected answer", error);
 	if (session->request.ask != TRACKER_READ)
 		return take_made(tracker, attempt, &item, next);
 	return session->made ? settle_issue(tracker, attempt, &item, next)
 			     : take_issue(tracker, attempt, &item, next);
 }
 
-/* What an answer says of its failure: {"message": "Validation Failed", ...}, {"errorMessages":
- * [..], "errors": {"assignee": "..."}}. */
+/* The error text of an answer: */
 static const char *words_of(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
@@ -637,7 +634,7 @@ static const char *words_of(struct attempt *attempt, const struct reply *reply)
 	return secret_cut(attempt->arena, words, WORDS_MOST, &reply->secrets);
 }
 
-/* 403 is also how GitHub says that there were too many requests. */
+/* GitHub also uses 403 for rate limits. */
 static bool is_limit(const struct reply *reply, const char *words)
 {
 	return reply->status == 429 ||

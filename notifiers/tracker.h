@@ -1,17 +1,17 @@
 /*
- * Issue trackers: what GitHub, GitLab and Jira have in common.
+ * Issue trackers: the common part of GitHub, GitLab and Jira.
  *
  * A message is an issue, or a comment on the commit that it suspects (`on: commit`); one that
- * continues an earlier message is a comment on its issue. What is written ends with a mark,
- * "hunter-c KEY open 0": the key of the delivery, by which it is found after a lost answer; whether
- * something of it is open; and how often that has changed. What people write below the mark stays.
+ * continues an earlier message is a comment on its issue. Every text ends with a mark, "hunter-c
+ * KEY open 0": the key of the delivery, by which it is found after a lost answer; whether any of it
+ * is open; and how often that has changed. Text that users write below the mark stays.
  *
  * When all of an issue is over, or something is open again, a comment says so. Its mark, "hunter-c
- * KEY said N", is looked for before, so that it is written once however often the step is repeated;
- * then the issue is written with the new N. With `close` an issue is closed when all is over, its
- * comments included, and opened again when it is not.
+ * KEY said N", is looked up first, so that repeated steps write it once; then the issue is written
+ * with the new N. With `close` an issue is closed when all is over, its comments included, and
+ * opened again when it is not.
  *
- * A tracker says how it is asked and how its answers are read; what is done is decided here.
+ * A tracker implements requests and answers; the logic is here.
  */
 #ifndef NOTIFIERS_TRACKER_H
 #define NOTIFIERS_TRACKER_H
@@ -104,7 +104,7 @@ extern const char *const tracker_on_names[];
 		.name = "on", .type = FIELD_CHOICE, .offset = offsetof(of, common.on),             \
 		.initial = "issue", .choices = tracker_on_names,                                   \
 		.help = "what a message becomes: an issue, or a comment on the suspected commit "  \
-			"(an issue if there is none)"                                              \
+			"(an issue if none)"                                                       \
 	}
 
 struct tracker {
@@ -119,7 +119,7 @@ struct tracker {
 	/* Sets `next` by tracker_send. */
 	void (*ask)(const struct tracker_request *request, struct attempt *attempt,
 		struct transfer *next);
-	/* The array of an answer, or NULL; and a item of it, or of an answer that is one. */
+	/* The array of an answer, or NULL; and an item of it, or of an answer that is one. */
 	const json_t *(*list)(const json_t *answer, enum tracker_ask ask);
 	bool (*item)(const json_t *value, enum tracker_ask ask, struct arena *arena,
 		struct tracker_item *out);

@@ -23,7 +23,7 @@ enum {
 	REASON_MOST = 60,
 	TEXT_MOST = 4000, /* of a message without blocks */
 	GROUPS_MOST = 4,
-	NAMED_MOST = 3, /* changes of which the same is said */
+	NAMED_MOST = 3, /* changes named on a line */
 	PERSON_MOST = 80,
 	NOTE_MOST = 300,
 	LINK_MOST = 300,
@@ -181,8 +181,7 @@ static void culprit_lines(struct buf *out, const struct follow_up *follow_up)
 	}
 }
 
-/* What became of the changes, other than what people say. Shorter than two thirds of SLACK_TRIAGE
- * but for long names. */
+/* The state of the changes apart from triage. */
 static void standing_lines(struct buf *out, const struct follow_up *follow_up)
 {
 	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
@@ -212,7 +211,7 @@ static bool is_spoken_of(const struct follow_up *follow_up)
 	return false;
 }
 
-/* A line for all changes of which the same was said. */
+/* A line for all changes with the same triage. */
 static void triage_lines(
 	struct buf *out, const struct slack_options *options, const struct follow_up *follow_up)
 {
@@ -292,7 +291,7 @@ static void add_text(json_t *message, const struct buf *line)
 	buf_free(&whole);
 }
 
-/* What is to be added to the message. */
+/* The line to add to the message. */
 static void write_lines(struct buf *out, const struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
@@ -301,7 +300,7 @@ static void write_lines(struct buf *out, const struct attempt *attempt)
 	standing_lines(out, follow_up);
 	if (out->length > SLACK_TRIAGE) {
 		buf_clear(out);
-		buf_text(out, "*the changes are not as they were*");
+		buf_text(out, "*these changes were updated*");
 	}
 	if (is_spoken_of(follow_up))
 		triage_lines(&part, attempt->options, follow_up);
@@ -375,13 +374,13 @@ static enum step ask(struct attempt *attempt, struct transfer *next, struct erro
 		write_lines(&line, attempt);
 		if (line.length == 0 && !attempt->follow_up->amended) {
 			buf_free(&line);
-			return STEP_DONE; /* it says what it should */
+			return STEP_DONE; /* it is up to date */
 		}
 		next->body = amended(attempt, &line);
 		buf_free(&line);
 		if (!next->body)
 			return fail_for_good(
-				attempt, "no room in the message for what is new", error);
+				attempt, "no room in the message for the update", error);
 		next->body_length = strlen(next->body);
 		next->headers = (struct pairs){.items = json, .count = 1};
 	}

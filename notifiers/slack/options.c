@@ -167,7 +167,7 @@ static bool check_reactions(const struct pairs *reactions, struct error *error)
 		for (size_t k = 0; k < i; k++)
 			if (same_emoji(reactions->items[k].key, pair->key))
 				return error_set(error, ERROR_USAGE,
-					"reactions: \"%.80s\" is there twice", pair->key);
+					"reactions: \"%.80s\" is listed twice", pair->key);
 		if (triage_state_named(pair->value, &state))
 			continue;
 		error_set(error, ERROR_USAGE, "reactions: %.80s: \"%.80s\" is not a triage state",

@@ -7,7 +7,7 @@
 #include "agent/base/transfer.h"
 #include "agent/model/triage.h"
 
-/* What is shown of the worst changes of a message. */
+/* The pictures of a message's worst changes. */
 enum slack_picture { SLACK_CHART, SLACK_PNG, SLACK_NO_PICTURE };
 
 struct slack_options {
@@ -33,11 +33,11 @@ bool slack_secret(struct arena *arena, const char *value, const char *option, co
 /* Whether the user's reactions count. */
 bool slack_triager(const struct slack_options *options, const char *user);
 
-/* What a reaction with that emoji says; false: nothing. Skin tones do not matter. */
+/* The triage state of a reaction; false: none. Skin tones do not matter. */
 bool slack_reaction_state(
 	const struct slack_options *options, const char *emoji, enum triage_state *state);
 
-/* An emoji that says so, its name without colons, of that length; or NULL. */
+/* The emoji of a triage state, its name without colons, of that length; or NULL. */
 const char *slack_emoji_of(
 	const struct slack_options *options, enum triage_state state, size_t *length);
 

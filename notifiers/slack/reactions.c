@@ -11,7 +11,7 @@ enum { WORD_MOST = 255 };
 struct reaction {
 	const char *emoji, *user;
 	int64_t time; /* of the one that counts, when it was taken; else 0 */
-	bool there;   /* it is there still, or Slack does not list all of its emoji */
+	bool there;   /* still present, or Slack does not list all of its emoji */
 };
 
 struct reactions {
@@ -88,7 +88,7 @@ static bool is_word(const char *text)
 	return length > 0 && length <= WORD_MOST && !strpbrk(text, " @");
 }
 
-/* Emoji whose users are not all listed: what is not listed may be there. */
+/* Emoji whose users are not all listed: unlisted reactions may be present. */
 static void keep_unlisted(struct reactions *seen, const char *emoji)
 {
 	for (size_t i = 0; i < seen->count; i++)
@@ -148,8 +148,8 @@ static void add_new(struct reactions *seen, const char *emoji, const char *user,
 	mark(seen, news->latest);
 }
 
-/* Marks which of those seen are there, and adds the new ones; returns the last of these, or NULL.
- */
+/* Marks which known reactions are present, and adds the new ones; returns the last of these, or
+ * NULL. */
 static struct reaction *compare(struct reactions *seen, const struct slack_options *options,
 	const json_t *message, struct arena *arena)
 {
@@ -168,7 +168,7 @@ static struct reaction *counting(struct reactions *seen)
 	return NULL;
 }
 
-/* Whether all changes are as the reaction has said, and nobody has said anything since. */
+/* Whether all changes still have the reaction's triage. */
 static bool holds(const struct reaction *reaction, const struct follow_up *follow_up)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
@@ -185,7 +185,7 @@ static enum triage_state state_of(
 	return slack_reaction_state(options, reaction->emoji, &state) ? state : 0;
 }
 
-/* A new reaction: it counts from now on, unless all is as it says already. */
+/* A new reaction: it counts from now on, unless all changes have its state already. */
 static void say(const struct slack_options *options, struct reactions *seen,
 	struct reaction *latest, int64_t now, struct follow_up *follow_up)
 {
@@ -208,8 +208,8 @@ static void say(const struct slack_options *options, struct reactions *seen,
 	follow_up->person = latest->user;
 }
 
-/* The reaction that counted is gone: another one that says the same takes its place. One that the
- * configuration has stopped to count is not taken back by that, and is kept in mind. */
+/* The reaction that counted is gone: another one with the same state takes its place. Removing an
+ * emoji from the configuration does not take its reaction back; it is remembered. */
 static void take_back(
 	const struct slack_options *options, struct reactions *seen, struct follow_up *follow_up)
 {

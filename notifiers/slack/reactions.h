@@ -1,10 +1,10 @@
 /*
- * What triagers' reactions to a message say, from one look to the next.
+ * Interprets triagers' reactions to a message from one poll to the next.
  *
- * Slack tells which reactions there are, not since when. So those that were seen are noted with the
- * message: a new one says something, the last one seen wins; when the one that counts is removed,
- * what it said is taken back. One that was seen is never taken again, whatever has been said in the
- * meantime elsewhere. No I/O here.
+ * Slack lists the reactions without their times. So known ones are noted with the message: a new
+ * one sets the triage, the last new one wins; when the one that counts is removed, its triage is
+ * taken back. A known one is never applied again, whatever the triage became elsewhere. No I/O
+ * here.
  */
 #ifndef NOTIFIERS_SLACK_REACTIONS_H
 #define NOTIFIERS_SLACK_REACTIONS_H

@@ -713,7 +713,7 @@ size_t slack_body_count(const char *payload)
 	return count;
 }
 
-/* Takes the charts out of the blocks; false: there is none. */
+/* Takes the charts out of the blocks; false: it has none. */
 static bool drop_charts(json_t *blocks)
 {
 	bool any = false;

@@ -1,7 +1,7 @@
 /*
  * Reads a channel's history, or a thread first, for the metadata of a message.
  *
- * Where the bot may not look, the message is posted again, since a second one is better than none.
+ * Where the bot may not read, the message is posted again, since a second one is better than none.
  * A temporary error and one that is not known (reason.h) are retried.
  */
 #include "notifiers/slack/search.h"

@@ -36,7 +36,7 @@ struct slack_search {
 enum slack_found {
 	SEARCH_ON,     /* send the next request */
 	SEARCH_FOUND,  /* the message has been posted */
-	SEARCH_ABSENT, /* it has not */
+	SEARCH_ABSENT, /* not posted */
 	SEARCH_LATER,  /* temporary error */
 	SEARCH_DENIED, /* no permission to check */
 };

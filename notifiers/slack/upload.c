@@ -7,7 +7,7 @@
 #include "notifiers/slack/options.h"
 #include "notifiers/text.h"
 
-/* REQUEST_MS: of each of the three, so that what is to be told later hardly waits. */
+/* REQUEST_MS: of each of the three, so that later messages hardly wait. */
 enum { REQUEST_MS = 5000, TITLE = 200, REASON = 60 };
 
 static const char not_slack[] = "the answer is not Slack's";

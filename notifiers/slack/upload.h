@@ -1,6 +1,6 @@
 /*
- * Uploads a picture into the thread of a message: Slack says where to, gets the bytes there, and is
- * told which thread they are for.
+ * Uploads a picture into the thread of a message: Slack returns an address, receives the bytes
+ * there, and is given the thread.
  */
 #ifndef NOTIFIERS_SLACK_UPLOAD_H
 #define NOTIFIERS_SLACK_UPLOAD_H
