@@ -28,7 +28,7 @@ struct body_style {
 
 extern const struct body_style body_terminal, body_plain, body_markdown, body_html;
 
-/* The message's headline as plain text: */
+/* The message's headline as plain text: "2 regressions in checkout". */
 void body_title(struct buf *out, const struct message *message);
 
 /* The message with at most `most` lines for changes (or of a digest's sections); what is left out

@@ -609,7 +609,8 @@ static enum step take_answer(const struct tracker *tracker, struct attempt *atte
 			     : take_issue(tracker, attempt, &item, next);
 }
 
-/* The error text of an answer: */
+/* The error text of an answer: {"message": "Validation Failed", ...}, {"errorMessages": [..],
+ * "errors": {"assignee": "..."}}. */
 static const char *words_of(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);

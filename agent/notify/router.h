@@ -63,7 +63,8 @@ struct strings router_route_notices(struct router *router, const char *const *te
 struct strings router_route_notice(
 	struct router *router, const char *test, unsigned kinds, struct arena *arena);
 
-/* Appends the change's path through the routes, a line for each that was tried: */
+/* Appends the change's path through the routes, a line for each that was tried: "hunter.yaml:12:
+ * not taken: region=\"eu\" does not hold". */
 void router_explain(
 	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out);
 

@@ -353,7 +353,7 @@ def test_mistakes_in_the_configuration(hunter, tmp_path):
     """What cannot work is said when the file is loaded, with the place, and secrets are in no message."""
     for bisect, words in (
             (["run: make", "extract: 'regex:('"], "extract: "), (["run: make", "extract: 'xml:a'"], "is none of last, json:PATH, regex:PATTERN"),
-            (["url: 'ftp://lab'"], "url: it must begin with"), (["url: 'http://u:secret@lab/'"], "url: who logs in belongs into"),
+            (["url: 'ftp://lab'"], "url: it must begin with"), (["url: 'http://u:secret@lab/'"], "url: put user and password into"),
             (["url: 'http://lab/'", "run: make"], "run and url exclude each other"), (["url: 'http://lab/'", "worker: [ssh a]"], "worker: is for"),
             (["url: 'http://lab/'", "extract: last"], "extract: is for"), (["url: 'http://lab/'", "headers: {'a b': x}"], "not a valid header name"),
             (["url: 'http://lab/'", "secret_file: none"], "secret_file: cannot read")):

@@ -340,7 +340,7 @@ static void test_mattermost_answers(void **state)
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "ok"), STEP_DONE);
 	expect(fixture, 400, "{\"id\":\"web.incoming_webhook.invalid.app_error\"}", false,
-		ERROR_USAGE, "mattermost: there is no such webhook");
+		ERROR_USAGE, "mattermost: no such webhook");
 	expect(fixture, 501, "{\"id\":\"web.incoming_webhook.disabled.app_error\"}", false,
 		ERROR_USAGE, "allows no incoming webhooks");
 	expect(fixture, 400, "{\"id\":\"web.incoming_webhook.parse.app_error\"}", false, ERROR_DATA,

@@ -217,7 +217,7 @@ static void test_refusals(void **state)
 		"{\"message\":\"Validation Failed\",\"errors\":[{\"field\":1}]}", false, ERROR_DATA,
 		"Validation Failed: [{\"field\":1}]");
 	expect_failure(fixture, 301, "", false, ERROR_USAGE, "301");
-	expect_failure(fixture, 201, "{}", true, ERROR_DATA, "not what was asked for");
+	expect_failure(fixture, 201, "{}", true, ERROR_DATA, "unexpected answer");
 	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 }
 
