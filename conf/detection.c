@@ -18,7 +18,8 @@ static const char only_one[] = "detector and combine: use one of them";
 static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
 /* A copy of the base's options to change, or another detector's defaults. */
-static void *begin(const struct detection *base, const struct plugin *detector, struct arena *arena)
+static void *base_options(
+	const struct detection *base, const struct plugin *detector, struct arena *arena)
 {
 	void *options = arena_alloc(arena, detector->options_size);
 	if (detector == base->detector)
@@ -34,7 +35,7 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 	const struct plugin *first = schema->detectors ? *schema->detectors : NULL;
 	if (!first)
 		return none;
-	return (struct detection){.detector = first, .options = begin(&none, first, arena)};
+	return (struct detection){.detector = first, .options = base_options(&none, first, arena)};
 }
 
 /* `shown` is the name as written: a value from the environment may be a secret. */
@@ -99,7 +100,7 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 		*out = *base;
 		return true;
 	}
-	void *options = begin(base, detector, arena);
+	void *options = base_options(base, detector, arena);
 	*out = *base;
 	for (size_t i = 0; i < count; i++) {
 		bool general;
@@ -238,7 +239,7 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 	struct confirm_options confirm = {0};
 	struct fdr_options fdr = {0};
 	struct season_options season = {0};
-	void *options = begin(base, detector, loader->arena);
+	void *options = base_options(base, detector, loader->arena);
 	struct reading reading = {.subject = *subject,
 		.tables = {{detector->fields, options}, {confirm_fields, &confirm},
 			{fdr_fields, &fdr}, {season_fields, &season}},

@@ -37,7 +37,7 @@ static void flush(struct writer *writer)
 	buf_clear(&writer->text);
 }
 
-static void begin(struct writer *writer, enum body_mark mark)
+static void begin_mark(struct writer *writer, enum body_mark mark)
 {
 	flush(writer);
 	buf_text(writer->out, writer->style->begin[mark]);
@@ -165,7 +165,7 @@ static void write_range(struct writer *writer, const struct announcement *item)
 static void write_crowd(struct writer *writer, const struct announcement *item, enum body_mark mark)
 {
 	text_crowd(&writer->text, item, writer->style->text);
-	begin(writer, mark);
+	begin_mark(writer, mark);
 	if (announcement_extras(item)->folded)
 		text_spread(&writer->text, &item->change);
 	else
@@ -181,7 +181,7 @@ static void write_single(
 {
 	name(writer, item->metric);
 	buf_text(&writer->text, ": ");
-	begin(writer, mark);
+	begin_mark(writer, mark);
 	text_size(&writer->text, &item->change);
 	text_basis(&writer->text, item);
 	text_accepted(&writer->text, item);
@@ -254,7 +254,7 @@ static void write_item(struct writer *writer, const struct announcement *item)
 static void write_test(struct writer *writer, const struct announcement *item)
 {
 	open_line(writer, LEVEL_TEST);
-	begin(writer, BODY_STRONG);
+	begin_mark(writer, BODY_STRONG);
 	name(writer, item->test);
 	end(writer, BODY_STRONG);
 	if (announcement_extras(item)->common) {
@@ -289,7 +289,7 @@ static void write_head(struct writer *writer, const struct message *message)
 		close_line(writer);
 	}
 	open_line(writer, LEVEL_MESSAGE);
-	begin(writer, BODY_STRONG);
+	begin_mark(writer, BODY_STRONG);
 	if (event) {
 		text_environment(&writer->text, event, writer->style->text);
 		add_since(writer, event->time);
@@ -316,7 +316,7 @@ static void write_notice(struct writer *writer, const struct notice *notice)
 	enum body_mark mark = notice->recovered ? BODY_GOOD : BODY_BAD;
 
 	open_line(writer, LEVEL_MESSAGE);
-	begin(writer, mark);
+	begin_mark(writer, mark);
 	name(writer, notice->subject);
 	end(writer, mark);
 	buf_text(&writer->text, "  ");
@@ -340,7 +340,7 @@ static void write_end(struct writer *writer, const struct announcement *item)
 		name(writer, item->metric);
 		buf_text(&writer->text, ": ");
 	}
-	begin(writer, mark);
+	begin_mark(writer, mark);
 	text_recovery(&writer->text, item);
 	end(writer, mark);
 	buf_text(&writer->text, "  (");
@@ -375,7 +375,7 @@ static void write_recovered(struct writer *writer, const struct message *message
 	const struct announcement **items = memory_new(lines, sizeof *items);
 
 	open_line(writer, LEVEL_MESSAGE);
-	begin(writer, BODY_STRONG);
+	begin_mark(writer, BODY_STRONG);
 	if (message->environment)
 		text_recoveries(&writer->text, message);
 	else
@@ -444,7 +444,7 @@ static void write_section(struct writer *writer, const struct digest_section *se
 	size_t left = section->more + count - shown;
 
 	open_line(writer, LEVEL_TEST);
-	begin(writer, BODY_STRONG);
+	begin_mark(writer, BODY_STRONG);
 	text_clean(&writer->text, section->title, TEXT_CHARS);
 	end(writer, BODY_STRONG);
 	close_line(writer);

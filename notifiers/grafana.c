@@ -475,7 +475,7 @@ static struct transfer fetch(struct attempt *attempt, const json_t *payload)
 		.url = buf_keep(&url, attempt->arena)};
 }
 
-static bool begin(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool first_request(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	struct work *work = arena_alloc(attempt->arena, sizeof *work);
 	json_t *payload =
@@ -542,8 +542,8 @@ static enum step take_done(
 	return go_on(attempt, next, error);
 }
 
-static enum step take(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step read_answer(struct attempt *attempt, const struct reply *reply,
+	struct transfer *next, struct error *error)
 {
 	const struct work *work = attempt->state;
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
@@ -600,8 +600,8 @@ static enum step take_refusal(struct attempt *attempt, const struct reply *reply
 }
 
 static const struct http_json shape = {.name = "grafana",
-	.request = begin,
-	.answer = take,
+	.request = first_request,
+	.answer = read_answer,
 	.refusal = take_refusal,
 	.doubt = MAYBE_DELIVERED_CHECK};
 

@@ -42,7 +42,7 @@ enum step http_json_refused(const struct http_json *shape, struct attempt *attem
 }
 
 /* The status decides, whatever happens to the body. */
-static enum step take(const struct http_json *shape, struct attempt *attempt,
+static enum step read_answer(const struct http_json *shape, struct attempt *attempt,
 	const struct reply *reply, struct transfer *next, struct error *error)
 {
 	int status = reply->kind == REPLY_ANSWER ? reply->status : reply->cut_status;
@@ -71,7 +71,7 @@ enum step http_json_step(const struct http_json *shape, struct attempt *attempt,
 	attempt->retry_after = -1;
 	if (last) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-		return take(shape, attempt, last, next, error);
+		return read_answer(shape, attempt, last, next, error);
 	}
 	/* `request` may look at what an earlier attempt has left in doubt. */
 	if (shape->request(attempt, next, error)) {

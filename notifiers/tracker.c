@@ -708,7 +708,7 @@ static enum step take_refusal(const struct tracker *tracker, struct attempt *att
 	return fail(tracker, attempt, false, body ? ERROR_DATA : ERROR_USAGE, words, error);
 }
 
-static enum step take(const struct tracker *tracker, struct attempt *attempt,
+static enum step read_answer(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *reply, struct transfer *next, struct error *error)
 {
 	json_t *answer;
@@ -758,7 +758,7 @@ enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
 			step = attempt->follow_up ? begin_amend(tracker, attempt, next, error)
 						  : begin_message(tracker, attempt, next, error);
 	} else {
-		step = take(tracker, attempt, last, next, error);
+		step = read_answer(tracker, attempt, last, next, error);
 	}
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(session, last)) {

@@ -65,7 +65,7 @@ struct date when_to_date(int64_t ms)
 	};
 }
 
-static bool take(struct cursor *cursor, char c)
+static bool accept_char(struct cursor *cursor, char c)
 {
 	if (cursor->at == cursor->end || *cursor->at != c)
 		return false;
@@ -122,7 +122,8 @@ static bool take_date(struct cursor *cursor, int64_t *ms)
 	if (!compact && separator != '-' && separator != '.' && separator != '/')
 		return false;
 	cursor->at += !compact;
-	if (!take_digits(cursor, 1, 2, &date.month) || !(compact || take(cursor, separator)) ||
+	if (!take_digits(cursor, 1, 2, &date.month) ||
+		!(compact || accept_char(cursor, separator)) ||
 		!take_digits(cursor, 1, 2, &date.day))
 		return false;
 	date.year = year;
@@ -137,14 +138,15 @@ static bool take_clock(struct cursor *cursor, int64_t *ms)
 
 	if (!take_digits(cursor, 1, 2, &hour))
 		return false;
-	bool colons = take(cursor, ':');
+	bool colons = accept_char(cursor, ':');
 	if (!take_digits(cursor, 2, 2, &minute))
 		return false;
 	bool digit_next = cursor->at < cursor->end && (unsigned)(*cursor->at - '0') < 10;
-	if (colons ? take(cursor, ':') : digit_next) {
+	if (colons ? accept_char(cursor, ':') : digit_next) {
 		if (!take_digits(cursor, 2, 2, &second))
 			return false;
-		if ((take(cursor, '.') || take(cursor, ',')) && !take_fraction(cursor, &fraction))
+		if ((accept_char(cursor, '.') || accept_char(cursor, ',')) &&
+			!take_fraction(cursor, &fraction))
 			return false;
 	}
 	if (hour > 23 || minute > 59 || second > 60)
@@ -175,7 +177,7 @@ static bool take_zone(struct cursor *cursor, int64_t *ms)
 	char sign = *cursor->at++;
 	if ((sign != '+' && sign != '-') || !take_digits(cursor, 2, 2, &hours))
 		return false;
-	bool colon = take(cursor, ':');
+	bool colon = accept_char(cursor, ':');
 	if ((colon || cursor->at < cursor->end) && !take_digits(cursor, 2, 2, &minutes))
 		return false;
 	if (hours > 23 || minutes > 59)
@@ -194,11 +196,11 @@ static bool parse_calendar(struct cursor cursor, int64_t *out)
 	if (cursor.at < cursor.end &&
 		(*cursor.at == 'T' || *cursor.at == 't' || *cursor.at == ' ')) {
 		char separator = *cursor.at++;
-		while (separator == ' ' && take(&cursor, ' '))
+		while (separator == ' ' && accept_char(&cursor, ' '))
 			;
 		if (!take_clock(&cursor, &ms))
 			return false;
-		while (take(&cursor, ' '))
+		while (accept_char(&cursor, ' '))
 			;
 		if (!take_zone(&cursor, &ms))
 			return false;
@@ -210,7 +212,7 @@ static bool parse_calendar(struct cursor cursor, int64_t *out)
 /* Seconds may have a fraction and a sign; the finer units have neither. */
 static bool parse_epoch(struct cursor cursor, int64_t *out)
 {
-	bool negative = take(&cursor, '-');
+	bool negative = accept_char(&cursor, '-');
 	const char *first = cursor.at;
 	uint64_t value = 0, power = 1;
 	int digits = 0, fraction = 0;
@@ -222,7 +224,8 @@ static bool parse_epoch(struct cursor cursor, int64_t *out)
 	}
 	if (cursor.at == first || digits > EPOCH_DIGITS)
 		return false;
-	if ((take(&cursor, '.') && !take_fraction(&cursor, &fraction)) || cursor.at != cursor.end)
+	if ((accept_char(&cursor, '.') && !take_fraction(&cursor, &fraction)) ||
+		cursor.at != cursor.end)
 		return false;
 	if (value < EPOCH_SECONDS_END) {
 		int64_t ms = (int64_t)value * 1000 + fraction;

@@ -385,7 +385,7 @@ static bool is_end(const struct bisection *bisection, size_t position)
 }
 
 /* Starts a run. */
-static void begin(struct bisection *bisection, const struct bisect_run *run)
+static void start_run(struct bisection *bisection, const struct bisect_run *run)
 {
 	struct worker *worker = &bisection->workers[run->worker];
 	bisection->runs = memory_grow(bisection->runs, &bisection->run_capacity,
@@ -435,7 +435,7 @@ bool bisection_next(struct bisection *bisection, size_t worker, int64_t now, str
 		.phase = bisection->phase,
 		.round = bisection->round};
 	remove_item(bisection, index);
-	begin(bisection, run);
+	start_run(bisection, run);
 	return true;
 }
 
@@ -453,7 +453,7 @@ void bisection_resume(struct bisection *bisection, const struct bisect_run *run)
 			index = i;
 	if (index < bisection->plan_count)
 		remove_item(bisection, index);
-	begin(bisection, run);
+	start_run(bisection, run);
 }
 
 /* A commit that cannot be tested gets no more runs. */

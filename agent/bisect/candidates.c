@@ -287,7 +287,7 @@ static const char *const status_arguments[] = {"--no-optional-locks", "status", 
 	"--untracked-files=no", "--ignore-submodules=all", NULL};
 
 /* Goes to the next stage; false: it has ended, or continues elsewhere. */
-static bool take(struct candidates_search *search, bool good)
+static bool next_stage(struct candidates_search *search, bool good)
 {
 	struct candidate_commits *out = &search->out;
 
@@ -368,7 +368,7 @@ static void ended(struct execution *execution)
 		fail(search, ERROR_DATA,
 			arena_printf(search->arena, "%s: %s", search->out.repository,
 				git_problem(search->arena, execution)));
-	else if (take(search, reply->kind == REPLY_ANSWER && reply->status == 0))
+	else if (next_stage(search, reply->kind == REPLY_ANSWER && reply->status == 0))
 		step(search);
 }
 

@@ -121,7 +121,7 @@ static void finish(struct tree *tree, enum worktree_outcome outcome, const char 
 	arena_free(arena);
 }
 
-static void take(struct tree *tree, bool good);
+static void next_stage(struct tree *tree, bool good);
 static void start(struct tree *tree);
 
 /* Starts the next one that waits for the list. */
@@ -146,7 +146,7 @@ static void ended(struct execution *execution)
 	if (tree->stopping)
 		finish(tree, WORKTREE_STOPPED, "stopped");
 	else
-		take(tree, reply->kind == REPLY_ANSWER && reply->status == 0);
+		next_stage(tree, reply->kind == REPLY_ANSWER && reply->status == 0);
 	wake(all);
 }
 
@@ -263,7 +263,7 @@ static void take_filters(struct tree *tree)
 }
 
 /* Goes to the next stage. */
-static void take(struct tree *tree, bool good)
+static void next_stage(struct tree *tree, bool good)
 {
 	if (!good)
 		note_problem(tree);
@@ -307,7 +307,8 @@ static void take(struct tree *tree, bool good)
 	}
 }
 
-static void begin(struct tree *tree, const char *commit, worktrees_done *done, void *context)
+static void start_checkout(
+	struct tree *tree, const char *commit, worktrees_done *done, void *context)
 {
 	tree->arena = arena_new();
 	tree->commit = arena_strdup(tree->arena, commit);
@@ -324,7 +325,7 @@ void worktrees_checkout(struct worktrees *all, size_t worker, const char *commit
 	struct tree *tree = &all->trees[worker];
 	const char *marker;
 
-	begin(tree, commit, done, context);
+	start_checkout(tree, commit, done, context);
 	tree->remove_ignored = remove_ignored;
 	marker = arena_printf(tree->arena, "%s/.git", tree->path);
 	if (access(marker, F_OK) == 0)
@@ -379,7 +380,7 @@ static void remove_next(struct worktrees *all)
 		engine_after(all->engine, 0, all_removed, all);
 		return;
 	}
-	begin(tree, NULL, removed, all);
+	start_checkout(tree, NULL, removed, all);
 	tree->path = all->leftovers[all->removed++];
 	enter(tree, STAGE_FORGET);
 }

@@ -127,7 +127,7 @@ static void work(void *context)
 	free(data);
 }
 
-static void begin(struct passwords *passwords);
+static void start_next(struct passwords *passwords);
 
 static void finish(struct password_check *check, bool right)
 {
@@ -148,11 +148,11 @@ static void worked(void *context)
 	if (check->right)
 		remember(passwords, check);
 	finish(check, check->right);
-	begin(passwords);
+	start_next(passwords);
 }
 
 /* Starts the next check; one that an earlier check has answered needs no work. */
-static void begin(struct passwords *passwords)
+static void start_next(struct passwords *passwords)
 {
 	struct password_check *check = passwords->first, *next;
 
@@ -216,7 +216,7 @@ enum password_result passwords_check(struct passwords *passwords,
 	*passwords->last = check;
 	passwords->last = &check->next;
 	*out = check;
-	begin(passwords);
+	start_next(passwords);
 	return PASSWORD_CHECKING;
 }
 

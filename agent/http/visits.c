@@ -39,7 +39,7 @@ static void keep_to(struct visits *visits, size_t most, const struct peer *peer)
 		shut(longest);
 }
 
-static void begin(struct visits *visits, struct MHD_Connection *connection, void **out)
+static void visit_open(struct visits *visits, struct MHD_Connection *connection, void **out)
 {
 	struct visit *visit = memory_new(1, sizeof *visit);
 	int64_t now = clock_monotonic();
@@ -70,7 +70,7 @@ void http_visits_note(void *context, struct MHD_Connection *connection, void **v
 	enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		begin(context, connection, visit);
+		visit_open(context, connection, visit);
 	else
 		end(*visit);
 }

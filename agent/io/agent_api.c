@@ -324,7 +324,7 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, told);
 }
 
-static bool take(const struct agent_api *api, const struct reply *reply,
+static bool read_answer(const struct agent_api *api, const struct reply *reply,
 	struct agent_api_answer *answer, struct error *error)
 {
 	*answer = (struct agent_api_answer){.status = reply->status};
@@ -359,7 +359,7 @@ static bool ask(struct agent_api *api, const char *path, const struct buf *body,
 
 	carry_out(api->transfers, &call);
 	*unreached = call.request.reply.kind == REPLY_UNREACHABLE;
-	done = take(api, &call.request.reply, answer, error);
+	done = read_answer(api, &call.request.reply, answer, error);
 	transfers_release(api->transfers, &call.request);
 	return done;
 }

@@ -29,7 +29,7 @@ static struct server_limit *add(struct limiter *limiter, const void *server)
 	return queue;
 }
 
-static void begin(const struct limiter *limiter, struct server_limit *queue)
+static void start_member(const struct limiter *limiter, struct server_limit *queue)
 {
 	while (!limiter->closed && queue->first && queue->begun < queue->limit) {
 		struct limiter_slot *member = queue->first;
@@ -49,7 +49,7 @@ void limiter_join(
 	member->queue = queue;
 	*(queue->first ? &queue->last->after : &queue->first) = member;
 	queue->last = member;
-	begin(limiter, queue);
+	start_member(limiter, queue);
 }
 
 void limiter_widen(struct limiter *limiter, const void *server, size_t limit)
@@ -58,7 +58,7 @@ void limiter_widen(struct limiter *limiter, const void *server, size_t limit)
 	if (!queue || queue->limit == limit)
 		return;
 	queue->limit = limit;
-	begin(limiter, queue);
+	start_member(limiter, queue);
 }
 
 _Atomic int *limiter_flavor(struct server_limit *queue)
@@ -72,7 +72,7 @@ void limiter_leave(struct limiter *limiter, struct limiter_slot *member)
 	if (!queue)
 		return;
 	queue->begun--;
-	begin(limiter, queue);
+	start_member(limiter, queue);
 	if (queue->begun > 0)
 		return;
 	struct server_limit **link = &limiter->first;

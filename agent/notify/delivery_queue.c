@@ -83,7 +83,7 @@ static void queue_wait(struct delivery_queue *queue, enum queue_state state, int
 }
 
 /* Unlinks the delivery that `link` points to. */
-static struct outgoing *take(struct delivery_queue *queue, struct outgoing **link)
+static struct outgoing *unlink_delivery(struct delivery_queue *queue, struct outgoing **link)
 {
 	struct outgoing *outgoing = *link;
 
@@ -98,7 +98,7 @@ static struct outgoing *take(struct delivery_queue *queue, struct outgoing **lin
 /* Its changes were withdrawn or accepted; the store has already recorded it as cancelled. */
 static void drop_pointless(struct delivery_queue *queue)
 {
-	struct outgoing *outgoing = take(queue, &queue->first);
+	struct outgoing *outgoing = unlink_delivery(queue, &queue->first);
 
 	log_event(LEVEL_INFO,
 		!outgoing->accepted ? "delivery cancelled: its changes were withdrawn"
@@ -116,7 +116,7 @@ static void drop_pointless(struct delivery_queue *queue)
 /* It belongs to another agent now, which checks whether it was delivered. */
 static void drop_lost(struct delivery_queue *queue, bool delivered)
 {
-	outgoing_lose(take(queue, &queue->first), delivered);
+	outgoing_lose(unlink_delivery(queue, &queue->first), delivered);
 }
 
 static void sent(struct delivery_queue *queue)
@@ -130,7 +130,7 @@ static void sent(struct delivery_queue *queue)
 	queue->sent = agent_now(queue->agent);
 	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
 		delivery->receipt);
-	outgoing_settle(take(queue, &queue->first), DELIVERY_SENT);
+	outgoing_settle(unlink_delivery(queue, &queue->first), DELIVERY_SENT);
 	queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
 }
 
@@ -150,7 +150,7 @@ static void continued(struct delivery_queue *queue)
 static void abandon(struct delivery_queue *queue, struct outgoing **link, const char *result,
 	const char *problem)
 {
-	struct outgoing *outgoing = take(queue, link);
+	struct outgoing *outgoing = unlink_delivery(queue, link);
 
 	log_event(LEVEL_ERROR, "delivery given up", LOG_TEXT("receiver", queue->receiver),
 		LOG_TEXT("destination", queue->destination),
@@ -302,7 +302,7 @@ static const char *thread_of(const struct delivery_queue *queue, const struct ou
 	return receipt ? receipt : stored;
 }
 
-static void begin(struct delivery_queue *queue, const struct receiver *receiver)
+static void start_attempt(struct delivery_queue *queue, const struct receiver *receiver)
 {
 	struct agent *agent = queue->agent;
 	struct outgoing *outgoing = queue->first;
@@ -356,7 +356,7 @@ static void ready(void *context, enum outgoing_written written)
 	if (queue->first->delivery.state == DELIVERY_ABANDONED)
 		drop_pointless(queue);
 	else if (!queue->first->begun && agent->fleet) /* another agent has settled it */
-		outgoing_free(take(queue, &queue->first));
+		outgoing_free(unlink_delivery(queue, &queue->first));
 	else if (!queue->first->begun)
 		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
 	queue_advance(queue);
@@ -386,7 +386,7 @@ static void queue_unroutable(struct delivery_queue *queue)
 	}
 	queue->state = QUEUE_WAITING;
 	while (queue->first)
-		queue->orphan(queue->context, take(queue, &queue->first));
+		queue->orphan(queue->context, unlink_delivery(queue, &queue->first));
 }
 
 /* False if it is too early: sets the alarm, or in a single pass defers longer waits to the next
@@ -429,13 +429,13 @@ static void queue_advance(struct delivery_queue *queue)
 	if (queue->state == QUEUE_UNROUTABLE)
 		queue->state = QUEUE_WAITING;
 	while (queue->first && !delivery_is_of(&queue->first->delivery, receiver->notifier->name))
-		queue->orphan(queue->context, take(queue, &queue->first));
+		queue->orphan(queue->context, unlink_delivery(queue, &queue->first));
 	if (!queue->first)
 		return;
 	if (!may_begin(queue))
 		return;
 	if (queue->first->begun) {
-		begin(queue, receiver);
+		start_attempt(queue, receiver);
 		return;
 	}
 	queue->state = QUEUE_RECORDING;
@@ -486,7 +486,7 @@ void delivery_queue_lose(struct delivery_queue *queue)
 	struct outgoing **rest = in_hand ? &queue->first->next : &queue->first;
 
 	while (*rest)
-		outgoing_free(take(queue, rest));
+		outgoing_free(unlink_delivery(queue, rest));
 	if (in_hand) {
 		queue->first->lost = true;
 	} else {

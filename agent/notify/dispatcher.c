@@ -421,7 +421,7 @@ static bool tell_kinds(
 				     count, kinds, error);
 }
 
-static void tell(struct round *round, const struct receiver *receiver)
+static void render_for(struct round *round, const struct receiver *receiver)
 {
 	static const unsigned kinds[] = {
 		MESSAGES_OF_CHANGES, 1u << MESSAGE_NEW, 1u << MESSAGE_UPDATED};
@@ -484,7 +484,7 @@ static void render(void *context)
 	publisher_updates(&round->publisher, &round->pending->said);
 	publisher_recoveries(&round->publisher, &round->pending->messages);
 	for (size_t i = 0; i < config->receiver_count; i++)
-		tell(round, &config->receivers[i]);
+		render_for(round, &config->receivers[i]);
 	list_told(round);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
@@ -989,7 +989,7 @@ static void listen(struct dispatcher *dispatcher)
 						.context = dispatcher});
 }
 
-static void look(void *dispatcher)
+static void ask_again(void *dispatcher)
 {
 	dispatcher_look(dispatcher);
 }
@@ -1003,7 +1003,7 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 		.backlog = store_backlog_new(agent),
 		.restored_at = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
-	dispatcher->environments = environments_new(agent, look, dispatcher);
+	dispatcher->environments = environments_new(agent, ask_again, dispatcher);
 	dispatcher->silences =
 		silences_new(agent, &(struct silences_events){silence_over, remind, dispatcher});
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));

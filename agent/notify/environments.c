@@ -337,7 +337,7 @@ static struct place place_of(
 		environment_key(record->item.test, record->series, label, value)};
 }
 
-static void begin(void *context, struct change_record *const *records, size_t count)
+static void begin_round(void *context, struct change_record *const *records, size_t count)
 {
 	struct environments *environments = context;
 	bool any = false;
@@ -713,8 +713,10 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 
 struct filter environments_filter(struct environments *environments)
 {
-	return (struct filter){
-		.name = "environment", .begin = begin, .judge = judge, .context = environments};
+	return (struct filter){.name = "environment",
+		.begin = begin_round,
+		.judge = judge,
+		.context = environments};
 }
 
 void environments_write(struct environments *environments, struct store_queue *request,

@@ -130,7 +130,7 @@ static void triaged(struct store_triage *call)
 }
 
 /* Records the triage, unless a person was faster. */
-static void say(const struct expected *expected, struct store_triage *call,
+static void submit_triage(const struct expected *expected, struct store_triage *call,
 	const struct change_record *record, const struct verdict *verdict)
 {
 	struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
@@ -146,7 +146,7 @@ static void say(const struct expected *expected, struct store_triage *call,
 }
 
 /* Triages the record if it is covered. */
-static bool take(struct expected *expected, const struct change_record *record)
+static bool triage_record(struct expected *expected, const struct change_record *record)
 {
 	struct store_triage *call;
 	struct verdict verdict;
@@ -155,7 +155,7 @@ static bool take(struct expected *expected, const struct change_record *record)
 		return false;
 	call = store_triage_new(triaged, expected);
 	(void)judge_record(expected, record, call->call.arena, &verdict);
-	say(expected, call, record, &verdict);
+	submit_triage(expected, call, record, &verdict);
 	return true;
 }
 
@@ -204,7 +204,7 @@ static void revise(struct expected *expected, const struct change_record *record
 				.until = until_of(entry)},
 			.actor = {person,
 				arena_printf(call->call.arena, "%s:%d", entry->file, entry->line)}};
-	say(expected, call, record, &verdict);
+	submit_triage(expected, call, record, &verdict);
 }
 
 static bool is_idle(const struct expected *expected)
@@ -217,14 +217,14 @@ static void note(void *context, const struct record_rows *records)
 	struct expected *expected = context;
 
 	for (size_t i = 0; !is_idle(expected) && i < records->count; i++)
-		(void)take(expected, &records->items[i]);
+		(void)triage_record(expected, &records->items[i]);
 }
 
 static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
 {
 	struct expected *expected = context;
 
-	if (is_idle(expected) || !take(expected, record))
+	if (is_idle(expected) || !triage_record(expected, record))
 		return FILTER_PASS;
 	*reason = "known_changes covers it";
 	return FILTER_HOLD;
@@ -270,7 +270,7 @@ static void swept(struct store_list *list)
 		if (list->records.items[i].triage.state == TRIAGE_EXPECTED)
 			revise(expected, &list->records.items[i]);
 		else
-			(void)take(expected, &list->records.items[i]);
+			(void)triage_record(expected, &list->records.items[i]);
 	store_call_free(&list->call);
 }
 

@@ -155,7 +155,7 @@ static struct watch *watch_of(const struct follower *follower, int64_t id)
 					       sizeof *follower->watches, compare_watch);
 }
 
-static void look(void *context);
+static void poll_store(void *context);
 static void advance(void *context);
 
 static void look_soon(struct follow_ups *follow_ups)
@@ -296,7 +296,7 @@ static void said(struct store_triage *request)
 }
 
 /* One transaction has the triage and the marks that keep a reaction from being applied twice. */
-static void say(struct follower *follower)
+static void submit_triage(struct follower *follower)
 {
 	const struct follow_up *follow_up = &follower->follow_up;
 	struct store_triage *request = store_triage_new(said, follower);
@@ -335,7 +335,7 @@ static void done(struct follower *follower)
 	} else if (follow_up->kind == FOLLOW_UP_READ &&
 		   (follow_up->state != 0 || follow_up->undone != 0 ||
 			   !same_text(follow_up->taken, followed_by(follower)->reaction)))
-		say(follower);
+		submit_triage(follower);
 	else
 		rest(follower, follower->pace);
 }
@@ -705,7 +705,7 @@ static bool is_now(const struct follower *follower, const struct watch *watch)
 }
 
 /* Takes over a row of the store's lists. */
-static void take(struct follow_ups *follow_ups, const struct followed_message *followed)
+static void take_row(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
 	struct follower *follower;
 	struct watch *watch;
@@ -767,7 +767,7 @@ static void take_all(struct follow_ups *follow_ups, const struct store_follow_up
 		qsort(request->messages, request->count, sizeof *request->messages,
 			compare_followed);
 	for (size_t i = 0; i < request->count; i++)
-		take(follow_ups, &request->messages[i]);
+		take_row(follow_ups, &request->messages[i]);
 	for (struct follower *follower = follow_ups->followers; follower;
 		follower = follower->next) {
 		settle_watches(follower, false);
@@ -855,7 +855,7 @@ static int64_t look_wait(const struct agent *agent)
 	return standing < LOOK_FLEET ? standing : LOOK_FLEET;
 }
 
-static void look(void *context)
+static void poll_store(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
@@ -959,7 +959,7 @@ struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *
 		.context = context,
 		.counts = !agent->once,
 		.started = agent_now(agent)};
-	follow_ups->alarm = (struct alarm){.call = look, .context = follow_ups};
+	follow_ups->alarm = (struct alarm){.call = poll_store, .context = follow_ups};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,

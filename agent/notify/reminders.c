@@ -138,7 +138,7 @@ static void ask(struct reminders *reminders, const char *receiver, int64_t befor
 	store_client_call(reminders->agent, &call->call);
 }
 
-static void look(void *context)
+static void check_due(void *context)
 {
 	struct reminders *reminders = context;
 	struct agent *agent = reminders->agent;
@@ -165,7 +165,7 @@ static void gained(
 {
 	(void)restored;
 	if (shards->has[FLEET_LEADER])
-		look(context);
+		check_due(context);
 }
 
 struct reminders *reminders_new(struct agent *agent, struct delivery_manager *delivery_manager,
@@ -175,7 +175,7 @@ struct reminders *reminders_new(struct agent *agent, struct delivery_manager *de
 
 	*reminders = (struct reminders){
 		.agent = agent, .delivery_manager = delivery_manager, .dispatcher = dispatcher};
-	reminders->alarm = (struct alarm){.call = look, .context = reminders};
+	reminders->alarm = (struct alarm){.call = check_due, .context = reminders};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = reminders});
 	return reminders;
 }
@@ -188,5 +188,5 @@ void reminders_free(struct reminders *reminders)
 void reminders_look(struct reminders *reminders)
 {
 	if (reminders)
-		look(reminders);
+		check_due(reminders);
 }

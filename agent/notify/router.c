@@ -166,7 +166,7 @@ void router_free(struct router *router)
 
 /* Asking */
 
-static void begin(struct router *router, const struct silence_target *subject)
+static void set_target(struct router *router, const struct silence_target *subject)
 {
 	const struct test *test = config_test(router->config, subject->test);
 
@@ -416,7 +416,7 @@ static void ask(struct router *router, const struct change_record *record, unsig
 		.size = size_of(&record->item.change),
 		.verdict = subject.verdict,
 		.kinds = kinds};
-	begin(router, &subject);
+	set_target(router, &subject);
 }
 
 /* The receivers in the test's `notify`; if the test is no longer configured, all. */
@@ -541,7 +541,7 @@ bool router_withholds(struct router *router, const struct change_record *record,
 static void ask_notice(struct router *router, const char *test, unsigned kinds, bool possible)
 {
 	router->question = (struct question){.kinds = kinds, .possible = possible};
-	begin(router, &(struct silence_target){.test = test});
+	set_target(router, &(struct silence_target){.test = test});
 	(void)pass(router, router->root);
 }
 
@@ -667,7 +667,7 @@ void router_group(struct router *router, const struct change_record *record,
 {
 	struct silence_target subject = silence_target_of(record);
 
-	begin(router, &subject);
+	set_target(router, &subject);
 	for (size_t i = 0; i < names->count; i++) {
 		struct named named = {.name = silence_name(names->items[i])};
 		struct strings values = values_of(router, &named);

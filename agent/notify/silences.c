@@ -527,7 +527,7 @@ static void set_alarm(struct silences *silences)
 		engine_now(engine) + (next - now < HOUR ? next - now : HOUR));
 }
 
-static void begin(void *context, struct change_record *const *records, size_t count)
+static void begin_round(void *context, struct change_record *const *records, size_t count)
 {
 	struct silences *silences = context;
 
@@ -557,7 +557,7 @@ void silences_forget(struct silences *silences)
 struct filter silences_filter(struct silences *silences)
 {
 	return (struct filter){
-		.name = "silence", .begin = begin, .judge = judge, .context = silences};
+		.name = "silence", .begin = begin_round, .judge = judge, .context = silences};
 }
 
 void silences_pending(struct silences *silences, int64_t changes)

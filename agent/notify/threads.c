@@ -250,7 +250,7 @@ static struct announcement copy_bare(struct arena *arena, const struct announcem
 	return announce_copy(arena, &bare);
 }
 
-static struct entry *begin(struct threads *threads, const struct delivery *delivery)
+static struct entry *thread_new(struct threads *threads, const struct delivery *delivery)
 {
 	struct arena *arena = arena_new();
 	struct entry *entry = arena_alloc(arena, sizeof *entry);
@@ -298,7 +298,7 @@ static void add(struct threads *threads, const struct delivery *delivery, int64_
 	if (!entry)
 		entry = find(threads, delivery->key);
 	if (!entry)
-		entry = begin(threads, delivery);
+		entry = thread_new(threads, delivery);
 	if (entry->updated < delivery->now)
 		entry->updated = delivery->now;
 	if (entry->interval < interval)

@@ -44,7 +44,7 @@ struct digests {
 	struct alarm alarm;
 };
 
-static void look(void *context)
+static void on_alarm(void *context)
 {
 	digests_look(context);
 }
@@ -61,7 +61,7 @@ struct digests *digests_new(
 		.dispatcher = dispatcher,
 		.scheduler = scheduler,
 		.started = engine_now(agent->engine),
-		.alarm = {.call = look, .context = digests}};
+		.alarm = {.call = on_alarm, .context = digests}};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = digests});
 	return digests;
 }
@@ -573,7 +573,7 @@ static const char *headline(struct making *making)
 }
 
 /* False: it could not be rendered; it is retried. */
-static bool tell(struct making *making, const struct receiver *receiver)
+static bool send_digest(struct making *making, const struct receiver *receiver)
 {
 	struct digests *digests = making->digests;
 	struct store_queue *request = store_queue_new(NULL, NULL);
@@ -623,7 +623,7 @@ static void listed(struct store_list *list)
 	}
 	digests->asking = false;
 	if (!failed && receiver && receiver->digest)
-		told = tell(making, receiver);
+		told = send_digest(making, receiver);
 	free_lists(making);
 	if (!failed && told)
 		digests_look(digests);
@@ -651,7 +651,7 @@ static void ask(struct making *making)
 	store_client_call(making->digests->agent, &list->call);
 }
 
-static void begin(struct digests *digests, const struct receiver *receiver)
+static void start_digest(struct digests *digests, const struct receiver *receiver)
 {
 	struct store_list *first = store_list_new(listed, NULL);
 	struct making *making = arena_alloc(first->call.arena, sizeof *making);
@@ -687,7 +687,7 @@ void digests_look(struct digests *digests)
 	else
 		store_call_free(&begun->call);
 	if (due && have_run(digests))
-		begin(digests, due);
+		start_digest(digests, due);
 	else
 		arm(digests, due ? LOOK_AGAIN : wait);
 }

@@ -41,7 +41,7 @@ struct heartbeat {
 	struct alarm alarm;
 };
 
-static void look(void *context)
+static void on_alarm(void *context)
 {
 	heartbeat_look(context);
 }
@@ -68,7 +68,7 @@ struct heartbeat *heartbeat_new(
 		.dispatcher = dispatcher,
 		.scheduler = scheduler,
 		.started = engine_now(agent->engine),
-		.alarm = {.call = look, .context = heartbeat}};
+		.alarm = {.call = on_alarm, .context = heartbeat}};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = heartbeat});
 	return heartbeat;
 }
@@ -315,7 +315,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_list 
 }
 
 /* False: it could not be rendered; it is retried. */
-static bool tell(
+static bool send_heartbeat(
 	struct heartbeat *heartbeat, const struct store_list *list, const struct receiver *receiver)
 {
 	int64_t now = agent_now(heartbeat->agent);
@@ -361,7 +361,7 @@ static void listed(struct store_list *list)
 
 	heartbeat->asking = false;
 	if (well && receiver && receiver->heartbeat)
-		well = tell(heartbeat, list, receiver);
+		well = send_heartbeat(heartbeat, list, receiver);
 	store_call_free(&list->call);
 	if (well)
 		heartbeat_look(heartbeat);

@@ -128,7 +128,7 @@ static void read_configuration(void *context)
 	load->config_ref = config_ref_of(config, options->names, &load->error);
 }
 
-static void tell(struct waiter *waiters, const struct reload_report *report)
+static void answer_waiters(struct waiter *waiters, const struct reload_report *report)
 {
 	for (const struct waiter *waiter = waiters; waiter; waiter = waiter->next)
 		if (waiter->done)
@@ -271,7 +271,7 @@ static const char *take_over(struct load *load)
 	return problem ? arena_printf(load->arena, "agent.web_config: %s", problem) : NULL;
 }
 
-static void begin(struct reloader *reloader);
+static void start_load(struct reloader *reloader);
 
 /* Reports the result to all waiters. */
 static void conclude(
@@ -281,7 +281,7 @@ static void conclude(
 	log_report(report);
 	if (reloader->options.ended)
 		reloader->options.ended(reloader->options.context, report);
-	tell(waiters, report);
+	answer_waiters(waiters, report);
 }
 
 /* The disk with the configuration is blocked: stops waiting for the worker, which keeps its load
@@ -304,7 +304,7 @@ static void give_up(void *context)
 	reloader->load = NULL;
 	reloader->stuck = load;
 	conclude(reloader, waiters, &report);
-	begin(reloader);
+	start_load(reloader);
 }
 
 static void loaded(void *context)
@@ -330,10 +330,10 @@ static void loaded(void *context)
 	conclude(reloader, load->waiters, &report);
 	load->waiters = NULL;
 	load_free(load);
-	begin(reloader);
+	start_load(reloader);
 }
 
-static void begin(struct reloader *reloader)
+static void start_load(struct reloader *reloader)
 {
 	struct waiter *waiters;
 	struct load *load;
@@ -371,14 +371,14 @@ void agent_reload(struct agent *agent, reload_done *done, void *context)
 	if (agent->stopping)
 		reloader_stop(reloader);
 	else
-		begin(reloader);
+		start_load(reloader);
 }
 
 void reloader_start(struct reloader *reloader)
 {
 	reloader->started = true;
 	note_metrics(reloader->agent, &(struct reload_report){.loaded = true});
-	begin(reloader);
+	start_load(reloader);
 }
 
 void reloader_stop(struct reloader *reloader)
@@ -387,10 +387,10 @@ void reloader_stop(struct reloader *reloader)
 
 	reloader->started = false;
 	reloader->waiters = NULL;
-	tell(waiters, &(struct reload_report){.problem = "the agent is stopping"});
+	answer_waiters(waiters, &(struct reload_report){.problem = "the agent is stopping"});
 	if (!reloader->load)
 		return;
 	waiters = reloader->load->waiters;
 	reloader->load->waiters = NULL;
-	tell(waiters, &(struct reload_report){.problem = "the agent is stopping"});
+	answer_waiters(waiters, &(struct reload_report){.problem = "the agent is stopping"});
 }

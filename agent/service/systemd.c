@@ -84,7 +84,7 @@ void systemd_free(struct systemd *systemd)
 	free(systemd);
 }
 
-static void tell(const struct systemd *systemd, struct buf *text)
+static void send_state(const struct systemd *systemd, struct buf *text)
 {
 	if (sendto(systemd->fd, text->data, text->length, MSG_NOSIGNAL,
 		    (const struct sockaddr *)&systemd->address, systemd->size) < 0)
@@ -129,7 +129,7 @@ static void answered(struct store_known *known)
 	systemd->asked = false;
 	buf_text(&text, "WATCHDOG=1\n");
 	put_status(systemd, &text);
-	tell(systemd, &text);
+	send_state(systemd, &text);
 }
 
 /*
@@ -158,7 +158,7 @@ void systemd_ready(struct systemd *systemd)
 		return;
 	buf_text(&text, "READY=1\n");
 	put_status(systemd, &text);
-	tell(systemd, &text);
+	send_state(systemd, &text);
 	if (systemd->pulse > 0 && !systemd->alive)
 		ask(systemd);
 	systemd->alive = true;
@@ -180,7 +180,7 @@ void systemd_reloading(struct systemd *systemd)
 	if (!systemd)
 		return;
 	buf_printf(&text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64 "\n", clock_monotonic_ns() / 1000);
-	tell(systemd, &text);
+	send_state(systemd, &text);
 }
 
 void systemd_stopping(struct systemd *systemd)
@@ -190,5 +190,5 @@ void systemd_stopping(struct systemd *systemd)
 	if (!systemd)
 		return;
 	buf_text(&text, "STOPPING=1\nSTATUS=finishing deliveries in progress\n");
-	tell(systemd, &text);
+	send_state(systemd, &text);
 }

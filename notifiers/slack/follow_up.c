@@ -392,7 +392,7 @@ static enum step ask(struct attempt *attempt, struct transfer *next, struct erro
 	return STEP_TRANSFER;
 }
 
-static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step first_step(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 
@@ -467,7 +467,7 @@ enum step slack_follow_up(struct attempt *attempt, const struct reply *last, str
 	attempt->retry = false;
 	attempt->retry_after = -1;
 	if (!last)
-		return begin(attempt, next, error);
+		return first_step(attempt, next, error);
 	attempt->retry_after = last->retry_after;
 	if (last->kind != REPLY_ANSWER)
 		return fail(attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer",

@@ -186,7 +186,7 @@ static enum triage_state state_of(
 }
 
 /* A new reaction: it counts from now on, unless all changes have its state already. */
-static void say(const struct slack_options *options, struct reactions *seen,
+static void apply_reaction(const struct slack_options *options, struct reactions *seen,
 	struct reaction *latest, int64_t now, struct follow_up *follow_up)
 {
 	struct reaction *before = counting(seen);
@@ -240,7 +240,7 @@ void slack_reactions_take(const struct slack_options *options, const json_t *mes
 	read_notes(seen, arena, follow_up->taken);
 	latest = compare(seen, options, message, arena);
 	if (latest)
-		say(options, seen, latest, now, follow_up);
+		apply_reaction(options, seen, latest, now, follow_up);
 	else
 		take_back(options, seen, follow_up);
 	follow_up->taken = write_notes(seen, arena);

@@ -188,7 +188,7 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 	return STEP_TRANSFER;
 }
 
-static enum step look(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step search_channel(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	const struct slack_options *options = attempt->options;
 	struct state *state = attempt->state;
@@ -245,7 +245,7 @@ static enum step uploaded(struct attempt *attempt, const struct reply *reply, st
 	return step == STEP_FAILED ? without_picture(attempt, reason) : step;
 }
 
-static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step first_step(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	struct arena *arena = attempt->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
@@ -270,7 +270,7 @@ static enum step begin(struct attempt *attempt, struct transfer *next, struct er
 		.thread = state->thread,
 		.since = attempt->made};
 	slack_search_begin(&state->search);
-	return look(attempt, next, error);
+	return search_channel(attempt, next, error);
 }
 
 /* The body of this round has arrived, with that ts, in the channel of that id; NULL if Slack did
@@ -297,7 +297,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	struct slack_search *search = &state->search;
 
 	switch (slack_search_take(search, reply)) {
-	case SEARCH_ON: return look(attempt, next, error);
+	case SEARCH_ON: return search_channel(attempt, next, error);
 	case SEARCH_FOUND:
 		if (search->thread_read)
 			state->thread = NULL; /* it was posted outside of the thread */
@@ -419,7 +419,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	attempt->more = false;
 	attempt->retry_after = -1;
 	if (!last)
-		return begin(attempt, next, error);
+		return first_step(attempt, next, error);
 	attempt->retry_after = last->retry_after;
 	if (((struct state *)attempt->state)->uploading)
 		return uploaded(attempt, last, next);

@@ -188,7 +188,8 @@ static void move_on(struct diagnosis *diagnosis)
 	diagnosis->started = false;
 }
 
-static bool begin(struct diagnosis *diagnosis, const struct target *target, struct error *error)
+static bool start_lookup(
+	struct diagnosis *diagnosis, const struct target *target, struct error *error)
 {
 	diagnosis->started = true;
 	diagnosis->expression = target_read(diagnosis->query->arena, target->text);
@@ -209,7 +210,7 @@ bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct err
 		const struct target *target = &diagnosis->targets[diagnosis->at];
 		if (target->answered)
 			continue;
-		if (!diagnosis->started && !begin(diagnosis, target, error))
+		if (!diagnosis->started && !start_lookup(diagnosis, target, error))
 			return false;
 		if (diagnosis->explained == EXPLAINED_MAX) {
 			diagnosis->unexplained++;

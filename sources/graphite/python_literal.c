@@ -28,7 +28,7 @@ static void skip_space(struct reader *reader)
 		reader->at++;
 }
 
-static bool take(struct reader *reader, char c)
+static bool accept_char(struct reader *reader, char c)
 {
 	bool seen = reader->at < reader->end && *reader->at == c;
 	reader->at += seen;
@@ -64,8 +64,9 @@ static bool put_short_code(struct reader *reader, struct buf *out)
 	if (!read_hex(reader, 4, &code))
 		return false;
 	const char *behind = reader->at;
-	if (code >= 0xd800 && code < 0xdc00 && take(reader, '\\') && take(reader, 'u') &&
-		read_hex(reader, 4, &low) && low >= 0xdc00 && low < 0xe000) {
+	if (code >= 0xd800 && code < 0xdc00 && accept_char(reader, '\\') &&
+		accept_char(reader, 'u') && read_hex(reader, 4, &low) && low >= 0xdc00 &&
+		low < 0xe000) {
 		put_code(out, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
 		return true;
 	}
@@ -138,7 +139,7 @@ static bool read_string(struct reader *reader, bool raw)
 		reader->at += length ? length : 1;
 	}
 	reader->has_text = reader->is_string = true;
-	return take(reader, quote);
+	return accept_char(reader, quote);
 }
 
 static bool is_word_part(char c)
@@ -228,7 +229,7 @@ static bool read_member(struct reader *reader, int depth, bool *dict)
 	if (depth == 1 && reader->is_string)
 		key = arena_strndup(reader->arena, reader->text.data, reader->text.length);
 	skip_space(reader);
-	*dict = take(reader, ':');
+	*dict = accept_char(reader, ':');
 	if (!*dict)
 		return depth > 1;
 	skip_space(reader);
@@ -241,11 +242,12 @@ static bool read_container(struct reader *reader, char close, int depth)
 	bool dict = false;
 	reader->at++;
 	skip_space(reader);
-	while (!take(reader, close)) {
+	while (!accept_char(reader, close)) {
 		if (close == '}' ? !read_member(reader, depth, &dict) : !read_value(reader, depth))
 			return false;
 		skip_space(reader);
-		if (!take(reader, ',') && !(reader->at < reader->end && *reader->at == close))
+		if (!accept_char(reader, ',') &&
+			!(reader->at < reader->end && *reader->at == close))
 			return false;
 		skip_space(reader);
 	}

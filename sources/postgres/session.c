@@ -344,7 +344,7 @@ static int64_t statement_limit(const struct session *session)
  * Time stamps without a zone are UTC in this program, so the session's zone is UTC, too. SET LOCAL
  * lasts for the transaction; behind a pooler others use the connection afterwards.
  */
-static bool begin(struct session *session, enum session_kind kind, struct error *error)
+static bool start_transaction(struct session *session, enum session_kind kind, struct error *error)
 {
 	return run_simple(session,
 		arena_printf(session->query->arena,
@@ -376,7 +376,7 @@ bool session_open(
 		return false;
 	if (PQsetnonblocking(session->connection, 1) != 0)
 		return postgres_fail_lost(session, error);
-	return begin(session, kind, error);
+	return start_transaction(session, kind, error);
 }
 
 void session_close(struct session *session)

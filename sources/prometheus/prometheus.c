@@ -564,7 +564,7 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *re
 	return STEP_DONE;
 }
 
-static enum step begin(struct query *query, struct transfer *next, struct error *error)
+static enum step first_request(struct query *query, struct transfer *next, struct error *error)
 {
 	if (!start(query, error))
 		return STEP_FAILED;
@@ -587,7 +587,7 @@ static enum step prometheus_step(
 {
 	struct prometheus_request *request = query->state;
 	if (!last)
-		return begin(query, next, error);
+		return first_request(query, next, error);
 	if (request->stage == AT_FLAVOR) {
 		if (learn_flavor(query, request, last, error) == STEP_FAILED)
 			return STEP_FAILED;
