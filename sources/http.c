@@ -53,7 +53,7 @@ bool http_error_is_page(const struct reply *reply)
 	return *text == '<' || (named && reply->status == 200);
 }
 
-static const char *common_advice(const struct reply *reply, const char *said)
+static const char *common_advice(const struct reply *reply, const char *message)
 {
 	if (reply->status == 401 || reply->status == 403)
 		return ": check username and password, or bearer_token";
@@ -63,17 +63,18 @@ static const char *common_advice(const struct reply *reply, const char *said)
 		return ": the proxy requires a user and password in its address";
 	if (reply->status >= 300 && reply->status < 400)
 		return ": a redirect, which is not followed; set url to the final address";
-	if (strstr(said, "HTTP request to an HTTPS server"))
+	if (strstr(message, "HTTP request to an HTTPS server"))
 		return ": use https:// in url";
 	return "";
 }
 
-enum step http_error_answer(const char *address, const struct reply *reply, const char *said,
+enum step http_error_answer(const char *address, const struct reply *reply, const char *message,
 	const char *advice, struct error *error)
 {
 	if (!http_error_is_page(reply))
 		error_set(error, ERROR_DATA, "%s: status %d%s%s%s", address, reply->status,
-			*said ? ": " : "", said, advice ? advice : common_advice(reply, said));
+			*message ? ": " : "", message,
+			advice ? advice : common_advice(reply, message));
 	else if (reply->status >= 500)
 		error_set(error, ERROR_DATA,
 			"%s: status %d with an HTML page: the server failed internally; "

@@ -25,7 +25,7 @@ bool http_error_is_page(const struct reply *reply);
  * The error of an unusable reply: address, status, the server's own words, what to do. `advice` is
  * the source's own (": shorten range"), or NULL. Returns STEP_FAILED.
  */
-enum step http_error_answer(const char *address, const struct reply *reply, const char *said,
+enum step http_error_answer(const char *address, const struct reply *reply, const char *message,
 	const char *advice, struct error *error);
 
 #endif

@@ -308,10 +308,10 @@ static const char *error_of(const json_t *document)
 static bool refuse(const struct agent_api *api, const struct agent_api_answer *answer,
 	const char *barred, struct error *error)
 {
-	const char *told = error_of(answer->document), *name = agent_api_name(api);
+	const char *text = error_of(answer->document), *name = agent_api_name(api);
 	bool busy = answer->status == 429 || answer->status >= 500;
 
-	if (!told)
+	if (!text)
 		return error_set(error, ERROR_STATE,
 			"%s: not an agent's answer (HTTP status %d%s%s): is it the "
 			"right address?",
@@ -320,8 +320,8 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 		return error_set(error, ERROR_USAGE,
 			"%s: %s (--token-file, or $HUNTER_TOKEN_FILE, names the file with a token "
 			"of the agent's web_config)",
-			name, told);
-	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, told);
+			name, text);
+	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, text);
 }
 
 static bool read_answer(const struct agent_api *api, const struct reply *reply,

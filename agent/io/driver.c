@@ -130,19 +130,20 @@ static void run_work(struct job *job, struct scratch *scratch)
 		driver->step = STEP_FAILED;
 }
 
-/* Masks sent secrets in text taken from an answer: the error, and notices from index `told` on. */
-static void mask_words(struct driver *driver, size_t told)
+/* Masks sent secrets in text taken from an answer: the error, and notices from index `first_notice`
+ * on. */
+static void mask_words(struct driver *driver, size_t first_notice)
 {
 	const struct strings *secrets = &driver->call.reply.secrets;
 	if (driver->step == STEP_FAILED)
 		secret_mask(driver->error->text, strlen(driver->error->text), secrets);
-	if (!driver->task || driver->task->query.notices.count <= told)
+	if (!driver->task || driver->task->query.notices.count <= first_notice)
 		return;
 	struct query *query = &driver->task->query;
 	size_t count = query->notices.count;
 	const char **items = arena_array(query->arena, count, sizeof *items);
 	memcpy(items, query->notices.items, count * sizeof *items);
-	for (size_t i = told; i < count; i++) {
+	for (size_t i = first_notice; i < count; i++) {
 		char *text = arena_strdup(query->arena, items[i]);
 		secret_mask(text, strlen(text), secrets);
 		if (strcmp(text, items[i]) != 0)
@@ -158,7 +159,7 @@ static struct arena *driver_arena(const struct driver *driver)
 
 /* Hides text from a host that was not configured, in the step that got its answer and in later
  * ones, which may repeat it. `url` is the request's; a notifier's may be a secret. */
-static void hide_foreign(struct driver *driver, const char *url, size_t told)
+static void hide_foreign(struct driver *driver, const char *url, size_t first_notice)
 {
 	const struct reply *reply = &driver->call.reply;
 	struct arena *arena = driver_arena(driver);
@@ -177,9 +178,9 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 			"%s: status %d with an unusable answer, not shown (answered by "
 			"%.200s after a redirect, without credentials)",
 			asked, reply->status, driver->strayed);
-	if (!driver->task || driver->task->query.notices.count <= told)
+	if (!driver->task || driver->task->query.notices.count <= first_notice)
 		return;
-	driver->task->query.notices.count = told;
+	driver->task->query.notices.count = first_notice;
 	driver->task->query.notices_more = NULL;
 	driver->task->query.notices_dropped = 0;
 	query_notice(&driver->task->query,
@@ -190,7 +191,7 @@ static void hide_foreign(struct driver *driver, const char *url, size_t told)
 static void run_step(struct job *job, struct scratch *scratch)
 {
 	struct driver *driver = driver_of_job(job);
-	size_t told = driver->task ? driver->task->query.notices.count : 0;
+	size_t first_notice = driver->task ? driver->task->query.notices.count : 0;
 	const struct reply *last = driver->replied ? &driver->call.reply : NULL;
 	struct transfer *next = &driver->transfer;
 	const char *asked = next->url;
@@ -207,8 +208,8 @@ static void run_step(struct job *job, struct scratch *scratch)
 			driver->source->step(&driver->task->query, last, next, driver->error);
 	}
 	if (last) {
-		hide_foreign(driver, asked, told);
-		mask_words(driver, told);
+		hide_foreign(driver, asked, first_notice);
+		mask_words(driver, first_notice);
 	}
 	if (!driver->task)
 		return;

@@ -115,13 +115,14 @@ const char *const *git_without_filters(
 const char *git_problem(struct arena *arena, const struct execution *execution)
 {
 	const struct reply *reply = &execution->reply;
-	const char *said = reply->problem ? reply->problem : "git failed";
+	const char *problem = reply->problem ? reply->problem : "git failed";
 
 	if (reply->kind == REPLY_UNREACHABLE && reply->status == EXECUTION_NOT_FOUND)
 		return "git is not installed";
-	if (reply->kind == REPLY_ANSWER && strncmp(said, "fatal: ", 7) == 0)
-		said += 7;
-	return arena_printf(arena, "git: %s", git_text(arena, said, said + strlen(said), 200));
+	if (reply->kind == REPLY_ANSWER && strncmp(problem, "fatal: ", 7) == 0)
+		problem += 7;
+	return arena_printf(
+		arena, "git: %s", git_text(arena, problem, problem + strlen(problem), 200));
 }
 
 const char *git_text(struct arena *arena, const char *text, const char *end, size_t most)

@@ -26,7 +26,7 @@ enum {
 	OVERTAKEN = 64    /* requests that may overtake one that waits for memory */
 };
 
-#define SAY_AGAIN INT64_C(600000) /* ms between warnings that requests wait for memory */
+#define WARN_AGAIN INT64_C(600000) /* ms between warnings that requests wait for memory */
 
 struct client_request_list {
 	struct client_request *first, *last;
@@ -51,7 +51,7 @@ struct transfers {
 	size_t overtakes;     /* requests that were started while one waited for memory */
 	bool short_of_memory; /* requests wait for memory */
 	uint64_t starts, waits;
-	int64_t said;                      /* clock_monotonic's time of the last warning, or 0 */
+	int64_t warned;                    /* clock_monotonic's time of the last warning, or 0 */
 	struct client_request_list flying; /* in the multi, the oldest first */
 	struct client_request_list ended;  /* `done` has yet to be called */
 };
@@ -279,9 +279,9 @@ static void note_wait(struct transfers *transfers)
 	if (!transfers->short_of_memory)
 		transfers->waits++;
 	transfers->short_of_memory = true;
-	if (transfers->said && now - transfers->said < SAY_AGAIN)
+	if (transfers->warned && now - transfers->warned < WARN_AGAIN)
 		return;
-	transfers->said = now;
+	transfers->warned = now;
 	log_event(LEVEL_WARN, "reads throttled: agent.max_memory_in_flight reached",
 		LOG_INT("bytes", ANSWER_TIMES * transfers->held),
 		LOG_INT("limit", ANSWER_TIMES * transfers->budget),

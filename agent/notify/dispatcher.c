@@ -51,7 +51,7 @@ struct round {
 	struct store_queue *queue; /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
-	struct routed_receivers *told; /* of each of the pending records */
+	struct routed_receivers *routed; /* of each of the pending records */
 	struct unwritten *unwritten;
 	size_t unwritten_count;
 };
@@ -377,7 +377,7 @@ static bool lacks(const struct round *round, size_t index, const struct receiver
 {
 	const struct change_record *record = &round->pending->records.items[index];
 
-	if (record->held || record->covered || !router_find(&round->told[index], receiver))
+	if (record->held || record->covered || !router_find(&round->routed[index], receiver))
 		return false;
 	for (size_t i = 0; i < record->told.count; i++)
 		if (strcmp(record->told.items[i], receiver->name) == 0)
@@ -391,15 +391,15 @@ static void route(struct round *round)
 	struct arena *arena = round->pending->call.arena;
 	struct record_rows rows = round->pending->records;
 
-	round->told = arena_array(arena, rows.count, sizeof *round->told);
+	round->routed = arena_array(arena, rows.count, sizeof *round->routed);
 	for (size_t i = 0; i < rows.count; i++)
 		if (!rows.items[i].held && !rows.items[i].covered)
-			round->told[i] = router_route(round->publisher.router, &rows.items[i],
+			round->routed[i] = router_route(round->publisher.router, &rows.items[i],
 				MESSAGES_OF_CHANGES, arena);
 }
 
 /* The changes that routes send to the receiver in messages of exactly these kinds. */
-static bool tell_kinds(
+static bool render_kinds(
 	struct round *round, const struct receiver *receiver, unsigned kinds, struct error *error)
 {
 	struct arena *arena = round->pending->call.arena;
@@ -409,12 +409,12 @@ static bool tell_kinds(
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows.count; i++) {
-		const struct routed_receiver *told =
-			lacks(round, i, receiver) ? router_find(&round->told[i], receiver) : NULL;
+		const struct routed_receiver *routed =
+			lacks(round, i, receiver) ? router_find(&round->routed[i], receiver) : NULL;
 
-		if (!told || told->kinds != kinds)
+		if (!routed || routed->kinds != kinds)
 			continue;
-		group_by[count] = told->group_by;
+		group_by[count] = routed->group_by;
 		records[count++] = &rows.items[i];
 	}
 	return count == 0 || publisher_changes(&round->publisher, receiver, records, group_by,
@@ -432,7 +432,7 @@ static void render_for(struct round *round, const struct receiver *receiver)
 
 	unwritten->receiver = receiver;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (!tell_kinds(round, receiver, kinds[i], &unwritten->error)) {
+		if (!render_kinds(round, receiver, kinds[i], &unwritten->error)) {
 			deliveries->count = before;
 			round->unwritten_count++;
 			return;
@@ -449,8 +449,8 @@ static bool is_complete(const struct round *round, size_t index)
 
 	if (record->held || record->covered)
 		return record->covered;
-	for (size_t i = 0; i < round->told[index].count; i++)
-		if (lacks(round, index, round->told[index].items[i].receiver))
+	for (size_t i = 0; i < round->routed[index].count; i++)
+		if (lacks(round, index, round->routed[index].items[i].receiver))
 			return false;
 	return true;
 }
@@ -583,7 +583,7 @@ static void log_untold(const struct round *round)
 
 	for (size_t i = 0; i < records.count; i++)
 		if (!records.items[i].held && !records.items[i].covered &&
-			round->told[i].count == 0)
+			round->routed[i].count == 0)
 			log_event(LEVEL_INFO, "change matched no receiver",
 				LOG_INT("id", records.items[i].item.id),
 				LOG_TEXT("test", records.items[i].item.test),

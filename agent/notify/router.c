@@ -66,8 +66,8 @@ struct router {
 	struct silence_asked asked;
 	const struct strings *tags; /* of the test */
 	const struct named *looked_at;
-	struct strings values;        /* of that */
-	struct routed_receiver *told; /* room for all receivers */
+	struct strings values;            /* of that */
+	struct routed_receiver *selected; /* room for all receivers */
 	size_t told_count;
 	struct routed_receiver *merged; /* of several kinds; the same */
 	size_t merged_count;
@@ -145,7 +145,7 @@ struct router *router_new(const struct config *config)
 		.names = {.arena = arena},
 		.by_notify = {.arena = arena},
 		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
-		.told = arena_array(arena, config->receiver_count, sizeof *router->told),
+		.selected = arena_array(arena, config->receiver_count, sizeof *router->selected),
 		.merged = arena_array(arena, config->receiver_count, sizeof *router->merged)};
 	router->all = list_all(router);
 	if (config->routes) {
@@ -373,7 +373,7 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 		if (router->rounds[number] == router->round)
 			continue;
 		router->rounds[number] = router->round;
-		router->told[router->told_count++] =
+		router->selected[router->told_count++] =
 			(struct routed_receiver){&router->config->receivers[number],
 				router->question.kinds, route->group_by};
 	}
@@ -423,23 +423,23 @@ static void ask(struct router *router, const struct change_record *record, unsig
 static struct routed_receivers named_receivers(struct router *router, const char *test)
 {
 	const struct strings *notify = config_notify(router->config, test);
-	struct routed_receivers *told =
+	struct routed_receivers *selected =
 		(struct routed_receivers *)(uintptr_t)dict_get(&router->by_notify, test);
 	struct routed_receiver *items;
 
 	if (!notify)
 		return router->all;
-	if (told)
-		return *told;
-	told = arena_alloc(router->arena, sizeof *told);
+	if (selected)
+		return *selected;
+	selected = arena_alloc(router->arena, sizeof *selected);
 	items = arena_array(router->arena, notify->count, sizeof *items);
 	for (size_t i = 0; i < router->all.count; i++)
 		for (size_t j = 0; j < notify->count; j++)
 			if (strcmp(notify->items[j], router->all.items[i].receiver->name) == 0)
-				items[told->count++] = router->all.items[i];
-	told->items = items;
-	*dict_place(&router->by_notify, arena_strdup(router->arena, test)) = told;
-	return *told;
+				items[selected->count++] = router->all.items[i];
+	selected->items = items;
+	*dict_place(&router->by_notify, arena_strdup(router->arena, test)) = selected;
+	return *selected;
 }
 
 /* Adds the receivers of the last kind. */
@@ -449,12 +449,12 @@ static void merge(struct router *router)
 		size_t at = 0;
 
 		while (at < router->merged_count &&
-			router->merged[at].receiver != router->told[i].receiver)
+			router->merged[at].receiver != router->selected[i].receiver)
 			at++;
 		if (at < router->merged_count)
-			router->merged[at].kinds |= router->told[i].kinds;
+			router->merged[at].kinds |= router->selected[i].kinds;
 		else
-			router->merged[router->merged_count++] = router->told[i];
+			router->merged[router->merged_count++] = router->selected[i];
 	}
 }
 
@@ -466,7 +466,7 @@ static struct routed_receivers lead_routed(
 	if (!router->by_event) {
 		ask(router, record, kinds);
 		(void)pass(router, router->root);
-		return (struct routed_receivers){router->told, router->told_count};
+		return (struct routed_receivers){router->selected, router->told_count};
 	}
 	for (unsigned kind = 1; kind <= kinds; kind <<= 1)
 		if (kinds & kind) {
@@ -481,13 +481,13 @@ static struct routed_receivers lead(struct router *router, const struct change_r
 	unsigned kinds, bool chosen, struct arena *arena)
 {
 	bool routed = config_routed(router->config, record->item.test);
-	struct routed_receivers told = routed ? lead_routed(router, record, kinds)
-					      : named_receivers(router, record->item.test);
-	struct routed_receiver *items = arena_array(arena, told.count, sizeof *items);
+	struct routed_receivers selected = routed ? lead_routed(router, record, kinds)
+						  : named_receivers(router, record->item.test);
+	struct routed_receiver *items = arena_array(arena, selected.count, sizeof *items);
 	size_t count = 0;
 
-	for (size_t i = 0; i < told.count; i++) {
-		items[count] = told.items[i];
+	for (size_t i = 0; i < selected.count; i++) {
+		items[count] = selected.items[i];
 		if (!routed)
 			items[count].kinds = kinds;
 		count += !chosen || (items[count].receiver->events & items[count].kinds) != 0;
@@ -508,11 +508,11 @@ struct routed_receivers router_route_all(struct router *router, const struct cha
 }
 
 const struct routed_receiver *router_find(
-	const struct routed_receivers *told, const struct receiver *receiver)
+	const struct routed_receivers *selected, const struct receiver *receiver)
 {
-	for (size_t i = 0; i < told->count; i++)
-		if (told->items[i].receiver == receiver)
-			return &told->items[i];
+	for (size_t i = 0; i < selected->count; i++)
+		if (selected->items[i].receiver == receiver)
+			return &selected->items[i];
 	return NULL;
 }
 
@@ -520,17 +520,17 @@ bool router_withholds(struct router *router, const struct change_record *record,
 	const struct receiver *receiver)
 {
 	struct arena *arena;
-	struct routed_receivers told;
+	struct routed_receivers selected;
 	bool withheld;
 
 	if (!config_routed(router->config, record->item.test))
 		return false;
 	arena = arena_new();
-	told = router_route(router, record, kinds, arena);
-	withheld = !router_find(&told, receiver) && (receiver->events & kinds);
+	selected = router_route(router, record, kinds, arena);
+	withheld = !router_find(&selected, receiver) && (receiver->events & kinds);
 	if (withheld) {
-		told = router_route(router, record, MESSAGES_ALL, arena);
-		withheld = router_find(&told, receiver) != NULL;
+		selected = router_route(router, record, MESSAGES_ALL, arena);
+		withheld = router_find(&selected, receiver) != NULL;
 	}
 	arena_free(arena);
 	return withheld;
@@ -552,7 +552,7 @@ static struct routed_receivers lead_notice(struct router *router, const char *te
 	ask_notice(router, test, kinds, false);
 	if (router->told_count == 0 && !router->nobody)
 		ask_notice(router, test, kinds, true);
-	return (struct routed_receivers){router->told, router->told_count};
+	return (struct routed_receivers){router->selected, router->told_count};
 }
 
 /* Stops once all receivers are in: there may be many tests. */
@@ -567,10 +567,10 @@ struct strings router_route_notices(struct router *router, const char *const *te
 	for (size_t i = 0; i < config->receiver_count; i++)
 		most += (config->receivers[i].events & kinds) != 0;
 	for (size_t i = 0; i < count && found < most; i++) {
-		struct routed_receivers told = lead_notice(router, tests[i], kinds);
+		struct routed_receivers selected = lead_notice(router, tests[i], kinds);
 
-		for (size_t j = 0; j < told.count; j++) {
-			const struct receiver *receiver = told.items[j].receiver;
+		for (size_t j = 0; j < selected.count; j++) {
+			const struct receiver *receiver = selected.items[j].receiver;
 			bool *is_in = &in[receiver - config->receivers];
 
 			if (*is_in || (receiver->events & kinds) == 0)

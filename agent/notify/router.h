@@ -42,7 +42,7 @@ struct routed_receivers router_route_all(struct router *router, const struct cha
 	unsigned kinds, struct arena *arena);
 
 const struct routed_receiver *router_find(
-	const struct routed_receivers *told, const struct receiver *receiver);
+	const struct routed_receivers *selected, const struct receiver *receiver);
 
 /*
  * Whether routes send the receiver the change, but not in messages of these kinds. A receiver that

@@ -258,7 +258,7 @@ static void free_lists(struct making *making)
 /* Digests are included, so that a route for digests alone counts. */
 #define KINDS (MESSAGES_OF_CHANGES | 1u << MESSAGE_NOTICE | 1u << MESSAGE_DIGEST)
 
-static bool tells(const struct strings *notify, const char *receiver)
+static bool lists(const struct strings *notify, const char *receiver)
 {
 	for (size_t i = 0; notify && i < notify->count; i++)
 		if (strcmp(notify->items[i], receiver) == 0)
@@ -293,7 +293,7 @@ static bool concerns_topic(const struct making *making, const char *topic)
 	const struct config *config = making->digests->agent->config;
 	const struct strings *notify = config_notify(config, topic);
 
-	return tells(notify, making->receiver) || (notify && config_routed(config, topic));
+	return lists(notify, making->receiver) || (notify && config_routed(config, topic));
 }
 
 static bool concerns(struct making *making, const struct change_record *record)
@@ -313,7 +313,7 @@ static bool concerns_test(struct making *making, const struct test *test)
 	if (!making->routed)
 		return concerns_topic(making, test->name);
 	told = router_route_notice(making->router, test->name, KINDS, making->arena);
-	return tells(&told, making->receiver);
+	return lists(&told, making->receiver);
 }
 
 /* Adds a line to the last section if that has this title, else to a new one. */

@@ -134,7 +134,7 @@ void heartbeat_restore(struct heartbeat *heartbeat, const struct store_restore *
 	(void)find_due(heartbeat, &wait);
 }
 
-static bool tells(const struct strings *notify, const char *receiver)
+static bool lists(const struct strings *notify, const char *receiver)
 {
 	for (size_t i = 0; notify && i < notify->count; i++)
 		if (strcmp(notify->items[i], receiver) == 0)
@@ -189,7 +189,7 @@ static void survey_test(void *context, const struct scheduler_test *seen)
 	const struct scheduler_test *state = &known;
 
 	survey->all_ran &= seen->last_run != 0 || elsewhere;
-	if (!survey->receiver || !tells(&test->notify, survey->receiver))
+	if (!survey->receiver || !lists(&test->notify, survey->receiver))
 		return;
 	known = remote_test_state(survey->agent, seen, survey->health);
 	survey->tests++;
@@ -279,7 +279,7 @@ static size_t count_changes(
 		count +=
 			record->first_seen >= list->filter.updated &&
 			record->state != CHANGE_CANDIDATE && record->state != CHANGE_WITHDRAWN &&
-			tells(config_notify(heartbeat->agent->config, record->item.test), receiver);
+			lists(config_notify(heartbeat->agent->config, record->item.test), receiver);
 	}
 	return count;
 }

@@ -152,20 +152,20 @@ static bool postgres_fail_result(
 		{NULL, NULL},
 	};
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-	if (!said)
+	if (!message)
 		return fail_status(session, result, error);
 	if (!state)
 		state = "";
 	const char *advice = find_advice(known, state);
-	if (strstr(said, "multiple commands"))
+	if (strstr(message, "multiple commands"))
 		advice = ": only one statement is allowed, without a second one after a semicolon";
 	else if (!*advice && hint)
 		advice = arena_printf(
 			session->query->arena, " (%s)", postgres_first_line(session, hint));
 	return error_set(error, ERROR_DATA, "%s: SQLSTATE %s: %s%s", session->place, state,
-		postgres_first_line(session, said), advice);
+		postgres_first_line(session, message), advice);
 }
 
 enum { CONNECT_OPTIONS = 16, POLL_MS = 200 };
