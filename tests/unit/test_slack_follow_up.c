@@ -602,7 +602,7 @@ static void test_options_are_checked(void **state)
 		{{ann, 2}, {0}, "triagers: \"@ann\" is not the id of a Slack user"},
 		{{0}, {near, 2},
 			"reactions: x: \"fals\" is not a triage state (did you mean \"false\"?)"},
-		{{0}, {twice, 2}, "reactions: \"eyes\" is there twice"},
+		{{0}, {twice, 2}, "reactions: \"eyes\" is listed twice"},
 		{{0}, {blank, 1}, "reactions: \"two words\" is not the name of an emoji"},
 		{{0}, {none, 1}, "reactions: \"::\" is not the name of an emoji"},
 		{{right, 1}, {fine, 2}, NULL},
