@@ -13,7 +13,7 @@ from fake_pagerduty import FakePagerDuty
 from fake_slack import FakeSlack
 from hook import SCHEMA, valid
 from state_address import open_state
-from waiting import pause
+from waiting import pause, wait
 
 KILLS = 100 if os.environ.get("HUNTER_TEST_FULL") else 6
 KEY = "c4n4ry00c4n4ry00c4n4ry00c4n4ry00"
@@ -77,6 +77,12 @@ class Slack:
         assert len(self.about()) == 1 and self.fake.violations == []
 
 
+def story(folder, outside, agent):
+    """What the state says, what the receiver has seen, and the log."""
+    known = rows(folder, "SELECT id, state, news FROM changes"), rows(folder, "SELECT id, state, amend FROM deliveries")
+    return f"{known}\n{outside.firing()} of {vars(outside).get('fake', outside).__dict__.get('log')}\n{''.join(agent.log)}"
+
+
 @pytest.mark.parametrize("receiver", [PagerDuty, Alertmanager, Slack])
 def test_kills_while_firing_and_resolving(agents, hunter, tmp_path, receiver):
     """The change is found, gone, and found again, while one agent after the other is killed; in the end each state is made known."""
@@ -94,7 +100,7 @@ def test_kills_while_firing_and_resolving(agents, hunter, tmp_path, receiver):
         for steps in (STEP, [], STEP, []):
             put(tmp_path, steps)
             agent = agents(path)
-            agent.wait(lambda: outside.firing() == len(steps))
+            wait(lambda: outside.firing() == len(steps), lambda: story(tmp_path, outside, agent))  # noqa: B023
             agent.end(signal.SIGKILL)
         agent = agents(path)
         agent.pass_by(4)
