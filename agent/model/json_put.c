@@ -1,6 +1,8 @@
 /* Keys are the program's own, so they are not escaped. */
 #include "agent/model/json_put.h"
 
+#include <inttypes.h>
+
 #include "agent/base/when.h"
 
 static void put_key(struct buf *out, const char *key)
@@ -25,6 +27,25 @@ void json_put_time(struct buf *out, const char *key, int64_t ms)
 	char text[WHEN_TEXT];
 
 	json_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
+}
+
+void json_put_moment(struct buf *out, const char *key, int64_t ms)
+{
+	json_put_time(out, key, ms == 0 ? WHEN_NEVER : ms);
+}
+
+void json_put_count(struct buf *out, const char *key, size_t count)
+{
+	buf_printf(out, ", \"%s\": %zu", key, count);
+}
+
+void json_put_id(struct buf *out, const char *key, int64_t id)
+{
+	put_key(out, key);
+	if (id != 0)
+		buf_printf(out, "%" PRId64, id);
+	else
+		buf_text(out, "null");
 }
 
 void json_put_seconds(struct buf *out, const char *key, int64_t ms)

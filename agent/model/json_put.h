@@ -13,6 +13,9 @@
 void json_put_text(struct buf *out, const char *key, const char *value);
 void json_put_number(struct buf *out, const char *key, double value);
 void json_put_time(struct buf *out, const char *key, int64_t ms);
+void json_put_moment(struct buf *out, const char *key, int64_t ms); /* 0: null, too */
+void json_put_count(struct buf *out, const char *key, size_t count);
+void json_put_id(struct buf *out, const char *key, int64_t id); /* 0: null */
 void json_put_seconds(struct buf *out, const char *key, int64_t ms);
 void json_put_bool(struct buf *out, const char *key, bool value);
 

@@ -78,7 +78,7 @@ struct plot_span {
 enum plot_scale { PLOT_AUTO, PLOT_FROM_ZERO, PLOT_LOGARITHMIC, PLOT_RELATIVE, PLOT_SCALES };
 
 /* "auto", "zero", "log", "relative": relative to the first level, in percent. */
-extern const char *const plot_scale_names[PLOT_SCALES];
+extern const char *const plot_scale_names[PLOT_SCALES + 1];
 
 struct plot {
 	const char *title; /* "db.read p99", or NULL */

@@ -18,7 +18,7 @@ enum bisection_state {
 };
 
 /* By state: "waiting", "running", "over"; NULL for 0. */
-extern const char *const bisection_state_names[BISECTION_STATES];
+extern const char *const bisection_state_names[BISECTION_STATES + 1];
 
 /* The numbers are stored. */
 enum bisection_line_kind {

@@ -34,7 +34,7 @@ enum notify_state {
 };
 
 /* By value, NULL where 0 has no meaning: "confirmed", "pending" ... */
-extern const char *const change_state_names[CHANGE_STATES];
+extern const char *const change_state_names[CHANGE_STATES + 1];
 extern const char *const notify_state_names[NOTIFY_COUNT];
 
 /* One change of one series. */

@@ -18,19 +18,122 @@ struct api *api_of(void *context)
 	return ((struct pages *)context)->api;
 }
 
+void api_ask(struct agent *agent, struct http_request *request, struct store_call *call,
+	const struct error *wrong)
+{
+	if (!agent->stopping && !wrong) {
+		store_client_call(agent, call);
+		return;
+	}
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else
+		http_fail(request, 400, "%s", wrong->text);
+	store_call_free(call);
+}
+
+bool api_failed(struct http_request *request, const struct store_call *call)
+{
+	if (call->failed)
+		http_fail(request, http_status_of(call->error), "%s", call->error->text);
+	return call->failed;
+}
+
+bool api_number(const struct http_request *request, const char *name, int64_t least, int64_t most,
+	int64_t *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	if (!text)
+		return true;
+	*out = *text && strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text)
+		       ? strtoll(text, NULL, 10)
+		       : -1;
+	return (*out >= least && *out <= most) ||
+	       error_set(error, ERROR_USAGE, "%s: a number from %lld to %lld is needed", name,
+		       (long long)least, (long long)most);
+}
+
 bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
 	struct error *error)
 {
-	const char *text = http_parameter(request, "limit");
-	char *end;
-
 	*out = initial;
-	if (!text)
-		return true;
-	*out = strspn(text, "0123456789") == strlen(text) ? strtoll(text, &end, 10) : 0;
-	return (*out >= 1 && *out <= most) ||
-	       error_set(error, ERROR_USAGE, "limit: a number from 1 to %lld is needed",
-		       (long long)most);
+	return api_number(request, "limit", 1, most, out, error);
+}
+
+bool api_bool(const struct http_request *request, const char *name, bool *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	*out = text && strcmp(text, "true") == 0;
+	return !text || *out || strcmp(text, "false") == 0 ||
+	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
+}
+
+/* The name that the word is, which ends with a comma or the text: its index; else an error, for
+ * which `only` says whether it is the only one. */
+static bool find_name(const char *name, const char *const *names, int first, const char *word,
+	bool only, int *out, struct error *error)
+{
+	int length = (int)strcspn(word, ",");
+	struct buf all = {0};
+
+	for (*out = first; names[*out]; ++*out) {
+		if (strlen(names[*out]) == (size_t)length &&
+			strncmp(names[*out], word, (size_t)length) == 0) {
+			buf_free(&all);
+			return true;
+		}
+		buf_text(&all, *out == first ? "" : names[*out + 1] ? ", " : " or ");
+		buf_text(&all, names[*out]);
+	}
+	if (only)
+		(void)error_set(error, ERROR_USAGE, "%s: %s is needed", name, all.data);
+	else
+		(void)error_set(error, ERROR_USAGE, "%s: \"%.*s\" is none of %s", name,
+			length < 100 ? length : 100, word, all.data);
+	buf_free(&all);
+	return false;
+}
+
+bool api_choice(const struct http_request *request, const char *name, const char *const *names,
+	int *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	return !text || find_name(name, names, 0, text, true, out, error);
+}
+
+bool api_choices(const struct http_request *request, const char *name, const char *const *names,
+	int first, unsigned *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+	int found;
+
+	for (*out = 0; text && *text; text += *text == ',') {
+		if (!find_name(name, names, first, text, false, &found, error))
+			return false;
+		*out |= 1U << found;
+		text += strlen(names[found]);
+	}
+	return true;
+}
+
+bool api_words(
+	struct http_request *request, const char *name, struct strings *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+	struct arena *arena = http_arena(request);
+	const char **words = arena_array(arena, API_WORDS, sizeof *words);
+
+	*out = (struct strings){words, 0};
+	for (text = text ? text : ""; *(text += strspn(text, " ")); text += strcspn(text, " ")) {
+		if (out->count == API_WORDS)
+			return error_set(
+				error, ERROR_USAGE, "%s: more than %d words", name, API_WORDS);
+		words[out->count++] = arena_strndup(arena, text, strcspn(text, " "));
+	}
+	return true;
 }
 
 bool api_page_begin(struct api_page *page, const struct http_request *request, int64_t initial,

@@ -50,8 +50,35 @@ void arrivals_free(struct arrivals *arrivals);
 
 struct api *api_of(void *context);
 
-/* A parameter that is a number from 1 to `most`; `initial` if missing. */
+/* Sends the call to the store, which replies to its client; or answers, and frees it, if the agent
+ * is stopping or the request is wrong, as `wrong` says; else NULL. */
+void api_ask(struct agent *agent, struct http_request *request, struct store_call *call,
+	const struct error *wrong);
+
+/* Whether the call failed; then the request is answered. */
+bool api_failed(struct http_request *request, const struct store_call *call);
+
+/* A parameter that is a number from `least` to `most`; *out stays as it is if it is missing. */
+bool api_number(const struct http_request *request, const char *name, int64_t least, int64_t most,
+	int64_t *out, struct error *error) MUST_USE;
+/* The parameter `limit`, from 1 on; `initial` if missing. */
 bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
+	struct error *error) MUST_USE;
+
+/* A parameter that is true or false; false if missing. */
+bool api_bool(const struct http_request *request, const char *name, bool *out,
+	struct error *error) MUST_USE;
+
+/* A parameter that is one of the names, which end with NULL: its index; *out stays as it is if it
+ * is missing. And one that is a list of those from the first on: bits 1 << index. */
+bool api_choice(const struct http_request *request, const char *name, const char *const *names,
+	int *out, struct error *error) MUST_USE;
+bool api_choices(const struct http_request *request, const char *name, const char *const *names,
+	int first, unsigned *out, struct error *error) MUST_USE;
+
+/* A parameter of up to API_WORDS words, in the request's arena; none if missing. */
+enum { API_WORDS = 16 };
+bool api_words(struct http_request *request, const char *name, struct strings *out,
 	struct error *error) MUST_USE;
 
 /* A page of a list in order of names: `limit` of them after the one in the request. */

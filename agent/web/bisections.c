@@ -13,11 +13,6 @@
 
 enum { LIMIT = 50, MOST = 1000, PROBLEM_MOST = 300 };
 
-static void put_moment(struct buf *out, const char *key, int64_t time)
-{
-	json_put_time(out, key, time != 0 ? time : WHEN_NEVER);
-}
-
 static void put_row(struct buf *out, const struct bisection_row *row)
 {
 	buf_printf(out, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
@@ -25,9 +20,9 @@ static void put_row(struct buf *out, const struct bisection_row *row)
 	json_put_text(out, "metric", row->metric);
 	json_put_text(out, "lab", row->lab);
 	json_put_text(out, "state", bisection_state_names[row->state]);
-	put_moment(out, "asked", row->asked);
-	put_moment(out, "begun", row->begun);
-	put_moment(out, "ended", row->ended);
+	json_put_moment(out, "asked", row->asked);
+	json_put_moment(out, "begun", row->begun);
+	json_put_moment(out, "ended", row->ended);
 	json_put_text(out, "person", row->person);
 	buf_printf(out, ", \"runs\": %" PRId64, row->runs);
 	json_put_text(out, "end", row->end);
@@ -65,8 +60,7 @@ static void listed(struct store_bisections *list)
 	struct http_answer answer = {0};
 	struct buf *out = &answer.body;
 
-	if (list->call.failed) {
-		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	if (api_failed(request, &list->call)) {
 		store_call_free(&list->call);
 		return;
 	}
@@ -76,24 +70,11 @@ static void listed(struct store_bisections *list)
 		put_row(out, &list->rows.items[i]);
 		buf_char(out, '}');
 	}
-	buf_text(out, "], \"next\": ");
-	if (list->more)
-		buf_printf(out, "%" PRId64 "}\n", list->rows.items[list->rows.count - 1].id);
-	else
-		buf_text(out, "null}\n");
+	buf_char(out, ']');
+	json_put_id(out, "next", list->more ? list->rows.items[list->rows.count - 1].id : 0);
+	buf_text(out, "}\n");
 	http_answer(request, &answer);
 	store_call_free(&list->call);
-}
-
-static bool read_states(struct http_request *request, unsigned *states, struct error *error)
-{
-	const char *text = http_parameter(request, "state");
-
-	for (int i = 1; text && i < BISECTION_STATES; i++)
-		if (strcmp(text, bisection_state_names[i]) == 0)
-			*states = 1u << i;
-	return !text || *states != 0 ||
-	       error_set(error, ERROR_USAGE, "state: waiting, running or over is needed");
 }
 
 void api_get_bisections(void *context, struct http_request *request)
@@ -101,19 +82,13 @@ void api_get_bisections(void *context, struct http_request *request)
 	struct agent *agent = api_of(context)->agent;
 	struct store_bisections *list = store_bisections_new(listed, request);
 	struct error error;
+	bool good =
+		api_id(request, "change", "a change", &list->change, &error) &&
+		api_id(request, "before", "a bisection", &list->before_id, &error) &&
+		api_choices(request, "state", bisection_state_names, 1, &list->states, &error) &&
+		api_limit(request, LIMIT, MOST - 1, &list->limit, &error);
 
-	if (agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!api_id(request, "change", "a change", &list->change, &error) ||
-		 !api_id(request, "before", "a bisection", &list->before_id, &error) ||
-		 !read_states(request, &list->states, &error) ||
-		 !api_limit(request, LIMIT, MOST - 1, &list->limit, &error))
-		http_fail(request, 400, "%s", error.text);
-	else {
-		store_client_call(agent, &list->call);
-		return;
-	}
-	store_call_free(&list->call);
+	api_ask(agent, request, &list->call, good ? NULL : &error);
 }
 
 static void found(struct store_bisections *list)
@@ -121,8 +96,8 @@ static void found(struct store_bisections *list)
 	struct http_request *request = list->call.context;
 	struct http_answer answer = {0};
 
-	if (list->call.failed) {
-		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	if (api_failed(request, &list->call)) {
+		;
 	} else if (list->rows.count == 0) {
 		http_fail(request, 404, "there is no bisection %" PRId64, list->id);
 	} else {
@@ -136,17 +111,11 @@ static void found(struct store_bisections *list)
 
 void api_get_bisection(void *context, struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
-	struct store_bisections *list;
+	struct store_bisections *list = store_bisections_new(found, request);
 
-	if (agent->stopping) {
-		http_fail(request, 503, "the agent is stopping");
-		return;
-	}
-	list = store_bisections_new(found, request);
 	list->id = http_id(request);
 	list->lines = true;
-	store_client_call(agent, &list->call);
+	api_ask(api_of(context)->agent, request, &list->call, NULL);
 }
 
 /* Asking for one: the change says which test it is of, and that which lab. */
@@ -161,8 +130,8 @@ static void asked(struct store_bisection_ask *ask)
 {
 	struct http_request *request = ask->call.context;
 
-	if (ask->call.failed)
-		http_fail(request, http_status_of(ask->call.error), "%s", ask->call.error->text);
+	if (api_failed(request, &ask->call))
+		;
 	else if (ask->missing || ask->rows.count == 0)
 		http_fail(request, ask->missing ? 404 : 409,
 			ask->missing ? "there is no change %" PRId64
@@ -194,8 +163,8 @@ static void change_read(struct store_list *list)
 	const struct change_record *record = list->records.items;
 	const struct test *test;
 
-	if (list->call.failed) {
-		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	if (api_failed(request, &list->call)) {
+		;
 	} else if (list->records.count == 0 || record->item.id != wanting->change) {
 		http_fail(request, 404, "there is no change %" PRId64, wanting->change);
 	} else {
@@ -213,33 +182,26 @@ void api_post_bisection(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
 	struct wanting *wanting = arena_alloc(http_arena(request), sizeof *wanting);
-	struct store_list *list;
+	struct store_list *list = store_list_new(change_read, wanting);
 	struct error error;
+	bool good;
 
 	*wanting = (struct wanting){.api = api, .request = request};
-	if (api->agent->stopping) {
-		http_fail(request, 503, "the agent is stopping");
-		return;
-	}
-	if (!api_actor(request, &wanting->actor, &error) ||
-		!api_id(request, "change", "a change", &wanting->change, &error) ||
-		(wanting->change == 0 &&
-			!error_set(&error, ERROR_USAGE, "change: the id of a change is needed"))) {
-		http_fail(request, 400, "%s", error.text);
-		return;
-	}
-	list = store_list_new(change_read, wanting);
+	good = api_actor(request, &wanting->actor, &error) &&
+	       api_id(request, "change", "a change", &wanting->change, &error) &&
+	       (wanting->change != 0 ||
+		       error_set(&error, ERROR_USAGE, "change: the id of a change is needed"));
 	list->filter.before_id = wanting->change + 1;
 	list->filter.limit = 1;
-	store_client_call(api->agent, &list->call);
+	api_ask(api->agent, request, &list->call, good ? NULL : &error);
 }
 
 static void said(struct store_bisection_say *say)
 {
 	struct http_request *request = say->call.context;
 
-	if (say->call.failed)
-		http_fail(request, http_status_of(say->call.error), "%s", say->call.error->text);
+	if (api_failed(request, &say->call))
+		;
 	else if (!say->found)
 		http_fail(request, 404, "there is no bisection %" PRId64, say->bisection);
 	else if (say->taken || say->repeated || say->cancel)
@@ -258,18 +220,11 @@ static void say_it(struct api *api, struct http_request *request, struct store_b
 		struct http_request *request, struct store_bisection_say *say, struct error *error))
 {
 	struct error error;
+	bool good = api_actor(request, &say->actor, &error) && fill(request, say, &error);
 
 	say->bisection = http_id(request);
 	say->now = agent_now(api->agent);
-	if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!api_actor(request, &say->actor, &error) || !fill(request, say, &error))
-		http_fail(request, 400, "%s", error.text);
-	else {
-		store_client_call(api->agent, &say->call);
-		return;
-	}
-	store_call_free(&say->call);
+	api_ask(api->agent, request, &say->call, good ? NULL : &error);
 }
 
 static bool fill_cancel(

@@ -64,10 +64,10 @@ static void put_sibling(struct buf *out, const struct related_change *related)
 	buf_printf(out, ", \"direction\": %d", item->direction);
 	json_put_time(out, "time", item->time);
 	record_put_description(out, item);
-	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", item->change.count_before,
-		item->change.count_after);
+	json_put_count(out, "count_before", item->change.count_before);
+	json_put_count(out, "count_after", item->change.count_after);
 	json_put_text(out, "commit_after", item->commit_after);
-	json_put_time(out, "recovered", item->over.time != 0 ? item->over.time : WHEN_NEVER);
+	json_put_moment(out, "recovered", item->over.time);
 	json_put_bool(out, "regression", announcement_verdict(item) > 0);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "state", change_state_names[record->state]);
@@ -209,7 +209,7 @@ static void put_state(void *context, const struct scheduler_test *state)
 	json_put_bool(out, "failing", state->failing);
 	json_put_bool(out, "stale", state->stale);
 	json_put_text(out, "problem", state->problem);
-	json_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
+	json_put_moment(out, "last_run", state->last_run);
 	json_put_time(out, "next_run", state->next_due);
 }
 
@@ -244,10 +244,7 @@ static void put_story(struct buf *out, const struct telling *telling, struct sto
 	json_put_time(out, "ended", story->ended);
 	put_silence(out, silence_of(agent, story, record));
 	put_silences(out, &record->item);
-	if (story->cluster != 0)
-		buf_printf(out, ",\n \"cluster\": %" PRId64, story->cluster);
-	else
-		json_put_text(out, "cluster", NULL);
+	json_put_id(out, "cluster", story->cluster);
 	put_siblings(out, story);
 	buf_text(out, "}\n");
 }
@@ -258,9 +255,8 @@ static void told(struct store_story *story)
 	struct http_request *request = telling->request;
 	struct http_answer answer = {0};
 
-	if (story->call.failed)
-		http_fail(
-			request, http_status_of(story->call.error), "%s", story->call.error->text);
+	if (api_failed(request, &story->call))
+		;
 	else if (story->records.count == 0 && story->pruned)
 		http_fail(request, 404,
 			"change %" PRId64 " is not kept any more: it was settled, and pruned",
@@ -300,23 +296,15 @@ void api_get_change(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
 	struct telling *telling = arena_alloc(http_arena(request), sizeof *telling);
-	struct store_story *story;
+	struct store_story *story = store_story_new(told, telling);
 	struct error error;
 	int64_t limit;
+	bool good = api_limit(request, LIMIT, STORE_RELATED_MOST, &limit, &error);
 
 	*telling = (struct telling){api, request};
-	if (api->agent->stopping) {
-		http_fail(request, 503, "the agent is stopping");
-		return;
-	}
-	if (!api_limit(request, LIMIT, STORE_RELATED_MOST, &limit, &error)) {
-		http_fail(request, 400, "%s", error.text);
-		return;
-	}
-	story = store_story_new(told, telling);
 	story->change = http_id(request);
 	story->now = agent_now(api->agent);
 	story->limit = (size_t)limit;
 	list_clusters(api->agent->config, story);
-	store_client_call(api->agent, &story->call);
+	api_ask(api->agent, request, &story->call, good ? NULL : &error);
 }

@@ -15,29 +15,24 @@ struct listing {
 	struct buf *out;
 };
 
-static void put_count(struct buf *out, const char *key, size_t count)
-{
-	buf_printf(out, ", \"%s\": %zu", key, count);
-}
-
 static void put_round(struct buf *out, const struct cluster_round *round)
 {
 	json_put_time(out, "ended", round->ended);
 	json_put_seconds(out, "duration_seconds", round->duration);
 	json_put_text(out, "problem", round->problem);
-	put_count(out, "tests", round->tests);
-	put_count(out, "failed_tests", round->failed);
-	put_count(out, "series", round->series);
-	put_count(out, "left_out", round->left_out);
-	put_count(out, "points", round->points);
-	put_count(out, "k", round->k);
-	put_count(out, "found", round->found);
-	put_count(out, "new", round->fresh);
+	json_put_count(out, "tests", round->tests);
+	json_put_count(out, "failed_tests", round->failed);
+	json_put_count(out, "series", round->series);
+	json_put_count(out, "left_out", round->left_out);
+	json_put_count(out, "points", round->points);
+	json_put_count(out, "k", round->k);
+	json_put_count(out, "found", round->found);
+	json_put_count(out, "new", round->fresh);
 }
 
 static void put_members(struct buf *out, const struct round_shape *shape)
 {
-	put_count(out, "members", shape->count);
+	json_put_count(out, "members", shape->count);
 	buf_text(out, ", \"first_members\": [");
 	for (size_t i = 0; i < shape->member_count; i++) {
 		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
@@ -102,7 +97,7 @@ static void put_cluster(struct buf *out, const struct scheduler_cluster *state)
 {
 	buf_text(out, "\n  {\"name\": ");
 	buf_json_text(out, state->group->name);
-	put_count(out, "tests", state->tests);
+	json_put_count(out, "tests", state->tests);
 	json_put_seconds(out, "interval_seconds", state->interval);
 	json_put_bool(out, "running", state->running);
 	json_put_bool(out, "failing", state->failing);

@@ -93,9 +93,7 @@ static void listed(struct store_list *list)
 	const char *path;
 
 	asking->list = list;
-	if (list->call.failed) {
-		http_fail(asking->request, http_status_of(list->call.error), "%s",
-			list->call.error->text);
+	if (api_failed(asking->request, &list->call)) {
 		store_call_free(&list->call);
 		return;
 	}
@@ -118,19 +116,13 @@ static void listed(struct store_list *list)
 void api_get_commits(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
-	struct asking *asking;
-	struct store_list *list;
+	struct store_list *list = store_list_new(listed, NULL);
+	struct asking *asking = arena_alloc(list->call.arena, sizeof *asking);
 
-	if (api->agent->stopping) {
-		http_fail(request, 503, "the agent is stopping");
-		return;
-	}
-	list = store_list_new(listed, NULL);
-	asking = arena_alloc(list->call.arena, sizeof *asking);
 	*asking = (struct asking){.api = api, .request = request};
 	list->call.context = asking;
 	list->filter.before_id = http_id(request) + 1;
 	list->filter.limit = 1;
 	list->filter.now = agent_now(api->agent);
-	store_client_call(api->agent, &list->call);
+	api_ask(api->agent, request, &list->call, NULL);
 }

@@ -535,8 +535,8 @@ static void put_triage(struct buf *out, const struct triage *triage)
 	json_put_text(out, "owner", triage->owner);
 	json_put_text(out, "note", triage->note);
 	json_put_text(out, "person", triage->person);
-	json_put_time(out, "time", triage->time != 0 ? triage->time : WHEN_NEVER);
-	json_put_time(out, "until", triage->until != 0 ? triage->until : WHEN_NEVER);
+	json_put_moment(out, "time", triage->time);
+	json_put_moment(out, "until", triage->until);
 	buf_char(out, '}');
 }
 
@@ -570,14 +570,6 @@ static void put_row(struct buf *out, const struct row *row)
 	buf_char(out, '}');
 }
 
-static void put_next(struct buf *out, int64_t next, size_t count)
-{
-	if (next < (int64_t)count)
-		buf_printf(out, ", \"next\": %" PRId64, next);
-	else
-		json_put_text(out, "next", NULL);
-}
-
 static void put_group(struct buf *out, const struct group_row *group, int64_t first, int64_t most)
 {
 	int64_t end = first + most;
@@ -596,14 +588,14 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 		put_row(out, group->rows[i]);
 	}
 	buf_char(out, ']');
-	put_next(out, end, group->count);
+	json_put_id(out, "next", end < (int64_t)group->count ? end : 0);
 	buf_char(out, '}');
 }
 
 static void put_groups(struct inbox *inbox)
 {
 	struct buf *out = &inbox->answer;
-	bool first = true;
+	int64_t end = inbox->after + inbox->limit, count = (int64_t)inbox->group_count;
 
 	if (inbox->in) {
 		for (size_t i = 0; i < inbox->group_count; i++)
@@ -612,15 +604,12 @@ static void put_groups(struct inbox *inbox)
 		buf_text(out, "], \"next\": null");
 		return;
 	}
-	for (int64_t i = inbox->after; i < inbox->after + inbox->limit; i++) {
-		if (i >= (int64_t)inbox->group_count)
-			break;
-		buf_text(out, first ? "\n  " : ",\n  ");
+	for (int64_t i = inbox->after; i < end && i < count; i++) {
+		buf_text(out, i == inbox->after ? "\n  " : ",\n  ");
 		put_group(out, &inbox->groups[i], 0, inbox->per_group);
-		first = false;
 	}
 	buf_char(out, ']');
-	put_next(out, inbox->after + inbox->limit, inbox->group_count);
+	json_put_id(out, "next", end < count ? end : 0);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -687,10 +676,7 @@ static void answered(struct store_list *list)
 {
 	struct inbox *inbox = list->taker;
 
-	if (list->call.failed)
-		http_fail(inbox->request, http_status_of(list->call.error), "%s",
-			list->call.error->text);
-	else
+	if (!api_failed(inbox->request, &list->call))
 		answer(inbox);
 	buf_free(&inbox->answer);
 	free(inbox->rows);
@@ -700,38 +686,6 @@ static void answered(struct store_list *list)
 }
 
 /* The request */
-
-/* The number of the text in a list of names. */
-static bool parse_choice(const struct http_request *request, const char *name,
-	const char *const *names, size_t *out, struct error *error)
-{
-	const char *text = http_parameter(request, name);
-	size_t count = 0;
-
-	for (*out = 0; names[count]; count++)
-		if (text && strcmp(names[count], text) == 0)
-			*out = count;
-	if (!text || strcmp(names[*out], text) == 0)
-		return true;
-	(void)error_set(error, ERROR_USAGE, "%s: \"%.100s\" is unknown", name, text);
-	return field_hint(error, text, names, count);
-}
-
-static bool parse_number(const struct http_request *request, const char *name, int64_t initial,
-	int64_t most, int64_t *out, struct error *error)
-{
-	const char *text = http_parameter(request, name);
-
-	*out = initial;
-	if (!text)
-		return true;
-	*out = *text && strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text)
-		       ? strtoll(text, NULL, 10)
-		       : -1;
-	return (*out >= 0 && *out <= most) ||
-	       error_set(error, ERROR_USAGE, "%s: a number from 0 to %" PRId64 " is needed", name,
-		       most);
-}
 
 /* Those that cannot be read are no error: people are still typing them. */
 static void read_matchers(const struct http_request *request, struct inbox *inbox)
@@ -748,43 +702,26 @@ static void read_matchers(const struct http_request *request, struct inbox *inbo
 	inbox->matched = true;
 }
 
-enum { WORDS_MOST = 16 };
-
-static bool parse_words(
-	const struct http_request *request, struct inbox *inbox, struct error *error)
-{
-	const char *text = http_parameter(request, "text");
-	const char **words = arena_array(inbox->arena, WORDS_MOST, sizeof *words);
-
-	inbox->words = (struct strings){words, 0};
-	for (text = text ? text : ""; *(text += strspn(text, " ")); text += strcspn(text, " ")) {
-		if (inbox->words.count == WORDS_MOST)
-			return error_set(
-				error, ERROR_USAGE, "text: more than %d words", WORDS_MOST);
-		words[inbox->words.count++] = arena_strndup(inbox->arena, text, strcspn(text, " "));
-	}
-	return true;
-}
-
-static bool parse(const struct http_request *request, struct inbox *inbox,
-	struct change_filter *filter, struct error *error)
+static bool parse(struct http_request *request, struct inbox *inbox, struct change_filter *filter,
+	struct error *error)
 {
 	static const char *const verdicts[] = {"any", "worse", "better", "changed", NULL};
 	static const int signs[] = {0, 1, -1, 0};
 	static const char *const sorts[] = {"worst", "latest", NULL};
-	size_t by, verdict, sort;
+	int by = BY_CAUSE, verdict = 0, sort = 0;
 
+	inbox->per_group = ROWS;
 	inbox->owner = arena_strdup(inbox->arena, http_parameter(request, "owner"));
 	inbox->in = arena_strdup(inbox->arena, http_parameter(request, "in"));
 	if (!api_change_filter(request, inbox->now, inbox->arena, filter, error) ||
-		!parse_choice(request, "by", by_names, &by, error) ||
-		!parse_choice(request, "verdict", verdicts, &verdict, error) ||
-		!parse_choice(request, "sort", sorts, &sort, error) ||
-		!parse_number(request, "after", 0, MOST, &inbox->after, error) ||
-		!parse_number(request, "rows", ROWS, 100, &inbox->per_group, error) ||
+		!api_choice(request, "by", by_names, &by, error) ||
+		!api_choice(request, "verdict", verdicts, &verdict, error) ||
+		!api_choice(request, "sort", sorts, &sort, error) ||
+		!api_number(request, "after", 0, MOST, &inbox->after, error) ||
+		!api_number(request, "rows", 0, 100, &inbox->per_group, error) ||
 		!api_limit(request, inbox->in ? 100 : GROUPS, inbox->in ? ROWS_OF_ONE : GROUPS_MOST,
 			&inbox->limit, error) ||
-		!parse_words(request, inbox, error))
+		!api_words(request, "text", &inbox->words, error))
 		return false;
 	read_matchers(request, inbox);
 	inbox->by = (enum by)by;

@@ -45,51 +45,6 @@ struct picture {
 	struct error error;
 };
 
-static bool parse_side(const struct http_request *request, const char *name, unsigned most,
-	unsigned *out, struct error *error)
-{
-	const char *text = http_parameter(request, name);
-
-	if (!text)
-		return true;
-	*out = strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text)
-		       ? (unsigned)strtoul(text, NULL, 10)
-		       : 0;
-	return (*out >= LEAST_SIDE && *out <= most) ||
-	       error_set(error, ERROR_USAGE, "%s: a number from %d to %u is needed", name,
-		       LEAST_SIDE, most);
-}
-
-static bool parse_theme(
-	const struct http_request *request, enum plot_theme *out, struct error *error)
-{
-	static const char *const names[] = {
-		[PLOT_LIGHT] = "light", [PLOT_DARK] = "dark", [PLOT_SYSTEM] = "system"};
-	const char *text = http_parameter(request, "theme");
-
-	*out = PLOT_SYSTEM;
-	for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
-		if (strcmp(text, names[i]) == 0) {
-			*out = (enum plot_theme)i;
-			return true;
-		}
-	return !text || error_set(error, ERROR_USAGE, "theme: light, dark or system is needed");
-}
-
-static bool parse_scale(
-	const struct http_request *request, enum plot_scale *out, struct error *error)
-{
-	const char *text = http_parameter(request, "scale");
-
-	for (size_t i = 0; text && i < PLOT_SCALES; i++)
-		if (strcmp(text, plot_scale_names[i]) == 0) {
-			*out = (enum plot_scale)i;
-			return true;
-		}
-	return !text ||
-	       error_set(error, ERROR_USAGE, "scale: auto, zero, log or relative is needed");
-}
-
 static bool parse_zoom(const struct http_request *request, double *out, struct error *error)
 {
 	const char *text = http_parameter(request, "zoom");
@@ -112,15 +67,23 @@ static bool parse_small(const struct http_request *request, bool *out, struct er
 
 static bool parse(const struct http_request *request, struct wish *wish, struct error *error)
 {
+	static const char *const themes[] = {
+		[PLOT_LIGHT] = "light", [PLOT_DARK] = "dark", [PLOT_SYSTEM] = "system", NULL};
 	struct plot_style *style = &wish->style;
+	int64_t wide = 0, high = 0;
+	int theme = PLOT_SYSTEM, scale = PLOT_AUTO;
 
 	if (!parse_small(request, &style->small, error) ||
-		!parse_side(request, "width", MOST_WIDTH, &style->width, error) ||
-		!parse_side(request, "height", MOST_HEIGHT, &style->height, error) ||
+		!api_number(request, "width", LEAST_SIDE, MOST_WIDTH, &wide, error) ||
+		!api_number(request, "height", LEAST_SIDE, MOST_HEIGHT, &high, error) ||
 		!parse_zoom(request, &style->zoom, error) ||
-		!parse_theme(request, &style->theme, error) ||
-		!parse_scale(request, &wish->scale, error))
+		!api_choice(request, "theme", themes, &theme, error) ||
+		!api_choice(request, "scale", plot_scale_names, &scale, error))
 		return false;
+	style->width = (unsigned)wide;
+	style->height = (unsigned)high;
+	style->theme = (enum plot_theme)theme;
+	wish->scale = (enum plot_scale)scale;
 	double width = style->width ? style->width : 960,
 	       height = style->height ? style->height : 400;
 	double zoom = style->zoom > 0 ? style->zoom : 1;

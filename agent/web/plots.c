@@ -249,43 +249,23 @@ void plots_answer(struct api *api, struct http_request *request, const struct pl
 
 /* ---- /api/v1/plot ---- */
 
-static bool parse_number(const struct http_request *request, const char *name, size_t most,
-	size_t *out, struct error *error)
-{
-	const char *text = http_parameter(request, name);
-
-	*out = 0;
-	if (!text)
-		return true;
-	if (*text && strlen(text) <= 6 && strspn(text, "0123456789") == strlen(text))
-		*out = strtoul(text, NULL, 10);
-	return (*out >= 1 && *out <= most) ||
-	       error_set(error, ERROR_USAGE, "%s: a number from 1 to %zu is needed", name, most);
-}
-
-static bool parse_bool(
-	const struct http_request *request, const char *name, bool *out, struct error *error)
-{
-	const char *text = http_parameter(request, name);
-
-	*out = text && strcmp(text, "true") == 0;
-	return !text || *out || strcmp(text, "false") == 0 ||
-	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
-}
-
 bool plots_parse(const struct http_request *request, int64_t now, struct plots_wish *out,
 	struct error *error)
 {
+	int64_t columns = 0, most = 0;
+
 	*out = (struct plots_wish){.test = http_parameter(request, "test"),
 		.metric = http_parameter(request, "metric"),
 		.branch = http_parameter(request, "branch")};
 	if (!api_id(request, "change", "a change", &out->change, error) ||
 		!api_date(request, "since", now, WHEN_ALWAYS, &out->since, error) ||
 		!api_date(request, "until", now, WHEN_NEVER, &out->until, error) ||
-		!parse_number(request, "width", COLUMNS_MOST, &out->columns, error) ||
-		!parse_number(request, "limit", PLOTTING_LINES_MOST, &out->most, error) ||
-		!parse_bool(request, "cleaned", &out->cleaned, error))
+		!api_number(request, "width", 1, COLUMNS_MOST, &columns, error) ||
+		!api_number(request, "limit", 1, PLOTTING_LINES_MOST, &most, error) ||
+		!api_bool(request, "cleaned", &out->cleaned, error))
 		return false;
+	out->columns = (size_t)columns;
+	out->most = (size_t)most;
 	if (out->since >= out->until)
 		return error_set(error, ERROR_USAGE, "since is not before until");
 	return true;

@@ -148,10 +148,7 @@ static void listed(struct store_list *list)
 {
 	struct job *job = list->call.context;
 
-	if (list->call.failed)
-		http_fail(job->request, http_status_of(list->call.error), "%s",
-			list->call.error->text);
-	else
+	if (!api_failed(job->request, &list->call))
 		finish(job, list);
 	store_call_free(&list->call);
 }

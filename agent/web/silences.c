@@ -20,34 +20,22 @@ static void listed(struct store_silences *list)
 	struct http_request *request = list->call.context;
 	struct http_answer answer = {0};
 
-	if (list->call.failed) {
-		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
-		store_call_free(&list->call);
-		return;
+	if (!api_failed(request, &list->call)) {
+		silences_put_json(&answer.body, &list->silences, list->now);
+		http_answer(request, &answer);
 	}
-	silences_put_json(&answer.body, &list->silences, list->now);
-	http_answer(request, &answer);
 	store_call_free(&list->call);
 }
 
 void api_get_silences(void *context, struct http_request *request)
 {
 	struct agent *agent = api_of(context)->agent;
-	const char *all = http_parameter(request, "all");
-	struct store_silences *list;
+	struct store_silences *list = store_silences_new(listed, request);
+	struct error error;
+	bool good = api_bool(request, "all", &list->all, &error);
 
-	if (all && strcmp(all, "true") != 0 && strcmp(all, "false") != 0) {
-		http_fail(request, 400, "all: true or false is needed");
-		return;
-	}
-	if (agent->stopping) {
-		http_fail(request, 503, "the agent is stopping");
-		return;
-	}
-	list = store_silences_new(listed, request);
-	list->all = all && strcmp(all, "true") == 0;
 	list->now = agent_now(agent);
-	store_client_call(agent, &list->call);
+	api_ask(agent, request, &list->call, good ? NULL : &error);
 }
 
 /* A list of the open changes, and what matchers select of it: of a silence that was added, or that
@@ -235,8 +223,8 @@ static void written(struct store_silence *call)
 	struct http_request *request = silencing->request;
 	struct http_answer answer = {0};
 
-	if (call->call.failed)
-		http_fail(request, http_status_of(call->call.error), "%s", call->call.error->text);
+	if (api_failed(request, &call->call))
+		;
 	else if (!call->found)
 		http_fail(request, 404, "there is no silence %" PRId64, http_id(request));
 	else {
@@ -262,18 +250,12 @@ static void write_silence(void *context, struct http_request *request,
 	struct silencing *silencing = arena_alloc(http_arena(request), sizeof *silencing);
 	struct store_silence *call = store_silence_new(written, silencing);
 	struct error error;
+	bool good;
 
 	*silencing = (struct silencing){.api = api, .request = request};
 	call->now = agent_now(api->agent);
-	if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!api_actor(request, &call->actor, &error) || !fill(api, request, call, &error))
-		http_fail(request, 400, "%s", error.text);
-	else {
-		store_client_call(api->agent, &call->call);
-		return;
-	}
-	store_call_free(&call->call);
+	good = api_actor(request, &call->actor, &error) && fill(api, request, call, &error);
+	api_ask(api->agent, request, &call->call, good ? NULL : &error);
 }
 
 static bool fill_new(struct api *api, struct http_request *request, struct store_silence *call,

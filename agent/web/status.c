@@ -20,17 +20,6 @@
 
 enum { MOST_SOURCES = 1000, MOST_RECEIVERS = 1000, MOST_DESTINATIONS = 200, MOST_ROUTES = 500 };
 
-/* 0 gives null, too. */
-static void put_when(struct buf *out, const char *key, int64_t ms)
-{
-	json_put_time(out, key, ms == 0 ? WHEN_NEVER : ms);
-}
-
-static void put_count(struct buf *out, const char *key, size_t count)
-{
-	buf_printf(out, ", \"%s\": %zu", key, count);
-}
-
 /* Receivers */
 
 struct receiving {
@@ -68,12 +57,12 @@ static void add_destination(void *context, const struct destination_state *state
 	buf_printf(out, "%s\n    {\"state\": \"%s\"", receiving->listed++ ? "," : "", state->state);
 	json_put_text(out, "receiver", state->receiver);
 	json_put_text(out, "destination", state->destination);
-	put_count(out, "waiting", state->waiting);
-	put_when(out, "since", state->since);
-	put_when(out, "next_attempt", state->next);
+	json_put_count(out, "waiting", state->waiting);
+	json_put_moment(out, "since", state->since);
+	json_put_moment(out, "next_attempt", state->next);
 	buf_printf(out, ", \"attempts\": %" PRId64, state->attempts);
-	put_when(out, "last_sent", state->sent);
-	put_when(out, "last_failed", state->failed);
+	json_put_moment(out, "last_sent", state->sent);
+	json_put_moment(out, "last_failed", state->failed);
 	json_put_text(out, "problem", state->problem);
 	buf_char(out, '}');
 }
@@ -93,13 +82,13 @@ static void put_destinations(const struct api *api, struct buf *out, struct rece
 {
 	if (api->delivery_manager)
 		delivery_manager_each(api->delivery_manager, add_destination, receiving);
-	put_count(out, "waiting", receiving->waiting);
-	put_when(out, "since", receiving->since);
+	json_put_count(out, "waiting", receiving->waiting);
+	json_put_moment(out, "since", receiving->since);
 	buf_text(out, ", \"destinations\": [");
 	buf_append(
 		out, receiving->items.data ? receiving->items.data : "", receiving->items.length);
 	buf_char(out, ']');
-	put_count(out, "destinations_left_out", receiving->left_out);
+	json_put_count(out, "destinations_left_out", receiving->left_out);
 	buf_free(&receiving->items);
 }
 
@@ -196,7 +185,7 @@ static void put_routes(const struct api *api, struct buf *out)
 		put_route(&routing, config->routes);
 	else
 		buf_text(out, "null");
-	put_count(out, "routes_left_out", routing.left_out);
+	json_put_count(out, "routes_left_out", routing.left_out);
 }
 
 /* Sources */
@@ -260,10 +249,10 @@ static void put_sources(const struct api *api, struct arena *arena, struct buf *
 						state->server, arena)
 				      : NULL);
 		json_put_bool(out, "up", state->down_since == 0);
-		put_when(out, "down_since", state->down_since);
-		put_count(out, "tests", state->tests);
-		put_count(out, "failing", state->failing);
-		put_count(out, "stale", state->stale);
+		json_put_moment(out, "down_since", state->down_since);
+		json_put_count(out, "tests", state->tests);
+		json_put_count(out, "failing", state->failing);
+		json_put_count(out, "stale", state->stale);
 		json_put_text(out, "problem", state->problem);
 		buf_char(out, '}');
 	}
@@ -285,7 +274,8 @@ static void put_agent(const struct pages *pages, const struct agent *agent, stru
 	buf_json_text(out, HUNTER_VERSION);
 	json_put_text(out, "unready", unready);
 	json_put_time(out, "now", agent_now(agent));
-	put_when(out, "started", (int64_t)(1000 * gauge(agent, METRIC_PROCESS_START_TIME, NULL)));
+	json_put_moment(
+		out, "started", (int64_t)(1000 * gauge(agent, METRIC_PROCESS_START_TIME, NULL)));
 	buf_text(out, ", \"libraries\": {\"libcurl\": ");
 	buf_json_text(out, curl_version_info(CURLVERSION_NOW)->version);
 	json_put_text(out, "libmicrohttpd", MHD_get_version());
@@ -297,11 +287,11 @@ static void put_configuration(const struct agent *agent, struct buf *out)
 {
 	buf_text(out, ",\n \"configuration\": {\"path\": ");
 	buf_json_text(out, agent->config->path);
-	put_when(out, "loaded", (int64_t)(1000 * gauge(agent, METRIC_RELOAD_TIME, NULL)));
+	json_put_moment(out, "loaded", (int64_t)(1000 * gauge(agent, METRIC_RELOAD_TIME, NULL)));
 	json_put_bool(
 		out, "last_reload_successful", gauge(agent, METRIC_RELOAD_SUCCESSFUL, NULL) != 0);
-	put_count(out, "tests", (size_t)gauge(agent, METRIC_TESTS, NULL));
-	put_count(out, "groups", agent->config->group_count);
+	json_put_count(out, "tests", (size_t)gauge(agent, METRIC_TESTS, NULL));
+	json_put_count(out, "groups", agent->config->group_count);
 	buf_char(out, '}');
 }
 
@@ -315,7 +305,7 @@ static void put_changes(const struct agent *agent, struct buf *out)
 				gauge(agent, METRIC_CHANGES, change_state_names[state]));
 	json_put_number(out, "silenced", gauge(agent, METRIC_SILENCED, NULL));
 	json_put_number(out, "missed_runs", gauge(agent, METRIC_MISSED_RUNS, NULL));
-	put_when(out, "last_run", (int64_t)(1000 * gauge(agent, METRIC_LAST_PASS, NULL)));
+	json_put_moment(out, "last_run", (int64_t)(1000 * gauge(agent, METRIC_LAST_PASS, NULL)));
 	buf_char(out, '}');
 }
 

@@ -11,7 +11,7 @@
 #include "agent/web/api.h"
 #include "conf/in_effect.h"
 
-enum { LIMIT = 1000, MOST = 10000, WORDS_MOST = 16, QUERY_MOST = 500 };
+enum { LIMIT = 1000, MOST = 10000, QUERY_MOST = 500 };
 
 /* Of a test: the first that applies. */
 enum test_state { TEST_ELSEWHERE, TEST_FAILING, TEST_STALE, TEST_NEW, TEST_OK, TEST_STATES };
@@ -123,7 +123,7 @@ static void put_state(
 	json_put_text(out, "state", test_state_names[state_of(state)]);
 	json_put_text(out, "problem", state->problem);
 	put_agent(out, agent, state->elsewhere);
-	json_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
+	json_put_moment(out, "last_run", state->last_run);
 	json_put_time(out, "next_run", state->next_due);
 	json_put_time(out, "last_point", state->newest == WHEN_ALWAYS ? WHEN_NEVER : state->newest);
 	json_put_seconds(out, "duration_seconds", state->duration);
@@ -139,62 +139,20 @@ static void list_test(void *context, const struct scheduler_test *state)
 		put_state(listing->out, listing->agent, state);
 }
 
-static bool read_words(struct http_request *request, struct strings *out, struct error *error)
-{
-	const char *text = http_parameter(request, "q"), **words;
-	struct arena *arena = http_arena(request);
-
-	*out = (struct strings){0};
-	if (!text)
-		return true;
-	if (strlen(text) > QUERY_MOST)
-		return error_set(error, ERROR_USAGE, "q: more than %d bytes", QUERY_MOST);
-	words = arena_array(arena, WORDS_MOST, sizeof *words);
-	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-		size_t length = strcspn(text, " ");
-
-		if (out->count == WORDS_MOST)
-			return error_set(error, ERROR_USAGE, "q: more than %d words", WORDS_MOST);
-		words[out->count++] = arena_strndup(arena, text, length);
-		text += length;
-	}
-	out->items = words;
-	return true;
-}
-
-static bool read_states(struct http_request *request, unsigned *out, struct error *error)
-{
-	const char *text = http_parameter(request, "state");
-
-	*out = 0;
-	while (text && *text) {
-		size_t length = strcspn(text, ","), at = 0;
-
-		while (test_state_names[at] && (strlen(test_state_names[at]) != length ||
-						       memcmp(test_state_names[at], text, length)))
-			at++;
-		if (!test_state_names[at])
-			return error_set(error, ERROR_USAGE,
-				"state: \"%.*s\" is none of failing, stale, new, ok, running, "
-				"elsewhere",
-				length < 100 ? (int)length : 100, text);
-		*out |= 1u << at;
-		text += length + (text[length] == ',');
-	}
-	return true;
-}
-
 void api_get_tests(void *context, struct http_request *request)
 {
 	struct http_answer answer = {0};
 	const struct agent *agent = api_of(context)->agent;
 	struct listing listing = {
 		.agent = agent, .pattern = http_parameter(request, "test"), .out = &answer.body};
+	const char *query = http_parameter(request, "q");
 	struct error error;
 
 	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error) ||
-		!read_words(request, &listing.words, &error) ||
-		!read_states(request, &listing.states, &error)) {
+		(query && strlen(query) > QUERY_MOST &&
+			!error_set(&error, ERROR_USAGE, "q: more than %d bytes", QUERY_MOST)) ||
+		!api_words(request, "q", &listing.words, &error) ||
+		!api_choices(request, "state", test_state_names, 0, &listing.states, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}

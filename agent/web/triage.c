@@ -32,9 +32,8 @@ static void triaged(struct store_triage *call)
 	struct api *api = judging->api;
 	struct error error;
 
-	if (call->call.failed)
-		http_fail(judging->request, http_status_of(call->call.error), "%s",
-			call->call.error->text);
+	if (api_failed(judging->request, &call->call))
+		;
 	else if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
 		http_fail(judging->request, 404, "%s", error.text);
 	else
@@ -69,19 +68,13 @@ void api_post_triage(void *context, struct http_request *request)
 	struct judging *judging = arena_alloc(http_arena(request), sizeof *judging);
 	struct store_triage *call = store_triage_new(triaged, judging);
 	struct error error;
+	bool good;
 
 	*judging = (struct judging){api, request};
 	call->now = agent_now(api->agent);
-	if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!api_actor(request, &call->actor, &error) ||
-		 !read_request(request, http_id(request), call, &error))
-		http_fail(request, 400, "%s", error.text);
-	else {
-		store_client_call(api->agent, &call->call);
-		return;
-	}
-	store_call_free(&call->call);
+	good = api_actor(request, &call->actor, &error) &&
+	       read_request(request, http_id(request), call, &error);
+	api_ask(api->agent, request, &call->call, good ? NULL : &error);
 }
 
 static void listed(struct store_audit *list)
@@ -90,8 +83,7 @@ static void listed(struct store_audit *list)
 	struct http_answer answer = {0};
 	size_t count = list->entry_count;
 
-	if (list->call.failed) {
-		http_fail(request, http_status_of(list->call.error), "%s", list->call.error->text);
+	if (api_failed(request, &list->call)) {
 		store_call_free(&list->call);
 		return;
 	}
@@ -100,11 +92,10 @@ static void listed(struct store_audit *list)
 		buf_text(&answer.body, i ? ",\n  " : "\n  ");
 		audit_put_json(&answer.body, &list->entries[i]);
 	}
-	if (list->more && count > 0)
-		buf_printf(
-			&answer.body, "], \"next\": %" PRId64 "}\n", list->entries[count - 1].id);
-	else
-		buf_text(&answer.body, "], \"next\": null}\n");
+	buf_char(&answer.body, ']');
+	json_put_id(
+		&answer.body, "next", list->more && count > 0 ? list->entries[count - 1].id : 0);
+	buf_text(&answer.body, "}\n");
 	http_answer(request, &answer);
 	store_call_free(&list->call);
 }
@@ -114,17 +105,10 @@ void api_get_audit(void *context, struct http_request *request)
 	struct agent *agent = api_of(context)->agent;
 	struct store_audit *list = store_audit_new(listed, request);
 	struct error error;
+	bool good = api_date(request, "since", agent_now(agent), 0, &list->since, &error) &&
+		    api_id(request, "before", "an entry", &list->before_id, &error) &&
+		    api_id(request, "change", "a change", &list->change, &error) &&
+		    api_limit(request, LIMIT, MOST, &list->limit, &error);
 
-	if (agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!api_date(request, "since", agent_now(agent), 0, &list->since, &error) ||
-		 !api_id(request, "before", "an entry", &list->before_id, &error) ||
-		 !api_id(request, "change", "a change", &list->change, &error) ||
-		 !api_limit(request, LIMIT, MOST, &list->limit, &error))
-		http_fail(request, 400, "%s", error.text);
-	else {
-		store_client_call(agent, &list->call);
-		return;
-	}
-	store_call_free(&list->call);
+	api_ask(agent, request, &list->call, good ? NULL : &error);
 }

@@ -10,7 +10,7 @@
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"
 
-const char *const bisection_state_names[BISECTION_STATES] = {
+const char *const bisection_state_names[BISECTION_STATES + 1] = {
 	[BISECTION_WAITING] = "waiting",
 	[BISECTION_RUNNING] = "running",
 	[BISECTION_OVER] = "over",

@@ -11,7 +11,7 @@
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/triage.h"
 
-const char *const change_state_names[CHANGE_STATES] = {
+const char *const change_state_names[CHANGE_STATES + 1] = {
 	[CHANGE_CONFIRMED] = "confirmed",
 	[CHANGE_MOVED] = "moved",
 	[CHANGE_WITHDRAWN] = "withdrawn",
