@@ -25,22 +25,14 @@ static const struct field agents_fields[] = {
 	{0},
 };
 
-static const char *ago(
-	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
+static const char *ago(const struct answer_cell *cell)
 {
-	(void)arena;
-	(void)item;
-	snprintf(scratch, TABLE_SCRATCH, "%.1f s ago", json_number_value(value));
-	return scratch;
+	return arena_printf(cell->arena, "%.1f s ago", json_number_value(cell->value));
 }
 
-static const char *leader(
-	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
+static const char *leader(const struct answer_cell *cell)
 {
-	(void)arena;
-	(void)item;
-	(void)scratch;
-	return json_is_true(value) ? "leader" : NULL;
+	return json_is_true(cell->value) ? "leader" : NULL;
 }
 
 static const struct answer_column columns[] = {
@@ -51,7 +43,7 @@ static const struct answer_column columns[] = {
 	{.header = "tests", .key = "tests", .number = true},
 	{.header = "lease renewed", .key = "renewed_seconds_ago", .text = ago},
 	{.header = "late", .key = "late_renewals", .number = true},
-	{.header = "joined", .key = "joined", .text = answer_table_time},
+	{.header = "joined", .key = "joined", .text = answer_time},
 	{.header = "version", .key = "version"},
 	{0},
 };
@@ -63,8 +55,7 @@ static int print_answer(struct cli *cli, json_t *answer)
 	json_int_t held = json_integer_value(json_object_get(answer, "held"));
 
 	if (options->output == OUTPUT_JSON) {
-		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
-		putc('\n', cli->out);
+		answer_print(cli, answer);
 	} else if (!json_is_true(json_object_get(answer, "shared"))) {
 		fprintf(cli->out, "The state is a file, for one agent.\n");
 	} else {
@@ -79,51 +70,33 @@ static int print_answer(struct cli *cli, json_t *answer)
 	return EXIT_NOTHING;
 }
 
-static json_t *ask_agent(
-	const struct agents_options *options, const struct config *config, struct error *error)
-{
-	struct agent_api *api = agent_api_new(&options->api, config, error);
-	struct agent_api_answer answer = {0};
-
-	if (api && !agent_api_call(api, "/api/v1/agents", NULL, &answer, error))
-		answer.document = NULL;
-	agent_api_free(api);
-	return answer.document;
-}
-
-static json_t *read_state(const char *state, struct error *error)
+static bool read_state(void *context, const char *state, const struct config *config,
+	struct buf *answer, struct error *error)
 {
 	struct store_turn *turn = store_turn_new(NULL, NULL);
-	struct buf text = {0};
-	json_t *document = NULL;
+	bool shared = database_is(state), read = !shared || store_tx(state, STORE_READ, &turn->call, error);
 
-	if (!database_is(state)) {
-		document = json_pack("{s:b, s:[]}", "shared", 0, "agents");
-	} else if (store_tx(state, STORE_READ, &turn->call, error)) {
-		agents_put_json(&text, turn, 0);
-		document = json_loadb(text.data, text.length, 0, NULL);
-	}
-	buf_free(&text);
+	(void)context, (void)config;
+	if (shared && read)
+		agents_put_json(answer, turn, 0);
+	else if (read)
+		buf_text(answer, "{\"shared\": false, \"agents\": []}");
 	store_call_free(&turn->call);
-	return document;
+	return read;
 }
 
 static int run(struct cli *cli)
 {
 	const struct agents_options *options = cli->options;
-	struct config *config = NULL;
+	const struct state_request request = {.options = &options->api,
+		.state_file = options->state_file,
+		.path = "/api/v1/agents",
+		.reads = true,
+		.perform = read_state};
 	struct error error;
-	json_t *document;
-	bool agent;
+	json_t *answer = state_request(cli, &request, &error);
 
-	if (!state_of_agent(&options->api, options->state_file, &agent, &error))
-		return cli_fail(&error);
-	if (!agent && !options->state_file && !(config = cli_config(cli)))
-		return EXIT_USAGE;
-	document = agent ? ask_agent(options, config, &error)
-			 : read_state(config ? config->agent.state : options->state_file, &error);
-	config_free(config);
-	return document ? print_answer(cli, document) : cli_fail(&error);
+	return answer ? print_answer(cli, answer) : state_fail(&error);
 }
 
 static const struct option_part parts[] = {

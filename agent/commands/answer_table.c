@@ -3,75 +3,68 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/report/table.h"
 
-struct rows {
-	struct arena *arena;
-	const json_t *items;
-	const struct answer_column *columns;
-	size_t *at;
-};
-
-static bool next_row(const void *context, bool first)
+static const json_t *value_at(const json_t *object, const char *key)
 {
-	const struct rows *rows = context;
-
-	*rows->at = first ? 0 : *rows->at + 1;
-	return *rows->at < json_array_size(rows->items);
+	for (const char *point; (point = strchr(key, '.')); key = point + 1)
+		object = json_object_getn(object, key, (size_t)(point - key));
+	return json_object_get(object, key);
 }
 
-static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
+const char *answer_text(const json_t *object, const char *key)
 {
-	const struct rows *rows = context;
-	const struct answer_column *about = &rows->columns[column];
-	const json_t *item = json_array_get(rows->items, *rows->at);
-	const json_t *value = json_object_get(item, about->key);
+	const char *text = json_string_value(value_at(object, key));
 
-	if (about->text)
-		return about->text(rows->arena, item, value, scratch);
-	if (!json_is_number(value))
-		return json_string_value(value);
-	snprintf(scratch, TABLE_SCRATCH, "%.0f", json_number_value(value));
-	return scratch;
+	return text && *text ? text : NULL;
 }
 
-static bool has_text(const json_t *items, const char *key)
+static const char *text_of(
+	const struct cli *cli, const json_t *item, const struct answer_column *of)
 {
-	for (size_t i = 0; i < json_array_size(items); i++)
-		if (json_is_string(json_object_get(json_array_get(items, i), key)))
-			return true;
-	return false;
+	const struct answer_cell cell = {cli->arena, cli->now, item, value_at(item, of->key)};
+
+	if (of->text)
+		return of->text(&cell);
+	return json_is_number(cell.value)
+		       ? arena_printf(cli->arena, "%.0f", json_number_value(cell.value))
+		       : answer_text(item, of->key);
 }
 
 void answer_table_print(
 	const struct cli *cli, const json_t *items, const struct answer_column *columns)
 {
-	size_t at = 0, shown = 0;
-	const struct rows rows = {cli->arena, items, columns, &at};
-	struct table_column room[ANSWER_COLUMNS_MOST];
-	struct table table = {.columns = room, .next = next_row, .cell = cell, .context = &rows};
+	size_t count = 0, rows = json_array_size(items);
+	struct table_column *shown;
+	const char **cells;
 
-	for (; columns[shown].key; shown++)
-		room[shown] = (struct table_column){
-			.header = columns[shown].header, .number = columns[shown].number};
-	while (shown > 0 && columns[shown - 1].optional && !has_text(items, columns[shown - 1].key))
-		shown--;
-	table.column_count = shown;
-	table_measure(&table);
-	table_print_header(&table, cli->out);
-	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
-		table_print_row(&table, cli->out);
+	while (columns[count].key)
+		count++;
+	shown = arena_array(cli->arena, count, sizeof *shown);
+	cells = arena_array(cli->arena, count * rows, sizeof *cells);
+	for (size_t c = 0; c < count; c++) {
+		shown[c] = (struct table_column){.header = columns[c].header,
+			.number = columns[c].number,
+			.optional = columns[c].optional};
+		for (size_t i = 0; i < rows; i++)
+			cells[i * count + c] = text_of(cli, json_array_get(items, i), &columns[c]);
+	}
+	table_print(shown, count, cells, rows, cli->out);
 }
 
-const char *answer_table_time(
-	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
+void answer_print(const struct cli *cli, const json_t *answer)
 {
-	const char *time = json_string_value(value);
+	json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
+	putc('\n', cli->out);
+}
+
+const char *answer_time(const struct answer_cell *cell)
+{
+	const char *time = json_string_value(cell->value);
 	char text[WHEN_TEXT];
 	int64_t ms;
 
-	(void)item;
-	(void)scratch;
 	return time && when_parse_stamp(time, strlen(time), &ms)
-		       ? arena_strdup(arena, when_format(ms, text))
+		       ? arena_strdup(cell->arena, when_format(ms, text))
 		       : NULL;
 }

@@ -5,26 +5,33 @@
 #include <jansson.h>
 
 #include "agent/cli/cli.h"
-#include "agent/report/table.h"
 
-enum { ANSWER_COLUMNS_MOST = 12 };
-
-struct answer_column {
-	const char *header, *key;
-	bool number;
-	bool optional; /* left out if it and those after it have text in no row */
-	/* The cell's text, possibly in `scratch` or the arena, or NULL for a blank one. Without it:
-	 * text as it is, and numbers without decimals. `value` may be NULL. */
-	const char *(*text)(struct arena *arena, const json_t *item, const json_t *value,
-		char scratch[TABLE_SCRATCH]);
+struct answer_cell {
+	struct arena *arena;
+	int64_t now;                /* ms */
+	const json_t *item, *value; /* the row's object, and what it has under the key, or NULL */
 };
 
-/* Prints it, with a header. Columns: up to ANSWER_COLUMNS_MOST, ended by one without a key. */
+struct answer_column {
+	const char *header, *key; /* "owner", or "triage.owner" of an object in the item */
+	bool number;
+	bool optional; /* left out if it has text in no row */
+	/* The cell's text, static or in the arena, or NULL for a blank one. Without it: text as it
+	 * is, and numbers without decimals. */
+	const char *(*text)(const struct answer_cell *cell);
+};
+
+/* Prints it, with a header. The columns end with one without a key. */
 void answer_table_print(
 	const struct cli *cli, const json_t *items, const struct answer_column *columns);
 
+/* Prints the document itself. */
+void answer_print(const struct cli *cli, const json_t *answer);
+
 /* For `text`: a time of the answer, as commands print times. */
-const char *answer_table_time(
-	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH]);
+const char *answer_time(const struct answer_cell *cell);
+
+/* What an object has under the key; NULL: no text, or an empty one. */
+const char *answer_text(const json_t *object, const char *key);
 
 #endif

@@ -44,12 +44,6 @@ struct row {
 	const char *cells[CELLS];
 };
 
-struct rows {
-	const struct row *rows;
-	size_t count, *at;
-	const size_t *cells; /* for the columns shown */
-};
-
 static int compare(const void *a, const void *b)
 {
 	const struct change_record *left = a, *right = b;
@@ -164,38 +158,10 @@ static struct row row_of(struct arena *arena, const struct change_record *record
 	}};
 }
 
-static bool next_row(const void *context, bool first)
-{
-	const struct rows *rows = context;
-
-	*rows->at = first ? 0 : *rows->at + 1;
-	return *rows->at < rows->count;
-}
-
-static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct rows *rows = context;
-
-	(void)scratch;
-	return rows->rows[*rows->at].cells[rows->cells[column]];
-}
-
-static bool is_shown(const struct row *rows, size_t count, size_t column)
-{
-	bool shown = column < CELL_PLACE;
-
-	for (size_t i = 0; i < count && !shown; i++)
-		shown = rows[i].cells[column] != NULL;
-	return shown;
-}
-
 static void print_table(
 	struct arena *arena, const struct change_record *records, size_t count, FILE *out)
 {
-	struct row *cells = arena_array(arena, count, sizeof *cells);
-	size_t at = 0, shown[CELLS];
-	struct rows rows = {cells, count, &at, shown};
-	const struct table_column all[CELLS] = {
+	static const struct table_column columns[CELLS] = {
 		[CELL_ID] = {.header = "id", .number = true},
 		[CELL_TIME] = {.header = "time"},
 		[CELL_TEST] = {.header = "test"},
@@ -207,23 +173,14 @@ static void print_table(
 		[CELL_COMMITS] = {.header = "commits"},
 		[CELL_STATE] = {.header = "state"},
 		[CELL_ANNOUNCED] = {.header = "announced"},
-		[CELL_PLACE] = {.header = "place"},
-		[CELL_ATTRIBUTES] = {.header = "attributes"},
+		[CELL_PLACE] = {.header = "place", .optional = true},
+		[CELL_ATTRIBUTES] = {.header = "attributes", .optional = true},
 	};
-	struct table_column columns[CELLS];
-	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
+	struct row *rows = arena_array(arena, count + 1, sizeof *rows);
 
 	for (size_t i = 0; i < count; i++)
-		cells[i] = row_of(arena, &records[i]);
-	for (size_t i = 0; i < CELLS; i++)
-		if (is_shown(cells, count, i)) {
-			shown[table.column_count] = i;
-			columns[table.column_count++] = all[i];
-		}
-	table_measure(&table);
-	table_print_header(&table, out);
-	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
-		table_print_row(&table, out);
+		rows[i] = row_of(arena, &records[i]);
+	table_print(columns, CELLS, rows->cells, count, out);
 }
 
 static void print_json(const struct change_record *records, size_t count, bool more, FILE *out)
@@ -458,11 +415,10 @@ static int print_array(struct cli *cli, json_t *changes, bool more)
 	if (options->output == CHANGES_JSON) {
 		json_t *document = json_pack("{s: O, s: b}", "changes", changes, "more", more);
 
-		json_dumpf(document, cli->out, JSON_REAL_PRECISION(17));
-		putc('\n', cli->out);
+		answer_print(cli, document);
 		json_decref(document);
 	} else {
-		inbox_print(changes, cli->now, cli->arena, cli->out);
+		answer_table_print(cli, changes, inbox_columns);
 	}
 	if (more)
 		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",

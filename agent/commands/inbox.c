@@ -1,7 +1,5 @@
-/* Columns without any text are left out. */
 #include "agent/commands/inbox.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,70 +7,25 @@
 #include "agent/base/when.h"
 #include "agent/report/table.h"
 
-enum inbox_column {
-	COLUMN_ID,
-	COLUMN_AGE,
-	COLUMN_TEST,
-	COLUMN_METRIC,
-	COLUMN_CHANGE,
-	COLUMN_COMMITS,
-	COLUMN_STATE,
-	COLUMN_TRIAGE,
-	COLUMN_OWNER,
-	COLUMN_PERSON,
-	COLUMN_UNTIL,
-	COLUMN_NOTE,
-	COLUMN_LINK,
-	COLUMNS,
-};
-
-struct row {
-	const char *cells[COLUMNS];
-};
-
-struct rows {
-	const struct row *rows;
-	size_t count, *at;
-	const size_t *cells; /* of the columns shown */
-};
-
-static const char *text_of(const json_t *object, const char *key)
+static double size_of(const json_t *change)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const json_t *size = json_object_get(change, "size");
 
-	return text && *text ? text : NULL;
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static double weight(const json_t *change)
-{
-	double size = number_of(change, "size");
-
-	return isnan(size) ? HUGE_VAL : fabs(size);
-}
-
-static bool is_worse(const json_t *change)
-{
-	return json_is_true(json_object_get(change, "regression"));
+	return json_is_number(size) ? fabs(json_number_value(size)) : HUGE_VAL;
 }
 
 /* What got worse before what changed without a direction. */
 static int compare(const void *a, const void *b)
 {
 	const json_t *left = *(json_t *const *)a, *right = *(json_t *const *)b;
-	double w = weight(left), v = weight(right);
+	bool worse = json_is_true(json_object_get(left, "regression"));
+	double w = size_of(left), v = size_of(right);
 	json_int_t i = json_integer_value(json_object_get(left, "id"));
 	json_int_t j = json_integer_value(json_object_get(right, "id"));
 
-	if (is_worse(left) != is_worse(right))
-		return is_worse(left) ? -1 : 1;
-	return w != v ? (w < v ? 1 : -1) : (i < j) - (i > j);
+	if (worse != json_is_true(json_object_get(right, "regression")))
+		return worse ? -1 : 1;
+	return w != v ? (w < v) - (w > v) : (i < j) - (i > j);
 }
 
 void inbox_sort(json_t *changes)
@@ -89,132 +42,89 @@ void inbox_sort(json_t *changes)
 	free(items);
 }
 
-static const char *since(struct arena *arena, const char *time, int64_t now)
+static const char *age(const struct answer_cell *cell)
 {
+	const char *time = json_string_value(cell->value);
 	char text[WHEN_TEXT];
 	int64_t ms;
 
 	if (!time || !when_parse_stamp(time, strlen(time), &ms))
 		return NULL;
-	return arena_strdup(arena, when_format_rough(now > ms ? now - ms : 0, text));
+	return arena_strdup(
+		cell->arena, when_format_rough(cell->now > ms ? cell->now - ms : 0, text));
 }
 
-static const char *day(struct arena *arena, const char *time)
+static const char *metric(const struct answer_cell *cell)
 {
-	char text[WHEN_TEXT];
-	int64_t ms;
+	const char *name = json_string_value(cell->value);
+	const char *branch = answer_text(cell->item, "branch");
 
-	if (!time || !when_parse_stamp(time, strlen(time), &ms))
-		return NULL;
-	return arena_strndup(arena, when_format(ms, text), strlen("2026-01-02 03:04"));
+	return branch && name ? arena_printf(cell->arena, "%s (%s)", name, branch) : name;
 }
 
-static const char *size_of(struct arena *arena, const json_t *change)
+static const char *size(const struct answer_cell *cell)
 {
-	double size = number_of(change, "size");
-
-	return isnan(size) ? "new" : arena_printf(arena, "%+.1f%%", size);
+	return json_is_number(cell->value)
+		       ? arena_printf(cell->arena, "%+.1f%%", json_number_value(cell->value))
+		       : "new";
 }
 
-static const char *commits_of(struct arena *arena, const json_t *change)
+static const char *commits(const struct answer_cell *cell)
 {
-	const json_t *suspects = json_object_get(change, "suspects");
-	const char *from, *to;
+	bool known = json_is_object(cell->value);
+	const char *from = answer_text(cell->item, known ? "suspects.from" : "commit_before");
+	const char *to = answer_text(cell->item, known ? "suspects.to" : "commit_after");
 	char scratch[2][TABLE_SCRATCH];
 
-	if (json_is_object(suspects) && json_integer_value(json_object_get(suspects, "count")) == 0)
+	if (known && json_integer_value(json_object_get(cell->value, "count")) == 0)
 		return "no deployment";
-	from = json_is_object(suspects) ? text_of(suspects, "from")
-					: text_of(change, "commit_before");
-	to = json_is_object(suspects) ? text_of(suspects, "to") : text_of(change, "commit_after");
 	if (!from && !to)
 		return NULL;
-	return arena_printf(arena, "%s..%s", from ? table_commit(from, scratch[0]) : "",
+	return arena_printf(cell->arena, "%s..%s", from ? table_commit(from, scratch[0]) : "",
 		to ? table_commit(to, scratch[1]) : "");
 }
 
+static const char *triage(const struct answer_cell *cell)
+{
+	return cell->value ? json_string_value(cell->value) : "open";
+}
+
+static const char *owner(const struct answer_cell *cell)
+{
+	const char *given = answer_text(cell->item, "triage.owner");
+
+	return given ? given : answer_text(cell->item, "owner");
+}
+
 /* "ann, 2h ago" */
-static const char *said_by(struct arena *arena, const json_t *triage, int64_t now)
+static const char *said_by(const struct answer_cell *cell)
 {
-	const char *person = text_of(triage, "person");
-	const char *age = since(arena, text_of(triage, "time"), now);
+	const char *person = answer_text(cell->item, "triage.person");
+	const char *before = age(cell);
 
-	if (!person)
-		return NULL;
-	return age ? arena_printf(arena, "%s, %s ago", person, age) : person;
+	return person && before ? arena_printf(cell->arena, "%s, %s ago", person, before) : person;
 }
 
-static struct row row_of(struct arena *arena, const json_t *change, int64_t now)
+static const char *day(const struct answer_cell *cell)
 {
-	const json_t *triage = json_object_get(change, "triage");
-	const char *branch = text_of(change, "branch"), *metric = text_of(change, "metric");
-	const char *state = text_of(triage, "state"), *owner = text_of(triage, "owner");
+	const char *time = answer_time(cell);
 
-	return (struct row){{
-		[COLUMN_ID] = arena_printf(arena, "%" PRId64,
-			(int64_t)json_integer_value(json_object_get(change, "id"))),
-		[COLUMN_AGE] = since(arena, text_of(change, "time"), now),
-		[COLUMN_TEST] = text_of(change, "test"),
-		[COLUMN_METRIC] =
-			branch && metric ? arena_printf(arena, "%s (%s)", metric, branch) : metric,
-		[COLUMN_CHANGE] = size_of(arena, change),
-		[COLUMN_COMMITS] = commits_of(arena, change),
-		[COLUMN_STATE] = text_of(change, "state"),
-		[COLUMN_TRIAGE] = state ? state : "open",
-		[COLUMN_OWNER] = owner ? owner : text_of(change, "owner"),
-		[COLUMN_PERSON] = said_by(arena, triage, now),
-		[COLUMN_UNTIL] = day(arena, text_of(triage, "until")),
-		[COLUMN_NOTE] = text_of(triage, "note"),
-		[COLUMN_LINK] = text_of(triage, "link"),
-	}};
+	return time ? arena_strndup(cell->arena, time, strlen("2026-01-02 03:04")) : NULL;
 }
 
-static bool next_row(const void *context, bool first)
-{
-	const struct rows *rows = context;
-
-	*rows->at = first ? 0 : *rows->at + 1;
-	return *rows->at < rows->count;
-}
-
-static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct rows *rows = context;
-
-	(void)scratch;
-	return rows->rows[*rows->at].cells[rows->cells[column]];
-}
-
-static bool is_shown(const struct row *rows, size_t count, size_t column)
-{
-	bool shown = column <= COLUMN_TRIAGE && column != COLUMN_COMMITS;
-
-	for (size_t i = 0; i < count && !shown; i++)
-		shown = rows[i].cells[column] != NULL;
-	return shown;
-}
-
-void inbox_print(const json_t *changes, int64_t now, struct arena *arena, FILE *out)
-{
-	static const char *const headers[COLUMNS] = {"id", "age", "test", "metric", "change",
-		"commits", "state", "triage", "owner", "said by", "until", "note", "link"};
-	size_t count = json_array_size(changes), at = 0, shown[COLUMNS];
-	struct row *cells = arena_array(arena, count, sizeof *cells);
-	struct rows rows = {cells, count, &at, shown};
-	struct table_column columns[COLUMNS] = {0};
-	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
-
-	for (size_t i = 0; i < count; i++)
-		cells[i] = row_of(arena, json_array_get(changes, i), now);
-	for (size_t i = 0; i < COLUMNS; i++) {
-		if (!is_shown(cells, count, i))
-			continue;
-		columns[table.column_count] = (struct table_column){
-			.header = headers[i], .number = i == COLUMN_ID || i == COLUMN_CHANGE};
-		shown[table.column_count++] = i;
-	}
-	table_measure(&table);
-	table_print_header(&table, out);
-	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
-		table_print_row(&table, out);
-}
+const struct answer_column inbox_columns[] = {
+	{.header = "id", .key = "id", .number = true},
+	{.header = "age", .key = "time", .text = age},
+	{.header = "test", .key = "test"},
+	{.header = "metric", .key = "metric", .text = metric},
+	{.header = "change", .key = "size", .number = true, .text = size},
+	{.header = "commits", .key = "suspects", .optional = true, .text = commits},
+	{.header = "state", .key = "state"},
+	{.header = "triage", .key = "triage.state", .text = triage},
+	{.header = "owner", .key = "owner", .optional = true, .text = owner},
+	{.header = "said by", .key = "triage.time", .optional = true, .text = said_by},
+	{.header = "until", .key = "triage.until", .optional = true, .text = day},
+	{.header = "note", .key = "triage.note", .optional = true},
+	{.header = "link", .key = "triage.link", .optional = true},
+	{0},
+};

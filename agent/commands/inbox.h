@@ -5,16 +5,12 @@
 #ifndef AGENT_COMMANDS_INBOX_H
 #define AGENT_COMMANDS_INBOX_H
 
-#include <jansson.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "agent/base/arena.h"
+#include "agent/commands/answer_table.h"
 
 /* The worst first: the largest in percent; without a percentage before those with one. */
 void inbox_sort(json_t *changes);
 
-/* Prints the changes, an array of the objects of /api/v1/changes. `now`: ms, for their age. */
-void inbox_print(const json_t *changes, int64_t now, struct arena *arena, FILE *out);
+/* The columns of an array of the objects of /api/v1/changes. */
+extern const struct answer_column inbox_columns[];
 
 #endif

@@ -9,7 +9,6 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/notify/silence.h"
-#include "agent/report/table.h"
 #include "agent/store/forms.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
@@ -48,16 +47,6 @@ struct direct {
 	int64_t id; /* to be ended; 0: a new one */
 };
 
-static const char *find(void *context, const char *name)
-{
-	const struct pairs *form = context;
-
-	for (size_t i = 0; i < form->count; i++)
-		if (strcmp(form->items[i].key, name) == 0)
-			return form->items[i].value;
-	return NULL;
-}
-
 static bool fill(struct direct *direct, const struct config *config, struct store_silence *call,
 	struct error *error)
 {
@@ -65,7 +54,7 @@ static bool fill(struct direct *direct, const struct config *config, struct stor
 
 	if (direct->id == 0) {
 		field_defaults(agent_fields, &defaults);
-		return silence_form_read(find, &direct->form,
+		return silence_form_read(state_form, &direct->form,
 			config ? config->agent.max_silence : defaults.max_silence, call, error);
 	}
 	call->silence.id = direct->id;
@@ -103,7 +92,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	bool done;
 
 	call->now = direct->cli->now;
-	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
+	call->actor = (struct actor){state_form(&direct->form, "person"), "command line"};
 	done = fill(direct, config, call, error) && store_tx(state, STORE_OWN, &call->call, error);
 	if (done && !call->found)
 		done = error_set(error, ERROR_USAGE, "there is no silence %" PRId64, direct->id);
@@ -115,12 +104,12 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return done;
 }
 
-static const char *until(
-	struct arena *arena, const json_t *item, const json_t *value, char scratch[TABLE_SCRATCH])
+static const char *until(const struct answer_cell *cell)
 {
-	const json_t *ended = json_object_get(item, "ended");
+	struct answer_cell ended = *cell;
 
-	return answer_table_time(arena, item, json_is_string(ended) ? ended : value, scratch);
+	ended.value = json_object_get(cell->item, "ended");
+	return answer_time(json_is_string(ended.value) ? &ended : cell);
 }
 
 /* Those in the end only if a silence has one. */
@@ -128,18 +117,13 @@ static const struct answer_column columns[] = {
 	{.header = "id", .key = "id", .number = true},
 	{.header = "state", .key = "state"},
 	{.header = "matchers", .key = "matchers"},
-	{.header = "from", .key = "from", .text = answer_table_time},
+	{.header = "from", .key = "from", .text = answer_time},
 	{.header = "until", .key = "until", .text = until},
 	{.header = "owner", .key = "owner", .optional = true},
 	{.header = "added by", .key = "person", .optional = true},
 	{.header = "reason", .key = "reason", .optional = true},
 	{0},
 };
-
-static const char *plural(json_int_t count)
-{
-	return count == 1 ? "" : "s";
-}
 
 /* What a new silence reaches; nothing of one that was ended. */
 static void print_reach(struct cli *cli, const json_t *silence)
@@ -153,7 +137,7 @@ static void print_reach(struct cli *cli, const json_t *silence)
 		fprintf(cli->out,
 			"\nIt can select %" JSON_INTEGER_FORMAT
 			" test%s, and selects %" JSON_INTEGER_FORMAT " open change%s now.\n",
-			count, plural(count), changes, plural(changes));
+			count, count == 1 ? "" : "s", changes, changes == 1 ? "" : "s");
 	if (warning)
 		log_event(LEVEL_WARN, warning,
 			LOG_TEXT("matchers",
@@ -167,8 +151,7 @@ static int print_answer(struct cli *cli, json_t *answer)
 	json_t *silences = json_object_get(answer, "silences");
 
 	if (options->output == OUTPUT_JSON) {
-		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
-		putc('\n', cli->out);
+		answer_print(cli, answer);
 	} else if (silences) {
 		answer_table_print(cli, silences, columns);
 	} else {
@@ -232,58 +215,37 @@ static int end(struct cli *cli)
 		arena_printf(cli->arena, "/api/v1/silences/%" PRId64 "/end", direct.id));
 }
 
-static json_t *list_of_agent(
-	const struct silence_options *options, const struct config *config, struct error *error)
+static bool read_list(void *context, const char *state, const struct config *config,
+	struct buf *answer, struct error *error)
 {
-	struct agent_api *api = agent_api_new(&options->api, config, error);
-	struct agent_api_answer answer = {0};
-
-	if (api && !agent_api_call(api,
-			   options->all ? "/api/v1/silences?all=true" : "/api/v1/silences", NULL,
-			   &answer, error))
-		answer.document = NULL;
-	agent_api_free(api);
-	return answer.document;
-}
-
-static json_t *list_of_file(struct cli *cli, const char *path, struct error *error)
-{
+	const struct cli *cli = context;
 	const struct silence_options *options = cli->options;
 	struct store_silences *list = store_silences_new(NULL, NULL);
-	struct buf text = {0};
-	json_t *document = NULL;
+	bool read;
 
+	(void)config;
 	list->all = options->all;
 	list->now = cli->now;
-	if (store_tx(path, STORE_READ, &list->call, error)) {
-		silences_put_json(&text, &list->silences, cli->now);
-		document = json_loadb(text.data, text.length, 0, NULL);
-	}
-	buf_free(&text);
+	read = store_tx(state, STORE_READ, &list->call, error);
+	if (read)
+		silences_put_json(answer, &list->silences, cli->now);
 	store_call_free(&list->call);
-	return document;
+	return read;
 }
 
 static int list(struct cli *cli)
 {
 	const struct silence_options *options = cli->options;
-	struct config *config = NULL;
+	const struct state_request request = {.options = &options->api,
+		.state_file = options->state_file,
+		.path = options->all ? "/api/v1/silences?all=true" : "/api/v1/silences",
+		.reads = true,
+		.perform = read_list,
+		.context = cli};
 	struct error error;
-	const char *path;
-	json_t *document;
-	bool agent;
+	json_t *answer = state_request(cli, &request, &error);
 
-	if (!state_of_agent(&options->api, options->state_file, &agent, &error))
-		return cli_fail(&error);
-	if (!agent && !options->state_file && !(config = cli_config(cli)))
-		return EXIT_USAGE;
-	path = config ? config->agent.state : options->state_file;
-	if (agent || (config && state_is_hidden(path)))
-		document = list_of_agent(options, config, &error);
-	else
-		document = list_of_file(cli, path, &error);
-	config_free(config);
-	return document ? print_answer(cli, document) : cli_fail(&error);
+	return answer ? print_answer(cli, answer) : state_fail(&error);
 }
 
 static const struct verb {

@@ -64,23 +64,27 @@ const char *state_person(struct arena *arena)
 		    : arena_printf(arena, "uid %lu", (unsigned long)geteuid());
 }
 
-static json_t *ask_agent(
-	struct agent_api *api, const struct state_request *request, struct error *error)
+const char *state_form(void *form, const char *name)
 {
-	struct agent_api_answer answer;
+	const struct pairs *pairs = form;
 
-	if (!agent_api_call(api, request->path, request->form, &answer, error))
-		return NULL;
-	return answer.document;
+	for (size_t i = 0; i < pairs->count; i++)
+		if (strcmp(pairs->items[i].key, name) == 0)
+			return pairs->items[i].value;
+	return NULL;
 }
 
-static json_t *ask_named(const struct state_request *request, struct error *error)
+/* The agent of the options, else that of the configuration. */
+static json_t *ask_agent(const struct state_request *request,
+	const struct agent_api_options *options, const struct config *config, struct error *error)
 {
-	struct agent_api *api = agent_api_new(request->options, NULL, error);
-	json_t *document = api ? ask_agent(api, request, error) : NULL;
+	struct agent_api *api = agent_api_new(options, config, error);
+	struct agent_api_answer answer = {0};
 
+	if (api && !agent_api_call(api, request->path, request->form, &answer, error))
+		answer.document = NULL;
 	agent_api_free(api);
-	return document;
+	return answer.document;
 }
 
 static json_t *perform(const struct state_request *request, const char *state,
@@ -89,7 +93,7 @@ static json_t *perform(const struct state_request *request, const char *state,
 	struct buf answer = {0};
 	json_t *document = NULL;
 
-	if ((request->creates || store_expect(state, error)) &&
+	if ((request->creates || request->reads || store_expect(state, error)) &&
 		request->perform(request->context, state, config, &answer, error))
 		document = json_loadb(answer.data, answer.length, 0, NULL);
 	buf_free(&answer);
@@ -101,18 +105,15 @@ static json_t *ask_holder(const struct state_request *request, const char *state
 	const struct config *config, struct error *error)
 {
 	struct agent_api_options options = *request->options;
-	struct agent_api *api = NULL;
-	json_t *document;
+	json_t *document = NULL;
 
 	options.agent = NULL;
 	if (config)
-		api = agent_api_new(&options, config, error);
+		document = ask_agent(request, &options, config, error);
 	else
 		(void)error_set(error, ERROR_STATE,
 			"where it listens is not known: give --agent, or --config instead of "
 			"--state-file");
-	document = api ? ask_agent(api, request, error) : NULL;
-	agent_api_free(api);
 	if (!document && error->kind == ERROR_STATE)
 		(void)error_prefix(error, "an agent uses the state %s%s, and ",
 			database_is(state) ? "database" : "file ", database_is(state) ? "" : state);
@@ -153,19 +154,25 @@ int state_fail(const struct error *error)
 json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error)
 {
 	struct config *config = NULL;
+	const char *path;
 	json_t *document;
 	bool agent;
 
 	if (!state_of_agent(request->options, request->state_file, &agent, error))
 		return NULL;
 	if (agent)
-		return ask_named(request, error);
+		return ask_agent(request, request->options, NULL, error);
 	if (!request->state_file && !(config = cli_config(cli))) {
 		error->kind = ERROR_NONE; /* was printed */
 		return NULL;
 	}
-	document = ask_either(
-		request, config ? config->agent.state : request->state_file, config, error);
+	path = config ? config->agent.state : request->state_file;
+	if (!request->reads)
+		document = ask_either(request, path, config, error);
+	else if (config && state_is_hidden(path))
+		document = ask_agent(request, request->options, config, error);
+	else
+		document = perform(request, path, config, error);
 	config_free(config);
 	return document;
 }

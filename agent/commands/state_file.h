@@ -27,16 +27,20 @@ bool state_is_there(const char *path);
 /* Whether this user may not read the file: the agent may show what is in it. */
 bool state_is_hidden(const char *path);
 
+/* The text of a form's field, as forms.h asks for it; `form`: struct pairs. */
+const char *state_form(void *form, const char *name);
+
 /* The user's name, as far as it is known: what a request says that nobody signs in for. */
 const char *state_person(struct arena *arena);
 
-/* A change of the state. */
+/* Something to be read from the state, or changed in it. */
 struct state_request {
 	const struct agent_api_options *options;
 	const char *state_file; /* or NULL */
 	const char *path;       /* of the API */
 	bool creates;           /* the state, if there is none: what is written refers to nothing */
-	const struct pairs *form;
+	const struct pairs *form; /* NULL: it is read */
+	bool reads; /* also beside an agent, who is asked only if this user may not read the file */
 	/* The same without an agent: appends the answer of the API. */
 	bool (*perform)(void *context, const char *state, const struct config *config,
 		struct buf *answer, struct error *error);

@@ -8,6 +8,7 @@
 
 #include "agent/base/database.h"
 #include "agent/base/when.h"
+#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
@@ -159,78 +160,22 @@ static int prune(struct cli *cli)
 	return prune_file(cli, path, &tests);
 }
 
-struct entries {
-	const struct store_audit *list;
-	struct arena *arena;
-	size_t *at;
+static const struct answer_column audit_columns[] = {
+	{.header = "time", .key = "time", .text = answer_time},
+	{.header = "person", .key = "person"},
+	{.header = "from", .key = "origin"},
+	{.header = "action", .key = "action"},
+	{.header = "change", .key = "change", .number = true},
+	{.header = "subject", .key = "subject"},
+	{.header = "detail", .key = "detail"},
+	{0},
 };
-
-static bool next_entry(const void *context, bool first)
-{
-	const struct entries *entries = context;
-
-	*entries->at = first ? 0 : *entries->at + 1;
-	return *entries->at < entries->list->entry_count;
-}
-
-enum audit_column {
-	AUDIT_TIME,
-	AUDIT_PERSON,
-	AUDIT_ORIGIN,
-	AUDIT_ACTION,
-	AUDIT_CHANGE,
-	AUDIT_SUBJECT,
-	AUDIT_DETAIL,
-	AUDIT_COLUMNS,
-};
-
-static const char *entry_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct entries *entries = context;
-	const struct audit_entry *entry = &entries->list->entries[*entries->at];
-	char time[WHEN_TEXT];
-
-	switch ((enum audit_column)column) {
-	case AUDIT_TIME: return arena_strdup(entries->arena, when_format(entry->time, time));
-	case AUDIT_PERSON: return entry->actor.person;
-	case AUDIT_ORIGIN: return entry->actor.origin;
-	case AUDIT_ACTION: return entry->action;
-	case AUDIT_SUBJECT: return entry->subject;
-	case AUDIT_DETAIL: return entry->detail;
-	case AUDIT_CHANGE:
-	case AUDIT_COLUMNS: break;
-	}
-	if (entry->change == 0)
-		return NULL;
-	snprintf(scratch, TABLE_SCRATCH, "%" PRId64, entry->change);
-	return scratch;
-}
 
 static void print_entries(const struct cli *cli, const struct store_audit *list)
 {
-	static const char *const headers[AUDIT_COLUMNS] = {
-		"time", "person", "from", "action", "change", "subject", "detail"};
-	size_t at = 0;
-	const struct entries entries = {list, cli->arena, &at};
-	struct table_column columns[AUDIT_COLUMNS];
-	struct table table = {.columns = columns,
-		.column_count = AUDIT_COLUMNS,
-		.next = next_entry,
-		.cell = entry_cell,
-		.context = &entries};
-
-	for (size_t i = 0; i < AUDIT_COLUMNS; i++)
-		columns[i] =
-			(struct table_column){.header = headers[i], .number = i == AUDIT_CHANGE};
-	table_measure(&table);
-	table_print_header(&table, cli->out);
-	for (bool row = next_entry(&entries, true); row; row = next_entry(&entries, false))
-		table_print_row(&table, cli->out);
-}
-
-static void print_entries_json(const struct cli *cli, const struct store_audit *list)
-{
+	const struct store_options *options = cli->options;
 	struct buf text = {0};
+	json_t *answer;
 
 	buf_text(&text, "{\"audit\": [");
 	for (size_t i = 0; i < list->entry_count; i++) {
@@ -238,7 +183,12 @@ static void print_entries_json(const struct cli *cli, const struct store_audit *
 		audit_put_json(&text, &list->entries[i]);
 	}
 	buf_text(&text, "]}\n");
-	fputs(text.data, cli->out);
+	answer = json_loadb(text.data, text.length, 0, NULL);
+	if (options->output == OUTPUT_JSON)
+		answer_print(cli, answer);
+	else
+		answer_table_print(cli, json_object_get(answer, "audit"), audit_columns);
+	json_decref(answer);
 	buf_free(&text);
 }
 
@@ -258,9 +208,7 @@ static int audit(struct cli *cli)
 	done = !options->since || when_parse(options->since, cli->now, &list->since, &error) ||
 	       error_prefix(&error, "--since: ");
 	done = done && store_tx(path, STORE_READ, &list->call, &error);
-	if (done && options->output == OUTPUT_JSON)
-		print_entries_json(cli, list);
-	else if (done)
+	if (done)
 		print_entries(cli, list);
 	if (done && list->more)
 		log_event(LEVEL_WARN, "output truncated: use --limit or --since",

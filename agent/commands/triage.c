@@ -11,7 +11,6 @@
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
 #include "agent/notify/accepted.h"
-#include "agent/report/table.h"
 #include "agent/store/forms.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
@@ -216,16 +215,6 @@ static const char *said(const char *text)
 	return text && strcmp(text, "none") == 0 ? "" : text;
 }
 
-static const char *find(void *context, const char *name)
-{
-	const struct pairs *form = context;
-
-	for (size_t i = 0; i < form->count; i++)
-		if (strcmp(form->items[i].key, name) == 0)
-			return form->items[i].value;
-	return NULL;
-}
-
 /* Without an agent. */
 struct direct {
 	struct cli *cli;
@@ -241,8 +230,8 @@ static bool perform(void *context, const char *state, const struct config *confi
 
 	(void)config;
 	call->now = direct->cli->now;
-	call->actor = (struct actor){find(&direct->form, "person"), "command line"};
-	done = triage_form_read(find, &direct->form, call, error) &&
+	call->actor = (struct actor){state_form(&direct->form, "person"), "command line"};
+	done = triage_form_read(state_form, &direct->form, call, error) &&
 	       store_tx(state, call->dry_run ? STORE_TRY : STORE_OWN, &call->call, error);
 	if (done && (call->records.count == 0 || call->missing))
 		done = triage_form_nothing(call, error);
@@ -250,11 +239,6 @@ static bool perform(void *context, const char *state, const struct config *confi
 		triage_form_answer(answer, call);
 	store_call_free(&call->call);
 	return done;
-}
-
-static const char *plural(json_int_t count)
-{
-	return count == 1 ? "" : "s";
 }
 
 /* How many it were, if there is something to say that the table does not. */
@@ -270,7 +254,7 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 			count - (json_int_t)listed);
 	if (!says)
 		return;
-	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, plural(changed),
+	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, changed == 1 ? "" : "s",
 		options->dry_run ? " would be changed" : " changed");
 	if (count > changed)
 		fprintf(cli->out, ", %" JSON_INTEGER_FORMAT " %s so already", count - changed,
@@ -285,10 +269,9 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	struct error error;
 
 	if (options->output == OUTPUT_JSON) {
-		json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
-		putc('\n', cli->out);
+		answer_print(cli, answer);
 	} else {
-		inbox_print(json_object_get(answer, "changes"), cli->now, cli->arena, cli->out);
+		answer_table_print(cli, json_object_get(answer, "changes"), inbox_columns);
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}
