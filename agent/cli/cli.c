@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include "agent/cli/flags.h"
 #include "agent/cli/help.h"
 #include "agent/io/signals.h"
+
+const char *const cli_outputs[] = {"text", "json", NULL};
 
 const struct field common_fields[] = {
 	OPTION_STRING(struct common_options, config, NULL,
@@ -44,6 +47,18 @@ int cli_fail(const struct error *error)
 {
 	fprintf(stderr, "hunter-c: %s\n", error->text);
 	return exit_code(error->kind);
+}
+
+int cli_refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("hunter-c: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	putc('\n', stderr);
+	return EXIT_USAGE;
 }
 
 static int print(struct buf *text, FILE *stream, int code)

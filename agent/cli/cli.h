@@ -24,6 +24,11 @@ enum exit_code {
 	EXIT_STATE = 4,       /* state file or port unavailable */
 };
 
+/* Values of --output, by cli_outputs. */
+enum cli_output { OUTPUT_TEXT, OUTPUT_JSON };
+
+extern const char *const cli_outputs[]; /* ends with NULL */
+
 /* Options every command takes. */
 struct common_options {
 	const char *config; /* --config, --config-file */
@@ -74,6 +79,8 @@ _Noreturn void cli_leave(int code);
 /* Prints "hunter-c: text" on stderr and returns the exit code of the error's kind. */
 int cli_fail(const struct error *error);
 int exit_code(enum error_kind kind);
+/* The same of wrong usage: returns EXIT_USAGE. */
+int cli_refuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /*
  * Finds and loads the configuration of --config and prints its problems. NULL after an error,

@@ -9,19 +9,13 @@
 #include "agent/commands/state_file.h"
 #include "agent/store/forms.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
-static const char *const outputs[] = {"text", "json", NULL};
-
 struct agents_options {
-	struct agent_api_options api;
+	struct state_flags state;
 	int output;
-	const char *state_file;
 };
 
 static const struct field agents_fields[] = {
-	OPTION_CHOICE(struct agents_options, output, "text", outputs, "output format"),
-	OPTION_STRING(struct agents_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_CHOICE(struct agents_options, output, "text", cli_outputs, "output format"),
 	{0},
 };
 
@@ -88,8 +82,7 @@ static bool read_state(void *context, const char *state, const struct config *co
 static int run(struct cli *cli)
 {
 	const struct agents_options *options = cli->options;
-	const struct state_request request = {.options = &options->api,
-		.state_file = options->state_file,
+	const struct state_request request = {.flags = &options->state,
 		.path = "/api/v1/agents",
 		.reads = true,
 		.perform = read_state};
@@ -100,7 +93,7 @@ static int run(struct cli *cli)
 }
 
 static const struct option_part parts[] = {
-	{agents_fields, 0}, {agent_api_fields, offsetof(struct agents_options, api)}, {0}};
+	{agents_fields, 0}, {state_fields, offsetof(struct agents_options, state)}, {0}};
 
 const struct command agents_command = {
 	.name = "agents",

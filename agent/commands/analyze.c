@@ -316,8 +316,7 @@ static int run(struct cli *cli)
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,
-		.read_timeout = analyze.ask.config->agent.read_timeout,
-		.max_memory = analyze.ask.config->agent.max_memory_in_flight,
+		.config = analyze.ask.config,
 		.prepare = prepare,
 		.judges = true,
 		.ready = ready,

@@ -23,7 +23,6 @@
 
 enum { ATTEMPTS = 2, MOST_NAME = 4096, NAME_DIGITS = 8 };
 
-static const char *const outputs[] = {"text", "json", NULL};
 static const char *const directions[] = {"either", "up", "down", NULL};
 static const char marker[] = "hunter-bisect";
 
@@ -83,13 +82,12 @@ static const struct field bisect_fields[] = {
 	OPTION_BOOL(struct bisect_flags, log, "print the runs of the work folder's bisection"),
 	OPTION_BOOL(struct bisect_flags, show,
 		"print its levels and probabilities, also while it runs"),
-	OPTION_CHOICE(struct bisect_flags, output, "text", outputs, "output format"),
-	OPTION_STRING(struct bisect_flags, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_CHOICE(struct bisect_flags, output, "text", cli_outputs, "output format"),
 	{0},
 };
 
 static const struct option_part parts[] = {
-	{bisect_fields, 0}, {agent_api_fields, offsetof(struct bisect_flags, api)}, {0}};
+	{bisect_fields, 0}, {state_fields, offsetof(struct bisect_flags, state)}, {0}};
 
 const char *bisect_journal(struct arena *arena, const char *folder, size_t number)
 {
@@ -656,12 +654,10 @@ static int resume(struct cli *cli)
 	struct error error;
 	const char *folder;
 
-	if (is_new(cli->options)) {
-		error_set(&error, ERROR_USAGE,
+	if (is_new(cli->options))
+		return cli_refuse(
 			"--resume goes on with the range and the command that the bisection has: "
 			"without --good, --bad, --change and --run");
-		return cli_fail(&error);
-	}
 	folder = earlier_folder(cli, &error);
 	return folder ? bisect_resume(cli, folder) : cli_fail(&error);
 }
@@ -669,13 +665,10 @@ static int resume(struct cli *cli)
 static int run(struct cli *cli)
 {
 	const struct bisect_flags *flags = cli->options;
-	struct error error;
 
-	if (cli->arguments.count > 0) {
-		error_set(&error, ERROR_USAGE,
+	if (cli->arguments.count > 0)
+		return cli_refuse(
 			"bisect takes flags only; --run 'COMMAND' needs its quotation marks");
-		return cli_fail(&error);
-	}
 	if (flags->log || flags->show)
 		return look(cli);
 	if (flags->resume)

@@ -11,7 +11,7 @@
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/cli/cli.h"
-#include "agent/io/agent_api.h"
+#include "agent/commands/state_file.h"
 
 enum bisect_output { BISECT_TEXT, BISECT_JSON };
 
@@ -19,8 +19,8 @@ enum bisect_output { BISECT_TEXT, BISECT_JSON };
 enum { EXIT_NOT_REPRODUCED = 1, EXIT_SET_LEFT = 5, EXIT_INTERRUPTED = 130 };
 
 struct bisect_flags {
-	struct agent_api_options api;
-	const char *good, *bad, *repo, *change, *run, *extract, *work, *state_file;
+	struct state_flags state;
+	const char *good, *bad, *repo, *change, *run, *extract, *work;
 	struct strings paths, worker, cpus;
 	int64_t workers, timeout, budget, max_runs;
 	double confidence, step, spread;

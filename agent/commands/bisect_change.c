@@ -95,7 +95,7 @@ static bool ask_agent(struct cli *cli, const struct config *config, struct bisec
 	struct error *error)
 {
 	const struct bisect_flags *flags = cli->options;
-	struct agent_api *api = agent_api_new(&flags->api, config, error);
+	struct agent_api *api = agent_api_new(&flags->state.agent, config, error);
 	bool read = api && read_agent(cli->arena, api, out, error);
 
 	agent_api_free(api);
@@ -128,13 +128,14 @@ bool bisect_change_read(
 	bool agent, read;
 
 	*out = (struct bisect_change){.step = (double)NAN, .spread = (double)NAN};
-	if (!parse_id(id, &out->id, error) ||
-		!state_of_agent(&flags->api, flags->state_file, &agent, error))
+	if (!parse_id(id, &out->id, error) || !state_of_agent(&flags->state, &agent, error))
 		return false;
-	if (!agent && !flags->state_file && !(config = cli_config(cli)))
+	if (!agent && !flags->state.state_file && !(config = cli_config(cli)))
 		return error_set(error, ERROR_USAGE,
 			"--change needs the configuration, --state-file or --agent");
-	path = flags->state_file ? flags->state_file : config ? config->agent.state : NULL;
+	path = flags->state.state_file ? flags->state.state_file
+	       : config                ? config->agent.state
+				       : NULL;
 	if (agent || (config && state_is_hidden(path)))
 		read = ask_agent(cli, config, out, error);
 	else

@@ -694,10 +694,8 @@ int bisect_resume(struct cli *cli, const char *folder)
 	struct journal_file *file;
 	struct error error;
 
-	if (number == 0) {
-		error_set(&error, ERROR_USAGE, "%s: there is no bisection to go on with", folder);
-		return cli_fail(&error);
-	}
+	if (number == 0)
+		return cli_refuse("%s: there is no bisection to go on with", folder);
 	file = journal_open(
 		cli->arena, bisect_journal(cli->arena, folder, number), &journal, &error);
 	return file ? run_all(cli, folder, number, file, &journal, true) : cli_fail(&error);

@@ -275,14 +275,13 @@ static void print(
 }
 
 struct changes_options {
-	struct agent_api_options api;
+	struct state_flags state_of;
 	struct strings state, triage;
 	bool open;
 	const char *since, *until, *test;
 	int64_t limit;
 	int output; /* enum changes_output */
 	bool csv_formulas;
-	const char *state_file;
 };
 
 static const struct field changes_fields[] = {
@@ -309,7 +308,6 @@ static const struct field changes_fields[] = {
 	OPTION_CHOICE(struct changes_options, output, "text", changes_output_names,
 		"output format; json includes the history"),
 	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
-	OPTION_STRING(struct changes_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
 
@@ -552,7 +550,7 @@ static int list_agent(struct cli *cli, const struct config *config)
 			"--output csv: of an agent there are text and json (--state-file reads a "
 			"state)");
 	else
-		api = agent_api_new(&options->api, config, &error);
+		api = agent_api_new(&options->state_of.agent, config, &error);
 	if (!api)
 		return cli_fail(&error);
 	changes = json_array();
@@ -574,18 +572,16 @@ static int run(struct cli *cli)
 	bool agent;
 	int code;
 
-	if (cli->arguments.count > 0) {
-		error_set(&error, ERROR_USAGE, "changes takes no arguments (--test names a test)");
-		return cli_fail(&error);
-	}
+	if (cli->arguments.count > 0)
+		return cli_refuse("changes takes no arguments (--test names a test)");
 	if (!make_filter(cli, &filter, &error) ||
-		!state_of_agent(&options->api, options->state_file, &agent, &error))
+		!state_of_agent(&options->state_of, &agent, &error))
 		return cli_fail(&error);
 	if (filter.open && options->output != CHANGES_CSV)
 		filter.limit = MOST_CHANGES;
-	if (!agent && !options->state_file && !(config = cli_config(cli)))
+	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
-	path = config ? config->agent.state : options->state_file;
+	path = config ? config->agent.state : options->state_of.state_file;
 	if (agent || (config && state_is_hidden(path)))
 		code = list_agent(cli, config);
 	else
@@ -595,7 +591,7 @@ static int run(struct cli *cli)
 }
 
 static const struct option_part parts[] = {
-	{changes_fields, 0}, {agent_api_fields, offsetof(struct changes_options, api)}, {0}};
+	{changes_fields, 0}, {state_fields, offsetof(struct changes_options, state_of)}, {0}};
 
 const struct command changes_command = {
 	.name = "changes",

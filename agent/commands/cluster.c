@@ -20,10 +20,8 @@ struct cluster_flags {
 	int output;
 };
 
-static const char *const output_names[] = {"text", "json", NULL};
-
 static const struct field cluster_fields[] = {
-	OPTION_CHOICE(struct cluster_flags, output, "text", output_names,
+	OPTION_CHOICE(struct cluster_flags, output, "text", cli_outputs,
 		"output format; json lists all members"),
 	{0},
 };
@@ -233,8 +231,7 @@ static int run(struct cli *cli)
 	cluster.shapes = shapes_new();
 	struct gather gather = {.tests = cluster.ask.tests,
 		.count = cluster.ask.count,
-		.read_timeout = cluster.ask.config->agent.read_timeout,
-		.max_memory = cluster.ask.config->agent.max_memory_in_flight,
+		.config = cluster.ask.config,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &cluster};

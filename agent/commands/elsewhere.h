@@ -5,7 +5,7 @@
 #ifndef AGENT_COMMANDS_ELSEWHERE_H
 #define AGENT_COMMANDS_ELSEWHERE_H
 
-#include "agent/io/agent_api.h"
+#include "agent/cli/agent_api.h"
 #include "agent/store/store.h"
 
 struct elsewhere;

@@ -12,13 +12,10 @@
 #include "agent/base/hash.h"
 #include "agent/base/zone.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
 #include "detectors/combine.h"
 
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
-
-static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field evaluate_fields[] = {
 	OPTION_LIST(struct evaluate_options, truth,
@@ -60,9 +57,7 @@ static const struct field evaluate_fields[] = {
 	OPTION_BOOL(struct evaluate_options, tune,
 		"search better options on half of the series and validate them on the rest; with "
 		"--from-triage, propose them as a diff of the configuration"),
-	OPTION_STRING(struct evaluate_options, svg, NULL,
-		"draw the trade-offs found by --tune into this file", .metavar = "FILE"),
-	OPTION_CHOICE(struct evaluate_options, output, "text", output_names,
+	OPTION_CHOICE(struct evaluate_options, output, "text", cli_outputs,
 		"output format; json has the counts of each class"),
 	OPTION_INT(struct evaluate_options, jobs, "0", 0, MAX_JOBS,
 		"number of threads; 0: one per usable CPU", .letter = 'j'),
@@ -186,8 +181,6 @@ static bool check_flags(const struct work *work, struct error *error)
 		return error_set(error, ERROR_USAGE, "--state: it is read with --from-triage");
 	if (options->series.count > 0)
 		return error_set(error, ERROR_USAGE, "--series: it is read with --label");
-	if (options->svg && !options->tune)
-		return error_set(error, ERROR_USAGE, "--svg draws what --tune finds");
 	if (options->tune && work->contender_count > 1)
 		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
 	return true;
@@ -273,17 +266,6 @@ static bool evaluate_all(struct work *work, struct error *error)
 	return good;
 }
 
-static bool draw(struct work *work, const struct trials *trials, struct error *error)
-{
-	struct buf picture = {0};
-	if (!work->options->svg)
-		return true;
-	tune_put_svg(&picture, trials);
-	bool good = output_write(work->options->svg, picture.data, picture.length, error);
-	buf_free(&picture);
-	return good;
-}
-
 /* Scores the given options and the best ones found, on the series not searched on. */
 static bool compare_best(
 	struct work *work, const struct trials *trials, struct buf *text, struct error *error)
@@ -327,7 +309,7 @@ static bool tune(struct work *work, struct error *error)
 	if (good)
 		print(work, &text);
 	buf_free(&text);
-	return good && draw(work, &trials, error);
+	return good;
 }
 
 static bool read_rules(struct work *work, struct error *error)
@@ -366,7 +348,6 @@ static bool check_triage_flags(const struct cli *cli, struct error *error)
 		{"zone", options->zone != NULL},
 		{"holidays", options->holidays != NULL},
 		{"whole", options->whole},
-		{"svg", options->svg != NULL},
 	};
 	return refuse("--from-triage: it scores the detection as configured", flags,
 		sizeof flags / sizeof *flags, error);
@@ -392,7 +373,6 @@ static bool check_label_flags(const struct cli *cli, struct error *error)
 	return refuse("--label: it asks for labels", flags, sizeof flags / sizeof *flags, error);
 }
 
-/* Checks that the picture can be written before the search, which would otherwise be in vain. */
 static bool prepare(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
@@ -405,7 +385,7 @@ static bool prepare(struct work *work, struct error *error)
 	if (!check_times(work, error))
 		return false;
 	work->evaluation.unlabelled = work->set.unlabelled;
-	return !options->svg || output_check(options->svg, error) || error_prefix(error, "--svg: ");
+	return true;
 }
 
 static int run(struct cli *cli)
@@ -455,7 +435,7 @@ const struct command evaluate_command = {
 		"\n"
 		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
 		"kernel\n"
-		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n"
+		"  hunter-c evaluate --truth labelled.jsonl --tune\n"
 		"\n"
 		"With --label it asks for these labels: it plots one series after another, with "
 		"places to choose from as letters, takes answers such as \"ac\", \"a b?\" (b may "

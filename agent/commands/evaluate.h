@@ -19,7 +19,7 @@ struct evaluate_options {
 	int64_t jobs, max_line, count;
 	int output; /* enum evaluate_output */
 	bool tune, by_class, whole, from_triage;
-	const char *svg, *confirm, *season, *zone, *holidays, *state, *label;
+	const char *confirm, *season, *zone, *holidays, *state, *label;
 };
 
 enum evaluate_output { EVALUATE_TEXT, EVALUATE_JSON };
@@ -188,6 +188,5 @@ bool tune_judged(struct evaluation *evaluation, const struct contender *contende
 	struct arena *arena, struct tuned *out, struct error *error) MUST_USE;
 void tune_put_text(struct buf *out, const struct trials *trials);
 void tune_put_json(struct buf *out, const struct trials *trials);
-void tune_put_svg(struct buf *out, const struct trials *trials);
 
 #endif

@@ -182,8 +182,7 @@ static bool load_tests(struct session *session, const struct config *config, str
 	struct gather gather = {.tests = tests,
 		.count = count < (size_t)session->options->count ? count
 								 : (size_t)session->options->count,
-		.read_timeout = config->agent.read_timeout,
-		.max_memory = config->agent.max_memory_in_flight,
+		.config = config,
 		.prepare = prepare,
 		.ready = ready,
 		.context = session};

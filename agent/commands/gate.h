@@ -8,8 +8,8 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/base/dict.h"
+#include "agent/cli/agent_api.h"
 #include "agent/commands/command_context.h"
-#include "agent/io/agent_api.h"
 
 struct gate_flags {
 	struct strings known_changes; /* files */

@@ -132,8 +132,8 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	gather->failed = (struct strings){run->failed, 0};
 	gather->code = EXIT_NOTHING;
 	run->engine = engine_new(&(struct engine_options){.progress = cli->progress,
-					 .read_timeout = gather->read_timeout,
-					 .max_memory = gather->max_memory},
+					 .read_timeout = gather->config->agent.read_timeout,
+					 .max_memory = gather->config->agent.max_memory_in_flight},
 		error);
 	if (!run->engine)
 		return false;

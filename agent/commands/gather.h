@@ -15,7 +15,7 @@ enum { GATHER_PARTS = 2 };
 struct gather {
 	const struct test *const *tests;
 	size_t count;
-	int64_t read_timeout, max_memory; /* ms, bytes; the configuration's */
+	const struct config *config;
 
 	/* Also read the series that explain others. */
 	bool judges;

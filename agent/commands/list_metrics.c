@@ -57,13 +57,12 @@ static void ready(void *context, struct task *const *tasks)
 }
 
 static int list_read(struct cli *cli, const struct test *test, const struct selection *selection,
-	const struct agent_settings *settings, struct error *error)
+	const struct config *config, struct error *error)
 {
 	struct listing listing = {.out = cli->out, .selection = *selection};
 	struct gather gather = {.tests = &test,
 		.count = 1,
-		.read_timeout = settings->read_timeout,
-		.max_memory = settings->max_memory_in_flight,
+		.config = config,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &listing};
@@ -73,7 +72,7 @@ static int list_read(struct cli *cli, const struct test *test, const struct sele
 }
 
 static int list(struct cli *cli, const struct test *test, const struct selection *selection,
-	const struct agent_settings *settings)
+	const struct config *config)
 {
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
@@ -83,9 +82,9 @@ static int list(struct cli *cli, const struct test *test, const struct selection
 		return EXIT_NOTHING;
 	}
 	if (!source || source->plugin.server_size > 0)
-		return list_read(cli, test, selection, settings, &error);
+		return list_read(cli, test, selection, config, &error);
 	struct task *task = task_new(test, cli->now);
-	task->query.timeout = settings->read_timeout;
+	task->query.timeout = config->agent.read_timeout;
 	task->query.listing = true;
 	bool listed = source->read(&task->query, &error);
 	if (listed)
@@ -114,10 +113,8 @@ static const struct test *find(const struct config *config, const char *name, st
 static int run(struct cli *cli)
 {
 	struct error error;
-	if (cli->arguments.count != 1) {
-		error_set(&error, ERROR_USAGE, "list-metrics needs the name of one test");
-		return cli_fail(&error);
-	}
+	if (cli->arguments.count != 1)
+		return cli_refuse("list-metrics needs the name of one test");
 	struct selection selection;
 	if (!selection_resolve(cli->options, cli->now, &selection, &error))
 		return cli_fail(&error);
@@ -125,7 +122,7 @@ static int run(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	const struct test *test = find(config, cli->arguments.items[0], &error);
-	int code = test ? list(cli, test, &selection, &config->agent) : cli_fail(&error);
+	int code = test ? list(cli, test, &selection, config) : cli_fail(&error);
 	if (!cli->abandoned)
 		config_free(config);
 	return code;

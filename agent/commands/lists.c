@@ -43,12 +43,9 @@ static int list_tests(struct cli *cli)
 
 static int list_groups(struct cli *cli)
 {
-	struct error error;
 	struct config *config = NULL;
-	if (cli->arguments.count > 0) {
-		error_set(&error, ERROR_USAGE, "list-groups takes no arguments");
-		return cli_fail(&error);
-	}
+	if (cli->arguments.count > 0)
+		return cli_refuse("list-groups takes no arguments");
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;

@@ -149,26 +149,6 @@ static bool draw_file(const struct plotter *plotter, const struct plot *plot, st
 	return drawn;
 }
 
-/* Without a state nothing is known, and what is found is all there is to show. */
-static void show_found(struct plot *plot, struct arena *arena)
-{
-	struct plot_line *lines = arena_array(arena, plot->line_count, sizeof *lines);
-
-	for (size_t l = 0; l < plot->line_count; l++) {
-		const struct plot_line *line = &plot->lines[l];
-		struct plot_change *changes =
-			arena_array(arena, line->change_count, sizeof *changes);
-
-		for (size_t i = 0; i < line->change_count; i++) {
-			changes[i] = line->changes[i];
-			changes[i].source = PLOT_KNOWN;
-		}
-		lines[l] = *line;
-		lines[l].changes = changes;
-	}
-	plot->lines = lines;
-}
-
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
 {
 	const struct plotter *plotter = task->result;
@@ -180,8 +160,6 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 		    &plotter->plotting, scratch, plot, error))
 		return false;
 	plot->scale = (enum plot_scale)plotter->options->scale;
-	if (!plotter->plotting.has_state)
-		show_found(plot, query->arena);
 	return true;
 }
 
@@ -225,8 +203,7 @@ static int draw(struct plotter *plotter, const struct config *config, struct err
 	const char *path = given ? given : config->agent.state;
 	struct gather gather = {.tests = &plotter->test,
 		.count = 1,
-		.read_timeout = config->agent.read_timeout,
-		.max_memory = config->agent.max_memory_in_flight,
+		.config = config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,

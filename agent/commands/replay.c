@@ -21,10 +21,7 @@
 #include "agent/monitor/why.h"
 #include "agent/service/parts.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
 enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };
-
-static const char *const output_names[] = {"text", "json", NULL};
 
 struct replay_options {
 	const char *from, *to;
@@ -40,7 +37,7 @@ static const struct field replay_fields[] = {
 	OPTION_STRING(struct replay_options, to, NULL, "end time; default: now", .metavar = "DATE"),
 	OPTION_DURATION(struct replay_options, interval, NULL, 1000, (double)INT64_MAX,
 		"interval of all tests, instead of their own"),
-	OPTION_CHOICE(struct replay_options, output, "text", output_names,
+	OPTION_CHOICE(struct replay_options, output, "text", cli_outputs,
 		"output format: the messages as they would be sent, or one JSON document"),
 	OPTION_STRING(struct replay_options, state, NULL,
 		"write the state to this file, for why and changes", .metavar = "FILE"),

@@ -97,8 +97,7 @@ struct replay_data *replay_data_gather(struct cli *cli, const struct config *con
 	struct replay_data *past = arena_alloc(arena, sizeof *past);
 	struct gather gather = {.tests = tests,
 		.count = count,
-		.read_timeout = config->agent.read_timeout,
-		.max_memory = config->agent.max_memory_in_flight,
+		.config = config,
 		.prepare = prepare,
 		.ready = ready,
 		.context = past};

@@ -322,18 +322,6 @@ static void cut_changes(struct arena *arena, struct plot_line *line)
 	line->change_count = count;
 }
 
-/* Without a state nothing is known, and what is found is all there is to show. */
-static void show_found(struct arena *arena, struct plot_line *line)
-{
-	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
-
-	for (size_t i = 0; i < line->change_count; i++) {
-		changes[i] = line->changes[i];
-		changes[i].source = PLOT_KNOWN;
-	}
-	line->changes = changes;
-}
-
 static void draw(const struct job *job, struct arena *arena, const struct plot *all,
 	const struct plot_line *from, struct report_plot *out)
 {
@@ -345,8 +333,6 @@ static void draw(const struct job *job, struct arena *arena, const struct plot *
 	*line = *from;
 	cut(job->maker, arena, line);
 	cut_changes(arena, line);
-	if (!job->plotting.has_state)
-		show_found(arena, line);
 	plot = (struct plot){.title = arena_printf(arena, "%s %s", out->test, out->series),
 		.unit = line->unit,
 		.direction = line->direction,
@@ -603,8 +589,7 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 {
 	struct gather gather = {.tests = tests,
 		.count = count,
-		.read_timeout = maker->config->agent.read_timeout,
-		.max_memory = maker->config->agent.max_memory_in_flight,
+		.config = maker->config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,

@@ -13,15 +13,11 @@
 #include "agent/model/json_put.h"
 #include "agent/notify/router.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
 struct route_flags {
 	const char *size;
 	struct strings label;
 	int event, output;
 };
-
-static const char *const outputs[] = {"text", "json", NULL};
 
 /* Those that are about changes, in the order of enum message_kind. */
 static const char *const events[] = {
@@ -34,7 +30,7 @@ static const struct field flags[] = {
 	OPTION_LIST(struct route_flags, label,
 		"label or attribute of the series, such as region=eu", .metavar = "NAME=VALUE"),
 	OPTION_CHOICE(struct route_flags, event, "new", events, "kind of event"),
-	OPTION_CHOICE(struct route_flags, output, "text", outputs, "output format"),
+	OPTION_CHOICE(struct route_flags, output, "text", cli_outputs, "output format"),
 	{0},
 };
 
@@ -310,10 +306,8 @@ static int run(struct cli *cli)
 	struct error error;
 	int code = EXIT_NOTHING;
 
-	if (cli->arguments.count != 2) {
-		error_set(&error, ERROR_USAGE, "route needs a test and a metric");
-		return cli_fail(&error);
-	}
+	if (cli->arguments.count != 2)
+		return cli_refuse("route needs a test and a metric");
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;

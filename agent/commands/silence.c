@@ -11,17 +11,13 @@
 #include "agent/notify/silence.h"
 #include "agent/store/forms.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
 enum { MOST_OPEN = 10000 };
 
-static const char *const outputs[] = {"text", "json", NULL};
-
 struct silence_options {
-	struct agent_api_options api;
+	struct state_flags state;
 	const char *from, *until, *length, *owner, *reason;
 	bool all;
 	int output;
-	const char *state_file;
 };
 
 static const struct field silence_fields[] = {
@@ -35,8 +31,7 @@ static const struct field silence_fields[] = {
 		"add: who is reminded before it ends; default: you", .metavar = "NAME"),
 	OPTION_STRING(struct silence_options, reason, NULL, "add: why", .metavar = "TEXT"),
 	OPTION_BOOL(struct silence_options, all, "list: include expired ones"),
-	OPTION_CHOICE(struct silence_options, output, "text", outputs, "output format"),
-	OPTION_STRING(struct silence_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_CHOICE(struct silence_options, output, "text", cli_outputs, "output format"),
 	{0},
 };
 
@@ -168,8 +163,7 @@ static int print_answer(struct cli *cli, json_t *answer)
 static int change(struct cli *cli, struct direct *direct, const char *path)
 {
 	const struct silence_options *options = cli->options;
-	const struct state_request request = {.options = &options->api,
-		.state_file = options->state_file,
+	const struct state_request request = {.flags = &options->state,
 		.path = path,
 		.creates = direct->id == 0,
 		.form = &direct->form,
@@ -203,14 +197,11 @@ static int end(struct cli *cli)
 	const char *id = cli->arguments.items[1];
 	const struct pair form[] = {{"person", state_person(cli->arena)}};
 	struct direct direct = {cli, {form, 1}, 0};
-	struct error error;
 
 	if (strspn(id, "0123456789") == strlen(id) && strlen(id) <= 18)
 		direct.id = strtoll(id, NULL, 10);
-	if (direct.id <= 0) {
-		error_set(&error, ERROR_USAGE, "silence end takes the id of a silence");
-		return cli_fail(&error);
-	}
+	if (direct.id <= 0)
+		return cli_refuse("silence end takes the id of a silence");
 	return change(cli, &direct,
 		arena_printf(cli->arena, "/api/v1/silences/%" PRId64 "/end", direct.id));
 }
@@ -236,8 +227,7 @@ static bool read_list(void *context, const char *state, const struct config *con
 static int list(struct cli *cli)
 {
 	const struct silence_options *options = cli->options;
-	const struct state_request request = {.options = &options->api,
-		.state_file = options->state_file,
+	const struct state_request request = {.flags = &options->state,
 		.path = options->all ? "/api/v1/silences?all=true" : "/api/v1/silences",
 		.reads = true,
 		.perform = read_list,
@@ -256,18 +246,15 @@ static const struct verb {
 
 static int run(struct cli *cli)
 {
-	struct error error;
-
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	error_set(&error, ERROR_USAGE, "silence: one of add MATCHERS, list, end ID is needed");
-	return cli_fail(&error);
+	return cli_refuse("silence: one of add MATCHERS, list, end ID is needed");
 }
 
 static const struct option_part parts[] = {
-	{silence_fields, 0}, {agent_api_fields, offsetof(struct silence_options, api)}, {0}};
+	{silence_fields, 0}, {state_fields, offsetof(struct silence_options, state)}, {0}};
 
 const struct command silence_command = {
 	.name = "silence",

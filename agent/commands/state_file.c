@@ -14,6 +14,19 @@
 /* Another command may have the state for a moment. */
 enum { TRIES = 50, LEFT = 3, PAUSE = 100000000 /* ns */ };
 
+const struct field state_fields[] = {
+	OPTION_STRING(struct state_flags, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_STRING_AS("agent", struct state_flags, agent.agent, NULL,
+		"running agent: a URL or unix:/path; default: agent.listen of the configuration",
+		.variable = "HUNTER_AGENT", .metavar = "URL"),
+	OPTION_STRING_AS("token_file", struct state_flags, agent.token_file, NULL,
+		"file with its access token", .variable = "HUNTER_TOKEN_FILE", .metavar = "PATH"),
+	OPTION_STRING_AS("ca_file", struct state_flags, agent.ca_file, NULL,
+		"CA certificates to verify its certificate, instead of the system's",
+		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
+	{0},
+};
+
 const char *state_file(struct cli *cli, const char *path)
 {
 	struct config *config;
@@ -28,15 +41,14 @@ const char *state_file(struct cli *cli, const char *path)
 	return path;
 }
 
-bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
-	struct error *error)
+bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *error)
 {
 	const char *variable = getenv("HUNTER_AGENT");
 
-	*agent = options->agent != NULL;
-	if (!*agent || !state_file)
+	*agent = flags->agent.agent != NULL;
+	if (!*agent || !flags->state_file)
 		return true;
-	if (!variable || strcmp(variable, options->agent) != 0)
+	if (!variable || strcmp(variable, flags->agent.agent) != 0)
 		return error_set(
 			error, ERROR_USAGE, "--agent and --state-file: only one of them is asked");
 	*agent = false;
@@ -104,7 +116,7 @@ static json_t *perform(const struct state_request *request, const char *state,
 static json_t *ask_holder(const struct state_request *request, const char *state,
 	const struct config *config, struct error *error)
 {
-	struct agent_api_options options = *request->options;
+	struct agent_api_options options = request->flags->agent;
 	json_t *document = NULL;
 
 	options.agent = NULL;
@@ -158,19 +170,19 @@ json_t *state_request(struct cli *cli, const struct state_request *request, stru
 	json_t *document;
 	bool agent;
 
-	if (!state_of_agent(request->options, request->state_file, &agent, error))
+	if (!state_of_agent(request->flags, &agent, error))
 		return NULL;
 	if (agent)
-		return ask_agent(request, request->options, NULL, error);
-	if (!request->state_file && !(config = cli_config(cli))) {
+		return ask_agent(request, &request->flags->agent, NULL, error);
+	if (!request->flags->state_file && !(config = cli_config(cli))) {
 		error->kind = ERROR_NONE; /* was printed */
 		return NULL;
 	}
-	path = config ? config->agent.state : request->state_file;
+	path = config ? config->agent.state : request->flags->state_file;
 	if (!request->reads)
 		document = ask_either(request, path, config, error);
 	else if (config && state_is_hidden(path))
-		document = ask_agent(request, request->options, config, error);
+		document = ask_agent(request, &request->flags->agent, config, error);
 	else
 		document = perform(request, path, config, error);
 	config_free(config);

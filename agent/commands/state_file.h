@@ -6,10 +6,18 @@
 #define AGENT_COMMANDS_STATE_FILE_H
 
 #include "agent/base/buf.h"
+#include "agent/cli/agent_api.h"
 #include "agent/cli/cli.h"
-#include "agent/io/agent_api.h"
 
 #define STATE_FILE_HELP "the state file; by default the configuration's agent.state"
+
+/* Where a command finds the state: an agent, or a file. */
+struct state_flags {
+	struct agent_api_options agent;
+	const char *state_file;
+};
+
+extern const struct field state_fields[];
 
 /* `path`, or the configuration's, in the command's arena. NULL after an error, which was printed;
  * the exit code is then EXIT_USAGE. */
@@ -17,8 +25,7 @@ const char *state_file(struct cli *cli, const char *path);
 
 /* Whether the agent of the options is asked instead of a state file. $HUNTER_AGENT yields to
  * --state-file; both flags are an error. */
-bool state_of_agent(const struct agent_api_options *options, const char *state_file, bool *agent,
-	struct error *error) MUST_USE;
+bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *error) MUST_USE;
 
 /* Whether there is such a file, or a state in the database. If that cannot be found out it is true.
  */
@@ -35,10 +42,9 @@ const char *state_person(struct arena *arena);
 
 /* Something to be read from the state, or changed in it. */
 struct state_request {
-	const struct agent_api_options *options;
-	const char *state_file; /* or NULL */
-	const char *path;       /* of the API */
-	bool creates;           /* the state, if there is none: what is written refers to nothing */
+	const struct state_flags *flags;
+	const char *path; /* of the API */
+	bool creates;     /* the state, if there is none: what is written refers to nothing */
 	const struct pairs *form; /* NULL: it is read */
 	bool reads; /* also beside an agent, who is asked only if this user may not read the file */
 	/* The same without an agent: appends the answer of the API. */

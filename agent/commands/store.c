@@ -15,10 +15,6 @@
 #include "agent/store/forms.h"
 #include "agent/store/store.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
-static const char *const outputs[] = {"text", "json", NULL};
-
 struct store_options {
 	const char *state_file, *since;
 	int64_t older_than, limit, change;
@@ -40,7 +36,7 @@ static const struct field store_fields[] = {
 	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: maximum number of entries"),
 	OPTION_INT(struct store_options, change, "0", 0, ROWS,
 		"audit: only entries about this change", .metavar = "ID"),
-	OPTION_CHOICE(struct store_options, output, "text", outputs, "audit: output format"),
+	OPTION_CHOICE(struct store_options, output, "text", cli_outputs, "audit: output format"),
 	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
@@ -143,12 +139,8 @@ static int prune(struct cli *cli)
 	struct config *config;
 	const char *path = options->state_file;
 
-	if (options->older_than == WHEN_NEVER) {
-		struct error error;
-
-		error_set(&error, ERROR_USAGE, "store prune needs --older-than (as 90d)");
-		return cli_fail(&error);
-	}
+	if (options->older_than == WHEN_NEVER)
+		return cli_refuse("store prune needs --older-than (as 90d)");
 	if (!path) {
 		config = cli_config(cli);
 		if (!config)
@@ -226,15 +218,11 @@ static const struct verb {
 
 static int run(struct cli *cli)
 {
-	struct error error;
-
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	error_set(&error, ERROR_USAGE,
-		"store: one of check, backup FILE, copy FROM TO, prune, audit is needed");
-	return cli_fail(&error);
+	return cli_refuse("store: one of check, backup FILE, copy FROM TO, prune, audit is needed");
 }
 
 static const struct option_part parts[] = {{store_fields, 0}, {0}};

@@ -13,18 +13,13 @@
 #include "agent/notify/accepted.h"
 #include "agent/store/forms.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
-static const char *const outputs[] = {"text", "json", NULL};
-
 struct triage_options {
-	struct agent_api_options api;
+	struct state_flags state;
 	const char *test, *commit, *message;
 	const char *owner, *note, *link, *until, *write;
 	int64_t seen;
 	bool dry_run;
 	int output;
-	const char *state_file;
 };
 
 static const struct field triage_fields[] = {
@@ -50,8 +45,7 @@ static const struct field triage_fields[] = {
 		"missing",
 		.metavar = "FILE"),
 	OPTION_BOOL(struct triage_options, dry_run, "only print the selected changes"),
-	OPTION_CHOICE(struct triage_options, output, "text", outputs, "output format"),
-	OPTION_STRING(struct triage_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_CHOICE(struct triage_options, output, "text", cli_outputs, "output format"),
 	{0},
 };
 
@@ -283,8 +277,7 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	if (!conflict)
 		return EXIT_NOTHING;
 	fflush(cli->out);
-	error_set(&error, ERROR_USAGE, "%s", conflict);
-	return cli_fail(&error);
+	return cli_refuse("%s", conflict);
 }
 
 /* The answer, or NULL after an error. `look`: nothing is changed. */
@@ -307,8 +300,7 @@ static json_t *ask(
 		{"person", state_person(cli->arena)},
 	};
 	struct direct direct = {cli, {form, sizeof form / sizeof *form}};
-	const struct state_request request = {.options = &options->api,
-		.state_file = options->state_file,
+	const struct state_request request = {.flags = &options->state,
 		.path = "/api/v1/triage",
 		.form = &direct.form,
 		.perform = perform,
@@ -393,7 +385,7 @@ static int run(struct cli *cli)
 }
 
 static const struct option_part parts[] = {
-	{triage_fields, 0}, {agent_api_fields, offsetof(struct triage_options, api)}, {0}};
+	{triage_fields, 0}, {state_fields, offsetof(struct triage_options, state)}, {0}};
 
 const struct command triage_command = {
 	.name = "triage",

@@ -370,8 +370,7 @@ static bool fetch(struct loading *loading, struct error *error)
 	const struct test **tests =
 		arena_array(loading->cli->arena, out->test_count, sizeof *tests);
 	struct gather gather = {.tests = tests,
-		.read_timeout = out->config->agent.read_timeout,
-		.max_memory = out->config->agent.max_memory_in_flight,
+		.config = out->config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,

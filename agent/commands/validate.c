@@ -22,8 +22,6 @@
 #include "detectors/scratch.h"
 #include "notifiers/text.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
 enum { SERIES_MOST = 200 }; /* series measured per test */
 
 struct validate_options {
@@ -31,10 +29,8 @@ struct validate_options {
 	bool power, receivers;
 };
 
-static const char *const outputs[] = {"text", "json", NULL};
-
 static const struct field validate_fields[] = {
-	OPTION_CHOICE(struct validate_options, output, "text", outputs, "output format"),
+	OPTION_CHOICE(struct validate_options, output, "text", cli_outputs, "output format"),
 	OPTION_BOOL(struct validate_options, power,
 		"read the tests' data and print the smallest change of each series that would be "
 		"reported within 24 points"),
@@ -414,8 +410,7 @@ static int measure_all(struct measuring *measuring, struct error *error)
 	const struct test **tests =
 		arena_array(measuring->cli->arena, config->test_count, sizeof(const struct test *));
 	struct gather gather = {.tests = tests,
-		.read_timeout = config->agent.read_timeout,
-		.max_memory = config->agent.max_memory_in_flight,
+		.config = config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,
@@ -452,11 +447,8 @@ static int validate(struct cli *cli)
 	struct config_source source = cli_config_source();
 	source.cautious = true;
 	struct verdict verdict = {.problems = &problems};
-	if (cli->arguments.count > 0) {
-		error_set(&error, ERROR_USAGE,
-			"validate takes no arguments; name the file by --config");
-		return cli_fail(&error);
-	}
+	if (cli->arguments.count > 0)
+		return cli_refuse("validate takes no arguments; name the file by --config");
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
 	secret_forbid_dumps();

@@ -11,17 +11,13 @@
 #include "agent/report/table.h"
 #include "agent/store/store.h"
 
-enum { OUTPUT_TEXT, OUTPUT_JSON };
-
 struct why_options {
 	int output;
 	const char *state_file;
 };
 
-static const char *const outputs[] = {"text", "json", NULL};
-
 static const struct field why_fields[] = {
-	OPTION_CHOICE(struct why_options, output, "text", outputs, "output format"),
+	OPTION_CHOICE(struct why_options, output, "text", cli_outputs, "output format"),
 	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	OPTION_STRING_AS("state", struct why_options, state_file, NULL,
 		"the same; of one that replay --state has kept the windows begin where that run's "
@@ -126,8 +122,7 @@ static int explain(struct asking *asking, const struct config *config, struct er
 	const char *path = options->state_file ? options->state_file : config->agent.state;
 	struct gather gather = {.tests = &asking->test,
 		.count = 1,
-		.read_timeout = config->agent.read_timeout,
-		.max_memory = config->agent.max_memory_in_flight,
+		.config = config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,
@@ -192,12 +187,9 @@ static int run(struct cli *cli)
 	struct error error;
 	int code;
 
-	if (arguments.count < 2 || arguments.count > 3) {
-		error_set(&error, ERROR_USAGE,
-			"why takes a test, a metric, and perhaps a time or a commit; "
-			"hunter-c list-metrics TEST has the names of a test's metrics");
-		return cli_fail(&error);
-	}
+	if (arguments.count < 2 || arguments.count > 3)
+		return cli_refuse("why takes a test, a metric, and perhaps a time or a commit; "
+				  "hunter-c list-metrics TEST has the names of a test's metrics");
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;

@@ -170,7 +170,8 @@ static struct plot_change change_fresh(const struct drawing *drawing, const stru
 			drawing->test->environment, drawing->series, change)};
 	struct plot_change out = record_plot_change(&record);
 
-	out.source = PLOT_FRESH;
+	/* Without a state nothing is known, and what is found is all there is to show. */
+	out.source = drawing->plotting->has_state ? PLOT_FRESH : PLOT_KNOWN;
 	out.id = 0;
 	return out;
 }

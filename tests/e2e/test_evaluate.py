@@ -201,7 +201,6 @@ def test_standard_input(hunter):
 
 @pytest.mark.parametrize("arguments, says", [
     ([], "--truth FILE is needed: labelled series; or --from-triage, for what people said of changes"),
-    (["--truth", "{path}", "--svg", "x.svg"], "--svg draws what --tune finds"),
     (["--truth", "{path}", "--detector", "kernell"], '--detector: unknown detector "kernell" (did you mean "kernel"?)'),
     (["--truth", "{path}", "--detector", "kernel(window=5)"], '--detector: the detector "kernel" has no option "window"'),
     (["--truth", "{path}", "--detector", "edivisive(window=1"], '--detector: "edivisive(window=1" lacks a )'),
@@ -209,7 +208,6 @@ def test_standard_input(hunter):
     (["--truth", "{path}", "--detector", "lookback(best=min", "x"], "lacks a )"),
     (["--truth", "{path}", "--confirm", "soon"], 'confirm: "soon" is neither auto, off nor a number of points'),
     (["--truth", "{path}", "more"], "evaluate takes no arguments (--truth names a file)"),
-    (["--truth", "{path}", "--tune", "--svg", "/nowhere/x.svg"], "--svg: /nowhere/x.svg: No such file or directory"),
 ])
 def test_wrong_flags(hunter, labelled, arguments, says):
     result = hunter("evaluate", *[a.format(path=labelled) for a in arguments])
@@ -238,8 +236,8 @@ def tuning_rows():
 
 
 def test_tune(hunter, tmp_path):
-    path, picture = write(tmp_path / "t.jsonl", tuning_rows()), tmp_path / "t.svg"
-    arguments = ["--truth", path, "--tune", "--detector", "edivisive(magnitude=0.1)", "--whole", "--svg", picture]
+    path = write(tmp_path / "t.jsonl", tuning_rows())
+    arguments = ["--truth", path, "--tune", "--detector", "edivisive(magnitude=0.1)", "--whole"]
     answer = scores(hunter, *arguments)
     assert answer["tuned_on"] + answer["tried_on"] == 40 and 10 <= answer["tuned_on"] <= 30
     first, best = answer["trials"][0], answer["trials"][answer["best"]]
@@ -253,7 +251,6 @@ def test_tune(hunter, tmp_path):
     front = [t for t in answer["trials"] if t["frontier"]]
     assert front and not any(t["recall"] >= f["recall"] and t["false_per_1000"] < f["false_per_1000"]
                              for f in front for t in answer["trials"])
-    assert picture.read_text().startswith("<svg ") and picture.read_text().count("<circle ") == len(answer["trials"])
     text = hunter("evaluate", *arguments)
     assert text.code == 0 and "<- best" in text.out and "as given, which sees less" in text.out
     assert hunter("evaluate", *arguments).out == text.out
@@ -267,26 +264,6 @@ def test_numbered_series_are_split(hunter, tmp_path, name):
     assert answer["tuned_on"] + answer["tried_on"] == 200 and 70 <= answer["tuned_on"] <= 130
     again = scores(hunter, "--truth", write(tmp_path / "n.jsonl", rows[::-1]), "--tune", "--whole")
     assert again["tuned_on"] == answer["tuned_on"]
-
-
-def test_picture_is_whole_or_as_it_was(hunter, tmp_path):
-    rows = write(tmp_path / "t.jsonl", tuning_rows())
-    picture, link = tmp_path / "pictures" / "t.svg", tmp_path / "link.svg"
-    picture.parent.mkdir()
-    picture.write_text("as it was")
-    picture.chmod(0o604)
-    one = write(tmp_path / "one.jsonl", [{"id": "a", "series": series(1, 50), "change_points": [50]}])
-    for arguments in (["--truth", one], ["--truth", tmp_path / "none.jsonl"], ["--truth", rows, "--detector", "combine(any: kernel)"]):
-        assert hunter("evaluate", *arguments, "--tune", "--whole", "--svg", picture).code in (2, 3)
-        assert picture.read_text() == "as it was" and os.listdir(picture.parent) == ["t.svg"]
-    link.symlink_to(picture)
-    assert hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", link).code == 0
-    assert picture.read_text().startswith("<svg ") and link.is_symlink() and picture.stat().st_mode & 0o777 == 0o604
-    assert os.listdir(picture.parent) == ["t.svg"]
-    result = hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", picture.parent)
-    assert result.code == 2 and "Is a directory" in result.err
-    piped = hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", "/dev/stderr")
-    assert piped.code == 0 and "</svg>" in piped.err
 
 
 def test_tune_needs_something_to_tune(hunter, labelled, tmp_path):

@@ -213,7 +213,7 @@ def test_nobody_has_said_anything(world):
 
 
 @pytest.mark.parametrize("flags", [["--truth", "x"], ["--detector", "kernel"], ["--confirm", "off"], ["--whole"],
-                                   ["--season", "none"], ["--svg", "x.svg"]])
+                                   ["--season", "none"]])
 def test_flags_that_do_not_go_together(hunter, tmp_path, flags):
     result = hunter("evaluate", "--from-triage", *flags)
     assert result.code == 2 and f"without {flags[0]}" in result.err

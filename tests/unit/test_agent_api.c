@@ -1,4 +1,4 @@
-/* agent/io/agent_api: finds the agent and asks it, here a server of the agent's own kind that
+/* agent/cli/agent_api: finds the agent and asks it, here a server of the agent's own kind that
  * echoes what it was asked. TLS and the whole agent are in e2e/test_agent_api.py. */
 #include "unit.h"
 
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cli/agent_api.h"
 #include "agent/http/server.h"
-#include "agent/io/agent_api.h"
 #include "agent/io/engine.h"
 #include "agent/runtime/metrics.h"
 

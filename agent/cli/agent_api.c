@@ -3,7 +3,7 @@
  * time. If an address cannot be reached at all the next is tried, and the first that answers is
  * kept: the socket may be closed to this user, who may have a token for the loopback address.
  */
-#include "agent/io/agent_api.h"
+#include "agent/cli/agent_api.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +22,6 @@
 enum { MOST_PLACES = 8, TIMEOUT = 120000 };
 
 static const char unix_prefix[] = "unix:";
-
-const struct field agent_api_fields[] = {
-	OPTION_STRING(struct agent_api_options, agent, NULL,
-		"running agent: a URL or unix:/path; default: agent.listen of the configuration",
-		.variable = "HUNTER_AGENT", .metavar = "URL"),
-	OPTION_STRING(struct agent_api_options, token_file, NULL, "file with its access token",
-		.variable = "HUNTER_TOKEN_FILE", .metavar = "PATH"),
-	OPTION_STRING(struct agent_api_options, ca_file, NULL,
-		"CA certificates to verify its certificate, instead of the system's",
-		.variable = "HUNTER_CA_FILE", .metavar = "PATH"),
-	{0},
-};
 
 struct agent_api {
 	struct arena *arena;

@@ -6,8 +6,8 @@
  * Unix socket, then a loopback address, then another one. The token is sent to no other
  * server.
  */
-#ifndef AGENT_IO_AGENT_API_H
-#define AGENT_IO_AGENT_API_H
+#ifndef AGENT_CLI_AGENT_API_H
+#define AGENT_CLI_AGENT_API_H
 
 #include <jansson.h>
 
@@ -15,14 +15,12 @@
 #include "agent/base/field.h"
 #include "conf/config.h"
 
-/* Flags of the commands that connect to an agent. */
+/* What the flags of a command say of it. */
 struct agent_api_options {
 	const char *agent;      /* a URL or unix:/path, or NULL */
 	const char *token_file; /* or NULL */
 	const char *ca_file;    /* or NULL */
 };
-
-extern const struct field agent_api_fields[];
 
 struct agent_api;
 
