@@ -25,14 +25,75 @@ static int width(const struct result *result)
 	return (int)(length < NARROW ? NARROW : length) + 2;
 }
 
+/* Of the series with changes within a margin; MARGINS: of all series, within the main one. */
+static const struct score_tally *tally_of(const struct result *result, size_t margin)
+{
+	return margin < MARGINS ? &result->whole.margins[margin] : &result->whole.all;
+}
+
+static double mean(double sum, size_t count)
+{
+	return count > 0 ? sum / (double)count : 0;
+}
+
+enum measure {
+	/* Within a margin, as for tally_of. */
+	PRECISION,
+	RECALL,
+	F1,
+	/* Of all series. */
+	ANNOTATED_F1,
+	COVERING,
+	RAND,
+	SEASONAL,
+	FLAT,
+	/* By enum live. */
+	SEEN,
+	DELAY_HALF,
+	DELAY_MOST,
+	ALARMS,
+	WRONG,
+	WITHDRAWN,
+	RIGHT_WITHDRAWN,
+	OTHER_ALARMS,
+};
+
+static double number_of(struct result *result, enum measure measure, size_t which)
+{
+	const struct standing *whole = &result->whole;
+	struct live *live = &result->whole.live[measure < SEEN ? 0 : which];
+	const struct followed *alarms = &live->alarms;
+
+	switch (measure) {
+	case PRECISION: return score_precision(tally_of(result, which));
+	case RECALL: return score_recall(tally_of(result, which));
+	case F1: return score_f1(tally_of(result, which));
+	case ANNOTATED_F1: return mean(whole->f1, whole->series);
+	case COVERING: return mean(whole->cover, whole->series);
+	case RAND: return mean(whole->rand, whole->series);
+	case SEASONAL: return (double)whole->seasonal;
+	case FLAT: return per_thousand((double)whole->flat_found, whole->flat_points);
+	case SEEN: return mean((double)live->seen, live->truth);
+	case DELAY_HALF: return (double)live_delay(live, 5);
+	case DELAY_MOST: return (double)live_delay(live, 9);
+	case ALARMS: return (double)alarms->alarms;
+	case WRONG: return per_thousand((double)alarms->wrong, live->points);
+	case WITHDRAWN: return mean((double)alarms->withdrawn, alarms->alarms);
+	case RIGHT_WITHDRAWN:
+		return mean((double)alarms->true_withdrawn, alarms->alarms - alarms->wrong);
+	case OTHER_ALARMS: return (double)judged_of(live).other;
+	}
+	return 0;
+}
+
 /* A line: its label, and a number from each of the results. */
 static void put_line(const struct columns *columns, const char *label, enum unit unit,
-	double (*number)(struct result *result, size_t which), size_t which)
+	enum measure measure, size_t which)
 {
 	buf_printf(columns->out, "%-*s", LABEL, label);
 	for (size_t i = 0; i < columns->count; i++) {
 		char text[32];
-		double value = number(&columns->results[i], which);
+		double value = number_of(&columns->results[i], measure, which);
 		if (unit == PERCENT)
 			snprintf(text, sizeof text, "%.1f%%", 100 * value);
 		else
@@ -42,98 +103,14 @@ static void put_line(const struct columns *columns, const char *label, enum unit
 	buf_char(columns->out, '\n');
 }
 
-/* Of the series with changes within a margin; MARGINS: of all series, within the main one. */
-static const struct score_tally *tally_of(const struct result *result, size_t margin)
-{
-	return margin < MARGINS ? &result->whole.margins[margin] : &result->whole.all;
-}
-
-static double precision(struct result *result, size_t margin)
-{
-	return score_precision(tally_of(result, margin));
-}
-
-static double recall(struct result *result, size_t margin)
-{
-	return score_recall(tally_of(result, margin));
-}
-
-static double f1(struct result *result, size_t margin)
-{
-	return score_f1(tally_of(result, margin));
-}
-
 static void put_scores(const struct columns *columns, size_t margin)
 {
 	char title[80];
 	snprintf(title, sizeof title, "  within %zu points: precision",
 		evaluate_margins[margin < MARGINS ? margin : MARGIN_MAIN]);
-	put_line(columns, title, PLAIN, precision, margin);
-	put_line(columns, "                   recall", PLAIN, recall, margin);
-	put_line(columns, "                   F1", PLAIN, f1, margin);
-}
-
-static double mean(double sum, size_t count)
-{
-	return count > 0 ? sum / (double)count : 0;
-}
-
-/* 0: F1, 1: covering, 2: Rand index. */
-static double annotated(struct result *result, size_t which)
-{
-	const double sums[] = {result->whole.f1, result->whole.cover, result->whole.rand};
-	return mean(sums[which], result->whole.series);
-}
-
-static double seasonal(struct result *result, size_t which)
-{
-	(void)which;
-	return (double)result->whole.seasonal;
-}
-
-static double flat(struct result *result, size_t which)
-{
-	(void)which;
-	return per_thousand((double)result->whole.flat_found, result->whole.flat_points);
-}
-
-static double seen(struct result *result, size_t which)
-{
-	return mean((double)result->whole.live[which].seen, result->whole.live[which].truth);
-}
-
-static double delay_half(struct result *result, size_t which)
-{
-	return (double)live_delay(&result->whole.live[which], 5);
-}
-
-static double delay_most(struct result *result, size_t which)
-{
-	return (double)live_delay(&result->whole.live[which], 9);
-}
-
-static double wrong(struct result *result, size_t which)
-{
-	const struct live *live = &result->whole.live[which];
-	return per_thousand((double)live->alarms.wrong, live->points);
-}
-
-static double alarms(struct result *result, size_t which)
-{
-	return (double)result->whole.live[which].alarms.alarms;
-}
-
-static double withdrawn(struct result *result, size_t which)
-{
-	const struct followed *followed = &result->whole.live[which].alarms;
-	return mean((double)followed->withdrawn, followed->alarms);
-}
-
-static double right_withdrawn(struct result *result, size_t which)
-{
-	const struct followed *followed = &result->whole.live[which].alarms;
-	size_t right = followed->alarms - followed->wrong;
-	return mean((double)followed->true_withdrawn, right);
+	put_line(columns, title, PLAIN, PRECISION, margin);
+	put_line(columns, "                   recall", PLAIN, RECALL, margin);
+	put_line(columns, "                   F1", PLAIN, F1, margin);
 }
 
 static void put_header(const struct columns *columns, const char *label)
@@ -147,13 +124,13 @@ static void put_header(const struct columns *columns, const char *label)
 
 static void put_live(const struct columns *columns, size_t which)
 {
-	put_line(columns, "  changes announced", PERCENT, seen, which);
-	put_line(columns, "  points after it, median", COUNT, delay_half, which);
-	put_line(columns, "  points after it, nine in ten", COUNT, delay_most, which);
-	put_line(columns, "  alarms", COUNT, alarms, which);
-	put_line(columns, "  false alarms a 1,000 points", PLAIN, wrong, which);
-	put_line(columns, "  alarms withdrawn later", PERCENT, withdrawn, which);
-	put_line(columns, "  right alarms withdrawn later", PERCENT, right_withdrawn, which);
+	put_line(columns, "  changes announced", PERCENT, SEEN, which);
+	put_line(columns, "  points after it, median", COUNT, DELAY_HALF, which);
+	put_line(columns, "  points after it, nine in ten", COUNT, DELAY_MOST, which);
+	put_line(columns, "  alarms", COUNT, ALARMS, which);
+	put_line(columns, "  false alarms a 1,000 points", PLAIN, WRONG, which);
+	put_line(columns, "  alarms withdrawn later", PERCENT, WITHDRAWN, which);
+	put_line(columns, "  right alarms withdrawn later", PERCENT, RIGHT_WITHDRAWN, which);
 }
 
 static const struct standing *group_of(const struct result *result, const char *name)
@@ -204,13 +181,13 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	buf_text(out, "all series\n");
 	put_scores(&columns, MARGINS);
 	buf_text(out, "all series, index 0 counted as a change\n");
-	put_line(&columns, "  F1 within 5 points, mean", PLAIN, annotated, 0);
-	put_line(&columns, "  covering, mean", PLAIN, annotated, 1);
-	put_line(&columns, "  Rand index, mean", PLAIN, annotated, 2);
+	put_line(&columns, "  F1 within 5 points, mean", PLAIN, ANNOTATED_F1, 0);
+	put_line(&columns, "  covering, mean", PLAIN, COVERING, 0);
+	put_line(&columns, "  Rand index, mean", PLAIN, RAND, 0);
 	if (evaluation->timed)
-		put_line(&columns, "  series whose cycles were removed", COUNT, seasonal, 0);
+		put_line(&columns, "  series whose cycles were removed", COUNT, SEASONAL, 0);
 	buf_text(out, "series without changes\n");
-	put_line(&columns, "  points found a 1,000", PLAIN, flat, 0);
+	put_line(&columns, "  points found a 1,000", PLAIN, FLAT, 0);
 	if (evaluation->live) {
 		buf_printf(out, "one point at a time, confirm: %s\n", rule);
 		put_live(&columns, LIVE_CONFIRMED);
@@ -221,39 +198,21 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 		put_classes(&columns);
 }
 
-/* How many of how many, of each of the results. */
-static void put_share(const struct columns *columns, const char *label,
-	void (*share)(const struct judged *judged, size_t which, size_t *part, size_t *whole),
-	size_t which)
+/* How many of the changes in a state would be announced, of each of the results; TRIAGE_STATES: of
+ * those that are news. */
+static void put_share(const struct columns *columns, const char *label, size_t state)
 {
 	buf_printf(columns->out, "%-*s", LABEL, label);
 	for (size_t i = 0; i < columns->count; i++) {
 		struct judged judged = judged_of(&columns->results[i].whole.live[LIVE_CONFIRMED]);
-		size_t part, whole;
+		bool news = state == TRIAGE_STATES;
 		char text[64];
-		share(&judged, which, &part, &whole);
-		snprintf(text, sizeof text, "%zu of %zu", part, whole);
+		snprintf(text, sizeof text, "%zu of %zu",
+			news ? judged.found : judged.announced[state],
+			news ? judged.real : judged.said[state]);
 		buf_printf(columns->out, "%*s", width(&columns->results[i]), text);
 	}
 	buf_char(columns->out, '\n');
-}
-
-static void share_real(const struct judged *judged, size_t which, size_t *part, size_t *whole)
-{
-	(void)which;
-	*part = judged->found;
-	*whole = judged->real;
-}
-
-static void share_state(const struct judged *judged, size_t which, size_t *part, size_t *whole)
-{
-	*part = judged->announced[which];
-	*whole = judged->said[which];
-}
-
-static double other_alarms(struct result *result, size_t which)
-{
-	return (double)judged_of(&result->whole.live[which]).other;
 }
 
 struct judged judged_of(const struct live *live)
@@ -284,14 +243,14 @@ void evaluate_put_judged(struct buf *out, struct result *results, size_t count)
 {
 	const struct columns columns = {out, results, count};
 	buf_text(out, "what people said, and what would be announced\n");
-	put_share(&columns, "  real changes found", share_real, 0);
-	put_line(&columns, "  points after it, median", COUNT, delay_half, LIVE_CONFIRMED);
-	put_share(&columns, "  false alarms announced again", share_state, TRIAGE_FALSE);
-	put_line(&columns, "  alarms where no change is recorded", COUNT, other_alarms,
+	put_share(&columns, "  real changes found", TRIAGE_STATES);
+	put_line(&columns, "  points after it, median", COUNT, DELAY_HALF, LIVE_CONFIRMED);
+	put_share(&columns, "  false alarms announced again", TRIAGE_FALSE);
+	put_line(&columns, "  alarms where no change is recorded", COUNT, OTHER_ALARMS,
 		LIVE_CONFIRMED);
-	put_share(&columns, "  infra: right, but not wanted", share_state, TRIAGE_INFRA);
-	put_share(&columns, "  ignored", share_state, TRIAGE_IGNORED);
-	put_share(&columns, "  not judged, on the same series", share_state, TRIAGE_OPEN);
+	put_share(&columns, "  infra: right, but not wanted", TRIAGE_INFRA);
+	put_share(&columns, "  ignored", TRIAGE_IGNORED);
+	put_share(&columns, "  not judged, on the same series", TRIAGE_OPEN);
 }
 
 void judged_put_json(struct buf *out, const struct judged *judged)

@@ -1,7 +1,7 @@
 /*
  * A small picture of a change is drawn from the points that the store keeps with it: no source is
- * asked, so that a list with many of them is as quick as one without, and SVG is drawn on the loop,
- * as it has few points. All others show what /api/v1/plot tells.
+ * asked, so that a list with many of them is as quick as one without. All others show what
+ * /api/v1/plot tells.
  */
 #include "agent/web/pictures.h"
 
@@ -33,16 +33,6 @@ struct wish {
 	enum format format;
 	struct plot_style style;
 	enum plot_scale scale;
-};
-
-struct picture {
-	struct agent *agent;
-	struct http_request *request;
-	struct wish wish;
-	struct store_excerpts *found;
-	struct buf out;
-	bool failed;
-	struct error error;
 };
 
 static bool parse_zoom(const struct http_request *request, double *out, struct error *error)
@@ -92,104 +82,18 @@ static bool parse(const struct http_request *request, struct wish *wish, struct 
 		       MOST_PIXELS);
 }
 
-static bool draw(
-	const struct plot *plot, const struct wish *wish, struct buf *out, struct error *error)
+static bool draw(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
+	struct error *error)
 {
+	const struct wish *wish = context;
 	struct plot scaled = *plot;
 
+	(void)arena;
 	scaled.scale = wish->scale;
 	if (wish->format == FORMAT_PNG)
 		return plot_png(&scaled, &wish->style, out, error);
 	plot_svg(&scaled, &wish->style, out);
 	return true;
-}
-
-static void answer(struct http_request *request, const struct wish *wish, struct buf *body)
-{
-	uint64_t hash = hash_add(HASH_START, body->data, body->length);
-	struct http_answer picture = {.type = types[wish->format],
-		.body = *body,
-		.etag = arena_printf(http_arena(request), "\"%016" PRIx64 "\"", hash),
-		.policy = policy};
-
-	*body = (struct buf){0};
-	http_answer(request, &picture);
-}
-
-static void end(struct picture *picture)
-{
-	if (picture->failed)
-		http_fail(picture->request, http_status_of(&picture->error), "%s",
-			picture->error.text);
-	else
-		answer(picture->request, &picture->wish, &picture->out);
-	buf_free(&picture->out);
-	store_call_free(&picture->found->call);
-	free(picture);
-}
-
-static void draw_found(struct picture *picture)
-{
-	const struct plot *plot =
-		record_plot(picture->found->call.arena, &picture->found->items[0]);
-
-	picture->failed = !draw(plot, &picture->wish, &picture->out, &picture->error);
-}
-
-static void work(void *context)
-{
-	draw_found(context);
-}
-
-static void drawn(void *context)
-{
-	end(context);
-}
-
-static void read_change(struct store_excerpts *found)
-{
-	struct picture *picture = found->call.context;
-
-	if (!found->call.failed && found->count > 0) {
-		if (picture->wish.format == FORMAT_SVG && picture->wish.style.small) {
-			draw_found(picture);
-			end(picture);
-		} else {
-			engine_compute(picture->agent->engine, work, drawn, picture);
-		}
-		return;
-	}
-	if (found->call.failed)
-		http_fail(picture->request, http_status_of(found->call.error), "%s",
-			found->call.error->text);
-	else
-		http_fail(picture->request, 404, "there is no change %" PRId64,
-			http_id(picture->request));
-	store_call_free(&found->call);
-	free(picture);
-}
-
-/* A small picture of a change. */
-static void begin_small(struct agent *agent, struct http_request *request, const struct wish *wish)
-{
-	struct picture *picture = memory_new(1, sizeof *picture);
-	struct store_excerpts *find = store_excerpts_new(read_change, picture);
-	int64_t *id = arena_alloc(find->call.arena, sizeof *id);
-
-	*picture =
-		(struct picture){.agent = agent, .request = request, .wish = *wish, .found = find};
-	*id = http_id(request);
-	find->changes = id;
-	find->change_count = 1;
-	find->now = agent_now(agent);
-	store_client_call(agent, &find->call);
-}
-
-static bool draw_plot(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
-	struct error *error)
-{
-	(void)arena;
-	return draw(plot, context, out, error);
 }
 
 static void begin(void *context, struct http_request *request, enum format format)
@@ -206,21 +110,14 @@ static void begin(void *context, struct http_request *request, enum format forma
 		return;
 	}
 	plots.change = plots.change ? plots.change : http_id(request);
-	if (!plots.test == !plots.change)
-		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
-	else if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (wish->style.small && http_id(request))
-		begin_small(api->agent, request, wish);
-	else {
-		plots.columns = (size_t)plot_style_of(&wish->style).width;
-		plots.draw = draw_plot;
-		plots.context = wish;
-		plots.type = types[format];
-		plots.policy = policy;
-		plots.stored = true;
-		plots_answer(api, request, &plots);
-	}
+	plots.columns = (size_t)plot_style_of(&wish->style).width;
+	plots.draw = draw;
+	plots.context = wish;
+	plots.type = types[format];
+	plots.policy = policy;
+	plots.stored = true;
+	plots.small = wish->style.small && http_id(request);
+	plots_answer(api, request, &plots);
 }
 
 static void get_svg(void *context, struct http_request *request)

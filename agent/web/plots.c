@@ -37,7 +37,7 @@ static void free_job(struct plot_job *job)
 		store_call_free(&job->found->call);
 	if (job->list)
 		store_call_free(&job->list->call);
-	job->api->plots--;
+	job->api->plots -= !job->wish.small;
 	arena_free(job->arena);
 }
 
@@ -180,7 +180,7 @@ static void found_change(struct store_excerpts *found)
 	}
 	record = &found->items[0].record;
 	test = config_test(job->api->agent->config, record->item.test);
-	if (!test || test->unsupported || record->item.members > 0) {
+	if (job->wish.small || !test || test->unsupported || record->item.members > 0) {
 		engine_compute(job->api->agent->engine, work_excerpt, done_excerpt, job);
 		return;
 	}
@@ -209,7 +209,11 @@ void plots_answer(struct api *api, struct http_request *request, const struct pl
 	struct arena *arena;
 	struct plot_job *job;
 
-	if (agent->stopping || api->plots >= WAITING_MOST) {
+	if (!wish->test == !wish->change) {
+		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
+		return;
+	}
+	if (agent->stopping || (api->plots >= WAITING_MOST && !wish->small)) {
 		http_fail(request, 503,
 			agent->stopping ? "the agent is stopping" : "too many plots are awaited");
 		return;
@@ -238,7 +242,7 @@ void plots_answer(struct api *api, struct http_request *request, const struct pl
 			.most = wish->most,
 			.cleaned = wish->cleaned,
 			.now = agent_now(agent)}};
-	api->plots++;
+	api->plots += !wish->small;
 	if (test) {
 		job->wish.test = arena_strdup(arena, test->name);
 		ask_state(job, test);
@@ -289,10 +293,6 @@ void api_get_plot(void *context, struct http_request *request)
 
 	if (!plots_parse(request, agent_now(api->agent), &wish, &error)) {
 		http_fail(request, 400, "%s", error.text);
-		return;
-	}
-	if (!wish.test == !wish.change) {
-		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
 		return;
 	}
 	wish.draw = put_json;

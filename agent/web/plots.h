@@ -22,7 +22,8 @@ struct plots_wish {
 	const char *type;   /* content type of what it draws; NULL: JSON */
 	const char *policy; /* as of struct http_answer */
 	bool stored; /* where the source does not answer, the points that the state keeps with the
-			change are drawn, if there are any */
+			change are drawn, if there are any, ... */
+	bool small;  /* ... and here they alone are, of as many changes as anybody asks for */
 };
 
 /* The parameters of plots_parameters; the change of a path is not among them. */

@@ -100,6 +100,17 @@ static void put_reached_changes(struct buf *out, const struct silence_reach *rea
 	buf_char(out, ']');
 }
 
+static void put_preview(struct buf *out, const char *matchers, const struct silence_reach *reach)
+{
+	buf_text(out, "{\"problem\": ");
+	buf_json_text(out, reach->problem);
+	json_put_text(out, "matchers", matchers);
+	put_reached_tests(out, reach);
+	put_reached_changes(out, reach);
+	silence_put_warning(out, reach->unknown, reach->suggestion);
+	buf_text(out, "}\n");
+}
+
 /* A preview stops where it would take long: whoever types asks for many. */
 static void compare(void *context)
 {
@@ -126,16 +137,7 @@ static void compared(void *context)
 			reach->unknown, reach->suggestion);
 		buf_char(out, '\n');
 	} else {
-		buf_text(out, "{\"problem\": ");
-		if (reach->problem)
-			buf_json_text(out, reach->problem);
-		else
-			buf_text(out, "null");
-		json_put_text(out, "matchers", reaching->matchers);
-		put_reached_tests(out, reach);
-		put_reached_changes(out, reach);
-		silence_put_warning(out, reach->unknown, reach->suggestion);
-		buf_text(out, "}\n");
+		put_preview(out, reaching->matchers, reach);
 	}
 	http_answer(reaching->request, &answer);
 	free_reaching(reaching);
@@ -185,32 +187,20 @@ static const char *normal_form(const char *text, struct arena *arena, struct err
 	return buf_keep(&normal, arena);
 }
 
-/* Whoever is still typing is answered, too. */
-static void answer_unreadable(struct http_request *request, const struct error *error)
-{
-	struct http_answer answer = {0};
-
-	buf_text(&answer.body, "{\"problem\": ");
-	buf_json_text(&answer.body, error->text);
-	json_put_text(&answer.body, "matchers", NULL);
-	put_reached_tests(&answer.body, &(const struct silence_reach){0});
-	put_reached_changes(&answer.body, &(const struct silence_reach){0});
-	json_put_text(&answer.body, "warning", NULL);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
-}
-
 void api_get_silence_preview(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
 	const char *text = http_parameter(request, "matchers"), *matchers;
+	struct http_answer answer = {0};
 	struct error error;
 
-	if (!text)
+	if (!text) {
 		http_fail(request, 400, "the parameter \"matchers\" is needed");
-	else if (!(matchers = normal_form(text, http_arena(request), &error)))
-		answer_unreadable(request, &error);
-	else if (api->agent->stopping)
+	} else if (!(matchers = normal_form(text, http_arena(request), &error))) {
+		/* Whoever is still typing is answered, too. */
+		put_preview(&answer.body, NULL, &(struct silence_reach){.problem = error.text});
+		http_answer(request, &answer);
+	} else if (api->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
 	else
 		ask_reach(api, request, matchers, NULL);
