@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/order.h"
 #include "conf/files.h"
 
 enum { FILES_MAX = 10000, CHUNK = 1 << 16 };
@@ -53,11 +54,6 @@ static bool has_ending(const char *name, const char *ending)
 	return n > m && strcmp(name + n - m, ending) == 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool is_folder(const char *path)
 {
 	struct stat info;
@@ -86,7 +82,7 @@ static bool list_folder(
 		count += !is_folder(names[count]);
 	}
 	closedir(dir);
-	qsort(names, count, sizeof *names, compare);
+	qsort(names, count, sizeof *names, order_texts);
 	*files = (struct strings){names, count};
 	if (count > 0 && count < FILES_MAX)
 		return true;

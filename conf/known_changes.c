@@ -16,6 +16,7 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/number.h"
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "conf/files.h"
@@ -662,15 +663,10 @@ static bool replace(const char *path, const struct buf *content, struct error *e
 	return good;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_entry(const struct known_change *a, const struct known_change *b)
 {
-	return same_text(a->test, b->test) && same_text(a->metric, b->metric) &&
-	       same_text(a->commit, b->commit) && same_text(a->reason, b->reason) &&
+	return order_same(a->test, b->test) && order_same(a->metric, b->metric) &&
+	       order_same(a->commit, b->commit) && order_same(a->reason, b->reason) &&
 	       a->from == b->from && a->to == b->to && a->direction == b->direction &&
 	       fabs(a->at_most - b->at_most) <= 1e-5 * a->at_most && a->until == b->until;
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "notifiers/body.h"
@@ -261,11 +262,6 @@ struct work {
 	struct grafana_result result;
 };
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static struct strings read_tags(struct arena *arena, const json_t *list)
 {
 	size_t count = 0, kept = 0;
@@ -275,7 +271,7 @@ static struct strings read_tags(struct arena *arena, const json_t *list)
 		if (json_is_string(json_array_get(list, i)))
 			items[count++] =
 				arena_strdup(arena, json_string_value(json_array_get(list, i)));
-	qsort(items, count, sizeof *items, compare_texts);
+	qsort(items, count, sizeof *items, order_texts);
 	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || strcmp(items[kept - 1], items[i]) != 0)
 			items[kept++] = items[i];
@@ -320,17 +316,12 @@ static const char *tag_of(const struct note *note, const char *prefix)
 	return NULL;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* Whether they are about the same change. */
 static bool same_change(const struct work *work, const struct note *a, const struct note *b)
 {
 	if (work->by_time)
-		return a->from == b->from && same_text(tag_of(a, "metric:"), tag_of(b, "metric:"));
-	return same_text(tag_of(a, "change:"), tag_of(b, "change:"));
+		return a->from == b->from && order_same(tag_of(a, "metric:"), tag_of(b, "metric:"));
+	return order_same(tag_of(a, "change:"), tag_of(b, "change:"));
 }
 
 static bool same_note(const struct note *a, const struct note *b)

@@ -3,6 +3,8 @@
  */
 #include "notifiers/message.h"
 
+#include "agent/base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,11 +148,6 @@ int64_t message_since(const struct message *message)
 	return since;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static size_t count_tests(const struct message *message)
 {
 	const char **names = memory_new(message->count, sizeof *names);
@@ -158,7 +155,7 @@ static size_t count_tests(const struct message *message)
 
 	for (size_t i = 0; i < message->count; i++)
 		names[i] = message->items[i].test;
-	qsort(names, message->count, sizeof *names, compare_names);
+	qsort(names, message->count, sizeof *names, order_texts);
 	for (size_t i = 0; i < message->count; i++)
 		count += i == 0 || strcmp(names[i], names[i - 1]) != 0;
 	free(names);

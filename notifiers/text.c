@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/base/number.h"
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
@@ -365,13 +366,6 @@ void text_summary(struct buf *out, const struct message *message, const struct t
 	style->name(out, message->summary, SUMMARY_CHARS);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const int64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 /* With the last of them all are back, including those never announced. */
 static void put_back(struct buf *out, const struct message *message)
 {
@@ -391,7 +385,7 @@ void text_environment_back(struct buf *out, const struct message *message)
 
 	for (size_t i = 0; i < message->count; i++)
 		ends[i] = message->items[i].over.time;
-	qsort(ends, message->count, sizeof *ends, compare_times);
+	qsort(ends, message->count, sizeof *ends, order_times);
 	text_clean(out, message->environment->value, ENVIRONMENT_CHARS);
 	put_back(out, message);
 	put_duration(out, ends[message->count / 2] - message->environment->time);
@@ -603,11 +597,6 @@ void announcement_put_basis(struct buf *out, const struct announcement *item)
 	buf_json_number(out, item->other_changed ? item->other_size : (double)NAN);
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* By the attributes of the points that differ between two builds. */
 static void range_of_points(
 	const struct announcement *item, const char **before, const char **after)
@@ -621,7 +610,7 @@ static void range_of_points(
 		  : wide  ? item->place_version_before
 			  : item->version_before;
 	*after = commits ? commit_after : wide ? item->place_version_after : item->version_after;
-	if (same(*before, *after))
+	if (order_same(*before, *after))
 		*before = *after = NULL;
 }
 
@@ -638,7 +627,7 @@ void announcement_range(const struct announcement *item, const char **before, co
 static bool is_suspect(const struct attribution *suspects, const char *name)
 {
 	for (size_t i = 0; i < suspects->listed; i++)
-		if (same(deployment_name(&suspects->list[i]), name))
+		if (order_same(deployment_name(&suspects->list[i]), name))
 			return true;
 	return false;
 }
@@ -650,7 +639,7 @@ static const char *likely_suspect(const struct announcement *item)
 	const char *likely = item->commit_after ? item->commit_after : item->version_after;
 
 	if (suspects->timed || suspects->count < 2 || !is_suspect(suspects, likely) ||
-		same(likely, attribution_to(suspects)))
+		order_same(likely, attribution_to(suspects)))
 		return NULL;
 	return likely;
 }
@@ -668,7 +657,7 @@ const char *announcement_likely(const struct announcement *item)
 	announcement_range(item, &before, &after);
 	likely = item->place_commit_before || item->place_commit_after ? item->commit_after
 								       : item->version_after;
-	return same(likely, after) ? NULL : likely;
+	return order_same(likely, after) ? NULL : likely;
 }
 
 const char *announcement_commit(const struct announcement *item)
@@ -698,10 +687,11 @@ static bool same_place(const struct announcement *a, const struct announcement *
 	if (!is_wide(a) && !is_wide(b))
 		return true;
 	return a->change.kind == b->change.kind && a->place_from == b->place_from &&
-	       a->place_to == b->place_to && same(a->place_commit_before, b->place_commit_before) &&
-	       same(a->place_commit_after, b->place_commit_after) &&
-	       same(a->place_version_before, b->place_version_before) &&
-	       same(a->place_version_after, b->place_version_after);
+	       a->place_to == b->place_to &&
+	       order_same(a->place_commit_before, b->place_commit_before) &&
+	       order_same(a->place_commit_after, b->place_commit_after) &&
+	       order_same(a->place_version_before, b->place_version_before) &&
+	       order_same(a->place_version_after, b->place_version_after);
 }
 
 static bool same_attributes(const struct announcement *a, const struct announcement *b)
@@ -711,8 +701,9 @@ static bool same_attributes(const struct announcement *a, const struct announcem
 	for (size_t i = 0; i < a->attribute_count; i++) {
 		const struct attribute *left = &a->attributes[i], *right = &b->attributes[i];
 
-		if (!same(left->name, right->name) || !same(left->before, right->before) ||
-			!same(left->after, right->after))
+		if (!order_same(left->name, right->name) ||
+			!order_same(left->before, right->before) ||
+			!order_same(left->after, right->after))
 			return false;
 	}
 	return true;
@@ -720,9 +711,10 @@ static bool same_attributes(const struct announcement *a, const struct announcem
 
 bool announcement_same_range(const struct announcement *a, const struct announcement *b)
 {
-	return same(a->commit_before, b->commit_before) && same(a->commit_after, b->commit_after) &&
-	       same(a->version_before, b->version_before) &&
-	       same(a->version_after, b->version_after) && same_place(a, b) &&
+	return order_same(a->commit_before, b->commit_before) &&
+	       order_same(a->commit_after, b->commit_after) &&
+	       order_same(a->version_before, b->version_before) &&
+	       order_same(a->version_after, b->version_after) && same_place(a, b) &&
 	       attribution_same(&a->suspects, &b->suspects) && same_attributes(a, b);
 }
 
@@ -884,7 +876,7 @@ static void put_attribute(struct buf *out, const struct attribute *attribute, bo
 	*any = true;
 	text_clean(out, attribute->name, ATTRIBUTE_CHARS);
 	buf_text(out, ": ");
-	if (!same(attribute->before, attribute->after)) {
+	if (!order_same(attribute->before, attribute->after)) {
 		text_clean(out, attribute->before ? attribute->before : "?", ATTRIBUTE_CHARS);
 		buf_text(out, " .. ");
 	}

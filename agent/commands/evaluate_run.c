@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/order.h"
 #include "agent/commands/evaluate.h"
 #include "agent/commands/triaged.h"
 #include "agent/io/parallel.h"
@@ -425,17 +426,11 @@ double standing_wrong(const struct standing *standing)
 	return per_thousand(standing->all.found - standing->all.right, standing->points);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const size_t *x = a, *y = b;
-	return *x < *y ? -1 : *x > *y;
-}
-
 size_t live_delay(struct live *live, size_t tenths)
 {
 	size_t rank = live->seen * tenths / 10;
 	if (live->seen == 0)
 		return 0;
-	qsort(live->delays, live->seen, sizeof *live->delays, by_size);
+	qsort(live->delays, live->seen, sizeof *live->delays, order_sizes);
 	return live->delays[rank < live->seen ? rank : live->seen - 1];
 }

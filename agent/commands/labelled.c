@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/commands/batch.h"
 
 enum { MOST_POINTS = 50 * 1000 * 1000 };
@@ -77,16 +78,10 @@ static bool make_trees(
 	return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const size_t *x = a, *y = b;
-	return *x < *y ? -1 : *x > *y;
-}
-
 void labelled_arrange(size_t *at, size_t *count)
 {
 	size_t kept = 0;
-	qsort(at, *count, sizeof *at, by_size);
+	qsort(at, *count, sizeof *at, order_sizes);
 	for (size_t i = 0; i < *count; i++)
 		if (kept == 0 || at[kept - 1] != at[i])
 			at[kept++] = at[i];

@@ -2,19 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/commands/commands.h"
 #include "agent/report/table.h"
 
 static const struct option_part no_parts[] = {{0}};
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void print_sorted(const struct cli *cli, const char **names, size_t count)
 {
-	qsort(names, count, sizeof *names, compare);
+	qsort(names, count, sizeof *names, order_texts);
 	for (size_t i = 0; i < count; i++) {
 		text_print(names[i], cli->out);
 		putc('\n', cli->out);

@@ -5,6 +5,7 @@
  * For a sliding range, data is read from two ranges before the start, since the agent's anchors
  * stay in place for a while.
  */
+#include "agent/base/order.h"
 #include "agent/commands/replay.h"
 
 #include <stdlib.h>
@@ -44,13 +45,6 @@ static void prepare(void *context, struct task *task, size_t part)
 	task->query.since = replay_since(task->test, past->from);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const int64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 static void list_times(struct arena *arena, struct history *history)
 {
 	size_t axis_count, room = 0, count = 0, kept = 0;
@@ -65,7 +59,7 @@ static void list_times(struct arena *arena, struct history *history)
 			memcpy(times + count, axes[i]->times, axes[i]->n * sizeof *times);
 		count += axes[i]->n;
 	}
-	qsort(times, count, sizeof *times, compare_times);
+	qsort(times, count, sizeof *times, order_times);
 	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || times[i] != times[kept - 1])
 			times[kept++] = times[i];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/hash.h"
+#include "agent/base/order.h"
 #include "agent/model/series.h"
 
 /* Between the last certainly good point and the first certainly bad one. */
@@ -22,11 +23,6 @@ struct list {
 	size_t count; /* further ones are counted, and the last one is kept */
 };
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 const char *deployment_name(const struct deployment *deployment)
 {
 	return deployment->commit ? deployment->commit : deployment->version;
@@ -34,7 +30,7 @@ const char *deployment_name(const struct deployment *deployment)
 
 bool deployment_same(const struct deployment *a, const struct deployment *b)
 {
-	return same(a->commit, b->commit) && same(a->version, b->version);
+	return order_same(a->commit, b->commit) && order_same(a->version, b->version);
 }
 
 static size_t least(size_t a, size_t b)
@@ -125,7 +121,7 @@ static bool build_at(const struct builds_of *builds, size_t row, struct deployme
 
 static bool same_build(const struct deployment *a, const struct deployment *b)
 {
-	return same(deployment_name(a), deployment_name(b));
+	return order_same(deployment_name(a), deployment_name(b));
 }
 
 /* The build that ran before that row, and since when. Returns the row after the last one that
@@ -386,7 +382,7 @@ const char *attribution_from(const struct attribution *attribution)
 bool attribution_same(const struct attribution *a, const struct attribution *b)
 {
 	if (a->known != b->known || a->count != b->count || a->listed != b->listed ||
-		!same(deployment_name(&a->last), deployment_name(&b->last)))
+		!order_same(deployment_name(&a->last), deployment_name(&b->last)))
 		return false;
 	for (size_t i = 0; i < a->listed; i++)
 		if (a->list[i].time != b->list[i].time ||

@@ -10,6 +10,7 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/log.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
@@ -399,16 +400,11 @@ static const char *announced_by(const struct delivery *sent)
 	return sent->thread ? sent->thread : *sent->key ? sent->key : NULL;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool belong_together(const struct delivery *a, const struct delivery *b)
 {
 	return strcmp(a->receiver, b->receiver) == 0 &&
 	       strcmp(a->destination, b->destination) == 0 &&
-	       is_same(announced_by(a), announced_by(b));
+	       order_same(announced_by(a), announced_by(b));
 }
 
 static const struct extras *extras_of(struct arena *arena, int64_t spacing)
@@ -521,7 +517,7 @@ static void add_sentence(const struct publisher *publisher, const struct recipie
 
 static bool same_thread(const struct retracted *retracted, size_t a, size_t b)
 {
-	return is_same(retracted->threads[a], retracted->threads[b]);
+	return order_same(retracted->threads[a], retracted->threads[b]);
 }
 
 static void name_change(const struct announcement *item, struct buf *out)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/io/execution.h"
 #include "agent/io/git.h"
 
@@ -240,18 +241,13 @@ static void start_next(struct repositories *all)
 		begin(next);
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static struct lookup *find(
 	struct repositories *all, const char *path, const char *from, const char *to)
 {
 	struct lookup *lookup = all->first;
 
-	while (lookup &&
-		!(same(lookup->path, path) && same(lookup->from, from) && same(lookup->to, to)))
+	while (lookup && !(order_same(lookup->path, path) && order_same(lookup->from, from) &&
+				 order_same(lookup->to, to)))
 		lookup = lookup->next;
 	return lookup;
 }

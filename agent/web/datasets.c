@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/companions.h"
+#include "agent/base/order.h"
 
 enum { FETCHES = 4 };
 #define LONGEST INT64_C(600000) /* ms that data are kept */
@@ -71,11 +72,6 @@ static void remove_entry(struct entry *entry)
 	*at = entry->next;
 	task_free(entry->task);
 	free(entry);
-}
-
-static bool same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool is_current(const struct entry *entry)
@@ -231,7 +227,7 @@ static struct entry *find(
 		if (is_current(at) && at->task->test->fingerprint == task->test->fingerprint &&
 			strcmp(at->task->test->name, task->test->name) == 0 && at->wide == wide &&
 			(!wide || at->task->query.since == query->since) &&
-			same(at->task->query.branch, query->branch) &&
+			order_same(at->task->query.branch, query->branch) &&
 			(at->state == ENTRY_WAITS || at->fetched >= newer))
 			return at;
 	return NULL;

@@ -10,6 +10,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/hash.h"
+#include "agent/base/order.h"
 
 enum { FIRST_CAPACITY = 1024 };
 
@@ -206,16 +207,11 @@ bool branches_take(struct branches *branches, struct arena *arena, const char *t
 	return true;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 const char *branches_list(struct branches *branches, struct arena *arena)
 {
 	struct buf text = {0};
 
-	qsort(branches->names, branches->count, sizeof branches->names[0], by_name);
+	qsort(branches->names, branches->count, sizeof branches->names[0], order_texts);
 	for (size_t i = 0; i < branches->count; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "",
 			*branches->names[i] ? branches->names[i] : "(none)");

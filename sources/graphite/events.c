@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/model/attribution.h"
 #include "sources/graphite/list.h"
@@ -107,17 +108,12 @@ static int compare_events(const void *a, const void *b)
 	return (one->order > two->order) - (one->order < two->order);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Further runs of the same commit are not deployments. */
 static bool repeats(const struct graphite_event *event, const struct deployment *before)
 {
 	return event->values[GRAPHITE_RUN] &&
-	       same_text(event->values[GRAPHITE_COMMIT], before->commit) &&
-	       same_text(event->values[GRAPHITE_VERSION], before->version);
+	       order_same(event->values[GRAPHITE_COMMIT], before->commit) &&
+	       order_same(event->values[GRAPHITE_VERSION], before->version);
 }
 
 static const struct deployments *deployments_of(

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 
 enum {
@@ -485,11 +486,6 @@ static void name_paths(struct arena *arena, const struct metric *metric, const c
 	}
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The smallest number above `number` that does not give the name of another series. */
 static size_t next_number(struct arena *arena, const char *const *texts, size_t count,
 	const char *text, size_t number)
@@ -497,7 +493,7 @@ static size_t next_number(struct arena *arena, const char *const *texts, size_t 
 	const char *numbered;
 	do
 		numbered = arena_printf(arena, "%s#%zu", text, ++number);
-	while (bsearch(&numbered, texts, count, sizeof *texts, compare_strings));
+	while (bsearch(&numbered, texts, count, sizeof *texts, order_texts));
 	return number;
 }
 

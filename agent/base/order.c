@@ -1,0 +1,29 @@
+#include "agent/base/order.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+bool order_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+int order_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int order_times(const void *a, const void *b)
+{
+	const int64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+int order_sizes(const void *a, const void *b)
+{
+	const size_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
