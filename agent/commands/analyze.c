@@ -146,7 +146,7 @@ struct analyze {
 	struct notify *notify;           /* or NULL */
 	struct annotations *annotations; /* or NULL */
 	bool update, fail_on_regression, regressed, plot;
-	enum exit_code code; /* of the updates, and of tests without data */
+	int code; /* of the updates, and of tests without data */
 	struct surroundings surroundings;
 };
 
@@ -176,9 +176,8 @@ static void settle(struct task *task)
 	update_run(&task->query, &analyzed->analysis, &analyzed->update);
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
-	(void)part;
 	struct analyze *analyze = context;
 	selection_query(&analyze->ask.selection, task->test, &task->query);
 	task->result = &analyze->ask; /* input of `work`, which replaces it by its own result */
@@ -240,7 +239,7 @@ static void judge(struct analyze *analyze, const struct task *task, const struct
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
 	if ((analyze->fail_on_regression || !analyze->ask.otava) &&
 		!has_enough(analyze, task, analysis->data, &error))
-		analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
+		analyze->code = exit_stronger(analyze->code, cli_fail(&error));
 }
 
 /* Below the table. */
@@ -274,8 +273,8 @@ static void ready(void *context, struct task *const *tasks)
 	annotations_add(analyze->annotations, analysis, task->query.branch);
 	judge(analyze, task, analysis);
 	if (!update_log(task->test, &analyzed->update))
-		analyze->code = exit_stronger(
-			analyze->code, (enum exit_code)exit_code(analyzed->update.error.kind));
+		analyze->code =
+			exit_stronger(analyze->code, exit_code(analyzed->update.error.kind));
 }
 
 static int run(struct cli *cli)
@@ -345,7 +344,7 @@ static int run(struct cli *cli)
 	gather.code = exit_stronger(gather.code, analyze.code);
 	if (analyze.fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
-	return (int)gather.code;
+	return gather.code;
 }
 
 const struct command analyze_command = {

@@ -214,16 +214,16 @@ static bool do_job(struct annotations *annotations, const struct grafana_job *jo
 	return annotations->done;
 }
 
-static enum exit_code fail(struct annotations *annotations, const char *test)
+static int fail(struct annotations *annotations, const char *test)
 {
 	if (test)
 		(void)error_prefix(&annotations->error, "test \"%s\": ", test);
-	return (enum exit_code)cli_fail(&annotations->error);
+	return cli_fail(&annotations->error);
 }
 
-enum exit_code annotations_send(struct annotations *annotations)
+int annotations_send(struct annotations *annotations)
 {
-	enum exit_code code = EXIT_NOTHING;
+	int code = EXIT_NOTHING;
 
 	for (const struct planned *planned = annotations->first; planned; planned = planned->next) {
 		if (!do_job(annotations, &planned->job)) {
@@ -266,7 +266,7 @@ static bool confirmed(const struct annotations *annotations, size_t count, const
 }
 
 /* Those of a test, or all. */
-static enum exit_code remove_of(
+static int remove_of(
 	struct annotations *annotations, const char *test, bool force, const struct cli *cli)
 {
 	struct grafana_job job = {.test = test,
@@ -300,7 +300,7 @@ static int run(struct cli *cli)
 	struct config *config = cli_config(cli);
 	struct annotations *annotations = NULL;
 	const struct test *const *tests = NULL;
-	enum exit_code code = EXIT_NOTHING;
+	int code = EXIT_NOTHING;
 	struct error error = {0};
 	size_t count = 0;
 
@@ -310,7 +310,7 @@ static int run(struct cli *cli)
 		config_select(config, &cli->arguments, cli->arena, &tests, &count, &error))
 		annotations = annotations_new(config, "remove-annotations", cli, &error);
 	if (!annotations)
-		code = (enum exit_code)cli_fail(&error);
+		code = cli_fail(&error);
 	else if (cli->arguments.count == 0)
 		code = remove_of(annotations, NULL, options->force, cli);
 	for (size_t i = 0; annotations && i < count; i++)
@@ -319,7 +319,7 @@ static int run(struct cli *cli)
 	annotations_free(annotations);
 	if (!cli->abandoned)
 		config_free(config);
-	return (int)code;
+	return code;
 }
 
 const struct command remove_annotations_command = {

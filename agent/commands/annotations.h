@@ -20,6 +20,6 @@ void annotations_add(
 	struct annotations *annotations, const struct analysis *analysis, const char *branch);
 
 /* Writes them and reports failures on stderr: EXIT_DATA or EXIT_USAGE then. */
-enum exit_code annotations_send(struct annotations *annotations);
+int annotations_send(struct annotations *annotations);
 
 #endif

@@ -20,6 +20,7 @@
 #include "agent/bisect/extract.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
+#include "agent/report/table.h"
 
 enum { ATTEMPTS = 2, MOST_NAME = 4096, NAME_DIGITS = 8 };
 
@@ -565,8 +566,7 @@ static void print_levels(struct cli *cli, const struct journal *journal)
 		verdict_text(&out, status, &commits);
 		buf_char(&out, '\n');
 	}
-	fwrite(out.data, 1, out.length, cli->out);
-	buf_free(&out);
+	text_flush(&out, cli->out);
 	bisection_free(bisection);
 }
 
@@ -620,8 +620,7 @@ static void print_log(struct cli *cli, const struct journal *journal)
 			journal_put_resumed(&line, entry->at);
 		else
 			journal_put_cancelled(&line, entry->at);
-		fwrite(line.data, 1, line.length, cli->out);
-		buf_free(&line);
+		text_flush(&line, cli->out);
 	}
 }
 

@@ -20,6 +20,7 @@
 #include "agent/commands/bisect.h"
 #include "agent/io/engine.h"
 #include "agent/io/timers.h"
+#include "agent/report/table.h"
 
 struct search {
 	struct cli *cli;
@@ -475,8 +476,7 @@ static void print_json(struct search *search, const struct bisect_status *status
 	buf_text(&out, ", ");
 	verdict_json(&out, status, &search->commits);
 	buf_text(&out, "}\n");
-	fwrite(out.data, 1, out.length, search->cli->out);
-	buf_free(&out);
+	text_flush(&out, search->cli->out);
 }
 
 static void print_verdict(struct search *search, const struct bisect_status *status)

@@ -191,8 +191,7 @@ static void print_json(const struct change_record *records, size_t count, bool m
 
 		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
 		record_put_json(&text, &records[i]);
-		fwrite(text.data, 1, text.length, out);
-		buf_free(&text);
+		text_flush(&text, out);
 	}
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }

@@ -12,6 +12,7 @@
 #include "agent/commands/gather.h"
 #include "agent/io/parallel.h"
 #include "agent/model/json_put.h"
+#include "agent/report/table.h"
 #include "notifiers/text.h"
 
 enum { MEMBERS_SHOWN = 5, LONGEST_NAME = 200 };
@@ -53,11 +54,10 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 		&ask->selection, task->test->name, task->query.arena, &task->query.data, error);
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct cluster *cluster = context;
 
-	(void)part;
 	selection_query(&cluster->ask.selection, task->test, &task->query);
 	task->result = &cluster->ask;
 	task->work = work;
@@ -212,9 +212,8 @@ static void find(struct cluster *cluster, struct cli *cli)
 		put_json(&text, &report);
 	else
 		put_text(&text, &report);
-	fwrite(text.data, 1, text.length, cli->out);
+	text_flush(&text, cli->out);
 	fflush(cli->out);
-	buf_free(&text);
 }
 
 static int run(struct cli *cli)
@@ -242,7 +241,7 @@ static int run(struct cli *cli)
 	gather_print_failed(&gather);
 	shapes_free(cluster.shapes);
 	command_context_free(&cluster.ask);
-	return ran ? (int)gather.code : cli_fail(&error);
+	return ran ? gather.code : cli_fail(&error);
 }
 
 const struct command cluster_command = {

@@ -9,6 +9,7 @@
 #include "agent/base/number.h"
 #include "agent/commands/batch.h"
 #include "agent/commands/detect.h"
+#include "agent/report/table.h"
 #include "detectors/detector.h"
 #include "sources/files/delimited.h"
 
@@ -195,9 +196,8 @@ static void write_changes(
 		detect_put_text(&text, task->show_file ? task->file : NULL, strlen(task->file),
 			changes, count);
 	if (text.length > 0)
-		fwrite(text.data, 1, text.length, task->out);
+		text_flush(&text, task->out);
 	fflush(task->out);
-	buf_free(&text);
 	buf_free(&id);
 }
 

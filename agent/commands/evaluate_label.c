@@ -22,6 +22,7 @@
 #include "agent/commands/plot.h"
 #include "agent/model/json_put.h"
 #include "agent/monitor/plotting.h"
+#include "agent/report/table.h"
 
 enum { LETTERS = 26, ANSWER_TEXT = 1024, ZOOMED = 40, LEAST_POINTS = 2, COLUMNS = 80 };
 
@@ -67,7 +68,7 @@ struct session {
 	size_t mark_count, found; /* places found, with and without a letter */
 	size_t zoom;              /* the place in the middle of the view; 0: all is shown */
 	bool shown;               /* the entry is on the screen */
-	enum exit_code code;
+	int code;
 };
 
 enum request { ANSWER, SKIP, BACK, UNDO, QUIT, HELP, ZOOM };
@@ -121,11 +122,10 @@ static bool load_files(struct session *session, struct error *error)
 	return good;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	const struct session *session = context;
 	const struct plotting all = {.since = WHEN_ALWAYS, .now = session->cli->now};
-	(void)part;
 	(void)plotting_query(&all, task);
 }
 
@@ -143,7 +143,7 @@ static void ready(void *context, struct task *const *tasks)
 		struct error error;
 		if (!sampling_read(
 			    task->query.arena, task->test, series->axis, &sampling, &error)) {
-			session->code = (enum exit_code)cli_fail(&error);
+			session->code = cli_fail(&error);
 			return;
 		}
 		add_entry(session, task->test->name)->series = (struct labelled_series){
@@ -497,8 +497,7 @@ static void show_marks(const struct session *session, const struct labelled_seri
 	if (session->found > session->mark_count)
 		buf_printf(&out, "%zu more places have no letter: give their index or date\n",
 			session->found - session->mark_count);
-	fwrite(out.data, 1, out.length, session->cli->out);
-	buf_free(&out);
+	text_flush(&out, session->cli->out);
 }
 
 static void put_list(struct buf *out, const char *title, const struct labelled_series *series,
@@ -845,7 +844,7 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 		good = ask(&session, &error);
 		show_end(&session);
 	}
-	int code = good ? (int)session.code : *error.text ? cli_fail(&error) : (int)session.code;
+	int code = good ? session.code : *error.text ? cli_fail(&error) : session.code;
 	free(session.entries);
 	free(session.records);
 	free(session.undos);

@@ -552,7 +552,7 @@ int evaluate_triage(struct cli *cli)
 		fwrite(text.data, 1, text.length, cli->out);
 		fflush(cli->out);
 	}
-	int code = good ? (int)work.triaged.code : cli_fail(&error);
+	int code = good ? work.triaged.code : cli_fail(&error);
 	buf_free(&text);
 	triaged_free(cli, &work.triaged);
 	return code;

@@ -28,7 +28,7 @@ struct run {
 	bool submitting; /* tests that fail during submission are handed out afterwards */
 };
 
-enum exit_code exit_stronger(enum exit_code a, enum exit_code b)
+int exit_stronger(int a, int b)
 {
 	static const int strength[] = {[EXIT_NOTHING] = 0,
 		[EXIT_DATA] = 1,
@@ -76,7 +76,8 @@ static void submit_next(struct run *run)
 			slot->pending--;
 			continue;
 		}
-		gather->prepare(gather->context, task, part);
+		gather->part = part;
+		gather->prepare(gather->context, task);
 		if (gather->judges)
 			companions_fetch(&run->way, task, submit);
 		else
@@ -95,8 +96,8 @@ static void take_result(struct run *run, const struct slot *slot)
 			gather->code = exit_stronger(gather->code, EXIT_DATA);
 		if (!task->failed)
 			continue;
-		enum exit_code code = task->error.kind == ERROR_USAGE ? EXIT_USAGE : EXIT_DATA;
-		gather->code = exit_stronger(gather->code, code);
+		gather->code = exit_stronger(
+			gather->code, task->error.kind == ERROR_USAGE ? EXIT_USAGE : EXIT_DATA);
 		run->failed[gather->failed.count++] = task->test->name;
 		return;
 	}

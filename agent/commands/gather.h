@@ -23,8 +23,9 @@ struct gather {
 	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
 	size_t (*parts)(const void *context, const struct test *test);
 
-	/* Sets the query and the work of one of the test's tasks, and takes its context. */
-	void (*prepare)(void *context, struct task *task, size_t part);
+	/* Sets the query and the work of one of the test's tasks, the `part`-th, and takes its
+	 * context. */
+	void (*prepare)(void *context, struct task *task);
 
 	/* Called on the caller's thread with the test's tasks, ending with NULL, when it is its
 	 * turn; they are freed afterwards. */
@@ -32,8 +33,9 @@ struct gather {
 	void *context;
 
 	/* Filled as it goes. */
+	size_t part;
 	struct strings failed; /* names of the tests that failed; borrowed from the configuration */
-	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
+	int code;              /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 
 /* False and an error if nothing could be started. */
@@ -47,6 +49,6 @@ bool gather_log(const struct task *task);
 void gather_print_failed(const struct gather *gather);
 
 /* The more severe of two exit codes: 2 over 1 over 3 over 0. */
-enum exit_code exit_stronger(enum exit_code a, enum exit_code b);
+int exit_stronger(int a, int b);
 
 #endif

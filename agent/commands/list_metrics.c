@@ -41,9 +41,8 @@ static void print_names(const struct dataset *data, FILE *out)
 		print_name(data->series[i].name, out);
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
-	(void)part;
 	const struct listing *listing = context;
 	selection_query(&listing->selection, task->test, &task->query);
 	task->query.listing = true;
@@ -68,7 +67,7 @@ static int list_read(struct cli *cli, const struct test *test, const struct sele
 		.context = &listing};
 	if (!gather_run(&gather, cli, error))
 		return cli_fail(error);
-	return (int)gather.code;
+	return gather.code;
 }
 
 static int list(struct cli *cli, const struct test *test, const struct selection *selection,

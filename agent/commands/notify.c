@@ -27,7 +27,7 @@ struct notify {
 	struct change_record *records;
 	size_t count, room, tests;
 	struct engine *engine; /* while sending */
-	enum exit_code code;
+	int code;
 };
 
 static const struct receiver *find_slack(const struct config *config)
@@ -155,10 +155,10 @@ static void failed(struct post *post, const struct error *error)
 {
 	struct notify *notify = post->context;
 
-	notify->code = exit_stronger(notify->code, (enum exit_code)cli_fail(error));
+	notify->code = exit_stronger(notify->code, cli_fail(error));
 }
 
-enum exit_code notify_send(struct notify *notify)
+int notify_send(struct notify *notify)
 {
 	struct message message = message_of(notify);
 	struct post *posts = arena_array(notify->arena, notify->channels.count, sizeof *posts);
@@ -166,7 +166,7 @@ enum exit_code notify_send(struct notify *notify)
 
 	notify->engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
 	if (!notify->engine)
-		return (enum exit_code)cli_fail(&error);
+		return cli_fail(&error);
 	for (size_t i = 0; i < notify->channels.count; i++) {
 		posts[i] = (struct post){.engine = notify->engine,
 			.arena = notify->arena,

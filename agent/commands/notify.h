@@ -30,6 +30,6 @@ void notify_free(struct notify *notify);
 void notify_add(struct notify *notify, const struct analysis *analysis);
 
 /* Posts to all channels and reports failures on stderr: EXIT_DATA or EXIT_USAGE then. */
-enum exit_code notify_send(struct notify *notify);
+int notify_send(struct notify *notify);
 
 #endif

@@ -17,6 +17,7 @@
 #include "agent/commands/state_file.h"
 #include "agent/monitor/plotting.h"
 #include "agent/report/plot_draw.h"
+#include "agent/report/table.h"
 #include "agent/store/store.h"
 
 static const char *const themes[] = {"light", "dark", "system", NULL};
@@ -82,7 +83,7 @@ struct plotter {
 	const struct test *test;
 	struct plotting plotting;
 	struct store_list *list; /* from the state, or NULL */
-	enum exit_code code;
+	int code;
 };
 
 void plot_print(const struct cli *cli, const struct plot *plot)
@@ -94,8 +95,7 @@ void plot_print(const struct cli *cli, const struct plot *plot)
 	if (ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		terminal.columns = size.ws_col;
 	plot_text(plot, &terminal, &out);
-	fwrite(out.data, 1, out.length, cli->out);
-	buf_free(&out);
+	text_flush(&out, cli->out);
 }
 
 /* Each line by itself: there is not much room on a terminal. */
@@ -163,11 +163,10 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	return true;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct plotter *plotter = context;
 
-	(void)part;
 	(void)plotting_query(&plotter->plotting, task);
 	task->result = plotter;
 	task->work = work;
@@ -184,7 +183,7 @@ static void ready(void *context, struct task *const *tasks)
 	if (plotter->format == FORMAT_TEXT)
 		print_lines(plotter, task->result, task->query.arena);
 	else if (!draw_file(plotter, task->result, &error))
-		plotter->code = (enum exit_code)cli_fail(&error);
+		plotter->code = cli_fail(&error);
 }
 
 static bool read_state(struct plotter *plotter, const char *path, struct error *error)
@@ -213,7 +212,7 @@ static int draw(struct plotter *plotter, const struct config *config, struct err
 		return cli_fail(error);
 	if (!gather_run(&gather, plotter->cli, error))
 		return cli_fail(error);
-	return (int)exit_stronger(gather.code, plotter->code);
+	return exit_stronger(gather.code, plotter->code);
 }
 
 static bool ends_with(const char *text, const char *end)

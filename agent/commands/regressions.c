@@ -196,8 +196,7 @@ static void print_json(const struct regression_report *report, const char *test,
 				put_regression(&out, &worse[i], report->otava);
 	}
 	buf_text(&out, "]}");
-	fwrite(out.data, 1, out.length, report->out);
-	buf_free(&out);
+	text_flush(&out, report->out);
 }
 
 /* A difference that is no change of its own, as one: anywhere in the level that is compared. */
@@ -362,6 +361,7 @@ struct regressions {
 	const struct regression_flags *flags;
 	struct regression_report report;
 	struct gate *gate;
+	const struct gather *gather;
 	struct surroundings surroundings;
 };
 
@@ -475,14 +475,14 @@ static size_t count_parts(const void *context, const struct test *test)
 	return compares_branches(context, test) ? 2 : 1;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct regressions *regressions = context;
 	struct query *query = &task->query;
 	struct half *half = arena_alloc(query->arena, sizeof *half);
 	*half = (struct half){.regressions = regressions,
 		.compared = compares_branches(regressions, task->test),
-		.is_branch = part == 1};
+		.is_branch = regressions->gather->part == 1};
 	selection_query(&regressions->ask.selection, task->test, query);
 	if (!half->is_branch) {
 		if (half->compared)
@@ -851,6 +851,7 @@ static int run(struct cli *cli)
 		.judges = true,
 		.ready = ready,
 		.context = &regressions};
+	regressions.gather = &gather;
 	regressions.report.otava = regressions.ask.otava;
 	regressions.gate = gate_new(&options->gate, &regressions.ask, &error);
 	if (!regressions.gate) {
@@ -874,7 +875,7 @@ static int run(struct cli *cli)
 		return cli_fail(&error);
 	if (regressions.report.regressed > 0)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
-	return (int)gather.code;
+	return gather.code;
 }
 
 const struct command regressions_command = {

@@ -400,7 +400,7 @@ static int gather_past(struct replay *replay, struct error *error)
 	struct config_ref *config_ref = replay->parts.agent.config_ref;
 	struct config *config = config_ref->config;
 	const struct test **kept = arena_array(config->arena, config_ref->test_count, sizeof *kept);
-	enum exit_code code;
+	int code;
 	size_t count = 0, n;
 	const struct test **tests;
 
@@ -414,7 +414,7 @@ static int gather_past(struct replay *replay, struct error *error)
 			kept[count++] = config_ref->tests[i];
 	config_ref->tests = kept;
 	config_ref->test_count = replay->report.tests = count;
-	return (int)code;
+	return code;
 }
 
 static int replay_tests(struct replay *replay)
@@ -431,7 +431,7 @@ static int replay_tests(struct replay *replay)
 	if (!options->state && !make_folder(folder, &error))
 		return cli_fail(&error);
 	played = play_in(replay, options->state ? NULL : folder);
-	return (int)exit_stronger((enum exit_code)code, (enum exit_code)played);
+	return exit_stronger(code, played);
 }
 
 static bool read_times(struct replay *replay, struct error *error)

@@ -22,8 +22,8 @@ int64_t replay_since(const struct test *test, int64_t from);
  * in `code` and have no data. NULL and an error if nothing could be started.
  */
 struct replay_data *replay_data_gather(struct cli *cli, const struct config *config,
-	const struct test *const *tests, size_t count, int64_t from, int64_t until,
-	enum exit_code *code, struct error *error);
+	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code,
+	struct error *error);
 void replay_data_free(struct replay_data *past);
 
 /* Whether the test's data could be read. */

@@ -36,11 +36,10 @@ int64_t replay_since(const struct test *test, int64_t from)
 	return test->source->server_size > 0 ? from - SELECTION_SERVER_RANGE : WHEN_ALWAYS;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	const struct replay_data *past = context;
 
-	(void)part;
 	task->query.until = past->until;
 	task->query.since = replay_since(task->test, past->from);
 }
@@ -84,8 +83,8 @@ static void ready(void *context, struct task *const *tasks)
 }
 
 struct replay_data *replay_data_gather(struct cli *cli, const struct config *config,
-	const struct test *const *tests, size_t count, int64_t from, int64_t until,
-	enum exit_code *code, struct error *error)
+	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code,
+	struct error *error)
 {
 	struct arena *arena = arena_new();
 	struct replay_data *past = arena_alloc(arena, sizeof *past);

@@ -219,6 +219,5 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 		json_notice(&text, at);
 	}
 	buf_text(&text, "]}\n");
-	fwrite(text.data, 1, text.length, out);
-	buf_free(&text);
+	text_flush(&text, out);
 }

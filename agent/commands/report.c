@@ -82,7 +82,7 @@ struct maker {
 	size_t count;
 	struct report_plot plots[REPORT_PLOTS + 1]; /* the one of too many has the least weight */
 	size_t plot_count, ordinals;
-	enum exit_code code; /* of what went wrong besides a test */
+	int code; /* of what went wrong besides a test */
 };
 
 /* ---- words of both documents ---- */
@@ -420,16 +420,15 @@ static void read_state(struct maker *maker, const struct test *test, struct job 
 		return;
 	}
 	if (maker->code == EXIT_NOTHING)
-		maker->code = (enum exit_code)cli_fail(&error);
+		maker->code = cli_fail(&error);
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct maker *maker = context;
 	struct job *job = arena_alloc(task->query.arena, sizeof *job);
 	int64_t end = maker->until < maker->cli->now ? maker->until : maker->cli->now;
 
-	(void)part;
 	*job = (struct job){.maker = maker, .plotting = maker->plotting};
 	if (maker->state)
 		read_state(maker, task->test, job);
@@ -600,7 +599,7 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 		return cli_fail(&error);
 	gather_print_failed(&gather);
 	if (maker->code != EXIT_NOTHING)
-		return (int)maker->code;
+		return maker->code;
 	put_in_order(maker);
 	const struct report_document document = {.title = maker->flags->title,
 		.now = maker->cli->now,
@@ -616,8 +615,8 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 		.plots = maker->plots,
 		.plot_count = maker->plot_count};
 	if (!write_report(maker, &document, &error))
-		return (int)exit_stronger(gather.code, (enum exit_code)cli_fail(&error));
-	return (int)gather.code;
+		return exit_stronger(gather.code, cli_fail(&error));
+	return gather.code;
 }
 
 static bool check_file(const char *flag, const char *path, struct error *error)

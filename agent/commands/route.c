@@ -12,6 +12,7 @@
 #include "agent/commands/commands.h"
 #include "agent/model/json_put.h"
 #include "agent/notify/router.h"
+#include "agent/report/table.h"
 
 struct route_flags {
 	const char *size;
@@ -294,8 +295,7 @@ static void print_json(const struct asked *asked, FILE *out)
 		buf_json_text(&json, line);
 	}
 	buf_text(&json, "]\n}\n");
-	fwrite(json.data, 1, json.length, out);
-	buf_free(&json);
+	text_flush(&json, out);
 }
 
 static int run(struct cli *cli)

@@ -374,10 +374,10 @@ static void wind_up(struct run *run)
 			LOG_INT("messages", agent->under_way));
 }
 
-static enum exit_code run_once(struct run *run)
+static int run_once(struct run *run)
 {
 	struct agent *agent = &run->parts.agent;
-	enum exit_code code = EXIT_NOTHING;
+	int code = EXIT_NOTHING;
 	bool done = engine_run(agent->engine);
 
 	if (run->refused)
@@ -407,7 +407,7 @@ static enum exit_code run_once(struct run *run)
 	return code;
 }
 
-static enum exit_code run_agent(struct run *run)
+static int run_agent(struct run *run)
 {
 	struct agent *agent = &run->parts.agent;
 	struct buf listen = {0};
@@ -480,7 +480,7 @@ static void alone(void *context, const struct error *error)
 static int run_configured(struct run *run)
 {
 	struct error error;
-	enum exit_code code;
+	int code;
 
 	if (!read_elsewhere(run, &error))
 		return cli_fail(&error);
@@ -494,8 +494,8 @@ static int run_configured(struct run *run)
 	else
 		begin(run);
 	code = run->parts.agent.once ? run_once(run) : run_agent(run);
-	close_parts(run, (int)code);
-	return (int)code;
+	close_parts(run, code);
+	return code;
 }
 
 static int run_command_run(struct cli *cli)

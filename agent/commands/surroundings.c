@@ -8,6 +8,7 @@
 
 #include "agent/analysis/environment.h"
 #include "agent/base/when.h"
+#include "agent/report/table.h"
 #include "notifiers/text.h"
 
 void surroundings_add(struct surroundings *surroundings, const struct analysis *analysis)
@@ -44,9 +45,7 @@ void surroundings_print(const struct surroundings *surroundings, int64_t since, 
 		text_elsewhere(&line, &events[i]);
 		buf_char(&line, '\n');
 	}
-	if (line.length > 0)
-		fwrite(line.data, 1, line.length, out);
-	buf_free(&line);
+	text_flush(&line, out);
 	arena_free(arena);
 }
 

@@ -250,11 +250,10 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	return true;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct loading *loading = context;
 	struct topic *topic = find_topic(loading, task->test->name);
-	(void)part;
 	task->query.since = replay_since(task->test, topic->from);
 	if (task->test->evaluation_delay > 0)
 		task->query.until = loading->cli->now - task->test->evaluation_delay;

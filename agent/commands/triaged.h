@@ -46,7 +46,7 @@ struct triaged {
 	size_t group_count;
 	struct unplaced *unplaced; /* changes that people judged */
 	size_t unplaced_count;
-	enum exit_code code; /* EXIT_NOTHING, or that of tests whose data could not be read */
+	int code; /* EXIT_NOTHING, or that of tests whose data could not be read */
 	struct store_list *list;
 };
 

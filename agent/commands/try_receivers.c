@@ -15,7 +15,7 @@ struct trial {
 static void fail(struct tried_receiver *tried, struct arena *arena, const struct error *error)
 {
 	tried->problem = arena_strdup(arena, error->text);
-	tried->code = (enum exit_code)exit_code(error->kind);
+	tried->code = exit_code(error->kind);
 }
 
 static void failed(struct post *post, const struct error *error)

@@ -11,7 +11,7 @@
 struct tried_receiver {
 	const char *receiver, *kind, *destination; /* destination: "" if there is only one */
 	const char *problem;                       /* NULL: sent */
-	enum exit_code code;
+	int code;
 };
 
 struct tried_receivers {

@@ -18,6 +18,7 @@
 #include "agent/commands/try_receivers.h"
 #include "agent/model/json_put.h"
 #include "agent/monitor/why.h"
+#include "agent/report/table.h"
 #include "conf/known_changes.h"
 #include "detectors/scratch.h"
 #include "notifiers/text.h"
@@ -282,8 +283,7 @@ static void print_json(const struct verdict *verdict, FILE *out)
 		buf_char(&json, ']');
 	}
 	buf_text(&json, "\n}\n");
-	fwrite(json.data, 1, json.length, out);
-	buf_free(&json);
+	text_flush(&json, out);
 }
 
 struct measuring {
@@ -335,9 +335,8 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 	return true;
 }
 
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
-	(void)part;
 	why_query(&(struct why_request){.now = task->query.now}, task);
 	task->result = context;
 	task->work = measure;
@@ -422,7 +421,7 @@ static int measure_all(struct measuring *measuring, struct error *error)
 	if (!gather_run(&gather, measuring->cli, error))
 		return cli_fail(error);
 	gather_print_failed(&gather);
-	return (int)gather.code;
+	return gather.code;
 }
 
 /* Receivers that cannot be used at all are reported as problems of the configuration. */
@@ -435,7 +434,7 @@ static int try_all(struct cli *cli, const struct config *config, struct tried_re
 	if (!try_receivers(cli, config, options->output == OUTPUT_JSON, tried, &error))
 		return cli_fail(&error);
 	for (size_t i = 0; i < tried->count; i++)
-		code = (int)exit_stronger((enum exit_code)code, tried->items[i].code);
+		code = exit_stronger(code, tried->items[i].code);
 	return code;
 }
 
@@ -478,8 +477,7 @@ static int validate(struct cli *cli)
 		verdict.explained = &explained_json;
 	}
 	if (config && options->receivers) {
-		code = (int)exit_stronger(
-			(enum exit_code)code, (enum exit_code)try_all(cli, config, &tried));
+		code = exit_stronger(code, try_all(cli, config, &tried));
 		verdict.tried = &tried;
 	}
 	if (options->output == OUTPUT_JSON)

@@ -49,11 +49,10 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 }
 
 /* Sets the query that the agent would use. */
-static void prepare(void *context, struct task *task, size_t part)
+static void prepare(void *context, struct task *task)
 {
 	struct asking *asking = context;
 
-	(void)part;
 	why_query(&asking->ask, task);
 	task->result = asking;
 	task->work = work;
@@ -102,8 +101,7 @@ static void ready(void *context, struct task *const *tasks)
 		why_put_json(&out, task->result);
 	else
 		why_put_text(&out, task->result);
-	fwrite(out.data, 1, out.length, asking->cli->out);
-	buf_free(&out);
+	text_flush(&out, asking->cli->out);
 }
 
 static bool read_state(struct asking *asking, const char *path, struct error *error)
@@ -132,7 +130,7 @@ static int explain(struct asking *asking, const struct config *config, struct er
 		return cli_fail(error);
 	if (!gather_run(&gather, asking->cli, error))
 		return cli_fail(error);
-	return (int)exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
+	return exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
 }
 
 /* The name's present counterpart after renames. */

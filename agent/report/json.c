@@ -11,6 +11,7 @@
 #include "agent/analysis/timeline.h"
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
+#include "agent/report/table.h"
 #include "notifiers/text.h"
 
 static void put_key(struct buf *out, const char *key)
@@ -127,8 +128,7 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 			hits.items[i].change, &names, arena);
 	}
 	buf_text(&out, "]}");
-	fwrite(out.data, 1, out.length, report->out);
-	buf_free(&out);
+	text_flush(&out, report->out);
 }
 
 /* A JSON string of ASCII only, as json.dumps writes it. */
@@ -236,6 +236,5 @@ void report_json_otava(
 		put_otava_change(&out, analysis->findings[hit->series].series, hit->change, time);
 	}
 	buf_text(&out, hits.count ? "]}]}\n" : "]}\n");
-	fwrite(out.data, 1, out.length, report->out);
-	buf_free(&out);
+	text_flush(&out, report->out);
 }

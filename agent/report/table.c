@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "agent/base/number.h"
 #include "agent/base/utf8.h"
 
@@ -108,6 +109,13 @@ void text_print_padded(const char *text, size_t width, FILE *out)
 	text_print(text, out);
 	if (taken < width)
 		print_blanks(width - taken, out);
+}
+
+void text_flush(struct buf *text, FILE *out)
+{
+	if (text->length > 0)
+		fwrite(text->data, 1, text->length, out);
+	buf_free(text);
 }
 
 void text_print_level(double value, const char *unit, FILE *out)
