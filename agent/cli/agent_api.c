@@ -366,3 +366,38 @@ bool agent_api_call(struct agent_api *api, const char *path, const struct pairs 
 	buf_free(&body);
 	return done;
 }
+
+bool agent_api_changes(struct agent_api *api, const char *parameters,
+	bool (*keep)(void *context, json_t *page), void *context, bool *more, struct error *error)
+{
+	json_int_t next = 0, before;
+	bool wanted = false;
+
+	do {
+		struct agent_api_answer answer;
+		struct buf path = {0};
+		bool called;
+
+		buf_printf(&path, "/api/v1/changes?limit=1000%s", parameters);
+		if (next > 0)
+			buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, next);
+		before = next;
+		called = agent_api_call(api, path.data, NULL, &answer, error);
+		buf_free(&path);
+		if (!called)
+			return false;
+		json_t *page = json_object_get(answer.document, "changes");
+		bool good = json_is_array(page);
+
+		wanted = good && keep(context, page);
+		next = json_integer_value(json_object_get(answer.document, "next"));
+		json_decref(answer.document);
+		if (!good)
+			return error_set(error, ERROR_STATE,
+				"%s: its answer is not a list of changes: is it a hunter-c of "
+				"this version?",
+				agent_api_name(api));
+	} while (wanted && next > 0 && (before == 0 || next < before));
+	*more = next > 0;
+	return true;
+}

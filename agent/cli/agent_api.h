@@ -53,4 +53,12 @@ struct agent_api_answer {
 bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
 	struct agent_api_answer *answer, struct error *error) MUST_USE;
 
+/*
+ * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array.
+ * `parameters`: "&test=a&open=true", or "". *more: there are others. False and an error as above.
+ */
+bool agent_api_changes(struct agent_api *api, const char *parameters,
+	bool (*keep)(void *context, json_t *page), void *context, bool *more,
+	struct error *error) MUST_USE;
+
 #endif

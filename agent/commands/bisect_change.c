@@ -5,64 +5,46 @@
 #include <string.h>
 
 #include "agent/commands/bisect.h"
+#include "agent/commands/elsewhere.h"
 #include "agent/commands/state_file.h"
-#include "agent/store/record_json.h"
 #include "agent/store/store.h"
 #include "notifiers/text.h"
 
-static double number_of(const json_t *object, const char *key)
+static void take_change(
+	struct arena *arena, const struct change_record *record, struct bisect_change *out)
 {
-	const json_t *value = json_object_get(object, key);
+	const struct change *change = &record->item.change;
 
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static void take_change(struct arena *arena, const json_t *change, struct bisect_change *out)
-{
-	double level = number_of(change, "mean_before");
-
-	out->test = arena_strdup(arena, json_string_value(json_object_get(change, "test")));
-	out->metric = arena_strdup(arena, json_string_value(json_object_get(change, "metric")));
-	out->step = number_of(change, "size") / 100;
-	out->spread = level != 0 ? fabs(number_of(change, "stddev_before") / level) : (double)NAN;
+	out->test = arena_strdup(arena, record->item.test);
+	out->metric = arena_strdup(arena, record->item.metric);
+	out->step = change->size / 100;
+	out->spread = change->mean_before != 0 ? fabs(change->stddev_before / change->mean_before)
+					       : (double)NAN;
 	out->direction = (out->step > 0) - (out->step < 0);
 	if (!(out->spread > 0))
 		out->spread = (double)NAN;
-}
-
-static void no_change(struct error *error, int64_t id)
-{
-	error_set(error, ERROR_USAGE, "there is no change %" PRId64, id);
 }
 
 static bool read_state(
 	struct arena *arena, const char *path, struct bisect_change *out, struct error *error)
 {
 	struct store_excerpts *found = store_excerpts_new(NULL, NULL);
-	struct buf text = {0};
 	bool read;
 
 	found->changes = &out->id;
 	found->change_count = 1;
 	read = store_tx(path, STORE_READ, &found->call, error);
-	if (read && found->count == 0) {
-		no_change(error, out->id);
-		read = false;
-	}
+	if (read && found->count == 0)
+		read = error_set(error, ERROR_USAGE, "there is no change %" PRId64, out->id);
 	if (read) {
 		const struct change_record *record = &found->items[0].record;
 		const char *from, *to;
-		json_t *change;
 
-		record_put_json(&text, record);
-		change = json_loadb(text.data, text.length, 0, NULL);
-		take_change(arena, change, out);
-		json_decref(change);
+		take_change(arena, record, out);
 		announcement_range(&record->item, &from, &to);
 		out->from = arena_strdup(arena, from);
 		out->to = arena_strdup(arena, to);
 	}
-	buf_free(&text);
 	store_call_free(&found->call);
 	return read;
 }
@@ -81,8 +63,10 @@ static bool read_agent(
 	json_t *story = get(api, path, error);
 	json_t *range = story ? get(api, arena_printf(arena, "%s/commits", path), error) : NULL;
 
-	if (range) {
-		take_change(arena, json_object_get(story, "change"), out);
+	struct change_record record;
+
+	if (range && elsewhere_record(arena, json_object_get(story, "change"), &record)) {
+		take_change(arena, &record, out);
 		out->from = arena_strdup(arena, json_string_value(json_object_get(range, "from")));
 		out->to = arena_strdup(arena, json_string_value(json_object_get(range, "to")));
 	}

@@ -396,7 +396,7 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	store_call_free(&request->call);
 }
 
-enum { MOST_CHANGES = 1000000, PAGE = 1000 };
+enum { MOST_CHANGES = 1000000 };
 
 /* Those of an array that --limit allows; the inbox is cut after it was sorted. */
 static int print_array(struct cli *cli, json_t *changes, bool more)
@@ -495,43 +495,33 @@ static void put_list(struct buf *out, const char *key, const struct strings *val
 	buf_free(&text);
 }
 
-/* The page before the id; 0: the first one. */
-static const char *page_of(const struct cli *cli, json_int_t before)
+static const char *parameters_of(const struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
-	struct buf path = {0};
+	struct buf text = {0};
 
-	buf_printf(&path, "/api/v1/changes?limit=%d", PAGE);
-	if (before > 0)
-		buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, before);
 	if (options->open)
-		buf_text(&path, "&open=true");
-	put_list(&path, "state", &options->state);
-	put_list(&path, "triage", &options->triage);
-	put_parameter(&path, "test", options->test);
-	put_parameter(&path, "since", options->since);
-	put_parameter(&path, "until", options->until);
-	return buf_keep(&path, cli->arena);
+		buf_text(&text, "&open=true");
+	put_list(&text, "state", &options->state);
+	put_list(&text, "triage", &options->triage);
+	put_parameter(&text, "test", options->test);
+	put_parameter(&text, "since", options->since);
+	put_parameter(&text, "until", options->until);
+	return buf_keep(&text, cli->arena);
 }
 
-/* All pages up to --limit; *next: where the rest begins, or 0. */
-static bool fetch_pages(struct cli *cli, struct agent_api *api, json_t *changes, json_int_t *next,
-	struct error *error)
+/* What has been listed, up to --limit; the inbox is cut after it was sorted. */
+struct listed {
+	json_t *changes;
+	size_t most;
+};
+
+static bool take_page(void *context, json_t *page)
 {
-	const struct changes_options *options = cli->options;
-	int64_t most = options->open ? MOST_CHANGES : options->limit;
+	struct listed *listed = context;
 
-	*next = 0;
-	do {
-		struct agent_api_answer answer;
-
-		if (!agent_api_call(api, page_of(cli, *next), NULL, &answer, error))
-			return false;
-		json_array_extend(changes, json_object_get(answer.document, "changes"));
-		*next = json_integer_value(json_object_get(answer.document, "next"));
-		json_decref(answer.document);
-	} while (*next > 0 && (int64_t)json_array_size(changes) < most);
-	return true;
+	json_array_extend(listed->changes, page);
+	return json_array_size(listed->changes) < listed->most;
 }
 
 /* The agent of the options, otherwise that of the configuration. */
@@ -540,9 +530,8 @@ static int list_agent(struct cli *cli, const struct config *config)
 	const struct changes_options *options = cli->options;
 	struct agent_api *api = NULL;
 	struct error error;
-	json_t *changes;
-	json_int_t next;
-	bool done;
+	struct listed listed = {.most = options->open ? MOST_CHANGES : (size_t)options->limit};
+	bool done, more;
 
 	if (options->output == CHANGES_CSV)
 		error_set(&error, ERROR_USAGE,
@@ -552,11 +541,11 @@ static int list_agent(struct cli *cli, const struct config *config)
 		api = agent_api_new(&options->state_of.agent, config, &error);
 	if (!api)
 		return cli_fail(&error);
-	changes = json_array();
-	done = fetch_pages(cli, api, changes, &next, &error);
+	listed.changes = json_array();
+	done = agent_api_changes(api, parameters_of(cli), take_page, &listed, &more, &error);
 	if (done)
-		(void)print_array(cli, changes, next > 0);
-	json_decref(changes);
+		(void)print_array(cli, listed.changes, more);
+	json_decref(listed.changes);
 	agent_api_free(api);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }

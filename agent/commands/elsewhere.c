@@ -12,11 +12,13 @@
 #include "agent/base/dict.h"
 #include "agent/base/transfer.h"
 #include "agent/base/when.h"
+#include "agent/store/columns.h"
 
 struct elsewhere {
 	struct arena *arena;
 	struct change_record *records; /* by test */
 	size_t count, capacity;
+	bool broken; /* the agent's answer has something else than changes */
 };
 
 static unsigned said_bits(void)
@@ -102,11 +104,6 @@ static struct strings tests_of(const struct elsewhere *elsewhere, const struct s
 	return (struct strings){items, count};
 }
 
-static void forget_all(struct elsewhere *elsewhere)
-{
-	elsewhere->count = 0;
-}
-
 static void sort(struct elsewhere *elsewhere)
 {
 	if (elsewhere->count > 0)
@@ -142,7 +139,7 @@ struct elsewhere *elsewhere_of_state(
 	if (read) {
 		struct strings some = tests_of(elsewhere, tests);
 
-		forget_all(elsewhere);
+		elsewhere->count = 0;
 		read = list_state(elsewhere, path, &some, 0, error);
 	}
 	if (read) {
@@ -154,135 +151,85 @@ struct elsewhere *elsewhere_of_state(
 	return NULL;
 }
 
-/* Members of the API's documents. */
-static const char *text_of(struct arena *arena, const json_t *object, const char *key)
+/* What the object has of a column; nothing if that is missing, null or of another kind. */
+static void read_column(
+	struct arena *arena, const struct store_column *column, const json_t *value, void *row)
 {
-	return arena_strdup(arena, json_string_value(json_object_get(object, key)));
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static int64_t time_of(const json_t *object, const char *key, int64_t missing)
-{
-	const char *text = json_string_value(json_object_get(object, key));
+	const char *text = json_string_value(value);
 	int64_t time;
 
-	return text && when_parse_stamp(text, strlen(text), &time) ? time : missing;
-}
-
-static enum change_state state_of(const json_t *object)
-{
-	const char *name = json_string_value(json_object_get(object, "state"));
-
-	for (int state = 1; name && state < CHANGE_STATES; state++)
-		if (strcmp(name, change_state_names[state]) == 0)
-			return (enum change_state)state;
-	return CHANGE_CONFIRMED;
+	if (column->type == COLUMN_NUMBER) {
+		*(double *)column_member(column, row) =
+			json_is_number(value) ? json_number_value(value) : (double)NAN;
+	} else if (column->type == COLUMN_TEXT) {
+		*(const char **)column_member(column, row) = arena_strdup(arena, text);
+	} else if (json_is_integer(value)) {
+		column_set(column, row, json_integer_value(value));
+	} else if (text && column->names) {
+		for (int i = column->first; i <= column->last; i++)
+			if (column->names[i] && strcmp(column->names[i], text) == 0)
+				column_set(column, row, i);
+	} else if (text && when_parse_stamp(text, strlen(text), &time)) {
+		column_set(column, row, time);
+	}
 }
 
 static struct triage triage_of(struct arena *arena, const json_t *object)
 {
-	const char *name = json_string_value(json_object_get(object, "state"));
-	struct triage triage = {.note = text_of(arena, object, "note"),
-		.person = text_of(arena, object, "person"),
-		.until = time_of(object, "until", 0),
-		.size = number_of(object, "size"),
-		.size_low = number_of(object, "size_low"),
-		.size_high = number_of(object, "size_high")};
+	const char *state = json_string_value(json_object_get(object, "state"));
+	const char *until = json_string_value(json_object_get(object, "until"));
+	double sizes[3];
+	static const char *const names[] = {"size", "size_low", "size_high"};
+	struct triage triage = {
+		.note = arena_strdup(arena, json_string_value(json_object_get(object, "note"))),
+		.person =
+			arena_strdup(arena, json_string_value(json_object_get(object, "person")))};
 
-	if (!name || !triage_state_named(name, &triage.state))
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *value = json_object_get(object, names[i]);
+
+		sizes[i] = json_is_number(value) ? json_number_value(value) : (double)NAN;
+	}
+	triage.size = sizes[0];
+	triage.size_low = sizes[1];
+	triage.size_high = sizes[2];
+	if (!until || !when_parse_stamp(until, strlen(until), &triage.until))
+		triage.until = 0;
+	if (!state || !triage_state_named(state, &triage.state))
 		triage.state = TRIAGE_OPEN;
 	return triage;
 }
 
-static void set_change(const json_t *object, struct change *change)
-{
-	double followed = number_of(object, "count_after");
-
-	change->level_before = number_of(object, "level_before");
-	change->level_after = number_of(object, "level_after");
-	change->size = number_of(object, "size");
-	change->size_low = number_of(object, "size_low");
-	change->size_high = number_of(object, "size_high");
-	change->count_after = followed > 0 && followed < 1e9 ? (size_t)followed : 0;
-}
-
 bool elsewhere_record(struct arena *arena, const json_t *object, struct change_record *out)
 {
-	const json_t *id = json_object_get(object, "id");
-	const char *branch = text_of(arena, object, "branch");
-
-	*out = (struct change_record){
-		.item = {.id = json_integer_value(id),
-			.test = text_of(arena, object, "test"),
-			.metric = text_of(arena, object, "metric"),
-			.time = time_of(object, "time", WHEN_NEVER),
-			.commit_after = text_of(arena, object, "commit_after"),
-			.place_commit_after = text_of(arena, object, "place_commit_after")},
-		.series = text_of(arena, object, "series"),
-		.branch = branch ? branch : "",
-		.state = state_of(object),
-		.triage = triage_of(arena, json_object_get(object, "triage"))};
-	set_change(object, &out->item.change);
+	*out = (struct change_record){.state = CHANGE_CONFIRMED, .item.time = WHEN_NEVER};
+	for (const struct store_column *column = change_columns; column->name; column++)
+		if (column_is_shown(column))
+			read_column(arena, column, json_object_get(object, column->name), out);
+	out->branch = out->branch ? out->branch : "";
+	out->triage = triage_of(arena, json_object_get(object, "triage"));
 	out->sign = change_sign(&out->item.change);
-	return json_is_integer(id) && out->series && out->item.test && out->item.metric &&
+	return out->item.id > 0 && out->series && out->item.test && out->item.metric &&
 	       out->item.time != WHEN_NEVER;
 }
 
-/* A page of changes; *next: the id before which the next one begins, 0: there is none. */
-static bool take_page(struct elsewhere *elsewhere, struct agent_api *api, const char *path,
-	int64_t *next, struct error *error)
+/* A page of changes of the agent. */
+static bool take_page(void *context, json_t *page)
 {
-	struct agent_api_answer answer;
-	const json_t *changes, *object;
+	struct elsewhere *elsewhere = context;
+	const json_t *object;
 	size_t index;
-	bool good;
 
-	if (!agent_api_call(api, path, NULL, &answer, error))
-		return false;
-	changes = json_object_get(answer.document, "changes");
-	good = json_is_array(changes);
-	json_array_foreach(changes, index, object)
+	json_array_foreach(page, index, object)
 	{
 		struct change_record record;
 
-		good = good && elsewhere_record(elsewhere->arena, object, &record);
-		if (good)
+		if (elsewhere_record(elsewhere->arena, object, &record))
 			add_record(elsewhere, &record);
+		else
+			elsewhere->broken = true;
 	}
-	*next = json_integer_value(json_object_get(answer.document, "next"));
-	json_decref(answer.document);
-	return good || error_set(error, ERROR_STATE,
-			       "%s: its answer is not a list of changes: is it a hunter-c of "
-			       "this version?",
-			       agent_api_name(api));
-}
-
-/* All changes that `parameters` select. */
-static bool list_agent(struct elsewhere *elsewhere, struct agent_api *api, const char *parameters,
-	struct error *error)
-{
-	int64_t next = 0, before;
-
-	do {
-		struct buf path = {0};
-		bool taken;
-
-		buf_printf(&path, "/api/v1/changes?limit=1000&%s", parameters);
-		if (next > 0)
-			buf_printf(&path, "&before=%lld", (long long)next);
-		before = next;
-		taken = take_page(elsewhere, api, path.data, &next, error);
-		buf_free(&path);
-		if (!taken)
-			return false;
-	} while (next > 0 && (before == 0 || next < before));
-	return true;
+	return !elsewhere->broken;
 }
 
 static bool list_tests(struct elsewhere *elsewhere, struct agent_api *api,
@@ -290,11 +237,11 @@ static bool list_tests(struct elsewhere *elsewhere, struct agent_api *api,
 {
 	for (size_t i = 0; i < tests->count; i++) {
 		struct buf parameters = {0};
-		bool done;
+		bool done, more;
 
-		buf_text(&parameters, "test=");
+		buf_text(&parameters, "&test=");
 		transfer_encode(&parameters, tests->items[i]);
-		done = list_agent(elsewhere, api, parameters.data, error);
+		done = agent_api_changes(api, parameters.data, take_page, elsewhere, &more, error);
 		buf_free(&parameters);
 		if (!done)
 			return false;
@@ -307,20 +254,25 @@ struct elsewhere *elsewhere_of_agent(
 {
 	struct elsewhere *elsewhere = elsewhere_new();
 	struct buf parameters = {0};
-	bool read;
+	bool read, more;
 
-	buf_text(&parameters, "triage=");
+	buf_text(&parameters, "&triage=");
 	for (int state = TRIAGE_OPEN + 1; state < TRIAGE_STATES; state++)
 		buf_printf(&parameters, "%s%s", state > TRIAGE_OPEN + 1 ? "," : "",
 			triage_state_names[state]);
-	read = list_agent(elsewhere, api, parameters.data, error);
+	read = agent_api_changes(api, parameters.data, take_page, elsewhere, &more, error);
 	buf_free(&parameters);
 	if (read) {
 		struct strings some = tests_of(elsewhere, tests);
 
-		forget_all(elsewhere);
+		elsewhere->count = 0;
 		read = list_tests(elsewhere, api, &some, error);
 	}
+	if (read && elsewhere->broken)
+		read = error_set(error, ERROR_STATE,
+			"%s: its answer is not a list of changes: is it a hunter-c of this "
+			"version?",
+			agent_api_name(api));
 	if (read) {
 		sort(elsewhere);
 		return elsewhere;
