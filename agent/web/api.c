@@ -93,7 +93,7 @@ static bool find_name(const char *name, const char *const *names, int first, con
 		(void)error_set(error, ERROR_USAGE, "%s: \"%.*s\" is none of %s", name,
 			length < 100 ? length : 100, word, all.data);
 	buf_free(&all);
-	return false;
+	return field_hint(error, word, names + first, (size_t)(*out - first));
 }
 
 bool api_choice(const struct http_request *request, const char *name, const char *const *names,
