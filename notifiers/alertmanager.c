@@ -680,12 +680,6 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 	return http_json_step(&shape, attempt, last, next, error);
 }
 
-static bool amends(const void *options)
-{
-	(void)options;
-	return true;
-}
-
 static int64_t refresh(const void *context)
 {
 	const struct alertmanager_options *options = context;
@@ -706,7 +700,7 @@ const struct notifier alertmanager_notifier = {
 	.destinations = destinations,
 	.render = render,
 	.step = step,
-	.amends = amends,
+	.amends = http_json_amends,
 	.refresh = refresh,
 	.follow_up = follow_up,
 };

@@ -637,7 +637,7 @@ static void time_to_the_second(struct buf *out, int64_t time)
 	buf_text(out, when_format(time, when));
 }
 
-static void time_to_the_minute(struct buf *out, int64_t time)
+void body_minute(struct buf *out, int64_t time)
 {
 	text_utc.time(out, time, false);
 }
@@ -773,7 +773,7 @@ const struct body_style body_terminal = {.text = &text_plain,
 
 const struct body_style body_plain = {.text = &text_utc,
 	.arrow = "→",
-	.time = time_to_the_minute,
+	.time = body_minute,
 	.escape = as_is,
 	.link = bare_link,
 	.begin = {"", "", "", "", ""},
@@ -784,7 +784,7 @@ const struct body_style body_plain = {.text = &text_utc,
 
 const struct body_style body_markdown = {.text = &text_marked,
 	.arrow = "→",
-	.time = time_to_the_minute,
+	.time = body_minute,
 	.escape = escape_markdown,
 	.link = markdown_link,
 	.begin = {"**", "**", "**", "**", "**"},
@@ -799,7 +799,7 @@ const struct body_style body_markdown = {.text = &text_marked,
 
 const struct body_style body_html = {.text = &text_utc,
 	.arrow = "→",
-	.time = time_to_the_minute,
+	.time = body_minute,
 	.escape = buf_markup,
 	.link = html_link,
 	.begin = {"<strong>", COLOR("#d1242f"), COLOR("#1a7f37"), COLOR("#d1242f"),

@@ -26,6 +26,9 @@ struct body_style {
 	const char *gap;                       /* between parts of a message */
 };
 
+/* For a style's `time`: in UTC. */
+void body_minute(struct buf *out, int64_t time);
+
 extern const struct body_style body_terminal, body_plain, body_markdown, body_html;
 
 /* The message's headline as plain text: "2 regressions in checkout". */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "notifiers/http_json.h"
 #include "notifiers/tracker.h"
 
 /* Documented: 65,536 characters of a text, and 256 of a title. */
@@ -173,6 +174,6 @@ const struct notifier github_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
-	.amends = tracker_amends,
+	.amends = http_json_amends,
 	.follow_up = step,
 };

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "notifiers/http_json.h"
 #include "notifiers/tracker.h"
 
 /* Documented limits: 1,048,576 characters of a text (too many to read), and 255 of a title. */
@@ -199,6 +200,6 @@ const struct notifier gitlab_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
-	.amends = tracker_amends,
+	.amends = http_json_amends,
 	.follow_up = step,
 };

@@ -58,12 +58,6 @@ static bool on_demand(const void *context)
 	return !options->annotate;
 }
 
-static bool amends(const void *options)
-{
-	(void)options;
-	return true;
-}
-
 /* Tags as a JSON array, without those that would exceed the limit. */
 struct tags {
 	struct buf *out;
@@ -615,6 +609,6 @@ const struct notifier grafana_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
-	.amends = amends,
+	.amends = http_json_amends,
 	.follow_up = step,
 };

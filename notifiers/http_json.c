@@ -100,6 +100,12 @@ struct transfer http_json_request(struct attempt *attempt, const struct endpoint
 		.body_length = body ? strlen(body) : 0};
 }
 
+bool http_json_amends(const void *options)
+{
+	(void)options;
+	return true;
+}
+
 bool http_json_destination(
 	const void *options, struct arena *arena, struct strings *out, struct error *error)
 {

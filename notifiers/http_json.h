@@ -53,6 +53,9 @@ enum step http_json_fail(const struct http_json *shape, struct attempt *attempt,
 /* Whether the status means that the same request may succeed later. */
 bool http_json_passes(int status);
 
+/* For `amends`: always. */
+bool http_json_amends(const void *options);
+
 /* For `destinations`: one, "". */
 bool http_json_destination(
 	const void *options, struct arena *arena, struct strings *out, struct error *error);

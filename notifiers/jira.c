@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "notifiers/http_json.h"
 #include "notifiers/tracker.h"
 
 /* Documented: 32,767 characters of a text, and 255 of a summary. */
@@ -72,14 +73,9 @@ static void link(struct buf *out, const char *url, const char *name)
 	buf_char(out, ']');
 }
 
-static void time_to_the_minute(struct buf *out, int64_t time)
-{
-	text_utc.time(out, time, false);
-}
-
 static const struct body_style wiki = {.text = &text_utc,
 	.arrow = "→",
-	.time = time_to_the_minute,
+	.time = body_minute,
 	.escape = escape,
 	.link = link,
 	.begin = {"*", "*", "*", "*", "*"},
@@ -247,6 +243,6 @@ const struct notifier jira_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
-	.amends = tracker_amends,
+	.amends = http_json_amends,
 	.follow_up = step,
 };

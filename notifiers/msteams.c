@@ -59,14 +59,9 @@ static void link(struct buf *out, const char *url, const char *name)
 	buf_text(out, "\"}," RUN(""));
 }
 
-static void time_to_the_minute(struct buf *out, int64_t time)
-{
-	text_utc.time(out, time, false);
-}
-
 static const struct body_style card = {.text = &text_utc,
 	.arrow = "→",
-	.time = time_to_the_minute,
+	.time = body_minute,
 	.escape = run,
 	.link = link,
 	.begin = {"\"}," RUN(STRONG), "\"}," RUN(COLOR("Attention")), "\"}," RUN(COLOR("Good")),

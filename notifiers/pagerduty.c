@@ -465,12 +465,6 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 	return http_json_step(&shape, attempt, last, next, error);
 }
 
-static bool amends(const void *options)
-{
-	(void)options;
-	return true;
-}
-
 const struct notifier pagerduty_notifier = {
 	.plugin = {.name = "pagerduty",
 		.summary = "trigger and resolve incidents of PagerDuty",
@@ -484,6 +478,6 @@ const struct notifier pagerduty_notifier = {
 	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
-	.amends = amends,
+	.amends = http_json_amends,
 	.follow_up = follow_up,
 };

@@ -836,12 +836,6 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 	return !options->token || secret_check("token", options->token, error);
 }
 
-bool tracker_amends(const void *options)
-{
-	(void)options;
-	return true;
-}
-
 void tracker_send(struct attempt *attempt, struct transfer *next, const char *method,
 	const char *base, const char *path, json_t *body, struct pairs headers)
 {

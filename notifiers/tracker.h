@@ -135,8 +135,6 @@ void tracker_render(
 enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
 	const struct reply *last, struct transfer *next, struct error *error);
 
-bool tracker_amends(const void *options);
-
 enum {
 	TRACKER_EVENTS = MESSAGES_OF_CHANGES | 1u << MESSAGE_REMINDER,
 	TRACKER_SPACING = 1500, /* ms between issues; GitHub takes 80 a minute */

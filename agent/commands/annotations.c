@@ -12,9 +12,9 @@
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
+#include "agent/commands/post.h"
 #include "agent/notify/annotation_tags.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/retry_policy.h"
 #include "notifiers/grafana.h"
 
 /* The annotations of one test. */
@@ -30,12 +30,7 @@ struct annotations {
 	int64_t now; /* ms */
 	struct planned *first, **last;
 	/* While sending. */
-	struct engine *engine;
-	struct attempt attempt;
-	const char *payload;
-	enum maybe_delivered maybe_delivered;
-	int64_t tries;
-	bool done;
+	bool failed;
 	struct error error;
 	struct grafana_result result;
 };
@@ -154,64 +149,37 @@ void annotations_add(
 	annotations->last = &planned->next;
 }
 
-static void carry(void *context);
-
-static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
+static void failed(struct post *post, const struct error *error)
 {
-	struct annotations *annotations = context;
-	struct failed_attempt failed = {.kind = error->kind,
-		.retry = attempt->retry,
-		.maybe_delivered = attempt->maybe_delivered,
-		.retry_after = attempt->retry_after,
-		.tries = ++annotations->tries,
-		.once = true};
-	int64_t wait;
+	struct annotations *annotations = post->context;
 
-	if (attempt->notice)
-		log_message(LEVEL_WARN, attempt->notice);
-	annotations->maybe_delivered = attempt->maybe_delivered;
-	annotations->done = done && grafana_read_receipt(attempt->receipt, &annotations->result);
+	annotations->failed = true;
 	annotations->error = *error;
-	arena_free(attempt->arena);
-	if (!done && retry_policy_for(&failed, &wait) == RETRY_POLICY_TRY_AGAIN)
-		engine_after(annotations->engine, wait, carry, annotations);
-}
-
-static void carry(void *context)
-{
-	struct annotations *annotations = context;
-
-	annotations->attempt = (struct attempt){.arena = arena_new(),
-		.options = annotations->receiver->options,
-		.destination = "",
-		.key = "",
-		.payload = annotations->payload,
-		.made = annotations->now,
-		.now = annotations->now,
-		.maybe_delivered = annotations->maybe_delivered,
-		.retry_after = -1};
-	engine_deliver(annotations->engine, &grafana_notifier, &annotations->attempt, carried,
-		annotations);
 }
 
 /* Does the job; false with annotations->error. */
 static bool do_job(struct annotations *annotations, const struct grafana_job *job)
 {
 	struct buf payload = {0};
+	struct post post = {.arena = annotations->arena,
+		.receiver = annotations->receiver,
+		.destination = "",
+		.now = annotations->now,
+		.failed = failed,
+		.context = annotations,
+		.key = ""};
 
 	grafana_put_job(&payload, annotations->receiver->options, job);
-	annotations->payload = payload.data;
-	annotations->maybe_delivered = MAYBE_DELIVERED_NO;
-	annotations->tries = 0;
-	annotations->done = false;
-	annotations->engine = engine_new(&(struct engine_options){.jobs = 1}, &annotations->error);
-	if (annotations->engine) {
-		carry(annotations);
-		(void)engine_run(annotations->engine);
-		(void)engine_free(annotations->engine);
+	post.payload = payload.data;
+	post.engine = engine_new(&(struct engine_options){.jobs = 1}, &annotations->error);
+	annotations->failed = !post.engine;
+	if (post.engine) {
+		post_begin(&post);
+		(void)engine_run(post.engine);
+		(void)engine_free(post.engine);
 	}
 	buf_free(&payload);
-	return annotations->done;
+	return !annotations->failed && grafana_read_receipt(post.receipt, &annotations->result);
 }
 
 static int fail(struct annotations *annotations, const char *test)

@@ -202,14 +202,12 @@ static void print_csv_triage(const struct triage *triage, bool formulas, FILE *o
 	const char *const texts[] = {
 		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->owner,
 		triage->note, triage->person};
-	char time[WHEN_TEXT];
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		putc(',', out);
-		csv_put_text(texts[i], formulas, out);
+		csv_put_next(texts[i], formulas, out);
 	}
-	fprintf(out, ",%s", triage->time != 0 ? when_format_iso(triage->time, time) : "");
-	fprintf(out, ",%s", triage->until != 0 ? when_format_iso(triage->until, time) : "");
+	csv_put_time(triage->time, out);
+	csv_put_time(triage->until, out);
 }
 
 static void print_csv_column(const struct store_column *column, const struct change_record *record,
@@ -231,15 +229,12 @@ static void print_csv_column(const struct store_column *column, const struct cha
 
 static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
 {
-	const int64_t told = record_announced(record);
-	char time[WHEN_TEXT];
-
 	for (const struct store_column *column = change_columns; column->name; column++)
 		if (column_is_shown(column))
 			print_csv_column(column, record, formulas, out);
 	fputs(announcement_verdict(&record->item) > 0 ? ",yes" : ",no", out);
 	csv_put_number(change_percent(&record->item.change), out);
-	fprintf(out, ",%s", told != 0 ? when_format_iso(told, time) : "");
+	csv_put_time(record_announced(record), out);
 	csv_put_suspects(&record->item.suspects, formulas, out);
 	print_csv_triage(&record->triage, formulas, out);
 	putc('\n', out);

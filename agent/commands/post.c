@@ -63,6 +63,11 @@ static void carry(void *context)
 		carried, post);
 }
 
+void post_begin(struct post *post)
+{
+	carry(post);
+}
+
 void post_send(struct post *post, const struct message *message)
 {
 	const char *name = post->receiver->name;

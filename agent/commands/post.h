@@ -19,8 +19,9 @@ struct post {
 	/* Called on failure. The error is valid during the call. */
 	void (*failed)(struct post *post, const struct error *error);
 	void *context;
+	const char *key, *payload; /* for post_begin; post_send sets them */
+	const char *receipt;       /* what was sent at last; NULL: nothing, or there is none */
 	/* The rest is post.c's. */
-	const char *key, *payload, *receipt;
 	struct attempt attempt;
 	enum maybe_delivered maybe_delivered;
 	int64_t tries;
@@ -28,5 +29,8 @@ struct post {
 
 /* Writes the message and begins to send it; its own key is ignored. */
 void post_send(struct post *post, const struct message *message);
+
+/* Begins to send the payload. */
+void post_begin(struct post *post);
 
 #endif

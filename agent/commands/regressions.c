@@ -241,8 +241,7 @@ static void print_csv(const struct regression_report *report, const char *test,
 		csv_put_number(one->comparison.pvalue, report->out);
 		fputs(one->neither ? ",no" : ",yes", report->out);
 		if (!report->otava) {
-			putc(',', report->out);
-			csv_put_text(one->accepted, report->formulas, report->out);
+			csv_put_next(one->accepted, report->formulas, report->out);
 		}
 		putc('\n', report->out);
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/when.h"
 #include "agent/model/attribution.h"
 #include "agent/report/table.h"
 
@@ -72,6 +73,19 @@ void csv_put_text(const char *text, bool formulas, FILE *out)
 	buf_free(&guarded);
 }
 
+void csv_put_next(const char *text, bool formulas, FILE *out)
+{
+	putc(',', out);
+	csv_put_text(text, formulas, out);
+}
+
+void csv_put_time(int64_t ms, FILE *out)
+{
+	char time[WHEN_TEXT];
+
+	fprintf(out, ",%s", ms != 0 ? when_format_iso(ms, time) : "");
+}
+
 void csv_put_number(double value, FILE *out)
 {
 	struct buf text = {0};
@@ -108,8 +122,6 @@ void csv_put_suspects(const struct attribution *suspects, bool formulas, FILE *o
 	putc(',', out);
 	if (suspects->known)
 		fprintf(out, "%zu", suspects->count);
-	putc(',', out);
-	csv_put_text(attribution_from(suspects), formulas, out);
-	putc(',', out);
-	csv_put_text(attribution_to(suspects), formulas, out);
+	csv_put_next(attribution_from(suspects), formulas, out);
+	csv_put_next(attribution_to(suspects), formulas, out);
 }

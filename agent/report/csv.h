@@ -19,6 +19,9 @@ struct attribution;
  * `formulas`, text that a spreadsheet would take for a formula, and that is no number, gets an
  * apostrophe in front. */
 void csv_put_text(const char *text, bool formulas, FILE *out);
+/* The same after a comma; and a time, ms, empty for 0. */
+void csv_put_next(const char *text, bool formulas, FILE *out);
+void csv_put_time(int64_t ms, FILE *out);
 
 /* The columns CSV_SUSPECTS, each with its comma: how many there are, and their range; empty if
  * unknown. */

@@ -140,8 +140,7 @@ static void report_csv_header(const struct report *report)
 	struct strings attributes = csv_columns(report);
 	fputs("test,metric,time,index," CSV_MEANS ",regression", report->out);
 	for (size_t i = 0; i < attributes.count; i++) {
-		putc(',', report->out);
-		csv_put_text(attributes.items[i], report->formulas, report->out);
+		csv_put_next(attributes.items[i], report->formulas, report->out);
 	}
 	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS,
 		report->out);
@@ -152,10 +151,9 @@ static void put_description(
 	const struct report *report, const struct series *series, const struct change *change)
 {
 	const int64_t *times = series->axis->times;
-	char time[WHEN_TEXT];
 	csv_put_levels(change, report->out);
-	fprintf(report->out, ",%s", when_format_iso(times[change->place_from], time));
-	fprintf(report->out, ",%s", when_format_iso(times[change->place_to], time));
+	csv_put_time(times[change->place_from], report->out);
+	csv_put_time(times[change->place_to], report->out);
 }
 
 /* One cell: "region=eu, zone=b". */
@@ -165,8 +163,7 @@ static void put_labels(const struct report *report, const struct pairs *labels)
 	for (size_t i = 0; i < labels->count; i++)
 		buf_printf(&text, "%s%s=%s", i ? ", " : "", labels->items[i].key,
 			labels->items[i].value);
-	putc(',', report->out);
-	csv_put_text(text.data, report->formulas, report->out);
+	csv_put_next(text.data, report->formulas, report->out);
 	buf_free(&text);
 }
 
@@ -182,27 +179,23 @@ static void report_csv(
 		const struct change *change = hits.items[i].change;
 		char time[WHEN_TEXT];
 		csv_put_text(analysis->test->name, report->formulas, report->out);
-		putc(',', report->out);
-		csv_put_text(series->name, report->formulas, report->out);
+		csv_put_next(series->name, report->formulas, report->out);
 		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
 			change->index);
 		csv_put_means(change, report->out);
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
-			putc(',', report->out);
-			csv_put_text(change_attribute(series, change, attributes.items[a]),
+			csv_put_next(change_attribute(series, change, attributes.items[a]),
 				report->formulas, report->out);
 		}
-		putc(',', report->out);
-		csv_put_text(change_attribute_before(series, change, "commit"), report->formulas,
+		csv_put_next(change_attribute_before(series, change, "commit"), report->formulas,
 			report->out);
 		put_labels(report, &series->labels);
 		put_description(report, series, change);
 		struct attribution suspects = attribution_of(arena, series, change);
 		csv_put_suspects(&suspects, report->formulas, report->out);
 		if (!report->otava) {
-			putc(',', report->out);
-			csv_put_text(change_accepted(found, change), report->formulas, report->out);
+			csv_put_next(change_accepted(found, change), report->formulas, report->out);
 		}
 		putc('\n', report->out);
 	}
