@@ -203,9 +203,8 @@ static void print_csv_triage(const struct triage *triage, bool formulas, FILE *o
 		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->owner,
 		triage->note, triage->person};
 
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		csv_put_next(texts[i], formulas, out);
-	}
 	csv_put_time(triage->time, out);
 	csv_put_time(triage->until, out);
 }

@@ -240,9 +240,8 @@ static void print_csv(const struct regression_report *report, const char *test,
 		csv_put_number(one->comparison.percent, report->out);
 		csv_put_number(one->comparison.pvalue, report->out);
 		fputs(one->neither ? ",no" : ",yes", report->out);
-		if (!report->otava) {
+		if (!report->otava)
 			csv_put_next(one->accepted, report->formulas, report->out);
-		}
 		putc('\n', report->out);
 	}
 }

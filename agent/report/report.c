@@ -139,9 +139,8 @@ static void report_csv_header(const struct report *report)
 {
 	struct strings attributes = csv_columns(report);
 	fputs("test,metric,time,index," CSV_MEANS ",regression", report->out);
-	for (size_t i = 0; i < attributes.count; i++) {
+	for (size_t i = 0; i < attributes.count; i++)
 		csv_put_next(attributes.items[i], report->formulas, report->out);
-	}
 	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS,
 		report->out);
 	fputs(report->otava ? "\n" : ",accepted\n", report->out);
@@ -184,19 +183,17 @@ static void report_csv(
 			change->index);
 		csv_put_means(change, report->out);
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
-		for (size_t a = 0; a < attributes.count; a++) {
+		for (size_t a = 0; a < attributes.count; a++)
 			csv_put_next(change_attribute(series, change, attributes.items[a]),
 				report->formulas, report->out);
-		}
 		csv_put_next(change_attribute_before(series, change, "commit"), report->formulas,
 			report->out);
 		put_labels(report, &series->labels);
 		put_description(report, series, change);
 		struct attribution suspects = attribution_of(arena, series, change);
 		csv_put_suspects(&suspects, report->formulas, report->out);
-		if (!report->otava) {
+		if (!report->otava)
 			csv_put_next(change_accepted(found, change), report->formulas, report->out);
-		}
 		putc('\n', report->out);
 	}
 }
