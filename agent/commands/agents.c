@@ -68,7 +68,8 @@ static bool read_state(void *context, const char *state, const struct config *co
 	struct buf *answer, struct error *error)
 {
 	struct store_turn *turn = store_turn_new(NULL, NULL);
-	bool shared = database_is(state), read = !shared || store_tx(state, STORE_READ, &turn->call, error);
+	bool shared = database_is(state),
+	     read = !shared || store_tx(state, STORE_READ, &turn->call, error);
 
 	(void)context, (void)config;
 	if (shared && read)
