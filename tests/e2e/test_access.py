@@ -373,7 +373,7 @@ def test_socket(agents, hunter, tmp_path):
     assert refused.code == 4 and "not a socket" in refused.err and path.read_text() == "precious", refused.err
     path.unlink()
     for wrong, told in (("socket_owner: nobody-there", "no user"), ("socket_owner: ':none'", "no group"),
-                        ("socket_mode: rw", "octal"), ("socket_mode: 9999", "octal"), ("socket_mode: 0666\n  nonsense: 1", "socket_mode: with 0666 every user")):
+                        ("socket_mode: rw", "octal"), ("socket_mode: 9999", "octal"), ("socket_mode: 0666\n  nonsense: 1", "socket_mode: 0666 makes every user")):
         settings.write_text(settings.read_text().replace("socket_mode: 0600", wrong))
         refused = hunter("run", "--config", settings)
         assert refused.code == 2 and told in refused.err, refused.err

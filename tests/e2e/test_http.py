@@ -376,7 +376,7 @@ def test_proxy_that_wants_a_user(hunter, tmp_path):
     for wrong in ("canary:proxy", "ftp://canary@proxy/", "http://canary:canary@pro xy/"):
         config(tmp_path, f"prometheus: {{url: 'http://prom.internal:9090', proxy: '{wrong}'}}")
         found = analyze(hunter)
-        assert found.code in (2, 3) and "proxy: must be an address" in found.err, found.err
+        assert found.code in (2, 3) and "must be an address" in found.err, found.err
     config(tmp_path, "prometheus: {url: 'http://prom.internal:9090'}")
     for wrong in ("ftp://canary-user:canary@proxy/", "http://canary-user:canary@pro xy:x/"):
         assert analyze(hunter, env={"http_proxy": wrong, "no_proxy": ""}).code == 3
