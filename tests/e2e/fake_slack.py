@@ -131,7 +131,7 @@ class FakeSlack:
     def __init__(self, token, channels=("#perf",)):
         self.token, self.channels = token, channels
         self.posts, self.violations, self.refused = [], [], []
-        self.limited = []  # when it refused a request as one too many
+        self.limited_at = []  # when it refused a request as one too many
         self.stamps = []  # `ts` of each post
         self.shown = []  # time.monotonic() from when on each post is in the history
         # (status, body) or (status, body, headers) given instead of looking at the request, first come first served
@@ -361,7 +361,7 @@ class FakeSlack:
         now = time.monotonic()
         recent = self.tier_3[method] = [t for t in self.tier_3.get(method, []) if now - t < 60]
         if len(recent) >= self.per_minute:
-            self.note(self.limited, now)
+            self.note(self.limited_at, now)
             self.note(self.refused, f"429 {method}")
             return 429, {"Retry-After": str(self.retry_after)}, ""
         recent.append(now)

@@ -126,7 +126,7 @@ def test_retry_after_is_kept_and_delays_no_delivery(agents, tmp_path, slack):
     slack.per_minute = 50
     before = len(slack.reads)
     slack.wait(lambda: len(slack.reads) > before)
-    assert slack.reads[before][0] - slack.limited[-1] >= 11.5
+    assert slack.reads[before][0] - slack.limited_at[-1] >= 11.5
 
 
 def test_missing_scope_is_one_warning_and_mended_by_a_reload(agents, tmp_path, slack):
