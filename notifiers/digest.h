@@ -1,5 +1,9 @@
 /*
- * Shortens a message without losing information.
+ * Shortens a message for people without losing information.
+ *
+ * Changes of many series of one metric that moved alike at one time are folded into one line, a
+ * crowd, with its own statistics and its worst changes. Label text that all series of a test share
+ * is not repeated for each. Programs get every change with its full name.
  */
 #ifndef NOTIFIERS_DIGEST_H
 #define NOTIFIERS_DIGEST_H

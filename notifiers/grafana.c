@@ -2,10 +2,11 @@
  * Grafana: an annotation for each change, with the tags that Hunter gives them, over the places
  * where the new level may have begun.
  *
- * All work compares: it fetches the existing annotations, then creates, changes and deletes what
- * differs. So an attempt can be repeated at any point. The agent finds those of a message by a tag
- * with its key, wherever they are on the time axis; the commands find those of a test by Hunter's
- * tags and tell them apart by metric and time, as Hunter does, and leave those of the agent alone.
+ * Every attempt compares: it fetches the existing annotations, then creates, changes and deletes
+ * what differs. So an attempt can be repeated at any point. The agent finds those of a message by a
+ * tag with its key, wherever they are on the time axis; the commands find those of a test by
+ * Hunter's tags and tell them apart by metric and time, as Hunter does, and leave those of the
+ * agent alone.
  */
 #include "notifiers/grafana.h"
 

@@ -66,8 +66,7 @@ static bool check_names(const char *option, const char *template, struct error *
 		if (!value_at(at, &values, &length, &none))
 			return error_set(error, ERROR_USAGE,
 				"%s: placeholders are {commit}, {before}, {after}, {test}, "
-				"{metric}, "
-				"{from}, {to} and {label.NAME}, but no \"%.40s\"",
+				"{metric}, {from}, {to} and {label.NAME}, but no \"%.40s\"",
 				option, at);
 	return true;
 }
@@ -81,8 +80,8 @@ bool url_template_check(const char *option, const char *template, struct error *
 			error, ERROR_USAGE, "%s: it must begin with http:// or https://", option);
 	if (!harmless(template) || strlen(template) > LINK_LONGEST / 2)
 		return error_set(error, ERROR_USAGE,
-			"%s: not an address, or too long; write characters other than ASCII, "
-			"blanks, quotes, \"|\", \"<\" and \">\" with %%",
+			"%s: not an address, or too long; percent-encode blanks, quotes, "
+			"backslashes, \"|\", \"<\", \">\" and characters other than ASCII",
 			option);
 	if (transfer_url_has_user(template))
 		return error_set(error, ERROR_USAGE,

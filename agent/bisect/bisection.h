@@ -4,8 +4,8 @@
  * Positions are 0, the good end, to `count`, the bad end; positions 1 to `count` are candidates:
  * one of them is the first bad one. It is a state machine without clock, files or processes: a
  * driver (the command, the agent, a simulation) asks for the next run of a free worker and reports
- * its result. Its answers depend only on its options and the sequence of results: replaying them
- * after a restart restores it.
+ * its result. Its answers depend only on its options and the sequence of runs and results:
+ * replaying these after a restart restores it.
  */
 #ifndef AGENT_BISECT_BISECTION_H
 #define AGENT_BISECT_BISECTION_H

@@ -23,8 +23,7 @@ struct plan_estimate {
 	size_t fixed_runs;                 /* that takes, with both ends in each round */
 	size_t ends, search, verification; /* expected runs with early stopping */
 	size_t runs;                       /* their sum */
-	double turns; /* consecutive runs of a worker; times the duration of a run: total duration
-		       */
+	double turns; /* consecutive runs of a worker; times a run's duration: the time it takes */
 	bool worthwhile; /* false: the noise would need too many runs */
 };
 

@@ -28,7 +28,7 @@ static const double step_variance = 1e4, known_df = 2, unknown_df = 0.5;
 static const double weight_least = 1e-6;
 /* Drifts whose log likelihood is lower than the best by more than this are ignored. */
 static const double drifts_apart = 6;
-/* The first outlier weights are generous: times the spread estimated from medians. */
+/* The first outlier weights are generous: they use this times the spread that medians give. */
 static const double begin_width = 1.5;
 /* Standard deviation of the drift between consecutive runs of a worker, in spreads, and its prior
  * cost. */

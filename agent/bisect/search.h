@@ -5,9 +5,9 @@
  * workers may differ by a factor) is the level of its worker, which drifts as a random walk, the
  * step if its commit is at or behind the first bad one, and noise. An outlier carries no
  * information. Level, step and spread are integrated out for each place where the step may be, and
- * so is how strong the drift is. see docs/bisect.md.
+ * so is the strength of the drift. See docs/bisect.md.
  *
- * Pure: results depend on the runs added and their order only.
+ * Pure: results depend only on the runs that were added and their order.
  */
 #ifndef AGENT_BISECT_SEARCH_H
 #define AGENT_BISECT_SEARCH_H

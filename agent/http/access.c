@@ -241,7 +241,8 @@ void access_free(struct access *access)
 static bool fit(struct access *access, struct policy *next, struct error *error)
 {
 	if (web_config_signs_in(access->policy->config) && !web_config_signs_in(next->config))
-		return error_set(error, ERROR_USAGE, "removing all users requires a restart");
+		return error_set(
+			error, ERROR_USAGE, "removing the last way to sign in requires a restart");
 	if (access->tls == (next->tls != NULL))
 		return true;
 	return error_set(error, ERROR_USAGE, "%s TLS requires a restart",
@@ -439,8 +440,8 @@ static enum access_outcome by_proxy(const struct web_config *config, struct sign
 	enum role role = sign_in->roles ? highest_role(sign_in->roles) : ROLE_UNSET;
 
 	if (!is_name(sign_in->user))
-		return refuse(sign_in, MHD_HTTP_BAD_REQUEST,
-			"the proxy's user name is missing or invalid");
+		return refuse(
+			sign_in, MHD_HTTP_BAD_REQUEST, "the proxy's user name is empty or invalid");
 	if (role == ROLE_UNSET)
 		role = web_config_role(config, sign_in->user);
 	return grant(sign_in, sign_in->user, role);

@@ -59,7 +59,7 @@ const char *access_role_header(const struct access *access);
 
 enum access_outcome { ACCESS_GRANTED, ACCESS_REFUSED, ACCESS_PENDING };
 
-/* A sign-in: the request's credentials, and the decision. */
+/* A sign-in: the request's credentials, and the decision. The texts must live until it is made. */
 struct sign_in {
 	struct access *access;
 	struct arena *arena;

@@ -171,7 +171,8 @@ static bool check_headers(struct http_request *request, const char *version)
 	else if (single.ends > 1)
 		problem = "more than one Content-Length or Transfer-Encoding header";
 	else if (single.senders[0] > 1 || single.senders[1] > 1 || single.senders[2] > 1)
-		problem = "more than one header with the user's name or roles";
+		problem = "more than one Authorization header, or header with the user's name or "
+			  "roles";
 	if (!problem) {
 		request->sign_in.forwarded = arena_strdup(request->arena, single.forwarded);
 		request->sign_in.relayed = single.relayed || single.senders[1] > 0;

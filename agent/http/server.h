@@ -83,7 +83,7 @@ struct http_options {
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error);
 
-/* Answers waiting and new clients that the agent is stopping, and closes. Requests kept by routes
+/* Tells waiting and new clients that the agent is stopping, and closes. Requests kept by routes
  * stay until http_free; answering them has no effect. Both accept NULL. */
 void http_stop(struct http *http);
 void http_free(struct http *http);

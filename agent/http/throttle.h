@@ -20,7 +20,7 @@ enum {
 struct throttle {
 	unsigned free; /* failures without a pause */
 	struct throttle_place {
-		uint64_t key; /* a keyed hash of the client */
+		uint64_t key; /* a keyed hash of who failed: a client, or a name there */
 		int64_t until;
 		unsigned failures;
 	} places[THROTTLE_PLACES];

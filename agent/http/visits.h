@@ -5,7 +5,7 @@
  *
  * A new connection always finds a place: if all are taken, or all that one address may have, the
  * connection whose request, or whose reading of the answer, has taken longest is closed. So a
- * client that sends its request at once, such as a health probe, is always served.
+ * client that sends its request at once, such as a health probe, is served whatever others hold.
  */
 #ifndef AGENT_HTTP_VISITS_H
 #define AGENT_HTTP_VISITS_H

@@ -23,7 +23,7 @@
 struct pool;
 struct scratch;
 
-/* POOL_READERS: threads of LANE_READ, most of them a reserve for blocked reads. */
+/* POOL_READERS: threads of LANE_READ, most of them a reserve for when reads block. */
 enum { POOL_LOST = 16, POOL_READERS = 32 };
 
 enum pool_lane { LANE_WORK, LANE_READ, LANE_WRITE };

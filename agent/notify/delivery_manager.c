@@ -26,7 +26,7 @@ struct delivery_manager {
 	void (*orphaned)(void *context);
 	void *context;
 	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; may differ from fleet_holds */
+	struct fleet_shards held; /* gained and not lost; fleet_holds decides about sending */
 	int64_t last_delivery;    /* as of the last news */
 	bool reading, again;      /* reading the queue; read it once more afterwards */
 };

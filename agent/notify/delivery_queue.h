@@ -45,7 +45,7 @@ struct delivery_queue {
 	enum queue_state state;
 	int64_t not_before; /* engine_now, of the next attempt */
 	int64_t orphan_at;  /* engine_now, while QUEUE_UNROUTABLE */
-	struct alarm alarm; /* for the earliest of them */
+	struct alarm alarm; /* for the one that it waits for */
 	/* Of the attempt, while QUEUE_SENDING; the fingerprint is that of the last attempt's
 	 * receiver. */
 	const struct notifier *notifier;

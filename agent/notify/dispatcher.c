@@ -73,7 +73,7 @@ struct dispatcher {
 	struct arrival *arrivals;
 	size_t arrival_count;
 	int64_t kept;       /* recoveries that are held, ... */
-	int64_t kept_wait;  /* ... and ms until the first is */
+	int64_t kept_wait;  /* ... and ms until the first is due */
 	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
 	bool leader;             /* gained and not lost */

@@ -41,7 +41,7 @@ void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 /* Asks the filters again; call when a filter's answers may have changed. */
 void dispatcher_look(struct dispatcher *dispatcher);
 
-/* The monitor reports what each run saw to it. */
+/* The monitor reports to it what each run saw. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 
 /* A silence was added or ended early; `silence` is as stored. */

@@ -15,8 +15,8 @@ struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher
 	void (*triaged)(void *context), void *context);
 void expected_free(struct expected *expected); /* accepts NULL */
 
-/* Takes over changes that were accepted on another installation: the records with triage, which are
- * borrowed. `origin` names it in the audit log. */
+/* Takes over changes that were accepted in another state or by another agent: the records with
+ * triage, which are borrowed. `origin` names it in the audit log. */
 void expected_elsewhere(struct expected *expected, struct record_rows records, const char *origin);
 
 /* Reviews known open changes and those accepted by entries against known_changes: at the start and

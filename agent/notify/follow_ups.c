@@ -62,7 +62,7 @@ struct follower {
 	uint64_t fingerprint;         /* of the receiver, when its messages were last refreshed */
 	bool missed;                  /* logged as no longer configured */
 	unsigned failures;            /* temporary ones in a row */
-	bool warned[FOLLOW_UP_KINDS]; /* by kind: a permanent failure was logged */
+	bool warned[FOLLOW_UP_KINDS]; /* by kind: a failure that needs a fix was logged */
 	/* Of the follow-up in progress. */
 	int64_t id;                       /* of the message, whose watch may be gone meanwhile */
 	struct store_follow_ups *request; /* has the message; the attempt's arena is its own */
@@ -85,7 +85,7 @@ struct follow_ups {
 	int64_t standing_at; /* engine_now: the next poll for messages to refresh */
 	int64_t started;     /* ms */
 	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; may differ from fleet_holds */
+	struct fleet_shards held; /* gained and not lost; fleet_holds decides about sending */
 	struct fleet_news news;   /* the last */
 };
 
@@ -790,8 +790,7 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 		if (missing && !follower->missed)
 			log_event(LEVEL_WARN,
 				"receiver no longer configured: its messages about open changes "
-				"are "
-				"not updated any more",
+				"are not updated any more",
 				LOG_TEXT("receiver", at->receiver), LOG_INT("messages", at->count));
 		follower->missed = missing;
 	}

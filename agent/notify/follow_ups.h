@@ -5,10 +5,10 @@
  * suspects, recovered, withdrawn or found again. The store marks it in the transaction that writes
  * the change and clears the mark once it was edited, so that a crash in between loses nothing. If
  * the message was deleted while one of its changes stands, it is sent again. Messages about open or
- * acknowledged changes, and those whose reactions were applied, are polled for reactions and
- * replies for a week, less often as they age; answers become triage. Receivers that forget alerts
- * unless they are repeated get them refreshed from time to time: that schedule is not stored, so a
- * new process starts by refreshing all of them.
+ * acknowledged changes, and those whose reactions were applied, are polled for reactions for a
+ * week, less often as they age; reactions become triage. Receivers that forget alerts unless they
+ * are repeated get them refreshed from time to time: that schedule is not stored, so a new process
+ * starts by refreshing all of them.
  *
  * Each receiver has one request at a time, at most 20 a minute unless it names another pace;
  * deliveries are never delayed by them. A pause that the receiver asks for is kept. A request that

@@ -10,16 +10,14 @@
 #include "agent/notify/retry_policy.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
-enum {
-	SENT_KEPT = 600000,
-	SENT_MOST = 1000
-}; /* how long (ms) and how many sent deliveries are remembered */
+/* Sent deliveries are remembered so long (ms), and at most so many. */
+enum { SENT_KEPT = 600000, SENT_MOST = 1000 };
 
 struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
-	struct outgoing *sent;      /* lost to another agent before that was recorded */
+	struct outgoing *sent;      /* sent, but lost to another agent before it was recorded */
 	void (*late)(void *context);
 	void *context;
 };

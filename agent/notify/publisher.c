@@ -115,7 +115,8 @@ static bool wants(const struct receiver *receiver, enum message_kind kind)
 	return receiver && (receiver->events >> kind & 1) != 0;
 }
 
-/* Whether it also wants them outside of threads; see `brief`. */
+/* Whether it wants retractions outside of threads and updates of moved or grown changes, too; see
+ * `brief`. */
 static bool wants_all(const struct receiver *receiver, enum message_kind kind)
 {
 	return wants(receiver, kind) &&

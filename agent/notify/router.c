@@ -46,7 +46,7 @@ struct node {
 /* The change or notice to route. */
 struct question {
 	const struct change_record *record; /* NULL: a notice */
-	double size;                        /* percent; infinite: unknown */
+	double size;                        /* percent; infinite: from zero */
 	int verdict;
 	unsigned kinds;
 	bool possible; /* matchers on names that a notice lacks may hold */
@@ -400,7 +400,7 @@ static bool pass(struct router *router, const struct node *node)
 	return true;
 }
 
-/* Infinite: unknown. */
+/* Infinite: from zero. */
 static double size_of(const struct change *change)
 {
 	if (!isnan(change->size))

@@ -53,8 +53,8 @@ bool router_withholds(struct router *router, const struct change_record *record,
 
 /*
  * The receivers of notices about tests, which have a name, groups and tags, but no size, labels or
- * commit. A notice that matches no route goes to the receivers of all routes that a change of its
- * test may take.
+ * commit. A notice that gets no receiver, except by a route with `receivers: []`, goes to those of
+ * all routes that a change of its test may take.
  */
 struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena);

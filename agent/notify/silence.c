@@ -17,8 +17,9 @@ bool silence_is_costly(const struct matcher_effort *effort)
 
 const char *silence_costs(const struct matcher_effort *effort, struct arena *arena)
 {
-	return arena_printf(arena, "matching takes too long: %.200s",
-		effort->exceeded ? effort->exceeded->value : "all matchers");
+	if (!effort->exceeded)
+		return "matching all tests and changes takes too long";
+	return arena_printf(arena, "matching takes too long: %.200s", effort->exceeded->value);
 }
 
 int64_t silence_end(const struct silence *silence)

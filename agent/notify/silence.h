@@ -109,7 +109,7 @@ struct silence_reach {
 	const struct change_record *first_changes[SILENCE_REACH_SHOWN];
 	const char *unknown, *suggestion;
 	const char
-		*problem; /* with `effort`: why they took too long, with empty results; or NULL */
+		*problem; /* with `effort`: they took too long, and nothing is counted; or NULL */
 };
 
 /* Whether matching exceeds what an interactive request may cost, about a second of steps. */

@@ -1,7 +1,7 @@
 /*
- * The verdict on a pending change is kept by its id and dropped when the change is updated:
- * afterwards only silences that were added or have begun since are matched, and all of them only
- * when the one that covered the change is over.
+ * The verdict on a pending change is kept by its id until the change is updated. Until then only
+ * silences that were added or have begun since are matched, and all of them only when the one that
+ * covered the change is over.
  *
  * Whether an expired silence held a change is not stored: it held those that it selects and that
  * were recorded before its end. So a restart loses nothing, and announces nothing twice, as the

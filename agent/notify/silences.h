@@ -1,8 +1,8 @@
 /*
  * Silences and mute times: which changes and notices are held back, and for how long.
  *
- * A filter of the dispatcher holds changes that an active silence selects, and those found in a
- * mute time of their test. When the silence is over, the changes still pending go into one message
+ * A filter of the dispatcher holds pending changes that an active silence selects, and those of
+ * tests in a mute time. When the silence is over, the changes still pending go into one message
  * that names it. The silences are rows of the store; those that are not over, or whose message has
  * not been queued, are kept here with their matchers compiled. A pending change is matched with
  * each silence once, not in each round.

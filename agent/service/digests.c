@@ -164,8 +164,8 @@ static void put_moment(struct store_queue *request, const char *receiver, int64_
 		(struct store_moment){arena_printf(arena, "%s%s", LAST, receiver), now};
 }
 
-/* The first receiver that is due, or NULL and the ms until one is. A receiver's digest covers the
- * time from its first digest time on. */
+/* The first receiver that is due, or NULL and the ms until one is. Notes when a receiver is seen
+ * for the first time: its first digest covers the time from then on. */
 static const struct receiver *find_due(
 	struct digests *digests, struct store_queue *begun, int64_t *wait)
 {

@@ -284,7 +284,7 @@ static size_t count_changes(
 	return count;
 }
 
-/* True if all tests have data. */
+/* True if no source is down, and no test failing or stale. */
 static bool describe(const struct heartbeat *heartbeat, const struct store_list *list,
 	const char *receiver, struct buf *out)
 {

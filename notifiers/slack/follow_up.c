@@ -181,7 +181,8 @@ static void culprit_lines(struct buf *out, const struct follow_up *follow_up)
 	}
 }
 
-/* The state of the changes apart from triage. */
+/* The state of the changes apart from triage. Shorter than two thirds of SLACK_TRIAGE but for long
+ * names. */
 static void standing_lines(struct buf *out, const struct follow_up *follow_up)
 {
 	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
@@ -291,7 +292,7 @@ static void add_text(json_t *message, const struct buf *line)
 	buf_free(&whole);
 }
 
-/* The line to add to the message. */
+/* The lines to add to the message. */
 static void write_lines(struct buf *out, const struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;

@@ -41,7 +41,7 @@ static const char *const partial_responses[] = {"fail", "allow", NULL};
 
 const struct field prometheus_server_fields[] = {
 	OPTION_CHOICE(struct prometheus_server, flavor, "auto", flavors,
-		"kind of server; auto queries it where it matters"),
+		"kind of server; auto detects it where it matters"),
 	OPTION_CHOICE(struct prometheus_server, partial_response, "fail", partial_responses,
 		"whether to accept responses that the server marks as partial"),
 	{0},
