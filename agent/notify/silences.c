@@ -635,7 +635,7 @@ static void remind(struct silences *silences, struct kept *kept)
 	buf_printf(&text, " ends at %s", when_format(silence->until, until));
 	if (silence->reason)
 		buf_printf(&text, " (%s)", silence->reason);
-	buf_printf(&text, "; held changes are then announced: %s", silence->matchers);
+	buf_printf(&text, "; held changes are then announced (matchers: %s)", silence->matchers);
 	silences->events.remind(silences->events.context,
 		&(struct notice){
 			.subject = arena_printf(arena, "silence %lld", (long long)silence->id),
