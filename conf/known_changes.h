@@ -37,8 +37,8 @@ extern const struct field known_change_fields[];
 
 /*
  * Appends to *out the YAML document with the entries added at the end of its `known_changes:`;
- * comments and layout stay. `file` is its name in errors. Only what known_changes_write_entry
- * writes of an entry is used.
+ * comments and layout stay. `file` is its name in errors. Only the fields of an entry that have a
+ * key in the file are used.
  */
 bool known_changes_insert(const char *file, const char *text, size_t length,
 	const struct known_change *entries, size_t count, struct buf *out,

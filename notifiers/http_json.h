@@ -15,7 +15,7 @@ struct http_json {
 	const char *name; /* of the notifier, for errors */
 	/*
 	 * Sets `next` to the first request of the attempt, or of the follow-up; false with an error
-	 * of the configuration. Its headers are those of http_json_post, or its own.
+	 * of the configuration. Its headers are those of http_json_request, or its own.
 	 */
 	bool (*request)(struct attempt *attempt, struct transfer *next, struct error *error);
 	/*

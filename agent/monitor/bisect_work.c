@@ -854,7 +854,7 @@ static void find_range(struct bisect_work *work, struct store_list *list)
 		range_found, work);
 }
 
-/* What the store could not read is read again a while later: see `tick`. */
+/* What the store could not read is read again a while later: see bisect_work_tick. */
 static void again(struct bisect_work *work)
 {
 	work->write_at = engine_now(work->agent->engine) + AGAIN;
