@@ -270,7 +270,7 @@ static enum step begin_message(const struct tracker *tracker, struct attempt *at
 	return ask(tracker, attempt, TRACKER_COMMIT, next);
 }
 
-/* The room beside the users' text, which is never cut. */
+/* Renders the text to fit beside that of the users, which is never cut. */
 static void fit_text(const struct tracker *tracker, struct attempt *attempt)
 {
 	struct session *session = attempt->state;

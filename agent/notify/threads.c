@@ -179,7 +179,7 @@ static size_t count_early(const struct marks *marks, const struct marks *event)
 	return count;
 }
 
-/* Removes what belongs to an environment event: nothing else joins its thread. */
+/* Removes the marks that belong to an environment event, so that nothing else joins by them. */
 static void marks_remove(struct marks *marks, const struct marks *event)
 {
 	size_t commits = 0, moments = 0;
