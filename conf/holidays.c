@@ -91,7 +91,7 @@ static bool read_file(struct list *list, const char *path, struct error *error)
 	return good;
 }
 
-/* A text that begins with a digit and is no path is meant as a date. */
+/* A text that begins with a digit and is not a path is meant as a date. */
 static bool is_date(const char *text)
 {
 	return isdigit((unsigned char)*text) && !strchr(text, '/');

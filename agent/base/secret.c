@@ -66,7 +66,7 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 	if (length < 0)
 		return error_set(error, ERROR_DATA, "%s %s: %s", option, path,
 			failure ? strerror_r(failure, reason, sizeof reason)
-				: "is no regular file");
+				: "is not a regular file");
 	if (length > SECRET_BYTES || memchr(text, '\0', (size_t)length))
 		return error_set(error, ERROR_DATA, "%s %s: does not hold a single line of text",
 			option, path);

@@ -33,7 +33,7 @@ struct candidate_commits {
 	const char *git;        /* its git folder, common to all its work trees; absolute */
 	const char *good, *bad; /* full ids; `good` is position 0 */
 	const char *base_of;    /* `good` is its merge base with the bad end, as what was given
-				   (this full id) is no ancestor of that; or NULL */
+				   (this full id) is not an ancestor of that; or NULL */
 	bool dirty;             /* the work tree has uncommitted changes, which runs ignore */
 	struct candidate_commit *items; /* [count]; items[0] is position 1 */
 	size_t count;                   /* 1 to BISECT_CANDIDATES_MOST */

@@ -482,8 +482,8 @@ static void print_notes(const struct candidate_commits *candidates)
 {
 	if (candidates->base_of)
 		fprintf(stderr,
-			"note: the good end %.12s is no ancestor of the bad one: the range begins "
-			"where they parted, at %.12s\n",
+			"note: the good end %.12s is not an ancestor of the bad one: the range "
+			"begins where they parted, at %.12s\n",
 			candidates->base_of, candidates->good);
 	if (candidates->dirty)
 		fprintf(stderr, "note: %s has changes that are not committed: no run sees them\n",

@@ -4,8 +4,9 @@
  * when it has been emptied, so a burst of small jobs costs the loop two system calls and not two
  * per job.
  *
- * Workers block all signals, which are for the main thread. Failing to start a thread is no error
- * as long as its lane has another one; the first one must start, as the jobs would wait for ever.
+ * Workers block all signals, which are for the main thread. Failing to start a thread is not an
+ * error as long as its lane has another one; the first one must start, as the jobs would wait for
+ * ever.
  *
  * A job's time starts when a worker takes it; the loop is not notified of that, so it checks once a
  * second while jobs wait for a worker.

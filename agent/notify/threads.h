@@ -5,7 +5,7 @@
  * of their message if it shares a commit with one of them, or a time (within the tolerance of the
  * finer of the two series), and if it comes soon enough after the thread's last message. Changes of
  * an environment event always belong to the event's thread, and no others do. A message that
- * reported one of its changes early, on its own, is no parent of later changes.
+ * reported one of its changes early, on its own, is not a parent of later changes.
  *
  * No I/O and no clock. The number of threads is bounded; the oldest is dropped first. They are
  * changed on the loop's thread; a worker may look at them meanwhile.

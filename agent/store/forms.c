@@ -416,11 +416,11 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 	if (length > most)
 		return error_set(form->error, ERROR_USAGE,
 			"a silence lasts at most %s (agent.max_silence); what recurs or stays "
-			"belongs into mute_times or known_changes",
+			"belongs in mute_times or known_changes",
 			when_format_duration(most, text));
 	if (length > LONGEST)
 		return error_set(form->error, ERROR_USAGE,
-			"a silence has an end: what stays belongs into known_changes");
+			"a silence has an end: what stays belongs in known_changes");
 	silence->until = silence->from + length;
 	return when_to_date(silence->until).year <= 9999 ||
 	       error_set(form->error, ERROR_USAGE, "it ends after the year 9999");

@@ -199,7 +199,7 @@ static enum step search_channel(struct attempt *attempt, struct transfer *next, 
 	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
-/* Whether a picture belongs into the thread of the message. */
+/* Whether a picture belongs in the thread of the message. */
 static bool has_picture(const struct attempt *attempt)
 {
 	const struct slack_options *options = attempt->options;

@@ -383,7 +383,7 @@ def test_parted_branches(bisect, tmp_path):
     clone.git("checkout", "-q", "main")
     result = bisect(clone, "--output", "json", good=release)
     assert culprit(result) == clone.ids[9] and verdict(result)["good"] == clone.ids[5], result
-    assert f"is no ancestor of the bad one: the range begins where they parted, at {clone.ids[5][:12]}" in result.err
+    assert f"is not an ancestor of the bad one: the range begins where they parted, at {clone.ids[5][:12]}" in result.err
 
 
 def test_no_repository(bisect, hunter, tmp_path):

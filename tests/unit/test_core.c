@@ -208,7 +208,7 @@ static void secrets_are_one_line_of_a_file(void **state)
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0); /* nobody is waited for */
 	assert_false(secret_read(arena, "token_file", path, &secret, &error));
-	assert_non_null(strstr(error.text, "token: is no regular file"));
+	assert_non_null(strstr(error.text, "token: is not a regular file"));
 	unlink(path);
 	assert_false(secret_read(arena, "token_file", folder, &secret, &error));
 	assert_int_equal(error.kind, ERROR_DATA);

@@ -165,8 +165,8 @@ static void test_unreadable(void **state)
 	config_free(config);
 	config = load("prometheus: {url: \"http://one/\"}\n"
 		      "slack: {bot_token_file: /dev/null, channels: [a]}\n");
-	assert_non_null(strstr(
-		config->unreadable, ":2:8: slack: bot_token_file /dev/null: is no regular file"));
+	assert_non_null(strstr(config->unreadable,
+		":2:8: slack: bot_token_file /dev/null: is not a regular file"));
 	config_free(config);
 	config = load(base);
 	assert_null(config->unreadable);
