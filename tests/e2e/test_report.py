@@ -197,6 +197,27 @@ def test_mistakes(hunter, tmp_path):
     assert stat.S_IMODE((tmp_path / "a.html").stat().st_mode) == 0o640 and not list(tmp_path.glob("*.new-*"))
 
 
+def test_a_file_is_whole_or_as_it_was(hunter, tmp_path):
+    path = many(tmp_path, 3)
+    folder, link = tmp_path / "pages", tmp_path / "link.html"
+    folder.mkdir()
+    page = folder / "r.html"
+    page.write_text("as it was")
+    page.chmod(0o604)
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("tests: {a: {type: nothing}}\n")
+    assert hunter("report", "--config", wrong, "--html", page).code != 0
+    assert page.read_text() == "as it was" and [file.name for file in folder.iterdir()] == ["r.html"]
+    link.symlink_to(page)
+    assert hunter("report", "--config", path, "--html", link).code == 0
+    assert link.is_symlink() and stat.S_IMODE(page.stat().st_mode) == 0o604 and Page(page.read_text()).rows() == 1
+    assert [file.name for file in folder.iterdir()] == ["r.html"]
+    done = hunter("report", "--config", path, "--html", folder)
+    assert done.code != 0 and "Is a directory" in done.err
+    done = hunter("report", "--config", path, "--html", "/dev/stderr")
+    assert done.code == 0 and "</html>" in done.err
+
+
 def test_without_tests(hunter, tmp_path):
     path = config(tmp_path, "")
     done = hunter("report", "--config", path, "--html", "-")
