@@ -72,9 +72,9 @@ static void put_reach(const char *state, const struct config *config,
 	list->filter.now = call->now;
 	list->filter.limit = MOST_OPEN;
 	read = store_tx(state, STORE_READ, &list->call, &error);
-	silence_reach(config, call->silence.matchers, read ? &list->records : &none,
+	silence_reach(config, call->written.matchers, read ? &list->records : &none,
 		list->call.arena, NULL, &reach);
-	silence_put_added(answer, &call->silence, call->now, reach.tests, reach.changes,
+	silence_put_added(answer, &call->written, call->now, reach.tests, reach.changes,
 		reach.unknown, reach.suggestion);
 	store_call_free(&list->call);
 }
@@ -94,7 +94,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	else if (done && direct->id == 0 && config)
 		put_reach(state, config, call, answer);
 	else if (done)
-		silence_put_json(answer, &call->silence, call->now);
+		silence_put_json(answer, &call->written, call->now);
 	store_call_free(&call->call);
 	return done;
 }

@@ -214,7 +214,7 @@ static void tell_triage(struct events *events, const struct record_rows *records
 
 static void tell_silence(struct events *events, const struct store_silence *call)
 {
-	const struct silence *silence = &call->silence;
+	const struct silence *silence = &call->written;
 	struct buf data = {0};
 
 	buf_printf(&data, "{\"id\": %" PRId64, silence->id);

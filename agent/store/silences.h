@@ -28,11 +28,12 @@ struct silence_rows {
 struct store_silence {
 	struct store_call call;
 	void (*reply)(struct store_silence *written);
-	struct silence silence; /* out: as it is now, if found */
+	struct silence silence;
 	struct actor actor;
 	int64_t now; /* ms */
 
-	bool found; /* out: there is one with this id, or it was added */
+	bool found;             /* out: there is one with this id, or it was added */
+	struct silence written; /* out: as it is now, if found */
 };
 
 STORE_CALL(silence);

@@ -133,7 +133,7 @@ static void compared(void *context)
 	struct buf *out = &answer.body;
 
 	if (added) {
-		silence_put_added(out, &added->silence, added->now, reach->tests, reach->changes,
+		silence_put_added(out, &added->written, added->now, reach->tests, reach->changes,
 			reach->unknown, reach->suggestion);
 		buf_char(out, '\n');
 	} else {
@@ -219,12 +219,12 @@ static void written(struct store_silence *call)
 		http_fail(request, 404, "there is no silence %" PRId64, http_id(request));
 	else {
 		if (api->silenced)
-			api->silenced(api->context, &call->silence);
+			api->silenced(api->context, &call->written);
 		if (http_id(request) == 0 && !api->agent->stopping) {
-			ask_reach(api, request, call->silence.matchers, call);
+			ask_reach(api, request, call->written.matchers, call);
 			return;
 		}
-		silence_put_json(&answer.body, &call->silence, call->now);
+		silence_put_json(&answer.body, &call->written, call->now);
 		buf_char(&answer.body, '\n');
 		http_answer(request, &answer);
 	}

@@ -415,7 +415,7 @@ static void speak(struct tx *tx)
 	if (perform(tx, &said->call))
 		check_records(said->records);
 	if (perform(tx, &silence->call) && silence->found)
-		require(silence->silence.matchers != NULL);
+		require(silence->written.matchers != NULL);
 	store_call_free(&said->call);
 	store_call_free(&due->call);
 	store_call_free(&silence->call);

@@ -497,7 +497,7 @@ static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **st
 		.reason = "migration"};
 	silence->now = clock_at_rest();
 	ask(f, &silence->call);
-	dispatcher_silence(f->dispatcher, &silence->silence);
+	dispatcher_silence(f->dispatcher, &silence->written);
 	store_call_free(&silence->call);
 	add(f, record_one(f, "p99"));
 	flush(f);

@@ -196,7 +196,7 @@ static void test_what_the_store_has_written(void **state)
 	struct store_triage triage = {
 		.call = {.work = &store_triage_work}, .records = {&record, 1}};
 	struct store_silence silence = {.call = {.work = &store_silence_work},
-		.silence = {.id = 9, .matchers = "a=\"b\"", .until = 1000}};
+		.written = {.id = 9, .matchers = "a=\"b\"", .until = 1000}};
 
 	events_store(&world->agent, &call.call);
 	assert_string_equal(after(world, 0).data,

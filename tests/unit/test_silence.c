@@ -240,8 +240,8 @@ static void write_silence(struct fixture *f, const struct silence *silence)
 	request->now = now;
 	ask(f, &request->call);
 	assert_true(request->found);
-	f->silence = request->silence.id;
-	dispatcher_silence(f->dispatcher, &request->silence);
+	f->silence = request->written.id;
+	dispatcher_silence(f->dispatcher, &request->written);
 	store_call_free(&request->call);
 }
 

@@ -1252,7 +1252,7 @@ static struct silence written(struct fixture *fixture, struct store_silence *cal
 	ask(fixture, &call->call);
 	assert_false(call->call.failed);
 	assert_int_equal(call->found, found);
-	silence = call->silence;
+	silence = call->written;
 	store_call_free(&call->call);
 	return silence;
 }
@@ -1322,6 +1322,22 @@ static void test_silences(void **state)
 	assert_int_equal(count_silences(fixture, false, NOW), 2);
 	assert_int_equal(count_silences(fixture, false, NOW + DAY), 1); /* 2 is not summed */
 	assert_int_equal(count_silences(fixture, true, NOW + DAY), 2);
+}
+
+/* A transaction that is not committed leaves nothing in a call, which is then run again. */
+static void test_a_silence_is_added_after_a_transaction_that_failed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_silence *call =
+		silencing(&(struct silence){.matchers = "a", .from = NOW, .until = NOW + DAY});
+	struct error error;
+
+	open_fixture(fixture);
+	assert_true(store_tx(fixture->path, STORE_TRY, &call->call, &error));
+	assert_int_equal(count_silences(fixture, true, NOW), 0);
+	assert_string_equal(written(fixture, call, true).matchers, "a");
+	assert_int_equal(count_silences(fixture, true, NOW), 1);
+	assert_int_equal(count_rows(fixture, "audit WHERE action = 'silence'"), 1);
 }
 
 /* Silences that are over and summed, and the log, but for what is about changes that stand. */
@@ -1433,6 +1449,7 @@ int main(void)
 		FILE_CASE(test_survives),
 		FILE_CASE(test_check),
 		CASE(test_silences),
+		CASE(test_a_silence_is_added_after_a_transaction_that_failed),
 		CASE(test_pruned),
 		CASE(test_audit),
 	};

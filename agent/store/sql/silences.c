@@ -58,7 +58,7 @@ static int64_t find_same(struct tx *tx, const struct silence *silence)
 
 static void audit(struct tx *tx, const struct store_silence *call, const char *action)
 {
-	const struct silence *silence = &call->silence;
+	const struct silence *silence = &call->written;
 	char from[WHEN_TEXT], until[WHEN_TEXT];
 	struct buf detail = {0};
 
@@ -75,18 +75,13 @@ static void audit(struct tx *tx, const struct store_silence *call, const char *a
 			      .detail = buf_keep(&detail, tx->arena)});
 }
 
-static void add(struct tx *tx, struct store_silence *call)
+static int64_t add(struct tx *tx, const struct silence *silence, int64_t now)
 {
 	struct sql_query query = sql_query_of(tx, STATEMENT_SILENCE_ADD);
-	struct silence *silence = &call->silence;
 
-	silence->id = find_same(tx, silence);
-	if (silence->id != 0)
-		return;
 	bind_silence(&query, silence);
-	bind_time(&query, call->now);
-	silence->id = query_insert(&query);
-	audit(tx, call, "silence");
+	bind_time(&query, now);
+	return query_insert(&query);
 }
 
 /* True if it ends by this. */
@@ -104,17 +99,19 @@ static bool change(struct tx *tx, const struct silence *silence)
 static void silence_write(struct tx *tx, void *context)
 {
 	struct store_silence *call = context;
+	const struct silence *silence = &call->silence;
+	int64_t id = silence->id != 0 ? silence->id : find_same(tx, silence);
+	bool ended = silence->id != 0 && change(tx, silence), added = id == 0;
 	struct silence_rows now;
-	bool ended = call->silence.id != 0 && change(tx, &call->silence);
 
-	if (call->silence.id == 0)
-		add(tx, call);
-	read_silences(tx, call->silence.id, true, 0, &now);
+	if (added)
+		id = add(tx, silence, call->now);
+	read_silences(tx, id, true, 0, &now);
 	call->found = now.count > 0;
 	if (call->found)
-		call->silence = now.items[0];
-	if (ended)
-		audit(tx, call, "end silence");
+		call->written = now.items[0];
+	if (added || ended)
+		audit(tx, call, added ? "silence" : "end silence");
 }
 
 STORE_DEFINE(silence, .run = silence_write, .writes = true);
