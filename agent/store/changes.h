@@ -179,11 +179,11 @@ struct store_list {
 	struct change_filter filter;
 	const char *about; /* a test, "" for none but the health of all, or NULL */
 	/* Instead of `records`, for many of which little is needed: called on the store's thread
-	 * with each change, without its events, latest recorded first for each state. The record is
-	 * gone when it returns. NULL: it is not taken; else it counts for the filter's limit, which
-	 * is for each state, and the place is where the first message about it goes, or the one
-	 * that this continues; 0: none; it has to last until
-	 * `taken`, which is called if all went well. */
+	 * with NULL, as what was taken before is read again, and with each change, without its
+	 * events, latest recorded first for each state. The record is gone when it returns. NULL:
+	 * it is not taken; else it counts for the filter's limit, which is for each state, and the
+	 * place is where the first message about it goes, or the one that this continues; 0: none;
+	 * it has to last until `taken`, which is called if all went well so far. */
 	int64_t *(*take)(struct store_list *list, const struct change_record *record);
 	void (*taken)(struct store_list *list);
 	void *taker;   /* of these two */

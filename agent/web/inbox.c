@@ -204,10 +204,16 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 	return row;
 }
 
-static int64_t *take(struct store_list *list, const struct change_record *shown)
+static void forget(struct inbox *inbox)
 {
-	struct inbox *inbox = list->taker;
-	struct change_record record = *shown;
+	inbox->count = inbox->waiting = inbox->worse = 0;
+	inbox->effort = (struct matcher_effort){0};
+	inbox->problem = NULL;
+	buf_clear(&inbox->answer);
+}
+
+static int64_t *take_record(struct inbox *inbox, struct change_record record)
+{
 	struct arena *scratch;
 	const char *commit, *owner;
 	struct row *row;
@@ -229,6 +235,14 @@ static int64_t *take(struct store_list *list, const struct change_record *shown)
 		memory_grow(inbox->rows, &inbox->room, inbox->count + 1, sizeof(struct row *));
 	inbox->rows[inbox->count++] = row;
 	return &row->message;
+}
+
+static int64_t *take(struct store_list *list, const struct change_record *record)
+{
+	if (record)
+		return take_record(list->taker, *record);
+	forget(list->taker);
+	return NULL;
 }
 
 /* Groups */

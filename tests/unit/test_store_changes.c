@@ -743,8 +743,11 @@ struct seen {
 static int64_t *see(struct store_list *list, const struct change_record *record)
 {
 	struct seen *seen = list->taker;
-	int64_t *message = &seen->messages[seen->count];
+	int64_t *message;
 
+	if (!record)
+		return NULL;
+	message = &seen->messages[seen->count];
 	*message = MESSAGE_UNASKED;
 	seen->ids[seen->count++] = record->item.id;
 	return record->item.id % 2 == 1 ? message : NULL;

@@ -72,6 +72,54 @@ static void test_read_beside_a_running_store(void **state)
 	expect_files(fixture, "state.db state.db-shm state.db-wal state.db.lock ");
 }
 
+struct taker {
+	struct fixture *fixture; /* NULL: its agent has begun */
+	size_t count, answers;
+	int64_t message;
+};
+
+/* An agent begins after the first change was read. */
+static int64_t *take(struct store_list *list, const struct change_record *record)
+{
+	struct taker *taker = list->taker;
+
+	taker->count = record ? taker->count + 1 : 0;
+	if (!record || !taker->fixture)
+		return &taker->message;
+	open_fixture(taker->fixture);
+	record_one(taker->fixture, &example);
+	taker->fixture = NULL;
+	return &taker->message;
+}
+
+static void taken(struct store_list *list)
+{
+	struct taker *taker = list->taker;
+
+	taker->answers++;
+}
+
+/* What was read while an agent has taken the file over is read again, from the beginning. */
+static void test_read_while_an_agent_begins(void **state)
+{
+	struct fixture *fixture = *state;
+	struct taker taker = {.fixture = fixture};
+	struct store_list *list = store_list_new(NULL, NULL);
+	struct error error;
+
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	close_fixture(fixture);
+	list->take = take;
+	list->taken = taken;
+	list->taker = &taker;
+	if (!store_tx(fixture->path, STORE_READ, &list->call, &error))
+		fail_msg("%s", error.text);
+	store_call_free(&list->call);
+	assert_int_equal(taker.count, 2);
+	assert_int_equal(taker.answers, 2);
+}
+
 static void test_read_alone_makes_no_file(void **state)
 {
 	struct fixture *fixture = *state;
@@ -394,6 +442,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_read_beside_a_running_store),
+		CASE(test_read_while_an_agent_begins),
 		CASE(test_read_alone_makes_no_file),
 		CASE(test_read_after_a_kill),
 		CASE(test_read_of_odd_names),

@@ -251,6 +251,7 @@ static void show_all(struct tx *tx, struct store_list *call)
 	unsigned states, triage;
 
 	call->more = false;
+	(void)call->take(call, NULL);
 	restrict_states(&call->filter, &states, &triage);
 	for (unsigned state = 1; state < CHANGE_STATES; state++)
 		if (states >> state & 1)
