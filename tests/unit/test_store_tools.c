@@ -74,11 +74,12 @@ static void test_read_beside_a_running_store(void **state)
 
 struct taker {
 	struct fixture *fixture; /* NULL: its agent has begun */
+	bool removes;
 	size_t count, answers;
 	int64_t message;
 };
 
-/* An agent begins after the first change was read. */
+/* An agent begins after the first change was read, and its file is removed. */
 static int64_t *take(struct store_list *list, const struct change_record *record)
 {
 	struct taker *taker = list->taker;
@@ -88,6 +89,8 @@ static int64_t *take(struct store_list *list, const struct change_record *record
 		return &taker->message;
 	open_fixture(taker->fixture);
 	record_one(taker->fixture, &example);
+	if (taker->removes)
+		assert_int_equal(unlink(taker->fixture->path), 0);
 	taker->fixture = NULL;
 	return &taker->message;
 }
@@ -99,25 +102,42 @@ static void taken(struct store_list *list)
 	taker->answers++;
 }
 
-/* What was read while an agent has taken the file over is read again, from the beginning. */
-static void test_read_while_an_agent_begins(void **state)
+static bool read_beside(struct taker *taker, struct error *error)
 {
-	struct fixture *fixture = *state;
-	struct taker taker = {.fixture = fixture};
+	struct fixture *fixture = taker->fixture;
 	struct store_list *list = store_list_new(NULL, NULL);
-	struct error error;
+	bool done;
 
 	open_fixture(fixture);
 	record_one(fixture, &example);
 	close_fixture(fixture);
 	list->take = take;
 	list->taken = taken;
-	list->taker = &taker;
-	if (!store_tx(fixture->path, STORE_READ, &list->call, &error))
-		fail_msg("%s", error.text);
+	list->taker = taker;
+	done = store_tx(fixture->path, STORE_READ, &list->call, error);
 	store_call_free(&list->call);
+	return done;
+}
+
+/* What was read while an agent has taken the file over is read again, from the beginning. */
+static void test_read_while_an_agent_begins(void **state)
+{
+	struct taker taker = {.fixture = *state};
+	struct error error;
+
+	if (!read_beside(&taker, &error))
+		fail_msg("%s", error.text);
 	assert_int_equal(taker.count, 2);
 	assert_int_equal(taker.answers, 2);
+}
+
+static void test_read_while_the_file_goes_away(void **state)
+{
+	struct taker taker = {.fixture = *state, .removes = true};
+	struct error error;
+
+	assert_false(read_beside(&taker, &error));
+	assert_non_null(strstr(error.text, "No such file"));
 }
 
 static void test_read_alone_makes_no_file(void **state)
@@ -443,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_read_beside_a_running_store),
 		CASE(test_read_while_an_agent_begins),
+		CASE(test_read_while_the_file_goes_away),
 		CASE(test_read_alone_makes_no_file),
 		CASE(test_read_after_a_kill),
 		CASE(test_read_of_odd_names),

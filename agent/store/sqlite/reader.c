@@ -43,6 +43,7 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 	char *uri;
 	int result;
 
+	*settled = false;
 	if (access(path, R_OK) != 0) {
 		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return NULL;
