@@ -215,6 +215,21 @@ static void test_what_cannot_be_read(void **state)
 	read_fails(fixture, "damaged");
 }
 
+static void test_a_table_that_is_missing_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_list *list = store_list_new(NULL, NULL);
+	struct error error = {0};
+
+	open_fixture(fixture);
+	close_fixture(fixture);
+	database_with(fixture, "DROP TABLE conditions");
+	list->about = "";
+	assert_false(store_tx(fixture->path, STORE_READ, &list->call, &error));
+	store_call_free(&list->call);
+	assert_non_null(strstr(error.text, "cannot read it: no such table: conditions"));
+}
+
 /* A number that stands for nothing is not taken for something. */
 static void test_strange_numbers(void **state)
 {
@@ -468,6 +483,7 @@ int main(void)
 		CASE(test_read_after_a_kill),
 		CASE(test_read_of_odd_names),
 		CASE(test_what_cannot_be_read),
+		CASE(test_a_table_that_is_missing_is_named),
 		CASE(test_strange_numbers),
 		CASE(test_check_of_a_whole_file),
 		CASE(test_check_finds_what_is_wrong),

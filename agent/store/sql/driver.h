@@ -24,8 +24,8 @@ struct sql_driver {
 	 * better asked for in pieces. */
 	bool answers_whole;
 
-	/* Ready to be bound, all parameters NULL. It may be NULL if the statement cannot be
-	 * prepared: all functions accept that, and `step` fails. */
+	/* Ready to be bound, all parameters NULL. NULL if the statement cannot be prepared: all
+	 * functions but `step` accept that. */
 	struct sql_statement *(*statement)(struct tx *tx, enum statement statement);
 
 	void (*bind_integer)(struct sql_statement *statement, int parameter, int64_t value);

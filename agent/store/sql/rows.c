@@ -360,7 +360,11 @@ static enum sql_step step(struct sql_query *query, const char *doing)
 
 struct sql_query sql_query_of(struct tx *tx, enum statement statement)
 {
-	return (struct sql_query){.tx = tx, .statement = tx->driver->statement(tx, statement)};
+	struct sql_query query = {.tx = tx, .statement = tx->driver->statement(tx, statement)};
+
+	if (!query.statement && !tx->failed)
+		tx->failed = !tx->driver->fail(tx, "read it");
+	return query;
 }
 
 void bind_integer(struct sql_query *query, int64_t value)
