@@ -368,7 +368,7 @@ static bool commit(struct sqlite_file *file, struct error *error)
 
 static void roll_back(struct sqlite_file *file)
 {
-	if (!sqlite3_get_autocommit(file->database))
+	if (file->database && !sqlite3_get_autocommit(file->database))
 		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
