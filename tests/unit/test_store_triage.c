@@ -1335,7 +1335,7 @@ static void test_a_silence_is_added_after_a_transaction_that_failed(void **state
 	open_fixture(fixture);
 	assert_true(store_tx(fixture->path, STORE_TRY, &call->call, &error));
 	assert_int_equal(count_silences(fixture, true, NOW), 0);
-	assert_int_equal(written(fixture, call, true).id, 1);
+	assert_true(written(fixture, call, true).id > 0);
 	assert_int_equal(count_silences(fixture, true, NOW), 1);
 	assert_int_equal(count_rows(fixture, "audit WHERE action = 'silence'"), 1);
 }
