@@ -199,8 +199,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *worksp
 size_t chunk_stays(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
 /* 2.5, step 4, wandering: the index of the weakest step that is only a movement of a wandering
- * level, with how many times as high steps there are still its usual movements; `count` if there is
- * none. */
+ * level; `count` if there is none. Writes the largest usual movement, in heights of that step. */
 size_t chunk_wanders(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, double *usual);
 

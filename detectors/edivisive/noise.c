@@ -20,7 +20,7 @@ static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
  * FEWEST points at least. A step is one of its movements if so large ones are expected more than
  * EXPECTED times. */
 static const double UNLIKELIER = 2, EXPECTED = 0.5;
-/* To what share of a step the largest of its movements is given, up to how many times the step. */
+/* The largest usual movement, in heights of the step: its resolution, and where the search ends. */
 static const double FINE = 0.02, MOST = 100;
 enum { FEWEST = 10 };
 
@@ -179,8 +179,14 @@ size_t chunk_wanders(
 	}
 	if (!(expected_of(least, wander.n, df) >= EXPECTED))
 		return count;
-	for (*usual = 1; *usual < MOST && expected_of(*usual * least, wander.n, df) >= EXPECTED;)
-		*usual += FINE;
+	double least_usual = 1;
+	for (*usual = MOST; *usual - least_usual > FINE;) {
+		double middle = 0.5 * (least_usual + *usual);
+		if (expected_of(middle * least, wander.n, df) >= EXPECTED)
+			least_usual = middle;
+		else
+			*usual = middle;
+	}
 	return weakest;
 }
 
