@@ -151,12 +151,13 @@ struct elsewhere *elsewhere_of_state(
 	return NULL;
 }
 
-/* What the object has of a column; nothing if that is missing, null or of another kind. */
+/* What the object has of a column; nothing if that is missing, null, of another kind or out of
+ * range. */
 static void read_column(
 	struct arena *arena, const struct store_column *column, const json_t *value, void *row)
 {
 	const char *text = json_string_value(value);
-	int64_t time;
+	int64_t time, number = json_integer_value(value), first, last;
 
 	if (column->type == COLUMN_NUMBER) {
 		*(double *)column_member(column, row) =
@@ -164,7 +165,8 @@ static void read_column(
 	} else if (column->type == COLUMN_TEXT) {
 		*(const char **)column_member(column, row) = arena_strdup(arena, text);
 	} else if (json_is_integer(value)) {
-		column_set(column, row, json_integer_value(value));
+		if (column_range(column, &first, &last) && number >= first && number <= last)
+			column_set(column, row, number);
 	} else if (text && column->names) {
 		for (int i = column->first; i <= column->last; i++)
 			if (column->names[i] && strcmp(column->names[i], text) == 0)
