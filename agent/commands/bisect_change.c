@@ -62,17 +62,21 @@ static bool read_agent(
 	const char *path = arena_printf(arena, "/api/v1/changes/%" PRId64, out->id);
 	json_t *story = get(api, path, error);
 	json_t *range = story ? get(api, arena_printf(arena, "%s/commits", path), error) : NULL;
-
 	struct change_record record;
+	bool read = range != NULL;
 
-	if (range && elsewhere_record(arena, json_object_get(story, "change"), &record)) {
+	if (read && !elsewhere_record(arena, json_object_get(story, "change"), &record))
+		read = error_set(error, ERROR_STATE,
+			"%s: its answer is not a change: is it a hunter-c of this version?",
+			agent_api_name(api));
+	if (read) {
 		take_change(arena, &record, out);
 		out->from = arena_strdup(arena, json_string_value(json_object_get(range, "from")));
 		out->to = arena_strdup(arena, json_string_value(json_object_get(range, "to")));
 	}
 	json_decref(story);
 	json_decref(range);
-	return range != NULL;
+	return read;
 }
 
 static bool ask_agent(struct cli *cli, const struct config *config, struct bisect_change *out,

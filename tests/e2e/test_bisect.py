@@ -1,6 +1,7 @@
 """hunter-c bisect on real clones: programs that get slower at a planted commit, and all that may go wrong on the way."""
 import csv
 import datetime
+import http.server
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from agent import START, config, csv_test
@@ -748,6 +750,34 @@ def test_of_a_change_without_commits(hunter, agents, tmp_path):
     words = ["bisect", "--change", number, "--agent", f"http://127.0.0.1:{agent.port}", "--repo", clone.path, "--work", tmp_path / "work"]
     refused(hunter(*words, "--run", "x"), "does not say its commits: --good and --bad name the range")
     assert culprit(hunter(*words, "--good", clone.ids[0], "--bad", "HEAD", "--run", "./bench.sh", "--output", "json")) == clone.ids[9]
+
+
+def test_of_something_else_than_a_change(hunter, tmp_path):
+    """A server that answers, but not with a change: nothing is measured in its name."""
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = b'{"change": {"id": 1, "test": "db.read"}, "from": "a", "to": "b"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    clone = make(tmp_path / "clone", slow=9)
+    server = http.server.HTTPServer(("127.0.0.1", 0), Other)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        done = hunter("bisect", "--change", 1, "--agent", f"http://127.0.0.1:{server.server_port}", "--repo", clone.path, "--good", clone.ids[0],
+                      "--bad", "HEAD", "--work", tmp_path / "work", "--run", "./bench.sh")
+        assert done.code == 4 and "its answer is not a change" in done.err, done
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 # Time
