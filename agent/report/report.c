@@ -150,9 +150,10 @@ static void put_description(
 	const struct report *report, const struct series *series, const struct change *change)
 {
 	const int64_t *times = series->axis->times;
+	char from[WHEN_TEXT], to[WHEN_TEXT];
 	csv_put_levels(change, report->out);
-	csv_put_time(times[change->place_from], report->out);
-	csv_put_time(times[change->place_to], report->out);
+	fprintf(report->out, ",%s,%s", when_format_iso(times[change->place_from], from),
+		when_format_iso(times[change->place_to], to));
 }
 
 /* One cell: "region=eu, zone=b". */

@@ -140,6 +140,16 @@ def test_csv_has_a_line_a_change(hunter):
     assert len(lines) == 3
 
 
+def test_csv_of_a_place_at_the_beginning_of_time(hunter, folder):
+    """1970-01-01T00:00:00Z is a time like any other."""
+    values = [100 + min(i, 40) + (i * 7 % 5 - 2) / 2 for i in range(80)]
+    (folder / "early.csv").write_text("time,m\n" + "".join(f"{i * 60},{value}\n" for i, value in enumerate(values)))
+    (folder / "hunter.yaml").write_text("tests: {early: {type: csv, file: early.csv, metrics: {m: {}}}}\n")
+    lines = [line.split(",") for line in hunter("analyze", "early", "--output", "csv").out.splitlines()]
+    places = [dict(zip(lines[0], line))["place_from"] for line in lines[1:]]
+    assert "1970-01-01T00:00:00Z" in places, lines
+
+
 @pytest.mark.parametrize("commit, shown", [
     ("=HYPERLINK(A1)", "'=HYPERLINK(A1)"), ("+1+cmd", "'+1+cmd"), ("-2+3", "'-2+3"), ("@SUM(A1)", "'@SUM(A1)"),
     ("\t=1+1", "' =1+1"), ("x;=1+1", "x;'=1+1"), ("=1; @a;-5;b-1", "'=1;' @a;-5;b-1"), ("\uff1d1", "'\uff1d1"), ("-12", "-12"), ("+1.5", "+1.5"), ("a=b", "a=b"), ("c-1", "c-1")])
