@@ -70,12 +70,12 @@ bool api_bool(const struct http_request *request, const char *name, bool *out, s
 	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
 }
 
-/* The name that the word is, which ends with a comma or the text: its index; else an error, for
- * which `only` says whether it is the only one. */
+/* The name that the word is, the whole text if it is the `only` one, else up to a comma: its index;
+ * else an error. */
 static bool find_name(const char *name, const char *const *names, int first, const char *word,
 	bool only, int *out, struct error *error)
 {
-	int length = (int)strcspn(word, ",");
+	int length = (int)(only ? strlen(word) : strcspn(word, ","));
 	struct buf all = {0};
 
 	for (*out = first; names[*out]; ++*out) {

@@ -602,7 +602,10 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 		put_row(out, group->rows[i]);
 	}
 	buf_char(out, ']');
-	json_put_id(out, "next", end < (int64_t)group->count ? end : 0);
+	if (end < (int64_t)group->count)
+		json_put_count(out, "next", (size_t)end);
+	else
+		json_put_text(out, "next", NULL);
 	buf_char(out, '}');
 }
 

@@ -94,6 +94,8 @@ def test_pages(running):
     assert sorted(found) == sorted(running.ids.values())
     group = inbox(running, rows=1)["groups"][0]
     assert len(group["changes"]) == 1 and group["next"] == 1
+    none = inbox(running, rows=0)["groups"][0]
+    assert none["changes"] == [] and none["next"] == 0, none
     rest = inbox(running, **{"in": group["key"], "after": 1})["groups"][0]
     assert rest["count"] == 3 and rest["next"] is None and [change["test"] for change in rest["changes"]] == ["db.write", "db.good"]
     assert inbox(running, **{"in": "commit:none"})["groups"] == [] and inbox(running, after=9000)["groups"] == []
@@ -111,7 +113,7 @@ def test_matchers_that_are_being_typed(running, matchers, told):
 
 
 @pytest.mark.parametrize(("parameters", "told"), [
-    ({"by": "caus"}, 'did you mean "cause"'),
+    ({"by": "caus"}, 'did you mean "cause"'), ({"by": "cause,test"}, "by: cause, commit, "),
     ({"verdict": "bad"}, "verdict: "), ({"sort": "up"}, "sort: "), ({"after": "-1"}, "after: "), ({"limit": "501"}, "limit: "), ({"rows": "x"}, "rows: "),
     ({"state": "gone"}, "state: "), ({"text": "a " * 17}, "text: more than 16 words"), ({"before": "1"}, "unknown parameter")])
 def test_wrong_requests(running, parameters, told):
