@@ -175,11 +175,12 @@ static void print_entries(const struct cli *cli, const struct store_audit *list)
 		audit_put_json(&text, &list->entries[i]);
 	}
 	buf_text(&text, "]}\n");
+	if (options->output == OUTPUT_JSON) {
+		text_flush(&text, cli->out);
+		return;
+	}
 	answer = json_loadb(text.data, text.length, 0, NULL);
-	if (options->output == OUTPUT_JSON)
-		answer_print(cli, answer);
-	else
-		answer_table_print(cli, json_object_get(answer, "audit"), audit_columns);
+	answer_table_print(cli, json_object_get(answer, "audit"), audit_columns);
 	json_decref(answer);
 	buf_free(&text);
 }

@@ -239,6 +239,8 @@ def test_silences(agents, hunter, tmp_path):
     assert (json.loads(done.out)["open_changes"], json.loads(done.out)["tests"], json.loads(done.out)["warning"]) == (1, 1, None), done
     assert silence("end", "3").code == 0
     assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["end silence", "silence", "end silence", "end silence", "silence", "silence"]
+    lines = hunter("store", "audit", "--config", path, "--output", "json").out.splitlines()
+    assert len(lines) == 1 + 6 and all('"action": ' in line for line in lines[1:]), lines
     assert agent.end() == 0
     done = silence("add", 'test="db.read"', "--from", "tomorrow", "--for", "1 day")
     assert done.code == 0 and "pending" in done.out and "selects 1 open change now" in done.out, done
