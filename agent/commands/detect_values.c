@@ -195,8 +195,7 @@ static void write_changes(
 	else
 		detect_put_text(&text, task->show_file ? task->file : NULL, strlen(task->file),
 			changes, count);
-	if (text.length > 0)
-		text_flush(&text, task->out);
+	text_flush(&text, task->out);
 	fflush(task->out);
 	buf_free(&id);
 }
