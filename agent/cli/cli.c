@@ -51,14 +51,16 @@ int cli_fail(const struct error *error)
 
 int cli_refuse(const char *format, ...)
 {
+	struct buf text = {0};
+	struct error error;
 	va_list arguments;
 
-	fputs("hunter-c: ", stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	buf_vprintf(&text, format, arguments);
 	va_end(arguments);
-	putc('\n', stderr);
-	return EXIT_USAGE;
+	(void)error_set(&error, ERROR_USAGE, "%s", text.data);
+	buf_free(&text);
+	return cli_fail(&error);
 }
 
 static int print(struct buf *text, FILE *stream, int code)

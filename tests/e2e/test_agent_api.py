@@ -281,16 +281,18 @@ def another_user(agents, program, hunter, tmp_path):
 
 
 def test_not_an_agent(hunter, tmp_path):
-    """Something else answers there."""
+    """Something else answers there; what it says does not control the terminal."""
 
     class Other(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200 if "plain" in self.path else 302)
+            taken = "taken" in self.path
+            body = b'{"changed": 0, "count": 1, "changes": [], "error": "as \\u001b[31mbob said"}' if taken else b"hello"
+            self.send_response(409 if taken else 200 if "plain" in self.path else 302)
             self.send_header("Location", "https://sign-in.example/")
-            self.send_header("Content-Length", "5")
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(b"hello")
+            self.wfile.write(body)
 
         def log_message(self, *_):
             pass
@@ -302,6 +304,8 @@ def test_not_an_agent(hunter, tmp_path):
         for path in ("", "/plain"):
             refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}{path}")
             assert refused.code == 4 and "is it the right address?" in refused.err, refused
+        refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}/taken")
+        assert refused.code == 2 and refused.err == "hunter-c: as ?[31mbob said\n", refused
     finally:
         server.shutdown()
         thread.join()
