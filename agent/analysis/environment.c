@@ -10,6 +10,7 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/label.h"
+#include "agent/base/order.h"
 #include "detectors/sort.h"
 
 /* How many points a counterpart may be behind and still be compared; the fewest series and percent
@@ -329,13 +330,6 @@ static size_t count_elsewhere(const struct environment_index *index, uint64_t ke
 	return count;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const int64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 /* State of one count. */
 struct collection {
 	double *sizes;
@@ -402,7 +396,7 @@ struct environment_tally environment_count(
 	for (size_t i = first; i < end; i++)
 		count_series(index, index->by_environment[i], &moment, &tally, &all);
 	sort_sort(all.sizes, all.size_count);
-	qsort(all.times, tally.hit, sizeof *all.times, compare_times);
+	qsort(all.times, tally.hit, sizeof *all.times, order_times);
 	if (all.size_count > 0)
 		tally.size = all.sizes[all.size_count / 2];
 	if (tally.hit > 0)

@@ -7,6 +7,7 @@
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/base/label.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/news.h"
@@ -238,13 +239,6 @@ static void list_changes(struct drawing *drawing)
 
 /* ---- points ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-	const int64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 /* The usual distance between points; 0: they have no rhythm. */
 static int64_t rhythm_of(const struct drawing *drawing)
 {
@@ -256,7 +250,7 @@ static int64_t rhythm_of(const struct drawing *drawing)
 		apart[count++] = times[drawing->points[i]] - times[drawing->points[i - 1]];
 	if (count < 2 * GAP)
 		return 0;
-	qsort(apart, count, sizeof *apart, compare_times);
+	qsort(apart, count, sizeof *apart, order_times);
 	usual = apart[count / 2];
 	for (size_t i = 0; i < count; i++)
 		near += apart[i] >= usual / 2 && apart[i] <= usual + usual / 2;
