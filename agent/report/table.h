@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct buf;
+
 enum { TABLE_SCRATCH = 32 };
 
 struct table_column {
@@ -67,7 +69,6 @@ void text_print(const char *text, FILE *out);
 void text_print_padded(const char *text, size_t width, FILE *out);
 
 /* Prints what the buffer has as it is, and frees it. */
-struct buf;
 void text_flush(struct buf *text, FILE *out);
 
 /* A level as number_display writes it, right-aligned, and its unit unless NULL: " 100 ms". */
