@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "conf/load.h"
 
@@ -97,16 +98,9 @@ static bool is_date(const char *text)
 	return isdigit((unsigned char)*text) && !strchr(text, '/');
 }
 
-static int by_time(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct holidays in_order(struct list list)
 {
-	qsort(list.days, list.count, sizeof *list.days, by_time);
+	qsort(list.days, list.count, sizeof *list.days, order_times);
 	return (struct holidays){list.days, list.count};
 }
 
