@@ -1,5 +1,6 @@
 /*
- * Messages about changes: what is to be told, what is queued, and what follows from what was sent.
+ * Messages about changes: those that are due, the queued deliveries, and the follow-ups of
+ * delivered ones.
  */
 #ifndef AGENT_STORE_DELIVERIES_H
 #define AGENT_STORE_DELIVERIES_H

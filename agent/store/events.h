@@ -1,4 +1,4 @@
-/* What happens to changes, and what people and the agent itself do. */
+/* The log of events: what happened to changes, and what people and the agent did. */
 #ifndef AGENT_STORE_EVENTS_H
 #define AGENT_STORE_EVENTS_H
 

@@ -1,4 +1,5 @@
-/* What agents of a fleet know of one another, in a shared state (agent/runtime/fleet.h). */
+/* Agents of a fleet in a shared state: leases, views of sources, configurations
+ * (agent/runtime/fleet.h). */
 #ifndef AGENT_STORE_FLEET_H
 #define AGENT_STORE_FLEET_H
 

@@ -1,4 +1,4 @@
-/* What is wrong with sources, tests and environments, and when what was said last. */
+/* Conditions of sources, tests and environments, and when each was reported last. */
 #ifndef AGENT_STORE_HEALTH_H
 #define AGENT_STORE_HEALTH_H
 

@@ -1,4 +1,4 @@
-/* What is not told for a while. */
+/* Silences: which changes and notices are held back, by whom, why, and until when. */
 #ifndef AGENT_STORE_SILENCES_H
 #define AGENT_STORE_SILENCES_H
 

@@ -1,4 +1,4 @@
-/* The transaction that all functions on what is stored work on. For the files of this folder. */
+/* A transaction, through which the files of this folder read and write. */
 #ifndef AGENT_STORE_TX_H
 #define AGENT_STORE_TX_H
 
