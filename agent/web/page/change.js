@@ -741,7 +741,7 @@ function heading(change) {
 export async function show(main, context) {
 	const id = Number(location.pathname.split('/')[2]);
 	const group = 'change';
-	let story, limit = FEW, list = {ids: [], search: ''}, loading = null, lastUndo = null;
+	let story, limit = FEW, loading = null, lastUndo = null;
 
 	style('change.css');
 	style('chart.css');
@@ -835,12 +835,16 @@ export async function show(main, context) {
 		return loading;
 	}
 
-	const go = to => { if (to !== undefined) location.assign(`/change/${to}`); };
-	const at = () => list.ids.indexOf(id);
+	const listed = neighbours(id, context.signal).catch(() => ({ids: [], search: ''}));
+	const go = async choose => {
+		const {ids} = await listed, to = choose(ids, ids.indexOf(id));
+		if (to !== undefined)
+			location.assign(`/change/${to}`);
+	};
 	const keys = {
-		j: () => go(at() >= 0 ? list.ids[at() + 1] : list.ids[0]),
-		k: () => go(list.ids[at() - 1]),
-		u: () => location.assign(inboxUrl(list, id)),
+		j: () => go((ids, at) => ids[at + 1]),
+		k: () => go((ids, at) => ids[at - 1]),
+		u: async () => location.assign(inboxUrl(await listed, id)),
 		w: () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); },
 		x: () => location.assign(exploreUrl(story.change, plot.range)),
 		'?': () => keysHelp([['j k', 'next, previous change of the inbox'], ['u', 'back to the inbox'],
@@ -865,10 +869,7 @@ export async function show(main, context) {
 		h('div', {class: 'columns'}, history, details), why.element]);
 	update();
 	plot.start(story);
-	neighbours(id, context.signal).then(found => {
-		list = found;
-		replace(top, neighboursBar(list, id));
-	}, () => replace(top, neighboursBar(list, id)));
+	listed.then(list => replace(top, neighboursBar(list, id)));
 
 	context.live?.listen({
 		change: item => { if (item.id === id || story.siblings.some(one => one.id === item.id)) load(); },

@@ -81,6 +81,7 @@ class Inbox {
 	begin() {
 		this.build();
 		document.addEventListener('keydown', event => this.pressed(event), {signal: this.context.signal});
+		addEventListener('pagehide', () => this.keepOrder());
 		this.load();
 		this.listen();
 	}
@@ -286,7 +287,6 @@ class Inbox {
 			: this.cut ? 'These are the last 10,000 that were recorded: narrow the filter to see older ones.' : null);
 		replace(this.tests, [...new Set([...this.rows.values()].map(row => row.change.test))].slice(0, 200).map(test => h('option', {value: plain(test)})));
 		this.choosing();
-		this.keepOrder();
 	}
 
 	isFiltered() {
@@ -295,13 +295,10 @@ class Inbox {
 
 	// So that /change/ID can step through the list.
 	keepOrder() {
-		clearTimeout(this.keeping);
-		this.keeping = setTimeout(() => {
-			try {
-				sessionStorage.setItem('inbox', JSON.stringify({search: location.search,
-					ids: this.elements().slice(0, KEPT).map(element => Number(element.dataset.change))}));
-			} catch { /* full, or not allowed: then not */ }
-		}, 100);
+		try {
+			sessionStorage.setItem('inbox', JSON.stringify({search: location.search,
+				ids: this.elements().slice(0, KEPT).map(element => Number(element.dataset.change))}));
+		} catch { /* full, or not allowed: then not */ }
 	}
 
 	// Groups and rows
@@ -424,7 +421,6 @@ class Inbox {
 			group.more.disabled = false;
 		}
 		this.fillGroup(group);
-		this.keepOrder();
 		return true;
 	}
 
