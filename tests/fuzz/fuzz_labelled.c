@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/commands/labelled.h"
+#include "agent/evaluate/labelled.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

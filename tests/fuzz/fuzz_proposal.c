@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/proposal.h"
+#include "agent/evaluate/proposal.h"
 #include "tests/unit/conf_schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

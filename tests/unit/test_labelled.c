@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/commands/labelled.h"
+#include "agent/evaluate/labelled.h"
 
 static bool read_text(
 	struct arena *arena, const char *text, struct labelled_series *out, struct error *error)

@@ -1,5 +1,6 @@
 /*
- * conf/proposal: what the diff says, and that only the detections that are meant become others.
+ * agent/evaluate/proposal: what the diff says, and that only the detections that are meant become
+ * others.
  */
 #include "unit.h"
 
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/proposal.h"
+#include "agent/evaluate/proposal.h"
 #include "tests/unit/conf_schema.h"
 
 struct world {

@@ -7,7 +7,7 @@ import sys
 # From the ground up: a room may include itself and those before it. These three know nothing of one another.
 ORDER = ["agent/base", "agent/model", "detectors", "conf", "sources", "notifiers", "agent/io", "agent/analysis",
          "agent/report", "agent/store", "agent/bisect", "agent/runtime", "agent/notify", "agent/monitor", "agent/http", "agent/web",
-         "agent/service", "agent/cli", "agent/commands", "agent"]
+         "agent/service", "agent/cli", "agent/commands", "agent/evaluate", "agent"]
 STRANGERS = {"conf", "sources", "notifiers"}
 # Only these know SQL; the first is common to the others, which know nothing of one another.
 SQL = ["agent/store/sql/", "agent/store/sqlite/", "agent/store/postgresql/"]

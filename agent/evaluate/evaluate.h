@@ -2,14 +2,14 @@
  * The parts of `hunter-c evaluate`: running detectors on labelled series and counting, searching
  * for better options, and printing.
  */
-#ifndef AGENT_COMMANDS_EVALUATE_H
-#define AGENT_COMMANDS_EVALUATE_H
+#ifndef AGENT_EVALUATE_EVALUATE_H
+#define AGENT_EVALUATE_EVALUATE_H
 
 #include <stdio.h>
 
 #include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/commands/triaged.h"
+#include "agent/evaluate/triaged.h"
 #include "detectors/detector.h"
 #include "detectors/online_eval.h"
 #include "detectors/season.h"

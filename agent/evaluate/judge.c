@@ -11,10 +11,10 @@
 #include "agent/analysis/analysis.h"
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
-#include "agent/commands/evaluate.h"
 #include "agent/commands/gather.h"
+#include "agent/evaluate/evaluate.h"
+#include "agent/evaluate/proposal.h"
 #include "agent/model/json_put.h"
-#include "conf/proposal.h"
 #include "notifiers/text.h"
 
 /* LEAST: real and false changes that each half must have for a search. */

@@ -3,7 +3,7 @@
  * follows from the lists. Edits make new lists and keep the old ones, so an attempt whose result is
  * wrong is undone by dropping it.
  */
-#include "conf/proposal.h"
+#include "agent/evaluate/proposal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * The reader of `detect` reads the line and locates the labels, which are few and parsed into
  * trees: there is no second reader with its own idea of JSON, such as whether NaN is allowed.
  */
-#include "agent/commands/labelled.h"
+#include "agent/evaluate/labelled.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -16,10 +16,10 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
-#include "agent/commands/evaluate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/plot.h"
+#include "agent/evaluate/evaluate.h"
 #include "agent/model/json_put.h"
 #include "agent/monitor/plotting.h"
 #include "agent/report/table.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/commands/evaluate.h"
+#include "agent/evaluate/evaluate.h"
 
 enum { TUNED = TUNED_MOST - 1, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/commands/evaluate.h"
+#include "agent/evaluate/evaluate.h"
 #include "agent/model/json_put.h"
 
 enum { LABEL = 42, NARROW = 12 };

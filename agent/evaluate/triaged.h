@@ -6,11 +6,11 @@
  * is wrong. Around changes of the environment, ignored ones, and those that nobody has judged,
  * nothing counts; what becomes of them is told apart.
  */
-#ifndef AGENT_COMMANDS_TRIAGED_H
-#define AGENT_COMMANDS_TRIAGED_H
+#ifndef AGENT_EVALUATE_TRIAGED_H
+#define AGENT_EVALUATE_TRIAGED_H
 
 #include "agent/cli/cli.h"
-#include "agent/commands/labelled.h"
+#include "agent/evaluate/labelled.h"
 #include "agent/store/store.h"
 
 struct judgement {

@@ -8,8 +8,8 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/order.h"
-#include "agent/commands/evaluate.h"
-#include "agent/commands/triaged.h"
+#include "agent/evaluate/evaluate.h"
+#include "agent/evaluate/triaged.h"
 #include "agent/io/parallel.h"
 #include "detectors/refit.h"
 

@@ -12,15 +12,15 @@
  * of agent/commands/lines.h; "name" may stand for "id", "annotations" and "true" for
  * "change_points", and "kind" for "class". Other members are skipped.
  */
-#ifndef AGENT_COMMANDS_LABELLED_H
-#define AGENT_COMMANDS_LABELLED_H
+#ifndef AGENT_EVALUATE_LABELLED_H
+#define AGENT_EVALUATE_LABELLED_H
 
 #include "agent/base/arena.h"
 #include "agent/base/field.h"
 #include "agent/commands/lines.h"
 #include "detectors/score.h"
 
-struct judgement; /* agent/commands/triaged.h */
+struct judgement; /* agent/evaluate/triaged.h */
 
 struct labelled_series {
 	const char *id, *group; /* the class, "" where there is none */

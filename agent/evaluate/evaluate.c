@@ -1,5 +1,5 @@
 /* `evaluate`: scores detectors on labelled series. */
-#include "agent/commands/evaluate.h"
+#include "agent/evaluate/evaluate.h"
 
 #include <stddef.h>
 #include <stdio.h>

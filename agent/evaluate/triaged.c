@@ -3,7 +3,7 @@
  * have found it. Series become labelled ones on the workers, in the memory of their tests' data,
  * which is kept.
  */
-#include "agent/commands/triaged.h"
+#include "agent/evaluate/triaged.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * and all else be as before. The places are tried from the widest, by way of templates to the tests
  * and their metrics; the file's own `detection:` comes first if most are chosen, else last.
  */
-#ifndef CONF_PROPOSAL_H
-#define CONF_PROPOSAL_H
+#ifndef AGENT_EVALUATE_PROPOSAL_H
+#define AGENT_EVALUATE_PROPOSAL_H
 
 #include "agent/base/buf.h"
 #include "conf/config.h"
