@@ -312,17 +312,28 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, text);
 }
 
-static bool read_answer(const struct agent_api *api, const struct reply *reply,
+/* What answers there speaks JSON, but not this API. */
+static bool is_strange(const struct agent_api *api, const char *what, struct error *error)
+{
+	return error_set(error, ERROR_STATE, "%s: its answer %s: is it a hunter-c of this version?",
+		agent_api_name(api), what);
+}
+
+static bool read_answer(const struct agent_api *api, const struct reply *reply, const char *key,
 	struct agent_api_answer *answer, struct error *error)
 {
+	char lack[80];
+
 	*answer = (struct agent_api_answer){.status = reply->status};
 	if (reply->kind != REPLY_ANSWER)
 		return error_set(error, ERROR_STATE, "%s", reply->problem);
 	answer->document = json_loadb(reply->body, reply->length, 0, NULL);
-	if (answer->document && ((reply->status >= 200 && reply->status <= 299) ||
-					(reply->status == 409 && error_of(answer->document))))
+	bool good = answer->document && reply->status >= 200 && reply->status <= 299;
+	if (good ? json_object_get(answer->document, key) != NULL
+		 : reply->status == 409 && error_of(answer->document))
 		return true;
-	(void)refuse(api, answer, reply->barred, error);
+	snprintf(lack, sizeof lack, "has no \"%s\"", key);
+	(void)(good ? is_strange(api, lack, error) : refuse(api, answer, reply->barred, error));
 	json_decref(answer->document);
 	answer->document = NULL;
 	return false;
@@ -330,7 +341,7 @@ static bool read_answer(const struct agent_api *api, const struct reply *reply,
 
 /* One request to the current place; *unreached: nothing was sent. */
 static bool ask(struct agent_api *api, const char *path, const struct buf *body, bool post,
-	struct agent_api_answer *answer, bool *unreached, struct error *error)
+	const char *key, struct agent_api_answer *answer, bool *unreached, struct error *error)
 {
 	static const struct pair form_type = {"Content-Type", "application/x-www-form-urlencoded"};
 	const struct endpoint *endpoint = &api->places[api->at];
@@ -347,20 +358,20 @@ static bool ask(struct agent_api *api, const char *path, const struct buf *body,
 
 	carry_out(api->transfers, &call);
 	*unreached = call.request.reply.kind == REPLY_UNREACHABLE;
-	done = read_answer(api, &call.request.reply, answer, error);
+	done = read_answer(api, &call.request.reply, key, answer, error);
 	transfers_release(api->transfers, &call.request);
 	return done;
 }
 
 bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
-	struct agent_api_answer *answer, struct error *error)
+	const char *key, struct agent_api_answer *answer, struct error *error)
 {
 	struct buf body = {0};
 	bool done, unreached;
 
 	put_form(&body, form);
 	buf_text(&body, "");
-	while (!(done = ask(api, path, &body, form != NULL, answer, &unreached, error)) &&
+	while (!(done = ask(api, path, &body, form != NULL, key, answer, &unreached, error)) &&
 		unreached && api->at + 1 < api->count)
 		api->at++;
 	buf_free(&body);
@@ -382,7 +393,7 @@ bool agent_api_changes(struct agent_api *api, const char *parameters,
 		if (next > 0)
 			buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, next);
 		before = next;
-		called = agent_api_call(api, path.data, NULL, &answer, error);
+		called = agent_api_call(api, path.data, NULL, "changes", &answer, error);
 		buf_free(&path);
 		if (!called)
 			return false;
@@ -393,11 +404,10 @@ bool agent_api_changes(struct agent_api *api, const char *parameters,
 		next = json_integer_value(json_object_get(answer.document, "next"));
 		json_decref(answer.document);
 		if (!good)
-			return error_set(error, ERROR_STATE,
-				"%s: its answer is not a list of changes: is it a hunter-c of "
-				"this version?",
-				agent_api_name(api));
-	} while (wanted && next > 0 && (before == 0 || next < before));
+			return is_strange(api, "is not a list of changes", error);
+		if (wanted && next > 0 && before > 0 && next >= before)
+			return is_strange(api, "does not end", error);
+	} while (wanted && next > 0);
 	*more = next > 0;
 	return true;
 }

@@ -44,18 +44,20 @@ struct agent_api_answer {
 
 /*
  * Sends a GET of `path`, or a POST if `form` is not NULL, and waits for the answer. Parameters
- * without a value are left out. False and an error, unless the status is 2xx or 409:
+ * without a value are left out. `key`: a member that the document of a 2xx answer has, else it is
+ * no answer to that request. False and an error, unless the status is 2xx or 409:
  * - ERROR_STATE: the agent cannot be reached or did not answer in time, is stopping or busy, or
  *   something else answers there;
  * - ERROR_USAGE: it refused the credentials, the role or the request; the text says why.
  * A POST that was not answered may have been carried out.
  */
 bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
-	struct agent_api_answer *answer, struct error *error) MUST_USE;
+	const char *key, struct agent_api_answer *answer, struct error *error) MUST_USE;
 
 /*
  * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array.
- * `parameters`: "&test=a&open=true", or "". *more: there are others. False and an error as above.
+ * `parameters`: "&test=a&open=true", or "". *more: there are others, which `keep` did not want.
+ * False and an error as above, also if its pages do not end.
  */
 bool agent_api_changes(struct agent_api *api, const char *parameters,
 	bool (*keep)(void *context, json_t *page), void *context, bool *more,

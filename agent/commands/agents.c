@@ -85,6 +85,7 @@ static int run(struct cli *cli)
 	const struct agents_options *options = cli->options;
 	const struct state_request request = {.flags = &options->state,
 		.path = "/api/v1/agents",
+		.key = "agents",
 		.reads = true,
 		.perform = read_state};
 	struct error error;

@@ -49,19 +49,20 @@ static bool read_state(
 	return read;
 }
 
-static json_t *get(struct agent_api *api, const char *path, struct error *error)
+static json_t *get(struct agent_api *api, const char *path, const char *key, struct error *error)
 {
 	struct agent_api_answer answer = {0};
 
-	return agent_api_call(api, path, NULL, &answer, error) ? answer.document : NULL;
+	return agent_api_call(api, path, NULL, key, &answer, error) ? answer.document : NULL;
 }
 
 static bool read_agent(
 	struct arena *arena, struct agent_api *api, struct bisect_change *out, struct error *error)
 {
 	const char *path = arena_printf(arena, "/api/v1/changes/%" PRId64, out->id);
-	json_t *story = get(api, path, error);
-	json_t *range = story ? get(api, arena_printf(arena, "%s/commits", path), error) : NULL;
+	json_t *story = get(api, path, "change", error);
+	json_t *range =
+		story ? get(api, arena_printf(arena, "%s/commits", path), "from", error) : NULL;
 	struct change_record record;
 	bool read = range != NULL;
 

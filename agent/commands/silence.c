@@ -165,6 +165,7 @@ static int change(struct cli *cli, struct direct *direct, const char *path)
 	const struct silence_options *options = cli->options;
 	const struct state_request request = {.flags = &options->state,
 		.path = path,
+		.key = "id",
 		.creates = direct->id == 0,
 		.form = &direct->form,
 		.perform = perform,
@@ -229,6 +230,7 @@ static int list(struct cli *cli)
 	const struct silence_options *options = cli->options;
 	const struct state_request request = {.flags = &options->state,
 		.path = options->all ? "/api/v1/silences?all=true" : "/api/v1/silences",
+		.key = "silences",
 		.reads = true,
 		.perform = read_list,
 		.context = cli};

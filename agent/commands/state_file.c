@@ -93,7 +93,7 @@ static json_t *ask_agent(const struct state_request *request,
 	struct agent_api *api = agent_api_new(options, config, error);
 	struct agent_api_answer answer = {0};
 
-	if (api && !agent_api_call(api, request->path, request->form, &answer, error))
+	if (api && !agent_api_call(api, request->path, request->form, request->key, &answer, error))
 		answer.document = NULL;
 	agent_api_free(api);
 	return answer.document;

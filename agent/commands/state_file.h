@@ -45,6 +45,7 @@ struct state_request {
 	const struct state_flags *flags;
 	const char *path; /* of the API */
 	bool creates;     /* the state, if there is none: what is written refers to nothing */
+	const char *key;  /* that its answer has, see agent_api_call */
 	const struct pairs *form; /* NULL: it is read */
 	bool reads; /* also beside an agent, who is asked only if this user may not read the file */
 	/* The same without an agent: appends the answer of the API. */

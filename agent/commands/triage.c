@@ -302,6 +302,7 @@ static json_t *ask(
 	struct direct direct = {cli, {form, sizeof form / sizeof *form}};
 	const struct state_request request = {.flags = &options->state,
 		.path = "/api/v1/triage",
+		.key = "changes",
 		.form = &direct.form,
 		.perform = perform,
 		.context = &direct};

@@ -284,6 +284,16 @@ def test_not_an_agent(hunter, tmp_path):
     """Something else answers there; what it says does not control the terminal."""
 
     class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if "endless" in self.path:
+                body = b'{"changes": [], "next": 7}'
+            else:
+                body = b'{"status": "ok"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
         def do_POST(self):
             self.rfile.read(int(self.headers["Content-Length"]))
             taken = "taken" in self.path
@@ -304,6 +314,15 @@ def test_not_an_agent(hunter, tmp_path):
         for path in ("", "/plain"):
             refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}{path}")
             assert refused.code == 4 and "is it the right address?" in refused.err, refused
+        for words, lack in ((["agents"], "agents"), (["silence", "list"], "silences"), (["changes"], "changes")):
+            refused = hunter(*words, "--agent", f"http://127.0.0.1:{server.server_port}")
+            assert refused.code == 4 and f'has no "{lack}": is it a hunter-c of this version?' in refused.err, refused
+        config = tmp_path / "gate.yaml"
+        config.write_text(f"tests:\n  t: {{type: csv, file: {tmp_path}/t.csv}}\n")
+        (tmp_path / "t.csv").write_text("time,p\n" + "".join(f"2026-01-{i:02},{i % 3}\n" for i in range(1, 29)))
+        for words in (["changes"], ["regressions", "t", "--config", config]):
+            refused = hunter(*words, "--agent", f"http://127.0.0.1:{server.server_port}/endless")
+            assert refused.code == 4 and "its answer does not end" in refused.err, refused
         refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}/taken")
         assert refused.code == 2 and refused.err == "hunter-c: as ?[31mbob said\n", refused
     finally:

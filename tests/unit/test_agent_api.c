@@ -23,7 +23,7 @@ struct world {
 	char folder[64], socket[96], token[96], web[96];
 	/* What the client's thread asks, and what comes of it. */
 	struct agent_api *api;
-	const char *path;
+	const char *path, *key;
 	const struct pairs *form;
 	struct agent_api_answer answer;
 	struct error error;
@@ -149,14 +149,14 @@ static void *run_client(void *argument)
 {
 	struct world *world = argument;
 
-	world->done =
-		agent_api_call(world->api, world->path, world->form, &world->answer, &world->error);
+	world->done = agent_api_call(
+		world->api, world->path, world->form, world->key, &world->answer, &world->error);
 	engine_post(world->engine, stop, NULL, world->engine);
 	return NULL;
 }
 
-static bool ask(
-	struct world *world, struct agent_api *api, const char *path, const struct pairs *form)
+static bool ask_for(struct world *world, const char *key, struct agent_api *api, const char *path,
+	const struct pairs *form)
 {
 	pthread_t thread;
 
@@ -165,12 +165,19 @@ static bool ask(
 	world->api = api;
 	world->path = path;
 	world->form = form;
+	world->key = key;
 	engine_hold(world->engine);
 	pthread_create(&thread, NULL, run_client, world);
 	engine_run(world->engine);
 	pthread_join(thread, NULL);
 	engine_release(world->engine);
 	return world->done;
+}
+
+static bool ask(
+	struct world *world, struct agent_api *api, const char *path, const struct pairs *form)
+{
+	return ask_for(world, "who", api, path, form);
 }
 
 static const char *text_of(const struct world *world, const char *key)
@@ -245,6 +252,9 @@ static void test_refused(void **state)
 	refused(world, ERROR_STATE, "it is broken");
 	ask(world, api, "/chat", NULL);
 	refused(world, ERROR_STATE, "is it the right address?");
+	ask_for(world, "agents", api, "/things/7/echo", NULL);
+	refused(world, ERROR_STATE,
+		"its answer has no \"agents\": is it a hunter-c of this version?");
 	ask(world, nobody, "/things/7/echo", NULL);
 	refused(world, ERROR_USAGE, "--token-file");
 	snprintf(path, sizeof path, "%s/other.token", world->folder);
