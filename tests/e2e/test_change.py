@@ -35,6 +35,7 @@ def test_a_change_and_its_siblings(agents, tmp_path):
     agent.wait_metric("hunter_runs_total", 4)
     port = port_of(agent)
     ids = ids_of(port)
+    agent.wait(lambda: all(change["announced"] for change in ask(port, "/api/v1/changes").json["changes"]))
     listed = {change["id"]: change for change in ask(port, "/api/v1/changes").json["changes"]}
     found = story(port, ids["db.read p99"])
     assert found["change"] == listed[ids["db.read p99"]]

@@ -47,6 +47,8 @@ export function get(path, parameters, signal) {
 	return ask(text ? `${path}?${text}` : path, {signal});
 }
 
-export function post(path, parameters, signal) {
-	return ask(path, {method: 'POST', signal, body: new URLSearchParams(query(parameters))});
+// What was said is said, even if the page is left at once. Of more than that, browsers send nothing for pages that are gone.
+export function post(path, parameters) {
+	const body = new URLSearchParams(query(parameters));
+	return ask(path, {method: 'POST', keepalive: body.toString().length < 60000, body});
 }

@@ -4,6 +4,7 @@ import {get, post} from './api.js';
 import {ago, append, badge, duration, h, name, notice, percent, plain, remember, replace, style, time, verdict, waiting} from './dom.js';
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pointLinks} from './explore.js';
+import {redraw} from './states.js';
 import {keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
@@ -370,7 +371,7 @@ function plotSection(context, page, group) {
 			if (JSON.stringify(drawn(was.change)) !== JSON.stringify(drawn(now.change)))
 				fetchPoints();
 		},
-		get range() { return range ?? view; },
+		get range() { return (chart ? chart.view : range) ?? view; },
 	};
 
 	// A cluster has no points of its own: those of its members, each relative to its first level.
@@ -549,11 +550,11 @@ function culpritTable(culprit) {
 function bisectionSection(context) {
 	const text = h('div'), bar = h('p', {class: 'bar'});
 	const element = h('section', {'aria-label': 'Bisection', hidden: true}, h('h2', {}, 'Bisection'), text, bar);
-	let story = null, rows = [], known = '';
+	let story = null, rows = [], known = '', offered = '';
 
 	async function act(path, parameters) {
 		try {
-			await post(path, {...parameters, person: person(context) ?? undefined}, context.signal);
+			await post(path, {...parameters, person: person(context) ?? undefined});
 			await ask();
 		} catch (error) {
 			if (error.name !== 'AbortError')
@@ -572,9 +573,13 @@ function bisectionSection(context) {
 					row.cancelled ? ' It is being ended.' : null]) : null,
 			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${endWords[row.end] ?? plain(row.end)}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
 			!open && !row && !culprit ? h('p', {class: 'quiet'}, 'Nobody has asked for one.') : null);
-		replace(bar, context.may('triager') && open ? h('button', {type: 'button', onclick: () => act(`/api/v1/bisections/${row.id}/cancel`, {})}, 'Cancel') : null,
-			context.may('triager') && !open && test?.bisects && stands
-				? h('button', {type: 'button', onclick: () => act('/api/v1/bisections', {change: change.id})}, row ? 'Bisect again' : 'Bisect') : null);
+		// The button stays the same as long as it means the same: one may be pressing it.
+		const offer = !context.may('triager') ? '' : open ? `Cancel ${row.id}` : test?.bisects && stands ? row ? 'Bisect again' : 'Bisect' : '';
+		if (offer === offered)
+			return;
+		offered = offer;
+		replace(bar, !offer ? null : open ? h('button', {type: 'button', onclick: () => act(`/api/v1/bisections/${row.id}/cancel`, {})}, 'Cancel')
+			: h('button', {type: 'button', onclick: () => act('/api/v1/bisections', {change: change.id})}, offer));
 	}
 
 	async function ask() {
@@ -773,7 +778,7 @@ export async function show(main, context) {
 					const back = () => undo(before, answer.change);
 					const line = notice(`${plain(story.change.test, 60)} ${plain(story.change.metric, 60)}: ${answer.change.triage.state}.`,
 						{action: {text: 'Undo', run: back}});
-					lastUndo = () => { line.remove(); back(); };
+					lastUndo = () => { line.remove(); return back(); };
 				}
 				story.change = {...story.change, triage: answer.change.triage};
 				update();
@@ -826,7 +831,7 @@ export async function show(main, context) {
 	function load() {
 		const once = async () => {
 			story = await get(`/api/v1/changes/${id}`, {limit}, context.signal);
-			update();
+			redraw(main, update);
 			plot.refresh(story);
 		};
 		if (loading)
@@ -841,10 +846,13 @@ export async function show(main, context) {
 		if (to !== undefined)
 			location.assign(`/change/${to}`);
 	};
+	// What is said and where one goes then, one after the other.
+	let turn = Promise.resolve();
+	const next = act => () => { turn = turn.finally(act); };
 	const keys = {
-		j: () => go((ids, at) => ids[at + 1]),
-		k: () => go((ids, at) => ids[at - 1]),
-		u: async () => location.assign(inboxUrl(await listed, id)),
+		j: next(() => go((ids, at) => ids[at + 1])),
+		k: next(() => go((ids, at) => ids[at - 1])),
+		u: next(async () => location.assign(inboxUrl(await listed, id))),
 		w: () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); },
 		x: () => location.assign(exploreUrl(story.change, plot.range)),
 		'?': () => keysHelp([['j k', 'next, previous change of the inbox'], ['u', 'back to the inbox'],
@@ -856,13 +864,14 @@ export async function show(main, context) {
 	if (context.may('triager')) {
 		for (const {state, key} of states)
 			if (key)
-				keys[key] = () => page.say(state);
+				keys[key] = next(() => page.say(state));
 		keys.s = () => page.silence();
 		keys.c = () => triage.write();
-		keys.z = () => {
-			lastUndo?.();
+		keys.z = next(() => {
+			const undone = lastUndo?.();
 			lastUndo = null;
-		};
+			return undone;
+		});
 	}
 	onKeys(keys, context.signal);
 	append(main, [top, title, facts, context.may('triager') ? triage.element : null, plot.element, siblings.element, bisection.element, commits.element,

@@ -1650,6 +1650,7 @@ class Chart {
 	}
 
 	told() {
+		this.telling = 0;
 		if (this.options.onRange)
 			this.options.onRange(this.view);
 	}
@@ -1803,7 +1804,7 @@ class Chart {
 					joinGroup(options.group, this);
 			}
 			this.options = {...this.options, ...options};
-			if ('range' in options)
+			if ('range' in options && !this.telling)
 				this.view = options.range;
 		}
 		if (plot) {

@@ -96,10 +96,12 @@ function searchBox(context, add) {
 	const input = h('input', {type: 'search', placeholder: 'Add a series: words in names of tests, metrics, tags; then {label="value"}', 'aria-label': 'Search for series', role: 'combobox',
 		'aria-expanded': 'false', 'aria-controls': 'found', 'aria-autocomplete': 'list', autocomplete: 'off'});
 	let asking = null, timer = 0, chosen = -1, rows = [];
+	let typed = false, entered = false; // since rows were shown; then Enter waits for those of what was typed
 
 	function close() {
 		list.hidden = true;
 		chosen = -1;
+		entered = false;
 		input.setAttribute('aria-expanded', 'false');
 		input.removeAttribute('aria-activedescendant');
 	}
@@ -147,10 +149,14 @@ function searchBox(context, add) {
 		list.hidden = false;
 		input.setAttribute('aria-expanded', 'true');
 		choose(0);
+		typed = false;
+		if (entered && chosen >= 0)
+			take(rows[chosen]);
+		entered = false;
 	}
 
 	async function ask() {
-		const [, words, labels] = /^([^{]*)(\{.*)?$/.exec(input.value.trim()) ?? ['', '', ''];
+		const text = input.value, [, words, labels] = /^([^{]*)(\{.*)?$/.exec(text.trim()) ?? ['', '', ''];
 
 		asking?.abort();
 		asking = new AbortController();
@@ -158,7 +164,7 @@ function searchBox(context, add) {
 		context.signal.addEventListener('abort', () => asking.abort(), {signal});
 		try {
 			const answer = await get('/api/v1/tests', {q: words.trim() || null, limit: FOUND_MOST}, signal);
-			if (!signal.aborted && document.activeElement === input)
+			if (!signal.aborted && document.activeElement === input && text === input.value)
 				show(answer, words, labels ?? '');
 		} catch (error) {
 			if (error.name !== 'AbortError')
@@ -167,6 +173,8 @@ function searchBox(context, add) {
 	}
 
 	input.addEventListener('input', () => {
+		typed = true;
+		entered = false;
 		clearTimeout(timer);
 		timer = setTimeout(ask, 120);
 	});
@@ -179,6 +187,9 @@ function searchBox(context, add) {
 				ask();
 			else
 				choose(chosen + (event.key === 'ArrowDown' ? 1 : -1));
+		} else if (event.key === 'Enter' && typed) {
+			event.preventDefault();
+			entered = true;
 		} else if (event.key === 'Enter' && !list.hidden && chosen >= 0) {
 			event.preventDefault();
 			take(rows[chosen]);

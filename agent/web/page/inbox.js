@@ -75,14 +75,13 @@ class Inbox {
 		this.undo = null; // of what was said last
 		this.learning = 0; // requests in progress
 		this.keys = this.tableOfKeys();
-		this.turn = Promise.resolve(); // of the key that was pressed last
 	}
 
 	begin() {
 		this.build();
 		document.addEventListener('keydown', event => this.pressed(event), {signal: this.context.signal});
 		addEventListener('pagehide', () => this.keepOrder());
-		this.load();
+		this.turn = this.load(); // of the key that was pressed last
 		this.listen();
 	}
 
@@ -103,7 +102,7 @@ class Inbox {
 			this.offer(key, choices);
 			return h('label', {}, label, this.selects[key]);
 		});
-		this.list = h('div', {class: 'list'}, waiting('Looking through the changes'));
+		this.list = h('div', {class: 'list', onclick: event => event.target.closest('a') && this.place()}, waiting('Looking through the changes'));
 		this.end = h('p', {class: 'legend'});
 		this.actions = this.triager ? this.buildActions() : h('div', {class: 'bar actions'}, this.buildArrived(), this.helpButton());
 		replace(this.main, h('div', {class: 'inbox'}, h('h1', {}, 'Inbox', this.count),
@@ -343,7 +342,8 @@ class Inbox {
 	}
 
 	fillRow(row) {
-		const {change} = row;
+		const {change} = row, focused = document.activeElement;
+		const part = focused === row.link ? 'link' : focused === row.box ? 'box' : null;
 		const box = this.triager ? h('input', {type: 'checkbox', class: 'pick', checked: this.chosen.has(change.id),
 			'aria-label': `Select ${plain(change.test, 80)} ${plain(change.metric, 80)}`, onchange: event => this.choose(row, event.target.checked)}) : h('span', {class: 'pick'});
 		const picture = h('img', {class: 'chart', src: `/change/${change.id}.svg?small`, alt: '', loading: 'lazy', fetchpriority: 'low', width: 160, height: 40});
@@ -356,6 +356,7 @@ class Inbox {
 		row.link.firstElementChild.classList.add('test');
 		row.link.addEventListener('focus', () => this.stand(row, false));
 		row.box = this.triager ? box : null;
+		row[part]?.focus({preventScroll: true});
 		this.mark(row);
 	}
 
@@ -405,6 +406,8 @@ class Inbox {
 		group.more.disabled = true;
 		try {
 			const answer = await get(listing, {...this.parameters(), in: group.key, after: group.rows.size, limit: most}, this.context.signal);
+			if (this.groups.get(group.key) !== group)
+				return false; // another list is shown meanwhile
 			const found = answer.groups[0];
 			const first = group.rows.size;
 			for (const change of this.current(found?.changes ?? []))
@@ -460,7 +463,12 @@ class Inbox {
 	// Browsers limit how often the address may change.
 	rememberPlace() {
 		clearTimeout(this.placing);
-		this.placing = setTimeout(() => remember({at: this.cursor?.change.id}), 250);
+		this.placing = setTimeout(() => this.place(), 250);
+	}
+
+	place() {
+		clearTimeout(this.placing);
+		remember({at: this.cursor?.change.id});
 	}
 
 	async step(by) {
@@ -586,8 +594,8 @@ class Inbox {
 		const version = rows.reduce((sum, row) => sum + row.change.triage.version, 0);
 		const wanted = {...parameters, version, person: person(this.context)};
 		if (rows.length === 1)
-			return post(`/api/v1/changes/${rows[0].change.id}/triage`, wanted, this.context.signal);
-		return post('/api/v1/triage', {...wanted, ids: rows.map(row => row.change.id).join(',')}, this.context.signal);
+			return post(`/api/v1/changes/${rows[0].change.id}/triage`, wanted);
+		return post('/api/v1/triage', {...wanted, ids: rows.map(row => row.change.id).join(',')});
 	}
 
 	adopt(answer) {
@@ -600,10 +608,7 @@ class Inbox {
 		if (!row || triage.version < row.change.triage.version)
 			return;
 		row.change = {...row.change, owner: triage.owner ?? (row.change.triage.owner ? null : row.change.owner), triage: {...row.change.triage, ...triage}};
-		const focused = document.activeElement === row.link;
 		this.fillRow(row);
-		if (focused)
-			row.link.focus({preventScroll: true});
 	}
 
 	// Somebody was first: shows who said what, and lets one decide.
@@ -738,14 +743,15 @@ class Inbox {
 			this.say(wanted, rows);
 	}
 
-	// Keys: the table that handles them is what the help shows. The next key waits for what one returns.
+	// Keys: the table that handles them is what the help shows. The next key waits for what one returns, and the first for the
+	// list; but not those that lead to where what is typed is no key: what follows would be taken for one.
 
 	tableOfKeys() {
 		const keys = [
 			[['j'], 'the next change', () => this.step(1)],
 			[['k'], 'the one before', () => this.step(-1)],
 			[['o', 'Enter'], 'open it', () => this.cursor && this.cursor.link.click()],
-			[['/'], 'to the filter', () => this.field.focus()],
+			[['/'], 'to the filter', () => this.field.focus(), true],
 			[['g'], 'to the top', () => { scrollTo(0, 0); this.stand(this.rowOf(this.elements()[0]) ?? null, true); }],
 			[['r'], 'load again', () => { this.refresh(); }],
 		];
@@ -755,7 +761,7 @@ class Inbox {
 				...states.filter(({key}) => key).map(({state, key}) => [[key], `say of what is selected, or else of the marked one: ${said[state]}`, () => { this.say({state}); }]),
 				[['c'], 'say it with a note, an owner, or until when', () => { this.ask(); }],
 				[['z'], 'undo what was said last', () => { this.undo?.(); }]);
-		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => { this.help(); }]);
+		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => { this.help(); }, true]);
 		return keys;
 	}
 
@@ -773,7 +779,11 @@ class Inbox {
 		if (!found)
 			return;
 		event.preventDefault();
-		this.turn = this.turn.finally(found[2]);
+		const [, , act, atOnce] = found;
+		if (atOnce)
+			act();
+		else
+			this.turn = this.turn.finally(act);
 	}
 
 	escape() {
@@ -874,11 +884,8 @@ class Inbox {
 		for (const change of data.changes) {
 			const row = this.rows.get(change.id);
 			if (row && JSON.stringify(row.change) !== JSON.stringify(change) && !row.waits) {
-				const focused = document.activeElement === row.link;
 				row.change = change;
 				this.fillRow(row);
-				if (focused)
-					row.link.focus({preventScroll: true});
 			} else if (!row)
 				this.addRow(group, change, group.list.firstElementChild);
 		}

@@ -19,6 +19,7 @@ class Live {
 		this.timers = {};
 		this.wasLost = false;
 		this.away = false;
+		this.unheard = false;
 		addEventListener('pagehide', () => this.pause());
 		addEventListener('pageshow', event => event.persisted && location.reload());
 		document.addEventListener('visibilitychange', () => this.look());
@@ -31,10 +32,14 @@ class Live {
 		if (signal?.aborted)
 			return;
 		this.all.add(handlers);
+		if (this.unheard)
+			this.again();
+		this.unheard = false;
 		signal?.addEventListener('abort', () => this.all.delete(handlers));
 	}
 
 	tell(kind, data) {
+		this.unheard ||= this.all.size === 0; // before the page has asked for what it shows
 		for (const handlers of [...this.all])
 			try {
 				handlers[kind]?.(data);

@@ -78,7 +78,7 @@ function form(context, added) {
 		try {
 			const silence = await post('/api/v1/silences', {matchers: matchers.value, ...lasting, from: from.value.trim() || null,
 				reason: reason.value.trim() || null, owner: owner.value.trim() || null,
-				person: person(context)}, context.signal);
+				person: person(context)});
 			notice(`Silence ${silence.id} ${silence.state === 'pending' ? 'will hold' : 'holds'}: ${number(silence.open_changes)} open changes, ${number(silence.tests)} tests.`);
 			matchers.value = reason.value = '';
 			asked++;
@@ -136,7 +136,7 @@ function card(silence, {context, look, fill}) {
 		? h('button', {type: 'button', class: 'small', 'data-key': `end ${silence.id}`, onclick: async () => {
 			end.disabled = true;
 			try {
-				await post(`/api/v1/silences/${silence.id}/end`, {person: person(context)}, context.signal);
+				await post(`/api/v1/silences/${silence.id}/end`, {person: person(context)});
 				notice(`Silence ${silence.id} was ended. What it has held is told now.`);
 				look();
 			} catch (error) {

@@ -2,15 +2,19 @@
 import {ago, h, plain} from './dom.js';
 
 // Draws again without losing the place of the keyboard: what is focused has a data-key that only it
-// has, or is drawn just as it was.
+// has, or is drawn just as it was. What is pressed just now stays until it is released: a click on it would be lost.
 export function redraw(element, draw) {
+	if (element.matches(':active')) {
+		setTimeout(() => redraw(element, draw), 50);
+		return;
+	}
 	const focused = element.contains(document.activeElement) ? document.activeElement : null;
 	const open = [...element.querySelectorAll('details[open][data-key]')].map(details => details.dataset.key);
 	draw();
 	for (const details of element.querySelectorAll('details[data-key]'))
 		if (open.includes(details.dataset.key))
 			details.open = true;
-	if (focused)
+	if (focused && !focused.isConnected)
 		[...element.querySelectorAll(focused.localName)].find(other => focused.dataset.key ? other.dataset.key === focused.dataset.key
 			: other.isEqualNode(focused))?.focus({preventScroll: true});
 }

@@ -49,7 +49,7 @@ function runButton(test, context, look) {
 		button.disabled = true;
 		button.textContent = 'Running …';
 		try {
-			const {text, problem} = outcome(await post('/api/v1/run', {test}, context.signal));
+			const {text, problem} = outcome(await post('/api/v1/run', {test}));
 			notice(text, {problem});
 		} catch (error) {
 			if (error.name !== 'AbortError')

@@ -89,8 +89,7 @@ export async function say(change, wanted, context) {
 
 	for (;;) {
 		try {
-			const answer = await post(`/api/v1/changes/${change.id}/triage`, {...wanted, version, person: person(context)},
-				context.signal);
+			const answer = await post(`/api/v1/changes/${change.id}/triage`, {...wanted, version, person: person(context)});
 			return {change: answer.changes[0], said: answer.changed > 0};
 		} catch (problem) {
 			const now = problem.answer?.changes?.[0];
@@ -124,7 +123,7 @@ export function silence(choices, context) {
 		h('label', {class: 'wide'}, h('span', {}, 'Owner'), owner),
 	], [{text: 'Cancel', value: null}, {text: 'Silence it', main: true, value: async () => {
 		const made = await post('/api/v1/silences', {matchers: matchers.value, for: length.value, reason: reason.value || null,
-			owner: owner.value || null, person: person(context)}, context.signal);
+			owner: owner.value || null, person: person(context)});
 		notice(`Silence ${made.id}: ${made.open_changes} open changes in ${made.tests} tests.${made.warning ? ` ${made.warning}` : ''}`);
 		return made;
 	}}]);

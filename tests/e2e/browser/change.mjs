@@ -18,9 +18,16 @@ export async function two(stage, {id}) {
 	assert.equal(await ben.evaluate(() => window.sameVisit), true);
 	await ben.locator('main', {hasText: 'ann'}).waitFor();
 
+	const go = await stage.hold(ben, `**/api/v1/changes/${id}?*`); // and what is said while the page comes
+	await ben.reload();
+	await ann.getByRole('button', {name: 'Ignore'}).first().click();
+	await triage(ann, 'ignored').waitFor();
+	go();
+	await triage(ben, 'ignored').waitFor();
+
 	await ben.context().route('**/api/v1/events*', route => route.abort());
 	await ben.reload();
-	await triage(ben, 'acknowledged').waitFor();
+	await triage(ben, 'ignored').waitFor();
 	await ann.getByRole('button', {name: 'Expected'}).first().click();
 	await triage(ann, 'expected').waitFor();
 	await ben.getByRole('button', {name: 'Infra'}).first().click();
@@ -33,6 +40,19 @@ export async function two(stage, {id}) {
 	await triage(ben, 'infra').waitFor();
 	await triage(ann, 'infra').waitFor();
 	assert.equal((await record(ann, id)).triage.person, 'ben');
+}
+
+// Keys that are pressed faster than the agent answers: one after the other.
+export async function keys(stage, {id}) {
+	const page = await stage.open(`/change/${id}`, {user: 'ann'});
+	const before = (await record(page, id)).triage.version;
+	const go = await stage.hold(page, `**/api/v1/changes/${id}/triage`);
+	for (const key of ['a', 'e', 'z', 'u'])
+		await page.keyboard.press(key);
+	go();
+	await page.waitForURL(url => url.pathname === '/');
+	const {triage: {state, version}} = await record(page, id);
+	assert.deepEqual([state, version], ['acknowledged', before + 3]);
 }
 
 export async function silence(stage, {id}) {

@@ -6,6 +6,7 @@ const range = async page => (await page.locator('.chart').first().getAttribute('
 async function plot(stage, path) {
 	const page = await stage.open(path);
 	const chart = page.locator('.chart').first();
+	await chart.locator('.chart-host canvas').first().waitFor(); // what draws is loaded when it is needed; before, there is nothing to press
 	const box = async () => JSON.stringify(await chart.locator('canvas').first().boundingBox());
 	let last = await box(), same = 0;
 	await stage.until('nothing above it moves it any more', async () => {
@@ -64,6 +65,18 @@ export async function pointer(stage, {path}) {
 		const now = await range(page);
 		return now && Math.abs(now[0] - zoomed[0]) < 0.02 * (zoomed[1] - zoomed[0]);
 	});
+}
+
+// Enter takes what was typed, not what was found before.
+export async function search(stage, {words, test}) {
+	const page = await stage.open('/explore');
+	await page.locator('#found [role=option]').first().waitFor();
+	const go = await stage.hold(page, `**/api/v1/tests?q=${words}&*`);
+	await page.keyboard.type(words);
+	await page.keyboard.press('Enter');
+	go();
+	await page.locator('.chips', {hasText: test}).waitFor();
+	assert.equal(await page.locator('.chips li').count(), 1);
 }
 
 export async function keys(stage, {path}) {

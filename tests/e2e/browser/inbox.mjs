@@ -21,21 +21,6 @@ async function next(stage, page) {
 	return current(page);
 }
 
-// The next answer that the pattern fits waits until the function that it returns is called.
-async function hold(page, pattern) {
-	let go, first = true;
-	const held = new Promise(done => { go = done; });
-	await page.route(pattern, async route => {
-		if (!first)
-			return route.fallback();
-		first = false;
-		const answer = await route.fetch();
-		await held;
-		return route.fulfill({response: answer});
-	});
-	return go;
-}
-
 export async function keys(stage) {
 	const page = await stage.open('/', {user: 'ann'});
 	await row(page).first().waitFor();
@@ -59,7 +44,11 @@ export async function keys(stage) {
 		await page.keyboard.press('k');
 		return !(here in said) && next !== here && await current(page) === here;
 	});
-	const here = await current(page); // o opens it, and u comes back to it
+	const here = await next(stage, page); // o opens it at once, and both Back and u come back to it
+	await page.keyboard.press('o');
+	await page.waitForURL(`**/change/${here}`);
+	await page.goBack();
+	await stage.until('Back comes back to it', async () => await current(page) === here);
 	await page.keyboard.press('o');
 	await page.waitForURL(`**/change/${here}`);
 	await page.locator('.chart').first().waitFor();
@@ -101,7 +90,7 @@ export async function order(stage) {
 	await row(page).first().waitFor();
 	await page.keyboard.press('k');
 	const last = await current(page);
-	const go = await hold(page, '**/api/v1/inbox?*');
+	const go = await stage.hold(page, '**/api/v1/inbox?*');
 	await page.keyboard.press('j');
 	await page.keyboard.press('x');
 	go();
@@ -111,12 +100,27 @@ export async function order(stage) {
 	assert.equal(await current(page), chosen);
 }
 
+// The first keys wait for the list, but not the one that leads to where letters are no keys.
+export async function early(stage) {
+	const page = await stage.open('/', {user: 'ann'});
+	const first = await row(page).first().getAttribute('data-change');
+	const go = await stage.hold(page, '**/api/v1/inbox?*');
+	await page.reload();
+	await page.locator('main h1').waitFor();
+	await page.keyboard.press('j');
+	await page.keyboard.press('x');
+	await page.keyboard.press('/');
+	assert.equal(await page.evaluate(() => document.activeElement.type), 'search');
+	go();
+	await row(page, first).and(page.locator('.chosen')).waitFor();
+}
+
 // Answers that come late: the list as it was before something was said does not bring that back, and who stands on a row
 // that leaves is on the next.
 export async function late(stage) {
 	const page = await stage.open('/', {user: 'ann'});
 	await row(page).first().waitFor();
-	const list = await hold(page, '**/api/v1/inbox?*');
+	const list = await stage.hold(page, '**/api/v1/inbox?*');
 	const asked = page.waitForRequest('**/api/v1/inbox?*');
 	await page.keyboard.press('r');
 	await asked;
@@ -124,7 +128,7 @@ export async function late(stage) {
 	await page.keyboard.press('a');
 	await row(page, kept).locator('[data-triage="acknowledged"]').waitFor();
 	const gone = await next(stage, page);
-	const saying = await hold(page, `**/api/v1/changes/${gone}/triage`);
+	const saying = await stage.hold(page, `**/api/v1/changes/${gone}/triage`);
 	await page.keyboard.press('e');
 	const after = await current(page);
 	await page.keyboard.press('k');

@@ -82,6 +82,21 @@ class Stage {
 		}
 	}
 
+	// The next answer that the pattern fits waits until the function that it returns is called.
+	async hold(page, pattern) {
+		let go, first = true;
+		const held = new Promise(done => { go = done; });
+		await page.route(pattern, async route => {
+			if (!first)
+				return route.fallback();
+			first = false;
+			const answer = await route.fetch();
+			await held;
+			return route.fulfill({response: answer});
+		});
+		return go;
+	}
+
 	// Nothing sticks out of the window to the side.
 	async fits(page) {
 		const out = await page.evaluate(() => {

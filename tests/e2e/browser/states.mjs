@@ -34,6 +34,20 @@ export async function focus(stage) {
 	assert.equal(await page.evaluate(() => document.activeElement.getAttribute('href')), '/-/healthy');
 }
 
+// What is pressed while the page would be drawn again is still there when it is released, and gets the click.
+export async function press(stage) {
+	const page = await stage.open('/status', {user: 'vic'});
+	const link = page.locator('main a[href="/-/healthy"]');
+	await link.hover();
+	await page.mouse.down();
+	await page.evaluate(() => { window.before = document.querySelector('main a[href="/-/healthy"]'); });
+	for (let i = 0; i < 3; i++)
+		await page.waitForResponse('**/api/v1/status');
+	assert.equal(await page.evaluate(() => window.before.isConnected), true);
+	await page.mouse.up();
+	await page.waitForURL('**/-/healthy');
+}
+
 export async function clusters(stage) {
 	const page = await stage.open('/clusters');
 	const card = page.locator('[data-change]').first();

@@ -231,6 +231,10 @@ def test_chart(play, whole, scenario, path):
     play(f"chart.{scenario}", whole, where(whole, path))
 
 
+def test_search(play, whole):
+    play("chart.search", whole, {"words": "s0042", "test": "svc.s0042.latency"})
+
+
 def test_filter(play, whole):
     play("inbox.filter", whole)
 
@@ -265,6 +269,10 @@ def test_the_order_of_keys(play, team):
     play("inbox.order", team)
 
 
+def test_early_keys(play, team):
+    play("inbox.early", team)
+
+
 def test_late_answers(play, team):
     play("inbox.late", team)
 
@@ -281,6 +289,10 @@ def test_two_people(play, team):
     play("change.two", team, {"id": opened(team)[0]})
 
 
+def test_keys_of_a_change(play, team):
+    play("change.keys", team, {"id": opened(team)[0]})
+
+
 def test_silence(play, team):
     play("change.silence", team, {"id": opened(team)[0]})
 
@@ -291,6 +303,10 @@ def test_silences(play, team):
 
 def test_focus(play, team):
     play("states.focus", team)
+
+
+def test_press(play, team):
+    play("states.press", team)
 
 
 def test_bisection(play, program, tmp_path):
