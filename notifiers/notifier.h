@@ -15,92 +15,10 @@
 #include "agent/base/buf.h"
 #include "agent/base/plugin.h"
 #include "agent/base/transfer.h"
-#include "agent/base/url_template.h"
-#include "agent/model/attribution.h"
-#include "agent/model/change.h"
+#include "agent/model/announcement.h"
 #include "agent/model/culprit.h"
-#include "agent/model/excerpt.h"
+#include "agent/model/delivery.h"
 #include "agent/model/triage.h"
-
-/* An attribute of the points other than commit and version. */
-struct attribute {
-	const char *name, *before,
-		*after; /* values at the points of commit_before and commit_after */
-};
-
-/* How a change recovered. */
-struct recovered {
-	int64_t time; /* ms, of the first point at the old level; 0: not recovered */
-	double level;
-};
-
-/* The other series that a series is judged by. */
-enum basis {
-	BASIS_NONE,   /* none */
-	BASIS_LOAD,   /* the change at equal load */
-	BASIS_RATIO,  /* the change relative to a control */
-	BASIS_UNUSED, /* a load without influence: the change of the raw values */
-};
-
-struct announcement;
-
-/* Input and output of a digest (digest.h); separate, as few changes have it. */
-struct extras {
-	int64_t spacing;     /* ms between points of the series; 0: unknown */
-	double accepted;     /* percent: the accepted size that it has outgrown; else 0 */
-	struct strings tags; /* configured tags of its annotation */
-	const char *status;  /* what has become of it since: "expected by ann"; or NULL */
-	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
-	const struct url_templates *templates;
-	const struct url_values *values;
-	/* Set by digests only. The changes of a crowd, `members` of them, worst first; and the
-	 * label text that all series of the test share, which was cut from the names. */
-	const struct announcement *const *folded;
-	const char *common;
-};
-
-/* A change as it is announced. Strings are borrowed. */
-struct announcement {
-	int64_t id;                       /* the store's, stable across restarts */
-	const char *test, *metric, *unit; /* unit may be NULL */
-	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
-	enum basis basis;
-	int64_t time; /* ms, first point of the new level */
-	struct change change;
-	/* Attributes at the last point before and the first point of the new level; NULL if
-	 * unknown. */
-	const char *commit_before, *commit_after;
-	const char *version_before, *version_after;
-	/*
-	 * The range in which the new level began, by change.place_from and place_to; of a trend,
-	 * its start and end. With the attributes of the last point that is certainly before it and
-	 * the first that is certainly after it.
-	 */
-	int64_t place_from, place_to; /* ms */
-	const char *place_commit_before, *place_commit_after;
-	const char *place_version_before, *place_version_after;
-	struct attribution suspects;   /* the deployments that may have caused it */
-	const struct culprit *culprit; /* the result of its last bisection, or NULL */
-	double slope;                  /* of a trend: rise per point; else NaN */
-	const struct attribute *attributes;
-	size_t attribute_count;
-	/* Of a cluster: how many series moved alike, of which this is one, and what they share
-	 * ("96% renderer=gpu"). 0 and NULL for a single series. */
-	size_t members;
-	const char *shared;
-	const char *environment; /* where the series was measured (the test's `environment`); NULL
-				    if unknown */
-	struct recovered over;
-	const char *other;  /* TEST/METRIC, NULL without a basis */
-	bool other_changed; /* at the time of this change, ... */
-	double other_size;  /* ... by this percentage; else 0 */
-	/* Pages about the commit, the commit range, the series, the runbook, and the agent's own
-	 * about the change: escaped http(s) URLs; NULL if unknown. */
-	const char *commit_url, *compare_url, *dashboard, *runbook, *page;
-	const char *owner;             /* or NULL */
-	const struct extras *extras;   /* or NULL */
-	struct packed_excerpt excerpt; /* the points around it, if they are to be shown or stored */
-};
 
 /* Changes at one time of most series of one environment, but not of the same tests elsewhere
  * (agent/analysis/environment.h). Strings are borrowed. */
@@ -187,13 +105,6 @@ struct message {
 	const struct notice *notice;           /* the message's sentence, or NULL */
 	const struct digest_section *sections; /* of MESSAGE_DIGEST */
 	size_t section_count;
-};
-
-/* Whether an unconfirmed delivery may have arrived. */
-enum maybe_delivered {
-	MAYBE_DELIVERED_NO,
-	MAYBE_DELIVERED_CHECK, /* maybe; the notifier checks first at the next attempt */
-	MAYBE_DELIVERED_BLIND, /* maybe, and it cannot be checked: it is sent again */
 };
 
 enum follow_up_kind {

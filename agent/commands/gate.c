@@ -176,7 +176,7 @@ static void judge_recorded(const struct gate *gate, struct arena *arena, struct 
 	const char *branch, struct findings *findings, const char **accepted)
 {
 	const struct change_record **known = arena_array(arena, rows.count, sizeof *known);
-	struct reconciliation result;
+	struct matching result;
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows.count; i++)
@@ -185,7 +185,7 @@ static void judge_recorded(const struct gate *gate, struct arena *arena, struct 
 			known[count++] = &rows.items[i];
 	news_match(arena, findings, known, count, &result);
 	for (size_t i = 0; i < findings->count; i++)
-		if (result.known_of[i] != RECONCILE_NONE)
+		if (result.known_of[i] != MATCH_NONE)
 			accepted[i] = judge_triage(gate, arena, &known[result.known_of[i]]->triage,
 				&findings->changes[i]);
 }

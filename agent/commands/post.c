@@ -6,7 +6,7 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/log.h"
-#include "agent/notify/retry_policy.h"
+#include "agent/decide/retry.h"
 
 static void carry(void *context);
 
@@ -18,10 +18,10 @@ static void failed(struct post *post, const struct attempt *attempt, const struc
 		.retry_after = attempt->retry_after,
 		.tries = ++post->tries,
 		.once = true};
-	int64_t wait;
+	struct decision decision = retry_decide(&setback);
 
-	if (retry_policy_for(&setback, &wait) == RETRY_POLICY_TRY_AGAIN)
-		engine_after(post->engine, wait, carry, post);
+	if (decision.verdict == PASS)
+		engine_after(post->engine, decision.until, carry, post);
 	else
 		post->failed(post, error);
 }

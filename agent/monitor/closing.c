@@ -97,7 +97,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 	*closure = (struct closure){0};
 	if (!is_open(known))
 		return;
-	if (partner != RECONCILE_NONE)
+	if (partner != MATCH_NONE)
 		end = closing->ends[partner];
 	else if (fate == FATE_OUTSIDE)
 		end = end_of_old(closing, known);
@@ -143,7 +143,7 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 /* The end of an excursion goes with the excursion, unless it was announced: receivers who saw it
  * know that the other is over, and nothing else tells them. */
 static void judge_ways(struct closing *closing, const struct change_record *known, size_t open,
-	size_t count, const struct reconciliation *result)
+	size_t count, const struct matching *result)
 {
 	for (size_t i = 0; i < open; i++) {
 		struct closure *closure = &closing->closures[i];
@@ -188,7 +188,7 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 	size_t which, struct closure *closure)
 {
 	*closure = (struct closure){0};
-	if (which != RECONCILE_NONE && closing->ends[which].verdict == RECOVERY_NONE &&
+	if (which != MATCH_NONE && closing->ends[which].verdict == RECOVERY_NONE &&
 		is_up_again(closing, which,
 			times_lower_bound(closing->times, closing->n, known->item.over.time)))
 		closure->ending = ENDING_BACK;
@@ -198,7 +198,7 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 static bool is_news(const struct closing *closing, const struct change_record *known, size_t which,
 	size_t record)
 {
-	if (record != RECONCILE_NONE)
+	if (record != MATCH_NONE)
 		return known[record].news != NOTIFY_SILENT;
 	return !closing->silent[which] && !closing->covered[which] &&
 	       time_at(closing, closing->changes[which].index) >= closing->oldest;
@@ -206,14 +206,14 @@ static bool is_news(const struct closing *closing, const struct change_record *k
 
 /* A change that is not confirmed yet is announced together with its end once it is confirmed; the
  * change that brings its level back is then no news of its own. */
-static void judge_unannounced(struct closing *closing, const struct change_record *known,
-	const struct reconciliation *result)
+static void judge_unannounced(
+	struct closing *closing, const struct change_record *known, const struct matching *result)
 {
 	for (size_t i = 0; i < closing->count; i++) {
 		const struct recovery *end = &closing->ends[i];
 		size_t record = result->known_of[i];
 
-		if (end->way == SIZE_MAX || (record != RECONCILE_NONE && is_open(&known[record])))
+		if (end->way == SIZE_MAX || (record != MATCH_NONE && is_open(&known[record])))
 			continue;
 		if (end->verdict == RECOVERY_WAIT && end->few)
 			closing->undecided[end->way] = true;
@@ -226,7 +226,7 @@ static void judge_unannounced(struct closing *closing, const struct change_recor
 /* Whether nobody was told of the found change. */
 static bool is_untold(const struct change_record *known, size_t record)
 {
-	if (record == RECONCILE_NONE)
+	if (record == MATCH_NONE)
 		return true;
 	known += record;
 	return known->state == CHANGE_CANDIDATE || known->news == NOTIFY_SILENT ||
@@ -238,8 +238,8 @@ static bool is_untold(const struct change_record *known, size_t record)
  * undecided, both wait. It is final once the level has been back for PRECEDENT_SHORT points:
  * until then what looked like the end may turn out to be a dip.
  */
-static void judge_passed(struct closing *closing, const struct change_record *known,
-	const struct reconciliation *result)
+static void judge_passed(
+	struct closing *closing, const struct change_record *known, const struct matching *result)
 {
 	for (size_t i = 0; closing->service && i < closing->count; i++) {
 		struct recovery end;
@@ -267,7 +267,7 @@ static void judge_passed(struct closing *closing, const struct change_record *kn
 }
 
 void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
-	size_t count, const struct reconciliation *result)
+	size_t count, const struct matching *result)
 {
 	judge_found(closing);
 	closing->closures = arena_array(closing->arena, count, sizeof *closing->closures);

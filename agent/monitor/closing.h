@@ -21,7 +21,7 @@
 #ifndef AGENT_MONITOR_CLOSING_H
 #define AGENT_MONITOR_CLOSING_H
 
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "agent/store/store.h"
 #include "detectors/recovery.h"
 
@@ -67,6 +67,6 @@ struct closing {
 
 /* `known` are the records of the series; the first `open` of them have not recovered. */
 void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
-	size_t count, const struct reconciliation *result);
+	size_t count, const struct matching *result);
 
 #endif

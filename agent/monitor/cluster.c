@@ -432,18 +432,19 @@ static bool too_early(const struct cluster *cluster, const struct change_record 
 		       record->item.time + PATIENCE * record->spacing;
 }
 
-enum filter_verdict cluster_judge(
-	const struct scheduled_job *job, const struct change_record *record)
+struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record)
 {
 	const struct cluster *cluster = (const struct cluster *)job;
 	/* A single pass looks once at tests and clusters. */
 	int64_t since = job->context->agent->once ? NEVER_BEGUN + 1 : record->handed;
 
 	if (!dict_get(&cluster->members, record->item.test))
-		return FILTER_PASS;
+		return (struct decision){0};
 	if (cluster->run || cluster->begun < since || too_early(cluster, record))
-		return FILTER_HOLD;
-	return cluster_covers(&cluster->cache, record) ? FILTER_SUPPRESS : FILTER_PASS;
+		return (struct decision){HOLD, "waiting for the next run of its cluster", 0};
+	if (cluster_covers(&cluster->cache, record))
+		return (struct decision){DROP, "announced by its cluster", 0};
+	return (struct decision){0};
 }
 
 void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out)

@@ -14,7 +14,7 @@
 #include "agent/analysis/shapes_coalesce.h"
 #include "agent/base/buf.h"
 #include "agent/base/hash.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 
 enum { LABELS_TOLD = 3 };
 

@@ -1,5 +1,5 @@
 /*
- * Each series with known or found changes is reconciled; that takes scratch memory in proportion
+ * Each series with known or found changes is matched; that takes scratch memory in proportion
  * to its length, which is released after each series. Only existing points count: a row of a file
  * in which this series has no value is not a point of it.
  *
@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/decide/match.h"
 #include "agent/monitor/closing.h"
 #include "agent/monitor/confirmation.h"
-#include "agent/monitor/reconcile.h"
 #include "agent/notify/announce.h"
 #include "detectors/precedent.h"
 #include "detectors/retraction.h"
@@ -476,8 +476,8 @@ static size_t position_of(const struct subject *subject, int64_t time)
 static bool is_otherwise(
 	const struct realignment *realignment, const struct change_record *known, size_t before)
 {
-	if (before == RECONCILE_NONE || known->state == CHANGE_WITHDRAWN)
-		return (before == RECONCILE_NONE) != (known->state == CHANGE_WITHDRAWN);
+	if (before == MATCH_NONE || known->state == CHANGE_WITHDRAWN)
+		return (before == MATCH_NONE) != (known->state == CHANGE_WITHDRAWN);
 	return realignment->before[before].time != known->item.time;
 }
 
@@ -494,14 +494,14 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	size_t n = realignment->before_count;
 	struct found *before = arena_array(scratch, n, sizeof *before);
 	struct known *rejected = arena_array(scratch, n, sizeof *rejected);
-	struct reconciliation result;
+	struct matching result;
 
 	for (size_t i = 0; i < n; i++)
 		before[i] =
 			(struct found){.index = position_of(subject, realignment->before[i].time),
 				.sign = realignment->before[i].sign};
-	reconcile(scratch, subject->existing.times, subject->existing.n, known, count, before, n,
-		&result);
+	match_changes(scratch, subject->existing.times, subject->existing.n, known, count, before,
+		n, &result);
 	free(realignment->kept);
 	realignment->kept = memory_new(count, sizeof *realignment->kept);
 	realignment->kept_count = 0;
@@ -515,7 +515,7 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	for (size_t i = 0; i < n; i++)
 		if ((realignment->before[i].under_way ||
 			    realignment->before[i].time < realignment->until) &&
-			result.known_of[i] == RECONCILE_NONE)
+			result.known_of[i] == MATCH_NONE)
 			rejected[(*rejected_count)++] = (struct known){.id = (int64_t)i,
 				.time = realignment->before[i].time,
 				.sign = realignment->before[i].sign};
@@ -531,13 +531,15 @@ static bool is_kept(const struct realignment *realignment, int64_t id)
 }
 
 /* Confirmed changes may have moved further than the tolerance: if they stand, or to one between the
- * same levels. */
+ * same levels. Recovered ones have an end. */
 static void let_move(const struct subject *subject, const struct change_record *records,
 	struct known *known, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct change *change = &records[i].item.change;
 
+		if (records[i].state == CHANGE_RECOVERED)
+			known[i].over = records[i].item.over.time;
 		if (records[i].state != CHANGE_CONFIRMED && records[i].state != CHANGE_MOVED)
 			continue;
 		known[i].before = change->level_before;
@@ -590,17 +592,17 @@ static const bool *list_silent(struct subject *subject, struct arena *scratch,
 	bool *silent = arena_array(scratch, findings->count, sizeof *silent);
 	size_t *fresh = arena_array(scratch, findings->count, sizeof *fresh), count = 0;
 	struct found *found = arena_array(scratch, findings->count, sizeof *found);
-	struct reconciliation result;
+	struct matching result;
 
 	for (size_t i = 0; i < findings->count; i++)
-		if (known_of[i] == RECONCILE_NONE) {
+		if (known_of[i] == MATCH_NONE) {
 			found[count] = now[i];
 			fresh[count++] = i;
 		}
-	reconcile(scratch, subject->existing.times, subject->existing.n, rejected, rejected_count,
-		found, count, &result);
+	match_changes(scratch, subject->existing.times, subject->existing.n, rejected,
+		rejected_count, found, count, &result);
 	for (size_t i = 0; i < count; i++)
-		silent[fresh[i]] = result.known_of[i] != RECONCILE_NONE ||
+		silent[fresh[i]] = result.known_of[i] != MATCH_NONE ||
 				   is_unearthed(subject, &findings->changes[fresh[i]]);
 	return silent;
 }
@@ -612,7 +614,7 @@ static void add_unknown(struct subject *subject, const size_t *known_of, const b
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct change *change = &findings->changes[i];
 
-		if (known_of[i] != RECONCILE_NONE)
+		if (known_of[i] != MATCH_NONE)
 			continue;
 		bool quiet =
 			silent[i] && (is_unearthed(subject, change) || !is_uncovered(subject, i));
@@ -649,8 +651,8 @@ static size_t sort_records(struct arena *arena, const struct change_record **kno
 
 /* Ends are judged on existing points only, like all places. */
 static void judge_ends(struct subject *subject, struct arena *scratch,
-	const struct change_record *known, size_t open, size_t count,
-	const struct reconciliation *result, const bool *silent)
+	const struct change_record *known, size_t open, size_t count, const struct matching *result,
+	const bool *silent)
 {
 	struct findings *findings = subject->findings;
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
@@ -677,38 +679,6 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		subject->realignment->waiting = subject->closing.waiting;
 }
 
-/* Whether a found change lies after the end of a recovered one, so that it cannot be that
- * change. */
-static bool is_behind(
-	const struct subject *subject, const struct change_record *known, const struct found *found)
-{
-	return known->state == CHANGE_RECOVERED &&
-	       subject->existing.times[found->index] >= known->item.over.time;
-}
-
-static void match(const struct subject *subject, struct arena *scratch,
-	const struct change_record *records, struct known *known, size_t count,
-	const struct found *found, struct reconciliation *result)
-{
-	enum { NO_SIGN = 2 }; /* matches no change */
-	bool again = true;
-
-	while (again) {
-		again = false;
-		reconcile(scratch, subject->existing.times, subject->existing.n, known, count,
-			found, subject->findings->count, result);
-		for (size_t i = 0; i < count; i++) {
-			size_t partner = result->found_of[i];
-
-			if (partner == RECONCILE_NONE ||
-				!is_behind(subject, &records[i], &found[partner]))
-				continue;
-			known[i].sign = NO_SIGN;
-			again = true;
-		}
-	}
-}
-
 static struct found *list_found(const struct subject *subject, struct arena *arena)
 {
 	const struct findings *findings = subject->findings;
@@ -722,7 +692,7 @@ static struct found *list_found(const struct subject *subject, struct arena *are
 }
 
 void news_match(struct arena *arena, struct findings *findings,
-	const struct change_record *const *known, size_t count, struct reconciliation *out)
+	const struct change_record *const *known, size_t count, struct matching *out)
 {
 	struct subject subject = {
 		.findings = findings, .existing = findings_prepared(arena, findings)};
@@ -733,7 +703,8 @@ void news_match(struct arena *arena, struct findings *findings,
 		records[i] = *known[i];
 	list = list_known(arena, records, count);
 	let_move(&subject, records, list, count);
-	match(&subject, arena, records, list, count, list_found(&subject, arena), out);
+	match_changes(arena, subject.existing.times, subject.existing.n, list, count,
+		list_found(&subject, arena), findings->count, out);
 }
 
 static void find_in_series(struct subject *subject, const struct change_record *known, size_t count)
@@ -744,7 +715,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	size_t open = sort_records(subject->request->call.arena, &known, count), rejected_count = 0;
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now;
-	struct reconciliation result;
+	struct matching result;
 	const bool *silent;
 
 	subject->existing = findings_prepared(scratch, findings); /* sets values, in scratch */
@@ -754,15 +725,16 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	subject->clock_now = clock_of(subject);
 	if (subject->realignment && subject->realignment->restarted && subject->existing.n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
-	let_move(subject, known, before, open);
-	match(subject, scratch, known, before, count, now, &result);
+	let_move(subject, known, before, count);
+	match_changes(scratch, subject->existing.times, subject->existing.n, before, count, now,
+		findings->count, &result);
 	silent = list_silent(subject, scratch, now, result.known_of, rejected, rejected_count);
 	judge_ends(subject, scratch, known, open, count, &result, silent);
 	add_unknown(subject, result.known_of, silent);
 	for (size_t i = 0; i < open; i++) {
 		size_t partner = result.found_of[i];
 		const struct closure *closure = &subject->closing.closures[i];
-		bool found = partner != RECONCILE_NONE;
+		bool found = partner != MATCH_NONE;
 
 		if (subject->realignment)
 			subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);

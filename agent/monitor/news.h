@@ -5,7 +5,7 @@
 #define AGENT_MONITOR_NEWS_H
 
 #include "agent/analysis/analysis.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "agent/store/store.h"
 
 /* How the change points of one run differ from the known ones. */
@@ -87,7 +87,7 @@ bool news_stands(struct arena *arena, struct findings *findings, const struct ch
 
 /* Which of a series' known changes are those found now, by the rule of the agent. */
 void news_match(struct arena *arena, struct findings *findings,
-	const struct change_record *const *known, size_t count, struct reconciliation *out);
+	const struct change_record *const *known, size_t count, struct matching *out);
 
 /* What the series' own record says of the step at `place` of its existing points, as precedent_of
  * does. */

@@ -212,7 +212,7 @@ static void list_changes(struct drawing *drawing)
 	const struct findings *findings = &drawing->found->findings;
 	const struct change_record **records =
 		arena_array(drawing->arena, plotting->records.count, sizeof *records);
-	struct reconciliation matched = {0};
+	struct matching matched = {0};
 	size_t count = 0;
 	bool compared = !drawing->found->failed && drawing->n > 0;
 
@@ -232,7 +232,7 @@ static void list_changes(struct drawing *drawing)
 		add_change(drawing, change_known(records[i], source, plotting->now));
 	}
 	for (size_t i = 0; compared && i < findings->count; i++)
-		if (matched.known_of[i] == RECONCILE_NONE)
+		if (matched.known_of[i] == MATCH_NONE)
 			add_change(drawing, change_fresh(drawing, &findings->changes[i]));
 	qsort(drawing->changes, drawing->count, sizeof *drawing->changes, compare_changes);
 }

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "agent/monitor/series_cache.h"
 #include "detectors/confirm.h"
 #include "detectors/online_eval.h"
@@ -169,7 +169,7 @@ static void follow(struct course *course, const struct change_record_update *upd
 		known->runs = update->runs;
 }
 
-/* Runs the agent's detection and reconciliation on the points so far; in the first run everything
+/* Runs the agent's detection and matching on the points so far; in the first run everything
  * is old. */
 static bool look(struct course *course, bool first, struct error *error)
 {

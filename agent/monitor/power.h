@@ -2,7 +2,7 @@
  * Replays a series point by point as the agent would have received it, and measures how large a
  * step has to be to be announced.
  *
- * It uses the agent's own series cache and reconciliation, on a history that is cut before the
+ * It uses the agent's own series cache and matching, on a history that is cut before the
  * place. It reads and writes nothing.
  */
 #ifndef AGENT_MONITOR_POWER_H

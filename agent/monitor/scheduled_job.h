@@ -119,7 +119,7 @@ struct monitored_test {
 
 /*
  * A run of a test goes from its source's answer to what the store has recorded: it fetches the
- * data, detects on a worker, asks the store what is known, reconciles both, records the difference,
+ * data, detects on a worker, asks the store what is known, matches both, records the difference,
  * and passes new changes to the dispatcher. A run that fails changes nothing.
  */
 struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test);
@@ -140,7 +140,6 @@ struct scheduled_job *cluster_job_new(
 void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out);
 
 /* What the cluster, as a filter of the dispatcher, decides. */
-enum filter_verdict cluster_judge(
-	const struct scheduled_job *job, const struct change_record *record);
+struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record);
 
 #endif

@@ -554,23 +554,19 @@ static void run_written(void *context)
 }
 
 /* The filter of the clusters. */
-static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+static struct decision judge(void *context, struct change_record *record)
 {
 	const struct scheduler *scheduler = context;
-	enum filter_verdict verdict = FILTER_PASS;
+	struct decision decision = {0};
 
-	for (size_t i = scheduler->test_count; i < scheduler->count; i++) {
-		enum filter_verdict next = cluster_judge(scheduler->jobs[i], record);
+	for (size_t i = scheduler->test_count; i < scheduler->count && decision.verdict != DROP;
+		i++) {
+		struct decision next = cluster_judge(scheduler->jobs[i], record);
 
-		if (next == FILTER_PASS)
-			continue;
-		verdict = next;
-		*reason = next == FILTER_HOLD ? "waiting for the next run of its cluster"
-					      : "announced by its cluster";
-		if (next == FILTER_SUPPRESS)
-			break;
+		if (next.verdict != PASS)
+			decision = next;
 	}
-	return verdict;
+	return decision;
 }
 
 static bool is_within(const struct fleet_shards *shards, const struct scheduled_job *job)

@@ -15,7 +15,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/when.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "detectors/online_eval.h"
 
 enum {

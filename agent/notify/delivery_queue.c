@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/decide/retry.h"
 #include "agent/notify/delivery_manager.h"
 #include "agent/notify/pictures.h"
-#include "agent/notify/retry_policy.h"
 
 /* ms. BEGIN_AGAIN: retry of a failed store request. ORPHAN_AFTER: a receiver may be unroutable from
  * one version of the configuration by mistake. */
@@ -169,7 +169,7 @@ static int64_t least_wait(const struct delivery_queue *queue)
 	bool in_doubt = queue->first && queue->first->maybe_delivered != MAYBE_DELIVERED_NO;
 	int64_t spacing = queue->notifier->spacing;
 
-	return in_doubt && spacing < RETRY_POLICY_LOOK ? RETRY_POLICY_LOOK : spacing;
+	return in_doubt && spacing < RETRY_LOOK ? RETRY_LOOK : spacing;
 }
 
 /* The configuration has changed: retries deliveries that failed because of it. */
@@ -219,20 +219,20 @@ static void failed(
 		.trying = engine_now(agent->engine) - outgoing->since,
 		.give_up_after = agent->config->agent.give_up_after,
 		.once = agent->once};
-	int64_t wait;
-	enum retry_policy policy = retry_policy_for(&failed, &wait);
+	struct decision decision = retry_decide(&failed);
 	bool config_error = error->kind == ERROR_USAGE && !attempt->retry;
 
 	outgoing->maybe_delivered = attempt->maybe_delivered;
 	outgoing->begun = outgoing->delivery.begun = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
-	outgoing->delivery.not_before = attempt->retry_after < 0 ? 0 : agent_now(agent) + wait;
+	outgoing->delivery.not_before =
+		attempt->retry_after < 0 ? 0 : agent_now(agent) + decision.until;
 	outgoing->delivery.attempts++;
 	if (!outgoing->failure) /* allocated once: a delivery may be retried for weeks */
 		outgoing->failure = arena_alloc(outgoing->arena, sizeof *outgoing->failure);
 	*outgoing->failure = *error;
 	outgoing->delivery.problem = outgoing->failure->text;
 	note_trouble(queue, error);
-	if (policy == RETRY_POLICY_GIVE_UP) {
+	if (decision.verdict == DROP) {
 		abandon(queue, &queue->first, "abandoned", error->text);
 		queue_wait(queue, QUEUE_WAITING, 0);
 		return;
@@ -242,14 +242,14 @@ static void failed(
 	log_event(config_error ? LEVEL_ERROR : LEVEL_WARN, "delivery failed, will retry",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("problem", error->text), LOG_INT("attempts", outgoing->delivery.attempts),
-		LOG_INT("wait_ms", wait));
+		LOG_INT("wait_ms", decision.until));
 	count(queue, config_error ? "misconfigured" : "retried");
 	agent->misconfigured |= config_error && agent->once;
 	outgoing_note(outgoing);
-	if (policy == RETRY_POLICY_NEXT_RUN)
+	if (decision.verdict == HOLD)
 		leave_for_next_run(queue);
 	else
-		queue_back_off(queue, attempt, wait, config_error);
+		queue_back_off(queue, attempt, decision.until, config_error);
 }
 
 /* Logs a receiver's notice once. */
@@ -396,7 +396,7 @@ static bool may_begin(struct delivery_queue *queue)
 	struct agent *agent = queue->agent;
 	int64_t now = engine_now(agent->engine), from = queue->first->not_before;
 
-	if (agent->once && from - now > RETRY_POLICY_ONCE) {
+	if (agent->once && from - now > RETRY_ONCE) {
 		if (queue->state != QUEUE_DEFERRED)
 			leave_for_next_run(queue);
 		return false;

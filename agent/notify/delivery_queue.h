@@ -2,8 +2,8 @@
  * The deliveries for one destination of one receiver, sent in order.
  *
  * One delivery is in progress at a time, with the notifier's spacing in between. A failing queue
- * backs off as retry_policy.h says. A queue whose receiver or destination is no longer configured
- * keeps its deliveries for a while, then hands them back through `orphan`.
+ * backs off as agent/decide/retry.h says. A queue whose receiver or destination is no longer
+ * configured keeps its deliveries for a while, then hands them back through `orphan`.
  *
  *   any that waits   its receiver or destination is gone      UNROUTABLE
  *   UNROUTABLE       they are back, or nothing is left        WAITING

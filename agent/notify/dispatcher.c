@@ -267,16 +267,15 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	if (filter->begin)
 		filter->begin(filter->context, records, count);
 	for (size_t i = 0; i < count; i++) {
-		const char *reason = "";
-		enum filter_verdict verdict = filter->judge(filter->context, records[i], &reason);
+		struct decision decision = filter->judge(filter->context, records[i]);
 
-		records[i]->held = verdict == FILTER_HOLD;
-		records[i]->covered = verdict == FILTER_SUPPRESS;
-		if (verdict == FILTER_PASS)
+		records[i]->held = decision.verdict == HOLD;
+		records[i]->covered = decision.verdict == DROP;
+		if (decision.verdict == PASS)
 			continue;
-		log_event(LEVEL_DEBUG, verdict == FILTER_HOLD ? "change held" : "change suppressed",
+		log_event(LEVEL_DEBUG, records[i]->held ? "change held" : "change suppressed",
 			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
-			LOG_TEXT("reason", reason));
+			LOG_TEXT("reason", decision.reason));
 	}
 	for (size_t i = 0; i < count; i++)
 		if (!records[i]->held && !records[i]->covered && !records[i]->summary)

@@ -45,10 +45,9 @@ struct place {
 };
 
 /* The decision about one environment's changes near one time, in this round. */
-struct decision {
+struct ruling {
 	struct environment_moment moment;
-	enum filter_verdict verdict;
-	const char *reason;
+	struct decision decision;
 	int64_t event; /* id, 0: none */
 	bool late;     /* announced in an earlier round */
 };
@@ -68,8 +67,8 @@ struct environments {
 	struct change_record *const *records; /* of the round */
 	size_t record_count;
 	struct place *places;
-	struct decision *decisions;
-	size_t decision_count;
+	struct ruling *rulings;
+	size_t ruling_count;
 	bool holds;
 	int64_t again; /* engine_now: when the earliest held record is due */
 };
@@ -110,10 +109,10 @@ static void free_event(struct known_event *known)
 static void end_round(struct environments *environments)
 {
 	free(environments->places);
-	free(environments->decisions);
+	free(environments->rulings);
 	environments->places = NULL;
-	environments->decisions = NULL;
-	environments->record_count = environments->decision_count = 0;
+	environments->rulings = NULL;
+	environments->record_count = environments->ruling_count = 0;
 }
 
 void environments_forget(struct environments *environments)
@@ -347,7 +346,7 @@ static void begin_round(void *context, struct change_record *const *records, siz
 	environments->records = records;
 	environments->record_count = count;
 	environments->places = memory_new(count, sizeof *environments->places);
-	environments->decisions = memory_new(count, sizeof *environments->decisions);
+	environments->rulings = memory_new(count, sizeof *environments->rulings);
 	for (size_t i = 0; i < count; i++) {
 		environments->places[i] = place_of(environments, records[i]);
 		any |= environments->places[i].moment.environment != 0;
@@ -576,7 +575,7 @@ static size_t count_ready(
 }
 
 static void decide_new(struct environments *environments, const struct change_record *record,
-	const struct environment_tally *tally, struct decision *decision)
+	const struct environment_tally *tally, struct ruling *ruling)
 {
 	struct environment_event event = {.id = record->item.id,
 		.label = label_of(environments, record),
@@ -591,21 +590,21 @@ static void decide_new(struct environments *environments, const struct change_re
 	log_event(LEVEL_INFO, "most series of one environment changed, and few elsewhere",
 		LOG_TEXT("label", event.label), LOG_TEXT("value", event.value),
 		LOG_INT("changed", event.hit), LOG_INT("series", event.total));
-	decision->event = event.id;
-	decision->moment.time = event.time;
+	ruling->event = event.id;
+	ruling->moment.time = event.time;
 }
 
 /* An announced event: new changes that belong to it go into its thread, with a new message if it
  * has grown a lot. */
 static void decide_late(
-	struct known_event *known, const struct environment_tally *tally, struct decision *decision)
+	struct known_event *known, const struct environment_tally *tally, struct ruling *ruling)
 {
 	struct environment_event *event = &known->event;
 
-	decision->event = event->id;
-	decision->late = true;
-	decision->verdict = FILTER_SUPPRESS;
-	decision->reason = "part of an announced change of its environment";
+	ruling->event = event->id;
+	ruling->late = true;
+	ruling->decision =
+		(struct decision){DROP, "part of an announced change of its environment", 0};
 	if (tally->hit <= event->hit)
 		return;
 	environment_set(event, tally);
@@ -613,14 +612,14 @@ static void decide_late(
 	if (100 * tally->hit >= GROWN_PERCENT * event->told &&
 		tally->hit >= event->told + GROWN_MORE) {
 		event->told = tally->hit;
-		decision->verdict = FILTER_PASS;
+		ruling->decision.verdict = PASS;
 	}
 }
 
 static void decide(struct environments *environments, const struct change_record *record,
-	struct decision *decision)
+	struct ruling *ruling)
 {
-	const struct environment_moment *moment = &decision->moment;
+	const struct environment_moment *moment = &ruling->moment;
 	struct known_event *known = event_near(environments, moment);
 	struct environment_tally tally = environment_count(
 		environments->index, moment->environment, moment->time, moment->spacing);
@@ -629,7 +628,7 @@ static void decide(struct environments *environments, const struct change_record
 	size_t more, ready;
 
 	if (known) {
-		decide_late(known, &tally, decision);
+		decide_late(known, &tally, ruling);
 		return;
 	}
 	if (follows(environments, record, moment))
@@ -640,75 +639,72 @@ static void decide(struct environments *environments, const struct change_record
 			(tally.hit + more >= ENVIRONMENT_LEAST &&
 				100 * (tally.hit + more) >= ENVIRONMENT_SHARE * tally.total)) &&
 		may_wait(environments, left)) {
-		decision->verdict = FILTER_HOLD;
-		decision->reason = "waiting for other tests of its environment to run";
+		ruling->decision = (struct decision){
+			HOLD, "waiting for other tests of its environment to run", 0};
 		return;
 	}
 	if (!stands_out) {
 		if ((is_unknown(environments, record) || environment_may_stand_out(&tally)) &&
 			may_wait(environments, confirmation_time_left(environments, record))) {
-			decision->verdict = FILTER_HOLD;
-			decision->reason = "waiting for data of other series of its environment";
+			ruling->decision = (struct decision){
+				HOLD, "waiting for data of other series of its environment", 0};
 		}
 		return;
 	}
 	ready = count_ready(environments, moment);
 	if ((ready < ENVIRONMENT_LEAST || 100 * ready < ENVIRONMENT_SHARE * tally.total) &&
 		may_wait(environments, confirmation_time_left(environments, record))) {
-		decision->verdict = FILTER_HOLD;
-		decision->reason = "waiting for confirmation of other changes in its environment";
+		ruling->decision = (struct decision){
+			HOLD, "waiting for confirmation of other changes in its environment", 0};
 		return;
 	}
 	/* The recovery of an event is announced as such; only series at a different level
 	 * remain. */
 	if (ready < ENVIRONMENT_LEAST && is_event_recovery(environments, moment))
 		return;
-	decide_new(environments, record, &tally, decision);
+	decide_new(environments, record, &tally, ruling);
 }
 
-static struct decision *decision_of(struct environments *environments,
+static struct ruling *ruling_of(struct environments *environments,
 	const struct change_record *record, const struct environment_moment *moment)
 {
-	struct decision *decision;
+	struct ruling *ruling;
 
-	for (size_t i = 0; i < environments->decision_count; i++)
-		if (is_near(&environments->decisions[i].moment, moment))
-			return &environments->decisions[i];
-	decision = &environments->decisions[environments->decision_count++];
-	*decision = (struct decision){.moment = *moment, .verdict = FILTER_PASS};
-	decide(environments, record, decision);
-	return decision;
+	for (size_t i = 0; i < environments->ruling_count; i++)
+		if (is_near(&environments->rulings[i].moment, moment))
+			return &environments->rulings[i];
+	ruling = &environments->rulings[environments->ruling_count++];
+	*ruling = (struct ruling){.moment = *moment};
+	decide(environments, record, ruling);
+	return ruling;
 }
 
-static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+static struct decision judge(void *context, struct change_record *record)
 {
 	struct environments *environments = context;
 	struct place place = place_of(environments, record);
-	const struct decision *decision;
+	const struct ruling *ruling;
+	const struct decision pass = {0};
 
 	if (record->environment_event != 0 || place.moment.environment == 0)
-		return FILTER_PASS;
+		return pass;
 	if (environment_is_everywhere(environments->index, place.key, place.moment.environment,
 		    place.moment.time, place.moment.spacing))
-		return FILTER_PASS;
-	if (is_recovery_of_event(environments, record, &place)) {
-		*reason = "part of the recovery of its environment";
-		return FILTER_SUPPRESS;
-	}
-	decision = decision_of(environments, record, &place.moment);
-	if (decision->verdict != FILTER_PASS)
-		*reason = decision->reason;
-	if (decision->verdict == FILTER_HOLD) {
+		return pass;
+	if (is_recovery_of_event(environments, record, &place))
+		return (struct decision){DROP, "part of the recovery of its environment", 0};
+	ruling = ruling_of(environments, record, &place.moment);
+	if (ruling->decision.verdict == HOLD) {
 		if (!environments->agent->once) /* the next round takes it up */
 			engine_alarm(environments->agent->engine, &environments->alarm,
 				environments->again);
-		return FILTER_HOLD;
+		return ruling->decision;
 	}
-	if (decision->late &&
+	if (ruling->late &&
 		environment_returns(environments->index, place.key, &place.moment, record->sign))
-		return FILTER_PASS;
-	record->environment_event = decision->event;
-	return decision->verdict;
+		return pass;
+	record->environment_event = ruling->event;
+	return ruling->decision;
 }
 
 struct filter environments_filter(struct environments *environments)

@@ -30,7 +30,7 @@ struct expected {
 };
 
 /* The triage to record for a change, and its author. */
-struct verdict {
+struct remark {
 	struct triage triage;
 	struct actor actor;
 };
@@ -79,7 +79,7 @@ static int64_t until_of(const struct known_change *entry)
 
 /* False: the change is not covered, or a person has triaged it. */
 static bool judge_record(const struct expected *expected, const struct change_record *record,
-	struct arena *arena, struct verdict *out)
+	struct arena *arena, struct remark *out)
 {
 	int64_t now = agent_now(expected->agent);
 	const struct change_record *other;
@@ -90,7 +90,7 @@ static bool judge_record(const struct expected *expected, const struct change_re
 		return false;
 	entry = accepted_known(expected->agent->config, record, now, &expired);
 	if (entry && is_free(record, entry)) {
-		*out = (struct verdict){
+		*out = (struct remark){
 			.triage = {.state = TRIAGE_EXPECTED,
 				.note = arena ? arena_strdup(arena, entry->reason) : NULL,
 				.until = until_of(entry)},
@@ -102,9 +102,9 @@ static bool judge_record(const struct expected *expected, const struct change_re
 	other = record->triage.version == 0 ? find_elsewhere(expected, record, now) : NULL;
 	if (!other)
 		return false;
-	*out = (struct verdict){.triage = {.state = other->triage.state,
-					.note = other->triage.note,
-					.until = other->triage.until},
+	*out = (struct remark){.triage = {.state = other->triage.state,
+				       .note = other->triage.note,
+				       .until = other->triage.until},
 		.actor = {other->triage.person, expected->origin}};
 	return true;
 }
@@ -131,15 +131,15 @@ static void triaged(struct store_triage *call)
 
 /* Records the triage, unless a person was faster. */
 static void submit_triage(const struct expected *expected, struct store_triage *call,
-	const struct change_record *record, const struct verdict *verdict)
+	const struct change_record *record, const struct remark *said)
 {
 	struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
 
 	*range = (struct id_range){record->item.id, record->item.id};
 	call->ranges = range;
 	call->range_count = 1;
-	call->triage = verdict->triage;
-	call->actor = verdict->actor;
+	call->triage = said->triage;
+	call->actor = said->actor;
 	call->version = record->triage.version;
 	call->now = agent_now(expected->agent);
 	store_client_call(expected->agent, &call->call);
@@ -149,13 +149,13 @@ static void submit_triage(const struct expected *expected, struct store_triage *
 static bool triage_record(struct expected *expected, const struct change_record *record)
 {
 	struct store_triage *call;
-	struct verdict verdict;
+	struct remark said;
 
-	if (!judge_record(expected, record, NULL, &verdict))
+	if (!judge_record(expected, record, NULL, &said))
 		return false;
 	call = store_triage_new(triaged, expected);
-	(void)judge_record(expected, record, call->call.arena, &verdict);
-	submit_triage(expected, call, record, &verdict);
+	(void)judge_record(expected, record, call->call.arena, &said);
+	submit_triage(expected, call, record, &said);
 	return true;
 }
 
@@ -185,7 +185,7 @@ static void revise(struct expected *expected, const struct change_record *record
 	const struct triage *triage = &record->triage;
 	const struct known_change *expired;
 	const struct known_change *entry = accepted_known(config, record, now, &expired);
-	struct verdict verdict = {
+	struct remark said = {
 		.triage = {.state = TRIAGE_OPEN, .note = ""}, .actor = {person, "configuration"}};
 	struct store_triage *call;
 
@@ -198,13 +198,13 @@ static void revise(struct expected *expected, const struct change_record *record
 		return;
 	call = store_triage_new(revised, expected);
 	if (entry)
-		verdict = (struct verdict){
+		said = (struct remark){
 			.triage = {.state = TRIAGE_EXPECTED,
 				.note = arena_strdup(call->call.arena, entry->reason),
 				.until = until_of(entry)},
 			.actor = {person,
 				arena_printf(call->call.arena, "%s:%d", entry->file, entry->line)}};
-	submit_triage(expected, call, record, &verdict);
+	submit_triage(expected, call, record, &said);
 }
 
 static bool is_idle(const struct expected *expected)
@@ -220,14 +220,13 @@ static void note(void *context, const struct record_rows *records)
 		(void)triage_record(expected, &records->items[i]);
 }
 
-static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+static struct decision judge(void *context, struct change_record *record)
 {
 	struct expected *expected = context;
 
 	if (is_idle(expected) || !triage_record(expected, record))
-		return FILTER_PASS;
-	*reason = "known_changes covers it";
-	return FILTER_HOLD;
+		return (struct decision){0};
+	return (struct decision){HOLD, "known_changes covers it", 0};
 }
 
 /* Only the leader sweeps all known changes. */

@@ -8,21 +8,16 @@
 #ifndef AGENT_NOTIFY_FILTER_H
 #define AGENT_NOTIFY_FILTER_H
 
+#include "agent/decide/decision.h"
 #include "agent/store/store.h"
-
-enum filter_verdict {
-	FILTER_PASS,
-	FILTER_HOLD,     /* keep waiting */
-	FILTER_SUPPRESS, /* another message covers it: it counts as announced */
-};
 
 struct filter {
 	const char *name;
 	/* Optional: the records of the next round, valid until its end. */
 	void (*begin)(void *context, struct change_record *const *records, size_t count);
-	/* May set the record's environment_event. `reason`: set to a literal, or left as it is. */
-	enum filter_verdict (*judge)(
-		void *context, struct change_record *record, const char **reason);
+	/* HOLD: it keeps waiting; DROP: another message covers it, and it counts as announced. May
+	 * set the record's environment_event. */
+	struct decision (*judge)(void *context, struct change_record *record);
 	void *context;
 	/* Optional: what a run has recorded, before any round with it. */
 	void (*note)(void *context, const struct record_rows *records);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/decide/retry.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/retry_policy.h"
 #include "agent/runtime/fleet.h"
 
 /*
@@ -203,13 +203,13 @@ static void release(struct follower *follower)
  * pass. */
 static void leave(struct follower *follower, int64_t wait)
 {
-	int64_t most = engine_now(follower->owner->agent->engine) + RETRY_POLICY_ONCE;
+	int64_t most = engine_now(follower->owner->agent->engine) + RETRY_ONCE;
 
 	for (size_t i = 0; i < follower->count; i++) {
 		struct watch *watch = &follower->watches[i];
 
 		for (enum follow_up_kind kind = 0; kind < FOLLOW_UP_KINDS; kind++)
-			if (wait > RETRY_POLICY_ONCE || watch->at[kind] > most ||
+			if (wait > RETRY_ONCE || watch->at[kind] > most ||
 				(watch->id == follower->id && kind == follower->follow_up.kind))
 				watch->due[kind] = false;
 	}
@@ -464,8 +464,8 @@ static void try_again(struct follower *follower, int64_t asked, const struct err
 		warn(follower, failures[follower->follow_up.kind], error);
 	follower->owner->agent->incomplete |= follower->owner->agent->once;
 	wait = asked >= 0 ? asked : backoff(follower);
-	if (wait > RETRY_POLICY_WISH)
-		wait = RETRY_POLICY_WISH;
+	if (wait > RETRY_WISH)
+		wait = RETRY_WISH;
 	wait = wait > follower->pace ? wait : follower->pace;
 	if (watch) /* this message alone may be the cause, so another goes next */
 		watch->at[follower->follow_up.kind] =
@@ -701,7 +701,7 @@ static bool is_now(const struct follower *follower, const struct watch *watch)
 	const struct agent *agent = follower->owner->agent;
 
 	return !agent->once ||
-	       watch->at[FOLLOW_UP_REFRESH] <= engine_now(agent->engine) + RETRY_POLICY_ONCE;
+	       watch->at[FOLLOW_UP_REFRESH] <= engine_now(agent->engine) + RETRY_ONCE;
 }
 
 /* Takes over a row of the store's lists. */

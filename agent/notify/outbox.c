@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "agent/base/utf8.h"
+#include "agent/decide/retry.h"
 #include "agent/notify/pictures.h"
-#include "agent/notify/retry_policy.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 /* Sent deliveries are remembered so long (ms), and at most so many. */
@@ -83,10 +83,10 @@ static void describe(struct outgoing *outgoing, const struct change_record *reco
  * over, and until a message that arrived is visible. */
 static int64_t rest_of(const struct agent *agent, const struct delivery *delivery)
 {
-	int64_t look = delivery->begun ? RETRY_POLICY_LOOK : 0;
+	int64_t look = delivery->begun ? RETRY_LOOK : 0;
 	int64_t asked = delivery->not_before > 0 ? delivery->not_before - agent_now(agent) : 0;
 
-	asked = asked > RETRY_POLICY_WISH ? RETRY_POLICY_WISH : asked;
+	asked = asked > RETRY_WISH ? RETRY_WISH : asked;
 	return asked > look ? asked : look;
 }
 

@@ -45,7 +45,7 @@ struct mute_state {
 };
 
 /* The verdict on a pending change. */
-struct verdict {
+struct judged {
 	int64_t id, updated;
 	uint64_t generation;     /* of the silences that were matched, ... */
 	int64_t seen;            /* ... up to this id */
@@ -66,12 +66,12 @@ struct silences {
 	uint64_t version;    /* counts silences noted, too */
 	struct kept **fresh; /* that have begun since the last round; in `texts` */
 	size_t fresh_count;
-	struct arena *tests;      /* of the groups of tests, by the configuration in use */
-	struct dict groups;       /* test -> struct strings */
-	struct dict mutes;        /* names of mute times -> struct mute_state */
-	struct verdict *verdicts; /* by id: on the records of the last round */
-	struct verdict *spare;    /* memory for those of the next round, ... */
-	size_t room, spare_room;  /* ... and its capacity */
+	struct arena *tests;     /* of the groups of tests, by the configuration in use */
+	struct dict groups;      /* test -> struct strings */
+	struct dict mutes;       /* names of mute times -> struct mute_state */
+	struct judged *verdicts; /* by id: on the records of the last round */
+	struct judged *spare;    /* memory for those of the next round, ... */
+	size_t room, spare_room; /* ... and its capacity */
 	size_t verdict_count, at;
 	struct arena *texts; /* of the round's summaries */
 	struct alarm alarm;
@@ -258,7 +258,7 @@ static bool is_muted(struct mute_state *state, int64_t now)
 	return state && state->muted;
 }
 
-static void judge_mute(const struct silences *silences, struct verdict *verdict)
+static void judge_mute(const struct silences *silences, struct judged *verdict)
 {
 	verdict->muted = is_muted(verdict->mute, silences->now);
 	verdict->mute_until = verdict->mute ? verdict->mute->until : 0;
@@ -266,7 +266,7 @@ static void judge_mute(const struct silences *silences, struct verdict *verdict)
 }
 
 static void ask_silences(struct silences *silences, const struct change_record *record,
-	struct verdict *verdict, int64_t first)
+	struct judged *verdict, int64_t first)
 {
 	struct silence_target subject = silence_target_of(record);
 	struct silence_asked asked = {
@@ -277,7 +277,7 @@ static void ask_silences(struct silences *silences, const struct change_record *
 }
 
 static void judge_record(
-	struct silences *silences, const struct change_record *record, struct verdict *verdict)
+	struct silences *silences, const struct change_record *record, struct judged *verdict)
 {
 	int64_t newest = silences->count > 0 ? silences->items[silences->count - 1]->silence.id : 0;
 	const struct kept *cover = NULL;
@@ -314,7 +314,7 @@ static void take_fresh(struct silences *silences)
 /* New verdicts on the records, which are sorted by id, based on earlier ones. */
 static void judge_all(struct silences *silences, struct change_record *const *records, size_t count)
 {
-	struct verdict *old = silences->verdicts, *verdicts;
+	struct judged *old = silences->verdicts, *verdicts;
 	size_t at = 0, oldest = silences->verdict_count, room = silences->room;
 
 	take_fresh(silences);
@@ -326,7 +326,7 @@ static void judge_all(struct silences *silences, struct change_record *const *re
 			at++;
 		verdicts[i] = at < oldest && old[at].id == id
 				      ? old[at]
-				      : (struct verdict){.id = id, .updated = INT64_MIN};
+				      : (struct judged){.id = id, .updated = INT64_MIN};
 		judge_record(silences, records[i], &verdicts[i]);
 	}
 	silences->verdicts = verdicts;
@@ -337,7 +337,7 @@ static void judge_all(struct silences *silences, struct change_record *const *re
 	silences->at = 0;
 }
 
-static bool is_held(const struct verdict *verdict)
+static bool is_held(const struct judged *verdict)
 {
 	return verdict->covered_by != 0 || verdict->muted;
 }
@@ -422,21 +422,20 @@ void silences_summarize(struct silences *silences, struct change_record *record)
 	summarize(silences, record, config_mutes(silences->agent->config, record->item.test));
 }
 
-static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
+static struct decision judge(void *context, struct change_record *record)
 {
 	struct silences *silences = context;
-	const struct verdict *verdict = &silences->verdicts[silences->at++];
+	const struct judged *verdict = &silences->verdicts[silences->at++];
 
 	assert(verdict->id == record->item.id);
-	if (is_held(verdict)) {
-		*reason = verdict->covered_by != 0 ? "covered by a silence"
-						   : "in a mute time of its test";
-		return FILTER_HOLD;
-	}
+	if (verdict->covered_by != 0)
+		return (struct decision){HOLD, "covered by a silence", 0};
+	if (verdict->muted)
+		return (struct decision){HOLD, "in a mute time of its test", verdict->mute_until};
 	summarize(silences, record,
 		verdict->mute && (verdict->first || verdict->was_muted) ? verdict->mute->mutes
 									: NULL);
-	return FILTER_PASS;
+	return (struct decision){0};
 }
 
 static void set_metrics(struct silences *silences)
@@ -463,7 +462,7 @@ static void count_held(struct silences *silences, struct change_record *const *r
 	silences->held = 0;
 	silences->oldest = silences->mute_end = WHEN_NEVER;
 	for (size_t i = 0; i < silences->verdict_count; i++) {
-		const struct verdict *verdict = &silences->verdicts[i];
+		const struct judged *verdict = &silences->verdicts[i];
 
 		if (!is_held(verdict))
 			continue;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"

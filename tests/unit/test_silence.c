@@ -802,11 +802,8 @@ static void test_cost(void **state)
 		}
 		held = 0;
 		filter.begin(filter.context, records, CHANGES);
-		for (int i = 0; i < CHANGES; i++) {
-			const char *reason;
-
-			held += filter.judge(filter.context, records[i], &reason) == FILTER_HOLD;
-		}
+		for (int i = 0; i < CHANGES; i++)
+			held += filter.judge(filter.context, records[i]).verdict == HOLD;
 	}
 	next = elapsed(&from) / LOOKS;
 	print_message("1,000 silences, 10,000 changes: the first look %.1f ms, the next %.3f ms\n",
@@ -832,12 +829,11 @@ static struct change_record **records_of(struct fixture *f, size_t count, const 
 /* How many are held. */
 static size_t look(const struct filter *filter, struct change_record *const *records, size_t count)
 {
-	const char *reason;
 	size_t held = 0;
 
 	filter->begin(filter->context, records, count);
 	for (size_t i = 0; i < count; i++)
-		held += filter->judge(filter->context, records[i], &reason) == FILTER_HOLD;
+		held += filter->judge(filter->context, records[i]).verdict == HOLD;
 	return held;
 }
 

@@ -5,7 +5,7 @@ import re
 import sys
 
 # From the ground up: a room may include itself and those before it. These three know nothing of one another.
-ORDER = ["agent/base", "agent/model", "detectors", "conf", "sources", "notifiers", "agent/io", "agent/analysis",
+ORDER = ["agent/base", "agent/model", "detectors", "agent/decide", "conf", "sources", "notifiers", "agent/io", "agent/analysis",
          "agent/report", "agent/store", "agent/bisect", "agent/runtime", "agent/notify", "agent/monitor", "agent/http", "agent/web",
          "agent/service", "agent/cli", "agent/commands", "agent/evaluate", "agent"]
 STRANGERS = {"conf", "sources", "notifiers"}

@@ -1,12 +1,12 @@
 /*
- * reconcile: examples of each rule, and properties on thousands of random series.
+ * match_changes: examples of each rule, and properties on thousands of random series.
  */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/arena.h"
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 #include "tests/unit/random.h"
 
 enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };
@@ -15,7 +15,7 @@ enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };
 struct fixture {
 	struct arena *arena;
 	int64_t times[N];
-	struct reconciliation result;
+	struct matching result;
 };
 
 static int setup(void **state)
@@ -46,7 +46,7 @@ static int64_t at(int point)
 static void run(struct fixture *fixture, const struct known *known, size_t known_count,
 	const struct found *found, size_t found_count)
 {
-	reconcile(fixture->arena, fixture->times, N, known, known_count, found, found_count,
+	match_changes(fixture->arena, fixture->times, N, known, known_count, found, found_count,
 		&fixture->result);
 }
 
@@ -56,8 +56,8 @@ static void test_nothing_known_is_news(void **state)
 	struct found found[] = {{.index = 20, .sign = 1}, {.index = 90, .sign = -1}};
 
 	run(fixture, NULL, 0, found, 2);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
-	assert_int_equal(fixture->result.known_of[1], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
+	assert_int_equal(fixture->result.known_of[1], MATCH_NONE);
 }
 
 static void test_same_moved_gone(void **state)
@@ -88,8 +88,46 @@ static void test_tolerance_ends_after_five_points(void **state)
 	run(fixture, &known, 1, &near, 1);
 	assert_int_equal(fixture->result.known_of[0], 0);
 	run(fixture, &known, 1, &far, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 	assert_int_equal(fixture->result.fates[0], FATE_GONE);
+}
+
+/* What a change was until it recovered: what comes after that is another one. */
+static void test_recovered_ends(void **state)
+{
+	static const struct {
+		int known, over, found; /* points; over 0: it has not recovered */
+		bool same;
+	} rows[] = {{90, 0, 92, true}, {90, 93, 92, true}, {90, 92, 92, false}, {90, 91, 92, false},
+		{90, 91, 90, true}, {90, 100, 95, true}, {90, 100, 96, false}};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct known known = {.id = 1,
+			.time = at(rows[i].known),
+			.sign = 1,
+			.over = rows[i].over ? at(rows[i].over) : 0};
+		struct found found = {.index = (size_t)rows[i].found, .sign = 1};
+
+		run(fixture, &known, 1, &found, 1);
+		assert_int_equal(
+			fixture->result.known_of[0], rows[i].same ? (size_t)0 : MATCH_NONE);
+		assert_int_equal(
+			fixture->result.found_of[0], rows[i].same ? (size_t)0 : MATCH_NONE);
+	}
+}
+
+/* The one that cannot be it leaves its place to the next. */
+static void test_recovered_lets_another(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {{.id = 1, .time = at(90), .sign = 1, .over = at(90)},
+		{.id = 2, .time = at(88), .sign = 1}};
+	struct found found = {.index = 90, .sign = 1};
+
+	run(fixture, known, 2, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 1);
+	assert_int_equal(fixture->result.fates[1], FATE_MOVED);
 }
 
 static void test_sign_separates(void **state)
@@ -99,7 +137,7 @@ static void test_sign_separates(void **state)
 	struct found found = {.index = 90, .sign = -1};
 
 	run(fixture, &known, 1, &found, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 }
 
 /* The nearest pair wins over the pair that comes first. */
@@ -156,7 +194,7 @@ static void test_old_change_does_not_hide_a_new_one(void **state)
 	struct found found = {.index = 2, .sign = 1};
 
 	run(fixture, &old, 1, &found, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 	run(fixture, &recent, 1, &found, 1);
 	assert_int_equal(fixture->result.known_of[0], 0);
 }
@@ -181,9 +219,9 @@ static void test_no_data_says_nothing(void **state)
 	struct fixture *fixture = *state;
 	struct known known = {.id = 1, .time = at(50), .sign = 1};
 
-	reconcile(fixture->arena, NULL, 0, &known, 1, NULL, 0, &fixture->result);
+	match_changes(fixture->arena, NULL, 0, &known, 1, NULL, 0, &fixture->result);
 	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
-	reconcile(fixture->arena, fixture->times, 1, &known, 1, NULL, 0, &fixture->result);
+	match_changes(fixture->arena, fixture->times, 1, &known, 1, NULL, 0, &fixture->result);
 	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
 }
 
@@ -218,15 +256,15 @@ static void test_moved_further(void **state)
 	assert_int_equal(fixture->result.known_of[0], 0);
 	assert_int_equal(fixture->result.fates[0], FATE_MOVED);
 	run(fixture, &known, 1, found, 2);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 	assert_int_equal(fixture->result.fates[0], FATE_GONE);
 	known.followed = 25;
 	run(fixture, &known, 1, found, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 	known.followed = 40;
 	known.withdrawn = true;
 	run(fixture, &known, 1, found, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 }
 
 /* What lies before the data may be there still, and is not what is found in them. */
@@ -237,7 +275,7 @@ static void test_outside_does_not_move(void **state)
 	struct found found = {.index = 20, .sign = 1};
 
 	run(fixture, &known, 1, &found, 1);
-	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[0], MATCH_NONE);
 	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
 }
 
@@ -285,7 +323,7 @@ static void assert_sound(const struct fixture *fixture, const struct known *know
 	for (size_t i = 0; i < found_count; i++) {
 		size_t partner = fixture->result.known_of[i];
 
-		if (partner == RECONCILE_NONE)
+		if (partner == MATCH_NONE)
 			continue;
 		assert_true(partner < known_count);
 		assert_int_equal(fixture->result.found_of[partner], i);
@@ -294,7 +332,7 @@ static void assert_sound(const struct fixture *fixture, const struct known *know
 	for (size_t i = 0; i < known_count; i++) {
 		size_t partner = fixture->result.found_of[i];
 
-		if (partner != RECONCILE_NONE) {
+		if (partner != MATCH_NONE) {
 			assert_int_equal(fixture->result.known_of[partner], i);
 			assert_true(fixture->result.fates[i] == FATE_SAME ||
 				    fixture->result.fates[i] == FATE_MOVED);
@@ -317,7 +355,7 @@ static void test_property_order_decides_nothing(void **state)
 		size_t order_known[CHANGES], order_found[CHANGES];
 		size_t known_count = random_known(&random, known);
 		size_t found_count = random_found(&random, found);
-		struct reconciliation straight;
+		struct matching straight;
 
 		if (round % 2)
 			irregular_times(fixture, &random);
@@ -345,7 +383,7 @@ static void test_property_order_decides_nothing(void **state)
 			size_t partner = fixture->result.found_of[i];
 
 			assert_int_equal(fixture->result.fates[i], straight.fates[order_known[i]]);
-			assert_int_equal(partner == RECONCILE_NONE ? partner : order_found[partner],
+			assert_int_equal(partner == MATCH_NONE ? partner : order_found[partner],
 				straight.found_of[order_known[i]]);
 		}
 	}
@@ -405,7 +443,7 @@ static void test_property_best_matching(void **state)
 				.index = at += 1 + random_below(&random, 3), .sign = 1};
 		run(fixture, known, known_count, found, found_count);
 		for (size_t i = 0; i < known_count; i++)
-			if (fixture->result.found_of[i] != RECONCILE_NONE)
+			if (fixture->result.found_of[i] != MATCH_NONE)
 				total += worth(&known[i], found[fixture->result.found_of[i]].index);
 		best = best_of_all(known, known_count, found, found_count, 0);
 		assert_true(total > best - 1e-9 && total < best + 1e-9);
@@ -430,9 +468,9 @@ static void test_many_changes_need_little(void **state)
 			.withdrawn = i % 3 > 0};
 	for (size_t i = 0; i < FOUND; i++)
 		found[i] = (struct found){.index = 4 * i + 3, .sign = 1};
-	reconcile(fixture->arena, times, POINTS, known, KNOWN, found, FOUND, &fixture->result);
+	match_changes(fixture->arena, times, POINTS, known, KNOWN, found, FOUND, &fixture->result);
 	for (size_t i = 0; i < FOUND; i++)
-		assert_int_not_equal(fixture->result.known_of[i], RECONCILE_NONE);
+		assert_int_not_equal(fixture->result.known_of[i], MATCH_NONE);
 	assert_true(arena_size(fixture->arena) < 32 << 20);
 }
 
@@ -451,7 +489,7 @@ static void test_many_changes_of_one_stamp(void **state)
 		known[i] = (struct known){.id = (int64_t)i, .time = START, .sign = 1};
 		found[i] = (struct found){.index = 4 * i + 3, .sign = 1};
 	}
-	reconcile(fixture->arena, times, POINTS, known, COUNT, found, COUNT, &fixture->result);
+	match_changes(fixture->arena, times, POINTS, known, COUNT, found, COUNT, &fixture->result);
 	for (size_t i = 0; i < COUNT; i++)
 		assert_int_equal(fixture->result.known_of[i], i);
 	assert_true(arena_size(fixture->arena) < 8 << 20);
@@ -512,11 +550,11 @@ static void test_property_announced_once(void **state)
 				size_t partner = fixture->result.known_of[i];
 
 				if (pass > 0) {
-					assert_int_not_equal(partner, RECONCILE_NONE);
+					assert_int_not_equal(partner, MATCH_NONE);
 					known[partner].time = fixture->times[found[i].index];
 					continue;
 				}
-				assert_int_equal(partner, RECONCILE_NONE);
+				assert_int_equal(partner, MATCH_NONE);
 				known[i] = (struct known){.id = (int64_t)i,
 					.time = fixture->times[found[i].index],
 					.sign = found[i].sign};
@@ -537,6 +575,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_moved_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_tolerance_ends_after_five_points, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recovered_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recovered_lets_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sign_separates, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nearest_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_neighbours_move_together, setup, teardown),

@@ -1,18 +1,19 @@
 /*
  * Decides whether and when a failed delivery is retried.
  *
- * A pure function. Temporary failures are retried with exponential backoff, not before the receiver
+ * Temporary failures are retried with exponential backoff, not before the receiver
  * allows it (an hour at most). If the message may have arrived, the wait is longer: it needs time
  * to become visible, and where nobody can check, a longer wait means fewer duplicates during an
  * outage. Configuration errors are retried without limit. A single pass gives up permanent errors
  * only and leaves the rest to the next one. Only time spent trying in this process counts towards
  * `give_up_after`, so the agent's downtime loses no alarm.
  */
-#ifndef AGENT_NOTIFY_RETRY_POLICY_H
-#define AGENT_NOTIFY_RETRY_POLICY_H
+#ifndef AGENT_DECIDE_RETRY_H
+#define AGENT_DECIDE_RETRY_H
 
 #include "agent/base/error.h"
-#include "notifiers/notifier.h"
+#include "agent/decide/decision.h"
+#include "agent/model/delivery.h"
 
 struct failed_attempt {
 	enum error_kind kind;
@@ -25,18 +26,12 @@ struct failed_attempt {
 	bool once;             /* a single pass */
 };
 
-enum retry_policy {
-	RETRY_POLICY_TRY_AGAIN,
-	RETRY_POLICY_CONFIG,   /* configuration error; retried, in case it was corrected */
-	RETRY_POLICY_NEXT_RUN, /* left to the next process; in a single pass only */
-	RETRY_POLICY_GIVE_UP,  /* permanent error, or `give_up_after` is over */
-};
-
 /* ms: how long until a message that may have arrived is visible, with a margin; the longest pause
  * that a receiver may ask for; the longest wait in a single pass. */
-enum { RETRY_POLICY_LOOK = 3000, RETRY_POLICY_WISH = 3600000, RETRY_POLICY_ONCE = 30000 };
+enum { RETRY_LOOK = 3000, RETRY_WISH = 3600000, RETRY_ONCE = 30000 };
 
-/* Sets `wait` to the ms until the next attempt. */
-enum retry_policy retry_policy_for(const struct failed_attempt *failed, int64_t *wait);
+/* PASS: this process tries again in `until` ms; HOLD: the next one does, no earlier; DROP: nobody
+ * does. */
+struct decision retry_decide(const struct failed_attempt *failed);
 
 #endif

@@ -7,10 +7,11 @@
  * so it does not depend on the order of the input. Unmatched changes may have moved further
  * (detectors/retraction.h): a known change that is not found any more and a found one of the same
  * sign with no other between them are the same change. A known change without a partner is gone
- * only if the data would have shown it; before the first points nothing can be found.
+ * only if the data would have shown it; before the first points nothing can be found. A known
+ * change that has recovered is nothing that is found after its end.
  */
-#ifndef AGENT_MONITOR_RECONCILE_H
-#define AGENT_MONITOR_RECONCILE_H
+#ifndef AGENT_DECIDE_MATCH_H
+#define AGENT_DECIDE_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@
 
 struct arena;
 
-#define RECONCILE_NONE SIZE_MAX
+#define MATCH_NONE SIZE_MAX
 
 struct known {
 	int64_t id;
@@ -30,6 +31,7 @@ struct known {
 	double before, after; /* its levels; equal: it is not searched for beyond the tolerance
 				 unless it stands */
 	size_t followed; /* points that followed it when it was announced; 0: it does not stand */
+	int64_t over;    /* ms: it has recovered by then, and is nothing later; 0: it has not */
 };
 
 struct found {
@@ -45,9 +47,9 @@ enum fate {
 	FATE_OUTSIDE, /* not covered by the data: unknown */
 };
 
-struct reconciliation {
-	size_t *known_of; /* by found change: the known one it is, or RECONCILE_NONE: it is new */
-	size_t *found_of; /* by known change: the found one, or RECONCILE_NONE */
+struct matching {
+	size_t *known_of; /* by found change: the known one it is, or MATCH_NONE: it is new */
+	size_t *found_of; /* by known change: the found one, or MATCH_NONE */
 	enum fate *fates; /* by known change */
 };
 
@@ -55,8 +57,7 @@ struct reconciliation {
  * `times` are those of the existing points of the series, ascending. Known and found changes may
  * come in any order. The result lives in the arena.
  */
-void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
-	size_t known_count, const struct found *found, size_t found_count,
-	struct reconciliation *out);
+void match_changes(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
+	size_t known_count, const struct found *found, size_t found_count, struct matching *out);
 
 #endif

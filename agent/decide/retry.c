@@ -1,8 +1,8 @@
 /*
  * A single pass does not wait for a receiver that is down: after three attempts, or if the receiver
- * asks for a pause of more than RETRY_POLICY_ONCE, the message is left to the next process.
+ * asks for a pause of more than RETRY_ONCE, the message is left to the next process.
  */
-#include "agent/notify/retry_policy.h"
+#include "agent/decide/retry.h"
 
 enum {
 	FIRST_WAIT = 1000,
@@ -21,26 +21,24 @@ static int64_t wait_of(const struct failed_attempt *failed, bool config_error)
 {
 	int64_t doubled = (int64_t)FIRST_WAIT << (clamp(failed->tries, 1, 10) - 1);
 	int64_t least = failed->maybe_delivered == MAYBE_DELIVERED_BLIND   ? BLIND_WAIT
-			: failed->maybe_delivered == MAYBE_DELIVERED_CHECK ? RETRY_POLICY_LOOK
+			: failed->maybe_delivered == MAYBE_DELIVERED_CHECK ? RETRY_LOOK
 									   : FIRST_WAIT;
 
 	if (failed->retry_after >= 0)
-		return clamp(failed->retry_after, least, RETRY_POLICY_WISH);
+		return clamp(failed->retry_after, least, RETRY_WISH);
 	return config_error ? CONFIG_WAIT : clamp(doubled, least, WAIT_MAX);
 }
 
-enum retry_policy retry_policy_for(const struct failed_attempt *failed, int64_t *wait)
+struct decision retry_decide(const struct failed_attempt *failed)
 {
 	bool config_error = !failed->retry && failed->kind == ERROR_USAGE;
+	int64_t wait = wait_of(failed, config_error);
 
-	*wait = wait_of(failed, config_error);
 	if (!failed->retry && !config_error)
-		return RETRY_POLICY_GIVE_UP;
-	if (failed->once && (failed->tries >= ONCE_TRIES || *wait > RETRY_POLICY_ONCE))
-		return RETRY_POLICY_NEXT_RUN;
-	if (config_error)
-		return RETRY_POLICY_CONFIG;
-	if (failed->trying > failed->give_up_after && !failed->once)
-		return RETRY_POLICY_GIVE_UP;
-	return RETRY_POLICY_TRY_AGAIN;
+		return (struct decision){DROP, "another attempt would fail as well", 0};
+	if (failed->once && (failed->tries >= ONCE_TRIES || wait > RETRY_ONCE))
+		return (struct decision){HOLD, "a single pass does not wait for it", wait};
+	if (!config_error && failed->trying > failed->give_up_after && !failed->once)
+		return (struct decision){DROP, "it was tried for as long as give_up_after says", 0};
+	return (struct decision){PASS, NULL, wait};
 }

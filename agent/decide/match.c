@@ -10,7 +10,7 @@
  * the tolerance make one. So time and memory grow with the number of changes and not with the
  * product of the two sides, however many withdrawn changes have accumulated.
  */
-#include "agent/monitor/reconcile.h"
+#include "agent/decide/match.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -240,8 +240,7 @@ static size_t count_pairs(const struct side *known, const struct side *found)
 	return count;
 }
 
-static void match(
-	struct arena *arena, struct side known, struct side found, struct reconciliation *out)
+static void match(struct arena *arena, struct side known, struct side found, struct matching *out)
 {
 	struct chains chains = {.places = found.count};
 
@@ -285,12 +284,12 @@ static bool covered(const struct place *place, size_t n)
 }
 
 static void judge(struct side side, const int64_t *times, size_t n, const struct known *known,
-	const struct found *found, struct reconciliation *out)
+	const struct found *found, struct matching *out)
 {
 	for (size_t i = 0; i < side.count; i++) {
 		size_t index = side.places[i].index, partner = out->found_of[index];
 
-		if (partner == RECONCILE_NONE)
+		if (partner == MATCH_NONE)
 			out->fates[index] = covered(&side.places[i], n) ? FATE_GONE : FATE_OUTSIDE;
 		else if (times[found[partner].index] == known[index].time)
 			out->fates[index] = FATE_SAME;
@@ -300,15 +299,15 @@ static void judge(struct side side, const int64_t *times, size_t n, const struct
 }
 
 /* Whether the found change is a known one that was not withdrawn. */
-static bool is_live(const struct reconciliation *out, const struct known *known, size_t found)
+static bool is_live(const struct matching *out, const struct known *known, size_t found)
 {
-	return out->known_of[found] != RECONCILE_NONE && !known[out->known_of[found]].withdrawn;
+	return out->known_of[found] != MATCH_NONE && !known[out->known_of[found]].withdrawn;
 }
 
 /* The found changes, and known ones that were not found within the tolerance and may have moved
  * further: also to where one was withdrawn. */
 static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
-	const struct found *found, size_t found_count, const struct reconciliation *out,
+	const struct found *found, size_t found_count, const struct matching *out,
 	struct mark *marks)
 {
 	size_t count = 0;
@@ -328,7 +327,7 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 			const struct known *one = &known[place->index];
 
 			if ((one->followed == 0 && one->before == one->after) || one->withdrawn ||
-				!covered(place, n) || out->found_of[place->index] != RECONCILE_NONE)
+				!covered(place, n) || out->found_of[place->index] != MATCH_NONE)
 				continue;
 			marks[count++] = (struct mark){.place = place->low,
 				.followed = (double)one->followed,
@@ -343,7 +342,7 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 
 static void match_moved(struct arena *arena, const struct side sides[static 3], size_t n,
 	const struct known *known, size_t known_count, const struct found *found,
-	size_t found_count, struct reconciliation *out)
+	size_t found_count, struct matching *out)
 {
 	size_t most = known_count + found_count;
 	struct mark *marks = arena_array(arena, most, sizeof *marks);
@@ -354,26 +353,23 @@ static void match_moved(struct arena *arena, const struct side sides[static 3], 
 	for (size_t i = 0; i < count; i++) {
 		size_t withdrawn = out->known_of[moves[i].found];
 
-		if (withdrawn != RECONCILE_NONE)
-			out->found_of[withdrawn] = RECONCILE_NONE;
+		if (withdrawn != MATCH_NONE)
+			out->found_of[withdrawn] = MATCH_NONE;
 		out->found_of[moves[i].known] = moves[i].found;
 		out->known_of[moves[i].found] = moves[i].known;
 	}
 }
 
-void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
-	size_t known_count, const struct found *found, size_t found_count,
-	struct reconciliation *out)
+static void match_all(struct arena *arena, const int64_t *times, size_t n,
+	const struct known *known, size_t known_count, const struct found *found,
+	size_t found_count, struct matching *out)
 {
 	struct side sides[3];
 
-	out->known_of = arena_array(arena, found_count, sizeof *out->known_of);
-	out->found_of = arena_array(arena, known_count, sizeof *out->found_of);
-	out->fates = arena_array(arena, known_count, sizeof *out->fates);
 	for (size_t i = 0; i < found_count; i++)
-		out->known_of[i] = RECONCILE_NONE;
+		out->known_of[i] = MATCH_NONE;
 	for (size_t i = 0; i < known_count; i++) {
-		out->found_of[i] = RECONCILE_NONE;
+		out->found_of[i] = MATCH_NONE;
 		out->fates[i] = FATE_OUTSIDE;
 	}
 	if (n == 0)
@@ -385,4 +381,31 @@ void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct
 	match_moved(arena, sides, n, known, known_count, found, found_count, out);
 	for (size_t k = 0; k < 3; k++)
 		judge(sides[k], times, n, known, found, out);
+}
+
+void match_changes(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
+	size_t known_count, const struct found *found, size_t found_count, struct matching *out)
+{
+	enum { NO_SIGN = 2 }; /* matches no change */
+	struct known *may = arena_array(arena, known_count, sizeof *may);
+	bool again = true;
+
+	out->known_of = arena_array(arena, found_count, sizeof *out->known_of);
+	out->found_of = arena_array(arena, known_count, sizeof *out->found_of);
+	out->fates = arena_array(arena, known_count, sizeof *out->fates);
+	for (size_t i = 0; i < known_count; i++)
+		may[i] = known[i];
+	while (again) {
+		again = false;
+		match_all(arena, times, n, may, known_count, found, found_count, out);
+		for (size_t i = 0; i < known_count; i++) {
+			size_t partner = out->found_of[i];
+
+			if (known[i].over == 0 || partner == MATCH_NONE ||
+				times[found[partner].index] < known[i].over)
+				continue;
+			may[i].sign = NO_SIGN;
+			again = true;
+		}
+	}
 }

@@ -1,0 +1,57 @@
+/* A change with what became of it: what is believed of it, what people said, whether it is told. */
+#ifndef AGENT_MODEL_CHANGE_RECORD_H
+#define AGENT_MODEL_CHANGE_RECORD_H
+
+#include "agent/model/announcement.h"
+#include "agent/model/triage.h"
+
+struct event;
+
+/* The numbers of this and the enums below are stored: never change them. */
+enum change_state {
+	CHANGE_CONFIRMED = 1,
+	CHANGE_MOVED,     /* found again at another time */
+	CHANGE_WITHDRAWN, /* no longer found; kept, so that its return is not announced */
+	CHANGE_CANDIDATE, /* not yet confirmed, not announced */
+	CHANGE_RECOVERED, /* over: the earlier level is back (detectors/recovery.h) */
+	CHANGE_STATES,
+};
+
+enum notify_state {
+	NOTIFY_SILENT,   /* recorded only: too old to announce */
+	NOTIFY_PENDING,  /* to be announced, waits for its group */
+	NOTIFY_QUEUED,   /* in a delivery */
+	NOTIFY_HELD,     /* announced once confirmed; or recovered before it was announced */
+	NOTIFY_RECOVERY, /* announced; its recovery is still to be announced */
+	NOTIFY_COUNT,
+};
+
+/* One change of one series. */
+struct change_record {
+	struct announcement item; /* its id is 0 until it is recorded; has no URLs; store_record
+				     stores its excerpt, if it has one and is no candidate */
+	const char *series;       /* the metric's identity */
+	const char *branch;       /* "" for none */
+	int sign;
+	enum change_state state;
+	enum notify_state news;
+	int64_t first_seen;         /* ms */
+	int64_t spacing;            /* ms between points of the series, near the change */
+	int64_t environment_event;  /* id of the event that it is announced with; 0: none */
+	int64_t environment_stored; /* as stored */
+	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
+	int64_t runs;               /* runs in which it was seen */
+	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
+	struct triage triage;
+	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
+	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
+	bool held;           /* ... a filter holds it, ... */
+	bool covered; /* ... or suppresses it, as another message covers it; of a silent one: the
+			 recovery of another change covers it */
+	const char *summary; /* the dispatcher's: what held it is over (struct message); or NULL */
+	bool confirmed;      /* store_record: confirms the candidate with this id, no new record */
+	const struct event *events; /* store_list: history, oldest first */
+	size_t event_count;
+};
+
+#endif

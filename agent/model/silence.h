@@ -1,0 +1,21 @@
+/* What a person wants to hear nothing of, and for how long. */
+#ifndef AGENT_MODEL_SILENCE_H
+#define AGENT_MODEL_SILENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is not told for a while. */
+struct silence {
+	int64_t id;                          /* 0: to be added */
+	const char *matchers;                /* canonical text */
+	int64_t from, until;                 /* ms; until exclusive */
+	const char *owner, *reason, *person; /* or NULL */
+	int64_t created;                     /* ms */
+	int64_t ended;                       /* ms; 0: was not ended early */
+	const char *ended_by;                /* or NULL */
+	bool reminded;                       /* its owner was told that it ends soon */
+	bool summed;                         /* the summary at its end was queued */
+};
+
+#endif
