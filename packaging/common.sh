@@ -91,19 +91,23 @@ wrapper=()
 tests=(tests)
 
 # test_at_once BUILD PYTEST-ARGUMENT...: runs the tests with what was built there. Most of them wait for servers and
-# timers, so six a core run at once where pytest-xdist is there. Up to three that fail beside the others run once more,
+# timers, so six a core run at once where pytest-xdist is there. Up to ten that fail beside the others run once more,
 # alone; those that pass then are listed as unstable, and are to be mended all the same.
 test_at_once() {
-	local build=$1 at_once=() failed status=0
+	local build=$1 at_once=() failed again status=0
 	shift
 	# Asked of pytest itself: the first python3 in the path need not be the one that it runs with.
 	! pytest-3 -p xdist --version >/dev/null 2>&1 || at_once=(-n $((6 * $(nproc))) --dist loadgroup)
 	failed=$build/tests_failed
 	rm -rf "$failed"
-	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -o cache_dir="$failed" --build="$build" "${at_once[@]}" "$@" "${tests[@]}" || status=$?
-	[ $status = 1 ] && [ "$(grep -c '": true' "$failed/v/cache/lastfailed")" -le 3 ] || return $status
-	sed -i 's/@[^]@"]*": true/": true/' "$failed/v/cache/lastfailed" # pytest-xdist appends the group
+	set -- -q -o cache_dir="$failed" --rootdir="$top" --build="$build" "$@"
+	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -rs "${at_once[@]}" "$@" "${tests[@]}" || status=$?
+	[ $status = 1 ] || return $status
+	# By name: --last-failed runs everything where it knows none of the names. pytest-xdist appends the group to them.
+	mapfile -d '' again < <(python3 -c 'import json, re, sys
+for name in json.load(open(sys.argv[1])): print(re.sub(r"@[^]@]*$", "", name), end="\0")' "$failed/v/cache/lastfailed")
+	[ ${#again[@]} -gt 0 ] && [ ${#again[@]} -le 10 ] || return $status
 	say "Unstable unless they fail again, alone:"
-	grep '": true' "$failed/v/cache/lastfailed"
-	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -o cache_dir="$failed" --last-failed --build="$build" "$@" "${tests[@]}"
+	printf '%s\n' "${again[@]}"
+	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 "$@" "${again[@]}"
 }

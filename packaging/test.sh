@@ -159,17 +159,19 @@ fi
 say "Testing"
 cd "$top"
 [ $full = no ] || export HUNTER_TEST_FULL=1
-test_at_once "$build" "$@"
+failed=0
+test_at_once "$build" "$@" || failed=1
 
 # The agents of the tests once more, with what they know in a database instead of a file: without --full kills, faults and reloads only.
-[ $# = 0 ] || exit 0
+# Whatever has failed, all parts run: each says what it has found.
+[ $# = 0 ] || exit $failed
 tests=(tests/e2e)
 [ $full = yes ] || tests=(tests/e2e/test_{kill,run,state,triage}.py)
 say "Testing agents with their state in PostgreSQL"
-HUNTER_TEST_STATE=postgresql test_at_once "$build"
+HUNTER_TEST_STATE=postgresql test_at_once "$build" || failed=1
 [ $full = yes ] || tests=(tests/e2e/test_state.py)
 say "Testing agents with their state in PostgreSQL, behind PgBouncer"
-HUNTER_TEST_STATE=pgbouncer test_at_once "$build"
-[ $full = yes ] || exit 0
+HUNTER_TEST_STATE=pgbouncer test_at_once "$build" || failed=1
+[ $full = yes ] && [ $failed = 0 ] || exit $failed
 say "Planting faults that the tests must find"
 env -u HUNTER_TEST_FULL tests/mutations/run

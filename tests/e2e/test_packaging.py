@@ -332,3 +332,38 @@ def test_the_links_between_the_documents_lead_somewhere(prefix, installed):
             assert not heading or heading in headings(to), f"{page.relative_to(top)}: {target}#{heading}"
             seen += 1
     assert seen > 10
+
+
+@pytest.mark.parametrize("broken, code, again", [("odd", 0, 5), ("real", 1, 1), ("many", 1, 0)])
+def test_what_fails_beside_others_runs_once_more_alone(tmp_path, broken, code, again):
+    """test_at_once of packaging/common.sh, with each kind of name that a test has; whatever happens, not all tests run twice."""
+    (tmp_path / "conftest.py").write_text('def pytest_addoption(parser):\n    parser.addoption("--build")\n')
+    (tmp_path / "test_it.py").write_text(textwrap.dedent(f"""
+        import os, pathlib, pytest
+
+        def ran(name):
+            with open(pathlib.Path(__file__).parent / "ran", "a") as out:
+                out.write(name + "\\n")
+            return (pathlib.Path(__file__).parent / "ran").read_text().splitlines().count(name)
+
+        @pytest.mark.xdist_group("test_it.pyodd")
+        @pytest.mark.parametrize("value", ["a@b", "a::b c/d", "\\u00e9[x]", "plain"])
+        def test_grouped(value):
+            assert ran(value) > 1 or "{broken}" != "odd"
+
+        @pytest.mark.xdist_group("test_it.pyodd")
+        def test_unstable():
+            assert ran("unstable") > 1 or "{broken}" != "odd"
+
+        def test_broken():
+            assert ran("broken") and "{broken}" != "real"
+
+        @pytest.mark.parametrize("value", range(11))
+        def test_many(value):
+            assert ran("many") and "{broken}" != "many"
+    """))
+    script = f". '{TOP}/packaging/common.sh'; top=$PWD; tests=(.); nproc() {{ echo 1 / 3; }}; test_at_once '{tmp_path}'"  # two at once
+    done = subprocess.run(["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert len((tmp_path / "ran").read_text().splitlines()) == 17 + again, done.stdout
+    assert ("Unstable" in done.stdout) == (again > 0)
