@@ -15,25 +15,29 @@
 #include "agent/analysis/timeline.h"
 #include "agent/base/when.h"
 
-const struct field selection_fields[] = {
+const struct field range_fields[] = {
 	OPTION_STRING(struct selection_flags, since, NULL,
 		"use points since this time: '6 weeks', yesterday, 2026-01-02, ISO 8601",
 		.metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, until, NULL, "use points before this time",
+		.metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, branch, NULL,
+		"use results of this branch; default: $BRANCH", .variable = "BRANCH",
+		.metavar = "NAME"),
+	{0},
+};
+
+const struct field selection_fields[] = {
 	OPTION_STRING(struct selection_flags, since_commit, NULL, "use points since this commit",
 		.metavar = "COMMIT"),
 	OPTION_STRING(struct selection_flags, since_version, NULL, "use points since this version",
 		.metavar = "VERSION"),
-	OPTION_STRING(struct selection_flags, until, NULL, "use points before this time",
-		.metavar = "DATE"),
 	OPTION_STRING(struct selection_flags, until_commit, NULL,
 		"use points up to and including this commit", .metavar = "COMMIT"),
 	OPTION_STRING(struct selection_flags, until_version, NULL,
 		"use points up to and including this version", .metavar = "VERSION"),
 	OPTION_INT(struct selection_flags, last, NULL, 1, 1e9,
 		"use only the last N of these points", .metavar = "N"),
-	OPTION_STRING(struct selection_flags, branch, NULL,
-		"use results of this branch; by default $BRANCH", .variable = "BRANCH",
-		.metavar = "NAME"),
 	OPTION_LIST(struct selection_flags, metrics, "use only these metrics, in this order",
 		.metavar = "LIST"),
 	OPTION_LIST(struct selection_flags, attrs,

@@ -25,7 +25,8 @@ struct selection_flags {
 	struct strings metrics, attrs;
 };
 
-extern const struct field selection_fields[];
+extern const struct field range_fields[];     /* --since, --until and --branch */
+extern const struct field selection_fields[]; /* the others */
 
 /* A bound by attribute: the attribute's name and value. */
 struct select_mark {

@@ -148,6 +148,7 @@ int cli_main(int argc, char **argv, const struct command *const *commands)
 	if (cli.abandoned)
 		cli_leave(code);
 	code = finish_output(code);
+	config_free(cli.config);
 	arena_free(cli.arena);
 	return code;
 }
@@ -191,7 +192,7 @@ struct config *cli_config_from(struct cli *cli, const struct config_source *sour
 		cli_fail(&error);
 		return NULL;
 	}
-	struct config *config = config_load(path, source, &problems);
+	cli->config = config_load(path, source, &problems);
 	print_problems(&problems);
-	return config;
+	return cli->config;
 }

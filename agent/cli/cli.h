@@ -46,6 +46,7 @@ struct cli {
 	struct common_options common;
 	void *options;            /* of command->options_size */
 	struct strings arguments; /* non-flag arguments */
+	struct config *config;    /* what cli_config has read; freed after the command */
 	FILE *out;
 	int64_t now;    /* ms */
 	bool color;     /* out is a terminal and NO_COLOR is not set */
@@ -84,7 +85,8 @@ int cli_refuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /*
  * Finds and loads the configuration of --config and prints its problems. NULL after an error,
- * which was printed; the exit code is then EXIT_USAGE. The caller owns the configuration.
+ * which was printed; the exit code is then EXIT_USAGE. It lives as long as the command, unless that
+ * takes it over by setting cli->config to NULL.
  */
 struct config *cli_config(struct cli *cli);
 struct config *cli_config_from(struct cli *cli, const struct config_source *source);

@@ -134,6 +134,7 @@ static const struct option_part analyze_parts[] = {
 	{output_fields, offsetof(struct analyze_options, output)},
 	{gate_fields, offsetof(struct analyze_options, gate)},
 	{notify_fields, offsetof(struct analyze_options, notify)},
+	{range_fields, offsetof(struct analyze_options, selection)},
 	{selection_fields, offsetof(struct analyze_options, selection)},
 	{detection_flag_fields, offsetof(struct analyze_options, detection)},
 	{0},
@@ -290,10 +291,8 @@ static int run(struct cli *cli)
 	analyze.fail_on_regression = options->output.fail_on_regression;
 	analyze.plot =
 		options->output.plot && !analyze.ask.otava && options->output.output == REPORT_TEXT;
-	if (analyze.update && !update_check(&analyze.ask, &error)) {
-		command_context_free(&analyze.ask);
+	if (analyze.update && !update_check(&analyze.ask, &error))
 		return cli_fail(&error);
-	}
 	analyze.gate = gate_new(&options->gate, &analyze.ask, &error);
 	if (analyze.gate)
 		analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
@@ -303,7 +302,6 @@ static int run(struct cli *cli)
 	if (error.kind != ERROR_NONE) {
 		notify_free(analyze.notify);
 		gate_free(analyze.gate);
-		command_context_free(&analyze.ask);
 		return cli_fail(&error);
 	}
 	analyze.report = (struct report){.out = cli->out,
@@ -338,7 +336,6 @@ static int run(struct cli *cli)
 		analyze.code = exit_stronger(analyze.code, annotations_send(analyze.annotations));
 	annotations_free(analyze.annotations);
 	notify_free(analyze.notify);
-	command_context_free(&analyze.ask);
 	if (!ran)
 		return cli_fail(&error);
 	gather.code = exit_stronger(gather.code, analyze.code);

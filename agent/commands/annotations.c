@@ -285,8 +285,6 @@ static int run(struct cli *cli)
 		code = exit_stronger(
 			code, remove_of(annotations, tests[i]->name, options->force, cli));
 	annotations_free(annotations);
-	if (!cli->abandoned)
-		config_free(config);
 	return code;
 }
 

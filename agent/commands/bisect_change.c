@@ -99,21 +99,15 @@ static bool parse_id(const char *text, int64_t *id, struct error *error)
 	return *id > 0 || error_set(error, ERROR_USAGE, "--change takes the id of a change");
 }
 
-static const char *repository_of(struct arena *arena, const struct config *config, const char *name)
-{
-	const struct test *test = name ? config_test(config, name) : NULL;
-
-	return test ? arena_strdup(arena, test->repository) : NULL;
-}
-
 /* The configuration says where the state is, and where the test's clone is; of an agent elsewhere
  * only that says anything. */
 bool bisect_change_read(
 	struct cli *cli, const char *id, struct bisect_change *out, struct error *error)
 {
 	const struct bisect_flags *flags = cli->options;
-	struct config *config = NULL;
+	const struct config *config = NULL;
 	const char *path;
+	const struct test *test = NULL;
 	bool agent, read;
 
 	*out = (struct bisect_change){.step = (double)NAN, .spread = (double)NAN};
@@ -130,7 +124,7 @@ bool bisect_change_read(
 	else
 		read = read_state(cli->arena, path, out, error);
 	if (read && config)
-		out->repository = repository_of(cli->arena, config, out->test);
-	config_free(config);
+		test = config_test(config, out->test);
+	out->repository = test ? test->repository : NULL;
 	return read;
 }

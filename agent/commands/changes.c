@@ -547,12 +547,11 @@ static int list_agent(struct cli *cli, const struct config *config)
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
-	struct config *config = NULL;
+	const struct config *config = NULL;
 	struct change_filter filter;
 	struct error error;
 	const char *path;
 	bool agent;
-	int code;
 
 	if (cli->arguments.count > 0)
 		return cli_refuse("changes takes no arguments (--test names a test)");
@@ -564,12 +563,8 @@ static int run(struct cli *cli)
 	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_of.state_file;
-	if (agent || (config && state_is_hidden(path)))
-		code = list_agent(cli, config);
-	else
-		code = list_file(cli, &filter, path, config);
-	config_free(config);
-	return code;
+	return agent || (config && state_is_hidden(path)) ? list_agent(cli, config)
+							  : list_file(cli, &filter, path, config);
 }
 
 static const struct option_part parts[] = {

@@ -36,6 +36,7 @@ struct cluster_options {
 static const struct option_part cluster_parts[] = {
 	{cluster_fields, offsetof(struct cluster_options, flags)},
 	{shape_fields, offsetof(struct cluster_options, shapes)},
+	{range_fields, offsetof(struct cluster_options, selection)},
 	{selection_fields, offsetof(struct cluster_options, selection)},
 	{0},
 };
@@ -240,7 +241,6 @@ static int run(struct cli *cli)
 		find(&cluster, cli);
 	gather_print_failed(&gather);
 	shapes_free(cluster.shapes);
-	command_context_free(&cluster.ask);
 	return ran ? gather.code : cli_fail(&error);
 }
 

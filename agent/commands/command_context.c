@@ -100,15 +100,22 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	if (prepare(ask, selection, &error))
 		return true;
 	*code = cli_fail(&error);
-	command_context_free(ask);
 	return false;
 }
 
-void command_context_free(struct command_context *ask)
+const struct test *single_test(struct cli *cli, const char *name, struct error *error)
 {
-	if (!ask->cli->abandoned)
-		config_free(ask->config);
-	ask->config = NULL;
+	const struct strings names = {&name, 1};
+	const struct test *const *tests;
+	size_t count;
+
+	if (!config_select(cli->config, &names, cli->arena, &tests, &count, error))
+		return NULL;
+	if (count == 1)
+		return tests[0];
+	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; %s takes one", name, count,
+		cli->command->name);
+	return NULL;
 }
 
 const char *test_option(const struct test *test, const char *name)

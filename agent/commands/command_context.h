@@ -27,7 +27,10 @@ struct command_context {
 bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	const struct selection_flags *selection, const struct detection_flags *detection,
 	const struct strings *known_changes, int *code) MUST_USE;
-void command_context_free(struct command_context *ask);
+
+/* The only test of that name or group, of the configuration that was read; NULL and an error for
+ * none or several. */
+const struct test *single_test(struct cli *cli, const char *name, struct error *error);
 
 /* The text of an option of a test's source; NULL if it is not set or there is no such option. */
 const char *test_option(const struct test *test, const char *name);

@@ -6,23 +6,13 @@
 #include <stdlib.h>
 
 #include "agent/analysis/select.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/report/table.h"
 
-/* Applies to servers; files list their metrics whatever the times of their points. */
-static const struct field list_fields[] = {
-	OPTION_STRING(struct selection_flags, since, NULL,
-		"only metrics with points since this time", .metavar = "DATE"),
-	OPTION_STRING(struct selection_flags, until, NULL,
-		"only metrics with points before this time", .metavar = "DATE"),
-	OPTION_STRING(struct selection_flags, branch, NULL,
-		"metrics of this branch; default: $BRANCH", .variable = "BRANCH",
-		.metavar = "NAME"),
-	{0},
-};
-
-static const struct option_part list_parts[] = {{list_fields, 0}, {0}};
+/* The range applies to servers; files list their metrics whatever the times of their points. */
+static const struct option_part list_parts[] = {{range_fields, 0}, {0}};
 
 struct listing {
 	FILE *out;
@@ -95,20 +85,6 @@ static int list(struct cli *cli, const struct test *test, const struct selection
 	return cli_fail(&error);
 }
 
-static const struct test *find(const struct config *config, const char *name, struct error *error)
-{
-	const struct test *test = config_test(config, name);
-	if (test)
-		return test;
-	const char **names = memory_new(config->test_count, sizeof *names);
-	for (size_t i = 0; i < config->test_count; i++)
-		names[i] = config->tests[i].name;
-	error_set(error, ERROR_USAGE, "test not found: %.200s", name);
-	field_hint(error, name, names, config->test_count);
-	free(names);
-	return NULL;
-}
-
 static int run(struct cli *cli)
 {
 	struct error error;
@@ -120,11 +96,8 @@ static int run(struct cli *cli)
 	struct config *config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
-	const struct test *test = find(config, cli->arguments.items[0], &error);
-	int code = test ? list(cli, test, &selection, config) : cli_fail(&error);
-	if (!cli->abandoned)
-		config_free(config);
-	return code;
+	const struct test *test = single_test(cli, cli->arguments.items[0], &error);
+	return test ? list(cli, test, &selection, config) : cli_fail(&error);
 }
 
 const struct command list_metrics_command = {

@@ -25,15 +25,12 @@ static int list_tests(struct cli *cli)
 	struct config *config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
-	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error)) {
-		config_free(config);
+	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error))
 		return cli_fail(&error);
-	}
 	const char **names = arena_array(cli->arena, count, sizeof *names);
 	for (size_t i = 0; i < count; i++)
 		names[i] = tests[i]->name;
 	print_sorted(cli, names, count);
-	config_free(config);
 	return EXIT_NOTHING;
 }
 
@@ -49,7 +46,6 @@ static int list_groups(struct cli *cli)
 	for (size_t i = 0; i < config->group_count; i++)
 		names[i] = config->groups[i].name;
 	print_sorted(cli, names, config->group_count);
-	config_free(config);
 	return EXIT_NOTHING;
 }
 

@@ -12,8 +12,10 @@
 
 #include "agent/analysis/select.h"
 #include "agent/base/when.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
+#include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
 #include "agent/monitor/plotting.h"
 #include "agent/report/plot_draw.h"
@@ -52,17 +54,6 @@ static const struct field picture_fields[] = {
 	{0},
 };
 
-static const struct field range_fields[] = {
-	OPTION_STRING(struct selection_flags, since, NULL, "show points since this time",
-		.metavar = "DATE"),
-	OPTION_STRING(struct selection_flags, until, NULL, "show points before this time",
-		.metavar = "DATE"),
-	OPTION_STRING(struct selection_flags, branch, NULL,
-		"show the points of this branch; default: $BRANCH", .variable = "BRANCH",
-		.metavar = "NAME"),
-	{0},
-};
-
 struct plot_options {
 	struct picture_options picture;
 	struct selection_flags range;
@@ -82,7 +73,6 @@ struct plotter {
 	enum format format;
 	const struct test *test;
 	struct plotting plotting;
-	struct store_list *list; /* from the state, or NULL */
 	int code;
 };
 
@@ -117,19 +107,6 @@ static void print_lines(const struct plotter *plotter, const struct plot *plot, 
 	}
 }
 
-static bool write_file(const char *name, const struct buf *content, struct error *error)
-{
-	FILE *file = fopen(name, "wbe");
-	bool written;
-
-	if (!file)
-		return error_set(error, ERROR_USAGE, "%s: %s", name, strerror(errno));
-	written = fwrite(content->data, 1, content->length, file) == content->length;
-	if (fclose(file) == 0 && written)
-		return true;
-	return error_set(error, ERROR_USAGE, "%s: %s", name, strerror(errno));
-}
-
 static bool draw_file(const struct plotter *plotter, const struct plot *plot, struct error *error)
 {
 	const struct picture_options *options = plotter->options;
@@ -144,7 +121,7 @@ static bool draw_file(const struct plotter *plotter, const struct plot *plot, st
 		drawn = plot_png(plot, &style, &out, error);
 	else
 		plot_svg(plot, &style, &out);
-	drawn = drawn && write_file(options->output, &out, error);
+	drawn = drawn && output_write(options->output, out.data, out.length, error);
 	buf_free(&out);
 	return drawn;
 }
@@ -188,12 +165,15 @@ static void ready(void *context, struct task *const *tasks)
 
 static bool read_state(struct plotter *plotter, const char *path, struct error *error)
 {
-	plotter->list = store_list_new(NULL, NULL);
-	plotting_ask(plotter->list, plotter->test, plotter->cli->now);
-	if (!store_tx(path, STORE_READ, &plotter->list->call, error))
-		return false;
-	plotting_state(&plotter->plotting, plotter->list);
-	return true;
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool read;
+
+	plotting_ask(list, plotter->test, plotter->cli->now);
+	read = store_tx(path, STORE_READ, &list->call, error);
+	if (read)
+		plotting_state(&plotter->plotting, list);
+	arena_join(plotter->cli->arena, list->call.arena);
+	return read;
 }
 
 static int draw(struct plotter *plotter, const struct config *config, struct error *error)
@@ -242,23 +222,6 @@ static bool parse(struct plotter *plotter, struct selection *range, struct error
 	return selection_resolve(&options->range, plotter->cli->now, range, error);
 }
 
-/* The single test of that name; NULL and an error for none or several. */
-static const struct test *find_test(
-	const struct plotter *plotter, const struct config *config, struct error *error)
-{
-	const struct test *const *tests;
-	size_t count;
-
-	if (!config_select(config, &(const struct strings){plotter->cli->arguments.items, 1},
-		    plotter->cli->arena, &tests, &count, error))
-		return NULL;
-	if (count == 1)
-		return tests[0];
-	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; plot takes one",
-		plotter->cli->arguments.items[0], count);
-	return NULL;
-}
-
 static int run(struct cli *cli)
 {
 	struct plotter plotter = {.cli = cli};
@@ -272,7 +235,7 @@ static int run(struct cli *cli)
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
-	plotter.test = find_test(&plotter, config, &error);
+	plotter.test = single_test(cli, *cli->arguments.items, &error);
 	plotter.plotting = (struct plotting){
 		.metric = cli->arguments.count > 1 ? cli->arguments.items[1] : NULL,
 		.branch = range.branch,
@@ -282,11 +245,6 @@ static int run(struct cli *cli)
 		.now = cli->now,
 		.config = config};
 	code = plotter.test ? draw(&plotter, config, &error) : cli_fail(&error);
-	if (cli->abandoned)
-		return code;
-	if (plotter.list)
-		store_call_free(&plotter.list->call);
-	config_free(config);
 	return code;
 }
 

@@ -349,6 +349,7 @@ struct regressions_options {
 static const struct option_part regressions_parts[] = {
 	{regression_fields, offsetof(struct regressions_options, flags)},
 	{gate_fields, offsetof(struct regressions_options, gate)},
+	{range_fields, offsetof(struct regressions_options, selection)},
 	{selection_fields, offsetof(struct regressions_options, selection)},
 	{detection_flag_fields, offsetof(struct regressions_options, detection)},
 	{0},
@@ -852,10 +853,8 @@ static int run(struct cli *cli)
 	regressions.gather = &gather;
 	regressions.report.otava = regressions.ask.otava;
 	regressions.gate = gate_new(&options->gate, &regressions.ask, &error);
-	if (!regressions.gate) {
-		command_context_free(&regressions.ask);
+	if (!regressions.gate)
 		return cli_fail(&error);
-	}
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
 	if ((regressions.report.output == REGRESSION_TEXT ||
@@ -868,7 +867,6 @@ static int run(struct cli *cli)
 	gate_free(regressions.gate);
 	fflush(cli->out);
 	gather_print_failed(&gather);
-	command_context_free(&regressions.ask);
 	if (!ran)
 		return cli_fail(&error);
 	if (regressions.report.regressed > 0)

@@ -496,6 +496,7 @@ static int run_replay(struct cli *cli)
 	agent->simulation = &replay_stage;
 	agent->now = clock_wall;
 	agent->schema = source.schema;
+	cli->config = NULL; /* its reference's, also if it fails */
 	agent->config_ref = config_ref_of(config, &cli->arguments, &error);
 	if (!agent->config_ref)
 		return cli_fail(&error);

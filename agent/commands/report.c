@@ -42,17 +42,6 @@ static const struct field report_fields[] = {
 	{0},
 };
 
-static const struct field range_fields[] = {
-	OPTION_STRING(
-		struct selection_flags, since, NULL, "changes since this time", .metavar = "DATE"),
-	OPTION_STRING(
-		struct selection_flags, until, NULL, "changes before this time", .metavar = "DATE"),
-	OPTION_STRING(struct selection_flags, branch, NULL,
-		"changes on this branch; default: $BRANCH", .variable = "BRANCH",
-		.metavar = "NAME"),
-	{0},
-};
-
 struct report_options {
 	struct report_flags report;
 	struct selection_flags range;
@@ -686,8 +675,6 @@ static int run(struct cli *cli)
 		code = make(maker, tests, count);
 	for (size_t i = 0; i < maker->plot_count; i++)
 		free_plot(&maker->plots[i]);
-	if (!cli->abandoned)
-		config_free(config);
 	return code;
 }
 

@@ -319,7 +319,6 @@ static int run(struct cli *cli)
 	else
 		print_text(&asked, cli->out);
 	buf_free(&asked.steps);
-	config_free(config);
 	return code;
 }
 

@@ -520,6 +520,7 @@ static int run_command_run(struct cli *cli)
 	config = cli_config_from(cli, &run.source);
 	if (!config)
 		return EXIT_USAGE;
+	cli->config = NULL; /* its reference's, also if it fails */
 	config_ref = config_ref_of(config, &cli->arguments, &error);
 	if (!config_ref)
 		return cli_fail(&error);

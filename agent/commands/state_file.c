@@ -29,16 +29,9 @@ const struct field state_fields[] = {
 
 const char *state_file(struct cli *cli, const char *path)
 {
-	struct config *config;
+	const struct config *config = path ? NULL : cli_config(cli);
 
-	if (path)
-		return path;
-	config = cli_config(cli);
-	if (!config)
-		return NULL;
-	path = arena_strdup(cli->arena, config->agent.state);
-	config_free(config);
-	return path;
+	return config ? config->agent.state : path;
 }
 
 bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *error)
@@ -165,9 +158,8 @@ int state_fail(const struct error *error)
 
 json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error)
 {
-	struct config *config = NULL;
+	const struct config *config = NULL;
 	const char *path;
-	json_t *document;
 	bool agent;
 
 	if (!state_of_agent(request->flags, &agent, error))
@@ -180,11 +172,8 @@ json_t *state_request(struct cli *cli, const struct state_request *request, stru
 	}
 	path = config ? config->agent.state : request->flags->state_file;
 	if (!request->reads)
-		document = ask_either(request, path, config, error);
-	else if (config && state_is_hidden(path))
-		document = ask_agent(request, &request->flags->agent, config, error);
-	else
-		document = perform(request, path, config, error);
-	config_free(config);
-	return document;
+		return ask_either(request, path, config, error);
+	if (config && state_is_hidden(path))
+		return ask_agent(request, &request->flags->agent, config, error);
+	return perform(request, path, config, error);
 }

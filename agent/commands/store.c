@@ -136,7 +136,7 @@ static int prune(struct cli *cli)
 {
 	const struct store_options *options = cli->options;
 	struct strings tests = {0};
-	struct config *config;
+	const struct config *config;
 	const char *path = options->state_file;
 
 	if (options->older_than == WHEN_NEVER)
@@ -146,8 +146,7 @@ static int prune(struct cli *cli)
 		if (!config)
 			return EXIT_USAGE;
 		tests = config_topics(config, cli->arena);
-		path = arena_strdup(cli->arena, config->agent.state);
-		config_free(config);
+		path = config->agent.state;
 	}
 	return prune_file(cli, path, &tests);
 }

@@ -453,7 +453,7 @@ static int validate(struct cli *cli)
 	secret_forbid_dumps();
 	if (!cli->common.config && strcmp(verdict.path, "hunter.yaml") == 0)
 		caution_found(verdict.path, &problems);
-	struct config *config = config_load(verdict.path, &source, &problems);
+	struct config *config = cli->config = config_load(verdict.path, &source, &problems);
 	verdict.config = config;
 	if (config)
 		check_known(config, cli->now, &problems);
@@ -498,8 +498,6 @@ static int validate(struct cli *cli)
 	buf_free(&measuring.json);
 	buf_free(&explained);
 	buf_free(&explained_json);
-	if (!cli->abandoned)
-		config_free(config);
 	return code;
 }
 

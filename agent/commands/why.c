@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "agent/base/when.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/state_file.h"
@@ -33,7 +34,6 @@ struct asking {
 	const struct test *test;
 	struct why_request ask;
 	struct strings topics;
-	struct store_list *list; /* from the state, or NULL */
 	bool lacks_data;
 };
 
@@ -106,12 +106,15 @@ static void ready(void *context, struct task *const *tasks)
 
 static bool read_state(struct asking *asking, const char *path, struct error *error)
 {
-	asking->list = store_list_new(NULL, NULL);
-	why_ask(asking->list, asking->test, asking->topics);
-	if (!store_tx(path, STORE_READ, &asking->list->call, error))
-		return false;
-	why_state(&asking->ask, asking->list);
-	return true;
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool read;
+
+	why_ask(list, asking->test, asking->topics);
+	read = store_tx(path, STORE_READ, &list->call, error);
+	if (read)
+		why_state(&asking->ask, list);
+	arena_join(asking->cli->arena, list->call.arena);
+	return read;
 }
 
 static int explain(struct asking *asking, const struct config *config, struct error *error)
@@ -152,29 +155,20 @@ static const char *renamed(
 static const struct test *find_test(
 	struct asking *asking, const struct config *config, const char *asked, struct error *error)
 {
-	const char **name = arena_array(asking->cli->arena, 1, sizeof *name);
-	const struct test *const *tests;
+	const char *name = config_test(config, asked) ? asked : renamed(config, NULL, NULL, asked);
 	const struct group *group;
-	size_t count;
 
-	*name = config_test(config, asked) ? asked : renamed(config, NULL, NULL, asked);
-	if (*name != asked)
-		fprintf(stderr, "hunter-c: the test is called \"%s\" now\n", *name);
-	group = config_test(config, *name) ? NULL : config_group(config, *name);
+	if (name != asked)
+		fprintf(stderr, "hunter-c: the test is called \"%s\" now\n", name);
+	group = config_test(config, name) ? NULL : config_group(config, name);
 	if (group && group->cluster) {
 		error_set(error, ERROR_USAGE,
 			"\"%.200s\" is a cluster; why takes one of its tests, and says what the "
 			"cluster has told of it",
-			*name);
+			name);
 		return NULL;
 	}
-	if (!config_select(config, &(const struct strings){name, 1}, asking->cli->arena, &tests,
-		    &count, error))
-		return NULL;
-	if (count == 1)
-		return tests[0];
-	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; why takes one", *name, count);
-	return NULL;
+	return single_test(asking->cli, name, error);
 }
 
 static int run(struct cli *cli)
@@ -183,7 +177,6 @@ static int run(struct cli *cli)
 	struct asking asking = {.cli = cli};
 	struct config *config;
 	struct error error;
-	int code;
 
 	if (arguments.count < 2 || arguments.count > 3)
 		return cli_refuse("why takes a test, a metric, and perhaps a time or a commit; "
@@ -192,10 +185,8 @@ static int run(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	asking.test = find_test(&asking, config, arguments.items[0], &error);
-	if (!asking.test) {
-		config_free(config);
+	if (!asking.test)
 		return cli_fail(&error);
-	}
 	asking.ask = (struct why_request){
 		.metric = renamed(config, asking.test->name, "", arguments.items[1]),
 		.at = arguments.count > 2 ? arguments.items[2] : NULL,
@@ -203,13 +194,7 @@ static int run(struct cli *cli)
 		.max_age = config->agent.max_age,
 		.config = config};
 	asking.topics = why_topics(config, asking.test, cli->arena, &asking.ask.clusters);
-	code = explain(&asking, config, &error);
-	if (!cli->abandoned) {
-		if (asking.list)
-			store_call_free(&asking.list->call);
-		config_free(config);
-	}
-	return code;
+	return explain(&asking, config, &error);
 }
 
 const struct command why_command = {

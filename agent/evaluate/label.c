@@ -816,13 +816,12 @@ static void show_end(const struct session *session)
 			session->options->label, 2 * session->count);
 }
 
-static bool load(struct session *session, struct config **config, struct error *error)
+static bool load(struct session *session, struct error *error)
 {
 	if (session->options->series.count > 0)
 		return load_files(session, error);
-	*config = cli_config(session->cli);
-	if (*config)
-		return load_tests(session, *config, error);
+	if (cli_config(session->cli))
+		return load_tests(session, session->cli->config, error);
 	session->code = EXIT_USAGE; /* and its problems are printed */
 	*error = (struct error){0};
 	return false;
@@ -834,10 +833,9 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 		.options = cli->options,
 		.proposers = proposers,
 		.proposer_count = count};
-	struct config *config = NULL;
 	struct error error = {0};
-	bool good = load(&session, &config, &error) && choose(&session, &error) &&
-		    load_labels(&session, &error);
+	bool good =
+		load(&session, &error) && choose(&session, &error) && load_labels(&session, &error);
 	if (good) {
 		session.at = SIZE_MAX;
 		go_on(&session);
@@ -848,7 +846,5 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 	free(session.entries);
 	free(session.records);
 	free(session.undos);
-	if (config && !cli->abandoned)
-		config_free(config);
 	return code;
 }

@@ -411,7 +411,9 @@ static bool read_state(
 {
 	struct cli *cli = loading->cli;
 	struct triaged *out = loading->out;
-	struct store_list *list = out->list = store_list_new(NULL, NULL);
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool read;
+
 	list->filter.limit = MOST_CHANGES;
 	if (cli->arguments.count > 0) {
 		const char **names = arena_array(cli->arena, out->test_count, sizeof *names);
@@ -419,10 +421,10 @@ static bool read_state(
 			names[i] = out->tests[i]->name;
 		list->filter.names = (struct strings){names, out->test_count};
 	}
-	if (!store_tx(state ? state : out->config->agent.state, STORE_READ, &list->call, error))
-		return false;
+	read = store_tx(state ? state : out->config->agent.state, STORE_READ, &list->call, error);
 	*rows = list->records;
-	return true;
+	arena_join(cli->arena, list->call.arena);
+	return read;
 }
 
 static bool load(struct loading *loading, const char *state, struct error *error)
@@ -464,7 +466,4 @@ void triaged_free(struct cli *cli, struct triaged *triaged)
 		free(triaged->groups[i].series);
 	free(triaged->groups);
 	free(triaged->unplaced);
-	if (triaged->list)
-		store_call_free(&triaged->list->call);
-	config_free(triaged->config);
 }

@@ -47,7 +47,6 @@ struct triaged {
 	struct unplaced *unplaced; /* changes that people judged */
 	size_t unplaced_count;
 	int code; /* EXIT_NOTHING, or that of tests whose data could not be read */
-	struct store_list *list;
 };
 
 /*
