@@ -822,7 +822,7 @@ static void test_reactions(void **state)
 	call->now = NOW + 5;
 	said(fixture, call, 2);
 	assert_int_equal(
-		count_rows(fixture, "deliveries WHERE amend = 3 AND reaction = 'x:ann'"), 1);
+		count_rows(fixture, "deliveries WHERE amend = 2 AND reaction = 'x:ann'"), 1);
 	say(fixture, both[1], TRIAGE_EXPECTED);
 	call = selecting();
 	call->dry_run = false;
@@ -833,7 +833,7 @@ static void test_reactions(void **state)
 	said(fixture, call, 1);
 	assert_int_equal(triage_of(fixture, both[0]).state, TRIAGE_OPEN);
 	assert_int_equal(triage_of(fixture, both[1]).state, TRIAGE_EXPECTED);
-	assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 5 AND reaction = ''"), 1);
+	assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 4 AND reaction = ''"), 1);
 }
 
 /* What is to be edited, what is to be read, and of one message all that either needs; for receivers

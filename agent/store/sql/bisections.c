@@ -208,8 +208,7 @@ static void write_culprit(struct tx *tx, const struct store_bisection_write *cal
 	culprit_put(&text, call->culprit);
 	RUN(tx, STATEMENT_BISECTION_CULPRIT, v_id(call->bisection),
 		v_text(buf_keep(&text, tx->arena)));
-	RUN(tx, STATEMENT_AMEND, v_id(change));
-	triage_announce(tx, change, SAID_CULPRIT);
+	triage_announce(tx, rows_id(tx, change), SAID_CULPRIT);
 }
 
 static void end(struct tx *tx, struct store_bisection_write *call)

@@ -93,7 +93,7 @@ static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
 /* What messages say of the change may differ from what is known now: they are to be edited. */
 static void amend(struct tx *tx, int64_t change)
 {
-	RUN(tx, STATEMENT_AMEND, v_id(change));
+	RUN(tx, STATEMENT_AMEND, v_text(rows_id(tx, change)));
 }
 
 /* The same if it is much larger or smaller than they say. */
@@ -122,25 +122,25 @@ static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excer
 	query_run(&query);
 }
 
-/* Gives the new records ids, all at once. */
-static void number_records(struct tx *tx, const struct store_record *call)
+/* Gives the new records ids, all at once, and returns how many they are. */
+static size_t number_records(struct tx *tx, const struct store_record *call)
 {
 	struct sql_query query = sql_query_of(tx, STATEMENT_NEXT_CHANGES);
 	struct change_record *records = call->records.items;
-	size_t at = 0;
-	int64_t count = 0;
+	size_t at = 0, count = 0;
 
 	for (size_t i = 0; i < call->records.count; i++)
 		count += !records[i].confirmed;
 	if (count == 0)
-		return;
-	bind_integer(&query, count);
+		return 0;
+	bind_integer(&query, (int64_t)count);
 	while (query_next(&query)) {
 		while (at < call->records.count && records[at].confirmed)
 			at++;
 		if (at < call->records.count)
 			records[at++].item.id = read_id(&query);
 	}
+	return count;
 }
 
 /* What is said of it, and what it belongs to, comes later; no event for its end, which was known
@@ -160,16 +160,37 @@ static void insert_record(struct tx *tx, const struct change_record *record)
 	query_run(&query);
 }
 
-/* The same statement many times in a row is what databases are best at. */
-static void insert_records(struct tx *tx, const struct record_rows *records)
+static void insert_excerpt(struct tx *tx, const struct change_record *record)
 {
-	for (size_t i = 0; i < records->count; i++)
-		if (!records->items[i].confirmed)
-			insert_record(tx, &records->items[i]);
-	for (size_t i = 0; i < records->count; i++)
-		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE)
-			write_excerpt(
-				tx, records->items[i].item.id, records->items[i].item.excerpt);
+	struct sql_query query = QUERY(tx, STATEMENT_WRITE_EXCERPTS, v_id(record->item.id));
+
+	bind_bytes(&query, record->item.excerpt.bytes, record->item.excerpt.length);
+	query_run(&query);
+}
+
+/* Fewer are sooner written one by one. */
+enum { LOAD_LEAST = 10 };
+
+static void insert_records(struct tx *tx, const struct record_rows *records, size_t count)
+{
+	const struct change_record *end = records->items + records->count;
+	bool load = count >= LOAD_LEAST;
+
+	if (load)
+		rows_load_begin(tx, STATEMENT_WRITE_CHANGES);
+	for (const struct change_record *record = records->items; record < end; record++)
+		if (!record->confirmed)
+			insert_record(tx, record);
+	if (load) {
+		rows_load_end(tx);
+		rows_load_begin(tx, STATEMENT_WRITE_EXCERPTS);
+	}
+	for (const struct change_record *record = records->items; record < end; record++)
+		if (!record->confirmed && record->state != CHANGE_CANDIDATE &&
+			record->item.excerpt.length > 0)
+			insert_excerpt(tx, record);
+	if (load)
+		rows_load_end(tx);
 }
 
 static void renew_item(struct tx *tx, int64_t id, const struct announcement *item)
@@ -305,10 +326,10 @@ static bool note_update(
 	bool stretched = former && update->item && former->members != update->item->members;
 	enum event_kind kind = former ? event_of(former->state, former->time, update) : 0;
 
-	if (kind != 0 || stretched || update->corrected)
-		amend(tx, update->id);
 	if (kind == EVENT_MOVED || kind == EVENT_RETURNED || stretched)
-		triage_announce(tx, update->id, SAID_UPDATED);
+		triage_announce(tx, rows_id(tx, update->id), SAID_UPDATED);
+	else if (kind != 0 || update->corrected)
+		amend(tx, update->id);
 	if (kind != 0)
 		add_event(tx, update->id, kind, update->now, update->time);
 	return kind == EVENT_WITHDRAWN;
@@ -352,10 +373,10 @@ static void write_checkpoint(
 static void record_changes(struct tx *tx, struct store_record *call)
 {
 	struct formers formers = {0};
+	size_t count = number_records(tx, call);
 
-	number_records(tx, call);
 	load_formers(tx, call, &formers);
-	insert_records(tx, &call->records);
+	insert_records(tx, &call->records, count);
 	for (size_t i = 0; i < call->records.count; i++)
 		if (call->records.items[i].confirmed)
 			confirm_record(tx, &call->records.items[i], &formers, &call->renewed);

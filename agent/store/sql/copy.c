@@ -135,18 +135,6 @@ static void hand_over(struct walk *walk, int column, struct sql_query *out)
 	}
 }
 
-static void load_begin(struct tx *to, const struct sql_table *table)
-{
-	if (to->driver->load_begin && !to->failed)
-		to->failed = !to->driver->load_begin(to, statement_of(STATEMENT_WRITE, table));
-}
-
-static void load_end(struct tx *to)
-{
-	if (to->driver->load_end && !to->failed)
-		to->failed = !to->driver->load_end(to);
-}
-
 static void copy_row(struct walk *walk, struct tx *to, const struct sql_table *table)
 {
 	struct sql_query query = sql_query_of(to, statement_of(STATEMENT_WRITE, table));
@@ -159,16 +147,17 @@ static void copy_row(struct walk *walk, struct tx *to, const struct sql_table *t
 static void copy_table(struct tx *from, struct tx *to, const struct sql_table *table, int64_t *rows)
 {
 	struct walk walk = walk_over(from, table);
+	enum statement insert = statement_of(STATEMENT_WRITE, table);
 
-	load_begin(to, table);
+	rows_load_begin(to, insert);
 	while (!to->failed && walk_on(&walk)) {
 		copy_row(&walk, to, table);
 		if (++*rows % LOAD == 0) {
-			load_end(to);
-			load_begin(to, table);
+			rows_load_end(to);
+			rows_load_begin(to, insert);
 		}
 	}
-	load_end(to);
+	rows_load_end(to);
 	walk_end(&walk);
 }
 

@@ -83,7 +83,7 @@ static void write_member(struct tx *tx, const struct store_member *member)
 	RUN(tx, STATEMENT_MEMBER, change, event);
 	if (member->silent) {
 		RUN(tx, STATEMENT_MEMBER_TOLD, change, event);
-		RUN(tx, STATEMENT_AMEND, change);
+		RUN(tx, STATEMENT_AMEND, v_text(rows_id(tx, member->change)));
 	}
 }
 

@@ -459,6 +459,18 @@ void bind_row(
 	}
 }
 
+void rows_load_begin(struct tx *tx, enum statement insert)
+{
+	if (tx->driver->load_begin && !tx->failed)
+		tx->failed = !tx->driver->load_begin(tx, insert);
+}
+
+void rows_load_end(struct tx *tx)
+{
+	if (tx->driver->load_end && !tx->failed)
+		tx->failed = !tx->driver->load_end(tx);
+}
+
 int64_t query_insert(struct sql_query *query)
 {
 	int64_t id = 0;
@@ -828,6 +840,11 @@ const char *owners_json(struct tx *tx, const struct owners *owners, size_t first
 		buf_printf(&text, i > 0 ? ",%" PRId64 : "%" PRId64, owners->items[first + i].id);
 	buf_char(&text, ']');
 	return buf_keep(&text, tx->arena);
+}
+
+const char *rows_id(struct tx *tx, int64_t id)
+{
+	return owners_json(tx, &(struct owners){&(struct owner){.id = id}, 1}, 0, 1);
 }
 
 void bind_owners(struct sql_query *query, const struct owners *owners)

@@ -34,6 +34,11 @@ void bind_row(struct sql_query *query, const struct store_column *columns, unsig
 /* Runs a statement without result rows. */
 void query_run(struct sql_query *query);
 
+/* Between them only rows of that insert are written, which takes all columns of a table: how a
+ * database loads many at once. */
+void rows_load_begin(struct tx *tx, enum statement insert);
+void rows_load_end(struct tx *tx);
+
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
 int64_t query_insert(struct sql_query *query);
 
@@ -166,6 +171,8 @@ void owners_sort(struct owners *owners, bool once);
 
 /* The ids of so many of them from the first on, as a JSON array. */
 const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count);
+/* Of one. */
+const char *rows_id(struct tx *tx, int64_t id);
 /* Binds those of all. */
 void bind_owners(struct sql_query *query, const struct owners *owners);
 

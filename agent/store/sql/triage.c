@@ -23,16 +23,10 @@ void triage_settle(struct tx *tx, size_t *pending)
 	RUN(tx, STATEMENT_PAID);
 }
 
-void triage_announce(struct tx *tx, int64_t change, unsigned what)
+void triage_announce(struct tx *tx, const char *changes, unsigned what)
 {
-	RUN(tx, STATEMENT_SAY, v_id(change), v_id(what));
-}
-
-/* What is new of its triage is to be shown and said. */
-static void spread(struct tx *tx, int64_t change)
-{
-	RUN(tx, STATEMENT_AMEND, v_id(change));
-	triage_announce(tx, change, SAID_TRIAGED);
+	RUN(tx, STATEMENT_AMEND, v_text(changes));
+	RUN(tx, STATEMENT_SAY, v_text(changes), v_id(what));
 }
 
 /* Adds the changes of the range that the call selects. */
@@ -160,23 +154,35 @@ static void audit(struct tx *tx, int64_t change, const struct actor *actor, cons
 			      .detail = buf_keep(detail, tx->arena)});
 }
 
-/* The recovery of a change that was none of the program's is not told. */
-static void drop_recovery(struct tx *tx, int64_t id, enum triage_state state)
-{
-	if (triage_is_accepted(state) && state != TRIAGE_EXPECTED)
-		RUN(tx, STATEMENT_DROP_RECOVERY, v_id(id));
-}
+/* A record of which something is said, and what its triage becomes. */
+struct verdict {
+	const struct change_record *record;
+	struct triage result;
+};
 
-static void say_of(struct tx *tx, const struct store_triage *call,
-	const struct change_record *record, const struct triage *result)
+/* Each statement for all of them before the next one, which databases are best at. */
+static void write_verdicts(struct tx *tx, const struct store_triage *call,
+	const struct verdict *verdicts, size_t count)
 {
-	struct buf detail = {0};
+	struct owners changes = {0}, foreign = {0}; /* foreign: none of the program's */
 
-	put_detail(&detail, &record->triage, result);
-	write_triage(tx, record->item.id, result);
-	spread(tx, record->item.id);
-	drop_recovery(tx, record->item.id, result->state);
-	audit(tx, record->item.id, &call->actor, "triage", call->now, &detail);
+	for (size_t i = 0; i < count; i++) {
+		enum triage_state state = verdicts[i].result.state;
+		int64_t id = verdicts[i].record->item.id;
+
+		write_triage(tx, id, &verdicts[i].result);
+		owners_add(&changes, tx, id, i);
+		if (triage_is_accepted(state) && state != TRIAGE_EXPECTED)
+			owners_add(&foreign, tx, id, i);
+	}
+	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
+	RUN(tx, STATEMENT_DROP_RECOVERY, v_text(owners_json(tx, &foreign, 0, foreign.count)));
+	for (size_t i = 0; i < count; i++) {
+		struct buf detail = {0};
+
+		put_detail(&detail, &verdicts[i].record->triage, &verdicts[i].result);
+		audit(tx, verdicts[i].record->item.id, &call->actor, "triage", call->now, &detail);
+	}
 }
 
 /* Whether what is said of the record is news. */
@@ -200,6 +206,7 @@ static bool was_seen(const struct store_triage *call)
 /* Says it of all records of which it is news. */
 static void say_of_all(struct tx *tx, struct store_triage *call)
 {
+	struct verdict *verdicts = arena_array(tx->arena, call->records.count, sizeof *verdicts);
 	bool seen = was_seen(call);
 
 	for (size_t i = 0; i < call->records.count; i++) {
@@ -212,10 +219,10 @@ static void say_of_all(struct tx *tx, struct store_triage *call)
 			call->conflict = true;
 			return;
 		}
-		call->changed++;
-		if (!call->dry_run)
-			say_of(tx, call, record, &result);
+		verdicts[call->changed++] = (struct verdict){record, result};
 	}
+	if (!call->dry_run && call->changed > 0)
+		write_verdicts(tx, call, verdicts, call->changed);
 }
 
 static int compare_id(const void *key, const void *element)
@@ -273,7 +280,7 @@ STORE_DEFINE(triage, .run = triage_say, .writes = true, .is_long = true);
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
 	RUN(tx, STATEMENT_OPEN, v_id(id), v_text(itself.person), v_time(now));
-	spread(tx, id);
+	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
 	audit(tx, id, &itself, "reopen", now, reason);
 }
 

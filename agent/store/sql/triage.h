@@ -16,7 +16,8 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
  * After all that can change either. */
 void triage_settle(struct tx *tx, size_t *pending);
 
-/* Receivers that have the change are to be told this of it; bits of enum said_kind. */
-void triage_announce(struct tx *tx, int64_t change, unsigned what);
+/* What is new of the changes, whose ids are a JSON array, is to be shown in their messages, and
+ * receivers that have them are to be told it: bits of enum said_kind. */
+void triage_announce(struct tx *tx, const char *changes, unsigned what);
 
 #endif
