@@ -79,13 +79,6 @@ static bool is_day(const char *text)
 	return strlen(text) == 10 && strspn(text, "0123456789-") == 10;
 }
 
-bool known_commit_is_short(const char *commit)
-{
-	size_t digits = strspn(commit, "0123456789abcdefABCDEF");
-
-	return digits > 0 && digits < KNOWN_COMMIT_LEAST && commit[digits] == '\0';
-}
-
 static void check_text(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *key, const char *text)
 {

@@ -9,28 +9,8 @@
 #ifndef CONF_KNOWN_CHANGES_H
 #define CONF_KNOWN_CHANGES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "agent/base/field.h"
-
-enum { KNOWN_COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
-
-struct known_change {
-	const char *test, *metric; /* names or shell patterns; metric NULL: any */
-	const char *commit;        /* or the beginning of it; NULL: any */
-	int64_t from, to; /* ms, both included: a moment or a day; WHEN_ALWAYS, WHEN_NEVER: any */
-	int direction;    /* 1 up, -1 down, 0 either */
-	double at_most;   /* percent; 0: of any size */
-	const char *reason;
-	int64_t until;    /* ms: counts before it; WHEN_NEVER */
-	const char *file; /* where it stands */
-	int line, column;
-};
-
-/* Whether it is fewer hexadecimal digits than an entry may have. */
-bool known_commit_is_short(const char *commit);
+#include "agent/model/known_change.h"
 
 /* The keys of an entry. */
 extern const struct field known_change_fields[];

@@ -25,9 +25,6 @@ void message_arrange(const struct announcement **items, size_t count);
  * all. */
 void message_select(const struct message *message, size_t count, const struct announcement **out);
 
-/* Negative if `a` is more important than `b`; the order of message_by_weight. */
-int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
-
 /* The time of the earliest change. */
 int64_t message_since(const struct message *message);
 

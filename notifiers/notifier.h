@@ -239,8 +239,4 @@ const struct notifier *notifier_find(const char *name);
 
 extern const struct notifier grafana_notifier; /* for commands, too: grafana.h */
 
-/* 1 for a regression in the metric's direction, -1 for an improvement, 0 for neither; by the
- * levels, which outliers do not affect. */
-int announcement_verdict(const struct announcement *item);
-
 #endif

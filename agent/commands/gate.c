@@ -7,8 +7,8 @@
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
 #include "agent/commands/elsewhere.h"
+#include "agent/decide/gate.h"
 #include "agent/monitor/news.h"
-#include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"
 
 const struct field gate_fields[] = {
@@ -126,8 +126,8 @@ static struct change_record record_of(struct arena *arena, const struct test *te
 static const char *judge_known(struct gate *gate, const struct change_record *record)
 {
 	const struct known_change *expired;
-	const struct known_change *entry =
-		accepted_known(gate->config, record, gate->now, &expired);
+	const struct known_change *entry = gate_known(gate->config->known_changes,
+		gate->config->known_change_count, record, gate->now, &expired);
 
 	if (!entry && expired)
 		tell_expired(gate, expired, record);
@@ -151,15 +151,15 @@ static const char *words_of(struct arena *arena, const struct triage *triage)
 static const char *judge_triage(const struct gate *gate, struct arena *arena,
 	const struct triage *triage, const struct change *change)
 {
-	if (!triage_passes_gates(triage_at(triage, gate->now)) || triage_outgrown(triage, change))
-		return NULL;
-	return words_of(arena, triage);
+	return gate_triage(triage, change, gate->now).verdict == DROP ? words_of(arena, triage)
+								      : NULL;
 }
 
 static bool is_needed(const struct gate *gate, const char *test)
 {
 	return !gate->off && !gate->strict &&
-	       (accepted_concerns(gate->config, test) ||
+	       (gate_concerns(
+			gate->config->known_changes, gate->config->known_change_count, test) ||
 		       elsewhere_rows(gate->elsewhere, test).count > 0);
 }
 
@@ -229,7 +229,9 @@ const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct
 	struct prepared points;
 	struct change_record record;
 
-	if (gate->off || gate->strict || !accepted_concerns(gate->config, test->name))
+	if (gate->off || gate->strict ||
+		!gate_concerns(
+			gate->config->known_changes, gate->config->known_change_count, test->name))
 		return NULL;
 	points = findings_prepared(arena, findings);
 	record = record_of(arena, test, findings->series, change, &points);

@@ -7,8 +7,8 @@
 #include "agent/base/when.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/post.h"
+#include "agent/decide/group.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/group.h"
 
 const struct field notify_fields[] = {
 	OPTION_LIST(struct notify_flags, notify_slack, "post the changes to these Slack channels",

@@ -10,8 +10,9 @@
 #include "agent/commands/elsewhere.h"
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
-#include "agent/notify/accepted.h"
+#include "agent/decide/gate.h"
 #include "agent/store/forms.h"
+#include "conf/known_changes.h"
 
 struct triage_options {
 	struct state_flags state;
@@ -134,7 +135,7 @@ static bool entry_of(
 	if (!record.triage.note)
 		return error_set(error, ERROR_USAGE,
 			"--write: change %" PRId64 " has no reason: give --reason", record.item.id);
-	*out = accepted_entry(&record, record.triage.note,
+	*out = gate_entry(&record, record.triage.note,
 		record.triage.until == 0 ? WHEN_NEVER : record.triage.until);
 	return true;
 }

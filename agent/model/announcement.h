@@ -90,4 +90,12 @@ struct announcement {
 	struct packed_excerpt excerpt; /* the points around it, if they are to be shown or stored */
 };
 
+/* 1 for a regression in the metric's direction, -1 for an improvement, 0 for neither; by the
+ * levels, which outliers do not affect. */
+int announcement_verdict(const struct announcement *item);
+
+/* Negative if `a` is more important than `b`; regressions first, then by relative difference of the
+ * levels. */
+int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
+
 #endif

@@ -13,11 +13,11 @@
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/base/when.h"
+#include "agent/decide/gate.h"
 #include "agent/decide/match.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
-#include "agent/notify/accepted.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/store/record_json.h"
@@ -555,7 +555,8 @@ static void find_said(const struct why_request *request, struct why *why)
 			.sign = change_sign(&why->change->change),
 			.spacing = spacing_of(why)};
 
-		why->known = accepted_known(request->config, &found, request->now, &expired);
+		why->known = gate_known(request->config->known_changes,
+			request->config->known_change_count, &found, request->now, &expired);
 	}
 	if (!record)
 		return;
@@ -585,22 +586,12 @@ static bool is_pending(const struct why *why)
 /* What holds a pending change back now: of several silences the one that ends last. */
 static void find_silence(const struct why_request *request, struct why *why)
 {
-	struct silence_target subject;
-
 	if (!why->record || !is_pending(why) || !request->config)
 		return;
-	subject = silence_target_of(why->record);
 	why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
-	for (size_t i = 0; i < request->silences.count; i++) {
-		const struct silence *silence = &request->silences.items[i];
-
-		if (silence->from > request->now || silence_end(silence) <= request->now ||
-			(why->silence && silence_end(silence) <= silence_end(why->silence)) ||
-			!silence_selects(request->config, silence->matchers, &subject))
-			continue;
-		why->silence = silence;
-		why->quiet_until = silence_end(silence);
-	}
+	why->silence = silence_of(request->config, &request->silences, why->record, request->now);
+	if (why->silence)
+		why->quiet_until = silence_end(why->silence);
 }
 
 static enum why_end end_of_record(const struct why_request *request, const struct why *why)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/decide/group.h"
 #include "agent/io/timers.h"
-#include "agent/notify/group.h"
 
 /* ms: how long a change waits for runs of other tests, and for confirmation of others; for how long
  * an event can be followed; the interval of evaluation. */

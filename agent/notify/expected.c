@@ -14,7 +14,7 @@
 
 #include "agent/base/log.h"
 #include "agent/base/when.h"
-#include "agent/notify/accepted.h"
+#include "agent/decide/gate.h"
 #include "agent/runtime/fleet.h"
 
 static const char person[] = "known_changes";
@@ -81,6 +81,7 @@ static int64_t until_of(const struct known_change *entry)
 static bool judge_record(const struct expected *expected, const struct change_record *record,
 	struct arena *arena, struct remark *out)
 {
+	const struct config *config = expected->agent->config;
 	int64_t now = agent_now(expected->agent);
 	const struct change_record *other;
 	const struct known_change *entry, *expired;
@@ -88,7 +89,8 @@ static bool judge_record(const struct expected *expected, const struct change_re
 	if (expected->agent->strict || record->state == CHANGE_WITHDRAWN ||
 		record->state == CHANGE_RECOVERED)
 		return false;
-	entry = accepted_known(expected->agent->config, record, now, &expired);
+	entry = gate_known(
+		config->known_changes, config->known_change_count, record, now, &expired);
 	if (entry && is_free(record, entry)) {
 		*out = (struct remark){
 			.triage = {.state = TRIAGE_EXPECTED,
@@ -184,7 +186,8 @@ static void revise(struct expected *expected, const struct change_record *record
 	int64_t now = agent_now(expected->agent);
 	const struct triage *triage = &record->triage;
 	const struct known_change *expired;
-	const struct known_change *entry = accepted_known(config, record, now, &expired);
+	const struct known_change *entry = gate_known(
+		config->known_changes, config->known_change_count, record, now, &expired);
 	struct remark said = {
 		.triage = {.state = TRIAGE_OPEN, .note = ""}, .actor = {person, "configuration"}};
 	struct store_triage *call;

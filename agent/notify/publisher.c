@@ -12,8 +12,8 @@
 #include "agent/base/log.h"
 #include "agent/base/order.h"
 #include "agent/base/when.h"
+#include "agent/decide/group.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/group.h"
 #include "notifiers/body.h"
 #include "notifiers/text.h"
 
@@ -241,19 +241,16 @@ static void set_accepted(struct arena *arena, struct change_record *record)
 struct group_search {
 	struct router *router;
 	const struct group_of *group;
+	struct arena *arena; /* of its keys */
 };
 
 /* Whether a change that began a thread would be in the group. */
 static bool is_of_group(void *context, const struct change_record *record)
 {
 	const struct group_search *search = context;
-	struct buf key = {0};
-	bool is;
 
-	group_key(search->router, record, &search->group->names, &key);
-	is = strcmp(key.data, search->group->key) == 0;
-	buf_free(&key);
-	return is;
+	return strcmp(router_group(search->router, record, &search->group->names, search->arena),
+		       search->group->key) == 0;
 }
 
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
@@ -271,7 +268,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 				       ? NULL
 				       : event_of(publisher, group->items[0]->environment_event),
 		.summary = group->items[0]->summary};
-	struct group_search search = {publisher->router, group};
+	struct group_search search = {publisher->router, group, arena};
 	int64_t interval = open_for(publisher, group);
 	bool written = true;
 
@@ -309,14 +306,18 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 	const struct change_record **records, const struct strings *group_by, size_t count,
 	unsigned kinds, struct error *error)
 {
+	struct arena *arena = publisher->queue->call.arena;
 	size_t before = publisher->queue->deliveries.count, group_count;
+	const char **keys = arena_array(arena, count, sizeof *keys);
 	struct group_of *groups;
 	struct strings destinations;
 
 	if (!destinations_of(publisher, receiver, &destinations, error))
 		return false;
-	group_count = group_changes(
-		publisher->queue->call.arena, publisher->router, records, group_by, count, &groups);
+	for (size_t i = 0; i < count; i++)
+		if (group_by[i].count > 0)
+			keys[i] = router_group(publisher->router, records[i], &group_by[i], arena);
+	group_count = group_changes(arena, records, group_by, keys, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(publisher, receiver, &destinations, &groups[i], kinds, error)) {
 			publisher->queue->deliveries.count = before;

@@ -71,9 +71,9 @@ struct router {
 	size_t told_count;
 	struct routed_receiver *merged; /* of several kinds; the same */
 	size_t merged_count;
-	bool by_event;       /* some route asks for the kind */
-	struct dict *groups; /* test -> struct strings; NULL until they are asked for */
-	bool nobody;         /* a route says so */
+	bool by_event; /* some route asks for the kind */
+	struct silence_index groups;
+	bool nobody; /* a route says so */
 };
 
 /* Making it */
@@ -143,6 +143,7 @@ struct router *router_new(const struct config *config)
 	*router = (struct router){.config = config,
 		.arena = arena,
 		.names = {.arena = arena},
+		.groups = {config, arena, NULL},
 		.by_notify = {.arena = arena},
 		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
 		.selected = arena_array(arena, config->receiver_count, sizeof *router->selected),
@@ -172,8 +173,7 @@ static void set_target(struct router *router, const struct silence_target *subje
 
 	silence_asked_free(&router->asked);
 	router->subject = *subject;
-	router->asked = (struct silence_asked){
-		.subject = &router->subject, .config = router->config, .arena = router->arena};
+	router->asked = (struct silence_asked){.subject = &router->subject};
 	router->tags = test ? &test->tags : NULL;
 	router->looked_at = NULL;
 	router->round++;
@@ -181,47 +181,10 @@ static void set_target(struct router *router, const struct silence_target *subje
 	router->nobody = false;
 }
 
-/* The groups of all tests, in one pass: a cluster is its own. */
-static void list_groups(struct router *router)
-{
-	const struct config *config = router->config;
-
-	router->groups = arena_alloc(router->arena, sizeof *router->groups);
-	router->groups->arena = router->arena;
-	for (size_t i = 0; i < config->group_count; i++) {
-		const struct group *group = &config->groups[i];
-
-		for (size_t j = 0; j < group->count + (group->cluster != NULL); j++) {
-			const char *test = j < group->count ? group->tests[j]->name : group->name;
-			const void **place = dict_place(router->groups, test);
-			struct strings *list = (struct strings *)(uintptr_t)*place;
-			const char **names;
-
-			if (!list)
-				*place = list = arena_alloc(router->arena, sizeof *list);
-			names = arena_grow(router->arena, (const char **)(uintptr_t)list->items,
-				list->count, sizeof *names);
-			if (list->count == 0 || names[list->count - 1] != group->name)
-				names[list->count++] = group->name;
-			list->items = names;
-		}
-	}
-}
-
-static struct strings groups_of(struct router *router, const char *test)
-{
-	const struct strings *list;
-
-	if (!router->groups)
-		list_groups(router);
-	list = test ? dict_get(router->groups, test) : NULL;
-	return list ? *list : (struct strings){0};
-}
-
 static struct strings values_of(struct router *router, const struct named *named)
 {
 	if (strcmp(named->name, "group") == 0)
-		return groups_of(router, router->subject.test);
+		return silence_index_groups(&router->groups, router->subject.test);
 	if (router->tags && strcmp(named->name, TAG) == 0)
 		return *router->tags;
 	return silence_values(&router->asked, named->name);
@@ -662,18 +625,22 @@ void router_explain(
 
 /* Groups */
 
-void router_group(struct router *router, const struct change_record *record,
-	const struct strings *names, struct buf *out)
+const char *router_group(struct router *router, const struct change_record *record,
+	const struct strings *names, struct arena *arena)
 {
 	struct silence_target subject = silence_target_of(record);
+	struct buf out = {0};
 
 	set_target(router, &subject);
+	for (size_t i = 0; i < names->count; i++)
+		buf_printf(&out, "%s,", names->items[i]);
 	for (size_t i = 0; i < names->count; i++) {
 		struct named named = {.name = silence_name(names->items[i])};
 		struct strings values = values_of(router, &named);
 
 		for (size_t j = 0; j < values.count; j++)
-			buf_printf(out, "%s%c", values.items[j], '\x1f');
-		buf_char(out, '\x1e');
+			buf_printf(&out, "%s%c", values.items[j], '\x1f');
+		buf_char(&out, '\x1e');
 	}
+	return buf_keep(&out, arena);
 }

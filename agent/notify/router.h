@@ -68,8 +68,8 @@ struct strings router_route_notice(
 void router_explain(
 	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out);
 
-/* Appends the change's values of these names, which are equal for changes of one message. */
-void router_group(struct router *router, const struct change_record *record,
-	const struct strings *names, struct buf *out);
+/* The names and the change's values of them, which are equal for changes of one message. */
+const char *router_group(struct router *router, const struct change_record *record,
+	const struct strings *names, struct arena *arena);
 
 #endif

@@ -1,113 +1,10 @@
-/*
- * What a silence selects: its matchers, and the values that changes and notices have for them.
- */
 #include "agent/notify/silence.h"
 
 #include <string.h>
 
-#include "agent/base/dict.h"
 #include "agent/base/label.h"
 
-enum { NAMES_MOST = 1000, EFFORT_MOST = 33000000 };
-
-bool silence_is_costly(const struct matcher_effort *effort)
-{
-	return effort->exceeded || effort->steps > EFFORT_MOST;
-}
-
-const char *silence_costs(const struct matcher_effort *effort, struct arena *arena)
-{
-	if (!effort->exceeded)
-		return "matching all tests and changes takes too long";
-	return arena_printf(arena, "matching takes too long: %.200s", effort->exceeded->value);
-}
-
-int64_t silence_end(const struct silence *silence)
-{
-	return silence->ended != 0 && silence->ended < silence->until ? silence->ended
-								      : silence->until;
-}
-
-/* Values of a change or notice */
-
-/* The names that every target has, cheapest comparison first. Compiled matchers use these very
- * pointers as names, so that they need not be compared as texts. */
-enum name { NAME_TEST, NAME_GROUP, NAME_BRANCH, NAME_DIRECTION, NAME_METRIC, NAME_SOURCE, NAMES };
-
-static const char *const own_names[NAMES] = {
-	"test", "group", "branch", "direction", "metric", "source"};
-
-static struct strings one(struct silence_asked *asked, const char *value)
-{
-	asked->items[0] = value;
-	return (struct strings){asked->items, value && *value};
-}
-
-static const char *bare_metric(struct silence_asked *asked)
-{
-	const char *series = asked->subject->series;
-
-	if (!series || asked->bare.data)
-		return asked->bare.data;
-	buf_append(&asked->bare, series, strcspn(series, "{;"));
-	return asked->bare.data;
-}
-
-static struct strings metrics_of(struct silence_asked *asked)
-{
-	const char *bare = bare_metric(asked);
-	struct strings values = one(asked, asked->subject->metric);
-
-	if (bare && *bare && (values.count == 0 || strcmp(bare, asked->subject->metric) != 0))
-		asked->items[values.count++] = bare;
-	return values;
-}
-
-/* "up" and "down" follow the values, "regression" and "improvement" the metric's direction. */
-static struct strings directions_of(struct silence_asked *asked)
-{
-	const struct silence_target *subject = asked->subject;
-	struct strings values = {asked->items, 0};
-
-	if (subject->sign != 0)
-		asked->items[values.count++] = subject->sign > 0 ? "up" : "down";
-	if (subject->verdict != 0)
-		asked->items[values.count++] = subject->verdict > 0 ? "regression" : "improvement";
-	return values;
-}
-
-/* Consecutive silences often use the same label. */
-static bool label_of(struct silence_asked *asked, const char *name)
-{
-	const char *series = asked->subject->series;
-
-	if (!series)
-		return false;
-	if (!asked->label_name || strcmp(asked->label_name, name) != 0) {
-		buf_clear(&asked->label);
-		asked->label_name = name;
-		asked->has_label = label_value(series, name, strlen(name), &asked->label);
-	}
-	return asked->has_label;
-}
-
-static struct strings attribute_of(struct silence_asked *asked, const char *name)
-{
-	const struct silence_target *subject = asked->subject;
-
-	for (size_t i = 0; i < subject->attribute_count; i++)
-		if (strcmp(subject->attributes[i].name, name) == 0)
-			return one(asked, subject->attributes[i].after
-						  ? subject->attributes[i].after
-						  : subject->attributes[i].before);
-	if (strcmp(name, "commit") == 0 && subject->commit)
-		return one(asked, subject->commit);
-	if (strcmp(name, "version") == 0 && subject->version)
-		return one(asked, subject->version);
-	if (label_of(asked, name))
-		return one(asked, asked->label.data);
-	return one(asked, strcmp(name, "environment") == 0 ? subject->environment : NULL);
-}
+enum { NAMES_MOST = 1000 };
 
 struct strings silence_groups(const struct config *config, const char *test, struct arena *arena)
 {
@@ -127,165 +24,60 @@ struct strings silence_groups(const struct config *config, const char *test, str
 }
 
 /* A group may list a test more than once. */
-static void add_group(struct silence_index *index, const char *test, const char *group)
-{
-	size_t number = name_index_add(&index->tests, test, strlen(test));
-	struct group_names *names;
-
-	if (number == index->count) {
-		index->groups = arena_grow(
-			index->arena, index->groups, index->count, sizeof *index->groups);
-		index->groups[index->count++] = (struct group_names){0};
-	}
-	names = &index->groups[number];
-	if (names->count > 0 && names->items[names->count - 1] == group)
-		return;
-	names->items = arena_grow(index->arena, names->items, names->count, sizeof *names->items);
-	names->items[names->count++] = group;
-}
-
 static void make_index(struct silence_index *index)
 {
-	index->tests.dict.arena = index->arena;
+	index->groups = arena_alloc(index->arena, sizeof *index->groups);
+	index->groups->arena = index->arena;
 	for (size_t i = 0; i < index->config->group_count; i++) {
 		const struct group *group = &index->config->groups[i];
 
-		if (group->cluster)
-			add_group(index, group->name, group->name);
-		for (size_t j = 0; j < group->count; j++)
-			add_group(index, group->tests[j]->name, group->name);
-	}
-	index->made = true;
-}
+		for (size_t j = 0; j < group->count + (group->cluster != NULL); j++) {
+			const char *test = j < group->count ? group->tests[j]->name : group->name;
+			const void **place = dict_place(index->groups, test);
+			struct strings *list = (struct strings *)(uintptr_t)*place;
+			const char **names;
 
-struct strings silence_index_groups(struct silence_index *index, const char *test)
-{
-	size_t number;
-
-	if (!index->made)
-		make_index(index);
-	number = test ? name_index_find(&index->tests, test, strlen(test)) : NAME_INDEX_NONE;
-	if (number == NAME_INDEX_NONE)
-		return (struct strings){0};
-	return (struct strings){index->groups[number].items, index->groups[number].count};
-}
-
-static struct strings asked_groups(struct silence_asked *asked)
-{
-	if (asked->index)
-		return silence_index_groups(asked->index, asked->subject->test);
-	if (asked->config)
-		asked->groups = silence_groups(asked->config, asked->subject->test, asked->arena);
-	asked->config = NULL;
-	return asked->groups;
-}
-
-struct strings silence_values(void *context, const char *name)
-{
-	struct silence_asked *asked = context;
-	const struct silence_target *subject = asked->subject;
-
-	if (name == own_names[NAME_TEST])
-		return one(asked, subject->test);
-	if (name == own_names[NAME_METRIC])
-		return metrics_of(asked);
-	if (name == own_names[NAME_GROUP])
-		return asked_groups(asked);
-	if (name == own_names[NAME_DIRECTION])
-		return directions_of(asked);
-	if (name == own_names[NAME_BRANCH] && subject->branch && *subject->branch)
-		return one(asked, subject->branch);
-	if (name == own_names[NAME_SOURCE] && subject->source)
-		return one(asked, subject->source);
-	return attribute_of(asked, name);
-}
-
-static size_t number_of(const char *name)
-{
-	size_t at = 0;
-
-	while (at < NAMES && strcmp(own_names[at], name) != 0)
-		at++;
-	return at;
-}
-
-const char *silence_name(const char *name)
-{
-	size_t number = number_of(name);
-
-	return number < NAMES ? own_names[number] : name;
-}
-
-/* Cheap matchers first. */
-static void sort(struct arena *arena, struct matchers *matchers)
-{
-	struct matcher *sorted = arena_array(arena, matchers->count, sizeof *sorted);
-	size_t count = 0;
-
-	for (size_t number = 0; number <= NAMES; number++)
-		for (size_t i = 0; i < matchers->count; i++) {
-			if (number_of(matchers->items[i].name) != number)
-				continue;
-			sorted[count] = matchers->items[i];
-			if (number < NAMES)
-				sorted[count].name = own_names[number];
-			count++;
+			if (!list)
+				*place = list = arena_alloc(index->arena, sizeof *list);
+			names = arena_grow(index->arena, (const char **)(uintptr_t)list->items,
+				list->count, sizeof *names);
+			if (list->count == 0 || names[list->count - 1] != group->name)
+				names[list->count++] = group->name;
+			list->items = names;
 		}
-	matchers->items = sorted;
+	}
 }
 
-bool silence_compile(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
+struct strings silence_index_groups(void *context, const char *test)
 {
-	if (!matchers_parse(text, arena, out, error))
-		return false;
-	sort(arena, out);
-	return true;
+	struct silence_index *index = context;
+	const struct strings *list;
+
+	if (!index->groups)
+		make_index(index);
+	list = test ? dict_get(index->groups, test) : NULL;
+	return list ? *list : (struct strings){0};
 }
 
-bool silence_compile_any(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
-{
-	if (!matchers_parse_any(text, arena, out, error))
-		return false;
-	sort(arena, out);
-	return true;
-}
+struct searched {
+	const struct config *config;
+	struct arena *arena;
+};
 
-void silence_asked_free(struct silence_asked *asked)
+static struct strings search_groups(void *context, const char *test)
 {
-	buf_free(&asked->bare);
-	buf_free(&asked->label);
-}
+	const struct searched *searched = context;
 
-bool silence_matches(
-	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
-{
-	return matchers_match(matchers, silence_values, asked, effort);
-}
-
-struct silence_target silence_target_of(const struct change_record *record)
-{
-	const struct announcement *item = &record->item;
-
-	return (struct silence_target){.test = item->test,
-		.metric = item->metric,
-		.series = record->series,
-		.branch = record->branch,
-		.sign = record->sign,
-		.verdict = announcement_verdict(item),
-		.attributes = item->attributes,
-		.attribute_count = item->attribute_count,
-		.environment = item->environment,
-		.commit = item->commit_after,
-		.version = item->version_after};
+	return silence_groups(searched->config, test, searched->arena);
 }
 
 bool silence_selects(
 	const struct config *config, const char *text, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();
-	struct silence_asked asked = {.subject = subject, .config = config, .arena = arena};
+	struct searched searched = {config, arena};
+	struct silence_asked asked = {
+		.subject = subject, .groups_of = search_groups, .context = &searched};
 	struct matchers matchers;
 	struct error error;
 	bool found = silence_compile(text, arena, &matchers, &error);
@@ -299,31 +91,32 @@ bool silence_selects(
 	return found;
 }
 
-/* By the configuration alone: other names may have any value. */
-bool silence_may_select(
-	const struct matchers *matchers, struct silence_asked *asked, struct matcher_effort *effort)
+const struct silence *silence_of(const struct config *config, const struct silence_rows *silences,
+	const struct change_record *record, int64_t now)
 {
-	for (size_t i = 0; i < matchers->count; i++) {
-		const struct matcher *matcher = &matchers->items[i];
-		const struct matchers alone = {matcher, 1};
+	struct silence_target subject = silence_target_of(record);
+	const struct silence *found = NULL;
 
-		if ((matcher->name == own_names[NAME_TEST] ||
-			    matcher->name == own_names[NAME_GROUP]) &&
-			!matchers_match(&alone, silence_values, asked, effort))
-			return false;
+	for (size_t i = 0; i < silences->count; i++) {
+		const struct silence *silence = &silences->items[i];
+
+		if (silence_holds(silence, now) &&
+			(!found || silence_end(silence) > silence_end(found)) &&
+			silence_selects(config, silence->matchers, &subject))
+			found = silence;
 	}
-	return true;
+	return found;
 }
 
 /* Names that a matcher may have. */
-struct known_names {
+struct knsilence_names {
 	struct arena *arena;
 	struct dict dict;
 	const char **items;
 	size_t count;
 };
 
-static void add_name(struct known_names *names, const char *name, size_t length)
+static void add_name(struct knsilence_names *names, const char *name, size_t length)
 {
 	const char *copy;
 
@@ -337,7 +130,7 @@ static void add_name(struct known_names *names, const char *name, size_t length)
 	names->items[names->count++] = copy;
 }
 
-static void add_test_names(struct known_names *names, const struct test *test)
+static void add_test_names(struct knsilence_names *names, const struct test *test)
 {
 	const char *single[] = {test->environment, test->run_attribute, test->hash_attribute};
 	const struct field *field =
@@ -354,7 +147,7 @@ static void add_test_names(struct known_names *names, const struct test *test)
 		add_name(names, listed->items[i], strlen(listed->items[i]));
 }
 
-static void add_record_names(struct known_names *names, const struct change_record *record)
+static void add_record_names(struct knsilence_names *names, const struct change_record *record)
 {
 	const char *at = label_set(record->series);
 	struct label_text label;
@@ -371,11 +164,11 @@ static void add_record_names(struct known_names *names, const struct change_reco
 static void find_unknown(const struct config *config, const struct matchers *matchers,
 	const struct record_rows *open, struct arena *arena, struct silence_reach *out)
 {
-	struct known_names names = {.arena = arena, .dict = {.arena = arena}};
+	struct knsilence_names names = {.arena = arena, .dict = {.arena = arena}};
 	static const char *const always[] = {"commit", "version", "environment"};
 
-	for (size_t i = 0; i < NAMES; i++)
-		add_name(&names, own_names[i], strlen(own_names[i]));
+	for (size_t i = 0; i < SILENCE_NAMES; i++)
+		add_name(&names, silence_names[i], strlen(silence_names[i]));
 	for (size_t i = 0; i < sizeof always / sizeof *always; i++)
 		add_name(&names, always[i], strlen(always[i]));
 	for (size_t i = 0; i < config->test_count; i++)
@@ -404,15 +197,13 @@ static bool may_go_on(const struct reaching *reaching)
 	return !reaching->effort || !silence_is_costly(reaching->effort);
 }
 
-/* Memory allocated for a target is freed after it. */
 static bool reaches(const struct reaching *reaching, const struct silence_target *subject)
 {
-	struct arena *arena = arena_new();
-	struct silence_asked asked = {.subject = subject, .index = reaching->index, .arena = arena};
+	struct silence_asked asked = {
+		.subject = subject, .groups_of = silence_index_groups, .context = reaching->index};
 	bool found = reaching->test(reaching->matchers, &asked, reaching->effort);
 
 	silence_asked_free(&asked);
-	arena_free(arena);
 	return found;
 }
 

@@ -66,8 +66,8 @@ struct silences {
 	uint64_t version;    /* counts silences noted, too */
 	struct kept **fresh; /* that have begun since the last round; in `texts` */
 	size_t fresh_count;
-	struct arena *tests;     /* of the groups of tests, by the configuration in use */
-	struct dict groups;      /* test -> struct strings */
+	struct arena *tests; /* of the groups of tests, by the configuration in use */
+	struct silence_index groups;
 	struct dict mutes;       /* names of mute times -> struct mute_state */
 	struct judged *verdicts; /* by id: on the records of the last round */
 	struct judged *spare;    /* memory for those of the next round, ... */
@@ -85,7 +85,7 @@ struct silences {
 
 static bool is_live(const struct kept *kept, int64_t now)
 {
-	return kept->silence.from <= now && now < silence_end(&kept->silence);
+	return silence_holds(&kept->silence, now);
 }
 
 static bool is_over(const struct kept *kept, int64_t now)
@@ -173,22 +173,6 @@ static void put(struct silences *silences, const struct silence *silence)
 	kept->begun = is_live(kept, agent_now(silences->agent));
 }
 
-/* Groups of a test, remembered until the configuration changes. */
-static struct strings known_groups(struct silences *silences, const char *test)
-{
-	struct strings *groups =
-		test ? (struct strings *)(uintptr_t)dict_get(&silences->groups, test) : NULL;
-
-	if (!test)
-		return (struct strings){0};
-	if (!groups) {
-		groups = arena_alloc(silences->tests, sizeof *groups);
-		*groups = silence_groups(silences->agent->config, test, silences->tests);
-		*dict_place(&silences->groups, arena_strdup(silences->tests, test)) = groups;
-	}
-	return *groups;
-}
-
 static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
 {
 	if (effort->exceeded && kept->warnings++ < WARNINGS_MOST)
@@ -269,8 +253,8 @@ static void ask_silences(struct silences *silences, const struct change_record *
 	struct judged *verdict, int64_t first)
 {
 	struct silence_target subject = silence_target_of(record);
-	struct silence_asked asked = {
-		.subject = &subject, .groups = known_groups(silences, subject.test)};
+	struct silence_asked asked = {.subject = &subject,
+		.groups = silence_index_groups(&silences->groups, subject.test)};
 
 	verdict->covered_by = cover_of(silences, &asked, first);
 	silence_asked_free(&asked);
@@ -374,7 +358,7 @@ static const struct kept *held_by(struct silences *silences, const struct change
 		if (!kept->summing || end <= kept->silence.from || record->updated > end ||
 			(found && end < silence_end(&found->silence)))
 			continue;
-		asked.groups = known_groups(silences, subject.test);
+		asked.groups = silence_index_groups(&silences->groups, subject.test);
 		if (selects(kept, &asked))
 			found = kept;
 	}
@@ -605,8 +589,8 @@ static struct strings receivers_of(
 
 	for (size_t i = 0; i < topics.count; i++) {
 		struct silence_target subject = {.test = topics.items[i]};
-		struct silence_asked asked = {
-			.subject = &subject, .groups = known_groups(silences, topics.items[i])};
+		struct silence_asked asked = {.subject = &subject,
+			.groups = silence_index_groups(&silences->groups, topics.items[i])};
 
 		if (silence_may_select(&kept->matchers, &asked, NULL))
 			tests[count++] = topics.items[i];
@@ -720,7 +704,7 @@ static void forget_tests(struct silences *silences)
 {
 	arena_free(silences->tests);
 	silences->tests = arena_new();
-	silences->groups = (struct dict){.arena = silences->tests};
+	silences->groups = (struct silence_index){silences->agent->config, silences->tests, NULL};
 	silences->mutes = (struct dict){.arena = silences->tests};
 	silences->generation++;
 	silences->version++;
@@ -769,8 +753,8 @@ static bool holds_one(struct silences *silences, const struct silence_target *su
 	int64_t *until)
 {
 	struct mute_state *mute = mute_state_of(silences, subject->test);
-	struct silence_asked asked = {
-		.subject = subject, .groups = known_groups(silences, subject->test)};
+	struct silence_asked asked = {.subject = subject,
+		.groups = silence_index_groups(&silences->groups, subject->test)};
 	bool found = is_muted(mute, now);
 
 	if (found)

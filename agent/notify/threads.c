@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/base/hash.h"
+#include "agent/decide/group.h"
 #include "agent/notify/announce.h"
-#include "agent/notify/group.h"
 
 enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 

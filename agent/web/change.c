@@ -129,24 +129,6 @@ static void put_silences(struct buf *out, const struct announcement *item)
 	buf_char(out, ']');
 }
 
-/* Of several that select it now, the one that ends last. */
-static const struct silence *silence_of(const struct agent *agent, const struct store_story *story,
-	const struct change_record *record)
-{
-	struct silence_target subject = silence_target_of(record);
-	const struct silence *found = NULL;
-
-	for (size_t i = 0; i < story->silences.count; i++) {
-		const struct silence *silence = &story->silences.items[i];
-
-		if (silence->from <= story->now && silence_end(silence) > story->now &&
-			(!found || silence_end(silence) > silence_end(found)) &&
-			silence_selects(agent->config, silence->matchers, &subject))
-			found = silence;
-	}
-	return found;
-}
-
 static void put_silence(struct buf *out, const struct silence *silence)
 {
 	if (!silence) {
@@ -242,7 +224,7 @@ static void put_story(struct buf *out, const struct telling *telling, struct sto
 	put_test(out, telling->api, record->item.test);
 	json_put_time(out, "last_point", story->last_point);
 	json_put_time(out, "ended", story->ended);
-	put_silence(out, silence_of(agent, story, record));
+	put_silence(out, silence_of(agent->config, &story->silences, record, story->now));
 	put_silences(out, &record->item);
 	json_put_id(out, "cluster", story->cluster);
 	put_siblings(out, story);

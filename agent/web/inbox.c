@@ -118,8 +118,9 @@ static const char *keep(struct inbox *inbox, const char *text)
 static bool passes_matchers(struct inbox *inbox, const struct change_record *record)
 {
 	struct silence_target subject = silence_target_of(record);
-	struct silence_asked asked = {
-		.subject = &subject, .index = &inbox->groups_of, .arena = inbox->arena};
+	struct silence_asked asked = {.subject = &subject,
+		.groups_of = silence_index_groups,
+		.context = &inbox->groups_of};
 	bool found;
 
 	if (!inbox->matched || silence_is_costly(&inbox->effort))

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
-#include "agent/notify/group.h"
+#include "agent/decide/group.h"
 #include "agent/notify/router.h"
 
 enum { RECEIVERS = 20, TESTS = 100, TEAMS = 40 };
@@ -131,12 +131,11 @@ static void measure(enum tree tree, int changes, int routes)
 		for (int i = 0; i < changes; i++) {
 			struct routed_receivers to =
 				router_route(router, &records[i], MESSAGES_OF_CHANGES, scratch);
-			struct buf key = {0};
 
 			told += to.count;
 			for (size_t j = 0; j < to.count; j++)
-				group_key(router, &records[i], &to.items[j].group_by, &key);
-			buf_free(&key);
+				(void)router_group(
+					router, &records[i], &to.items[j].group_by, scratch);
 		}
 		router_free(router);
 		took = (now() - start) / changes;

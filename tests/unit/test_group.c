@@ -4,7 +4,7 @@
 #include "unit.h"
 #include <string.h>
 
-#include "agent/notify/group.h"
+#include "agent/decide/group.h"
 
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)

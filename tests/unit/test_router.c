@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
-#include "agent/notify/group.h"
+#include "agent/decide/group.h"
 #include "agent/notify/router.h"
 
 #define HEAD                                                                                       \
@@ -306,12 +306,15 @@ static const char *group(struct fixture *f, const struct change_record *records,
 	const struct strings *group_by, size_t count)
 {
 	const struct change_record **items = arena_array(f->arena, count, sizeof *items);
+	const char **keys = arena_array(f->arena, count, sizeof *keys);
 	struct group_of *groups;
 	struct buf out = {0};
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		items[i] = &records[i];
-	size_t group_count = group_changes(f->arena, f->router, items, group_by, count, &groups);
+		keys[i] = router_group(f->router, &records[i], &group_by[i], f->arena);
+	}
+	size_t group_count = group_changes(f->arena, items, group_by, keys, count, &groups);
 	for (size_t i = 0; i < group_count; i++) {
 		buf_text(&out, i > 0 ? " |" : "");
 		for (size_t j = 0; j < groups[i].count; j++)

@@ -722,6 +722,64 @@ static void test_reach_stops(void **state)
 	assert_int_equal(reach.tests, 4);
 }
 
+static void test_times(void **state)
+{
+	static const struct {
+		int64_t from, until, ended; /* since `now` */
+		bool holds;
+		int64_t end;
+	} rows[] = {
+		{-10, 10, 0, true, 10}, {0, 1, 0, true, 1}, {1, 10, 0, false, 10},
+		{-10, 0, 0, false, 0}, {-10, 10, 5, true, 5}, {-10, 10, -5, false, -5},
+		{-10, 10, 20, true, 10}, /* ended when it was over */
+		{5, 10, -5, false, -5},  /* before it began */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct silence silence = {.from = now + rows[i].from,
+			.until = now + rows[i].until,
+			.ended = rows[i].ended ? now + rows[i].ended : 0};
+
+		assert_int_equal(silence_end(&silence), now + rows[i].end);
+		assert_int_equal(silence_holds(&silence, now), rows[i].holds);
+	}
+}
+
+/* Of several silences that select a change the one that ends last holds it. */
+static void test_last_one(void **state)
+{
+	static const struct config config = {0};
+	static const struct {
+		const char *matchers;
+		int64_t from, until, ended;
+	} silences[] = {
+		{"test=\"a\"", -10, 10, 0}, {"test=\"a\"", -10, 30, 0},
+		{"test=\"b\"", -10, 90, 0},       /* another test */
+		{"test=\"a\"", 10, 80, 0},        /* not yet */
+		{"test=\"a\"", -10, 70, -1},      /* ended */
+		{"metric=~\"p9.*\"", -10, 30, 0}, /* the first of equals */
+		{"test=~\"(\"", -10, 99, 0},      /* nonsense selects nothing */
+	};
+	static const int64_t last[] = {0, 1, 2, 2, 2, 2, 2, 2}; /* by how many there are: id */
+	struct silence items[sizeof silences / sizeof *silences];
+	struct change_record record = change_of("a", "p99");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+		items[i] = (struct silence){.id = (int64_t)i + 1,
+			.matchers = silences[i].matchers,
+			.from = now + silences[i].from,
+			.until = now + silences[i].until,
+			.ended = silences[i].ended ? now + silences[i].ended : 0};
+	for (size_t count = 0; count < sizeof last / sizeof *last; count++) {
+		const struct silence_rows rows = {items, count};
+		const struct silence *found = silence_of(&config, &rows, &record, now);
+
+		assert_int_equal(found ? found->id : 0, last[count]);
+	}
+}
+
 /* The index says of every test and cluster what a look at all groups says. */
 static void test_index_of_groups(void **state)
 {
@@ -968,6 +1026,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_selects, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reach, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reach_stops, setup, teardown),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_last_one),
 		cmocka_unit_test_setup_teardown(test_index_of_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_effort_of_a_silence, setup, teardown),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/notify/group.h"
+#include "agent/decide/group.h"
 #include "agent/notify/threads.h"
 
 #define HOUR INT64_C(3600000)

@@ -1,11 +1,11 @@
-/* agent/notify/accepted: which entries of known_changes cover which changes. */
+/* agent/decide/gate: what has been accepted, by entries of known_changes and by triage. */
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "agent/base/when.h"
-#include "agent/notify/accepted.h"
+#include "agent/decide/gate.h"
 
 #define DAY INT64_C(86400000)
 #define NOON (INT64_C(20000) * DAY + DAY / 2)
@@ -42,9 +42,8 @@ static struct known_change entry(void)
 
 static bool covers(const struct known_change *known, const struct change_record *record)
 {
-	const struct config config = {.known_changes = known, .known_change_count = 1};
 	const struct known_change *expired;
-	const struct known_change *found = accepted_known(&config, record, NOON, &expired);
+	const struct known_change *found = gate_known(known, 1, record, NOON, &expired);
 
 	assert_null(expired);
 	assert_true(!found || found == known);
@@ -158,27 +157,26 @@ static void test_expiry(void **state)
 {
 	const struct change_record record = change();
 	struct known_change known[] = {entry(), entry(), entry()};
-	const struct config config = {.known_changes = known, .known_change_count = 3};
 	const struct known_change *expired;
 
 	(void)state;
 	known[0].until = NOON;
 	known[1].test = "other";
-	assert_ptr_equal(accepted_known(&config, &record, NOON, &expired), &known[2]);
+	assert_ptr_equal(gate_known(known, 3, &record, NOON, &expired), &known[2]);
 	assert_null(expired);
-	assert_ptr_equal(accepted_known(&config, &record, NOON - 1, &expired), &known[0]);
+	assert_ptr_equal(gate_known(known, 3, &record, NOON - 1, &expired), &known[0]);
 	known[2].direction = -1;
-	assert_null(accepted_known(&config, &record, NOON, &expired));
+	assert_null(gate_known(known, 3, &record, NOON, &expired));
 	assert_ptr_equal(expired, &known[0]);
-	assert_true(accepted_concerns(&config, "other"));
-	assert_false(accepted_concerns(&config, "another"));
+	assert_true(gate_concerns(known, 3, "other"));
+	assert_false(gate_concerns(known, 3, "another"));
 }
 
 /* What is written of a change covers it, also after another look that differs a little. */
 static void test_entries(void **state)
 {
 	struct change_record record = change();
-	struct known_change known = accepted_entry(&record, "why", WHEN_NEVER);
+	struct known_change known = gate_entry(&record, "why", WHEN_NEVER);
 
 	(void)state;
 	assert_string_equal(known.commit, "15ce8e36aabb");
@@ -193,15 +191,58 @@ static void test_entries(void **state)
 	record = change();
 	record.item.commit_after = record.item.place_commit_after = NULL;
 	record.item.change.size_low = record.item.change.size_high = (double)NAN;
-	known = accepted_entry(&record, "why", WHEN_NEVER);
+	known = gate_entry(&record, "why", WHEN_NEVER);
 	assert_null(known.commit);
 	assert_int_equal(known.from, NOON);
 	assert_true(covers(&known, &record));
 
 	record.item.commit_after = "87"; /* would be an error */
-	known = accepted_entry(&record, "why", WHEN_NEVER);
+	known = gate_entry(&record, "why", WHEN_NEVER);
 	assert_null(known.commit);
 	assert_int_equal(known.from, NOON);
+}
+
+/* A size with its interval. */
+#define SIZE(at, from, to) .size = at, .size_low = from, .size_high = to
+
+static void test_triage(void **state)
+{
+	static const struct {
+		const char *name;
+		struct triage triage;
+		struct change change;
+		const char *reason; /* NULL: it counts */
+	} rows[] = {
+		{"nobody has spoken", {.state = 0}, {SIZE(20, 18, 22)}, NULL},
+		{"open", {.state = TRIAGE_OPEN, SIZE(20, 18, 22)}, {SIZE(20, 18, 22)}, NULL},
+		{"acknowledged", {.state = TRIAGE_ACKNOWLEDGED, SIZE(20, 18, 22)},
+			{SIZE(20, 18, 22)}, "acknowledged"},
+		{"expected", {.state = TRIAGE_EXPECTED, SIZE(20, 18, 22)}, {SIZE(20, 18, 22)},
+			"expected"},
+		{"fixed", {.state = TRIAGE_FIXED, SIZE(20, 18, 22)}, {SIZE(20, 18, 22)}, "fixed"},
+		{"smaller", {.state = TRIAGE_FALSE, SIZE(20, 18, 22)}, {SIZE(5, 3, 7)}, "false"},
+		{"larger, by less than both intervals",
+			{.state = TRIAGE_EXPECTED, SIZE(20, 18, 22)}, {SIZE(23, 20, 26)},
+			"expected"},
+		{"outgrown", {.state = TRIAGE_EXPECTED, SIZE(20, 18, 22)}, {SIZE(23, 20.1, 26)},
+			NULL},
+		{"outgrown, down", {.state = TRIAGE_INFRA, SIZE(-20, -22, -18)},
+			{SIZE(-40, -42, -38)}, NULL},
+		{"expires later", {.state = TRIAGE_IGNORED, .until = NOON + 1, SIZE(20, 18, 22)},
+			{SIZE(20, 18, 22)}, "ignored"},
+		{"expires now", {.state = TRIAGE_IGNORED, .until = NOON, SIZE(20, 18, 22)},
+			{SIZE(20, 18, 22)}, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct decision decision = gate_triage(&rows[i].triage, &rows[i].change, NOON);
+
+		print_message("%s\n", rows[i].name);
+		assert_int_equal(decision.verdict, rows[i].reason ? DROP : PASS);
+		if (rows[i].reason)
+			assert_string_equal(decision.reason, rows[i].reason);
+	}
 }
 
 int main(void)
@@ -209,7 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
 		cmocka_unit_test(test_commits), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_sizes), cmocka_unit_test(test_expiry),
-		cmocka_unit_test(test_entries)};
+		cmocka_unit_test(test_entries), cmocka_unit_test(test_triage)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,12 @@
  * group is one message. More than GROUPS_MOST groups at once become a single message, which lists
  * them by date.
  */
-#ifndef AGENT_NOTIFY_GROUP_H
-#define AGENT_NOTIFY_GROUP_H
+#ifndef AGENT_DECIDE_GROUP_H
+#define AGENT_DECIDE_GROUP_H
 
-#include "agent/notify/router.h"
-#include "agent/store/store.h"
+#include "agent/model/change_record.h"
+
+struct arena;
 
 /* Messages at once for a receiver; beyond that, all become one. The second is for groups by names.
  */
@@ -20,7 +21,7 @@ struct group_of {
 	const struct change_record **items; /* by time, test, worst first, metric */
 	size_t count;
 	struct strings names; /* names it is grouped by; none: time and commit; ... */
-	const char *key;      /* ... and the values, see group_key; or NULL */
+	const char *key;      /* ... and the values, see router_group; or NULL */
 };
 
 /* Sorts by time, test, worst first, metric. */
@@ -33,15 +34,11 @@ size_t group_records(struct arena *arena, const struct change_record *const *rec
 
 /*
  * The messages for a receiver: the changes of one summary, those of one environment event, those
- * with the same values of the names by which they are grouped (group_by, for each record), and the
- * others as group_records has them.
+ * with the same key of the names by which they are grouped (group_by, keys, for each record;
+ * without names the key is not read), and the others as group_records has them.
  */
-size_t group_changes(struct arena *arena, struct router *router,
-	const struct change_record **records, const struct strings *group_by, size_t count,
+size_t group_changes(struct arena *arena, const struct change_record **records,
+	const struct strings *group_by, const char *const *keys, size_t count,
 	struct group_of **groups);
-
-/* Appends the names and values that all changes of a group share. */
-void group_key(struct router *router, const struct change_record *record,
-	const struct strings *names, struct buf *out);
 
 #endif

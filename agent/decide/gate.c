@@ -1,4 +1,4 @@
-#include "agent/notify/accepted.h"
+#include "agent/decide/gate.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -79,12 +79,12 @@ static bool covers(const struct known_change *known, const struct change_record 
 	       (!known->commit || comes_from(item, known->commit));
 }
 
-const struct known_change *accepted_known(const struct config *config,
+const struct known_change *gate_known(const struct known_change *entries, size_t count,
 	const struct change_record *record, int64_t now, const struct known_change **expired)
 {
 	*expired = NULL;
-	for (size_t i = 0; i < config->known_change_count; i++) {
-		const struct known_change *known = &config->known_changes[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct known_change *known = &entries[i];
 
 		if (!covers(known, record))
 			continue;
@@ -97,10 +97,17 @@ const struct known_change *accepted_known(const struct config *config,
 	return NULL;
 }
 
-bool accepted_concerns(const struct config *config, const char *test)
+struct decision gate_triage(const struct triage *triage, const struct change *change, int64_t now)
 {
-	for (size_t i = 0; i < config->known_change_count; i++)
-		if (name_matches(config->known_changes[i].test, test))
+	if (!triage_passes_gates(triage_at(triage, now)) || triage_outgrown(triage, change))
+		return (struct decision){0};
+	return (struct decision){DROP, triage_state_names[triage->state], 0};
+}
+
+bool gate_concerns(const struct known_change *entries, size_t count, const char *test)
+{
+	for (size_t i = 0; i < count; i++)
+		if (name_matches(entries[i].test, test))
 			return true;
 	return false;
 }
@@ -114,7 +121,7 @@ static double largest(const struct change *change)
 	return isfinite(most) ? ceil(10 * most) / 10 : 0;
 }
 
-struct known_change accepted_entry(
+struct known_change gate_entry(
 	const struct change_record *record, const char *reason, int64_t until)
 {
 	const struct announcement *item = &record->item;

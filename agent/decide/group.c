@@ -2,13 +2,13 @@
  * Union-find in two sweeps, by time and by commit; each compares neighbours only. The root of a
  * tree is its earliest record.
  */
-#include "agent/notify/group.h"
+#include "agent/decide/group.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "agent/base/dict.h"
-#include "notifiers/text.h"
 
 static int compare_text(const char *a, const char *b)
 {
@@ -155,14 +155,6 @@ size_t group_records(struct arena *arena, const struct change_record *const *rec
 	return 1;
 }
 
-void group_key(struct router *router, const struct change_record *record,
-	const struct strings *names, struct buf *out)
-{
-	for (size_t i = 0; i < names->count; i++)
-		buf_printf(out, "%s,", names->items[i]);
-	router_group(router, record, names, out);
-}
-
 /* Groups that are not formed by time and commit. */
 struct special {
 	struct arena *arena;
@@ -185,11 +177,10 @@ static struct group_of *add_special(struct special *special, const char *key)
 }
 
 /* NULL: it is grouped by time and commit. */
-static struct group_of *special_of(struct special *special, struct router *router,
-	const struct change_record *record, const struct strings *names)
+static struct group_of *special_of(struct special *special, const struct change_record *record,
+	const struct strings *names, const char *key)
 {
 	struct group_of *group;
-	struct buf key = {0};
 
 	if (record->summary)
 		return add_special(special,
@@ -199,13 +190,11 @@ static struct group_of *special_of(struct special *special, struct router *route
 						    (long long)record->environment_event));
 	if (names->count == 0)
 		return NULL;
-	group_key(router, record, names, &key);
-	group = add_special(special, arena_strdup(special->arena, key.data));
+	group = add_special(special, key);
 	if (!group->key) {
-		group->key = arena_strdup(special->arena, key.data);
+		group->key = key;
 		group->names = *names;
 	}
-	buf_free(&key);
 	return group;
 }
 
@@ -239,8 +228,8 @@ static void join_named(struct special *special)
 	special->count = count;
 }
 
-size_t group_changes(struct arena *arena, struct router *router,
-	const struct change_record **records, const struct strings *group_by, size_t count,
+size_t group_changes(struct arena *arena, const struct change_record **records,
+	const struct strings *group_by, const char *const *keys, size_t count,
 	struct group_of **groups)
 {
 	const struct change_record **others = arena_array(arena, count, sizeof *others);
@@ -251,7 +240,7 @@ size_t group_changes(struct arena *arena, struct router *router,
 	size_t other_count = 0, rest_count;
 
 	for (size_t i = 0; i < count; i++) {
-		group = special_of(&special, router, records[i], &group_by[i]);
+		group = special_of(&special, records[i], &group_by[i], keys[i]);
 		if (group)
 			add_record(arena, group, records[i]);
 		else
