@@ -63,14 +63,31 @@ static bool is_pattern(const char *text)
 	return text && strpbrk(text, "*?[\\") != NULL;
 }
 
-/* The tests as a JSON array; NULL: all, or a pattern. */
+/* Of more tests than this that match a pattern, a scan of all changes finds enough soon. */
+enum { NAMES_MOST = 100 };
+
+/* The tests that match; NULL: many do. */
+static const char *matching_names(struct tx *tx, const char *pattern)
+{
+	const char *names[NAMES_MOST];
+	struct sql_query query =
+		QUERY(tx, STATEMENT_LIST_NAMES, v_text(pattern), v_id(NAMES_MOST + 1));
+	size_t count = 0;
+
+	for (; query_next(&query); count++)
+		if (count < NAMES_MOST)
+			names[count] = read_name(&query);
+	return count > NAMES_MOST ? NULL : rows_names(tx, &(struct strings){names, count});
+}
+
+/* The tests as a JSON array; NULL: all, or those of a pattern that many match. */
 static const char *json_of_names(struct tx *tx, const struct change_filter *filter)
 {
-	bool one = filter->names.count == 0 && filter->test && !is_pattern(filter->test);
-	const char *const *names = one ? &filter->test : filter->names.items;
-	size_t count = one ? 1 : filter->names.count;
-
-	return count > 0 ? rows_names(tx, &(struct strings){names, count}) : NULL;
+	if (filter->names.count > 0)
+		return rows_names(tx, &filter->names);
+	if (is_pattern(filter->test))
+		return matching_names(tx, filter->test);
+	return filter->test ? rows_names(tx, &(struct strings){&filter->test, 1}) : NULL;
 }
 
 /* Chooses the index that is likely to leave the fewest rows to scan. */
