@@ -60,6 +60,8 @@ def server():
 
 
 def section(server, more="", user="reader", password="read me"):
+    if "connect_timeout" not in more:
+        more += ", connect_timeout: 5m"  # a busy machine takes its time
     return f"{{hostname: 127.0.0.1, port: {server.port}, username: {user}, password: '{password}', database: postgres{more}}}"
 
 
