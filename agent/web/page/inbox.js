@@ -314,14 +314,20 @@ class Inbox {
 		return group;
 	}
 
+	// What was in another group leaves that: its cause is known now.
 	addRow(group, change, before = null) {
-		const row = {change, group, waits: false};
+		const old = this.rows.get(change.id), row = {change, group, waits: false};
+		if (old?.waits)
+			return;
+		if (old)
+			this.detach(old);
+		if (old && old === this.cursor)
+			this.cursor = row;
 		row.element = h('li', {class: 'row', 'data-change': change.id, onclick: event => this.clicked(event, row)});
 		this.rows.set(change.id, row);
 		group.rows.set(change.id, row);
 		this.fillRow(row);
 		group.list.insertBefore(row.element, before);
-		return row;
 	}
 
 	fillGroup(group) {
@@ -658,26 +664,33 @@ class Inbox {
 	}
 
 	remove(row) {
-		const {group} = row;
-		row.element.remove();
+		this.detach(row);
 		this.rows.delete(row.change.id);
 		this.left.set(row.change.id, row.change.triage.version);
 		this.chosen.delete(row.change.id);
+		this.total--;
+		this.worse -= row.change.regression ? 1 : 0;
+		this.groupCount -= row.group.count <= 0 ? 1 : 0;
+		if (this.cursor === row)
+			this.cursor = null;
+	}
+
+	detach(row) {
+		const {group} = row;
+		row.element.remove();
 		group.rows.delete(row.change.id);
 		group.count--;
 		group.worse -= row.change.regression ? 1 : 0;
 		group.better -= row.change.regression || row.change.direction === 0 ? 0 : 1;
-		this.total--;
-		this.worse -= row.change.regression ? 1 : 0;
-		if (this.cursor === row)
-			this.cursor = null;
-		if (group.count <= 0) {
-			group.element.remove();
-			this.groups.delete(group.key);
-			this.groupCount--;
-			return;
-		}
-		this.fillGroup(group);
+		if (group.count > 0)
+			this.fillGroup(group);
+		else
+			this.drop(group);
+	}
+
+	drop(group) {
+		group.element.remove();
+		this.groups.delete(group.key);
 	}
 
 	// Others take the place of those that have left.
@@ -870,6 +883,9 @@ class Inbox {
 				this.list.insertBefore(element, last ? last.nextElementSibling : this.list.firstElementChild);
 			last = element;
 		}
+		for (const group of this.groups.values())
+			if (group.rows.size === 0 && !answer.groups.some(({key}) => key === group.key))
+				this.drop(group); // all of it is in others
 		for (const [id, row] of this.rows)
 			if (!known.has(id)) {
 				this.newIds.add(id);
@@ -883,11 +899,12 @@ class Inbox {
 	merge(group, data) {
 		for (const change of data.changes) {
 			const row = this.rows.get(change.id);
-			if (row && JSON.stringify(row.change) !== JSON.stringify(change) && !row.waits) {
+			if (row?.group !== group)
+				this.addRow(group, change, group.list.firstElementChild);
+			else if (JSON.stringify(row.change) !== JSON.stringify(change) && !row.waits) {
 				row.change = change;
 				this.fillRow(row);
-			} else if (!row)
-				this.addRow(group, change, group.list.firstElementChild);
+			}
 		}
 		Object.assign(group, {...data, changes: null, count: Math.max(data.count, group.rows.size)});
 		this.fillGroup(group);

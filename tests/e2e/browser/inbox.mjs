@@ -115,6 +115,25 @@ export async function early(stage) {
 	await row(page, first).and(page.locator('.chosen')).waitFor();
 }
 
+// A change whose cause is known later is in another group then, and in that alone; who stands on it stays there.
+export async function regrouped(stage) {
+	const page = await stage.open('/', {user: 'ann'});
+	const count = await row(page).count(), here = await next(stage, page);
+	await page.keyboard.press('x');
+	await page.route('**/api/v1/inbox?*', async route => {
+		const response = await route.fetch(), json = await response.json();
+		for (const group of json.groups)
+			group.key = `other ${group.key}`;
+		return route.fulfill({response, json});
+	});
+	await page.keyboard.press('r');
+	await page.locator('[data-group^="other"] [data-change]').nth(count - 1).waitFor();
+	assert.equal(await row(page).count(), count);
+	assert.equal(await page.locator('.group:not([data-group^="other"])').count(), 0);
+	assert.equal(await current(page), here);
+	assert.equal(await page.locator('[data-change].chosen').getAttribute('data-change'), here);
+}
+
 // Answers that come late: the list as it was before something was said does not bring that back, and who stands on a row
 // that leaves is on the next.
 export async function late(stage) {

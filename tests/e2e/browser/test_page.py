@@ -273,6 +273,10 @@ def test_early_keys(play, team):
     play("inbox.early", team)
 
 
+def test_regrouped(play, team):
+    play("inbox.regrouped", team)
+
+
 def test_late_answers(play, team):
     play("inbox.late", team)
 
