@@ -29,6 +29,9 @@ struct alertmanager_options {
 	int64_t resend, firing_for;
 };
 
+/* By verdict: of what got better, of what is neither, and of what got worse. */
+static const char *const alert_names[] = {
+	"PerformanceImprovement", "PerformanceChange", "PerformanceRegression"};
 static const char *const severities[] = {"critical", "warning", "info", NULL};
 
 static const struct field alertmanager_fields[] = {
@@ -218,18 +221,10 @@ static void put_labels(struct buf *out, const struct announcement *item,
 	else
 		buf_text(&metric, item->metric);
 	buf_text(out, "{\"labels\":{");
-	put_text(out, "alertname",
-		verdict > 0   ? "PerformanceRegression"
-		: verdict < 0 ? "PerformanceImprovement"
-			      : "PerformanceChange",
-		NAME_MOST);
+	put_text(out, "alertname", alert_names[1 + verdict], NAME_MOST);
 	put_text(out, "test", item->test, LABEL_MOST);
 	put_text(out, "metric", metric.data, LABEL_MOST);
-	put_text(out, "verdict",
-		verdict > 0   ? "regression"
-		: verdict < 0 ? "improvement"
-			      : "change",
-		NAME_MOST);
+	put_text(out, "verdict", change_verdict_name(verdict), NAME_MOST);
 	put_text(out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
 	put_text(out, "change", id, NAME_MOST);
 	put_text(out, "environment", item->environment, LABEL_MOST);
@@ -273,7 +268,8 @@ static void put_summary(struct buf *out, const struct announcement *item)
 	else
 		text_size(&text, &item->change);
 	text_basis(&text, item);
-	buf_text(&text, verdict > 0 ? ", regression" : verdict < 0 ? ", improvement" : "");
+	if (verdict != 0)
+		buf_printf(&text, ", %s", change_verdict_name(verdict));
 	put_lines(out, "summary", &text);
 }
 

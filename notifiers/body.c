@@ -227,7 +227,8 @@ static void name_culprit(struct writer *writer, const struct announcement *item)
 static void write_item(struct writer *writer, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
-	enum body_mark mark = verdict > 0 ? BODY_WORSE : verdict < 0 ? BODY_BETTER : BODY_STRONG;
+	static const enum body_mark marks[] = {BODY_BETTER, BODY_STRONG, BODY_WORSE};
+	enum body_mark mark = marks[1 + verdict];
 
 	open_line(writer, LEVEL_CHANGE);
 	if (item->members > 0)
@@ -240,7 +241,8 @@ static void write_item(struct writer *writer, const struct announcement *item)
 	}
 	if (announcement_extras(item)->status)
 		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
-	buf_text(&writer->text, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
+	if (verdict != 0)
+		buf_printf(&writer->text, "  %s", change_verdict_name(verdict));
 	close_line(writer);
 	if (item->culprit) {
 		open_line(writer, LEVEL_DETAIL);

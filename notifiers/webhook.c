@@ -107,10 +107,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	text_member(out, "unit", item->unit);
 	buf_printf(out, ",\"direction\":%d", item->direction);
 	time_member(out, "time", item->time);
-	buf_printf(out, ",\"verdict\":\"%s\"",
-		verdict > 0   ? "regression"
-		: verdict < 0 ? "improvement"
-			      : "change");
+	text_member(out, "verdict", change_verdict_name(verdict));
 	number_member(out, "before", change->mean_before);
 	number_member(out, "after", change->mean_after);
 	if (change->mean_before != 0)

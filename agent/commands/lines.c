@@ -19,314 +19,46 @@
 #include "agent/base/scan.h"
 #include "agent/base/when.h"
 
-/*
- * When the points of one of detect's lines were measured: an array "times", or "start" and "step".
- *
- * A start and a step are laid out into times only for a line that is good.
- */
-
-/* What was read of a member that is one value. */
-struct point_time {
-	bool seen;
-	const char *problem; /* what is wrong with it, or NULL */
-	double number;       /* the step, in seconds */
-	int64_t time;        /* the start, in ms */
-};
-
-struct point_times {
-	int64_t *items; /* ms */
-	size_t count, capacity;
-	bool seen;
-	const char *problem; /* what is wrong with "times", or NULL, ... */
-	size_t bad;          /* ... and of which item; SIZE_MAX: of the whole */
-	struct point_time start, step;
-	struct buf text;
-};
-
+#define LAST_TIME INT64_C(253402300799999) /* of the year 9999 */
 #define WHOLE SIZE_MAX
 
-#define LAST_TIME INT64_C(253402300799999) /* of the year 9999 */
+enum { FIRST_VALUES = 1024 };
 
-static void point_times_clear(struct point_times *times)
-{
-	times->count = 0;
-	times->seen = false;
-	times->problem = NULL;
-	times->start = times->step = (struct point_time){0};
-}
+/* The members about the points: arrays with an item for each, and when the first was measured. */
+enum { SERIES, RUNS, HASHES, TIMES, START, STEP, PARTS };
 
-static void point_times_free(struct point_times *times)
-{
-	free(times->items);
-	buf_free(&times->text);
-}
-
-/* A number as it was written; programs write exponents, which time stamps do not have. */
-static bool read_number(const char *from, const char *to, int64_t *out)
-{
-	char plain[NUMBER_TEXT];
-	double seconds;
-
-	if (when_parse_stamp(from, (size_t)(to - from), out))
-		return true;
-	if (number_scan(from, to, &seconds) != to || !(fabs(seconds) < 1e18))
-		return false;
-	int length = snprintf(plain, sizeof plain, "%.3f", seconds);
-	return when_parse_stamp(plain, (size_t)length, out);
-}
-
-/* Steps over a value; *good: it is a time. */
-static bool read_stamp(struct point_times *times, struct scan *scan, bool *good, int64_t *out)
-{
-	const char *from = scan->at;
-
-	if (!scan_value(scan))
-		return false;
-	*good = false;
-	if (*from == '"') {
-		buf_clear(&times->text);
-		scan_decode(from, scan->at, &times->text);
-		*good = when_parse_stamp(times->text.data, times->text.length, out);
-	} else if (*from == '-' || (*from >= '0' && *from <= '9')) {
-		*good = read_number(from, scan->at, out);
-	}
-	return true;
-}
-
-static void add_problem(struct point_times *times, const char *problem, size_t bad)
-{
-	if (times->problem)
-		return;
-	times->problem = problem;
-	times->bad = bad;
-}
-
-static bool read_item(struct point_times *times, struct scan *scan)
-{
-	int64_t time = 0;
-	bool good;
-
-	if (!read_stamp(times, scan, &good, &time))
-		return false;
-	if (!good)
-		add_problem(times, "is not a time", times->count);
-	else if (times->count > 0 && time < times->items[times->count - 1])
-		add_problem(times, "is before the one in front of it", times->count);
-	times->items =
-		memory_grow(times->items, &times->capacity, times->count + 1, sizeof *times->items);
-	times->items[times->count++] = time;
-	return true;
-}
-
-/*
- * Read the array of time stamps (text or seconds since the epoch, as when_parse_stamp takes them),
- * the first time stamp, the seconds between points; or null, which is as if it were not there.
- * False for what is no JSON; what is not of the shape is told by point_times_check.
- */
-static bool point_times_read(struct point_times *times, struct scan *scan)
-{
-	times->count = 0;
-	times->seen = false;
-	times->problem = NULL;
-	if (scan_word(scan, "null"))
-		return true;
-	times->seen = true;
-	if (!scan_open(scan, '[')) {
-		add_problem(times, "is not an array", WHOLE);
-		return scan_value(scan);
-	}
-	while (scan_item(scan))
-		if (!read_item(times, scan))
-			return false;
-	return !scan->problem;
-}
-
-static bool point_times_read_start(struct point_times *times, struct scan *scan)
-{
-	bool good;
-
-	times->start = (struct point_time){0};
-	if (scan_word(scan, "null"))
-		return true;
-	times->start.seen = true;
-	if (!read_stamp(times, scan, &good, &times->start.time))
-		return false;
-	times->start.problem = good ? NULL : "is not a time";
-	return true;
-}
-
-static bool point_times_read_step(struct point_times *times, struct scan *scan)
-{
-	const char *from = scan->at;
-
-	times->step = (struct point_time){0};
-	if (scan_word(scan, "null"))
-		return true;
-	times->step.seen = true;
-	if (!scan_value(scan))
-		return false;
-	if (number_scan(from, scan->at, &times->step.number) != scan->at ||
-		!(times->step.number > 0))
-		times->step.problem = "is not a number of seconds above 0";
-	return true;
-}
-
-static bool has_range(const struct point_times *times)
-{
-	return times->start.seen && times->step.seen;
-}
-
-static bool check_range(const struct point_times *times, size_t n, struct error *error)
-{
-	double last = (double)times->start.time + 1000 * times->step.number * (double)n;
-
-	if (times->start.problem)
-		return error_set(error, ERROR_DATA, "\"start\" %s", times->start.problem);
-	if (times->step.problem)
-		return error_set(error, ERROR_DATA, "\"step\" %s", times->step.problem);
-	return last <= (double)LAST_TIME ||
-	       error_set(error, ERROR_DATA, "\"step\" leads beyond the year 9999");
-}
-
-/* Is it of the shape, and are there times for `n` points that do not go back? */
-static bool point_times_check(const struct point_times *times, size_t n, struct error *error)
-{
-	if (times->problem && times->bad != WHOLE)
-		return error_set(
-			error, ERROR_DATA, "\"times\"[%zu] %s", times->bad, times->problem);
-	if (times->problem)
-		return error_set(error, ERROR_DATA, "\"times\" %s", times->problem);
-	if (times->seen && times->count != n)
-		return error_set(error, ERROR_DATA, "\"times\" has %zu items and \"series\" %zu",
-			times->count, n);
-	if (times->seen && has_range(times))
-		return error_set(error, ERROR_DATA,
-			"\"times\", and \"start\" and \"step\": only one of them can be meant");
-	return !has_range(times) || check_range(times, n, error);
-}
-
-/* The time of each of the `n` points, in ms, of what was checked. NULL where there are none: a
- * start without a step, or a step alone, says nothing. */
-static const int64_t *point_times_list(struct point_times *times, size_t n)
-{
-	if (!times->seen && !has_range(times))
-		return NULL;
-	times->items = memory_grow(times->items, &times->capacity, n + 1, sizeof *times->items);
-	for (size_t i = 0; i < n && !times->seen; i++)
-		times->items[i] =
-			times->start.time + llround(1000 * times->step.number * (double)i);
-	return times->items;
-}
-
-/*
- * Arrays of names in detect's lines, one for each point: "runs" and "hashes".
- *
- * Only whether two names are equal matters, so their hashes are kept.
- */
-
-/* Each name is a string or a number. Equal ones are equal as they are written. */
-struct marks {
-	uint64_t *items; /* hashes of the names, 0 for null */
-	size_t *numbers; /* of the runs they make, see marks_number */
-	size_t count, capacity;
+/* What was read of one. */
+struct part {
 	bool seen;
-	const char *problem; /* what is wrong with it, or NULL */
+	const char *problem; /* what is wrong with it, or NULL, ... */
+	size_t bad;          /* ... and with which item; WHOLE: with all of it */
+	size_t count;        /* items */
 };
 
-static void marks_clear(struct marks *marks)
-{
-	marks->count = 0;
-	marks->seen = false;
-	marks->problem = NULL;
-}
-
-static void marks_free(struct marks *marks)
-{
-	free(marks->items);
-	free(marks->numbers);
-}
-
-static void add_mark(struct marks *marks, uint64_t mark)
-{
-	marks->items =
-		memory_grow(marks->items, &marks->capacity, marks->count + 1, sizeof *marks->items);
-	marks->items[marks->count++] = mark;
-}
-
-static bool read_mark(struct marks *marks, struct scan *scan)
-{
-	const char *from = scan->at;
-	if (!scan_value(scan))
-		return false;
-	bool names = *from == '"' || *from == '-' || (*from >= '0' && *from <= '9');
-	if (!names && *from != 'n')
-		marks->problem = "has what is neither a string nor a number";
-	add_mark(marks, names ? hash_add(HASH_START, from, (size_t)(scan->at - from)) | 1 : 0);
-	return true;
-}
-
-/* Reads the array, or null, which is as if it were not there. False for what is no JSON; what is
- * not of the shape is told by marks_check. */
-static bool marks_read(struct marks *marks, struct scan *scan)
-{
-	marks_clear(marks);
-	if (scan_word(scan, "null"))
-		return true;
-	marks->seen = true;
-	if (!scan_open(scan, '[')) {
-		marks->problem = "is not an array";
-		return scan_value(scan);
-	}
-	while (scan_item(scan))
-		if (!read_mark(marks, scan))
-			return false;
-	return !scan->problem;
-}
-
-/* Is it of the shape, and has it `n` items? */
-static bool marks_check(const struct marks *marks, const char *key, size_t n, struct error *error)
-{
-	if (marks->problem)
-		return error_set(error, ERROR_DATA, "\"%s\" %s", key, marks->problem);
-	if (marks->seen && marks->count != n)
-		return error_set(error, ERROR_DATA, "\"%s\" has %zu items and \"series\" %zu", key,
-			marks->count, n);
-	return true;
-}
-
-/* Numbers that never fall: points in succession with the same name are one run. NULL where there
- * is no array. */
-static const size_t *marks_number(struct marks *marks)
-{
-	if (!marks->seen)
-		return NULL;
-	marks->numbers = memory_resize(marks->numbers, marks->count + 1, sizeof *marks->numbers);
-	marks->numbers[0] = 0;
-	for (size_t i = 1; i < marks->count; i++) {
-		bool same = marks->items[i] != 0 && marks->items[i] == marks->items[i - 1];
-		marks->numbers[i] = marks->numbers[i - 1] + !same;
-	}
-	return marks->numbers;
-}
-
-enum { FIRST_VALUES = 1024 };
-#define NO_INDEX SIZE_MAX
+/* "runs" and "hashes" are names, strings or numbers. Only whether two are equal matters, so their
+ * hashes are kept, 0 for null; equal ones are equal as they are written. */
+struct marks {
+	uint64_t *items;
+	size_t capacity;
+};
 
 struct line_reader {
+	struct part parts[PARTS];
 	double *values;
-	size_t value_count, capacity;
+	int64_t *times; /* ms; laid out from start and step only for a line that is good */
+	size_t value_capacity, time_capacity;
+	struct marks marks[2]; /* runs, hashes */
+	size_t *run_numbers;
+	int64_t start; /* ms */
+	double step;   /* seconds */
 	struct line_option options[LINE_OPTIONS_MAX];
 	size_t option_count;
 	struct buf text;  /* of the options, each with a NUL behind it */
+	struct buf stamp; /* a time that is decoded */
 	struct scan scan; /* of the line */
 	const char *id, *id_end;
 	const char *options_text, *options_end;
-	bool series_seen;
-	struct marks runs, hashes;
-	struct point_times times;
-	/* What is wrong with a part, or NULL. */
-	const char *id_problem, *series_problem, *options_problem;
-	size_t bad_value; /* the index the series' problem is about, or NO_INDEX */
+	const char *id_problem, *options_problem; /* or NULL */
 	const struct line_wanted *wanted;
 	size_t wanted_count;
 };
@@ -334,8 +66,8 @@ struct line_reader {
 struct line_reader *line_reader_new(void)
 {
 	struct line_reader *reader = memory_new(1, sizeof *reader);
-	reader->capacity = FIRST_VALUES;
-	reader->values = memory_new(reader->capacity, sizeof *reader->values);
+	reader->value_capacity = FIRST_VALUES;
+	reader->values = memory_new(reader->value_capacity, sizeof *reader->values);
 	return reader;
 }
 
@@ -344,10 +76,12 @@ void line_reader_free(struct line_reader *reader)
 	if (!reader)
 		return;
 	free(reader->values);
-	marks_free(&reader->runs);
-	marks_free(&reader->hashes);
-	point_times_free(&reader->times);
+	free(reader->times);
+	free(reader->marks[0].items);
+	free(reader->marks[1].items);
+	free(reader->run_numbers);
 	buf_free(&reader->text);
+	buf_free(&reader->stamp);
 	buf_free(&reader->scan.text);
 	free(reader);
 }
@@ -358,22 +92,19 @@ void line_reader_want(struct line_reader *reader, const struct line_wanted *want
 	reader->wanted_count = count;
 }
 
-static bool read_id(struct line_reader *reader, struct scan *scan)
+/* The first problem of a part is the one that is told. */
+static void note(struct part *part, const char *problem, size_t bad)
 {
-	const char *from = scan->at;
-	reader->id_problem = NULL;
-	reader->id = NULL;
-	if (scan_word(scan, "null"))
-		return true;
-	if (!scan_value(scan))
-		return false;
-	if (*from == '"' || *from == '-' || (*from >= '0' && *from <= '9')) {
-		reader->id = from;
-		reader->id_end = scan->at;
-	} else {
-		reader->id_problem = "\"id\" is neither a string nor a number";
-	}
-	return true;
+	if (part->problem)
+		return;
+	part->problem = problem;
+	part->bad = bad;
+}
+
+/* Whether a value that begins so is a string or a number. */
+static bool is_name(const char *from)
+{
+	return *from == '"' || *from == '-' || (*from >= '0' && *from <= '9');
 }
 
 /* One of the words of a series; *value stays as it is without one. */
@@ -390,41 +121,160 @@ static bool scan_point_word(struct scan *scan, double *value)
 	return true;
 }
 
-static bool read_point(struct line_reader *reader, struct scan *scan, double *value)
+static bool read_value(struct line_reader *reader, struct part *part, struct scan *scan)
 {
+	double *value;
+
+	if (part->count == reader->value_capacity)
+		reader->values = memory_grow(reader->values, &reader->value_capacity,
+			part->count + 1, sizeof *reader->values);
+	value = &reader->values[part->count];
 	if (scan_number(scan, value) || scan_point_word(scan, value))
 		return true;
-	if (!reader->series_problem) {
-		reader->series_problem = "is not a number";
-		reader->bad_value = reader->value_count;
-	}
+	note(part, "is not a number", part->count);
 	return scan_value(scan);
 }
 
-static void grow_values(struct line_reader *reader)
+static bool read_mark(struct line_reader *reader, struct part *part, struct scan *scan)
 {
-	reader->values = memory_grow(
-		reader->values, &reader->capacity, reader->capacity + 1, sizeof *reader->values);
+	struct marks *marks = &reader->marks[part == &reader->parts[HASHES]];
+	const char *from = scan->at;
+
+	if (!scan_value(scan))
+		return false;
+	if (!is_name(from) && *from != 'n')
+		note(part, "has what is neither a string nor a number", WHOLE);
+	marks->items =
+		memory_grow(marks->items, &marks->capacity, part->count + 1, sizeof *marks->items);
+	marks->items[part->count] =
+		is_name(from) ? hash_add(HASH_START, from, (size_t)(scan->at - from)) | 1 : 0;
+	return true;
 }
 
-static bool read_series(struct line_reader *reader, struct scan *scan)
+/* A number as it was written; programs write exponents, which time stamps do not have. */
+static bool read_number(const char *from, const char *to, int64_t *out)
 {
-	reader->series_seen = true;
-	reader->series_problem = NULL;
-	reader->value_count = 0;
+	char plain[NUMBER_TEXT];
+	double seconds;
+
+	if (when_parse_stamp(from, (size_t)(to - from), out))
+		return true;
+	if (number_scan(from, to, &seconds) != to || !(fabs(seconds) < 1e18))
+		return false;
+	int length = snprintf(plain, sizeof plain, "%.3f", seconds);
+	return when_parse_stamp(plain, (size_t)length, out);
+}
+
+/* Steps over a text or seconds since the epoch, as when_parse_stamp takes them; *good: it is one.
+ */
+static bool read_stamp(struct line_reader *reader, struct scan *scan, bool *good, int64_t *out)
+{
+	const char *from = scan->at;
+
+	if (!scan_value(scan))
+		return false;
+	*good = false;
+	if (*from == '"') {
+		buf_clear(&reader->stamp);
+		scan_decode(from, scan->at, &reader->stamp);
+		*good = when_parse_stamp(reader->stamp.data, reader->stamp.length, out);
+	} else if (is_name(from)) {
+		*good = read_number(from, scan->at, out);
+	}
+	return true;
+}
+
+static bool read_time(struct line_reader *reader, struct part *part, struct scan *scan)
+{
+	int64_t time = 0;
+	bool good;
+
+	if (!read_stamp(reader, scan, &good, &time))
+		return false;
+	if (!good)
+		note(part, "is not a time", part->count);
+	else if (part->count > 0 && time < reader->times[part->count - 1])
+		note(part, "is before the one in front of it", part->count);
+	reader->times = memory_grow(
+		reader->times, &reader->time_capacity, part->count + 1, sizeof *reader->times);
+	reader->times[part->count] = time;
+	return true;
+}
+
+static bool read_start(struct line_reader *reader, struct part *part, struct scan *scan)
+{
+	bool good;
+
+	if (!read_stamp(reader, scan, &good, &reader->start))
+		return false;
+	if (!good)
+		note(part, "is not a time", WHOLE);
+	return true;
+}
+
+static bool read_step(struct line_reader *reader, struct part *part, struct scan *scan)
+{
+	const char *from = scan->at;
+
+	if (!scan_value(scan))
+		return false;
+	if (number_scan(from, scan->at, &reader->step) != scan->at || !(reader->step > 0))
+		note(part, "is not a number of seconds above 0", WHOLE);
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool array;
+	/* Reads the value, or the array's next item. False for what is no JSON; what is not of the
+	 * shape is noted. */
+	bool (*read)(struct line_reader *reader, struct part *part, struct scan *scan);
+} members[PARTS] = {
+	[SERIES] = {"series", true, read_value},
+	[RUNS] = {"runs", true, read_mark},
+	[HASHES] = {"hashes", true, read_mark},
+	[TIMES] = {"times", true, read_time},
+	[START] = {"start", false, read_start},
+	[STEP] = {"step", false, read_step},
+};
+
+/* null is as if it were not there, but for the series. */
+static bool read_part(struct line_reader *reader, size_t which, struct scan *scan)
+{
+	struct part *part = &reader->parts[which];
+
+	*part = (struct part){0};
+	if (which != SERIES && scan_word(scan, "null"))
+		return true;
+	part->seen = true;
+	if (!members[which].array)
+		return members[which].read(reader, part, scan);
 	if (!scan_open(scan, '[')) {
-		reader->series_problem = "is not an array";
-		reader->bad_value = NO_INDEX;
+		note(part, "is not an array", WHOLE);
 		return scan_value(scan);
 	}
-	while (scan_item(scan)) {
-		if (reader->value_count == reader->capacity)
-			grow_values(reader);
-		if (!read_point(reader, scan, &reader->values[reader->value_count]))
+	for (; scan_item(scan); part->count++)
+		if (!members[which].read(reader, part, scan))
 			return false;
-		reader->value_count++;
-	}
 	return !scan->problem;
+}
+
+static bool read_id(struct line_reader *reader, struct scan *scan)
+{
+	const char *from = scan->at;
+	reader->id_problem = NULL;
+	reader->id = NULL;
+	if (scan_word(scan, "null"))
+		return true;
+	if (!scan_value(scan))
+		return false;
+	if (is_name(from)) {
+		reader->id = from;
+		reader->id_end = scan->at;
+	} else {
+		reader->id_problem = "\"id\" is neither a string nor a number";
+	}
+	return true;
 }
 
 /* Appends what is between, and a NUL; there is room for it. Returns the text. */
@@ -527,22 +377,13 @@ static bool read_other(struct line_reader *reader, struct scan *scan)
 
 static bool read_member(struct line_reader *reader, struct scan *scan)
 {
-	if (is_key(reader, "series"))
-		return read_series(reader, scan);
+	for (size_t i = 0; i < PARTS; i++)
+		if (is_key(reader, members[i].name))
+			return read_part(reader, i, scan);
 	if (is_key(reader, "id"))
 		return read_id(reader, scan);
 	if (is_key(reader, "options"))
 		return read_options(reader, scan);
-	if (is_key(reader, "runs"))
-		return marks_read(&reader->runs, scan);
-	if (is_key(reader, "hashes"))
-		return marks_read(&reader->hashes, scan);
-	if (is_key(reader, "times"))
-		return point_times_read(&reader->times, scan);
-	if (is_key(reader, "start"))
-		return point_times_read_start(&reader->times, scan);
-	if (is_key(reader, "step"))
-		return point_times_read_step(&reader->times, scan);
 	return read_other(reader, scan);
 }
 
@@ -557,23 +398,88 @@ static bool read_object(struct line_reader *reader, struct scan *scan)
 	return !scan->problem && scan_end(scan);
 }
 
+static bool check_part(const struct line_reader *reader, size_t which, struct error *error)
+{
+	const struct part *part = &reader->parts[which];
+	const char *name = members[which].name;
+	size_t n = reader->parts[SERIES].count;
+
+	if (part->problem && part->bad != WHOLE)
+		return error_set(
+			error, ERROR_DATA, "\"%s\"[%zu] %s", name, part->bad, part->problem);
+	if (part->problem)
+		return error_set(error, ERROR_DATA, "\"%s\" %s", name, part->problem);
+	if (members[which].array && part->seen && part->count != n)
+		return error_set(error, ERROR_DATA, "\"%s\" has %zu items and \"series\" %zu", name,
+			part->count, n);
+	return true;
+}
+
+/* A start without a step, or a step alone, says nothing. */
+static bool has_range(const struct line_reader *reader)
+{
+	return reader->parts[START].seen && reader->parts[STEP].seen;
+}
+
+static bool check_range(const struct line_reader *reader, struct error *error)
+{
+	double last =
+		(double)reader->start + 1000 * reader->step * (double)reader->parts[SERIES].count;
+
+	if (reader->parts[TIMES].seen)
+		return error_set(error, ERROR_DATA,
+			"\"times\", and \"start\" and \"step\": only one of them can be meant");
+	return check_part(reader, START, error) && check_part(reader, STEP, error) &&
+	       (last <= (double)LAST_TIME ||
+		       error_set(error, ERROR_DATA, "\"step\" leads beyond the year 9999"));
+}
+
 /* Is every part there and of its shape? */
 static bool check_shape(const struct line_reader *reader, struct error *error)
 {
 	if (reader->id_problem)
 		return error_set(error, ERROR_DATA, "%s", reader->id_problem);
-	if (!reader->series_seen)
+	if (!reader->parts[SERIES].seen)
 		return error_set(error, ERROR_DATA, "no \"series\"");
-	if (reader->series_problem && reader->bad_value == NO_INDEX)
-		return error_set(error, ERROR_DATA, "\"series\" %s", reader->series_problem);
-	if (reader->series_problem)
-		return error_set(error, ERROR_DATA, "\"series\"[%zu] %s", reader->bad_value,
-			reader->series_problem);
+	if (!check_part(reader, SERIES, error))
+		return false;
 	if (reader->options_problem)
 		return error_set(error, ERROR_DATA, "%s", reader->options_problem);
-	return marks_check(&reader->runs, "runs", reader->value_count, error) &&
-	       marks_check(&reader->hashes, "hashes", reader->value_count, error) &&
-	       point_times_check(&reader->times, reader->value_count, error);
+	for (size_t i = RUNS; i <= TIMES; i++)
+		if (!check_part(reader, i, error))
+			return false;
+	return !has_range(reader) || check_range(reader, error);
+}
+
+/* Numbers of the runs, which never fall: points in succession with the same name are one run. NULL
+ * where there is no array. */
+static const size_t *number_runs(struct line_reader *reader)
+{
+	const uint64_t *marks = reader->marks[0].items;
+	size_t *numbers, count = reader->parts[RUNS].count;
+
+	if (!reader->parts[RUNS].seen)
+		return NULL;
+	numbers = reader->run_numbers =
+		memory_resize(reader->run_numbers, count + 1, sizeof *numbers);
+	numbers[0] = 0;
+	for (size_t i = 1; i < count; i++)
+		numbers[i] = numbers[i - 1] + !(marks[i] != 0 && marks[i] == marks[i - 1]);
+	return numbers;
+}
+
+/* The time of each point, in ms, of what was checked. NULL where there are none. */
+static const int64_t *list_times(struct line_reader *reader)
+{
+	size_t n = reader->parts[SERIES].count;
+
+	if (!reader->parts[TIMES].seen && !has_range(reader))
+		return NULL;
+	reader->times =
+		memory_grow(reader->times, &reader->time_capacity, n + 1, sizeof *reader->times);
+	for (size_t i = 0; i < n && !reader->parts[TIMES].seen; i++)
+		reader->times[i] = reader->start + llround(1000 * reader->step * (double)i);
+	return reader->times;
 }
 
 bool line_read(struct line_reader *reader, const char *text, size_t length, struct line *out,
@@ -581,14 +487,10 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 {
 	struct scan *scan = &reader->scan;
 	*scan = (struct scan){.at = text, .end = text + length, .text = scan->text};
-	reader->id = NULL;
-	reader->id_problem = reader->series_problem = reader->options_problem = NULL;
-	reader->series_seen = false;
-	marks_clear(&reader->runs);
-	marks_clear(&reader->hashes);
-	point_times_clear(&reader->times);
+	memset(reader->parts, 0, sizeof reader->parts);
+	reader->id = reader->id_problem = reader->options_problem = NULL;
 	reader->options_text = reader->options_end = NULL;
-	reader->value_count = reader->option_count = 0;
+	reader->option_count = 0;
 	for (size_t i = 0; i < reader->wanted_count; i++)
 		*reader->wanted[i].part = (struct line_part){0};
 	bool whole = read_object(reader, scan);
@@ -600,10 +502,10 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	if (!check_shape(reader, error))
 		return false;
 	out->values = reader->values;
-	out->n = reader->value_count;
-	out->runs = marks_number(&reader->runs);
-	out->hashes = reader->hashes.seen ? reader->hashes.items : NULL;
-	out->times = point_times_list(&reader->times, reader->value_count);
+	out->n = reader->parts[SERIES].count;
+	out->runs = number_runs(reader);
+	out->hashes = reader->parts[HASHES].seen ? reader->marks[1].items : NULL;
+	out->times = list_times(reader);
 	out->options = reader->options;
 	out->option_count = reader->option_count;
 	out->options_text = reader->options_text;

@@ -150,16 +150,16 @@ void report_put_levels(struct buf *out, const struct announcement *item)
 
 const char *report_verdict(const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
+	static const char *const words[] = {"better", "changed", "worse"};
 
-	return verdict > 0 ? "worse" : verdict < 0 ? "better" : "changed";
+	return words[1 + announcement_verdict(item)];
 }
 
 const char *report_shape(const struct announcement *item)
 {
-	int sign = change_sign(&item->change);
+	static const char *const shapes[] = {"▼", "◆", "▲"};
 
-	return sign > 0 ? "▲" : sign < 0 ? "▼" : "◆";
+	return shapes[1 + change_sign(&item->change)];
 }
 
 /* ---- a test, on a worker ---- */
@@ -176,12 +176,11 @@ struct job {
 
 static double weight_of(const struct announcement *item)
 {
+	static const double weights[] = {0, 0, WORSE};
 	double size = fabs(item->change.size);
-	int verdict = announcement_verdict(item);
 
-	return (isnan(size) || size > NEW ? NEW : size) + (verdict > 0              ? WORSE
-								  : item->direction ? 0
-										    : WORSE / 2);
+	return (isnan(size) || size > NEW ? NEW : size) +
+	       (item->direction ? weights[1 + announcement_verdict(item)] : WORSE / 2);
 }
 
 /* What people said of it; of one that the state does not have, that. */

@@ -242,14 +242,11 @@ static void put_commit(struct buf *out, const struct announcement *item)
 
 static void put_verdict(struct buf *out, const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
+	static const char *const classes[] = {"better", "neither", "worse"};
 	struct buf text = {0};
 
 	buf_printf(out, "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> ",
-		verdict > 0   ? "worse"
-		: verdict < 0 ? "better"
-			      : "neither",
-		report_shape(item));
+		classes[1 + announcement_verdict(item)], report_shape(item));
 	text_size(&text, &item->change);
 	put_text(out, &text);
 	buf_printf(out, " <span class=\"word\">%s</span></span>", report_verdict(item));

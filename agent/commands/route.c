@@ -196,9 +196,7 @@ static bool ask(struct asked *asked, struct error *error)
 
 static const char *verdict_of(const struct asked *asked)
 {
-	int verdict = announcement_verdict(&asked->record.item);
-
-	return verdict > 0 ? "regression" : verdict < 0 ? "improvement" : "change";
+	return change_verdict_name(announcement_verdict(&asked->record.item));
 }
 
 static void put_events(const struct receiver *receiver, struct buf *out)

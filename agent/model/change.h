@@ -100,6 +100,14 @@ static inline int change_verdict(const struct change *change, int direction)
 	return -direction * change_sign(change);
 }
 
+/* Of such a verdict: "regression", "improvement" or "change". */
+static inline const char *change_verdict_name(int verdict)
+{
+	static const char *const names[] = {"improvement", "change", "regression"};
+
+	return names[1 + verdict];
+}
+
 /* Whether two changes have the same time, within the tolerance of the finer series; all in ms. */
 static inline bool change_near(
 	int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)

@@ -75,6 +75,9 @@ struct plot_span {
 	const char *text; /* why, by whom */
 };
 
+/* That, or what the kind says: "no data", "silenced". */
+const char *plot_span_text(const struct plot_span *span);
+
 enum plot_scale { PLOT_AUTO, PLOT_FROM_ZERO, PLOT_LOGARITHMIC, PLOT_RELATIVE, PLOT_SCALES };
 
 /* "auto", "zero", "log", "relative": relative to the first level, in percent. */

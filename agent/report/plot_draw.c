@@ -45,11 +45,6 @@ unsigned ink_color(enum ink ink, enum plot_theme theme)
 	return inks[ink][theme == PLOT_DARK];
 }
 
-static unsigned within(unsigned value, unsigned least, unsigned most)
-{
-	return value < least ? least : value > most ? most : value;
-}
-
 struct plot_style plot_style_of(const struct plot_style *style)
 {
 	struct plot_style out = *style;
@@ -166,7 +161,9 @@ static void rule(struct drawing *d, struct spot from, struct spot to, const stru
 
 static enum ink verdict_ink(const struct plot_change *change)
 {
-	return change->verdict > 0 ? INK_WORSE : change->verdict < 0 ? INK_BETTER : INK_NEUTRAL;
+	static const enum ink of[] = {INK_BETTER, INK_NEUTRAL, INK_WORSE};
+
+	return of[1 + change->verdict];
 }
 
 static enum ink line_ink(size_t line)
@@ -771,15 +768,12 @@ static void draw_spans(struct drawing *d)
 			continue;
 		d->canvas->area(d->canvas, &(struct box){from, top, to, body->bottom},
 			silence ? INK_SILENCE : INK_OUTAGE, silence ? 0.45 : 0.12);
-		const char *text = span->text && *span->text ? span->text
-				   : silence                 ? "silenced"
-							     : "no data";
 		if (d->style.small || to - from < 50)
 			continue;
-		text = fitted(d->arena, text, 11, false, to - from - 8);
 		d->canvas->text(d->canvas,
 			&(struct caption){{from + 4, silence ? body->bottom - 10 : body->top + 13},
-				text, 11, ANCHOR_START, INK_FAINT, false, true});
+				fitted(d->arena, plot_span_text(span), 11, false, to - from - 8),
+				11, ANCHOR_START, INK_FAINT, false, true});
 	}
 }
 
@@ -836,17 +830,9 @@ static void draw_names(struct drawing *d, double x, double y)
 			ANCHOR_END, INK_FAINT);
 }
 
-/* "ops/s · higher is better" */
 static const char *subtitle(struct drawing *d)
 {
-	static const char *const directions[] = {"lower is better", "", "higher is better"};
-	const char *unit = d->view.relative ? "relative to the first level" : d->view.measure.rest;
-	int sign = (d->plot->direction > 0) - (d->plot->direction < 0);
-	const char *direction = directions[sign + 1];
-
-	return arena_printf(d->arena, "%s%s%s%s", unit, *unit && *direction ? " · " : "", direction,
-		d->view.logarithmic ? (*unit || *direction ? " · logarithmic" : "logarithmic")
-				    : "");
+	return view_legend(&d->view, d->arena, " · ");
 }
 
 /* Whether the second line of the head has anything to say. */
@@ -1092,15 +1078,13 @@ void plot_draw(const struct plot *plot, const struct plot_style *style, struct c
 
 static void describe_change(const struct plot_change *change, struct arena *arena, struct buf *out)
 {
+	static const char *const words[] = {" (better)", "", " (worse)"};
 	char time[WHEN_TEXT];
 	const char *state = state_text(change);
 
 	when_format(change->time, time);
-	buf_printf(out, "%s%s at %.16s", size_text(arena, change),
-		change->verdict > 0   ? " (worse)"
-		: change->verdict < 0 ? " (better)"
-				      : "",
-		time);
+	buf_printf(
+		out, "%s%s at %.16s", size_text(arena, change), words[1 + change->verdict], time);
 	if (change->commit)
 		buf_printf(out, ", %.60s", commit_text(arena, change->commit));
 	if (*state)

@@ -49,7 +49,9 @@ static const char *const series_escapes[] = {
 
 static const char *verdict_escape(const struct plot_change *change)
 {
-	return change->verdict > 0 ? "\033[31m" : change->verdict < 0 ? "\033[32m" : "\033[33m";
+	static const char *const escapes[] = {"\033[32m", "\033[33m", "\033[31m"};
+
+	return escapes[1 + change->verdict];
 }
 
 static void paint(const struct screen *s, const char *escape)
@@ -421,8 +423,7 @@ static void put_lane(struct screen *s)
 
 static void put_title(struct screen *s)
 {
-	const char *unit = s->view.relative ? "relative to the first level" : s->view.measure.rest;
-	int direction = s->plot->direction;
+	const char *legend = view_legend(&s->view, s->arena, "  ");
 	size_t width = 0;
 
 	if (s->plot->title && *s->plot->title) {
@@ -430,13 +431,8 @@ static void put_title(struct screen *s)
 		width = put_foreign(s, s->plot->title, s->columns - 1);
 		paint(s, PLAIN);
 	}
-	const char *rest = arena_printf(s->arena, "%s%s%s%s", *unit ? "  " : "", unit,
-		direction > 0   ? "  higher is better"
-		: direction < 0 ? "  lower is better"
-				: "",
-		s->view.logarithmic ? "  logarithmic" : "");
-	if (width + text_width(rest) < s->columns)
-		buf_text(s->out, rest);
+	if (*legend && width + 2 + text_width(legend) < s->columns)
+		buf_printf(s->out, "  %s", legend);
 	buf_char(s->out, '\n');
 	for (size_t l = 0; l < s->plot->line_count && s->plot->line_count > 1; l++) {
 		paint(s, series_escapes[l % 6]);
@@ -468,6 +464,7 @@ static void put_change(struct screen *s, size_t line, const struct plot_change *
 {
 	struct measure measure =
 		measure_of(fmax(fabs(change->before), fabs(change->after)), s->plot->unit);
+	static const char *const words[] = {" better", "", " worse"};
 	char time[WHEN_TEXT], before[TICK_TEXT], after[TICK_TEXT];
 	const char *name = s->plot->lines[line].name, *more = remark(change);
 
@@ -476,9 +473,7 @@ static void put_change(struct screen *s, size_t line, const struct plot_change *
 	measure_print(&measure, change->after, after);
 	paint(s, verdict_escape(change));
 	buf_printf(s->out, "%s %s%s", arrow(change), percent(s->arena, change),
-		change->verdict > 0   ? " worse"
-		: change->verdict < 0 ? " better"
-				      : "");
+		words[1 + change->verdict]);
 	paint(s, PLAIN);
 	buf_printf(s->out, "  %.16s  %s → %s", time, before, after);
 	if (s->plot->line_count > 1 && name) {
@@ -508,11 +503,7 @@ static void put_spans(struct screen *s)
 		when_format(span->to, to);
 		buf_printf(s->out, "%s %.16s .. %.16s  ", span->kind == PLOT_OUTAGE ? "×" : "═",
 			from, to);
-		put_foreign(s,
-			span->text && *span->text   ? span->text
-			: span->kind == PLOT_OUTAGE ? "no data"
-						    : "silenced",
-			60);
+		put_foreign(s, plot_span_text(span), 60);
 		buf_char(s->out, '\n');
 	}
 }
@@ -533,11 +524,6 @@ static void put_changes(struct screen *s)
 }
 
 /* All together. */
-
-static unsigned within(unsigned value, unsigned least, unsigned most)
-{
-	return value < least ? least : value > most ? most : value;
-}
 
 static void measure(struct screen *s, const struct plot_terminal *terminal)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/buf.h"
 
 static const double LARGEST = 1e300; /* sums and differences of such remain finite */
 
@@ -292,6 +293,21 @@ struct view_reach view_reach(const struct view *view, const struct plot_line *li
 	if (own->level_to)
 		reach.to = fmin(reach.to, (double)own->level_to);
 	return reach;
+}
+
+const char *view_legend(const struct view *view, struct arena *arena, const char *separator)
+{
+	static const char *const directions[] = {"lower is better", "", "higher is better"};
+	int sign = (view->plot->direction > 0) - (view->plot->direction < 0);
+	const char *const parts[] = {
+		view->relative ? "relative to the first level" : view->measure.rest,
+		directions[1 + sign], view->logarithmic ? "logarithmic" : ""};
+	struct buf text = {0};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (*parts[i])
+			buf_printf(&text, "%s%s", text.length > 0 ? separator : "", parts[i]);
+	return buf_keep(&text, arena);
 }
 
 void view_ticks(const struct view *view, size_t most, struct ticks *out)

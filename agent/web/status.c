@@ -141,9 +141,7 @@ struct routing {
 static void put_route(struct routing *routing, const struct notify_route *route)
 {
 	struct buf *out = routing->out, text = {0};
-	const char *verdict = route->verdict > 0   ? "regression"
-			      : route->verdict < 0 ? "improvement"
-						   : NULL;
+	const char *verdict = route->verdict ? change_verdict_name(route->verdict) : NULL;
 
 	matchers_print(&route->match, &text);
 	buf_text(out, "{\"match\": ");

@@ -265,12 +265,10 @@ static void members(struct buf *out, const struct announcement *item, size_t beg
 
 void slack_item_line(struct buf *out, const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
+	static const char *const circles[] = {"large_blue", "white", "red"};
 	size_t begin = out->length;
 
-	buf_text(out, verdict > 0   ? "\n:red_circle: "
-		      : verdict < 0 ? "\n:large_blue_circle: "
-				    : "\n:white_circle: ");
+	buf_printf(out, "\n:%s_circle: ", circles[1 + announcement_verdict(item)]);
 	if (item->members > 0)
 		crowd(out, item);
 	else
