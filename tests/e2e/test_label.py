@@ -41,9 +41,9 @@ class Person:
         self.seen = b""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))  # before the program asks
             os.chdir(folder)
             os.execv(program, [str(program), "evaluate", *map(str, arguments)])
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
 
     def read(self):
         """What the program writes up to its next question, or its end."""
