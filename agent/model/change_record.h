@@ -54,4 +54,17 @@ struct change_record {
 	size_t event_count;
 };
 
+/* Whether it is told, or to be told, and not over. */
+static inline bool change_stands(enum change_state state)
+{
+	return state == CHANGE_CONFIRMED || state == CHANGE_MOVED;
+}
+
+/* Whether it is unconfirmed, or was when it was lost. */
+static inline bool change_was_candidate(const struct change_record *record)
+{
+	return record->state == CHANGE_CANDIDATE ||
+	       (record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD);
+}
+
 #endif

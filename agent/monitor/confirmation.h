@@ -3,12 +3,12 @@
  *
  * A change is confirmed if it satisfies the rule of its detection (`confirm`), passes the false
  * discovery rate over all series of the run (`fdr`), and is not held any more
- * (agent/monitor/hold.h). See docs/algorithms.md.
+ * (agent/decide/hold.h). See docs/algorithms.md.
  */
 #ifndef AGENT_MONITOR_CONFIRMATION_H
 #define AGENT_MONITOR_CONFIRMATION_H
 
-#include "agent/monitor/hold.h"
+#include "agent/decide/hold.h"
 #include "agent/monitor/news.h"
 #include "sources/source.h"
 

@@ -15,7 +15,7 @@
 
 #include "agent/base/when.h"
 #include "agent/decide/match.h"
-#include "agent/monitor/closing.h"
+#include "agent/decide/recover.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/notify/announce.h"
 #include "detectors/precedent.h"
@@ -109,29 +109,16 @@ static void set_hold(
 	const struct subject *subject, struct candidate *candidate, int64_t time, size_t followed)
 {
 	const struct realignment *realignment = subject->realignment;
-	size_t place = times_lower_bound(subject->existing.times, subject->existing.n, time);
-	size_t now = times_lower_bound(
-		subject->existing.times, subject->existing.n, candidate->record->item.time);
-	size_t last = place + (followed > 0 ? followed - 1 : 0);
+	const int64_t *times = subject->existing.times;
+	size_t now = times_lower_bound(times, subject->existing.n, candidate->record->item.time);
+	size_t last = hold_seen(times, subject->existing.n, time, followed);
 	bool patient = news_is_patient(subject->detection, subject->findings);
 
-	last = last < subject->existing.n ? last : subject->existing.n - 1;
-	candidate->seen = subject->existing.times[last];
+	candidate->seen = times[last];
 	candidate->until =
 		hold_until(&subject->findings->season, realignment ? realignment->range : 0,
-			patient ? subject->existing.times[0] : 0, time, candidate->seen);
+			patient ? times[0] : 0, time, candidate->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
-}
-
-/* The series' own clock; the wall clock continues it once the series has ended. If the wall clock
- * is ahead of the server, nothing is held. */
-static int64_t clock_of(const struct subject *subject)
-{
-	int64_t wall = subject->clock->now - HOLD_GRACE;
-	int64_t newest =
-		subject->existing.n > 0 ? subject->existing.times[subject->existing.n - 1] : wall;
-
-	return newest > wall ? newest : wall;
 }
 
 static struct candidate *add_candidate(
@@ -212,13 +199,6 @@ static void add_end(
 		return;
 	record->state = CHANGE_RECOVERED;
 	record->item.over = (struct recovered){closing->times[end->from], end->level};
-}
-
-/* Whether it was unconfirmed when last found, or lost while it was. */
-static bool was_candidate(const struct change_record *known)
-{
-	return known->state == CHANGE_CANDIDATE ||
-	       (known->state == CHANGE_WITHDRAWN && known->news == NOTIFY_HELD);
 }
 
 static bool is_revising(const struct subject *subject)
@@ -402,7 +382,7 @@ bool news_stands(struct arena *arena, struct findings *findings, const struct ch
 {
 	const struct axis *axis = findings->series->axis;
 
-	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
+	if (!change_stands(known->state))
 		return false;
 	return retraction_holds(findings_values(arena, findings), axis->n, findings->changes,
 		findings->count, axis_lower_bound(axis, known->item.time), known->sign);
@@ -540,7 +520,7 @@ static void let_move(const struct subject *subject, const struct change_record *
 
 		if (records[i].state == CHANGE_RECOVERED)
 			known[i].over = records[i].item.over.time;
-		if (records[i].state != CHANGE_CONFIRMED && records[i].state != CHANGE_MOVED)
+		if (!change_stands(records[i].state))
 			continue;
 		known[i].before = change->level_before;
 		known[i].after = change->level_after;
@@ -674,7 +654,7 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.oldest = subject->oldest,
 		.direction = series_direction(series),
 		.service = news_is_patient(subject->detection, findings)};
-	closing_judge(&subject->closing, known, open, count, result);
+	recover_judge(&subject->closing, known, open, count, result);
 	if (subject->realignment)
 		subject->realignment->waiting = subject->closing.waiting;
 }
@@ -722,7 +702,8 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	now = list_found(subject, scratch);
 	subject->oldest = news_oldest(subject->clock, subject->existing.times, subject->existing.n,
 		subject->realignment && subject->realignment->newer);
-	subject->clock_now = clock_of(subject);
+	subject->clock_now =
+		hold_clock(subject->existing.times, subject->existing.n, subject->clock->now);
 	if (subject->realignment && subject->realignment->restarted && subject->existing.n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	let_move(subject, known, before, count);
@@ -757,7 +738,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 				keep_up(subject, &known[i], &findings->changes[partner]);
 			continue;
 		}
-		if (found && was_candidate(&known[i]))
+		if (found && change_was_candidate(&known[i]))
 			add_known_candidate(subject, &findings->changes[partner], &known[i]);
 		else
 			judge_known(subject, &known[i], result.fates[i],

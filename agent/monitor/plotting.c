@@ -190,7 +190,7 @@ static bool is_drawn(const struct drawing *drawing, const struct change_record *
 /* What the detector does not find, though the points still show it, is not lost. */
 static bool is_lost(const struct drawing *drawing, const struct change_record *record)
 {
-	return (record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED) &&
+	return change_stands(record->state) &&
 	       !news_stands(drawing->arena, &drawing->found->findings, record);
 }
 

@@ -9,8 +9,8 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
+#include "agent/decide/hold.h"
 #include "agent/model/attribution.h"
-#include "agent/monitor/hold.h"
 #include "agent/monitor/series_state.h"
 
 enum {

@@ -516,28 +516,24 @@ static void rank_it(const struct why_request *request, const struct dataset *dat
 
 /* Until when the candidate is held, given when the agent first saw it; 0: it is not, or the hold is
  * over. If it is held because an earlier one is, that one's hold counts. */
-static int64_t held_until(const struct why_request *request, const struct why *why)
+static int64_t held_until(struct arena *arena, const struct why_request *request, struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
-	const struct axis *axis = why->series->axis;
-	int64_t wall = request->now - HOLD_GRACE;
-	int64_t now = why->last > wall ? why->last : wall, held = 0;
-	int64_t first = news_is_patient(why->detection, &why->findings) ? axis->times[0] : 0;
+	struct prepared points = findings_prepared(arena, &why->findings);
+	int64_t now = hold_clock(points.times, points.n, request->now), held = 0;
+	int64_t first = news_is_patient(why->detection, &why->findings) ? points.times[0] : 0;
 
 	for (size_t i = 0; i < request->records.count; i++) {
 		const struct change_record *record = &request->records.items[i];
-		size_t last = axis_lower_bound(axis, record->item.time), followed = 0;
-		int64_t until;
+		int64_t time = record->item.time, until;
 
 		if (record->state != CHANGE_CANDIDATE || !is_here(why, record) ||
-			record->item.time > why->record->item.time || last >= axis->n)
+			time > why->record->item.time || points.n == 0 ||
+			time > points.times[points.n - 1])
 			continue;
-		for (size_t at = last; at < axis->n; at++)
-			if (!isnan(why->series->values[at]) &&
-				followed++ < record->item.change.count_after)
-				last = at;
-		until = hold_until(
-			&why->findings.season, range, first, record->item.time, axis->times[last]);
+		until = hold_until(&why->findings.season, range, first, time,
+			points.times[hold_seen(
+				points.times, points.n, time, record->item.change.count_after)]);
 		held = until > now && until > held ? until : held;
 	}
 	return held;
@@ -767,7 +763,7 @@ static void judge(struct arena *arena, const struct why_request *request,
 	if (why->record && why->record->news == NOTIFY_SILENT)
 		pick_undone(request, why);
 	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
-				  ? held_until(request, why)
+				  ? held_until(arena, request, why)
 				  : why->arrival.held_until;
 	find_said(request, why);
 	find_silence(request, why);

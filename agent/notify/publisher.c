@@ -647,7 +647,7 @@ static bool is_reported(
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
 	const struct change_record *record = &at->message.records[0];
 	enum triage_state triage = triage_at(&record->triage, publisher->now);
-	bool stands = record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
+	bool stands = change_stands(record->state);
 
 	if ((at->what & what) == 0 ||
 		is_withheld(publisher, record,

@@ -59,8 +59,7 @@ static bool is_waiting(const struct reminders *reminders, const struct change_re
 	struct silence_target subject = silence_target_of(record);
 	int64_t until;
 
-	return (record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED) &&
-	       announcement_verdict(&record->item) > 0 &&
+	return change_stands(record->state) && announcement_verdict(&record->item) > 0 &&
 	       triage_at(&record->triage, agent_now(reminders->agent)) == TRIAGE_OPEN &&
 	       !dispatcher_silences(reminders->dispatcher, &subject, &until);
 }

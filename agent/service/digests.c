@@ -452,8 +452,8 @@ static void add_new(struct making *making, struct change_record *record)
 	const unsigned found = 1u << EVENT_FOUND | 1u << EVENT_CONFIRMED | 1u << EVENT_RETURNED;
 	struct buf line = {0};
 
-	if ((record->state != CHANGE_CONFIRMED && record->state != CHANGE_MOVED) ||
-		record->news == NOTIFY_SILENT || triage_is_accepted(record->triage.state) ||
+	if (!change_stands(record->state) || record->news == NOTIFY_SILENT ||
+		triage_is_accepted(record->triage.state) ||
 		!has_event(record, found, making->since) || is_silenced(making, record))
 		return;
 	making->fresh++;

@@ -250,7 +250,7 @@ static int64_t *take(struct store_list *list, const struct change_record *record
 
 static bool waits(const struct row *row)
 {
-	return (row->state == CHANGE_CONFIRMED || row->state == CHANGE_MOVED) &&
+	return change_stands(row->state) &&
 	       (row->triage.state == TRIAGE_OPEN || row->triage.state == TRIAGE_ACKNOWLEDGED);
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "agent/base/zone.h"
-#include "agent/monitor/hold.h"
+#include "agent/decide/hold.h"
 #include "detectors/edivisive/edivisive.h"
 #include "tests/bench/generate_service.h"
 #include "tests/unit/kept.h"
@@ -428,6 +428,29 @@ static void test_weekdays_and_others_do_not_wait(void **state)
 	end(&growing);
 }
 
+/* When a change was first seen, by the points that followed it then, and by which clock it is held.
+ */
+static void test_first_seen(void **state)
+{
+	static const int64_t times[] = {0, 10, 20, 20, 30};
+	static const struct {
+		int64_t time;
+		size_t followed, seen;
+	} rows[] = {{10, 1, 1}, {10, 2, 2}, {10, 4, 4}, {10, 5, 4}, {10, 0, 1}, {15, 1, 2},
+		{20, 2, 3}, {-5, 1, 0}, {30, 1, 4}, {31, 1, 4}, {31, 9, 4}};
+	static const struct {
+		size_t n;
+		int64_t now, clock;
+	} clocks[] = {{5, 0, 30}, {5, HOLD_GRACE + 30, 30}, {5, HOLD_GRACE + 31, 31},
+		{1, HOLD_GRACE + 5, 5}, {0, HOLD_GRACE + 7, 7}, {5, -1000, 30}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(hold_seen(times, 5, rows[i].time, rows[i].followed), rows[i].seen);
+	for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+		assert_int_equal(hold_clock(times, clocks[i].n, clocks[i].now), clocks[i].clock);
+}
+
 /* Its last point is of Sunday: a day after the hold it is told without one, and once. */
 static void test_a_series_that_ends(void **state)
 {
@@ -551,6 +574,7 @@ static void test_refits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_seen),
 		cmocka_unit_test(test_weekends),
 		cmocka_unit_test(test_first_days),
 		cmocka_unit_test(test_holidays),

@@ -1,6 +1,8 @@
-#include "agent/monitor/hold.h"
+#include "agent/decide/hold.h"
 
 #include <math.h>
+
+#include "agent/model/series.h"
 
 #define DAY INT64_C(86400000)
 #define MOST_ALIKE (14 * DAY) /* days in a row that are off, or not, at most */
@@ -65,6 +67,20 @@ int64_t hold_until(
 	if (until > gone)
 		until = gone;
 	return until > seen ? until : seen;
+}
+
+size_t hold_seen(const int64_t *times, size_t n, int64_t time, size_t followed)
+{
+	size_t last = times_lower_bound(times, n, time) + (followed > 0 ? followed - 1 : 0);
+
+	return last < n ? last : n - 1;
+}
+
+int64_t hold_clock(const int64_t *times, size_t n, int64_t now)
+{
+	int64_t wall = now - HOLD_GRACE, newest = n > 0 ? times[n - 1] : wall;
+
+	return newest > wall ? newest : wall;
 }
 
 /* Whether the level after `last` is the one before `first`. */

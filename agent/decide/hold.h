@@ -10,8 +10,8 @@
  * No state is kept here: when a change was first seen follows from its record, which holds how
  * many points followed it then.
  */
-#ifndef AGENT_MONITOR_HOLD_H
-#define AGENT_MONITOR_HOLD_H
+#ifndef AGENT_DECIDE_HOLD_H
+#define AGENT_DECIDE_HOLD_H
 
 #include "detectors/season.h"
 
@@ -27,6 +27,14 @@
  */
 int64_t hold_until(
 	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen);
+
+/* The index of the point at which a change at `time` was first seen, given how many points followed
+ * it then. `times` are those of the existing points, at least one. */
+size_t hold_seen(const int64_t *times, size_t n, int64_t time, size_t followed);
+
+/* The series' own clock, by which holds end: the time of its newest point; `now`, the wall clock,
+ * continues it once the series has ended. */
+int64_t hold_clock(const int64_t *times, size_t n, int64_t now);
 
 enum hold_verdict {
 	HOLD_NOT,

@@ -2,7 +2,7 @@
  * Compares the known changes of a series one by one with those found now, and closes those whose
  * level has come back.
  */
-#include "agent/monitor/closing.h"
+#include "agent/decide/recover.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,14 +31,9 @@ static bool is_near(size_t a, size_t b)
 	return a > b ? a - b <= NEAR : b - a <= NEAR;
 }
 
-static bool is_open(const struct change_record *record)
-{
-	return record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
-}
-
 static bool was_announced(const struct change_record *record)
 {
-	return is_open(record) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
+	return change_stands(record->state) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
 
 /* Whether a later found change undoes each found change; improvements are left out. */
@@ -95,7 +90,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 	struct recovery end = {.way = SIZE_MAX};
 
 	*closure = (struct closure){0};
-	if (!is_open(known))
+	if (!change_stands(known->state))
 		return;
 	if (partner != MATCH_NONE)
 		end = closing->ends[partner];
@@ -150,7 +145,7 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 		size_t index = times_lower_bound(closing->times, closing->n, known[i].item.time);
 		bool tells = was_announced(&known[i]) && known[i].item.change.kind == CHANGE_STEP;
 
-		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
+		if (!change_stands(known[i].state) || closure->ending != ENDING_NONE ||
 			!ends_one(closing, known, 0, count, index, known[i].sign))
 			continue;
 		for (size_t j = 0; tells && j < open; j++)
@@ -213,7 +208,7 @@ static void judge_unannounced(
 		const struct recovery *end = &closing->ends[i];
 		size_t record = result->known_of[i];
 
-		if (end->way == SIZE_MAX || (record != MATCH_NONE && is_open(&known[record])))
+		if (end->way == SIZE_MAX || (record != MATCH_NONE && change_stands(known[record].state)))
 			continue;
 		if (end->verdict == RECOVERY_WAIT && end->few)
 			closing->undecided[end->way] = true;
@@ -226,11 +221,8 @@ static void judge_unannounced(
 /* Whether nobody was told of the found change. */
 static bool is_untold(const struct change_record *known, size_t record)
 {
-	if (record == MATCH_NONE)
-		return true;
-	known += record;
-	return known->state == CHANGE_CANDIDATE || known->news == NOTIFY_SILENT ||
-	       (known->state == CHANGE_WITHDRAWN && known->news == NOTIFY_HELD);
+	return record == MATCH_NONE || known[record].news == NOTIFY_SILENT ||
+	       change_was_candidate(&known[record]);
 }
 
 /*
@@ -266,7 +258,7 @@ static void judge_passed(
 	}
 }
 
-void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
+void recover_judge(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct matching *result)
 {
 	judge_found(closing);

@@ -18,11 +18,11 @@
  *   recovered                ... and its level is the last         open again; not announced
  *   candidate, or none       a later level is back                 recovered; announced as that
  */
-#ifndef AGENT_MONITOR_CLOSING_H
-#define AGENT_MONITOR_CLOSING_H
+#ifndef AGENT_DECIDE_RECOVER_H
+#define AGENT_DECIDE_RECOVER_H
 
 #include "agent/decide/match.h"
-#include "agent/store/store.h"
+#include "agent/model/change_record.h"
 #include "detectors/recovery.h"
 
 enum ending {
@@ -33,7 +33,7 @@ enum ending {
 	ENDING_BACK, /* had recovered, and is open again */
 };
 
-/* What closing_judge decides about one known change. */
+/* What recover_judge decides about one known change. */
 struct closure {
 	enum ending ending;
 	struct recovered over; /* with ENDING_OVER */
@@ -53,7 +53,7 @@ struct closing {
 	int direction;
 	bool service; /* its changes that are over before they are told are no news */
 
-	/* Set by closing_judge: */
+	/* Set by recover_judge: */
 	struct recovery *ends; /* by found change */
 	bool *covered;   /* by found change: it brings a level back, and the end of the other change
 			    announces it */
@@ -66,7 +66,7 @@ struct closing {
 };
 
 /* `known` are the records of the series; the first `open` of them have not recovered. */
-void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
+void recover_judge(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct matching *result);
 
 #endif
