@@ -342,24 +342,81 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 	}
 }
 
-/* False: the node does not match. */
-static bool pass(struct router *router, const struct node *node)
+/* Why the node does not match. */
+static void put_refusal(struct router *router, const struct node *node, struct buf *out)
 {
-	bool taken = false;
+	const struct notify_route *route = node->route;
+	const struct question *question = &router->question;
 
-	if (!takes(router, node))
+	buf_text(out, "not taken: ");
+	for (size_t i = 0; i < route->match.count; i++)
+		if (!holds(router, &node->conditions[i])) {
+			matchers_print(&(struct matchers){&route->match.items[i], 1}, out);
+			buf_text(out, " does not hold\n");
+			return;
+		}
+	if (!is_large(question, route))
+		buf_printf(out, "smaller than at_least: %g%%\n", route->at_least);
+	else if (!has_verdict(question, route))
+		buf_printf(out, "not %s\n", route->verdict > 0 ? "a regression" : "an improvement");
+	else
+		buf_text(out, "not among its events\n");
+}
+
+static void put_receivers(
+	const struct router *router, const struct notify_route *route, struct buf *out)
+{
+	buf_text(out, route->receiver_count == 0 ? "tells nobody" : "tells ");
+	for (size_t i = 0; i < route->receiver_count; i++)
+		buf_printf(out, "%s%s", i > 0 ? ", " : "",
+			router->config->receivers[route->receivers[i]].name);
+	buf_char(out, '\n');
+}
+
+/* A line of the walk: "hunter.yaml:12:   ". */
+static void put_place(const struct notify_route *route, size_t depth, struct buf *out)
+{
+	buf_printf(out, "%s:%d: %*s", route->file, route->line, (int)(2 * depth), "");
+}
+
+static void put_taken(const struct notify_route *route, size_t depth, struct buf *out)
+{
+	buf_text(out, depth == 0 ? "the root" : "taken");
+	if (route->match.count > 0)
+		buf_text(out, ": ");
+	matchers_print(&route->match, out);
+	buf_text(out, route->go_on ? ", and continues\n" : "\n");
+}
+
+/* False: the node does not match. Appends what is decided to `out`, unless that is NULL. */
+static bool pass(struct router *router, const struct node *node, size_t depth, struct buf *out)
+{
+	const struct notify_route *route = node->route;
+	bool taken = false, takes_it = takes(router, node);
+
+	if (out) {
+		put_place(route, depth, out);
+		if (takes_it)
+			put_taken(route, depth, out);
+		else
+			put_refusal(router, node, out);
+	}
+	if (!takes_it)
 		return false;
-	for (size_t i = 0; i < node->route->count; i++) {
-		const struct node *next = &node->nodes[i];
-
-		if (!pass(router, next))
+	for (size_t i = 0; i < route->count; i++) {
+		if (!pass(router, &node->nodes[i], depth + 1, out))
 			continue;
 		taken = true;
-		if (!next->route->go_on && !router->question.possible)
+		if (!route->routes[i].go_on && !router->question.possible)
 			break;
 	}
-	if (!taken || router->question.possible)
-		add_receivers(router, node->route);
+	if (taken && !router->question.possible)
+		return true;
+	add_receivers(router, route);
+	if (out) {
+		put_place(route, depth + 1, out);
+		put_receivers(router, route, out);
+	}
 	return true;
 }
 
@@ -428,13 +485,13 @@ static struct routed_receivers lead_routed(
 	router->merged_count = 0;
 	if (!router->by_event) {
 		ask(router, record, kinds);
-		(void)pass(router, router->root);
+		(void)pass(router, router->root, 0, NULL);
 		return (struct routed_receivers){router->selected, router->told_count};
 	}
 	for (unsigned kind = 1; kind <= kinds; kind <<= 1)
 		if (kinds & kind) {
 			ask(router, record, kind);
-			(void)pass(router, router->root);
+			(void)pass(router, router->root, 0, NULL);
 			merge(router);
 		}
 	return (struct routed_receivers){router->merged, router->merged_count};
@@ -505,7 +562,7 @@ static void ask_notice(struct router *router, const char *test, unsigned kinds, 
 {
 	router->question = (struct question){.kinds = kinds, .possible = possible};
 	set_target(router, &(struct silence_target){.test = test});
-	(void)pass(router, router->root);
+	(void)pass(router, router->root, 0, NULL);
 }
 
 static struct routed_receivers lead_notice(struct router *router, const char *test, unsigned kinds)
@@ -553,74 +610,13 @@ struct strings router_route_notice(
 
 /* Explaining */
 
-static void explain_condition(struct router *router, const struct node *node, struct buf *out)
-{
-	const struct notify_route *route = node->route;
-	const struct question *question = &router->question;
-
-	for (size_t i = 0; i < route->match.count; i++)
-		if (!holds(router, &node->conditions[i])) {
-			matchers_print(&(struct matchers){&route->match.items[i], 1}, out);
-			buf_text(out, " does not hold");
-			return;
-		}
-	if (!is_large(question, route))
-		buf_printf(out, "smaller than at_least: %g%%", route->at_least);
-	else if (!has_verdict(question, route))
-		buf_printf(out, "not %s", route->verdict > 0 ? "a regression" : "an improvement");
-	else
-		buf_text(out, "not among its events");
-}
-
-static void put_receivers(
-	const struct router *router, const struct notify_route *route, struct buf *out)
-{
-	if (route->receiver_count == 0)
-		buf_text(out, "nobody");
-	for (size_t i = 0; i < route->receiver_count; i++)
-		buf_printf(out, "%s%s", i > 0 ? ", " : "",
-			router->config->receivers[route->receivers[i]].name);
-}
-
-static bool explain(struct router *router, const struct node *node, size_t depth, struct buf *out)
-{
-	const struct notify_route *route = node->route;
-	bool taken = false, takes_it = takes(router, node);
-
-	buf_printf(out, "%s:%d: %*s", route->file, route->line, (int)(2 * depth), "");
-	if (!takes_it) {
-		buf_text(out, "not taken: ");
-		explain_condition(router, node, out);
-		buf_char(out, '\n');
-		return false;
-	}
-	buf_text(out, depth == 0 ? "the root" : "taken");
-	if (route->match.count > 0)
-		buf_text(out, ": ");
-	matchers_print(&route->match, out);
-	buf_text(out, route->go_on ? ", and continues\n" : "\n");
-	for (size_t i = 0; i < route->count; i++) {
-		if (!explain(router, &node->nodes[i], depth + 1, out))
-			continue;
-		taken = true;
-		if (!route->routes[i].go_on)
-			break;
-	}
-	if (taken)
-		return true;
-	buf_printf(out, "%s:%d: %*stells ", route->file, route->line, (int)(2 * depth + 2), "");
-	put_receivers(router, route, out);
-	buf_char(out, '\n');
-	return true;
-}
-
 void router_explain(
 	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out)
 {
 	if (!router->root)
 		return;
 	ask(router, record, kinds);
-	(void)explain(router, router->root, 0, out);
+	(void)pass(router, router->root, 0, out);
 }
 
 /* Groups */
