@@ -406,27 +406,6 @@ struct environment_tally environment_count(
 	return tally;
 }
 
-static bool is_alone(const struct environment_tally *tally)
-{
-	return 2 * tally->compared >= tally->hit &&
-	       100 * tally->elsewhere_changed <= ENVIRONMENT_ELSEWHERE * tally->elsewhere;
-}
-
-static bool are_enough(const struct environment_tally *tally, size_t hit)
-{
-	return hit >= ENVIRONMENT_LEAST && 100 * hit >= ENVIRONMENT_SHARE * tally->total;
-}
-
-bool environment_stands_out(const struct environment_tally *tally)
-{
-	return are_enough(tally, tally->hit) && is_alone(tally);
-}
-
-bool environment_may_stand_out(const struct environment_tally *tally)
-{
-	return are_enough(tally, tally->hit + tally->behind) && is_alone(tally);
-}
-
 void environment_set(struct environment_event *event, const struct environment_tally *tally)
 {
 	event->hit = tally->hit;

@@ -3,12 +3,7 @@
  * those of one runner or host. See docs/environment.md.
  *
  * A test's `environment` names the label, tag, part of a path or attribute that says where a
- * series was measured. Simultaneous changes stand out if they affect at least ENVIRONMENT_LEAST
- * series and ENVIRONMENT_SHARE of those of one environment, but not the same tests elsewhere: of
- * the same series in other environments (same test, metric and labels, apart from that one) at
- * most ENVIRONMENT_ELSEWHERE changed near that time. At least half of the affected series must
- * have such a counterpart, otherwise a deployment explains it as well. What changed in most of the
- * other environments, too, is a change of its own and counts on neither side.
+ * series was measured. What is counted here is judged by agent/decide/environment.h.
  *
  * The direction does not matter: a slow runner makes latencies rise and throughputs fall, and
  * another kernel makes some tests faster and others slower. Pure functions: no clock, no store.
@@ -17,14 +12,10 @@
 #define AGENT_ANALYSIS_ENVIRONMENT_H
 
 #include "agent/analysis/analysis.h"
+#include "agent/decide/environment.h"
 #include "notifiers/notifier.h"
 
-enum {
-	ENVIRONMENT_LEAST = 8,
-	ENVIRONMENT_SHARE = 60,     /* percent */
-	ENVIRONMENT_ELSEWHERE = 20, /* percent */
-	ENVIRONMENT_POINTS = 5,     /* consecutive points that must have the attribute's value */
-};
+enum { ENVIRONMENT_POINTS = 5 }; /* consecutive points that must have the attribute's value */
 
 /* A change of a series, confirmed or not. */
 struct environment_hit {
@@ -78,26 +69,8 @@ struct environment_index *environment_index_new(
 	const struct environment_view *const *views, size_t count);
 void environment_index_free(struct environment_index *index); /* NULL is allowed */
 
-/* What changed in an environment near a time. */
-struct environment_tally {
-	size_t total;      /* its series at that time */
-	size_t hit;        /* of these: changed, and not in most of the others, ... */
-	size_t everywhere; /* ... and changed everywhere */
-	size_t compared;   /* of those hit: with a counterpart */
-	size_t behind;     /* of those not hit: no ENVIRONMENT_POINTS points since then yet */
-	size_t elsewhere, elsewhere_changed; /* counterparts of those hit */
-	size_t up, down, worse, better;      /* of those hit */
-	double size;                         /* percent, their median; NaN */
-	int64_t time; /* ms, their median; the requested time if there are none */
-};
-
 struct environment_tally environment_count(
 	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing);
-
-bool environment_stands_out(const struct environment_tally *tally);
-
-/* Whether it would stand out if those that are behind changed, too. */
-bool environment_may_stand_out(const struct environment_tally *tally);
 
 /* Everything that stands out at or after `since` (ms), by time, in the arena; returns how many. */
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,

@@ -33,7 +33,8 @@ static bool is_near(size_t a, size_t b)
 
 static bool was_announced(const struct change_record *record)
 {
-	return change_stands(record->state) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
+	return change_stands(record->state) &&
+	       (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
 
 /* Whether a later found change undoes each found change; improvements are left out. */
@@ -208,7 +209,8 @@ static void judge_unannounced(
 		const struct recovery *end = &closing->ends[i];
 		size_t record = result->known_of[i];
 
-		if (end->way == SIZE_MAX || (record != MATCH_NONE && change_stands(known[record].state)))
+		if (end->way == SIZE_MAX ||
+			(record != MATCH_NONE && change_stands(known[record].state)))
 			continue;
 		if (end->verdict == RECOVERY_WAIT && end->few)
 			closing->undecided[end->way] = true;

@@ -477,18 +477,15 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Schedules the next evaluation; false if the time to wait is over. */
-static bool may_wait(struct environments *environments, int64_t left)
+/* Schedules the next evaluation. */
+static void wait_for(struct environments *environments, int64_t left)
 {
-	int64_t now = engine_now(environments->agent->engine);
+	int64_t at =
+		engine_now(environments->agent->engine) + (left < LOOK_LEAST ? LOOK_LEAST : left);
 
-	if (left <= 0)
-		return false;
-	left = left < LOOK_LEAST ? LOOK_LEAST : left;
-	if (!environments->holds || now + left < environments->again)
-		environments->again = now + left;
+	if (!environments->holds || at < environments->again)
+		environments->again = at;
 	environments->holds = true;
-	return true;
 }
 
 static int64_t left_for_runs(
@@ -574,7 +571,7 @@ static size_t count_ready(
 	return count;
 }
 
-static void decide_new(struct environments *environments, const struct change_record *record,
+static void begin_event(struct environments *environments, const struct change_record *record,
 	const struct environment_tally *tally, struct ruling *ruling)
 {
 	struct environment_event event = {.id = record->item.id,
@@ -587,33 +584,30 @@ static void decide_new(struct environments *environments, const struct change_re
 
 	environment_set(&event, tally);
 	add_event(environments, &event)->dirty = true;
-	log_event(LEVEL_INFO, "most series of one environment changed, and few elsewhere",
-		LOG_TEXT("label", event.label), LOG_TEXT("value", event.value),
-		LOG_INT("changed", event.hit), LOG_INT("series", event.total));
+	log_event(LEVEL_INFO, ruling->decision.reason, LOG_TEXT("label", event.label),
+		LOG_TEXT("value", event.value), LOG_INT("changed", event.hit),
+		LOG_INT("series", event.total));
 	ruling->event = event.id;
 	ruling->moment.time = event.time;
 }
 
-/* An announced event: new changes that belong to it go into its thread, with a new message if it
- * has grown a lot. */
-static void decide_late(
+/* New changes that belong to an announced event go into its thread, with a new message if it has
+ * grown a lot: then true. */
+static bool follow_event(
 	struct known_event *known, const struct environment_tally *tally, struct ruling *ruling)
 {
 	struct environment_event *event = &known->event;
 
 	ruling->event = event->id;
 	ruling->late = true;
-	ruling->decision =
-		(struct decision){DROP, "part of an announced change of its environment", 0};
 	if (tally->hit <= event->hit)
-		return;
+		return false;
 	environment_set(event, tally);
 	known->dirty = true;
-	if (100 * tally->hit >= GROWN_PERCENT * event->told &&
-		tally->hit >= event->told + GROWN_MORE) {
-		event->told = tally->hit;
-		ruling->decision.verdict = PASS;
-	}
+	if (100 * tally->hit < GROWN_PERCENT * event->told || tally->hit < event->told + GROWN_MORE)
+		return false;
+	event->told = tally->hit;
+	return true;
 }
 
 static void decide(struct environments *environments, const struct change_record *record,
@@ -621,48 +615,27 @@ static void decide(struct environments *environments, const struct change_record
 {
 	const struct environment_moment *moment = &ruling->moment;
 	struct known_event *known = event_near(environments, moment);
-	struct environment_tally tally = environment_count(
-		environments->index, moment->environment, moment->time, moment->spacing);
-	bool stands_out = environment_stands_out(&tally);
-	int64_t left = left_for_runs(environments, record);
-	size_t more, ready;
+	struct environment_case at = {.tally = environment_count(environments->index,
+					      moment->environment, moment->time, moment->spacing)};
 
-	if (known) {
-		decide_late(known, &tally, ruling);
-		return;
-	}
-	if (follows(environments, record, moment))
-		return;
-	if (!environments->agent->once && left > 0 &&
-		awaits(environments, record->handed, moment, &more) &&
-		(stands_out ||
-			(tally.hit + more >= ENVIRONMENT_LEAST &&
-				100 * (tally.hit + more) >= ENVIRONMENT_SHARE * tally.total)) &&
-		may_wait(environments, left)) {
-		ruling->decision = (struct decision){
-			HOLD, "waiting for other tests of its environment to run", 0};
-		return;
-	}
-	if (!stands_out) {
-		if ((is_unknown(environments, record) || environment_may_stand_out(&tally)) &&
-			may_wait(environments, confirmation_time_left(environments, record))) {
-			ruling->decision = (struct decision){
-				HOLD, "waiting for data of other series of its environment", 0};
+	at.is_event = known != NULL;
+	at.has_grown = known && follow_event(known, &at.tally, ruling);
+	at.follows = !known && follows(environments, record, moment);
+	if (!known && !at.follows) {
+		at.runs = environments->agent->once ? 0 : left_for_runs(environments, record);
+		at.awaits = at.runs > 0 && awaits(environments, record->handed, moment, &at.more);
+		at.unknown = is_unknown(environments, record);
+		at.confirmation = confirmation_time_left(environments, record);
+		if (environment_stands_out(&at.tally)) {
+			at.ready = count_ready(environments, moment);
+			at.is_end = is_event_recovery(environments, moment);
 		}
-		return;
 	}
-	ready = count_ready(environments, moment);
-	if ((ready < ENVIRONMENT_LEAST || 100 * ready < ENVIRONMENT_SHARE * tally.total) &&
-		may_wait(environments, confirmation_time_left(environments, record))) {
-		ruling->decision = (struct decision){
-			HOLD, "waiting for confirmation of other changes in its environment", 0};
-		return;
-	}
-	/* The recovery of an event is announced as such; only series at a different level
-	 * remain. */
-	if (ready < ENVIRONMENT_LEAST && is_event_recovery(environments, moment))
-		return;
-	decide_new(environments, record, &tally, ruling);
+	ruling->decision = environment_decide(&at);
+	if (ruling->decision.verdict == HOLD)
+		wait_for(environments, ruling->decision.until);
+	else if (ruling->decision.reason == environment_one_event)
+		begin_event(environments, record, &at.tally, ruling);
 }
 
 static struct ruling *ruling_of(struct environments *environments,
