@@ -119,20 +119,19 @@ void hold_judge(struct hold *changes, size_t count, int64_t now)
 		if (changes[i].seen < until && changes[i].until < until)
 			changes[i].until = until;
 		until = changes[i].until > until ? changes[i].until : until;
-		changes[i].verdict = now < changes[i].until ? HOLD_WAIT : HOLD_NOT;
+		changes[i].verdict = now < changes[i].until ? HOLD : PASS;
 	}
 	for (size_t i = 0; i < count;) {
 		bool held = changes[i].until > changes[i].seen;
-		size_t over = held && changes[i].verdict == HOLD_NOT
-				      ? count_over(changes + i, count - i)
-				      : 0;
+		size_t over =
+			held && changes[i].verdict == PASS ? count_over(changes + i, count - i) : 0;
 		bool sure = all_confirmed(changes + i, over);
 
 		for (size_t j = i; j < i + over; j++)
 			if (sure)
-				changes[j].verdict = HOLD_OVER;
+				changes[j].verdict = DROP;
 			else if (now < changes[i].until + DAY)
-				changes[j].verdict = HOLD_WAIT;
+				changes[j].verdict = HOLD;
 		i += over > 0 ? over : 1;
 	}
 }

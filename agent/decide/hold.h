@@ -13,6 +13,7 @@
 #ifndef AGENT_DECIDE_HOLD_H
 #define AGENT_DECIDE_HOLD_H
 
+#include "agent/decide/decision.h"
 #include "detectors/season.h"
 
 /* ms: a series without a point for so long has ended, and the wall clock applies to it */
@@ -36,19 +37,13 @@ size_t hold_seen(const int64_t *times, size_t n, int64_t time, size_t followed);
  * continues it once the series has ended. */
 int64_t hold_clock(const int64_t *times, size_t n, int64_t now);
 
-enum hold_verdict {
-	HOLD_NOT,
-	HOLD_WAIT,
-	HOLD_OVER, /* held, and the previous level came back before the hold ended: recorded, not
-		      announced */
-};
-
 /* A change of a series that has not been announced. */
 struct hold {
 	int64_t seen, until; /* ms; until: from hold_until */
 	bool confirmed;
 	double level_before, level_after, low, high; /* low, high: 95% interval of level_after */
-	enum hold_verdict verdict;                   /* set by hold_judge */
+	enum verdict verdict; /* set by hold_judge; DROP: it was held, and the previous level came
+				 back before its hold ended: recorded, not announced */
 };
 
 /*

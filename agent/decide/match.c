@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/base/arena.h"
+#include "agent/model/series.h"
 #include "detectors/retraction.h"
 
 enum { REACH_MOST = 64 }; /* maximum number of pairs for one known change */
@@ -46,26 +47,11 @@ static double outside(double distance, double step)
 	return step > 0 ? distance / step : HUGE_VAL;
 }
 
-/* First index whose time is not before `time` or, with `after`, whose time is after it. */
-static size_t bound(const int64_t *times, size_t n, int64_t time, bool after)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (times[middle] < time || (after && times[middle] == time))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void locate(const int64_t *times, size_t n, int64_t time, struct place *place)
 {
 	size_t steps = n - 1 < CHANGE_TOLERANCE ? n - 1 : CHANGE_TOLERANCE;
-	size_t first = bound(times, n, time, false), after = bound(times, n, time, true);
+	size_t first = times_lower_bound(times, n, time);
+	size_t after = time < INT64_MAX ? times_lower_bound(times, n, time + 1) : n;
 
 	if (first < after) {
 		place->low = (double)first;
@@ -144,7 +130,7 @@ static double worth(const struct place *known, const struct place *found)
 
 /* A known and a found change that may be the same, and the best chain of pairs ending with this
  * one. */
-struct pair {
+struct couple {
 	size_t known, found; /* places */
 	double total;
 	size_t before; /* the previous pair of the chain; NO_PAIR: none */
@@ -153,7 +139,7 @@ struct pair {
 /* The chains so far. `best` is a Fenwick tree: the best pair among those whose found place lies
  * below a bound. */
 struct chains {
-	struct pair *pairs;
+	struct couple *pairs;
 	size_t count;
 	size_t *best;
 	size_t places;
@@ -261,7 +247,7 @@ static void match(struct arena *arena, struct side known, struct side found, str
 				continue;
 			if (best != NO_PAIR)
 				value += chains.pairs[best].total;
-			chains.pairs[chains.count++] = (struct pair){i, j, value, best};
+			chains.pairs[chains.count++] = (struct couple){i, j, value, best};
 		}
 		for (size_t pair = before; pair < chains.count; pair++)
 			chains_enter(&chains, pair);

@@ -165,7 +165,7 @@ const char *silence_name(const char *name)
 }
 
 /* Cheap matchers first. */
-static void sort(struct arena *arena, struct matchers *matchers)
+static bool sort(struct arena *arena, struct matchers *matchers)
 {
 	struct matcher *sorted = arena_array(arena, matchers->count, sizeof *sorted);
 	size_t count = 0;
@@ -180,24 +180,19 @@ static void sort(struct arena *arena, struct matchers *matchers)
 			count++;
 		}
 	matchers->items = sorted;
+	return true;
 }
 
 bool silence_compile(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error)
 {
-	if (!matchers_parse(text, arena, out, error))
-		return false;
-	sort(arena, out);
-	return true;
+	return matchers_parse(text, arena, out, error) && sort(arena, out);
 }
 
 bool silence_compile_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error)
 {
-	if (!matchers_parse_any(text, arena, out, error))
-		return false;
-	sort(arena, out);
-	return true;
+	return matchers_parse_any(text, arena, out, error) && sort(arena, out);
 }
 
 void silence_asked_free(struct silence_asked *asked)

@@ -129,11 +129,11 @@ static struct hold hold_of(const struct candidate *candidate)
 
 static void hold_one(struct candidate *candidate, const struct hold *judged)
 {
-	if (judged->verdict == HOLD_OVER) {
+	if (judged->verdict == DROP) {
 		candidate->record->news = NOTIFY_SILENT;
 		candidate->confirmed = true;
 	}
-	if (judged->verdict != HOLD_WAIT)
+	if (judged->verdict != HOLD)
 		return;
 	candidate->on_hold = true;
 	if (candidate->confirmed && candidate->realignment &&

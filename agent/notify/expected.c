@@ -77,6 +77,19 @@ static int64_t until_of(const struct known_change *entry)
 	return entry->until == WHEN_NEVER ? 0 : entry->until;
 }
 
+/* Without an arena, without texts. */
+static struct remark remark_of(const struct known_change *entry, struct arena *arena)
+{
+	struct remark said = {.triage = {.state = TRIAGE_EXPECTED, .until = until_of(entry)},
+		.actor = {.person = person}};
+
+	if (arena) {
+		said.triage.note = arena_strdup(arena, entry->reason);
+		said.actor.origin = arena_printf(arena, "%s:%d", entry->file, entry->line);
+	}
+	return said;
+}
+
 /* False: the change is not covered, or a person has triaged it. */
 static bool judge_record(const struct expected *expected, const struct change_record *record,
 	struct arena *arena, struct remark *out)
@@ -92,13 +105,7 @@ static bool judge_record(const struct expected *expected, const struct change_re
 	entry = gate_known(
 		config->known_changes, config->known_change_count, record, now, &expired);
 	if (entry && is_free(record, entry)) {
-		*out = (struct remark){
-			.triage = {.state = TRIAGE_EXPECTED,
-				.note = arena ? arena_strdup(arena, entry->reason) : NULL,
-				.until = until_of(entry)},
-			.actor = {person,
-				arena ? arena_printf(arena, "%s:%d", entry->file, entry->line)
-				      : NULL}};
+		*out = remark_of(entry, arena);
 		return true;
 	}
 	other = record->triage.version == 0 ? find_elsewhere(expected, record, now) : NULL;
@@ -201,12 +208,7 @@ static void revise(struct expected *expected, const struct change_record *record
 		return;
 	call = store_triage_new(revised, expected);
 	if (entry)
-		said = (struct remark){
-			.triage = {.state = TRIAGE_EXPECTED,
-				.note = arena_strdup(call->call.arena, entry->reason),
-				.until = until_of(entry)},
-			.actor = {person,
-				arena_printf(call->call.arena, "%s:%d", entry->file, entry->line)}};
+		said = remark_of(entry, call->call.arena);
 	submit_triage(expected, call, record, &said);
 }
 
