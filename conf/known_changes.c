@@ -5,7 +5,6 @@
 #include "conf/known_changes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "agent/base/hash.h"
 #include "agent/base/number.h"
 #include "agent/base/order.h"
+#include "agent/base/output_file.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "conf/files.h"
@@ -584,24 +584,6 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 		file);
 }
 
-static bool failed(const char *path, struct error *error)
-{
-	return error_set(error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
-}
-
-static bool write_all(int fd, const char *data, size_t length)
-{
-	while (length > 0) {
-		ssize_t written = write(fd, data, length);
-
-		if (written < 0 && errno != EINTR)
-			return false;
-		data += written > 0 ? written : 0;
-		length -= written > 0 ? (size_t)written : 0;
-	}
-	return true;
-}
-
 static bool is_hunter_folder(const char *folder)
 {
 	const char *slash = strrchr(folder, '/');
@@ -622,37 +604,11 @@ static bool check_folder(const char *path, bool make, struct error *error)
 			".hunter is created",
 			path, folder);
 	else if (!good && make && mkdir(folder, 0777) != 0)
-		(void)failed(path, error);
+		(void)error_set(
+			error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
 	else
 		good = true;
 	free(folder);
-	return good;
-}
-
-/* An existing file keeps its permissions, and a link stays one. */
-static bool replace(const char *path, const struct buf *content, struct error *error)
-{
-	char *real = realpath(path, NULL);
-	const char *target = real ? real : path;
-	struct buf beside = {0};
-	struct stat info;
-	int fd;
-	bool good;
-
-	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
-	fd = open(beside.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	good = fd >= 0 && (stat(target, &info) != 0 || fchmod(fd, info.st_mode & 07777) == 0) &&
-	       write_all(fd, content->data, content->length) && fsync(fd) == 0;
-	if (fd >= 0)
-		good = close(fd) == 0 && good;
-	good = good && rename(beside.data, target) == 0;
-	if (!good) {
-		(void)failed(path, error);
-		if (fd >= 0)
-			unlink(beside.data);
-	}
-	buf_free(&beside);
-	free(real);
 	return good;
 }
 
@@ -739,7 +695,7 @@ bool known_changes_write(const char *path, const struct known_change *entries, s
 		good = known_changes_insert(path, content.data ? content.data : "", content.length,
 			fresh, *added, &changed, error);
 	if (good && *added > 0)
-		good = replace(path, &changed, error);
+		good = output_write(path, changed.data, changed.length, error);
 	buf_free(&content);
 	buf_free(&changed);
 	arena_free(problems.arena);

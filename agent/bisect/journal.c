@@ -63,6 +63,24 @@ static void put_options(struct buf *out, const struct bisect_options *options)
 	buf_char(out, '}');
 }
 
+void journal_set_range(struct arena *arena, struct journal_setup *setup,
+	const struct candidate_commits *candidates)
+{
+	size_t count = candidates->count;
+	const char **ids = arena_array(arena, count, sizeof *ids);
+	const char **subjects = arena_array(arena, count + 1, sizeof *subjects);
+
+	subjects[0] = "";
+	for (size_t i = 0; i < count; i++) {
+		ids[i] = candidates->items[i].id;
+		subjects[i + 1] = candidates->items[i].subject;
+	}
+	setup->good = candidates->good;
+	setup->bad = candidates->bad;
+	setup->candidates = (struct strings){ids, count};
+	setup->subjects = (struct strings){subjects, count + 1};
+}
+
 void journal_put_setup(struct buf *out, const struct journal_setup *setup)
 {
 	buf_printf(out, "{\"hunter_bisect\": %d", JOURNAL_VERSION);

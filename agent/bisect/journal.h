@@ -19,6 +19,8 @@
 
 enum { JOURNAL_VERSION = 1, JOURNAL_LINE_MOST = 8 << 20 };
 
+struct candidate_commits;
+
 struct journal_setup {
 	const char *repository;    /* absolute */
 	const char *good, *bad;    /* full ids */
@@ -54,6 +56,10 @@ struct journal_entry {
 	struct bisect_result result; /* of JOURNAL_RESULT */
 	const char *problem;         /* of JOURNAL_RESULT: why there is no value; or NULL */
 };
+
+/* Puts the ends and the commits of a range into a setup; borrows their texts. */
+void journal_set_range(struct arena *arena, struct journal_setup *setup,
+	const struct candidate_commits *candidates);
 
 /* Append a line, with its end. */
 void journal_put_setup(struct buf *out, const struct journal_setup *setup);

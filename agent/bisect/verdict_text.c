@@ -27,6 +27,17 @@ static bool is_shared(const struct verdict_commits *commits, const char *id, siz
 	return false;
 }
 
+struct verdict_commits verdict_commits_of(struct arena *arena, const struct journal_setup *setup)
+{
+	const char **ids = arena_array(arena, setup->candidates.count + 1, sizeof *ids);
+
+	ids[0] = setup->good;
+	for (size_t i = 0; i < setup->candidates.count; i++)
+		ids[i + 1] = setup->candidates.items[i];
+	return (struct verdict_commits){
+		ids, setup->subjects.count ? setup->subjects.items : NULL, setup->candidates.count};
+}
+
 const char *verdict_short(
 	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID])
 {

@@ -8,7 +8,7 @@
 #define AGENT_BISECT_VERDICT_TEXT_H
 
 #include "agent/base/buf.h"
-#include "agent/bisect/bisection.h"
+#include "agent/bisect/journal.h"
 
 /* The commits of the positions 0 (the good end) to count. */
 struct verdict_commits {
@@ -16,6 +16,9 @@ struct verdict_commits {
 	const char *const *subjects; /* [count + 1], or NULL */
 	size_t count;
 };
+
+/* Of a setup; their texts are borrowed. */
+struct verdict_commits verdict_commits_of(struct arena *arena, const struct journal_setup *setup);
 
 enum { VERDICT_ID = 65 };
 

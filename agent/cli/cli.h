@@ -94,6 +94,12 @@ struct config *cli_config_from(struct cli *cli, const struct config_source *sour
 /* What config_load needs: the schema of this binary and the environment. */
 struct config_source cli_config_source(void);
 
+/* The ending of a noun behind a number: "s" unless it is one. */
+static inline const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* The schema of this binary: all registered sources, notifiers and detectors. */
 extern const struct schema cli_schema;
 

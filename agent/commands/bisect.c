@@ -107,35 +107,6 @@ size_t bisect_latest(const char *folder)
 	return number;
 }
 
-struct verdict_commits bisect_commits(struct arena *arena, const struct journal_setup *setup)
-{
-	const char **ids = arena_array(arena, setup->candidates.count + 1, sizeof *ids);
-
-	ids[0] = setup->good;
-	for (size_t i = 0; i < setup->candidates.count; i++)
-		ids[i + 1] = setup->candidates.items[i];
-	return (struct verdict_commits){
-		ids, setup->subjects.count ? setup->subjects.items : NULL, setup->candidates.count};
-}
-
-void bisect_set_range(struct arena *arena, struct journal_setup *setup,
-	const struct candidate_commits *candidates)
-{
-	size_t count = candidates->count;
-	const char **ids = arena_array(arena, count, sizeof *ids);
-	const char **subjects = arena_array(arena, count + 1, sizeof *subjects);
-
-	subjects[0] = "";
-	for (size_t i = 0; i < count; i++) {
-		ids[i] = candidates->items[i].id;
-		subjects[i + 1] = candidates->items[i].subject;
-	}
-	setup->good = candidates->good;
-	setup->bad = candidates->bad;
-	setup->candidates = (struct strings){ids, count};
-	setup->subjects = (struct strings){subjects, count + 1};
-}
-
 struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal)
 {
 	struct verdict_level *levels =
@@ -531,7 +502,7 @@ static int begin(struct cli *cli)
 	candidates = bisect_candidates(cli, &setup, &error);
 	if (!candidates)
 		return cli_fail(&error);
-	bisect_set_range(cli->arena, &setup, candidates);
+	journal_set_range(cli->arena, &setup, candidates);
 	print_notes(candidates);
 	if (flags->dry_run)
 		return print_plan(cli, &setup);
@@ -541,13 +512,13 @@ static int begin(struct cli *cli)
 		return cli_fail(&error);
 	fprintf(stderr, "%zu candidates from %.12s to %.12s, %zu worker%s, in %s\n",
 		candidates->count, setup.good, setup.bad, setup.options.workers,
-		setup.options.workers == 1 ? "" : "s", folder);
+		plural(setup.options.workers), folder);
 	return bisect_search(cli, folder, &setup);
 }
 
 static void print_levels(struct cli *cli, const struct journal *journal)
 {
-	struct verdict_commits commits = bisect_commits(cli->arena, journal->setup);
+	struct verdict_commits commits = verdict_commits_of(cli->arena, journal->setup);
 	struct verdict_level *levels = bisect_levels(cli->arena, journal);
 	struct bisection *bisection = journal_replay(journal, NULL);
 	const struct bisect_status *status = bisection_status(bisection);
@@ -601,7 +572,7 @@ static void print_event(
 
 static void print_log(struct cli *cli, const struct journal *journal)
 {
-	struct verdict_commits commits = bisect_commits(cli->arena, journal->setup);
+	struct verdict_commits commits = verdict_commits_of(cli->arena, journal->setup);
 	const struct bisect_flags *flags = cli->options;
 
 	for (size_t i = 0; i < journal->count; i++) {

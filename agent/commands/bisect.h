@@ -50,13 +50,10 @@ int bisect_resume(struct cli *cli, const char *folder);
 /* Removes the work trees that a bisection which was put aside has left. Returns the exit code. */
 int bisect_clean(struct cli *cli, const char *folder);
 
-/* Finds the commits of a setup that names a repository, ends and paths; and puts them in. */
+/* Finds the commits of a setup that names a repository, ends and paths. */
 struct candidate_commits;
 const struct candidate_commits *bisect_candidates(
 	struct cli *cli, const struct journal_setup *setup, struct error *error);
-
-void bisect_set_range(struct arena *arena, struct journal_setup *setup,
-	const struct candidate_commits *candidates);
 
 /* Names of the journals of a folder: the first, and those of merges that were searched next. */
 enum { BISECT_JOURNALS = 16 };
@@ -78,8 +75,7 @@ char *bisect_duration(int64_t ms, char out[WHEN_TEXT]);
 /* False: so noisy that it takes more runs than anybody wants, by what is known before any. */
 bool bisect_worthwhile(const struct journal_setup *setup);
 
-/* What a replayed journal says at each position, and the commits by position. */
+/* What a replayed journal says at each position. */
 struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal);
-struct verdict_commits bisect_commits(struct arena *arena, const struct journal_setup *setup);
 
 #endif

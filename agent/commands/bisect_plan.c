@@ -23,11 +23,6 @@ char *bisect_duration(int64_t ms, char out[WHEN_TEXT])
 	return out;
 }
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static bool is_known(double strength)
 {
 	return isfinite(strength) && strength > 0;

@@ -441,7 +441,7 @@ static void use_journal(struct search *search)
 	const struct journal *journal = &search->journal;
 
 	search->setup = journal->setup;
-	search->commits = bisect_commits(search->arena, journal->setup);
+	search->commits = verdict_commits_of(search->arena, journal->setup);
 	search->levels = bisect_levels(search->arena, journal);
 	search->bisection = journal_replay(journal, &search->paused);
 	search->phase = BISECT_ENDS;
@@ -631,10 +631,10 @@ static struct journal_file *open_merge(struct cli *cli, const char *folder,
 
 	if (!candidates)
 		return NULL;
-	bisect_set_range(cli->arena, setup, candidates);
+	journal_set_range(cli->arena, setup, candidates);
 	setup->at = clock_wall();
 	fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", setup->into,
-		candidates->count, candidates->count == 1 ? "" : "s");
+		candidates->count, plural(candidates->count));
 	return journal_create(bisect_journal(cli->arena, folder, number), setup, error);
 }
 

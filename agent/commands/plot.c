@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "agent/analysis/select.h"
+#include "agent/base/output_file.h"
 #include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
 #include "agent/monitor/plotting.h"
 #include "agent/report/plot_draw.h"

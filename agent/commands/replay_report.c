@@ -95,11 +95,6 @@ static struct replay_tally *tallies(const struct replay_report *report, size_t *
 	return tallies;
 }
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void print_tests(const struct replay_report *report, FILE *out)
 {
 	size_t count;

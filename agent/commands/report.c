@@ -12,10 +12,10 @@
 
 #include "agent/analysis/select.h"
 #include "agent/base/database.h"
+#include "agent/base/output_file.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/output_file.h"
 #include "agent/commands/state_file.h"
 #include "agent/monitor/plotting.h"
 #include "agent/notify/announce.h"
@@ -98,8 +98,8 @@ void report_put_tally(struct buf *out, const struct report_document *document)
 	if (count == 0)
 		buf_text(out, "No changes");
 	else
-		buf_printf(out, "%zu change%s", count, count == 1 ? "" : "s");
-	buf_printf(out, " in %zu test%s", document->tests, document->tests == 1 ? "" : "s");
+		buf_printf(out, "%zu change%s", count, plural(count));
+	buf_printf(out, " in %zu test%s", document->tests, plural(document->tests));
 	if (count > 0)
 		buf_printf(out, ": %zu worse, %zu better", worse, better);
 	if (count > worse + better)
@@ -117,6 +117,17 @@ void report_put_omitted(struct buf *out, const struct report_document *document)
 			document->count - REPORT_ROWS);
 	if (left_out > 0)
 		buf_printf(out, "The plots of %zu less important changes were left out.", left_out);
+}
+
+void report_put_names(struct buf *out, const struct strings *names, size_t most,
+	void (*put)(struct buf *out, const char *name))
+{
+	for (size_t i = 0; i < names->count && i < most; i++) {
+		buf_text(out, i ? ", " : "");
+		put(out, names->items[i]);
+	}
+	if (names->count > most)
+		buf_printf(out, " and %zu more", names->count - most);
 }
 
 void report_put_range(struct buf *out, const struct report_document *document)

@@ -58,6 +58,10 @@ const struct report_plot *report_plot_of(
 void report_put_tally(struct buf *out, const struct report_document *document);
 void report_put_omitted(struct buf *out, const struct report_document *document);
 
+/* "a, b and 3 more": the first `most` names, each by `put`. */
+void report_put_names(struct buf *out, const struct strings *names, size_t most,
+	void (*put)(struct buf *out, const char *name));
+
 /* "since 2026-03-01 06:00 UTC", "all", ... */
 void report_put_range(struct buf *out, const struct report_document *document);
 

@@ -161,16 +161,10 @@ static void put_head(
 static void put_asked(struct buf *out, const struct report_document *document)
 {
 	enum { NAMES = 20 };
-	const struct strings *asked = &document->asked;
 
-	if (asked->count == 0)
+	if (document->asked.count == 0)
 		buf_printf(out, "all %zu", document->tests);
-	for (size_t i = 0; i < asked->count && i < NAMES; i++) {
-		buf_text(out, i ? ", " : "");
-		put_isolated(out, asked->items[i]);
-	}
-	if (asked->count > NAMES)
-		buf_printf(out, " and %zu more", asked->count - NAMES);
+	report_put_names(out, &document->asked, NAMES, put_isolated);
 }
 
 static void put_failed(struct buf *out, const struct report_document *document)
@@ -182,12 +176,7 @@ static void put_failed(struct buf *out, const struct report_document *document)
 		return;
 	buf_printf(out, "<p class=\"problem\">%zu of %zu tests could not be read: ", failed->count,
 		document->tests);
-	for (size_t i = 0; i < failed->count && i < NAMES; i++) {
-		buf_text(out, i ? ", " : "");
-		put_isolated(out, failed->items[i]);
-	}
-	if (failed->count > NAMES)
-		buf_printf(out, " and %zu more", failed->count - NAMES);
+	report_put_names(out, failed, NAMES, put_isolated);
 	buf_text(out, "</p>\n");
 }
 

@@ -160,12 +160,7 @@ static void put_failed(struct buf *out, const struct report_document *document)
 	if (failed->count == 0)
 		return;
 	buf_printf(out, "**%zu of %zu tests could not be read:** ", failed->count, document->tests);
-	for (size_t i = 0; i < failed->count && i < NAMES; i++) {
-		buf_text(out, i ? ", " : "");
-		put_code(out, failed->items[i]);
-	}
-	if (failed->count > NAMES)
-		buf_printf(out, " and %zu more", failed->count - NAMES);
+	report_put_names(out, failed, NAMES, put_code);
 	buf_text(out, "\n\n");
 }
 

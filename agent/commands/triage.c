@@ -249,7 +249,7 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 			count - (json_int_t)listed);
 	if (!says)
 		return;
-	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, changed == 1 ? "" : "s",
+	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, plural((size_t)changed),
 		options->dry_run ? " would be changed" : " changed");
 	if (count > changed)
 		fprintf(cli->out, ", %" JSON_INTEGER_FORMAT " %s so already", count - changed,

@@ -62,11 +62,6 @@ struct measured {
 	bool has; /* it has enough points */
 };
 
-static const char *plural(size_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 /* Prints why tests cannot be run, each reason once. */
 static void print_reasons(const struct verdict *verdict, FILE *out)
 {

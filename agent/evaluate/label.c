@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "agent/base/hash.h"
+#include "agent/base/output_file.h"
 #include "agent/base/when.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/output_file.h"
 #include "agent/commands/plot.h"
 #include "agent/evaluate/evaluate.h"
 #include "agent/model/json_put.h"

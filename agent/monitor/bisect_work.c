@@ -83,8 +83,7 @@ struct bisect_work {
 	const char *cancelled; /* why it is to end, or NULL */
 
 	struct journal_setup *setup;
-	const char **ids; /* of positions 0 to count */
-	size_t count;
+	struct verdict_commits commits;
 	struct candidates_search *searching; /* git is asked, ... */
 	struct store_list *range;            /* ... about the change in it */
 	struct bisection *search;
@@ -182,7 +181,8 @@ static void begin_run(struct bisect_work *work, struct slot *slot)
 
 	slot->state = SLOT_RUNNING;
 	if (work->workers) {
-		workers_run(work->workers, &slot->run, work->ids[slot->run.position], now_of(work));
+		workers_run(work->workers, &slot->run, work->commits.ids[slot->run.position],
+			now_of(work));
 		return;
 	}
 	slot->ask_at = now;
@@ -351,7 +351,7 @@ static const struct culprit *culprit_of(
 		.set_total = status->set_count};
 	culprit->set = set = arena_array(work->arena, count, sizeof *set);
 	for (size_t i = 0; i < count; i++)
-		set[i] = (struct culprit_commit){work->ids[status->set[i].position],
+		set[i] = (struct culprit_commit){work->commits.ids[status->set[i].position],
 			status->set[i].probability, status->set[i].broken};
 	if (status->end == BISECT_FOUND && count > 0) {
 		culprit->commit = set[0].commit;
@@ -363,11 +363,10 @@ static const struct culprit *culprit_of(
 static void finish_search(struct bisect_work *work)
 {
 	const struct bisect_status *status = bisection_status(work->search);
-	struct verdict_commits commits = {.ids = work->ids, .count = work->count};
 	struct buf text = {0};
 	const char *verdict;
 
-	verdict_text(&text, status, &commits);
+	verdict_text(&text, status, &work->commits);
 	verdict = buf_keep(&text, work->arena);
 	if (status->end != BISECT_CANCELLED)
 		work->culprit = culprit_of(work, status, verdict);
@@ -437,7 +436,7 @@ static void run_done(void *context, const struct worker_report *report)
 		log_event(report->hopeless ? LEVEL_WARN : LEVEL_INFO,
 			"bisection run returned no value", LOG_INT("id", work->id),
 			LOG_INT("run", (int64_t)report->result.id),
-			LOG_TEXT("commit", work->ids[report->result.position]),
+			LOG_TEXT("commit", work->commits.ids[report->result.position]),
 			LOG_TEXT("problem", report->problem));
 	if (report->hopeless)
 		work->pause_until = engine_now(work->agent->engine) + PAUSE;
@@ -499,9 +498,9 @@ static void ask_lab(struct bisect_work *work, struct slot *slot)
 		.metric = work->metric,
 		.lab = work->settings->lab,
 		.repository = work->setup->repository,
-		.commit = work->ids[slot->run.position],
+		.commit = work->commits.ids[slot->run.position],
 		.run = slot->run,
-		.candidates = work->count,
+		.candidates = work->commits.count,
 		.timeout = work->setup->timeout,
 		.external_url = config->agent.external_url};
 
@@ -716,11 +715,7 @@ static bool set_up(struct bisect_work *work, struct error *error)
 {
 	const struct journal_setup *setup = work->setup;
 
-	work->count = setup->candidates.count;
-	work->ids = arena_array(work->arena, work->count + 1, sizeof *work->ids);
-	work->ids[0] = setup->good;
-	for (size_t i = 0; i < work->count; i++)
-		work->ids[i + 1] = setup->candidates.items[i];
+	work->commits = verdict_commits_of(work->arena, setup);
 	work->slot_count = setup->options.workers;
 	return work->settings->webhook || make_workers(work, error);
 }
@@ -769,20 +764,9 @@ static void note_setup(struct bisect_work *work, const struct change_record *rec
 	const struct candidate_commits *found)
 {
 	const struct bisect_settings *settings = work->settings;
-	const char **ids = arena_array(work->arena, found->count, sizeof *ids);
-	const char **subjects = arena_array(work->arena, found->count + 1, sizeof *subjects);
 	struct journal_setup *setup = arena_alloc(work->arena, sizeof *setup);
 
-	subjects[0] = "";
-	for (size_t i = 0; i < found->count; i++) {
-		ids[i] = found->items[i].id;
-		subjects[i + 1] = found->items[i].subject;
-	}
 	*setup = (struct journal_setup){.repository = found->repository,
-		.good = found->good,
-		.bad = found->bad,
-		.candidates = {ids, found->count},
-		.subjects = {subjects, found->count + 1},
 		.paths = settings->paths,
 		.options = options_of(work, record),
 		.run = written_run(work),
@@ -793,6 +777,7 @@ static void note_setup(struct bisect_work *work, const struct change_record *rec
 		.test = work->test,
 		.metric = work->metric,
 		.at = now_of(work)};
+	journal_set_range(work->arena, setup, found);
 	work->setup = setup;
 }
 
@@ -820,7 +805,7 @@ static void range_found(
 	} else {
 		note_setup(work, &list->records.items[0], found);
 		if (set_up(work, &problem)) {
-			work->search = bisection_new(&work->setup->options, work->count);
+			work->search = bisection_new(&work->setup->options, work->commits.count);
 			work->stage = STAGE_SETUP;
 			work->setup_due = true;
 			flush(work);

@@ -679,18 +679,13 @@ static void draw_stub(struct drawing *d, const struct label *label)
 
 static size_t labels_of(struct drawing *d, struct label **out)
 {
-	size_t count = 0, most = 0;
+	struct view_place at = {0};
+	size_t count = 0;
 
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		most += d->plot->lines[l].change_count;
-	*out = arena_array(d->arena, most, sizeof **out);
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++) {
-			const struct plot_change *change = &d->plot->lines[l].changes[i];
-
-			if (view_sees(&d->view, change) && draws_through(d, change))
-				(*out)[count++] = label_of(d, change);
-		}
+	*out = arena_array(d->arena, d->seen, sizeof **out);
+	while (view_next(&d->view, &at))
+		if (draws_through(d, at.change))
+			(*out)[count++] = label_of(d, at.change);
 	return count;
 }
 
@@ -739,13 +734,11 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 
 static void draw_told(struct drawing *d)
 {
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++) {
-			const struct plot_change *change = &d->plot->lines[l].changes[i];
+	struct view_place at = {0};
 
-			if (view_sees(&d->view, change) && is_told(d, change))
-				draw_level_values(d, l, change);
-		}
+	while (view_next(&d->view, &at))
+		if (is_told(d, at.change))
+			draw_level_values(d, at.line, at.change);
 }
 
 /* What held for a while. */
@@ -891,17 +884,15 @@ static void add_key(struct foot *foot, bool used, const char *text, struct pen p
 static struct foot foot_of(const struct drawing *d)
 {
 	bool band = false, sources[PLOT_SOURCES] = {false}, spans[PLOT_SPAN_KINDS] = {false};
+	struct view_place at = {0};
 	struct foot foot = {.count = 0};
 
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++) {
-			const struct plot_change *change = &d->plot->lines[l].changes[i];
-
-			if (!view_sees(&d->view, change) || !draws_through(d, change))
-				continue;
-			sources[change->source] = true;
-			band = band || change->to > change->from;
-		}
+	while (view_next(&d->view, &at)) {
+		if (!draws_through(d, at.change))
+			continue;
+		sources[at.change->source] = true;
+		band = band || at.change->to > at.change->from;
+	}
 	for (size_t i = 0; i < d->plot->span_count; i++) {
 		const struct plot_span *span = &d->plot->spans[i];
 
@@ -1066,9 +1057,7 @@ void plot_draw(const struct plot *plot, const struct plot_style *style, struct c
 		.type = style->width < 480 ? 11 : TYPE};
 
 	d.view = view_of(plot, arena);
-	for (size_t l = 0; l < plot->line_count; l++)
-		for (size_t i = 0; i < plot->lines[l].change_count; i++)
-			d.seen += view_sees(&d.view, &plot->lines[l].changes[i]);
+	d.seen = view_count(&d.view);
 	if (d.style.small)
 		draw_small(&d);
 	else
@@ -1096,6 +1085,7 @@ void plot_describe(const struct plot *plot, struct buf *out)
 	enum { MOST = 20 };
 	struct arena *arena = arena_new();
 	struct view view = view_of(plot, arena);
+	struct view_place at = {0};
 	size_t points = 0, changes = 0;
 	char from[WHEN_TEXT], to[WHEN_TEXT];
 
@@ -1106,12 +1096,10 @@ void plot_describe(const struct plot *plot, struct buf *out)
 	when_format(view.from, from);
 	when_format(view.to, to);
 	buf_printf(out, "%zu points from %.16s to %.16s UTC.", points, from, to);
-	for (size_t l = 0; l < plot->line_count; l++)
-		for (size_t i = 0; i < plot->lines[l].change_count && changes < MOST; i++)
-			if (view_sees(&view, &plot->lines[l].changes[i])) {
-				buf_text(out, changes++ ? "; " : " Changes: ");
-				describe_change(&plot->lines[l].changes[i], arena, out);
-			}
+	while (changes < MOST && view_next(&view, &at)) {
+		buf_text(out, changes++ ? "; " : " Changes: ");
+		describe_change(at.change, arena, out);
+	}
 	buf_text(out, changes ? "." : " No changes.");
 	arena_free(arena);
 }

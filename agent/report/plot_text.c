@@ -370,15 +370,12 @@ static struct note note_of(const struct screen *s, const struct plot_change *cha
 
 static size_t notes_of(const struct screen *s, struct note **out)
 {
-	size_t count = 0, most = 0;
+	struct view_place at = {0};
+	size_t count = 0;
 
-	for (size_t l = 0; l < s->plot->line_count; l++)
-		most += s->plot->lines[l].change_count;
-	*out = arena_array(s->arena, most, sizeof **out);
-	for (size_t l = 0; l < s->plot->line_count; l++)
-		for (size_t i = 0; i < s->plot->lines[l].change_count; i++)
-			if (view_sees(&s->view, &s->plot->lines[l].changes[i]))
-				(*out)[count++] = note_of(s, &s->plot->lines[l].changes[i]);
+	*out = arena_array(s->arena, view_count(&s->view), sizeof **out);
+	while (view_next(&s->view, &at))
+		(*out)[count++] = note_of(s, at.change);
 	qsort(*out, count, sizeof **out, by_rank);
 	return count;
 }
@@ -510,15 +507,12 @@ static void put_spans(struct screen *s)
 
 static void put_changes(struct screen *s)
 {
+	struct view_place at = {0};
 	size_t count = 0;
 
-	for (size_t l = 0; l < s->plot->line_count; l++)
-		for (size_t i = 0; i < s->plot->lines[l].change_count; i++) {
-			const struct plot_change *change = &s->plot->lines[l].changes[i];
-
-			if (view_sees(&s->view, change) && !change->mark && count++ < LISTED)
-				put_change(s, l, change);
-		}
+	while (view_next(&s->view, &at))
+		if (!at.change->mark && count++ < LISTED)
+			put_change(s, at.line, at.change);
 	if (count > LISTED)
 		buf_printf(s->out, "and %zu more changes\n", count - LISTED);
 }

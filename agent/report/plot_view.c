@@ -46,6 +46,30 @@ bool view_sees(const struct view *view, const struct plot_change *change)
 	return change->time >= view->from && change->time <= view->to;
 }
 
+bool view_next(const struct view *view, struct view_place *place)
+{
+	for (; place->line < view->plot->line_count; place->line++, place->next = 0) {
+		const struct plot_line *line = &view->plot->lines[place->line];
+
+		while (place->next < line->change_count) {
+			place->change = &line->changes[place->next++];
+			if (view_sees(view, place->change))
+				return true;
+		}
+	}
+	return false;
+}
+
+size_t view_count(const struct view *view)
+{
+	struct view_place at = {0};
+	size_t count = 0;
+
+	while (view_next(view, &at))
+		count++;
+	return count;
+}
+
 bool view_interrupted(const struct view *view, int64_t from, int64_t to)
 {
 	for (size_t i = 0; i < view->plot->span_count; i++) {

@@ -44,6 +44,15 @@ bool view_interrupted(const struct view *view, int64_t from, int64_t to);
 
 bool view_sees(const struct view *view, const struct plot_change *change);
 
+/* Goes on to the next change in view, line by line, from a zeroed place; false if there is none. */
+struct view_place {
+	size_t line, next;
+	const struct plot_change *change;
+};
+
+bool view_next(const struct view *view, struct view_place *place);
+size_t view_count(const struct view *view); /* how many there are */
+
 /* Where the levels of a line's change hold: from, and to. */
 struct view_reach {
 	double from, to; /* ms */

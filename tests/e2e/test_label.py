@@ -254,7 +254,7 @@ def test_an_answer_that_cannot_be_written(sit, tmp_path, rows):
     person, screen = sit("--label", "sub/l.jsonl", "--series", "s.jsonl")
     person.type("-")
     (tmp_path / "sub").rename(tmp_path / "gone")
-    assert "sub/l.jsonl: No such file or directory" in person.type("12") and person.code() == 3
+    assert "sub/l.jsonl: cannot write the file: No such file or directory" in person.type("12") and person.code() == 3
     assert len(labels(tmp_path / "gone/l.jsonl")) == 1
 
 

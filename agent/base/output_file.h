@@ -1,11 +1,11 @@
 /*
- * An output file of a command, written as a whole or left as it was.
+ * An output file, written as a whole or left as it was.
  *
  * The new content goes to a temporary file in the same folder, which is then renamed; devices
  * and pipes are written directly.
  */
-#ifndef AGENT_COMMANDS_OUTPUT_FILE_H
-#define AGENT_COMMANDS_OUTPUT_FILE_H
+#ifndef AGENT_BASE_OUTPUT_FILE_H
+#define AGENT_BASE_OUTPUT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

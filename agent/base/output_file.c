@@ -1,4 +1,4 @@
-#include "agent/commands/output_file.h"
+#include "agent/base/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,14 @@
 
 enum { PERMISSIONS = 0666, PERMISSION_BITS = 0777 };
 
-static bool fail(enum error_kind kind, const char *path, struct error *error)
+static bool fail(const char *path, struct error *error)
 {
-	return error_set(error, kind, "%s: %s", path, strerror(errno));
+	return error_set(error, ERROR_USAGE, "%s: %s", path, strerror(errno));
+}
+
+static bool cannot_write(const char *path, struct error *error)
+{
+	return error_set(error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
 }
 
 static bool can_add_beside(const char *path)
@@ -35,15 +40,15 @@ bool output_check(const char *path, struct error *error)
 	struct stat at;
 	bool there = stat(path, &at) == 0;
 	if (!there && errno != ENOENT)
-		return fail(ERROR_USAGE, path, error);
+		return fail(path, error);
 	if (there && S_ISDIR(at.st_mode)) {
 		errno = EISDIR;
-		return fail(ERROR_USAGE, path, error);
+		return fail(path, error);
 	}
 	if (there && access(path, W_OK) != 0)
-		return fail(ERROR_USAGE, path, error);
+		return fail(path, error);
 	if ((!there || S_ISREG(at.st_mode)) && !can_add_beside(path))
-		return fail(ERROR_USAGE, path, error);
+		return fail(path, error);
 	return true;
 }
 
@@ -61,8 +66,8 @@ static bool write_all(int fd, const char *data, size_t length)
 	return true;
 }
 
-/* Opens the file with these flags and writes it; it gets the permissions of `like`, if that
- * exists. */
+/* Opens the file with these flags and writes it. Unless `like` is NULL it is a file, which is on
+ * disk then, with the permissions of `like` if that exists. */
 static bool fill(const char *path, int flags, const char *like, const char *data, size_t length)
 {
 	struct stat at;
@@ -70,7 +75,7 @@ static bool fill(const char *path, int flags, const char *like, const char *data
 	if (fd < 0)
 		return false;
 	bool good = !like || stat(like, &at) != 0 || fchmod(fd, at.st_mode & PERMISSION_BITS) == 0;
-	good = good && write_all(fd, data, length);
+	good = good && write_all(fd, data, length) && (!like || fsync(fd) == 0);
 	int problem = errno;
 	if (close(fd) != 0 && good)
 		return false;
@@ -87,7 +92,7 @@ static bool is_special(const char *path)
 bool output_write(const char *path, const char *data, size_t length, struct error *error)
 {
 	if (is_special(path))
-		return fill(path, 0, NULL, data, length) || fail(ERROR_DATA, path, error);
+		return fill(path, 0, NULL, data, length) || cannot_write(path, error);
 	char *real = realpath(path, NULL);
 	const char *target = real ? real : path;
 	struct buf beside = {0};
@@ -95,7 +100,7 @@ bool output_write(const char *path, const char *data, size_t length, struct erro
 	bool good = fill(beside.data, O_CREAT | O_EXCL, target, data, length) &&
 		    rename(beside.data, target) == 0;
 	if (!good) {
-		fail(ERROR_DATA, path, error);
+		(void)cannot_write(path, error);
 		unlink(beside.data);
 	}
 	buf_free(&beside);
