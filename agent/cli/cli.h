@@ -95,7 +95,7 @@ struct config *cli_config_from(struct cli *cli, const struct config_source *sour
 struct config_source cli_config_source(void);
 
 /* The ending of a noun behind a number: "s" unless it is one. */
-static inline const char *plural(size_t count)
+static inline const char *cli_plural(size_t count)
 {
 	return count == 1 ? "" : "s";
 }

@@ -221,9 +221,9 @@ static bool has_enough(const struct analyze *analyze, const struct task *task,
 		size_t count = count_values(&data->series[s]);
 		total += count;
 		gate_lack(&lacks, &data->series[s],
-			count >= COMPARE_LEAST + 2
-				? NULL
-				: arena_printf(lacks.arena, "%zu point%s", count, plural(count)));
+			count >= COMPARE_LEAST + 2 ? NULL
+						   : arena_printf(lacks.arena, "%zu point%s", count,
+							     cli_plural(count)));
 	}
 	if (total == 0)
 		return error_set(error, ERROR_DATA,

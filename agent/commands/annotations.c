@@ -224,7 +224,7 @@ static bool confirmed(const struct annotations *annotations, size_t count, const
 	char answer[16] = "";
 
 	fprintf(cli->out, "Remove %zu%s annotation%s from %s? [y/N] ", count,
-		count == GRAFANA_MOST ? " or more" : "", plural(count),
+		count == GRAFANA_MOST ? " or more" : "", cli_plural(count),
 		transfer_shown_url(annotations->arena, endpoint, endpoint->url));
 	fflush(cli->out);
 	if (!fgets(answer, sizeof answer, stdin))

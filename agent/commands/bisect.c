@@ -512,7 +512,7 @@ static int begin(struct cli *cli)
 		return cli_fail(&error);
 	fprintf(stderr, "%zu candidates from %.12s to %.12s, %zu worker%s, in %s\n",
 		candidates->count, setup.good, setup.bad, setup.options.workers,
-		plural(setup.options.workers), folder);
+		cli_plural(setup.options.workers), folder);
 	return bisect_search(cli, folder, &setup);
 }
 

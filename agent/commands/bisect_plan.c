@@ -38,14 +38,14 @@ static void put_plan(struct buf *out, size_t candidates, size_t workers, double 
 	char time[WHEN_TEXT];
 
 	buf_printf(out, "plan: %zu candidate%s, %zu worker%s: %zu round%s", candidates,
-		plural(candidates), workers, plural(workers), rounds, plural(rounds));
+		cli_plural(candidates), workers, cli_plural(workers), rounds, cli_plural(rounds));
 	if (!is_known(strength))
 		return;
 	estimate = plan_estimate(strength, confidence, candidates, workers);
 	buf_printf(out,
 		", %zu run%s a probe (step %.1f%%, spread %.1f%%), both ends in each round: %zu "
 		"runs if fixed beforehand; about %zu are expected",
-		estimate.runs_a_probe, plural(estimate.runs_a_probe), fabs(100 * step),
+		estimate.runs_a_probe, cli_plural(estimate.runs_a_probe), fabs(100 * step),
 		100 * spread, estimate.fixed_runs, estimate.runs);
 	if (lasted > 0)
 		buf_printf(out, ", %s",

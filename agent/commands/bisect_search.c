@@ -634,7 +634,7 @@ static struct journal_file *open_merge(struct cli *cli, const char *folder,
 	journal_set_range(cli->arena, setup, candidates);
 	setup->at = clock_wall();
 	fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", setup->into,
-		candidates->count, plural(candidates->count));
+		candidates->count, cli_plural(candidates->count));
 	return journal_create(bisect_journal(cli->arena, folder, number), setup, error);
 }
 

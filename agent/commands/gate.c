@@ -282,5 +282,5 @@ bool gate_has_enough(const struct gate_lacks *lacks, const struct test *test, st
 void gate_print(size_t accepted, FILE *out)
 {
 	if (accepted > 0)
-		fprintf(out, "%zu accepted change%s not counted\n", accepted, plural(accepted));
+		fprintf(out, "%zu accepted change%s not counted\n", accepted, cli_plural(accepted));
 }

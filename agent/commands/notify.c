@@ -146,7 +146,7 @@ static struct message message_of(const struct notify *notify)
 		.time = notify->now,
 		.recovered = true};
 	notice->text = arena_printf(notify->arena, "%zu test%s analyzed%s%s", notify->tests,
-		plural(notify->tests), notify->since == WHEN_ALWAYS ? "" : ", since ",
+		cli_plural(notify->tests), notify->since == WHEN_ALWAYS ? "" : ", since ",
 		notify->since == WHEN_ALWAYS ? "" : when_format(notify->since, when));
 	return (struct message){.kind = MESSAGE_NOTICE, .notice = notice};
 }

@@ -300,7 +300,7 @@ static void print_text_end(const struct regression_report *report)
 		fprintf(report->out,
 			"%zu change%s of metrics without a direction, which --ignore-direction "
 			"counts\n",
-			report->changed, plural(report->changed));
+			report->changed, cli_plural(report->changed));
 	gate_print(report->accepted, report->out);
 }
 
@@ -536,7 +536,7 @@ static const char *missing_of(struct arena *arena, const struct comparison *comp
 	const struct series *series, size_t since, double threshold)
 {
 	size_t before = comparison->before.count, after = comparison->after.count;
-	const char *more = plural(before);
+	const char *more = cli_plural(before);
 
 	if (before == 0)
 		return "no values at the baseline";

@@ -123,14 +123,14 @@ void replay_print(const struct replay_report *report, FILE *out)
 	fprintf(out, "%s %s .. %s: %zu test%s, %zu run%s\n",
 		report->interrupted ? "interrupted, replayed" : "replayed",
 		when_format(report->from, from), when_format(report->until, until), report->tests,
-		plural(report->tests), report->runs, plural(report->runs));
+		cli_plural(report->tests), report->runs, cli_plural(report->runs));
 	fprintf(out, "%zu%s message%s told %zu change%s, of which %zu were withdrawn later",
-		report->messages, report->more ? " or more" : "", plural(report->messages),
-		all.told, plural(all.told), all.withdrawn);
+		report->messages, report->more ? " or more" : "", cli_plural(report->messages),
+		all.told, cli_plural(all.told), all.withdrawn);
 	if (all.recovered > 0)
 		fprintf(out, " and %zu recovered", all.recovered);
 	fputs("; ", out);
-	fprintf(out, "%zu notice%s\n", report->notice_count, plural(report->notice_count));
+	fprintf(out, "%zu notice%s\n", report->notice_count, cli_plural(report->notice_count));
 	print_tests(report, out);
 }
 

@@ -98,8 +98,8 @@ void report_put_tally(struct buf *out, const struct report_document *document)
 	if (count == 0)
 		buf_text(out, "No changes");
 	else
-		buf_printf(out, "%zu change%s", count, plural(count));
-	buf_printf(out, " in %zu test%s", document->tests, plural(document->tests));
+		buf_printf(out, "%zu change%s", count, cli_plural(count));
+	buf_printf(out, " in %zu test%s", document->tests, cli_plural(document->tests));
 	if (count > 0)
 		buf_printf(out, ": %zu worse, %zu better", worse, better);
 	if (count > worse + better)

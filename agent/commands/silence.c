@@ -132,7 +132,7 @@ static void print_reach(struct cli *cli, const json_t *silence)
 		fprintf(cli->out,
 			"\nIt can select %" JSON_INTEGER_FORMAT
 			" test%s, and selects %" JSON_INTEGER_FORMAT " open change%s now.\n",
-			count, plural((size_t)count), changes, plural((size_t)changes));
+			count, cli_plural((size_t)count), changes, cli_plural((size_t)changes));
 	if (warning)
 		log_event(LEVEL_WARN, warning,
 			LOG_TEXT("matchers",

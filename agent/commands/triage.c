@@ -249,8 +249,8 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 			count - (json_int_t)listed);
 	if (!says)
 		return;
-	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed, plural((size_t)changed),
-		options->dry_run ? " would be changed" : " changed");
+	fprintf(cli->out, "\n%" JSON_INTEGER_FORMAT " change%s%s", changed,
+		cli_plural((size_t)changed), options->dry_run ? " would be changed" : " changed");
 	if (count > changed)
 		fprintf(cli->out, ", %" JSON_INTEGER_FORMAT " %s so already", count - changed,
 			count - changed == 1 ? "was" : "were");

@@ -79,7 +79,7 @@ static void print_reasons(const struct verdict *verdict, FILE *out)
 	for (size_t i = 0; i < config->test_count; i++)
 		if (counts[i] > 0)
 			fprintf(out, "%s: %zu test%s cannot run: %s\n", verdict->path, counts[i],
-				plural(counts[i]), config->tests[i].unsupported);
+				cli_plural(counts[i]), config->tests[i].unsupported);
 }
 
 static bool matches_any(const struct strings *names, const char *pattern)
@@ -185,14 +185,14 @@ static void print_text(const struct verdict *verdict, FILE *out)
 	fprintf(out, "%s: ", verdict->path);
 	if (config)
 		fprintf(out, "OK, %zu test%s, %zu group%s", config->test_count,
-			plural(config->test_count), config->group_count,
-			plural(config->group_count));
+			cli_plural(config->test_count), config->group_count,
+			cli_plural(config->group_count));
 	else
-		fprintf(out, "%zu error%s", problems->errors, plural(problems->errors));
+		fprintf(out, "%zu error%s", problems->errors, cli_plural(problems->errors));
 	if (verdict->unsupported > 0)
 		fprintf(out, ", %zu of the tests cannot run", verdict->unsupported);
 	if (verdict->warnings > 0)
-		fprintf(out, ", %zu warning%s", verdict->warnings, plural(verdict->warnings));
+		fprintf(out, ", %zu warning%s", verdict->warnings, cli_plural(verdict->warnings));
 	fputc('\n', out);
 }
 

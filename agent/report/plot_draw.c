@@ -49,8 +49,11 @@ struct plot_style plot_style_of(const struct plot_style *style)
 {
 	struct plot_style out = *style;
 
-	out.width = within(out.width ? out.width : out.small ? 160 : 960, 16, PLOT_MOST_PIXELS);
-	out.height = within(out.height ? out.height : out.small ? 40 : 400, 16, PLOT_MOST_PIXELS);
+	out.width = view_clamp(out.width ? out.width : out.small ? 160 : 960, 16, PLOT_MOST_PIXELS);
+	out.height = view_clamp(out.height  ? out.height
+				: out.small ? 40
+					    : 400,
+		16, PLOT_MOST_PIXELS);
 	out.small = out.small || out.width < 200 || out.height < 100;
 	if (!(out.zoom > 0))
 		out.zoom = 1;

@@ -524,15 +524,15 @@ static void measure(struct screen *s, const struct plot_terminal *terminal)
 	size_t widest = 0;
 
 	s->columns =
-		within(terminal->columns ? terminal->columns : 80, LEAST_COLUMNS, MOST_COLUMNS);
-	s->rows = within(terminal->rows ? terminal->rows : within(s->columns / 6, 10, 24),
+		view_clamp(terminal->columns ? terminal->columns : 80, LEAST_COLUMNS, MOST_COLUMNS);
+	s->rows = view_clamp(terminal->rows ? terminal->rows : view_clamp(s->columns / 6, 10, 24),
 		LEAST_ROWS, MOST_ROWS);
 	view_ticks(&s->view, s->rows / 3 > 2 ? s->rows / 3 : 2, &s->values);
 	for (size_t i = 0; i < s->values.count; i++) {
 		size_t width = text_width(s->values.items[i].text);
 		widest = width > widest ? width : widest;
 	}
-	s->left = within((unsigned)widest + 1, 2, s->columns / 2);
+	s->left = view_clamp((unsigned)widest + 1, 2, s->columns / 2);
 	s->width = s->columns - s->left - 1;
 	if (s->plot->numbered && s->view.from < s->view.to)
 		ticks_linear(&s->times, (double)s->view.from, (double)s->view.to, s->width / 11,

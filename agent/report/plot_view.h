@@ -63,7 +63,7 @@ struct view_reach view_reach(const struct view *view, const struct plot_line *li
 /* What the axis of values is of, joined by a separator: "ops/s · higher is better". */
 const char *view_legend(const struct view *view, struct arena *arena, const char *separator);
 
-static inline unsigned within(unsigned value, unsigned least, unsigned most)
+static inline unsigned view_clamp(unsigned value, unsigned least, unsigned most)
 {
 	value = value < least ? least : value;
 	return value > most ? most : value;
