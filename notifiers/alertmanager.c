@@ -129,7 +129,7 @@ static void put_text(struct buf *out, const char *name, const char *text, size_t
 
 	if (!text || !*text)
 		return;
-	text_clean(&clean, text, most);
+	buf_clean(&clean, text, most);
 	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
 	buf_json_text(out, clean.data);
 	buf_free(&clean);
@@ -245,7 +245,7 @@ static void put_level(
 	text_level(&text, level);
 	if (item->unit) {
 		buf_char(&text, ' ');
-		text_clean(&text, item->unit, NAME_MOST);
+		buf_clean(&text, item->unit, NAME_MOST);
 	}
 	put_lines(out, name, &text);
 }
@@ -259,9 +259,9 @@ static void put_summary(struct buf *out, const struct announcement *item)
 	if (item->members > 0)
 		text_crowd(&text, item, &text_utc);
 	else
-		text_clean(&text, item->metric, NAME_MOST);
+		buf_clean(&text, item->metric, NAME_MOST);
 	buf_text(&text, item->members > 0 ? "in " : " of ");
-	text_clean(&text, item->test, NAME_MOST);
+	buf_clean(&text, item->test, NAME_MOST);
 	buf_text(&text, ": ");
 	if (item->members > 0)
 		text_percent(&text, &item->change);
@@ -282,15 +282,15 @@ static void put_suspects(struct buf *out, const struct announcement *item)
 	announcement_range(item, &before, &after);
 	text_suspects(&more, item, &text_utc);
 	if (before || after) {
-		text_clean(&text, before ? before : "?", NAME_MOST);
+		buf_clean(&text, before ? before : "?", NAME_MOST);
 		buf_text(&text, " .. ");
-		text_clean(&text, after ? after : "?", NAME_MOST);
+		buf_clean(&text, after ? after : "?", NAME_MOST);
 	}
 	if (more.length > 0)
 		buf_printf(&text, "%s%s", text.length > 0 ? ", " : "", more.data);
 	if (likely && text.length > 0) {
 		buf_text(&text, ", most likely ");
-		text_clean(&text, likely, NAME_MOST);
+		buf_clean(&text, likely, NAME_MOST);
 	}
 	buf_free(&more);
 	put_lines(out, "suspects", &text);
@@ -622,7 +622,7 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	if (words && !http_json_passes(reply->status)) {
 		struct buf clean = {0};
 
-		text_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &reply->secrets),
+		buf_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &reply->secrets),
 			REASON_MOST);
 		step = http_json_fail(&shape, attempt, false,
 			reply->status == 400 || reply->status == 422 ? ERROR_DATA : ERROR_USAGE,

@@ -325,7 +325,7 @@ static void write_notice(struct writer *writer, const struct notice *notice)
 	writer->style->time(&writer->text, notice->ended ? notice->ended : notice->time);
 	close_line(writer);
 	open_line(writer, LEVEL_CHANGE);
-	text_clean(&writer->text, notice->text, TEXT_CHARS);
+	buf_clean(&writer->text, notice->text, TEXT_CHARS);
 	close_line(writer);
 }
 
@@ -447,12 +447,12 @@ static void write_section(struct writer *writer, const struct digest_section *se
 
 	open_line(writer, LEVEL_TEST);
 	begin_mark(writer, BODY_STRONG);
-	text_clean(&writer->text, section->title, TEXT_CHARS);
+	buf_clean(&writer->text, section->title, TEXT_CHARS);
 	end(writer, BODY_STRONG);
 	close_line(writer);
 	for (size_t i = 0; i < shown; i++) {
 		open_line(writer, LEVEL_CHANGE);
-		text_clean(&writer->text, section->lines.items[i], TEXT_CHARS);
+		buf_clean(&writer->text, section->lines.items[i], TEXT_CHARS);
 		close_line(writer);
 	}
 	if (left > 0) {
@@ -537,9 +537,9 @@ void body_title(struct buf *out, const struct message *message)
 	} else if (message->kind == MESSAGE_RECOVERED) {
 		text_recoveries(out, message);
 	} else if (message->notice) {
-		text_clean(out, message->notice->subject, NAME_CHARS);
+		buf_clean(out, message->notice->subject, NAME_CHARS);
 		buf_text(out, ": ");
-		text_clean(out, message->notice->text, TITLE_CHARS);
+		buf_clean(out, message->notice->text, TITLE_CHARS);
 	} else if (message->environment) {
 		text_environment(out, message->environment, &text_plain);
 	} else if (message->count > 0) {
@@ -571,11 +571,11 @@ void text_triage(struct buf *out, const struct triage *triage)
 			      : triage_state_names[triage->state]);
 	if (triage->person && *triage->person) {
 		buf_text(out, " by ");
-		text_clean(out, triage->person, NAME_CHARS);
+		buf_clean(out, triage->person, NAME_CHARS);
 	}
 	if (triage->owner && *triage->owner) {
 		buf_text(out, ", owner ");
-		text_clean(out, triage->owner, NAME_CHARS);
+		buf_clean(out, triage->owner, NAME_CHARS);
 	}
 	if (triage->until > 0) {
 		buf_text(out, ", until ");
@@ -583,7 +583,7 @@ void text_triage(struct buf *out, const struct triage *triage)
 	}
 	if (triage->note && *triage->note) {
 		buf_text(out, ": ");
-		text_clean(out, triage->note, NAME_CHARS);
+		buf_clean(out, triage->note, NAME_CHARS);
 	}
 }
 
@@ -644,14 +644,14 @@ void body_minute(struct buf *out, int64_t time)
 	text_utc.time(out, time, false);
 }
 
-/* Around a name, until it is escaped; text_clean lets no such character through. */
+/* Around a name, until it is escaped; buf_clean lets no such character through. */
 #define NAME_BEGIN '\001'
 #define NAME_END '\002'
 
 static void mark_name(struct buf *out, const char *text, size_t limit)
 {
 	buf_char(out, NAME_BEGIN);
-	text_clean(out, text, limit);
+	buf_clean(out, text, limit);
 	buf_char(out, NAME_END);
 }
 

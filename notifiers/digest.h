@@ -8,7 +8,7 @@
 #ifndef NOTIFIERS_DIGEST_H
 #define NOTIFIERS_DIGEST_H
 
-#include "notifiers/text.h"
+#include "agent/model/message.h"
 
 /*
  * A crowd has at least CROWD_LEAST changes: of the same test and the same metric except for labels,

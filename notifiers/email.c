@@ -189,7 +189,7 @@ static void write_subject(
 	if (options->subject_prefix && *options->subject_prefix)
 		buf_printf(&title, "%s ", options->subject_prefix);
 	body_title(&title, message);
-	text_clean(out, title.data ? title.data : "", SUBJECT);
+	buf_clean(out, title.data ? title.data : "", SUBJECT);
 	buf_free(&title);
 }
 
@@ -284,7 +284,7 @@ static const char *mailbox(struct arena *arena, const char *text)
 
 	if (!*address.name)
 		return address.bare;
-	text_clean(&name, address.name, NAME);
+	buf_clean(&name, address.name, NAME);
 	plain = is_plain(name.data);
 	for (const char *at = name.data; *at && plain; at++)
 		plain = isalnum((unsigned char)*at) || strchr(" -_", *at);
@@ -458,7 +458,7 @@ static const char *illustrated(
 	size_t length = end ? (size_t)(end - html) : strlen(html);
 	struct buf out = {0}, title = {0};
 
-	text_clean(&title, picture->title ? picture->title : "", TITLE);
+	buf_clean(&title, picture->title ? picture->title : "", TITLE);
 	buf_append(&out, html, length);
 	buf_printf(&out, "<p><img src=\"cid:%s\" width=\"%u\" height=\"%u\" alt=\"", id,
 		picture->width, picture->height);

@@ -78,7 +78,7 @@ static void tags_add(struct tags *tags, const char *kind, const char *value)
 	struct buf text = {0};
 
 	buf_text(&text, kind);
-	text_clean(&text, value, TAG_BYTES);
+	buf_clean(&text, value, TAG_BYTES);
 	length = text.length > TAG_BYTES ? utf8_cut(text.data, TAG_BYTES) : text.length;
 	buf_text(tags->out, tags->any ? "," : "");
 	buf_json_string(tags->out, text.data, length);
@@ -550,7 +550,7 @@ static const char *words_of(struct arena *arena, const struct reply *reply)
 	buf_printf(&words, "HTTP status %d", reply->status);
 	if (message && *message) {
 		buf_text(&words, ": ");
-		text_clean(&words, message, SAID_CHARS);
+		buf_clean(&words, message, SAID_CHARS);
 	}
 	json_decref(answer);
 	return buf_keep(&words, arena);

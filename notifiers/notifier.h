@@ -12,100 +12,10 @@
 #define NOTIFIERS_NOTIFIER_H
 
 #include "agent/base/arena.h"
-#include "agent/base/buf.h"
 #include "agent/base/plugin.h"
 #include "agent/base/transfer.h"
-#include "agent/model/announcement.h"
-#include "agent/model/culprit.h"
 #include "agent/model/delivery.h"
-#include "agent/model/triage.h"
-
-/* Changes at one time of most series of one environment, but not of the same tests elsewhere
- * (agent/analysis/environment.h). Strings are borrowed. */
-struct environment_event {
-	int64_t id;                /* of its first change, stable across restarts */
-	const char *label, *value; /* "runner", "runner-7" */
-	int64_t time,
-		spacing;   /* ms; median of the changes' times, and the base of their tolerance */
-	size_t hit, total; /* series of the environment: changed ones, and all */
-	size_t up, down, worse, better;      /* of the changed ones */
-	double size;                         /* percent, their median; NaN if none has a size */
-	size_t elsewhere, elsewhere_changed; /* the same tests in other environments */
-	size_t told;                         /* `hit` at its last announcement; 0: not announced */
-	bool followed;                       /* another environment changed in the same way later */
-	int64_t created;                     /* ms, wall clock */
-	/* Its changes in the store when it was read: those not recovered, and those whose recovery
-	 * was reported. */
-	size_t standing, back;
-};
-
-/* A notification about something other than a change, such as an unavailable server. */
-struct notice {
-	const char *subject; /* its topic: "prometheus", a test's name */
-	const char *text;    /* one sentence */
-	int64_t time;        /* ms, since when */
-	int64_t ended;       /* ms, end; 0: ongoing, or a single moment */
-	bool recovered;      /* the problem is over */
-};
-
-/* The kinds of messages: the events that a receiver chooses from (`events:`). */
-enum message_kind {
-	MESSAGE_NEW,       /* changes */
-	MESSAGE_UPDATED,   /* more changes of what an earlier message is about */
-	MESSAGE_RECOVERED, /* recoveries of announced changes, see their `over` */
-	MESSAGE_WITHDRAWN, /* an earlier message no longer holds, or not as it was written */
-	MESSAGE_TRIAGED,   /* triage of announced changes */
-	MESSAGE_REMINDER,  /* untriaged regressions */
-	MESSAGE_DIGEST,    /* open changes, and what happened since */
-	MESSAGE_NOTICE,    /* something other than a change */
-	MESSAGE_HEARTBEAT, /* a sign of life */
-	MESSAGE_TEST,      /* shows that messages arrive; not chosen, sent on request only */
-	MESSAGE_KINDS,
-};
-
-/* "new", "updated" ... */
-extern const char *const message_kind_names[MESSAGE_KINDS];
-
-/* Sets of kinds, bits 1 << kind. */
-enum {
-	MESSAGES_OF_CHANGES = 1u << MESSAGE_NEW | 1u << MESSAGE_UPDATED,
-	MESSAGES_ALL = (1u << MESSAGE_TEST) - 1,
-	/* Default of a receiver for people. */
-	MESSAGES_USUAL = MESSAGES_ALL & ~(1u << MESSAGE_TRIAGED | 1u << MESSAGE_HEARTBEAT),
-};
-
-/* A part of a digest: "open, team-pay", and a line for each thing. */
-struct digest_section {
-	const char *title;
-	struct strings lines;
-	size_t more; /* things that have no line */
-};
-
-/* The item's extras, never NULL. */
-const struct extras *announcement_extras(const struct announcement *item);
-
-struct message {
-	const char *key; /* idempotency key of the delivery, stable across restarts */
-	enum message_kind kind;
-	/*
-	 * A group of changes, sorted by time, test, worst first. None of notices, heartbeats,
-	 * digests and tests; of MESSAGE_WITHDRAWN and MESSAGE_TRIAGED the notice says it all where
-	 * there are none.
-	 */
-	const struct announcement *items;
-	size_t count;
-	const char *thread; /* key of the earlier message that this one continues, or NULL */
-	const struct announcement *more_of; /* of MESSAGE_UPDATED: that one's first change */
-	const struct environment_event
-		*environment; /* the event that all items are part of, or NULL */
-	size_t early;         /* changes of that event that were reported before, on their own */
-	/* For changes that an expired silence has held: the silence, its owner and reason; else
-	 * NULL. */
-	const char *summary;
-	const struct notice *notice;           /* the message's sentence, or NULL */
-	const struct digest_section *sections; /* of MESSAGE_DIGEST */
-	size_t section_count;
-};
+#include "agent/model/message.h"
 
 enum follow_up_kind {
 	FOLLOW_UP_READ,    /* polls answers of people to a message */
@@ -113,21 +23,6 @@ enum follow_up_kind {
 	FOLLOW_UP_REFRESH, /* refreshes open alerts; see `refresh` of struct notifier */
 	FOLLOW_UP_KINDS,
 };
-
-/* How an announced change stands. */
-enum announced_state { ANNOUNCED_STANDS, ANNOUNCED_RECOVERED, ANNOUNCED_WITHDRAWN };
-
-/* A change of a sent message as it is known now. */
-struct announced_change {
-	struct announcement item; /* with links */
-	int64_t told;             /* ms: its time in the message */
-	enum announced_state state;
-	struct triage triage;
-};
-
-/* Whether it is settled: recovered, withdrawn, or triaged as expected, ignored, infra, false or
- * fixed. */
-bool announced_is_over(const struct announced_change *change);
 
 /* Work on a sent message. */
 struct follow_up {

@@ -67,7 +67,7 @@ static void put_text(struct buf *out, const char *name, const char *text, size_t
 {
 	struct buf clean = {0};
 
-	text_clean(&clean, text ? text : "", most);
+	buf_clean(&clean, text ? text : "", most);
 	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
 	buf_json_text(out, clean.data ? clean.data : "");
 	buf_free(&clean);
@@ -114,7 +114,7 @@ static void put_link(struct buf *out, size_t *count, const char *url, const char
 	buf_printf(out, "%s%s", (*count)++ > 0 ? "," : "", href.data);
 	buf_free(&href);
 	buf_printf(&text, "%s of ", name);
-	text_clean(&text, item->test, NAME_MOST);
+	buf_clean(&text, item->test, NAME_MOST);
 	put_lines(out, "text", &text);
 	buf_char(out, '}');
 }
@@ -148,7 +148,7 @@ static void put_change(struct buf *out, const struct announcement *item)
 		text_levels(&text, &item->change, "→");
 		if (item->unit) {
 			buf_char(&text, ' ');
-			text_clean(&text, item->unit, NAME_MOST);
+			buf_clean(&text, item->unit, NAME_MOST);
 		}
 		put_lines(out, "levels", &text);
 		text_size(&text, &item->change);
@@ -422,7 +422,7 @@ static const char *reason(struct attempt *attempt, const struct reply *reply)
 	if (!words)
 		words = json_string_value(json_object_get(document, "message"));
 	if (words) {
-		text_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &secrets),
+		buf_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &secrets),
 			REASON_MOST);
 		kept = buf_keep(&clean, attempt->arena);
 	}

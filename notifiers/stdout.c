@@ -2,7 +2,7 @@
  * The terminal as a receiver: the grouped message as text.
  *
  * Messages are rendered once, with colours, and stored so in the outbox. Colours are removed when
- * printing to something other than a terminal. No other escape sequences can occur (text_clean), so
+ * printing to something other than a terminal. No other escape sequences can occur (buf_clean), so
  * removing everything from ESC to 'm' suffices.
  */
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "agent/base/when.h"
 #include "notifiers/body.h"
+#include "notifiers/notifier.h"
 
 enum { LINES_MOST = 1000 };
 enum print { PRINT_PLAIN, PRINT_DATED, PRINT_NOTHING };

@@ -14,7 +14,7 @@
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
-enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
+enum { ATTRIBUTE_CHARS = 60, OTHER_CHARS = 200 };
 enum {
 	TESTS_NAMED = 3,
 	TEST_CHARS = 100,
@@ -103,16 +103,6 @@ void text_what(struct buf *out, const struct message *message, const struct text
 	free(items);
 }
 
-static void put_text_or_null(struct buf *out, const char *text)
-{
-	struct buf clean = {0};
-
-	if (text)
-		text_clean(&clean, text, MEMBER_CHARS);
-	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
-	buf_free(&clean);
-}
-
 /* "+8.1%" where all went the same way; else, what they have in common. */
 static void put_common(struct buf *out, const struct environment_event *event)
 {
@@ -158,55 +148,8 @@ void text_early(struct buf *out, const struct message *message)
 void text_followed(struct buf *out, const char *values)
 {
 	buf_text(out, "the same tests have changed on ");
-	text_clean(out, values, OTHER_CHARS);
+	buf_clean(out, values, OTHER_CHARS);
 	buf_text(out, ", too: a rollout rather than the environment");
-}
-
-void environment_put_json(struct buf *out, const struct environment_event *event)
-{
-	char text[WHEN_TEXT];
-
-	buf_text(out, "\"environment\": ");
-	if (!event) {
-		buf_text(out, "null");
-		return;
-	}
-	buf_printf(out, "{\"id\": %lld, \"label\": ", (long long)event->id);
-	put_text_or_null(out, event->label);
-	buf_text(out, ", \"value\": ");
-	put_text_or_null(out, event->value);
-	buf_printf(out, ", \"since\": \"%s\", \"changed\": %zu, \"series\": %zu, \"size\": ",
-		when_format_iso(event->time, text), event->hit, event->total);
-	buf_json_number(out, event->size);
-	buf_printf(out,
-		", \"worse\": %zu, \"better\": %zu, \"elsewhere\": %zu,"
-		" \"elsewhere_changed\": %zu, \"followed\": %s}",
-		event->worse, event->better, event->elsewhere, event->elsewhere_changed,
-		event->followed ? "true" : "false");
-}
-
-void text_clean(struct buf *out, const char *text, size_t limit)
-{
-	size_t left = strlen(text), last = out->length;
-
-	for (size_t count = 0; left > 0; count++) {
-		size_t length = utf8_length(text, left), taken = length == 0 ? 1 : length;
-
-		if (count == limit) {
-			out->length = last;
-			buf_text(out, "…");
-			return;
-		}
-		last = out->length;
-		if (length == 0)
-			buf_text(out, "\xef\xbf\xbd");
-		else if (utf8_is_control(text, length))
-			buf_char(out, ' ');
-		else
-			buf_append(out, text, length);
-		text += taken;
-		left -= taken;
-	}
 }
 
 void text_level(struct buf *out, double value)
@@ -355,7 +298,7 @@ void text_recovery(struct buf *out, const struct announcement *item)
 	text_level(out, item->over.level);
 	if (item->unit) {
 		buf_char(out, ' ');
-		text_clean(out, item->unit, OTHER_CHARS);
+		buf_clean(out, item->unit, OTHER_CHARS);
 	}
 	buf_text(out, " after ");
 	put_duration(out, item->over.time - item->time);
@@ -386,7 +329,7 @@ void text_environment_back(struct buf *out, const struct message *message)
 	for (size_t i = 0; i < message->count; i++)
 		ends[i] = message->items[i].over.time;
 	qsort(ends, message->count, sizeof *ends, order_times);
-	text_clean(out, message->environment->value, ENVIRONMENT_CHARS);
+	buf_clean(out, message->environment->value, ENVIRONMENT_CHARS);
 	put_back(out, message);
 	put_duration(out, ends[message->count / 2] - message->environment->time);
 	free(ends);
@@ -405,9 +348,9 @@ void text_recoveries(struct buf *out, const struct message *message)
 		buf_printf(out, "%zu changes have recovered", message->count);
 		return;
 	}
-	text_clean(out, item->metric, OTHER_CHARS);
+	buf_clean(out, item->metric, OTHER_CHARS);
 	buf_text(out, " of ");
-	text_clean(out, item->test, OTHER_CHARS);
+	buf_clean(out, item->test, OTHER_CHARS);
 	buf_text(out, " is ");
 	text_recovery(out, item);
 }
@@ -419,7 +362,7 @@ static void plain_time(struct buf *out, int64_t time, bool day)
 	buf_printf(out, "%.*s", day ? TO_THE_DAY : TO_THE_MINUTE, when_format(time, when));
 }
 
-const struct text_style text_plain = {text_clean, plain_time};
+const struct text_style text_plain = {buf_clean, plain_time};
 
 static void utc_time(struct buf *out, int64_t time, bool day)
 {
@@ -427,7 +370,7 @@ static void utc_time(struct buf *out, int64_t time, bool day)
 	buf_text(out, day ? "" : " UTC");
 }
 
-const struct text_style text_utc = {text_clean, utc_time};
+const struct text_style text_utc = {buf_clean, utc_time};
 
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
@@ -488,7 +431,7 @@ void text_command(struct buf *out, const struct announcement *item)
 	if (!*item->test || strpbrk(item->test, "'`*?[\\") || strlen(item->test) > TEST_CHARS)
 		return;
 	buf_text(out, plain ? " --test " : " --test '");
-	text_clean(out, item->test, TEST_CHARS);
+	buf_clean(out, item->test, TEST_CHARS);
 	buf_text(out, plain ? "" : "'");
 }
 
@@ -525,14 +468,9 @@ void text_course(struct buf *out, const struct announcement *item, const struct 
 	buf_text(out, " a point");
 }
 
-static bool is_wide(const struct announcement *item)
-{
-	return item->place_from < item->place_to;
-}
-
 void text_place(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
-	if (item->change.kind == CHANGE_TREND || !is_wide(item))
+	if (item->change.kind == CHANGE_TREND || item->place_from >= item->place_to)
 		return;
 	if (same_minute(item->place_from, item->place_to)) {
 		buf_text(out, "at ");
@@ -549,12 +487,12 @@ static void put_other(struct buf *out, const struct announcement *item)
 
 	if (item->basis == BASIS_LOAD) {
 		buf_text(out, " at equal ");
-		text_clean(out, slash ? slash + 1 : item->other, OTHER_CHARS);
+		buf_clean(out, slash ? slash + 1 : item->other, OTHER_CHARS);
 		return;
 	}
 	if (item->basis == BASIS_RATIO) {
 		buf_text(out, " relative to ");
-		text_clean(out, item->other, OTHER_CHARS);
+		buf_clean(out, item->other, OTHER_CHARS);
 	}
 }
 
@@ -568,7 +506,7 @@ void text_basis(struct buf *out, const struct announcement *item)
 	if (!item->other_changed)
 		return;
 	buf_text(out, " (");
-	text_clean(out, item->other, OTHER_CHARS);
+	buf_clean(out, item->other, OTHER_CHARS);
 	buf_char(out, ' ');
 	text_percent(out, &change);
 	buf_text(out, " at the same time)");
@@ -582,140 +520,6 @@ void text_accepted(struct buf *out, const struct announcement *item)
 		return;
 	buf_text(out, ", accepted at ");
 	text_percent(out, &was);
-}
-
-void announcement_put_basis(struct buf *out, const struct announcement *item)
-{
-	buf_text(out, ", \"explained_by\": ");
-	buf_json_text(out, item->basis == BASIS_LOAD ? item->other : NULL);
-	buf_text(out, ", \"relative_to\": ");
-	buf_json_text(out, item->basis == BASIS_RATIO ? item->other : NULL);
-	buf_printf(out, ", \"other_changed\": %s, \"other_size\": ",
-		!item->other          ? "null"
-		: item->other_changed ? "true"
-				      : "false");
-	buf_json_number(out, item->other_changed ? item->other_size : (double)NAN);
-}
-
-/* By the attributes of the points that differ between two builds. */
-static void range_of_points(
-	const struct announcement *item, const char **before, const char **after)
-{
-	bool wide = is_wide(item);
-	const char *commit_before = wide ? item->place_commit_before : item->commit_before;
-	const char *commit_after = wide ? item->place_commit_after : item->commit_after;
-	bool commits = commit_before || commit_after;
-
-	*before = commits ? commit_before
-		  : wide  ? item->place_version_before
-			  : item->version_before;
-	*after = commits ? commit_after : wide ? item->place_version_after : item->version_after;
-	if (order_same(*before, *after))
-		*before = *after = NULL;
-}
-
-void announcement_range(const struct announcement *item, const char **before, const char **after)
-{
-	if (!item->suspects.known) {
-		range_of_points(item, before, after);
-		return;
-	}
-	*before = attribution_from(&item->suspects);
-	*after = attribution_to(&item->suspects);
-}
-
-static bool is_suspect(const struct attribution *suspects, const char *name)
-{
-	for (size_t i = 0; i < suspects->listed; i++)
-		if (order_same(deployment_name(&suspects->list[i]), name))
-			return true;
-	return false;
-}
-
-/* Where points are windows, the one where the new level begins says nothing of which it was. */
-static const char *likely_suspect(const struct announcement *item)
-{
-	const struct attribution *suspects = &item->suspects;
-	const char *likely = item->commit_after ? item->commit_after : item->version_after;
-
-	if (suspects->timed || suspects->count < 2 || !is_suspect(suspects, likely) ||
-		order_same(likely, attribution_to(suspects)))
-		return NULL;
-	return likely;
-}
-
-const char *announcement_likely(const struct announcement *item)
-{
-	const char *before, *after, *likely;
-
-	if (item->change.kind == CHANGE_TREND)
-		return NULL;
-	if (item->suspects.known)
-		return likely_suspect(item);
-	if (!is_wide(item))
-		return NULL;
-	announcement_range(item, &before, &after);
-	likely = item->place_commit_before || item->place_commit_after ? item->commit_after
-								       : item->version_after;
-	return order_same(likely, after) ? NULL : likely;
-}
-
-const char *announcement_commit(const struct announcement *item)
-{
-	const struct attribution *suspects = &item->suspects;
-	const char *likely = announcement_likely(item);
-
-	if (!suspects->known)
-		return item->commit_after;
-	if (suspects->listed == 0 || !suspects->list[suspects->listed - 1].commit)
-		return NULL;
-	return likely ? likely : attribution_to(suspects);
-}
-
-const char *announcement_bad(const struct announcement *item)
-{
-	const char *commit = announcement_commit(item), *before, *after;
-
-	if (item->change.kind == CHANGE_TREND)
-		return NULL;
-	announcement_range(item, &before, &after);
-	return after && commit ? commit : after;
-}
-
-static bool same_place(const struct announcement *a, const struct announcement *b)
-{
-	if (!is_wide(a) && !is_wide(b))
-		return true;
-	return a->change.kind == b->change.kind && a->place_from == b->place_from &&
-	       a->place_to == b->place_to &&
-	       order_same(a->place_commit_before, b->place_commit_before) &&
-	       order_same(a->place_commit_after, b->place_commit_after) &&
-	       order_same(a->place_version_before, b->place_version_before) &&
-	       order_same(a->place_version_after, b->place_version_after);
-}
-
-static bool same_attributes(const struct announcement *a, const struct announcement *b)
-{
-	if (a->attribute_count != b->attribute_count)
-		return false;
-	for (size_t i = 0; i < a->attribute_count; i++) {
-		const struct attribute *left = &a->attributes[i], *right = &b->attributes[i];
-
-		if (!order_same(left->name, right->name) ||
-			!order_same(left->before, right->before) ||
-			!order_same(left->after, right->after))
-			return false;
-	}
-	return true;
-}
-
-bool announcement_same_range(const struct announcement *a, const struct announcement *b)
-{
-	return order_same(a->commit_before, b->commit_before) &&
-	       order_same(a->commit_after, b->commit_after) &&
-	       order_same(a->version_before, b->version_before) &&
-	       order_same(a->version_after, b->version_after) && same_place(a, b) &&
-	       attribution_same(&a->suspects, &b->suspects) && same_attributes(a, b);
 }
 
 /* "3 days", "1 hour": the largest unit of which there is one, rounded down. */
@@ -806,66 +610,7 @@ void text_culprit(struct buf *out, const struct announcement *item)
 	if (!item->culprit)
 		return;
 	buf_text(out, "bisected: ");
-	text_clean(out, item->culprit->verdict, VERDICT_CHARS);
-}
-
-void announcement_put_culprit(struct buf *out, const struct announcement *item)
-{
-	buf_text(out, "\"culprit\": ");
-	if (item->culprit)
-		culprit_put(out, item->culprit);
-	else
-		buf_text(out, "null");
-}
-
-static void put_deployment(struct buf *out, const struct deployment *deployment, int64_t time)
-{
-	char text[WHEN_TEXT];
-
-	buf_text(out, "{\"commit\": ");
-	put_text_or_null(out, deployment->commit);
-	buf_text(out, ", \"version\": ");
-	put_text_or_null(out, deployment->version);
-	buf_printf(out,
-		", \"time\": \"%s\", \"not_before\": ", when_format_iso(deployment->time, text));
-	if (deployment->after == INT64_MIN)
-		buf_text(out, "null");
-	else
-		buf_printf(out, "\"%s\"", when_format_iso(deployment->after, text));
-	buf_text(out, ", \"age_seconds\": ");
-	buf_json_number(out, (double)(time - deployment->time) / 1000);
-	buf_char(out, '}');
-}
-
-void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time)
-{
-	char when[WHEN_TEXT];
-
-	buf_text(out, "\"suspects\": ");
-	if (!suspects->known) {
-		buf_text(out, "null");
-		return;
-	}
-	buf_text(out, "{\"from\": ");
-	put_text_or_null(out, attribution_from(suspects));
-	buf_text(out, ", \"to\": ");
-	put_text_or_null(out, attribution_to(suspects));
-	buf_printf(out, ", \"count\": %zu, \"list\": [", suspects->count);
-	for (size_t i = 0; i < suspects->listed; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		put_deployment(out, &suspects->list[i], time);
-	}
-	buf_printf(out, "], \"since\": \"%s\"", when_format_iso(suspects->since, when));
-	buf_printf(out, ", \"until\": \"%s\", \"last\": ", when_format_iso(suspects->until, when));
-	if (suspects->last.time == INT64_MIN)
-		buf_text(out, "null");
-	else
-		put_deployment(out, &suspects->last, time);
-	if (suspects->share > 0) {
-		buf_text(out, ", \"share\": ");
-		buf_json_number(out, suspects->share);
-	}
-	buf_char(out, '}');
+	buf_clean(out, item->culprit->verdict, VERDICT_CHARS);
 }
 
 static void put_attribute(struct buf *out, const struct attribute *attribute, bool *any)
@@ -874,13 +619,13 @@ static void put_attribute(struct buf *out, const struct attribute *attribute, bo
 		return;
 	buf_text(out, *any ? ", " : "");
 	*any = true;
-	text_clean(out, attribute->name, ATTRIBUTE_CHARS);
+	buf_clean(out, attribute->name, ATTRIBUTE_CHARS);
 	buf_text(out, ": ");
 	if (!order_same(attribute->before, attribute->after)) {
-		text_clean(out, attribute->before ? attribute->before : "?", ATTRIBUTE_CHARS);
+		buf_clean(out, attribute->before ? attribute->before : "?", ATTRIBUTE_CHARS);
 		buf_text(out, " .. ");
 	}
-	text_clean(out, attribute->after ? attribute->after : "?", ATTRIBUTE_CHARS);
+	buf_clean(out, attribute->after ? attribute->after : "?", ATTRIBUTE_CHARS);
 }
 
 void text_attributes(struct buf *out, const struct announcement *item)
@@ -893,37 +638,4 @@ void text_attributes(struct buf *out, const struct announcement *item)
 			&any);
 	for (size_t i = 0; i < item->attribute_count; i++)
 		put_attribute(out, &item->attributes[i], &any);
-}
-
-static void put_member(struct buf *out, const char *name, const char *value, bool *any)
-{
-	struct buf clean = {0};
-
-	if (!value)
-		return;
-	buf_text(out, *any ? ", " : "");
-	*any = true;
-	text_clean(&clean, name, MEMBER_CHARS);
-	buf_json_string(out, clean.data, clean.length);
-	buf_text(out, ": ");
-	buf_clear(&clean);
-	text_clean(&clean, value, MEMBER_CHARS);
-	buf_json_string(out, clean.data, clean.length);
-	buf_free(&clean);
-}
-
-void announcement_put_attributes(struct buf *out, const struct announcement *item, bool after)
-{
-	bool any = false;
-
-	buf_char(out, '{');
-	put_member(out, "commit", after ? item->commit_after : item->commit_before, &any);
-	put_member(out, "version", after ? item->version_after : item->version_before, &any);
-	for (size_t i = 0; i < item->attribute_count; i++) {
-		const struct attribute *attribute = &item->attributes[i];
-
-		put_member(
-			out, attribute->name, after ? attribute->after : attribute->before, &any);
-	}
-	buf_char(out, '}');
 }

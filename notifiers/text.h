@@ -2,12 +2,12 @@
  * Words that all notifiers share: how a change reads, and text from outside made harmless.
  *
  * Names, commits and units come from data. They may hold line breaks, terminal escapes, broken
- * UTF-8 or a megabyte of anything; text_clean lets none of that through.
+ * UTF-8 or a megabyte of anything; buf_clean lets none of that through.
  */
 #ifndef NOTIFIERS_TEXT_H
 #define NOTIFIERS_TEXT_H
 
-#include "notifiers/message.h"
+#include "agent/model/message.h"
 
 /* "3 change points in 2 tests: 2 regressions, 1 improvement" */
 void text_tally(struct buf *out, const struct tally *tally);
@@ -18,7 +18,7 @@ struct text_style {
 	void (*time)(struct buf *out, int64_t time, bool day);
 };
 
-/* text_clean, and times in UTC: "2026-03-01 06:00". */
+/* buf_clean, and times in UTC: "2026-03-01 06:00". */
 extern const struct text_style text_plain;
 
 /* The same, for sentences that stand alone: "2021-07-02 00:00 UTC". */
@@ -43,16 +43,9 @@ void text_elsewhere(struct buf *out, const struct environment_event *event);
 /* "the same tests have changed on runner-8, runner-9, too: ..." */
 void text_followed(struct buf *out, const char *values);
 
-/* "environment": null, or what the event is in numbers. */
-void environment_put_json(struct buf *out, const struct environment_event *event);
-
 /* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
  * first. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style);
-
-/* Control characters and broken UTF-8 become spaces and U+FFFD, what passes `limit` characters
- * becomes "…". */
-void text_clean(struct buf *out, const char *text, size_t limit);
 
 /* "31,700,000", "61,020", "0.4012": number_display. */
 void text_level(struct buf *out, double value);
@@ -66,10 +59,6 @@ void text_basis(struct buf *out, const struct announcement *item);
 
 /* ", accepted at +20%" of one that has outgrown that. */
 void text_accepted(struct buf *out, const struct announcement *item);
-
-/* ,"explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:
- * null where there is no such series, or where it did not change. */
-void announcement_put_basis(struct buf *out, const struct announcement *item);
 
 /* The same with its 95% interval, where there is one: "+6.3% [5.1, 7.4]". */
 void text_size(struct buf *out, const struct change *change);
@@ -109,27 +98,6 @@ void text_recoveries(struct buf *out, const struct message *message);
  * else nothing. */
 void text_place(struct buf *out, const struct announcement *item, const struct text_style *style);
 
-/* True where both items have the same attributes, the same place, and the same range of commits and
- * versions. */
-bool announcement_same_range(const struct announcement *a, const struct announcement *b);
-
-/* What ran before the suspects and the last of them, by commit or else by version; both NULL where
- * nothing is known or nothing was deployed. Where it is not known what was deployed, as of a
- * cluster, what is surely good and what is surely bad. */
-void announcement_range(const struct announcement *item, const char **before, const char **after);
-
-/* The first bad one as far as one can tell, where the range holds others that it can be; else NULL.
- */
-const char *announcement_likely(const struct announcement *item);
-
-/* The commit that the item's commit_url is about, or NULL. */
-const char *announcement_commit(const struct announcement *item);
-
-/* What the item is put down to, in one name: the likely commit of the range, or its version; NULL
- * where announcement_range has none, so that no list names a commit that no message does, and for a
- * trend, whose last commit is only the newest. */
-const char *announcement_bad(const struct announcement *item);
-
 /* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..
  * 07:48", "deployed 2026-07-02 07:48, 12 minutes before", "no deployment in between; last one 3
  * days before (a60027ff)"; nothing where the range says it all. */
@@ -140,19 +108,8 @@ void text_suspects(
  * nothing without one. */
 void text_culprit(struct buf *out, const struct announcement *item);
 
-/* "culprit": null where no bisection has ended, else what culprit_put writes. */
-void announcement_put_culprit(struct buf *out, const struct announcement *item);
-
-/* "suspects": null where nothing is known, else {"from": ..., "to": ..., "count": ..., "list":
- * [...], "last": ...}; `time` is that of the change, from which ages count. */
-void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time);
-
 /* "build: 17 .. 18, machine: perf7": what the range does not say, nothing where there is no more.
  */
 void text_attributes(struct buf *out, const struct announcement *item);
-
-/* The attributes as an object, commit and version among them: {"commit": "a1", "machine": "perf7"};
- * of the first point of the new level, or of the last one before. */
-void announcement_put_attributes(struct buf *out, const struct announcement *item, bool after);
 
 #endif

@@ -807,7 +807,7 @@ void tracker_render(
 	body_title(&text, message);
 	if (message->count == 1 && message->items[0].members == 0) {
 		buf_text(&text, ": ");
-		text_clean(&text, message->items[0].metric, NAME_CHARS);
+		buf_clean(&text, message->items[0].metric, NAME_CHARS);
 	}
 	buf_text(payload, "{\"title\":");
 	put_title(payload, text.length > 0 ? text.data : "hunter-c", tracker->title);

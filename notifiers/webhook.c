@@ -16,6 +16,8 @@
 #include "agent/base/secret.h"
 #include "agent/base/sha256.h"
 #include "agent/base/when.h"
+#include "agent/model/columns.h"
+#include "agent/model/record_json.h"
 #include "notifiers/http_json.h"
 #include "notifiers/text.h"
 
@@ -48,7 +50,7 @@ static void text_member(struct buf *out, const char *name, const char *text)
 
 	buf_printf(out, ",\"%s\":", name);
 	if (text)
-		text_clean(&clean, text, NAME_MOST);
+		buf_clean(&clean, text, NAME_MOST);
 	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
 	buf_free(&clean);
 }
@@ -66,22 +68,20 @@ static void time_member(struct buf *out, const char *name, int64_t time)
 	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
 }
 
-static void render_description(struct buf *out, const struct announcement *item)
+/* What was found, with at least one member. */
+static void render_found(struct buf *out, const struct announcement *item)
 {
-	const struct change *change = &item->change;
-	double levels[CHANGE_LEVELS];
+	struct change_record record = {.item = *item};
 
-	change_levels(change, levels);
-	text_member(out, "kind", change_kind_names[change->kind]);
-	for (size_t i = 0; i < CHANGE_LEVELS; i++)
-		number_member(out, change_level_names[i], levels[i]);
-	number_member(out, "slope", change->kind == CHANGE_TREND ? item->slope : (double)NAN);
-	time_member(out, "place_from", item->place_from);
-	time_member(out, "place_to", item->place_to);
-	text_member(out, "place_commit_before", item->place_commit_before);
-	text_member(out, "place_commit_after", item->place_commit_after);
-	text_member(out, "place_version_before", item->place_version_before);
-	text_member(out, "place_version_after", item->place_version_after);
+	record.item.members = item->members > 0 ? item->members : 1;
+	for (const struct stored_column *column = change_columns; column->name; column++) {
+		if (!(column->uses & COLUMN_FOUND) || !column_is_shown(column))
+			continue;
+		if (column->type == COLUMN_TEXT)
+			text_member(out, column->name, column_text(column, &record));
+		else
+			column_put_json(column, &record, out);
+	}
 }
 
 static void render_end(struct buf *out, const struct recovered *over)
@@ -103,9 +103,6 @@ static void render_item(struct buf *out, const struct announcement *item)
 
 	buf_printf(out, "{\"id\":%lld", (long long)item->id);
 	text_member(out, "test", item->test);
-	text_member(out, "metric", item->metric);
-	text_member(out, "unit", item->unit);
-	buf_printf(out, ",\"direction\":%d", item->direction);
 	time_member(out, "time", item->time);
 	text_member(out, "verdict", change_verdict_name(verdict));
 	number_member(out, "before", change->mean_before);
@@ -114,12 +111,6 @@ static void render_item(struct buf *out, const struct announcement *item)
 		number_member(out, "percent", change_percent(change));
 	else
 		text_member(out, "percent", NULL);
-	number_member(out, "pvalue", change->pvalue);
-	number_member(out, "magnitude", change->magnitude);
-	text_member(out, "commit_before", item->commit_before);
-	text_member(out, "commit_after", item->commit_after);
-	text_member(out, "version_before", item->version_before);
-	text_member(out, "version_after", item->version_after);
 	buf_text(out, ",\"attributes\":");
 	announcement_put_attributes(out, item, true);
 	buf_text(out, ",\"attributes_before\":");
@@ -130,12 +121,9 @@ static void render_item(struct buf *out, const struct announcement *item)
 	text_member(out, "dashboard", item->dashboard);
 	text_member(out, "runbook", item->runbook);
 	text_member(out, "owner", item->owner);
-	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
-	text_member(out, "shared", item->shared);
-	text_member(out, "environment", item->environment);
 	if (announcement_extras(item)->status)
 		text_member(out, "status", announcement_extras(item)->status);
-	render_description(out, item);
+	render_found(out, item);
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_char(out, ',');

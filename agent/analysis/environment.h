@@ -13,7 +13,7 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/decide/environment.h"
-#include "notifiers/notifier.h"
+#include "agent/model/announcement.h"
 
 enum { ENVIRONMENT_POINTS = 5 }; /* consecutive points that must have the attribute's value */
 

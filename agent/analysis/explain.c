@@ -11,7 +11,6 @@
 #include "agent/base/arena.h"
 #include "agent/model/json_put.h"
 #include "detectors/scratch.h"
-#include "notifiers/text.h"
 
 /* Share of the variance that is worth a line, and the slope of regions that move alike. */
 static const double LEAST = 0.2, LEAST_RATIO = 0.5, SLOPE_LEAST = 0.8, SLOPE_MOST = 1.25;
@@ -186,11 +185,11 @@ static void put_text(struct buf *out, const struct proposal *proposal, const cha
 {
 	const char *key = control_keys[proposal->best.mode];
 
-	text_clean(out, proposal->of->test, NAME_CHARS);
+	buf_clean(out, proposal->of->test, NAME_CHARS);
 	buf_char(out, ' ');
-	text_clean(out, proposal->of->metric, NAME_CHARS);
+	buf_clean(out, proposal->of->metric, NAME_CHARS);
 	buf_text(out, proposal->best.mode == CONTROL_LOAD ? " follows " : " moves like ");
-	text_clean(out, value, NAME_CHARS);
+	buf_clean(out, value, NAME_CHARS);
 	buf_printf(out, ", which explains %.0f%% of it", 100 * proposal->best.share);
 	if (proposal->total > 1)
 		buf_printf(out, " in %zu of %zu series", proposal->count, proposal->total);

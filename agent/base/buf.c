@@ -221,3 +221,27 @@ void buf_json_number(struct buf *buf, double value)
 	else
 		buf_text(buf, "null");
 }
+
+void buf_clean(struct buf *out, const char *text, size_t limit)
+{
+	size_t left = strlen(text), last = out->length;
+
+	for (size_t count = 0; left > 0; count++) {
+		size_t length = utf8_length(text, left), taken = length == 0 ? 1 : length;
+
+		if (count == limit) {
+			out->length = last;
+			buf_text(out, "…");
+			return;
+		}
+		last = out->length;
+		if (length == 0)
+			buf_text(out, "\xef\xbf\xbd");
+		else if (utf8_is_control(text, length))
+			buf_char(out, ' ');
+		else
+			buf_append(out, text, length);
+		text += taken;
+		left -= taken;
+	}
+}

@@ -7,7 +7,7 @@
 #include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/store/forms.h"
+#include "agent/web/forms.h"
 
 struct agents_options {
 	struct state_flags state;

@@ -7,8 +7,8 @@
 #include "agent/commands/bisect.h"
 #include "agent/commands/elsewhere.h"
 #include "agent/commands/state_file.h"
+#include "agent/model/announcement.h"
 #include "agent/store/store.h"
-#include "notifiers/text.h"
 
 static void take_change(
 	struct arena *arena, const struct change_record *record, struct bisect_change *out)

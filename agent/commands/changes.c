@@ -10,11 +10,11 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
+#include "agent/model/columns.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
-#include "agent/store/columns.h"
-#include "agent/store/record_json.h"
 #include "agent/store/store.h"
 #include "notifiers/text.h"
 
@@ -209,7 +209,7 @@ static void print_csv_triage(const struct triage *triage, bool formulas, FILE *o
 	csv_put_time(triage->until, out);
 }
 
-static void print_csv_column(const struct store_column *column, const struct change_record *record,
+static void print_csv_column(const struct stored_column *column, const struct change_record *record,
 	bool formulas, FILE *out)
 {
 	char scratch[WHEN_TEXT];
@@ -228,7 +228,7 @@ static void print_csv_column(const struct store_column *column, const struct cha
 
 static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
 {
-	for (const struct store_column *column = change_columns; column->name; column++)
+	for (const struct stored_column *column = change_columns; column->name; column++)
 		if (column_is_shown(column))
 			print_csv_column(column, record, formulas, out);
 	fputs(announcement_verdict(&record->item) > 0 ? ",yes" : ",no", out);
@@ -241,7 +241,7 @@ static void print_csv_row(const struct change_record *record, bool formulas, FIL
 
 static void print_csv(const struct change_record *records, size_t count, bool formulas, FILE *out)
 {
-	for (const struct store_column *column = change_columns; column->name; column++)
+	for (const struct stored_column *column = change_columns; column->name; column++)
 		if (column_is_shown(column))
 			fprintf(out, column == change_columns ? "%s" : ",%s", column->name);
 	fputs(",regression,forward_change_percent,announced," CSV_SUSPECTS

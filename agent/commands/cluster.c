@@ -12,6 +12,7 @@
 #include "agent/commands/gather.h"
 #include "agent/io/parallel.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/report/table.h"
 #include "notifiers/text.h"
 
@@ -75,7 +76,7 @@ static void ready(void *context, struct task *const *tasks)
 /* Names come from data: control characters in them must not reach the terminal. */
 static void put_name(struct buf *out, const char *name)
 {
-	text_clean(out, name, LONGEST_NAME);
+	buf_clean(out, name, LONGEST_NAME);
 }
 
 static void put_commits(struct buf *out, const struct shape *shape)

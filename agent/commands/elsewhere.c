@@ -12,7 +12,7 @@
 #include "agent/base/dict.h"
 #include "agent/base/transfer.h"
 #include "agent/base/when.h"
-#include "agent/store/columns.h"
+#include "agent/model/columns.h"
 
 struct elsewhere {
 	struct arena *arena;
@@ -154,7 +154,7 @@ struct elsewhere *elsewhere_of_state(
 /* What the object has of a column; nothing if that is missing, null, of another kind or out of
  * range. */
 static void read_column(
-	struct arena *arena, const struct store_column *column, const json_t *value, void *row)
+	struct arena *arena, const struct stored_column *column, const json_t *value, void *row)
 {
 	const char *text = json_string_value(value);
 	int64_t time, number = json_integer_value(value), first, last;
@@ -205,7 +205,7 @@ static struct triage triage_of(struct arena *arena, const json_t *object)
 bool elsewhere_record(struct arena *arena, const json_t *object, struct change_record *out)
 {
 	*out = (struct change_record){.state = CHANGE_CONFIRMED, .item.time = WHEN_NEVER};
-	for (const struct store_column *column = change_columns; column->name; column++)
+	for (const struct stored_column *column = change_columns; column->name; column++)
 		if (column_is_shown(column))
 			read_column(arena, column, json_object_get(object, column->name), out);
 	out->branch = out->branch ? out->branch : "";

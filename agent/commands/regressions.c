@@ -24,6 +24,7 @@
 #include "agent/commands/gather.h"
 #include "agent/commands/surroundings.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
 #include "agent/report/report.h"

@@ -60,7 +60,7 @@ struct replay {
 	struct page *pages; /* earliest first */
 	struct replay_notice **last_notice;
 	struct dict begun; /* by test: int64_t, ms, from when on its first run has read points */
-	struct store_moment *moments; /* the same, for the state that is kept */
+	struct stored_moment *moments; /* the same, for the state that is kept */
 	size_t moment_count;
 	int64_t progress_due; /* the machine's clock */
 	bool failed;          /* of the state */
@@ -104,7 +104,7 @@ static void note_begin(struct replay *replay, const struct query *query)
 		return;
 	replay->moments = arena_grow(
 		replay->arena, replay->moments, replay->moment_count, sizeof *replay->moments);
-	replay->moments[replay->moment_count++] = (struct store_moment){
+	replay->moments[replay->moment_count++] = (struct stored_moment){
 		arena_printf(replay->arena, REPLAYED_SINCE "%s", name), query->since};
 }
 
@@ -259,7 +259,7 @@ static void list_messages(struct replay *replay)
 	replay->moments = arena_grow(
 		replay->arena, replay->moments, replay->moment_count, sizeof *replay->moments);
 	replay->moments[replay->moment_count++] =
-		(struct store_moment){REPLAYED_UNTIL, replay->report.until};
+		(struct stored_moment){REPLAYED_UNTIL, replay->report.until};
 	request->health.moments = replay->moments;
 	request->health.moment_count = replay->moment_count;
 	store_client_call(&replay->parts.agent, &request->call);

@@ -10,9 +10,8 @@
 
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/report/table.h"
-#include "agent/store/record_json.h"
-#include "notifiers/text.h"
 
 /* When it first happened, ms; WHEN_NEVER: it did not. */
 static int64_t happened(const struct change_record *record, enum event_kind kind)

@@ -155,7 +155,7 @@ void report_put_levels(struct buf *out, const struct announcement *item)
 	buf_printf(out, "%s → %s", was, is);
 	if (*measure.rest) {
 		buf_char(out, ' ');
-		text_clean(out, measure.rest, MEASURE_TEXT);
+		buf_clean(out, measure.rest, MEASURE_TEXT);
 	}
 }
 

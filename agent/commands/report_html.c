@@ -18,7 +18,7 @@ static void put_name(struct buf *out, const char *text)
 {
 	struct buf clean = {0};
 
-	text_clean(&clean, text, REPORT_NAME);
+	buf_clean(&clean, text, REPORT_NAME);
 	buf_markup(out, clean.data, clean.length);
 	buf_free(&clean);
 }

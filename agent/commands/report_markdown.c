@@ -25,7 +25,7 @@ static void put_code(struct buf *out, const char *text)
 	struct buf clean = {0};
 	size_t fence;
 
-	text_clean(&clean, text, REPORT_NAME);
+	buf_clean(&clean, text, REPORT_NAME);
 	if (clean.length == 0) {
 		buf_text(out, "–");
 		return;
@@ -51,7 +51,7 @@ static void put_plain(struct buf *out, const char *text)
 {
 	struct buf clean = {0};
 
-	text_clean(&clean, text, REPORT_NAME);
+	buf_clean(&clean, text, REPORT_NAME);
 	for (const char *at = clean.data ? clean.data : ""; *at; at++) {
 		if (strchr("\\`*_{}[]()<>#|~!&$@:", *at))
 			buf_printf(out, "&#%d;", *at);

@@ -11,6 +11,7 @@
 #include "agent/base/log.h"
 #include "agent/commands/commands.h"
 #include "agent/model/json_put.h"
+#include "agent/model/message.h"
 #include "agent/notify/router.h"
 #include "agent/report/table.h"
 

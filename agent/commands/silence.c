@@ -9,7 +9,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/notify/silence.h"
-#include "agent/store/forms.h"
+#include "agent/web/forms.h"
 
 enum { MOST_OPEN = 10000 };
 

@@ -12,8 +12,8 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
-#include "agent/store/forms.h"
 #include "agent/store/store.h"
+#include "agent/web/forms.h"
 
 struct store_options {
 	const char *state_file, *since;

@@ -21,7 +21,6 @@
 #include "agent/report/table.h"
 #include "conf/known_changes.h"
 #include "detectors/scratch.h"
-#include "notifiers/text.h"
 
 enum { SERIES_MOST = 200 }; /* series measured per test */
 
@@ -116,10 +115,10 @@ static void describe_known(const struct known_change *known, struct buf *out)
 	static const char *const words[] = {"down", "either way", "up"};
 	char time[WHEN_TEXT];
 
-	text_clean(out, known->test, 200);
+	buf_clean(out, known->test, 200);
 	if (known->metric) {
 		buf_text(out, ", ");
-		text_clean(out, known->metric, 200);
+		buf_clean(out, known->metric, 200);
 	}
 	if (known->direction != 0)
 		buf_printf(out, ", %s", words[known->direction + 1]);
@@ -127,7 +126,7 @@ static void describe_known(const struct known_change *known, struct buf *out)
 		buf_printf(out, ", at most %g%%", known->at_most);
 	if (known->commit) {
 		buf_text(out, ", commit ");
-		text_clean(out, known->commit, 200);
+		buf_clean(out, known->commit, 200);
 	}
 	if (known->from != WHEN_ALWAYS)
 		buf_printf(out, known->from == known->to ? ", at %s" : ", on %.10s",
@@ -135,7 +134,7 @@ static void describe_known(const struct known_change *known, struct buf *out)
 	if (known->until != WHEN_NEVER)
 		buf_printf(out, ", until %s", when_format(known->until, time));
 	buf_text(out, ": ");
-	text_clean(out, known->reason, 500);
+	buf_clean(out, known->reason, 500);
 }
 
 static void print_known(const struct config *config, FILE *out)
@@ -361,9 +360,9 @@ static void put_measured(
 		put_smallest(text, &measured->power.down);
 	}
 	buf_text(text, "  ");
-	text_clean(text, test->name, 200);
+	buf_clean(text, test->name, 200);
 	buf_char(text, ' ');
-	text_clean(text, series->name, 200);
+	buf_clean(text, series->name, 200);
 	buf_text(text, series->pooled > 0 ? ", judged by the hour\n" : "\n");
 	buf_text(json, json->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
 	buf_json_text(json, test->name);

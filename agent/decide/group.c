@@ -9,6 +9,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/dict.h"
+#include "agent/model/announcement.h"
 
 static int compare_text(const char *a, const char *b)
 {

@@ -62,9 +62,9 @@ static void put_change(struct buf *out, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 	char time[WHEN_TEXT];
-	text_clean(out, item->test, 200);
+	buf_clean(out, item->test, 200);
 	buf_char(out, '/');
-	text_clean(out, item->metric, 200);
+	buf_clean(out, item->metric, 200);
 	buf_printf(out, " %.16s (", when_format(item->time, time));
 	text_percent(out, &item->change);
 	buf_printf(out, ") #%lld", (long long)item->id);

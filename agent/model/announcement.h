@@ -1,14 +1,14 @@
-/* A change with everything that is said of it: where it is, what came with it, how it ended. */
+/*
+ * A change as it is announced, and what is common to the changes of an environment.
+ */
 #ifndef AGENT_MODEL_ANNOUNCEMENT_H
 #define AGENT_MODEL_ANNOUNCEMENT_H
 
 #include "agent/base/field.h"
 #include "agent/base/url_template.h"
 #include "agent/model/attribution.h"
-#include "agent/model/change.h"
+#include "agent/model/culprit.h"
 #include "agent/model/excerpt.h"
-
-struct culprit;
 
 /* An attribute of the points other than commit and version. */
 struct attribute {
@@ -90,12 +90,54 @@ struct announcement {
 	struct packed_excerpt excerpt; /* the points around it, if they are to be shown or stored */
 };
 
+/* Changes at one time of most series of one environment, but not of the same tests elsewhere
+ * (agent/analysis/environment.h). Strings are borrowed. */
+struct environment_event {
+	int64_t id;                /* of its first change, stable across restarts */
+	const char *label, *value; /* "runner", "runner-7" */
+	int64_t time,
+		spacing;   /* ms; median of the changes' times, and the base of their tolerance */
+	size_t hit, total; /* series of the environment: changed ones, and all */
+	size_t up, down, worse, better;      /* of the changed ones */
+	double size;                         /* percent, their median; NaN if none has a size */
+	size_t elsewhere, elsewhere_changed; /* the same tests in other environments */
+	size_t told;                         /* `hit` at its last announcement; 0: not announced */
+	bool followed;                       /* another environment changed in the same way later */
+	int64_t created;                     /* ms, wall clock */
+	/* Its changes in the store when it was read: those not recovered, and those whose recovery
+	 * was reported. */
+	size_t standing, back;
+};
+
+/* The item's extras, never NULL. */
+const struct extras *announcement_extras(const struct announcement *item);
+
 /* 1 for a regression in the metric's direction, -1 for an improvement, 0 for neither; by the
  * levels, which outliers do not affect. */
 int announcement_verdict(const struct announcement *item);
 
-/* Negative if `a` is more important than `b`; regressions first, then by relative difference of the
- * levels. */
+/* True where both items have the same attributes, the same place, and the same range of commits and
+ * versions. */
+bool announcement_same_range(const struct announcement *a, const struct announcement *b);
+
+/* What ran before the suspects and the last of them, by commit or else by version; both NULL where
+ * nothing is known or nothing was deployed. Where it is not known what was deployed, as of a
+ * cluster, what is surely good and what is surely bad. */
+void announcement_range(const struct announcement *item, const char **before, const char **after);
+
+/* The first bad one as far as one can tell, where the range holds others that it can be; else NULL.
+ */
+const char *announcement_likely(const struct announcement *item);
+
+/* The commit that the item's commit_url is about, or NULL. */
+const char *announcement_commit(const struct announcement *item);
+
+/* What the item is put down to, in one name: the likely commit of the range, or its version; NULL
+ * where announcement_range has none, so that no list names a commit that no message does, and for a
+ * trend, whose last commit is only the newest. */
+const char *announcement_bad(const struct announcement *item);
+
+/* Negative if `a` is more important than `b`. */
 int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
 
 #endif

@@ -1,11 +1,46 @@
-/* A change with what became of it: what is believed of it, what people said, whether it is told. */
+/*
+ * A change as it is known: what was found, what became of it, and its history.
+ */
 #ifndef AGENT_MODEL_CHANGE_RECORD_H
 #define AGENT_MODEL_CHANGE_RECORD_H
 
 #include "agent/model/announcement.h"
 #include "agent/model/triage.h"
 
-struct event;
+enum { RECORD_ATTRIBUTES = 20 /* per change */ };
+
+/* What happens to a change. */
+enum event_kind {
+	EVENT_FOUND = 1, /* first seen */
+	EVENT_CONFIRMED, /* a candidate was confirmed */
+	EVENT_MOVED,
+	EVENT_WITHDRAWN,
+	EVENT_RETURNED,  /* found again after it was withdrawn */
+	EVENT_ANNOUNCED, /* a message about it was delivered */
+	EVENT_RECOVERED,
+	EVENT_STORED,                 /* those before it; the audit log has the others: */
+	EVENT_TRIAGED = EVENT_STORED, /* a person said something about it */
+	EVENT_REOPENED, /* its triage is open again: it expired, or the change has grown */
+	EVENT_KINDS,
+};
+
+/* By kind: "found", "confirmed" ...; NULL for 0. */
+extern const char *const event_names[EVENT_KINDS];
+
+struct event {
+	enum event_kind kind;
+	int64_t time;  /* ms, when it happened */
+	int64_t point; /* ms, the change's time at that moment */
+	union {
+		const char *receiver; /* EVENT_ANNOUNCED; else NULL */
+		const char *person;   /* EVENT_TRIAGED, EVENT_REOPENED: who, ... */
+	};
+	union {
+		const char *destination; /* EVENT_ANNOUNCED; else NULL */
+		const char *origin;      /* ... from where, ... */
+	};
+	const char *detail; /* ... and what; else NULL */
+};
 
 /* The numbers of this and the enums below are stored: never change them. */
 enum change_state {
@@ -26,10 +61,13 @@ enum notify_state {
 	NOTIFY_COUNT,
 };
 
+/* By value, NULL where 0 has no meaning: "confirmed", "pending" ... */
+extern const char *const change_state_names[CHANGE_STATES + 1];
+extern const char *const notify_state_names[NOTIFY_COUNT];
+
 /* One change of one series. */
 struct change_record {
-	struct announcement item; /* its id is 0 until it is recorded; has no URLs; store_record
-				     stores its excerpt, if it has one and is no candidate */
+	struct announcement item; /* its id is 0 until it is recorded; has no URLs */
 	const char *series;       /* the metric's identity */
 	const char *branch;       /* "" for none */
 	int sign;
@@ -66,5 +104,22 @@ static inline bool change_was_candidate(const struct change_record *record)
 	return record->state == CHANGE_CANDIDATE ||
 	       (record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD);
 }
+
+/* Adds a receiver to those that have the record. */
+void record_told(struct arena *arena, struct change_record *record, const char *receiver);
+
+/* What has expired by `now` is open, even if the store has not noticed yet. */
+void record_by_clock(struct change_record *record, int64_t now);
+
+struct record_rows {
+	struct change_record *items;
+	size_t count;
+};
+
+/* A change with the points around it. */
+struct excerpted {
+	struct change_record record; /* without events */
+	struct excerpt excerpt;      /* empty: there is none of a candidate */
+};
 
 #endif

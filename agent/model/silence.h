@@ -1,8 +1,9 @@
-/* What a person wants to hear nothing of, and for how long. */
+/* A silence: which changes and notices are held back, by whom, why, and until when. */
 #ifndef AGENT_MODEL_SILENCE_H
 #define AGENT_MODEL_SILENCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What is not told for a while. */
@@ -16,6 +17,11 @@ struct silence {
 	const char *ended_by;                /* or NULL */
 	bool reminded;                       /* its owner was told that it ends soon */
 	bool summed;                         /* the summary at its end was queued */
+};
+
+struct silence_rows {
+	struct silence *items;
+	size_t count;
 };
 
 #endif

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/model/announcement.h"
 #include "agent/monitor/bisect_work.h"
 #include "agent/runtime/fleet.h"
 #include "conf/config.h"
-#include "notifiers/text.h"
 
 enum {
 	SOON = 1000,             /* ms after a change was recorded: known_changes may accept it */

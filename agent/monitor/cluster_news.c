@@ -15,6 +15,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/hash.h"
 #include "agent/decide/match.h"
+#include "agent/notify/announce.h"
 
 enum { LABELS_TOLD = 3 };
 
@@ -122,27 +123,29 @@ static struct change change_of(const struct shape *shape)
 static struct announcement announce(
 	struct arena *arena, const char *group, const struct shape *shape)
 {
-	return (struct announcement){.test = arena_strdup(arena, group),
+	const struct announcement item = {.test = group,
 		.metric = arena_printf(
 			arena, "%s: %s", shape->members[0].test, shape->members[0].series),
-		.unit = arena_strdup(arena, shape->unit),
+		.unit = shape->unit,
 		.direction = shape->direction,
 		.time = shape->time,
 		.change = change_of(shape),
-		.commit_before = arena_strdup(arena, shape->commit_before),
-		.commit_after = arena_strdup(arena, shape->commit_after),
-		.version_before = arena_strdup(arena, shape->version_before),
-		.version_after = arena_strdup(arena, shape->version_after),
+		.commit_before = shape->commit_before,
+		.commit_after = shape->commit_after,
+		.version_before = shape->version_before,
+		.version_after = shape->version_after,
 		.slope = (double)NAN,
 		.place_from = shape->time,
 		.place_to = shape->time,
-		.place_commit_before = arena_strdup(arena, shape->commit_before),
-		.place_commit_after = arena_strdup(arena, shape->commit_after),
-		.place_version_before = arena_strdup(arena, shape->version_before),
-		.place_version_after = arena_strdup(arena, shape->version_after),
+		.place_commit_before = shape->commit_before,
+		.place_commit_after = shape->commit_after,
+		.place_version_before = shape->version_before,
+		.place_version_after = shape->version_after,
 		.members = shape->count,
-		.suspects = attribution_copy(arena, &shape->suspects),
+		.suspects = shape->suspects,
 		.shared = shared_text(shape, arena)};
+
+	return announce_copy(arena, &item);
 }
 
 static struct change_record record_of(

@@ -299,7 +299,7 @@ static int64_t begin_to_look(struct agent *agent, int shard, const char *kind, c
 
 	fleet_fence(agent, &request->call, shard);
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
-	*request->health.moments = (struct store_moment){
+	*request->health.moments = (struct stored_moment){
 		arena_printf(request->call.arena, "%s%s", kind, test), agent_now(agent)};
 	request->health.moment_count = 1;
 	store_client_call(agent, &request->call);
@@ -371,7 +371,7 @@ static void restore_lost(struct health *health, const struct fleet_shards *shard
 	const size_t skip = strlen(FIRST_LOOK_AT);
 
 	for (size_t i = 0; i < restored->health.moment_count; i++) {
-		const struct store_moment *moment = &restored->health.moments[i];
+		const struct stored_moment *moment = &restored->health.moments[i];
 
 		if (strncmp(moment->name, FIRST_LOOK_AT, skip) == 0 &&
 			is_within(health, shards, moment->name + skip))

@@ -15,7 +15,7 @@
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/report/plot_json.h"
-#include "agent/store/record_plot.h"
+#include "agent/report/record_plot.h"
 
 enum {
 	RECORDS_MOST = 10000,

@@ -15,12 +15,12 @@
 #include "agent/base/when.h"
 #include "agent/decide/gate.h"
 #include "agent/decide/match.h"
+#include "agent/model/record_json.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
-#include "agent/store/record_json.h"
 #include "conf/mute.h"
 #include "detectors/confirm.h"
 #include "detectors/describe.h"
@@ -271,7 +271,7 @@ void why_state(struct why_request *request, const struct store_list *list)
 	request->health = list->health;
 	request->silences = list->silences;
 	for (size_t i = 0; i < list->health.moment_count; i++) {
-		const struct store_moment *moment = &list->health.moments[i];
+		const struct stored_moment *moment = &list->health.moments[i];
 		size_t skip = strlen(REPLAYED_SINCE);
 
 		if (strcmp(moment->name, REPLAYED_UNTIL) == 0)

@@ -7,9 +7,9 @@
 
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/monitor/why.h"
 #include "agent/report/report.h"
-#include "agent/store/record_json.h"
 #include "conf/known_changes.h"
 #include "conf/mute.h"
 #include "notifiers/text.h"
@@ -40,9 +40,9 @@ static const char *cycles_text(unsigned cycles)
 
 static void put_name(struct buf *out, const struct why *why)
 {
-	text_clean(out, why->test->name, NAME_CHARS);
+	buf_clean(out, why->test->name, NAME_CHARS);
 	buf_text(out, " ");
-	text_clean(out, why->series ? why->series->name : why->absent, NAME_CHARS);
+	buf_clean(out, why->series ? why->series->name : why->absent, NAME_CHARS);
 }
 
 /* What was reported about the test and the series, apart from changes. */
@@ -52,7 +52,7 @@ static void put_health(struct buf *out, const struct why *why)
 
 	if (why->condition) {
 		buf_text(out, "reported   ");
-		text_clean(out, why->condition->text, 4 * NAME_CHARS);
+		buf_clean(out, why->condition->text, 4 * NAME_CHARS);
 		buf_char(out, '\n');
 	}
 	if (why->vanished)
@@ -64,7 +64,7 @@ static void put_clusters(struct buf *out, const struct why *why)
 {
 	for (size_t i = 0; i < why->clusters.count; i++) {
 		buf_text(out, i > 0 ? ", " : "cluster    ");
-		text_clean(out, why->clusters.items[i], NAME_CHARS);
+		buf_clean(out, why->clusters.items[i], NAME_CHARS);
 	}
 	if (why->clusters.count > 0)
 		buf_text(out, ": series that change together are announced once, not one by one\n");
@@ -109,7 +109,7 @@ static void put_series(struct buf *out, const struct why *why)
 	if (why->findings.rule) {
 		buf_printf(out, "judged     %s ",
 			why->findings.rule->mode == CONTROL_LOAD ? "at equal" : "relative to");
-		text_clean(out, why->findings.rule->name, NAME_CHARS);
+		buf_clean(out, why->findings.rule->name, NAME_CHARS);
 		buf_text(out, why->findings.control.used ? "\n" : ", which explains nothing\n");
 	}
 	if (why->proposal)
@@ -125,10 +125,10 @@ static void put_absent(struct buf *out, const struct why *why)
 
 	put_name(out, why);
 	buf_text(out, "\n\nsource     ");
-	text_clean(out, why->test->source->name, NAME_CHARS);
+	buf_clean(out, why->test->source->name, NAME_CHARS);
 	if (why->question) {
 		buf_text(out, "\nquery      ");
-		text_clean(out, why->question, 4 * NAME_CHARS);
+		buf_clean(out, why->question, 4 * NAME_CHARS);
 	}
 	if (why->since != WHEN_ALWAYS) {
 		buf_printf(out, "\nrange      %s", when_format(why->since, time));
@@ -136,7 +136,7 @@ static void put_absent(struct buf *out, const struct why *why)
 	}
 	if (why->notice) {
 		buf_text(out, "\nanswer     ");
-		text_clean(out, why->notice, 4 * NAME_CHARS);
+		buf_clean(out, why->notice, 4 * NAME_CHARS);
 	}
 	buf_text(out, "\nlast data  ");
 	if (why->last != WHEN_ALWAYS)
@@ -233,9 +233,9 @@ static void put_change(struct buf *out, const struct why *why)
 	if (after || suspects.length > 0)
 		buf_text(out, "suspects: ");
 	if (after) {
-		text_clean(out, before ? before : "", NAME_CHARS);
+		buf_clean(out, before ? before : "", NAME_CHARS);
 		buf_text(out, " .. ");
-		text_clean(out, after, NAME_CHARS);
+		buf_clean(out, after, NAME_CHARS);
 		buf_text(out, suspects.length > 0 ? ", " : "");
 	}
 	buf_append(out, suspects.data ? suspects.data : "", suspects.length);
@@ -282,17 +282,17 @@ static void put_history(struct buf *out, const struct change_record *record)
 			out, "  %s  %s", when_format(event->time, time), event_names[event->kind]);
 		if (event->kind == EVENT_ANNOUNCED && event->receiver) {
 			buf_char(out, ' ');
-			text_clean(out, event->receiver, NAME_CHARS);
+			buf_clean(out, event->receiver, NAME_CHARS);
 			buf_char(out, ' ');
-			text_clean(out, event->destination ? event->destination : "", NAME_CHARS);
+			buf_clean(out, event->destination ? event->destination : "", NAME_CHARS);
 		}
 		if (event->kind >= EVENT_STORED && event->person) {
 			buf_text(out, " by ");
-			text_clean(out, event->person, NAME_CHARS);
+			buf_clean(out, event->person, NAME_CHARS);
 		}
 		if (event->kind >= EVENT_STORED && event->detail) {
 			buf_text(out, ": ");
-			text_clean(out, event->detail, 4 * NAME_CHARS);
+			buf_clean(out, event->detail, 4 * NAME_CHARS);
 		}
 		buf_char(out, '\n');
 	}
@@ -326,7 +326,7 @@ static void put_other(struct buf *out, const char *what, const struct change_rec
 	char time[WHEN_TEXT];
 
 	buf_printf(out, "%s: change %" PRId64 " of ", what, other->item.id);
-	text_clean(out, other->item.test, NAME_CHARS);
+	buf_clean(out, other->item.test, NAME_CHARS);
 	buf_printf(out, " at %s", when_format(other->item.time, time));
 	if (other->item.members > 0)
 		buf_printf(out, ", %zu series", other->item.members);
@@ -357,12 +357,12 @@ static void put_quiet(struct buf *out, const struct why *why)
 		buf_printf(out, ": %s", mute_name(why->mute));
 	if (silence && (silence->owner || silence->person)) {
 		buf_text(out, " of ");
-		text_clean(out, silence->owner ? silence->owner : silence->person, NAME_CHARS);
+		buf_clean(out, silence->owner ? silence->owner : silence->person, NAME_CHARS);
 	}
 	buf_printf(out, " until %s", when_format(why->quiet_until, until));
 	if (silence && silence->reason) {
 		buf_text(out, ": ");
-		text_clean(out, silence->reason, NAME_CHARS);
+		buf_clean(out, silence->reason, NAME_CHARS);
 	}
 }
 
@@ -378,11 +378,11 @@ static void put_said(struct buf *out, const struct why *why)
 		buf_text(out, said->state == TRIAGE_FIXED ? "marked as fixed" : "acknowledged");
 	if (said->person) {
 		buf_text(out, " by ");
-		text_clean(out, said->person, NAME_CHARS);
+		buf_clean(out, said->person, NAME_CHARS);
 	}
 	if (said->note) {
 		buf_text(out, " (");
-		text_clean(out, said->note, NAME_CHARS);
+		buf_clean(out, said->note, NAME_CHARS);
 		buf_char(out, ')');
 	}
 	if (said->until != 0)
@@ -397,9 +397,9 @@ static void put_known(struct buf *out, const struct known_change *known)
 	char until[WHEN_TEXT];
 
 	buf_text(out, "accepted as expected by known_changes, ");
-	text_clean(out, known->file, NAME_CHARS);
+	buf_clean(out, known->file, NAME_CHARS);
 	buf_printf(out, ":%d (", known->line);
-	text_clean(out, known->reason, NAME_CHARS);
+	buf_clean(out, known->reason, NAME_CHARS);
 	buf_char(out, ')');
 	if (known->until != WHEN_NEVER)
 		buf_printf(out, " until %s", when_format(known->until, until));

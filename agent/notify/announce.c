@@ -9,8 +9,8 @@
 
 #include "agent/analysis/environment.h"
 #include "agent/base/url_template.h"
+#include "agent/model/columns.h"
 #include "agent/notify/annotation_tags.h"
-#include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
 static const char *value_at(const struct series *series, const struct column *column, size_t index)
@@ -53,7 +53,7 @@ static const char *shortened(struct arena *arena, const char *text)
 
 	if (!text || strlen(text) <= ANNOUNCE_ATTRIBUTE_CHARS)
 		return text;
-	text_clean(&clean, text, ANNOUNCE_ATTRIBUTE_CHARS);
+	buf_clean(&clean, text, ANNOUNCE_ATTRIBUTE_CHARS);
 	text = arena_strndup(arena, clean.data, clean.length);
 	buf_free(&clean);
 	return text;
@@ -64,8 +64,8 @@ static void other_attributes(
 	struct arena *arena, const struct series *series, size_t index, struct announcement *item)
 {
 	const struct axis *axis = series->axis;
-	size_t room = axis->column_count < STORE_ATTRIBUTES_MAX ? axis->column_count
-								: STORE_ATTRIBUTES_MAX;
+	size_t room =
+		axis->column_count < RECORD_ATTRIBUTES ? axis->column_count : RECORD_ATTRIBUTES;
 	struct attribute *items = arena_array(arena, room, sizeof *items);
 
 	item->attributes = items;
@@ -148,25 +148,28 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 {
 	struct attribute *attributes =
 		arena_array(arena, item->attribute_count, sizeof *attributes);
-	struct announcement copy = *item;
-	const char **const texts[] = {&copy.test, &copy.metric, &copy.unit, &copy.commit_before,
-		&copy.commit_after, &copy.version_before, &copy.version_after,
-		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
-		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
-		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.page, &copy.owner,
-		&copy.environment};
+	struct change_record record = {.item = *item};
+	struct announcement *copy = &record.item;
+	const char **const pages[] = {&copy->other, &copy->commit_url, &copy->compare_url,
+		&copy->dashboard, &copy->runbook, &copy->page, &copy->owner};
 
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		*texts[i] = arena_strdup(arena, *texts[i]);
+	for (const struct stored_column *column = change_columns; column->name; column++) {
+		const char **text = column_member(column, &record);
+
+		if (column->type == COLUMN_TEXT)
+			*text = arena_strdup(arena, *text);
+	}
+	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+		*pages[i] = arena_strdup(arena, *pages[i]);
 	for (size_t i = 0; i < item->attribute_count; i++)
 		attributes[i] = (struct attribute){arena_strdup(arena, item->attributes[i].name),
 			arena_strdup(arena, item->attributes[i].before),
 			arena_strdup(arena, item->attributes[i].after)};
-	copy.excerpt = (struct packed_excerpt){0};
-	copy.attributes = attributes;
-	copy.suspects = attribution_copy(arena, &item->suspects);
-	copy.culprit = culprit_copy(arena, item->culprit);
-	return copy;
+	copy->excerpt = (struct packed_excerpt){0};
+	copy->attributes = attributes;
+	copy->suspects = attribution_copy(arena, &item->suspects);
+	copy->culprit = culprit_copy(arena, item->culprit);
+	return *copy;
 }
 
 /* Margin of {from} and {to} on either side of a change: in points, or in ms if the spacing is

@@ -4,7 +4,7 @@
 
 #include "agent/notify/announce.h"
 #include "agent/report/plot_draw.h"
-#include "agent/store/record_plot.h"
+#include "agent/report/record_plot.h"
 
 enum { WIDTH = 800, HEIGHT = 320 };
 

@@ -7,6 +7,7 @@
 
 #include "agent/store/store.h"
 #include "conf/config.h"
+#include "notifiers/notifier.h"
 
 /* Whether messages to the receiver may show one. */
 bool pictures_wanted(const struct receiver *receiver);

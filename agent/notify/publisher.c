@@ -15,6 +15,7 @@
 #include "agent/decide/group.h"
 #include "agent/notify/announce.h"
 #include "notifiers/body.h"
+#include "notifiers/notifier.h"
 #include "notifiers/text.h"
 
 /* By default a thread stays open for three points, as the changes of one deployment need not show
@@ -546,11 +547,11 @@ static void write_suspects(const struct announcement *item, struct buf *out)
 	announcement_range(item, &before, &after);
 	text_suspects(&note, item, &text_utc);
 	if (before) {
-		text_clean(out, before, COMMIT_MOST);
+		buf_clean(out, before, COMMIT_MOST);
 		buf_text(out, " .. ");
 	}
 	if (after)
-		text_clean(out, after, COMMIT_MOST);
+		buf_clean(out, after, COMMIT_MOST);
 	if (note.length > 0)
 		buf_printf(out, "%s%s", after ? ", " : "", note.data);
 	buf_free(&note);
@@ -675,7 +676,7 @@ static void write_update(
 	name_change(&change->item, out);
 	if (what == SAID_CULPRIT) {
 		buf_text(out, ": ");
-		text_clean(out, change->item.culprit->verdict, VERDICT_MOST);
+		buf_clean(out, change->item.culprit->verdict, VERDICT_MOST);
 	}
 }
 

@@ -14,6 +14,7 @@
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
 
+#include "agent/model/message.h"
 #include "agent/notify/router.h"
 #include "agent/notify/threads.h"
 #include "conf/config.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/dict.h"
+#include "agent/model/message.h"
 #include "agent/notify/silence.h"
 
 enum { VALUES_MOST = 20000, BITS = 64 }; /* values cached for each name */

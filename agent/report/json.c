@@ -11,8 +11,8 @@
 #include "agent/analysis/timeline.h"
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/report/table.h"
-#include "notifiers/text.h"
 
 static void put_key(struct buf *out, const char *key)
 {

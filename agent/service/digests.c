@@ -161,7 +161,7 @@ static void put_moment(struct store_queue *request, const char *receiver, int64_
 	health->moments =
 		arena_grow(arena, health->moments, health->moment_count, sizeof *health->moments);
 	health->moments[health->moment_count++] =
-		(struct store_moment){arena_printf(arena, "%s%s", LAST, receiver), now};
+		(struct stored_moment){arena_printf(arena, "%s%s", LAST, receiver), now};
 }
 
 /* The first receiver that is due, or NULL and the ms until one is. Notes when a receiver is seen
@@ -341,7 +341,7 @@ static void add_line(struct making *making, const char *title, struct buf *text)
 /* "db.read p99: +24% [21, 27]  100 → 124 ms" */
 static void put_change(struct buf *out, const struct announcement *item)
 {
-	text_clean(out, item->test, NAME_MOST);
+	buf_clean(out, item->test, NAME_MOST);
 	buf_char(out, ' ');
 	if (item->members > 0) {
 		text_crowd(out, item, &text_utc);
@@ -350,7 +350,7 @@ static void put_change(struct buf *out, const struct announcement *item)
 		text_crowd_shared(out, item, &text_utc);
 		return;
 	}
-	text_clean(out, item->metric, NAME_MOST);
+	buf_clean(out, item->metric, NAME_MOST);
 	buf_text(out, ": ");
 	text_size(out, &item->change);
 	text_basis(out, item);
@@ -358,7 +358,7 @@ static void put_change(struct buf *out, const struct announcement *item)
 	text_levels(out, &item->change, "→");
 	if (item->unit) {
 		buf_char(out, ' ');
-		text_clean(out, item->unit, NAME_MOST);
+		buf_clean(out, item->unit, NAME_MOST);
 	}
 }
 
@@ -530,17 +530,17 @@ static void add_lacking(void *context, const struct scheduler_test *seen)
 		if (dict_get(&making->sources, source))
 			return;
 		*dict_place(&making->sources, source) = test;
-		text_clean(&line, source, NAME_MOST);
+		buf_clean(&line, source, NAME_MOST);
 		buf_text(&line, " is down");
 	} else if (state->failing) {
-		text_clean(&line, test->name, NAME_MOST);
+		buf_clean(&line, test->name, NAME_MOST);
 		buf_text(&line, " fails");
 		if (state->problem) {
 			buf_text(&line, ": ");
-			text_clean(&line, state->problem, NAME_MOST);
+			buf_clean(&line, state->problem, NAME_MOST);
 		}
 	} else if (state->stale) {
-		text_clean(&line, test->name, NAME_MOST);
+		buf_clean(&line, test->name, NAME_MOST);
 		buf_text(&line, " has no new data");
 	} else {
 		return;

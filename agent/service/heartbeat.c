@@ -328,7 +328,7 @@ static bool send_heartbeat(
 	bool told;
 
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
-	*request->health.moments = (struct store_moment){
+	*request->health.moments = (struct stored_moment){
 		arena_printf(request->call.arena, "%s%s", LAST, receiver->name), now};
 	request->health.moment_count = 1;
 	told = dispatcher_message(heartbeat->dispatcher, &message, receiver, request);

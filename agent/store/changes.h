@@ -3,25 +3,13 @@
 #define AGENT_STORE_CHANGES_H
 
 #include "agent/model/change_record.h"
-#include "agent/model/culprit.h"
-#include "agent/store/health.h"
+#include "agent/model/health.h"
 #include "agent/store/silences.h"
 
 enum {
-	STORE_ATTRIBUTES_MAX = 20, /* per change */
 	STORE_EXCERPTS_MOST = 200,
 	STORE_RELATED_MOST = 100,
 };
-
-/* By value, NULL where 0 has no meaning: "confirmed", "pending" ... */
-extern const char *const change_state_names[CHANGE_STATES + 1];
-extern const char *const notify_state_names[NOTIFY_COUNT];
-
-/* Adds a receiver to those that have the record. */
-void record_told(struct arena *arena, struct change_record *record, const char *receiver);
-
-/* What has expired by `now` is open, even if the store has not noticed yet. */
-void record_by_clock(struct change_record *record, int64_t now);
 
 /* Numbers of changes. */
 struct store_counts {
@@ -48,12 +36,6 @@ struct series_checkpoint {
 	int64_t last_point; /* ms */
 	int64_t revision;   /* of the detectors in its last run; 0: unknown */
 	int64_t revised;    /* ms: its last point when the revision changed; 0: it never did */
-};
-
-/* Rows that several calls take or return. */
-struct record_rows {
-	struct change_record *items;
-	size_t count;
 };
 
 struct checkpoint_rows {
@@ -150,12 +132,6 @@ struct store_list {
 };
 
 STORE_CALL(list);
-
-/* A change with the points around it. */
-struct excerpted {
-	struct change_record record; /* without events */
-	struct excerpt excerpt;      /* empty: there is none of a candidate */
-};
 
 /* Changes with the points around them. Delays no other call. */
 struct store_excerpts {

@@ -2,14 +2,8 @@
 #ifndef AGENT_STORE_SILENCES_H
 #define AGENT_STORE_SILENCES_H
 
-#include "agent/base/error.h"
 #include "agent/model/silence.h"
 #include "agent/store/events.h"
-
-struct silence_rows {
-	struct silence *items;
-	size_t count;
-};
 
 /* Adds a silence; one that is there with the same words and times is not added again. Of one with
  * an id, writes `ended` with ended_by unless it has ended, and sets `reminded` and `summed`. */

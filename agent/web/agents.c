@@ -1,7 +1,7 @@
 /* /api/v1/agents: the agents that share this state, as the last turn of this one has seen them. */
 #include "agent/runtime/fleet.h"
-#include "agent/store/forms.h"
 #include "agent/web/api.h"
+#include "agent/web/forms.h"
 
 void api_get_agents(void *context, struct http_request *request)
 {

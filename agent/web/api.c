@@ -6,8 +6,8 @@
 
 #include "agent/analysis/companions.h"
 #include "agent/base/when.h"
-#include "agent/store/forms.h"
-#include "agent/store/record_json.h"
+#include "agent/model/record_json.h"
+#include "agent/web/forms.h"
 #include "agent/web/pages.h"
 #include "agent/web/plots.h"
 

@@ -115,7 +115,7 @@ bool api_actor(struct http_request *request, struct actor *out, struct error *er
 /* Viewers are not told from where others acted. */
 void api_hide(const struct http_request *request, struct arena *arena, struct record_rows *records);
 
-/* A request's parameters, for agent/store/forms.h. */
+/* A request's parameters, for agent/web/forms.h. */
 const char *api_form(void *request, const char *name);
 
 /* Adds a row to the audit log. */

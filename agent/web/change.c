@@ -5,11 +5,11 @@
 
 #include "agent/base/url_template.h"
 #include "agent/base/when.h"
+#include "agent/model/announcement.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
-#include "agent/store/record_json.h"
 #include "agent/web/api.h"
-#include "notifiers/text.h"
 
 enum { LIMIT = 12 };
 

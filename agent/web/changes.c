@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
-#include "agent/store/record_json.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 100, MOST = 1000 };

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/model/announcement.h"
 #include "agent/notify/announce.h"
 #include "agent/runtime/repository.h"
 #include "agent/web/api.h"
-#include "notifiers/text.h"
 
 /* A request in progress. */
 struct asking {

@@ -12,11 +12,11 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
+#include "agent/model/announcement.h"
 #include "agent/model/json_put.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
-#include "notifiers/text.h"
 
 enum {
 	MOST = 10000,   /* changes, the last recorded of each state ... */

@@ -12,7 +12,7 @@
 #include "agent/base/hash.h"
 #include "agent/base/number.h"
 #include "agent/report/plot_draw.h"
-#include "agent/store/record_plot.h"
+#include "agent/report/record_plot.h"
 #include "agent/web/plots.h"
 
 enum {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
-#include "agent/store/record_json.h"
 #include "agent/web/api.h"
 
 enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "agent/notify/silence.h"
-#include "agent/store/forms.h"
 #include "agent/web/api.h"
+#include "agent/web/forms.h"
 
 /* A request in progress. */
 struct silencing {

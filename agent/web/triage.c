@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "agent/notify/announce.h"
-#include "agent/store/forms.h"
 #include "agent/web/api.h"
+#include "agent/web/forms.h"
 
 enum { LIMIT = 100, MOST = 1000 };
 

@@ -111,7 +111,7 @@ static void fitting(
 	struct buf clean = {0};
 	size_t room = most - strlen(end);
 
-	text_clean(&clean, words, most);
+	buf_clean(&clean, words, most);
 	if (clean.length > room) {
 		clean.length = utf8_cut(clean.data, room - strlen(cut));
 		buf_text(&clean, cut);

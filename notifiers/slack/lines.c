@@ -7,6 +7,7 @@
 
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
+#include "notifiers/text.h"
 
 enum {
 	METRIC = 400,
@@ -85,7 +86,7 @@ static void escaped(struct buf *out, const char *text, size_t most, bool address
 	size_t begin = out->length, cut = begin, at = 0;
 	struct buf clean = {0};
 
-	text_clean(&clean, text, most);
+	buf_clean(&clean, text, most);
 	while (at < clean.length) {
 		size_t length = utf8_length(clean.data + at, clean.length - at);
 		const char *other = address ? NULL : unmarked(clean.data, at);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "notifiers/digest.h"
-#include "notifiers/notifier.h"
 #include "notifiers/slack/chart.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/lines.h"
+#include "notifiers/text.h"
 
 /*
  * Writes blocks of Slack's Block Kit within Slack's limits: counts the bytes of each block and

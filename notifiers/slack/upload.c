@@ -5,7 +5,6 @@
 
 #include "agent/base/secret.h"
 #include "notifiers/slack/options.h"
-#include "notifiers/text.h"
 
 /* REQUEST_MS: of each of the three, so that later messages hardly wait. */
 enum { REQUEST_MS = 5000, TITLE = 200, REASON = 60 };
@@ -27,7 +26,7 @@ static struct transfer request(const struct slack_upload *upload, const struct a
 
 static void put_title(struct buf *out, const struct slack_upload *upload)
 {
-	text_clean(out, upload->picture.title ? upload->picture.title : "change", TITLE);
+	buf_clean(out, upload->picture.title ? upload->picture.title : "change", TITLE);
 }
 
 void slack_upload_begin(struct slack_upload *upload, struct attempt *attempt, struct transfer *next)

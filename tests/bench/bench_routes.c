@@ -14,6 +14,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/decide/group.h"
+#include "agent/model/message.h"
 #include "agent/notify/router.h"
 
 enum { RECEIVERS = 20, TESTS = 100, TEAMS = 40 };

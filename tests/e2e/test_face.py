@@ -598,7 +598,7 @@ def test_the_documentation_has_every_field_and_parameter(watched, tmp_path):
     assert len(fields) > 50 and [name for name in sorted(fields) if f"`{name}`" not in page] == []
     table = (TOP / "agent/web/api.c").read_text()
     names = set(re.findall(r'"(\w+)"', "".join(re.findall(r"_parameters\[\] = \{(.*?)\}", table, re.S))))
-    forms = (TOP / "agent/store/forms.c").read_text()
+    forms = (TOP / "agent/web/forms.c").read_text()
     names |= set(re.findall(r'"(\w+)"', "".join(re.findall(r"_form_\w+\[\] = \{(.*?)\}", forms, re.S))))
     assert len(names) > 8 and [name for name in sorted(names) if f"`{name}`" not in page] == []
     assert [path for path in re.findall(r'\{"(/[^"]+)"', table) if f"{path.replace('*', 'ID')}`" not in page] == []

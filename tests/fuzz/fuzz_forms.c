@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
-#include "agent/store/forms.h"
+#include "agent/web/forms.h"
 
 enum { LINES = 16 };
 

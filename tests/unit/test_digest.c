@@ -14,6 +14,8 @@
 #include "agent/base/arena.h"
 #include "agent/model/labels.h"
 #include "notifiers/digest.h"
+#include "notifiers/notifier.h"
+#include "notifiers/text.h"
 #include "tests/unit/levels.h"
 
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */

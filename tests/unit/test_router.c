@@ -12,6 +12,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/decide/group.h"
+#include "agent/model/message.h"
 #include "agent/notify/router.h"
 
 #define HEAD                                                                                       \

@@ -870,7 +870,7 @@ static void test_checkpoints_are_of_one_test(void **state)
 static void test_moments_and_vanished_series(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_moment moments[] = {{"stale", 5}, {"series a", 6}};
+	struct stored_moment moments[] = {{"stale", 5}, {"series a", 6}};
 	struct vanished vanished[] = {{.test = "a", .series = "x", .ended = 7},
 		{.test = "a", .series = "y", .ended = 8}, {.test = "b", .series = "x", .ended = 9}};
 	struct store_queue *queuing;

@@ -5,21 +5,21 @@
 #include "unit.h"
 
 #define change_columns columns_as_they_are
-#include "agent/store/columns.c"
+#include "agent/model/columns.c"
 #undef change_columns
 
 #include <fcntl.h>
 
 #include "agent/commands/commands.h"
-#include "agent/store/record_json.h"
+#include "agent/model/record_json.h"
 #include "tests/unit/store_talk.h"
 
 enum { OWN = sizeof columns_as_they_are / sizeof *columns_as_they_are };
 
-extern struct store_column change_columns[OWN + 1];
-struct store_column change_columns[OWN + 1]; /* those of all files */
+extern struct stored_column change_columns[OWN + 1];
+struct stored_column change_columns[OWN + 1]; /* those of all files */
 
-static const struct store_column added = {
+static const struct stored_column added = {
 	"summary", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(summary)};
 
 static struct store_list *listed(const char *path)

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "agent/base/when.h"
-#include "agent/store/record_json.h"
+#include "agent/model/record_json.h"
 #include "tests/unit/store_talk.h"
 
 static const struct actor ann = {"ann", "10.1.2.3"}, bob = {"bob", "unix socket"};

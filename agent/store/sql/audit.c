@@ -6,18 +6,6 @@
 
 #include <string.h>
 
-const char *const event_names[EVENT_KINDS] = {
-	[EVENT_FOUND] = "found",
-	[EVENT_CONFIRMED] = "confirmed",
-	[EVENT_MOVED] = "moved",
-	[EVENT_WITHDRAWN] = "withdrawn",
-	[EVENT_RETURNED] = "returned",
-	[EVENT_ANNOUNCED] = "announced",
-	[EVENT_RECOVERED] = "recovered",
-	[EVENT_TRIAGED] = "triaged",
-	[EVENT_REOPENED] = "reopened",
-};
-
 /* It cannot be taken for more than one text. */
 static bool is_plain(const char *text)
 {

@@ -9,7 +9,6 @@
 #include "agent/store/sql/audit.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/silences.h"
-#include "notifiers/message.h"
 
 _Static_assert(CHANGE_TOLERANCE == 5, "ENDS in statements.inc has it, too");
 

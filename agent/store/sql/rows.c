@@ -108,14 +108,14 @@ static bool read_basis(const struct attribute *row, struct announcement *item)
 
 static bool read_rows(struct scan *scan, struct arena *arena, struct announcement *item)
 {
-	struct attribute found[STORE_ATTRIBUTES_MAX + 1], *attributes;
+	struct attribute found[RECORD_ATTRIBUTES + 1], *attributes;
 	size_t count = 0;
 	bool first = true;
 
 	if (!scan_open(scan, '['))
 		return false;
 	for (; scan_item(scan); first = false) {
-		if (count > STORE_ATTRIBUTES_MAX || !read_attribute(scan, arena, &found[count]))
+		if (count > RECORD_ATTRIBUTES || !read_attribute(scan, arena, &found[count]))
 			return false;
 		count += !first || !read_basis(&found[count], item);
 	}
@@ -409,7 +409,7 @@ void bind_bytes(struct sql_query *query, const void *bytes, size_t length)
 }
 
 /* NULL for an optional 0. */
-static void bind_whole(struct sql_query *query, const struct store_column *column, int64_t value)
+static void bind_whole(struct sql_query *query, const struct stored_column *column, int64_t value)
 {
 	int64_t first, last;
 
@@ -425,13 +425,13 @@ static void bind_buf(struct sql_query *query, struct buf *text)
 	bind_text(query, text->data ? buf_keep(text, query->tx->arena) : NULL);
 }
 
-void bind_row(
-	struct sql_query *query, const struct store_column *columns, unsigned uses, const void *row)
+void bind_row(struct sql_query *query, const struct stored_column *columns, unsigned uses,
+	const void *row)
 {
 	const struct change_record *record = row; /* if it has columns of such types */
 	struct buf text = {0};
 
-	for (const struct store_column *column = columns; column->name; column++) {
+	for (const struct stored_column *column = columns; column->name; column++) {
 		if (uses != 0 && !(column->uses & uses))
 			continue;
 		switch (column->type) {
@@ -671,7 +671,7 @@ static void read_triage(struct sql_query *query, struct triage *triage)
 	triage->renewals = read_count(query);
 }
 
-static int64_t read_whole_column(struct sql_query *query, const struct store_column *column)
+static int64_t read_whole_column(struct sql_query *query, const struct stored_column *column)
 {
 	int64_t first, last;
 
@@ -684,7 +684,7 @@ static int64_t read_whole_column(struct sql_query *query, const struct store_col
 
 /* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
 static const char *read_text_column(
-	struct sql_query *query, const struct store_column *column, const void *last)
+	struct sql_query *query, const struct stored_column *column, const void *last)
 {
 	if (column->uses & COLUMN_OPTIONAL)
 		return read_text(query);
@@ -692,13 +692,13 @@ static const char *read_text_column(
 }
 
 /* The columns of this use, or all: 0. */
-static void read_columns(struct sql_query *query, const struct store_column *columns, unsigned uses,
-	const void *last, void *row)
+static void read_columns(struct sql_query *query, const struct stored_column *columns,
+	unsigned uses, const void *last, void *row)
 {
 	struct change_record *record = row; /* if it has columns of such types */
 	struct arena *arena = query->tx->arena;
 
-	for (const struct store_column *column = columns; column->name; column++) {
+	for (const struct stored_column *column = columns; column->name; column++) {
 		void *member = column_member(column, row);
 
 		if (uses != 0 && !(column->uses & uses))
@@ -728,13 +728,13 @@ static void read_columns(struct sql_query *query, const struct store_column *col
 	}
 }
 
-void read_struct(struct sql_query *query, const struct store_column *columns, void *row)
+void read_struct(struct sql_query *query, const struct stored_column *columns, void *row)
 {
 	read_columns(query, columns, 0, NULL, row);
 }
 
 void *read_structs(
-	struct sql_query *query, const struct store_column *columns, size_t size, size_t *count)
+	struct sql_query *query, const struct stored_column *columns, size_t size, size_t *count)
 {
 	char *rows = NULL;
 

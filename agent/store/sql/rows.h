@@ -4,7 +4,7 @@
 #ifndef AGENT_STORE_SQL_ROWS_H
 #define AGENT_STORE_SQL_ROWS_H
 
-#include "agent/store/columns.h"
+#include "agent/model/columns.h"
 #include "agent/store/sql/driver.h"
 
 /* A statement of a transaction, the values bound so far, and the columns read of its row. What is
@@ -28,7 +28,7 @@ void bind_text(
 void bind_bytes(struct sql_query *query, const void *bytes, size_t length); /* borrowed, too */
 
 /* Binds the columns of this use, or all: 0, of a row. */
-void bind_row(struct sql_query *query, const struct store_column *columns, unsigned uses,
+void bind_row(struct sql_query *query, const struct stored_column *columns, unsigned uses,
 	const void *row);
 
 /* Runs a statement without result rows. */
@@ -124,11 +124,11 @@ const void *read_bytes(struct sql_query *query, size_t *length);
 const struct culprit *read_culprit(struct sql_query *query);
 
 /* All columns of a row. */
-void read_struct(struct sql_query *query, const struct store_column *columns, void *row);
+void read_struct(struct sql_query *query, const struct stored_column *columns, void *row);
 
 /* The rows until there are no more, as structs of that size. */
 void *read_structs(
-	struct sql_query *query, const struct store_column *columns, size_t size, size_t *count);
+	struct sql_query *query, const struct stored_column *columns, size_t size, size_t *count);
 
 void read_record(struct sql_query *query, struct change_record *record);
 

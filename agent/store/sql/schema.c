@@ -13,7 +13,7 @@
 enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
 
 #define ROW struct environment_event
-const struct store_column environment_columns[] = {
+const struct stored_column environment_columns[] = {
 	{"id", COLUMN_ID, KEY, COLUMN_OF(id)},
 	{"label", COLUMN_TEXT, COLUMN_OF(label)},
 	{"value", COLUMN_TEXT, COLUMN_OF(value)},
@@ -38,7 +38,7 @@ const struct store_column environment_columns[] = {
 /* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
  * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
  * when people were last reminded of it; `kind`: the notifier that has written the payload. */
-static const struct store_column deliveries[] = {
+static const struct stored_column deliveries[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
 	{"key", COLUMN_TEXT},
 	{"receiver", COLUMN_TEXT},
@@ -64,7 +64,7 @@ static const struct store_column deliveries[] = {
 /* `retraction`, to be sent: 1 as the change was withdrawn, 2 as its suspects are others. When the
  * change was and how large, as the message says it. `said`: what receivers are to be told of it,
  * bits of enum said_kind. */
-static const struct store_column announced[] = {
+static const struct stored_column announced[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"delivery", COLUMN_ID, KEY, .refers = "deliveries"},
 	{"retraction", COLUMN_CHOICE, OPTIONAL, 1, 2},
@@ -74,7 +74,7 @@ static const struct store_column announced[] = {
 	{0},
 };
 
-static const struct store_column history[] = {
+static const struct stored_column history[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"number", COLUMN_COUNT, KEY},
 	{"event", COLUMN_CHOICE, 0, 1, EVENT_STORED - 1},
@@ -86,7 +86,7 @@ static const struct store_column history[] = {
 };
 
 /* The points around a change that is confirmed, as agent/model/excerpt.c packs them. */
-static const struct store_column excerpts[] = {
+static const struct stored_column excerpts[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"points", COLUMN_BYTES},
 	{0},
@@ -95,7 +95,7 @@ static const struct store_column excerpts[] = {
 /* `accepted_...`: the size of the change when it was accepted. `owed`: its news was settled by
  * accepting it, and is told when it is open again. `told_after`: the last delivery of before it was
  * news again. */
-static const struct store_column triage[] = {
+static const struct stored_column triage[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"triage", COLUMN_CHOICE, 0, TRIAGE_OPEN, TRIAGE_STATES - 1},
 	{"version", COLUMN_ID},
@@ -115,7 +115,7 @@ static const struct store_column triage[] = {
 };
 
 #define ROW struct series_checkpoint
-const struct store_column series_columns[] = {
+const struct stored_column series_columns[] = {
 	{"test", COLUMN_TEXT, KEY},
 	{"series", COLUMN_TEXT, KEY, COLUMN_OF(series)},
 	{"branch", COLUMN_TEXT, KEY, COLUMN_OF(branch)},
@@ -128,7 +128,7 @@ const struct store_column series_columns[] = {
 #undef ROW
 
 #define ROW struct condition
-const struct store_column condition_columns[] = {
+const struct stored_column condition_columns[] = {
 	{"subject", COLUMN_TEXT, KEY, COLUMN_OF(subject)},
 	{"kind", COLUMN_CHOICE, 0, CONDITION_SOURCE, CONDITION_MANY_STALE, COLUMN_OF(kind)},
 	{"since", COLUMN_TIME, COLUMN_OF(since)},
@@ -138,8 +138,8 @@ const struct store_column condition_columns[] = {
 #undef ROW
 
 /* Times of events that must not happen again, or not soon. */
-#define ROW struct store_moment
-const struct store_column moment_columns[] = {
+#define ROW struct stored_moment
+const struct stored_column moment_columns[] = {
 	{"name", COLUMN_TEXT, KEY, COLUMN_OF(name)},
 	{"time", COLUMN_TIME, COLUMN_OF(time)},
 	{0},
@@ -147,7 +147,7 @@ const struct store_column moment_columns[] = {
 #undef ROW
 
 #define ROW struct vanished
-const struct store_column vanished_columns[] = {
+const struct stored_column vanished_columns[] = {
 	{"test", COLUMN_TEXT, KEY, COLUMN_OF(test)},
 	{"series", COLUMN_TEXT, KEY, COLUMN_OF(series)},
 	{"ended", COLUMN_TIME, COLUMN_OF(ended)},
@@ -156,7 +156,7 @@ const struct store_column vanished_columns[] = {
 #undef ROW
 
 #define ROW struct silence
-const struct store_column silence_columns[] = {
+const struct stored_column silence_columns[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},
 	{"matchers", COLUMN_TEXT, COLUMN_OF(matchers)},
 	{"begins", COLUMN_TIME, COLUMN_OF(from)},
@@ -174,7 +174,7 @@ const struct store_column silence_columns[] = {
 #undef ROW
 
 #define ROW struct audit_entry
-const struct store_column audit_columns[] = {
+const struct stored_column audit_columns[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},
 	{"time", COLUMN_TIME, COLUMN_OF(time)},
 	{"person", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.person)},
@@ -187,7 +187,7 @@ const struct store_column audit_columns[] = {
 };
 #undef ROW
 
-static const struct store_column bisections[] = {
+static const struct stored_column bisections[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
 	{"change", COLUMN_ID, .refers = "changes"},
 	{"lab", COLUMN_TEXT},
@@ -204,7 +204,7 @@ static const struct store_column bisections[] = {
 	{0},
 };
 
-static const struct store_column bisection_events[] = {
+static const struct stored_column bisection_events[] = {
 	{"bisection", COLUMN_ID, KEY, .refers = "bisections"},
 	{"number", COLUMN_COUNT, KEY},
 	{"kind", COLUMN_CHOICE, 0, BISECTION_BEGIN, BISECTION_ANSWER},
@@ -253,7 +253,7 @@ static const char indexes[] =
 	"CREATE INDEX bisections_open ON bisections (id) WHERE state != 3;\n"
 	"CREATE INDEX bisections_begun ON bisections (begun) WHERE begun IS NOT NULL;\n";
 
-static void put_column(struct buf *out, const struct store_column *column, bool alone,
+static void put_column(struct buf *out, const struct stored_column *column, bool alone,
 	const struct sql_words *words)
 {
 	int64_t first, last;
@@ -289,7 +289,7 @@ static void put_column(struct buf *out, const struct store_column *column, bool 
 
 /* Names of columns, after `before` each, or with `first` parameters from that number on; 0 columns
  * of these uses: all. */
-static void put_list(struct buf *out, const struct store_column *columns, unsigned uses,
+static void put_list(struct buf *out, const struct stored_column *columns, unsigned uses,
 	const char *before, int first)
 {
 	const char *comma = "";
@@ -324,7 +324,7 @@ char *schema_text_new(const struct sql_words *words)
 		bool by_rows = alone && table->columns[0].type == COLUMN_ID;
 
 		buf_printf(&out, "CREATE TABLE %s (", table->name);
-		for (const struct store_column *column = table->columns; column->name; column++)
+		for (const struct stored_column *column = table->columns; column->name; column++)
 			put_column(&out, column, alone && column->uses & KEY, words);
 		if (alone) {
 			out.length--;

@@ -6,7 +6,7 @@
 #define AGENT_STORE_SQL_SCHEMA_H
 
 #include "agent/base/error.h"
-#include "agent/store/columns.h"
+#include "agent/model/columns.h"
 #include "agent/store/sql/statements.h"
 
 enum { SCHEMA_VERSION = 1 };
@@ -22,12 +22,12 @@ struct sql_words {
 
 struct sql_table {
 	const char *name;
-	const struct store_column *columns;
+	const struct stored_column *columns;
 };
 
-/* Of tables whose rows are structs: environment_event, condition, store_moment, vanished,
+/* Of tables whose rows are structs: environment_event, condition, moment, vanished,
  * series_checkpoint (but the test, which comes first), silence and audit_entry. */
-extern const struct store_column environment_columns[], condition_columns[], moment_columns[],
+extern const struct stored_column environment_columns[], condition_columns[], moment_columns[],
 	vanished_columns[], series_columns[], silence_columns[], audit_columns[];
 
 /* What a row refers to is in a table before its own. */

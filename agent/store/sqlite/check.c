@@ -153,7 +153,7 @@ static void check_schema(struct check *check)
 }
 
 /* Ranges that reading enforces, although the constraints say the same. */
-static void check_column(struct check *check, const char *table, const struct store_column *column)
+static void check_column(struct check *check, const char *table, const struct stored_column *column)
 {
 	int64_t first, last;
 
@@ -168,7 +168,7 @@ static void check_column(struct check *check, const char *table, const struct st
 static void check_values(struct check *check)
 {
 	for (size_t i = 0; i < STORE_TABLES; i++) {
-		const struct store_column *column = schema_tables[i].columns;
+		const struct stored_column *column = schema_tables[i].columns;
 
 		for (; column->name; column++)
 			check_column(check, schema_tables[i].name, column);

@@ -1,4 +1,4 @@
-#include "agent/store/columns.h"
+#include "agent/model/columns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum {
 	DESCRIBES = COLUMN_DESCRIBES
 };
 
-const struct store_column change_columns[] = {
+const struct stored_column change_columns[] = {
 	{"id", COLUMN_ID, COLUMN_KEY | COLUMN_SEQUENCE | COMPARED, COLUMN_OF(item.id)},
 	{"test", COLUMN_TEXT, 0, COLUMN_OF(item.test)},
 	{"series", COLUMN_TEXT, COMPARED, COLUMN_OF(series)},
@@ -76,7 +76,7 @@ const struct store_column change_columns[] = {
 	{"suspects", COLUMN_SUSPECTS, FOUND | COMPARED, COLUMN_OF(item.suspects)},
 	{"culprit", COLUMN_CULPRIT, 0, COLUMN_OF(item.culprit)}, {0}};
 
-bool column_range(const struct store_column *column, int64_t *first, int64_t *last)
+bool column_range(const struct stored_column *column, int64_t *first, int64_t *last)
 {
 	*first = column->type == COLUMN_TIME ? -ROWS_MOST : column->type == COLUMN_ID;
 	*last = ROWS_MOST;
@@ -87,12 +87,12 @@ bool column_range(const struct store_column *column, int64_t *first, int64_t *la
 	return column->type <= COLUMN_CHOICE;
 }
 
-void *column_member(const struct store_column *column, void *row)
+void *column_member(const struct stored_column *column, void *row)
 {
 	return (char *)row + column->offset;
 }
 
-int64_t column_integer(const struct store_column *column, const void *row)
+int64_t column_integer(const struct stored_column *column, const void *row)
 {
 	const void *member = (const char *)row + column->offset;
 
@@ -101,7 +101,7 @@ int64_t column_integer(const struct store_column *column, const void *row)
 	return column->size == sizeof(int) ? *(const int *)member : *(const int64_t *)member;
 }
 
-void column_set(const struct store_column *column, void *row, int64_t value)
+void column_set(const struct stored_column *column, void *row, int64_t value)
 {
 	if (column->size == sizeof(bool))
 		*(bool *)column_member(column, row) = value != 0;
@@ -111,22 +111,22 @@ void column_set(const struct store_column *column, void *row, int64_t value)
 		*(int64_t *)column_member(column, row) = value;
 }
 
-const char *column_text(const struct store_column *column, const void *row)
+const char *column_text(const struct stored_column *column, const void *row)
 {
 	return *(const char *const *)(const void *)((const char *)row + column->offset);
 }
 
-double column_number(const struct store_column *column, const void *row)
+double column_number(const struct stored_column *column, const void *row)
 {
 	return *(const double *)(const void *)((const char *)row + column->offset);
 }
 
-bool column_is_shown(const struct store_column *column)
+bool column_is_shown(const struct stored_column *column)
 {
 	return column->type <= COLUMN_TEXT && !(column->uses & COLUMN_HIDDEN);
 }
 
-const char *column_format(const struct store_column *column, const struct change_record *record,
+const char *column_format(const struct stored_column *column, const struct change_record *record,
 	char scratch[WHEN_TEXT])
 {
 	const char *text;
@@ -148,7 +148,7 @@ const char *column_format(const struct store_column *column, const struct change
 }
 
 void column_put_json(
-	const struct store_column *column, const struct change_record *record, struct buf *out)
+	const struct stored_column *column, const struct change_record *record, struct buf *out)
 {
 	char scratch[WHEN_TEXT];
 	const char *text;

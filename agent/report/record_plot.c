@@ -1,9 +1,9 @@
-#include "agent/store/record_plot.h"
+#include "agent/report/record_plot.h"
 
 #include <stdlib.h>
 
 #include "agent/base/arena.h"
-#include "notifiers/text.h"
+#include "agent/model/announcement.h"
 
 struct plot_change record_plot_change(const struct change_record *record)
 {

@@ -4,14 +4,14 @@
  * check`, and the JSON and CSV of changes. What is derived from several fields (the verdict, the
  * history) is added where it is shown.
  */
-#ifndef AGENT_STORE_COLUMNS_H
-#define AGENT_STORE_COLUMNS_H
+#ifndef AGENT_MODEL_COLUMNS_H
+#define AGENT_MODEL_COLUMNS_H
 
 #include <stddef.h>
 
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
-#include "agent/store/store.h"
+#include "agent/model/change_record.h"
 
 /* Bound of times (ms, either sign) and counts: far more than needed, and sums and differences
  * cannot overflow. Values beyond are neither written nor accepted when read. */
@@ -43,7 +43,7 @@ enum column_use {
 	COLUMN_HIDDEN = 32,    /* of a change: not shown */
 };
 
-struct store_column {
+struct stored_column {
 	const char *name; /* in SQL, JSON and CSV */
 	enum column_type type;
 	unsigned uses;
@@ -55,31 +55,31 @@ struct store_column {
 };
 
 /* Ends with a row without a name. */
-extern const struct store_column change_columns[];
+extern const struct stored_column change_columns[];
 
 /* True if it is an integer; the range of its values. */
-bool column_range(const struct store_column *column, int64_t *first, int64_t *last);
+bool column_range(const struct stored_column *column, int64_t *first, int64_t *last);
 
 /* Where it is in struct ROW. */
 #define COLUMN_OF(member) .offset = offsetof(ROW, member), .size = sizeof((ROW *)0)->member
 
 /* The member of a row, and its value by type: an integer may be of 1, 4 or 8 bytes. */
-void *column_member(const struct store_column *column, void *row);
-int64_t column_integer(const struct store_column *column, const void *row);
-double column_number(const struct store_column *column, const void *row);
-const char *column_text(const struct store_column *column, const void *row);
-void column_set(const struct store_column *column, void *row, int64_t value);
+void *column_member(const struct stored_column *column, void *row);
+int64_t column_integer(const struct stored_column *column, const void *row);
+double column_number(const struct stored_column *column, const void *row);
+const char *column_text(const struct stored_column *column, const void *row);
+void column_set(const struct stored_column *column, void *row, int64_t value);
 
 /* Whether it is shown as one value. */
-bool column_is_shown(const struct store_column *column);
+bool column_is_shown(const struct stored_column *column);
 
 /* The value as a text for people and files, which may lie in `scratch`; NULL: there is none. Not of
  * numbers. */
-const char *column_format(const struct store_column *column, const struct change_record *record,
+const char *column_format(const struct stored_column *column, const struct change_record *record,
 	char scratch[WHEN_TEXT]);
 
 /* Appends the value as JSON, after its name and a comma. */
 void column_put_json(
-	const struct store_column *column, const struct change_record *record, struct buf *out);
+	const struct stored_column *column, const struct change_record *record, struct buf *out);
 
 #endif

@@ -2,11 +2,11 @@
  * A change as a plot, from what the store has: its levels, and the points around it. Needs no
  * source.
  */
-#ifndef AGENT_STORE_RECORD_PLOT_H
-#define AGENT_STORE_RECORD_PLOT_H
+#ifndef AGENT_REPORT_RECORD_PLOT_H
+#define AGENT_REPORT_RECORD_PLOT_H
 
+#include "agent/model/change_record.h"
 #include "agent/report/plot.h"
-#include "agent/store/store.h"
 
 /* Borrows from what was found. Without points only the levels are shown. */
 const struct plot *record_plot(struct arena *arena, const struct excerpted *found);

@@ -1,6 +1,6 @@
 /* Text that people enter is shown to others, in terminals and messages, so it has no control
  * characters but line breaks in notes. */
-#include "agent/store/forms.h"
+#include "agent/web/forms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
-#include "agent/store/record_json.h"
+#include "agent/model/record_json.h"
 
 enum {
 	LONGEST_NAME = 200,

@@ -2,8 +2,8 @@
  * What people say about changes, and silences, as named texts: the parameters of the API, which the
  * commands use, too, where no agent runs. And the answers, as JSON.
  */
-#ifndef AGENT_STORE_FORMS_H
-#define AGENT_STORE_FORMS_H
+#ifndef AGENT_WEB_FORMS_H
+#define AGENT_WEB_FORMS_H
 
 #include "agent/base/buf.h"
 #include "agent/store/store.h"

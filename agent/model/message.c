@@ -1,20 +1,23 @@
 /*
  * Sorts pointers; the items themselves stay in place, as others point to them.
  */
-#include "notifiers/message.h"
+#include "agent/model/message.h"
 
-#include "agent/base/order.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct extras *announcement_extras(const struct announcement *item)
-{
-	static const struct extras none;
+#include "agent/base/order.h"
 
-	return item->extras ? item->extras : &none;
-}
+const char *const message_kind_names[MESSAGE_KINDS] = {[MESSAGE_NEW] = "new",
+	[MESSAGE_UPDATED] = "updated",
+	[MESSAGE_RECOVERED] = "recovered",
+	[MESSAGE_WITHDRAWN] = "withdrawn",
+	[MESSAGE_TRIAGED] = "triaged",
+	[MESSAGE_REMINDER] = "reminder",
+	[MESSAGE_DIGEST] = "digest",
+	[MESSAGE_NOTICE] = "notice",
+	[MESSAGE_HEARTBEAT] = "heartbeat",
+	[MESSAGE_TEST] = "test"};
 
 static int compare_weight(const void *a, const void *b)
 {
@@ -148,4 +151,10 @@ struct tally message_tally(const struct message *message)
 		tally.improvements += verdict < 0;
 	}
 	return tally;
+}
+
+bool announced_is_over(const struct announced_change *change)
+{
+	return change->state != ANNOUNCED_STANDS || triage_is_accepted(change->triage.state) ||
+	       change->triage.state == TRIAGE_FIXED;
 }

@@ -1,9 +1,9 @@
 /* Conditions of sources, tests and environments, and when each was reported last. */
-#ifndef AGENT_STORE_HEALTH_H
-#define AGENT_STORE_HEALTH_H
+#ifndef AGENT_MODEL_HEALTH_H
+#define AGENT_MODEL_HEALTH_H
 
 #include "agent/base/arena.h"
-#include "notifiers/notifier.h"
+#include "agent/model/announcement.h"
 
 enum condition_kind {
 	CONDITION_SOURCE = 1, /* a source is down */
@@ -30,7 +30,7 @@ struct vanished {
 };
 
 /* When a named event that happens once, or once in a while, happened last. */
-struct store_moment {
+struct stored_moment {
 	const char *name;
 	int64_t time; /* ms, wall clock */
 };
@@ -44,7 +44,7 @@ struct environment_rows {
 struct health_rows {
 	struct condition *conditions; /* all, or those to write */
 	size_t condition_count;
-	struct store_moment *moments;
+	struct stored_moment *moments;
 	size_t moment_count;
 	struct vanished *vanished;
 	size_t vanished_count;
