@@ -21,7 +21,7 @@ enum store_lane { STORE_WORK, STORE_LISTS, STORE_TURNS, STORE_FLEET, STORE_LANES
 struct tx;
 
 /* What a call does, defined where it is done: in a transaction with others that wait, or by itself
- * if one of them fails, so that it may run more than once. */
+ * if one of them fails. So it may run more than once, each time on the call as it was submitted. */
 struct store_work {
 	void (*run)(struct tx *tx, void *call);
 	enum store_lane lane;
@@ -48,6 +48,8 @@ struct store_call {
 		*counts;         /* out: if it may have changed them, or asks for them; or NULL */
 	int64_t transaction;     /* the backend's: the one that was to write it; 0: none */
 	struct store_call *next; /* for whoever has the call */
+	size_t size;             /* bytes, with what follows the call in its struct, ... */
+	void *submitted;         /* ... which is kept here from its first run on */
 };
 
 /* Declares what does a call, and its constructor. Defined by STORE_DEFINE, in the file of what it

@@ -61,7 +61,7 @@ void *store_call_new(size_t size, const struct store_work *work,
 	struct store_call *call = arena_alloc(arena, size);
 
 	*call = (struct store_call){
-		.work = work, .arena = arena, .reply = client, .context = context};
+		.work = work, .arena = arena, .reply = client, .context = context, .size = size};
 	return call;
 }
 
@@ -75,12 +75,29 @@ static const struct store_backend *backend_of(const char *path)
 	return database_is(path) ? &postgresql_backend : &sqlite_backend;
 }
 
+/* Makes it what it was when it was submitted. */
+static void renew(struct store_call *call)
+{
+	size_t size = call->size - sizeof *call;
+
+	if (!call->submitted)
+		call->submitted = memcpy(arena_alloc(call->arena, size), call + 1, size);
+	memcpy(call + 1, call->submitted, size);
+	call->counts = NULL;
+}
+
+/* Whether each of its statements is a transaction. */
+static bool is_alone(const struct store_backend *backend, const struct store_call *call)
+{
+	return backend->is_shared && call->work->lane >= STORE_TURNS;
+}
+
 /* One transaction with all calls of the list, or with the first. */
 static bool perform_once(const struct store_backend *backend, struct tx *tx,
 	struct store_call *first, bool all, struct error *error)
 {
 	struct store_call *end = all ? NULL : first->next;
-	bool alone = first->work->lane >= STORE_TURNS, writes = false;
+	bool alone = is_alone(backend, first), writes = false;
 
 	for (struct store_call *at = first; at != end; at = at->next)
 		writes |= at->work->writes;
@@ -91,8 +108,10 @@ static bool perform_once(const struct store_backend *backend, struct tx *tx,
 	for (struct store_call *at = first; at != end && !tx->failed; at = at->next) {
 		tx->call = at;
 		tx->arena = at->arena;
-		if (backend->enter(tx, at))
+		if (backend->enter(tx, at)) {
+			renew(at);
 			at->work->run(tx, at);
+		}
 	}
 	if (!alone && !tx->failed)
 		backend->commit(tx);
@@ -105,7 +124,7 @@ static bool perform_some(const struct store_backend *backend, struct tx *tx,
 	struct store_call *first, bool all, struct error *error)
 {
 	for (int tries = 0; !perform_once(backend, tx, first, all, error); tries++)
-		if (first->work->lane >= STORE_TURNS || !backend->again(tx, tries))
+		if (is_alone(backend, first) || !backend->again(tx, tries))
 			return false;
 	return true;
 }

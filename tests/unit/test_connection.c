@@ -533,7 +533,7 @@ static void test_nothing_is_left_waiting(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_false(connection_run(
 			f->connection, "INSERT INTO marks VALUES (1)", NULL, &error));
-		assert_string_equal(connection_sqlstate(f->connection), "57014");
+		assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 57014"));
 		assert_int_equal(connection_trouble(f->connection), TROUBLE_AWAY);
 	}
 	assert_int_equal(number(watcher, waiting), 0);
@@ -541,7 +541,8 @@ static void test_nothing_is_left_waiting(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_false(connection_run(
 			f->connection, "INSERT INTO marks VALUES (1)", NULL, &error));
-		assert_string_equal(connection_sqlstate(f->connection), i == 0 ? "" : "57014");
+		assert_int_equal(
+			!strstr(connection_problem(f->connection), "SQLSTATE 57014"), i == 0);
 	}
 	assert_int_equal(number(watcher, waiting), 1);
 	connection_rollback(f->direct);
@@ -636,7 +637,7 @@ static void test_rows_are_loaded(void **state)
 	assert_true(connection_begin(f->connection, true, &error));
 	assert_false(connection_load_begin(
 		f->connection, "COPY nothing FROM STDIN (FORMAT binary)", &error));
-	assert_string_equal(connection_sqlstate(f->connection), "42P01");
+	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42P01"));
 	connection_rollback(f->connection);
 	must_write(f, 8);
 	assert_int_equal(number(f->direct, "SELECT count(*) FROM marks"), ROWS + 6);
@@ -660,7 +661,7 @@ static void test_conflicts_are_told_from_mistakes(void **state)
 	connection_rollback(f->connection);
 	assert_false(connection_run(f->connection, "SELECT nothing", NULL, &error));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_STATEMENT);
-	assert_string_equal(connection_sqlstate(f->connection), "42703");
+	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42703"));
 	/* An error of a statement that nobody waited for. */
 	assert_true(connection_begin(f->connection, true, &error));
 	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL, &error));

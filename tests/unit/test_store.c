@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/base/log.h"
+#include "agent/store/tx.h"
 #include "tests/unit/same_change.h"
 #include "tests/unit/store_talk.h"
 
@@ -532,6 +534,75 @@ static void test_bad_request_fails_alone(void **state)
 	request = pending(fixture);
 	assert_int_equal(request->records.count, 2);
 	store_call_free(&request->call);
+}
+
+struct own_call {
+	struct store_call call;
+	sem_t *begun, *goes_on; /* NULL: it does not wait */
+	struct store_queue *queue;
+	bool fails;
+	int runs; /* out */
+};
+
+static void run_own(struct tx *tx, void *context)
+{
+	struct own_call *own = context;
+
+	if (own->begun) {
+		sem_post(own->begun);
+		while (sem_wait(own->goes_on) != 0)
+			;
+	}
+	own->runs++;
+	if (own->queue)
+		store_queue_work.run(tx, own->queue);
+	if (own->fails)
+		tx_fail(tx, ERROR_USAGE, "it has to fail");
+}
+
+/* Calls that wait together, whatever the first of them is, are in one transaction; and each try
+ * begins with what was submitted. */
+static void test_a_group_leaves_nothing_of_what_fails(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct store_work reads = {.run = run_own}, writes = {.run = run_own, .writes = true};
+	const struct store_work turn = {
+		.run = run_own, .lane = state_is_database() ? STORE_WORK : STORE_TURNS};
+	struct own_call *first = store_call_new(sizeof *first, &reads, NULL, NULL);
+	struct own_call *second = store_call_new(sizeof *second, &turn, NULL, NULL);
+	struct own_call *third = store_call_new(sizeof *third, &writes, NULL, NULL);
+	struct store_restore *found = store_restore_new(NULL, NULL);
+	struct stored_moment moment = {"never", 1};
+	sem_t begun, goes_on;
+
+	assert_true(sem_init(&begun, 0, 0) == 0 && sem_init(&goes_on, 0, 0) == 0);
+	open_fixture(fixture);
+	first->begun = &begun;
+	first->goes_on = &goes_on;
+	third->fails = true;
+	third->queue = store_queue_new(NULL, NULL);
+	third->queue->health = (struct health_rows){.moments = &moment, .moment_count = 1};
+	submit(fixture, &first->call);
+	while (sem_wait(&begun) != 0)
+		;
+	submit(fixture, &second->call);
+	submit(fixture, &third->call);
+	sem_post(&goes_on);
+	while (fixture->answers < 3)
+		run_one(&fixture->loop);
+	assert_false(second->call.failed);
+	assert_int_equal(second->runs, 1);
+	assert_true(third->call.failed);
+	ask(fixture, &found->call);
+	assert_false(found->call.failed);
+	assert_int_equal(found->health.moment_count, 0);
+	store_call_free(&third->queue->call);
+	store_call_free(&first->call);
+	store_call_free(&second->call);
+	store_call_free(&third->call);
+	store_call_free(&found->call);
+	sem_destroy(&begun);
+	sem_destroy(&goes_on);
 }
 
 static void test_close_answers_what_waits(void **state)
@@ -1054,6 +1125,7 @@ int main(void)
 		CASE(test_known_is_of_one_test),
 		CASE(test_numbers_that_are_none),
 		CASE(test_bad_request_fails_alone),
+		CASE(test_a_group_leaves_nothing_of_what_fails),
 		CASE(test_close_answers_what_waits),
 		FILE_CASE(test_second_opener_is_refused),
 		FILE_CASE(test_rubbish_is_refused_and_left_alone),

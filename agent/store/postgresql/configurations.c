@@ -29,7 +29,7 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 	RUN(tx, STATEMENT_CLEAN_TESTS);
 	RUN(tx, STATEMENT_CLEAN_CONFIGURATIONS);
 	RUN(tx, STATEMENT_CLEAN_DELEGATED);
-	if (ASK(tx, STATEMENT_ANNOUNCE_AGAIN, v_id(call->configuration)) != 0)
+	if (query_ask(QUERY(tx, STATEMENT_ANNOUNCE_AGAIN, v_id(call->configuration))) != 0)
 		return;
 	for (size_t i = 0; i < call->test_count; i += TESTS_AT_ONCE) {
 		size_t rest = call->test_count - i;
@@ -44,7 +44,6 @@ static void read_configurations(struct tx *tx, struct store_configuration *call)
 	struct sql_query query = QUERY(
 		tx, STATEMENT_CONFIGURATIONS, v_id(call->call.holder), v_id(call->configuration));
 
-	call->configuration_count = 0;
 	while (query_next(&query)) {
 		struct announced_configuration *found =
 			ADD_ROW(tx, call->configurations, call->configuration_count);
@@ -59,7 +58,6 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 	struct sql_query query =
 		QUERY(tx, STATEMENT_VERSIONS, v_id(call->call.holder), v_id(call->configuration));
 
-	call->version_count = 0;
 	while (query_next(&query)) {
 		struct announced_test *test = ADD_ROW(tx, call->versions, call->version_count);
 
@@ -78,7 +76,6 @@ static void read_duties(struct tx *tx, struct store_configuration *call)
 	const char **names = NULL;
 
 	call->delegated = arena_array(tx->arena, STORE_SHARDS, sizeof *call->delegated);
-	call->delegated_count = 0;
 	while (query_next(&query)) {
 		int shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
 		int64_t epoch = read_integer(&query);

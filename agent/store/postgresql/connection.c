@@ -28,6 +28,7 @@
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
 #include "agent/store/postgresql/servers.h"
+#include "agent/store/store.h"
 
 enum {
 	LATE_MS = 2000,     /* how much later than the server we give up */
@@ -41,11 +42,6 @@ enum {
 	WRITER_TEXT = 33,
 	CONFIRMED_KEPT = 64,
 	LOAD_BYTES = 65536,
-	SQLSTATE_TEXT = 6,
-};
-
-struct limits {
-	char statement[24], idle[24];
 };
 
 struct connection {
@@ -68,8 +64,7 @@ struct connection {
 	struct buf rows;   /* to be loaded */
 	Oid parsed_types[PARAMETERS_MOST];
 	int parsed_count;
-	struct error problem; /* of the last failure, with its state and kind: */
-	char sqlstate[SQLSTATE_TEXT];
+	struct error problem; /* of the last failure, and its kind: */
 	enum trouble trouble;
 
 	bool numbered;
@@ -80,12 +75,11 @@ struct connection {
 	size_t confirmed_count;
 };
 
-static _Atomic uint64_t round_trips, waited, connects, failures, retries, doubts;
+static _Atomic int64_t round_trips, waited_us, connects, retries;
 
-void connection_figures(struct connection_figures *out)
+void connection_traffic(struct store_traffic *out)
 {
-	*out = (struct connection_figures){
-		round_trips, waited, connects, failures, retries, doubts};
+	*out = (struct store_traffic){round_trips, connects, retries, (double)waited_us / 1e6};
 }
 
 void connection_retried(void)
@@ -103,11 +97,6 @@ enum trouble connection_trouble(const struct connection *connection)
 const char *connection_problem(const struct connection *connection)
 {
 	return connection->problem.text;
-}
-
-const char *connection_sqlstate(const struct connection *connection)
-{
-	return connection->sqlstate;
 }
 
 const char *connection_shown(const struct connection *connection)
@@ -128,7 +117,6 @@ static void note(
 	line = arena_strndup(scratch, text, strcspn(text, "\r\n"));
 	secret_mask(line, strlen(line), &secrets);
 	connection->trouble = trouble;
-	snprintf(connection->sqlstate, sizeof connection->sqlstate, "%s", state ? state : "");
 	error_set(&connection->problem, ERROR_STATE, "%s%s%s%s", *line ? line : "no message",
 		state ? " (SQLSTATE " : "", state ? state : "", state ? ")" : "");
 	arena_free(scratch);
@@ -151,7 +139,6 @@ static void drop(struct connection *connection)
 	if (connection->committing && connection->number != 0) {
 		connection->doubtful = connection->number;
 		connection->trouble = TROUBLE_DOUBT;
-		doubts++;
 	}
 	connection->doomed = connection->open;
 	connection->committing = false;
@@ -225,28 +212,22 @@ static enum ready wait_socket(PGconn *link, short events, int64_t deadline)
 	return NOT_YET;
 }
 
-static bool late(struct connection *connection)
+static void note_late(struct connection *connection, const char *what, int64_t ms)
 {
 	char text[80];
 
-	snprintf(text, sizeof text, "the server did not answer within %lld ms",
-		(long long)(connection->patience_ms + LATE_MS));
+	snprintf(text, sizeof text, "%s within %lld ms", what, (long long)ms);
 	note(connection, TROUBLE_AWAY, NULL, text);
+}
+
+static bool late(struct connection *connection)
+{
+	note_late(connection, "the server did not answer", connection->patience_ms + LATE_MS);
 	drop(connection);
 	return false;
 }
 
 /* Connecting */
-
-static void name_writer(struct connection *connection)
-{
-	unsigned char bytes[(WRITER_TEXT - 1) / 2];
-
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-		abort();
-	for (size_t i = 0; i < sizeof bytes; i++)
-		snprintf(connection->writer + 2 * i, 3, "%02x", bytes[i]);
-}
 
 struct connection *connection_new(const char *address, struct error *error)
 {
@@ -273,8 +254,14 @@ void connection_free(struct connection *connection)
 
 void connection_number(struct connection *connection)
 {
-	if (!connection->numbered)
-		name_writer(connection);
+	unsigned char bytes[(WRITER_TEXT - 1) / 2];
+
+	if (connection->numbered)
+		return;
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		abort();
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(connection->writer + 2 * i, 3, "%02x", bytes[i]);
 	connection->numbered = true;
 }
 
@@ -314,7 +301,6 @@ static bool finish_connecting(struct connection *connection)
 {
 	int64_t deadline = clock_monotonic() + connection->servers.connect_ms;
 	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
-	char text[80];
 
 	while (PQstatus(connection->link) != CONNECTION_BAD && polled != PGRES_POLLING_OK &&
 		polled != PGRES_POLLING_FAILED) {
@@ -322,9 +308,7 @@ static bool finish_connecting(struct connection *connection)
 		enum ready ready = wait_socket(connection->link, events, deadline);
 
 		if (ready == TOO_LATE) {
-			snprintf(text, sizeof text, "no connection within %lld ms",
-				(long long)connection->servers.connect_ms);
-			note(connection, TROUBLE_AWAY, NULL, text);
+			note_late(connection, "no connection", connection->servers.connect_ms);
 			return false;
 		}
 		if (ready == READY)
@@ -343,7 +327,6 @@ static bool connect_to(struct connection *connection, const struct host *host, c
 	connects++;
 	if (finish_connecting(connection))
 		return true;
-	failures++;
 	PQfinish(connection->link);
 	connection->link = NULL;
 	/* Which of several hosts, where libpq's message does not say so. */
@@ -416,32 +399,21 @@ static bool ensure(struct connection *connection)
 
 /* What is sent again and again in a transaction is parsed once: the server keeps the last statement
  * without a name, and in a transaction poolers change neither the server nor that. */
-static bool is_parsed(
-	const struct connection *connection, const char *sql, const struct parameters *parameters)
-{
-	return connection->open && connection->parsed.length > 0 &&
-	       connection->parsed_count == parameters->count &&
-	       memcmp(connection->parsed_types, parameters->types,
-		       (size_t)parameters->count * sizeof *parameters->types) == 0 &&
-	       strcmp(connection->parsed.data, sql) == 0;
-}
-
-static void note_parsed(
-	struct connection *connection, const char *sql, const struct parameters *parameters)
-{
-	buf_clear(&connection->parsed);
-	buf_text(&connection->parsed, sql);
-	connection->parsed_count = parameters->count;
-	memcpy(connection->parsed_types, parameters->types, sizeof connection->parsed_types);
-}
-
 static bool send_statement(
 	struct connection *connection, const char *sql, const struct parameters *parameters)
 {
-	if (is_parsed(connection, sql, parameters))
+	struct buf *parsed = &connection->parsed;
+	size_t types = (size_t)parameters->count * sizeof *parameters->types;
+
+	if (connection->open && parsed->length > 0 && strcmp(parsed->data, sql) == 0 &&
+		connection->parsed_count == parameters->count &&
+		memcmp(connection->parsed_types, parameters->types, types) == 0)
 		return PQsendQueryPrepared(connection->link, "", parameters->count,
 			parameters->values, parameters->lengths, parameters->formats, 1);
-	note_parsed(connection, sql, parameters);
+	buf_clear(parsed);
+	buf_text(parsed, sql);
+	connection->parsed_count = parameters->count;
+	memcpy(connection->parsed_types, parameters->types, types);
 	return PQsendQueryParams(connection->link, sql, parameters->count, parameters->types,
 		parameters->values, parameters->lengths, parameters->formats, 1);
 }
@@ -505,11 +477,6 @@ static bool next_result(struct connection *connection, int64_t deadline, PGresul
 	return lost(connection);
 }
 
-static int64_t changed_of(PGresult *result)
-{
-	return strtoll(PQcmdTuples(result), NULL, 10);
-}
-
 /* Takes a result of a statement; false if it is an error. The last one is kept. */
 static bool take(struct connection *connection, PGresult *result, PGresult **last)
 {
@@ -518,7 +485,7 @@ static bool take(struct connection *connection, PGresult *result, PGresult **las
 	PQclear(*last);
 	*last = NULL;
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-		connection->changed = changed_of(result);
+		connection->changed = strtoll(PQcmdTuples(result), NULL, 10);
 		*last = result;
 		return true;
 	}
@@ -569,7 +536,7 @@ static PGresult *drain(struct connection *connection)
 	}
 	good = read_all(connection, deadline, &last);
 	round_trips++;
-	waited += (uint64_t)(clock_monotonic_ns() - started) / 1000;
+	waited_us += (clock_monotonic_ns() - started) / 1000;
 	connection->proven = good && clock_monotonic_ns() - started < QUICK_MS * INT64_C(1000000);
 	if (good)
 		return last;
@@ -590,25 +557,22 @@ static bool drained(struct connection *connection)
 }
 
 /* The limits of a transaction. */
-static void put_limits(const struct connection *connection, struct limits *out)
+static void add_limits(const struct connection *connection, struct parameters *parameters)
 {
-	snprintf(out->statement, sizeof out->statement, "%lld", (long long)connection->patience_ms);
-	snprintf(out->idle, sizeof out->idle, "%lld",
-		(long long)(connection->patience_ms > CONNECTION_PATIENCE ? connection->patience_ms
-									  : IDLE_MS));
+	bool patient = connection->patience_ms > CONNECTION_PATIENCE;
+
+	parameter_integer(parameters, connection->patience_ms);
+	parameter_integer(parameters, patient ? connection->patience_ms : IDLE_MS);
 }
 
 static bool send_limits(struct connection *connection)
 {
 	struct parameters parameters = {0};
-	struct limits limits;
 
-	put_limits(connection, &limits);
-	parameter_text(&parameters, limits.statement);
-	parameter_text(&parameters, limits.idle);
+	add_limits(connection, &parameters);
 	return queue(connection,
-		"SELECT set_config('statement_timeout', $1, true),"
-		" set_config('idle_in_transaction_session_timeout', $2, true)",
+		"SELECT set_config('statement_timeout', CAST($1 AS TEXT), true),"
+		" set_config('idle_in_transaction_session_timeout', CAST($2 AS TEXT), true)",
 		&parameters);
 }
 
@@ -654,21 +618,18 @@ static bool settle(struct connection *connection)
 static bool send_number(struct connection *connection)
 {
 	struct parameters parameters = {0};
-	struct limits limits;
 
 	connection->number++;
 	connection->number_sent = true;
-	put_limits(connection, &limits);
 	parameter_text(&parameters, connection->writer);
 	parameter_integer(&parameters, connection->number);
-	parameter_text(&parameters, limits.statement);
-	parameter_text(&parameters, limits.idle);
+	add_limits(connection, &parameters);
 	return queue(connection,
 		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"
 		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
 		" ON CONFLICT (writer) DO UPDATE SET number = excluded.number,"
-		" used = excluded.used RETURNING set_config('statement_timeout', $3, true),"
-		" set_config('idle_in_transaction_session_timeout', $4, true)",
+		" used = excluded.used RETURNING set_config('statement_timeout', CAST($3 AS TEXT),"
+		" true), set_config('idle_in_transaction_session_timeout', CAST($4 AS TEXT), true)",
 		&parameters);
 }
 
@@ -712,15 +673,6 @@ bool connection_begin_plain(struct connection *connection, struct error *error)
 	       fail(connection, error);
 }
 
-/* A transaction that is in an error is rolled back by COMMIT, which says so. */
-static bool is_committed(struct connection *connection, PGresult *result)
-{
-	if (strcmp(PQcmdStatus(result), "COMMIT") == 0)
-		return true;
-	note(connection, TROUBLE_STATEMENT, NULL, "the transaction had failed");
-	return false;
-}
-
 /* The answer to COMMIT is lost. */
 static bool find_out(struct connection *connection, struct error *error)
 {
@@ -752,9 +704,13 @@ bool connection_commit(struct connection *connection, struct error *error)
 		return connection->doubtful != 0 ? find_out(connection, error)
 						 : fail(connection, error);
 	connection->open = false;
-	done = is_committed(connection, result) || fail(connection, error);
+	/* A transaction that is in an error is rolled back by COMMIT, which says so. */
+	done = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
-	return done;
+	if (done)
+		return true;
+	note(connection, TROUBLE_STATEMENT, NULL, "the transaction had failed");
+	return fail(connection, error);
 }
 
 void connection_rollback(struct connection *connection)
@@ -951,24 +907,4 @@ static bool end_load(struct connection *connection)
 bool connection_load_end(struct connection *connection, struct error *error)
 {
 	return end_load(connection) || fail(connection, error);
-}
-
-/* Statements end with a semicolon at the end of a line. */
-bool connection_script(struct connection *connection, const char *sql, struct error *error)
-{
-	while (*sql) {
-		const char *end = strstr(sql, ";\n");
-		size_t length = end ? (size_t)(end - sql) : strlen(sql);
-		char *statement = strndup(sql, length);
-		bool done;
-
-		if (!statement)
-			abort();
-		done = connection_run(connection, statement, NULL, error);
-		free(statement);
-		if (!done)
-			return false;
-		sql += length + (end ? 2 : 0);
-	}
-	return true;
 }

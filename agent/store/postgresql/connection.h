@@ -21,6 +21,7 @@
 #include "agent/store/postgresql/values.h"
 
 struct connection;
+struct store_traffic;
 
 /* What the last failure was about. */
 enum trouble {
@@ -89,30 +90,20 @@ bool connection_load_row(
 	struct connection *connection, const struct parameters *row, struct error *error) MUST_USE;
 bool connection_load_end(struct connection *connection, struct error *error) MUST_USE;
 
-/* Runs a script of several statements, without parameters, within the open transaction. */
-bool connection_script(
-	struct connection *connection, const char *sql, struct error *error) MUST_USE;
-
 /* How many rows the last statement of the open transaction wrote; -1 with an error. */
 int64_t connection_changed(struct connection *connection, struct error *error) MUST_USE;
 
-/* Of the last failure, and its message without the address; "" and SQLSTATE are never NULL. */
+/* Of the last failure, and its message without the address, never NULL. */
 enum trouble connection_trouble(const struct connection *connection);
 const char *connection_problem(const struct connection *connection);
-const char *connection_sqlstate(const struct connection *connection);
 
 /* The address as people may see it. */
 const char *connection_shown(const struct connection *connection);
 
 /* Of all connections of the process. */
-struct connection_figures {
-	uint64_t round_trips, waited; /* waited: us, for all of them */
-	uint64_t connects, failures;  /* of connecting to a host */
-	uint64_t retries; /* transactions that were done again, see connection_retried */
-	uint64_t doubts;  /* commits whose answer was lost */
-};
+void connection_traffic(struct store_traffic *out);
 
-void connection_figures(struct connection_figures *out);
+/* A transaction is done again. */
 void connection_retried(void);
 
 #endif

@@ -379,6 +379,26 @@ static bool check_server(struct postgresql_file *file, struct error *error)
 		       file->label, OLDEST_SERVER / 10000);
 }
 
+/* Statements end with a semicolon at the end of a line. */
+static bool run_script(struct connection *connection, const char *sql, struct error *error)
+{
+	while (*sql) {
+		const char *end = strstr(sql, ";\n");
+		size_t length = end ? (size_t)(end - sql) : strlen(sql);
+		char *statement = strndup(sql, length);
+		bool done;
+
+		if (!statement)
+			abort();
+		done = connection_run(connection, statement, NULL, error);
+		free(statement);
+		if (!done)
+			return false;
+		sql += length + (end ? 2 : 0);
+	}
+	return true;
+}
+
 /* One agent makes the tables: those that wait for the lock find that it is done. A database without
  * such locks (CockroachDB) refuses the second by itself. */
 static bool make_locked(struct postgresql_file *file, struct error *error)
@@ -394,8 +414,8 @@ static bool make_locked(struct postgresql_file *file, struct error *error)
 	if (version != 0)
 		return true;
 	text = schema_text_new(&postgresql_words);
-	done = connection_script(connection, text, error) &&
-	       connection_script(connection, postgresql_more, error);
+	done = run_script(connection, text, error) &&
+	       run_script(connection, postgresql_more, error);
 	free(text);
 	return done;
 }
@@ -685,14 +705,8 @@ static int64_t size_now(const struct tx *tx)
 /* Of all connections of this process, which has one state open. */
 static void traffic(const struct tx *tx, struct store_traffic *out)
 {
-	struct connection_figures figures;
-
 	(void)tx;
-	connection_figures(&figures);
-	*out = (struct store_traffic){.round_trips = (int64_t)figures.round_trips,
-		.connections = (int64_t)figures.connects,
-		.retries = (int64_t)figures.retries,
-		.seconds = (double)figures.waited / 1e6};
+	connection_traffic(out);
 }
 
 static bool is_there(const char *address)

@@ -212,7 +212,6 @@ static void perform_views(struct tx *tx, void *context)
 	for (size_t i = 0; i < call->forget.count; i++)
 		RUN(tx, STATEMENT_FORGET_VIEW, v_id(holder), v_text(call->forget.items[i]));
 	query = sql_query_of(tx, STATEMENT_VIEWS);
-	call->view_count = 0;
 	while (query_next(&query)) {
 		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
 	}
@@ -247,7 +246,6 @@ static void perform_requests(struct tx *tx, void *context)
 	if (!call->take)
 		return;
 	query = QUERY(tx, STATEMENT_REQUESTS, v_id(call->call.holder));
-	call->found_count = 0;
 	while (query_next(&query)) {
 		struct run_request *found = ADD_ROW(tx, call->found, call->found_count);
 
@@ -260,8 +258,8 @@ STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = t
 
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
-	bool holds = call->term == 0 || ASK(tx, STATEMENT_HOLD, v_id(call->shard), v_id(call->term),
-						v_id(call->holder)) != 0;
+	bool holds = call->term == 0 || query_ask(QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
+						v_id(call->term), v_id(call->holder))) != 0;
 
 	call->fenced = !holds && !tx->failed;
 	if (call->fenced)

@@ -10,8 +10,6 @@
 #define MATCHES(pattern, text)                                                                     \
 	" (" text " = " pattern " OR " text " ~ (SELECT pattern_of(" pattern ")))"
 #define TEXTS(json) " json_array_elements_text(CAST(" json " AS json))"
-#define IDS(json)                                                                                  \
-	" (SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(" json " AS json)))"
 #define PAIRS(json, name) " json_array_elements(CAST(" json " AS json)) AS " name " (value)"
 #define HAS_SUSPECT                                                                                \
 	" (strpos(suspects, ?3) > 0 AND EXISTS (SELECT 1"                                          \
@@ -99,8 +97,11 @@ const char postgresql_more[] =
 	"INSERT INTO schema VALUES (1, 1, 0);\n"
 	"INSERT INTO shards (shard) SELECT generate_series(0, 255);\n";
 
-#define STATEMENTS postgresql_statements
+#include "agent/store/sql/words.inc"
+
+const char *const postgresql_statements[STATEMENT_TEXTS] = {
 #include "agent/store/sql/statements.inc"
+};
 
 /* Of a fleet. */
 

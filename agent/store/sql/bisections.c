@@ -102,7 +102,6 @@ static void bisections_list(struct tx *tx, void *context)
 	struct selection selection = {
 		call->id, call->change, call->states, call->before_id, limit + 1, call->lines};
 
-	call->due = (struct record_rows){0};
 	read_rows(tx, &selection, &call->rows);
 	call->more = (int64_t)call->rows.count > limit;
 	call->rows.count -= call->more;
@@ -130,7 +129,6 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 	struct sql_query query = sql_query_of(tx, STATEMENT_BISECTION_CHANGE);
 
 	call->missing = true;
-	call->refused = false;
 	bind_integer(&query, call->change);
 	while (query_next(&query)) {
 		call->missing = false;
@@ -156,12 +154,11 @@ static void bisections_ask(struct tx *tx, void *context)
 	struct store_bisection_ask *call = context;
 	int64_t id;
 
-	call->added = false;
-	call->rows = (struct bisection_rows){0};
 	check_change(tx, call);
 	if (call->missing || call->refused)
 		return;
-	id = ASK(tx, STATEMENT_BISECTION_OF, v_id(call->change), v_id(!call->actor.person));
+	id = query_ask(
+		QUERY(tx, STATEMENT_BISECTION_OF, v_id(call->change), v_id(!call->actor.person)));
 	if (id == 0)
 		id = add(tx, call);
 	read_one(tx, id, &call->rows);
@@ -176,8 +173,8 @@ static void bisections_begin(struct tx *tx, void *context)
 	call->begun = CHANGED(tx, STATEMENT_BISECTION_BEGIN, v_id(call->bisection),
 			      v_time(call->now), v_time(call->since), v_count(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
-	call->lab_busy =
-		!call->begun && ASK(tx, STATEMENT_BISECTION_LAB, v_id(call->bisection)) != 0;
+	call->lab_busy = !call->begun &&
+			 query_ask(QUERY(tx, STATEMENT_BISECTION_LAB, v_id(call->bisection))) != 0;
 }
 
 STORE_DEFINE(bisection_begin, .run = bisections_begin, .writes = true);
@@ -271,7 +268,6 @@ static void bisections_say(struct tx *tx, void *context)
 {
 	struct store_bisection_say *call = context;
 
-	call->taken = call->repeated = false;
 	read_one(tx, call->bisection, &call->rows);
 	call->found = call->rows.count > 0;
 	if (!call->found)

@@ -354,7 +354,6 @@ static void record(struct tx *tx, void *context)
 {
 	struct store_record *call = context;
 
-	call->renewed = 0;
 	for (size_t i = 0; i < call->checkpoints.count;
 		i++) /* which leave all counts as they are */
 		write_checkpoint(tx, call->test, &call->checkpoints.items[i]);
@@ -366,8 +365,8 @@ STORE_DEFINE(record, .run = record, .writes = true);
 
 static bool is_known(struct tx *tx, const char *test, const char *metric)
 {
-	return (metric ? ASK(tx, STATEMENT_METRIC_KNOWN, v_text(test), v_text(metric))
-		       : ASK(tx, STATEMENT_TEST_KNOWN, v_text(test))) != 0;
+	return (metric ? query_ask(QUERY(tx, STATEMENT_METRIC_KNOWN, v_text(test), v_text(metric)))
+		       : query_ask(QUERY(tx, STATEMENT_TEST_KNOWN, v_text(test)))) != 0;
 }
 
 /* Parameters: (old, new) for tests, (test, old, new) for metrics. */

@@ -41,7 +41,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 	delivery->state = DELIVERY_QUEUED;
 	if (delivery->id == 0) { /* one with this key is queued or sent: it covers the changes */
 		delivery->state = DELIVERY_SENT;
-		delivery->id = ASK(tx, STATEMENT_QUEUED_BEFORE, v_text(delivery->key));
+		delivery->id = query_ask(QUERY(tx, STATEMENT_QUEUED_BEFORE, v_text(delivery->key)));
 	}
 	for (size_t i = 0; i < delivery->change_count; i++)
 		announce(tx, delivery, i);
@@ -125,7 +125,6 @@ static void queue(struct tx *tx, void *context)
 {
 	struct store_queue *call = context;
 
-	call->due = (struct store_due){0};
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
 	for (size_t i = 0; i < call->told_count; i++)
@@ -173,7 +172,6 @@ static void attempt(struct tx *tx, void *context)
 		delivery->state = DELIVERY_QUEUED;
 		RUN(tx, STATEMENT_ATTEMPT, v_id(delivery->id), v_time(delivery->now));
 	}
-	call->worst = NULL;
 	load_payload(tx, delivery);
 	if (call->pictured && delivery->state == DELIVERY_QUEUED)
 		store_worst(tx, delivery->records, delivery->record_count, &call->worst);

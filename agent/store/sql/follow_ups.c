@@ -83,7 +83,6 @@ static void follow_ups_read(struct tx *tx, void *context)
 {
 	struct store_follow_ups *call = context;
 
-	call->count = call->standing_count = 0;
 	if (call->delivery != 0) {
 		read_one(tx, call);
 		return;
@@ -103,7 +102,7 @@ static void follow_ups_amended(struct tx *tx, void *context)
 
 	RUN(tx, STATEMENT_AMENDED, v_id(call->delivery), v_count(call->mark),
 		v_text(call->receipt));
-	call->marked = ASK(tx, STATEMENT_MARK, v_id(call->delivery)) > 0;
+	call->marked = query_ask(QUERY(tx, STATEMENT_MARK, v_id(call->delivery))) > 0;
 }
 
 STORE_DEFINE(amended, .run = follow_ups_amended, .writes = true);

@@ -10,7 +10,7 @@
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/silences.h"
 
-_Static_assert(CHANGE_TOLERANCE == 5, "ENDS in statements.inc has it, too");
+_Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.inc has it, too");
 
 enum { MOST_LISTED = 1000000, TAKEN_AT_ONCE = 500, PAGE_MOST = 50000 };
 
@@ -266,7 +266,6 @@ static void show_all(struct tx *tx, struct store_list *call)
 {
 	unsigned states, triage;
 
-	call->more = false;
 	(void)call->take(call, NULL);
 	restrict_states(&call->filter, &states, &triage);
 	for (unsigned state = 1; state < CHANGE_STATES; state++)
@@ -349,7 +348,6 @@ static void excerpts(struct tx *tx, void *context)
 	struct owners owners = {0};
 
 	call->items = arena_array(tx->arena, most, sizeof *call->items);
-	call->count = 0;
 	for (size_t i = 0; i < most; i++)
 		owners_add(&owners, tx, call->changes[i], i);
 	store_load_records_of(tx, &owners, records);

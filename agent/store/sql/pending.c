@@ -225,7 +225,6 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
 	struct sql_query query = sql_query_of(tx, STATEMENT_ENVIRONMENTS);
 
-	out->count = 0;
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
 
@@ -320,7 +319,6 @@ static void pending(struct tx *tx, void *context)
 {
 	struct store_pending *call = context;
 
-	call->messages.count = call->retractions.count = call->said.count = 0;
 	load_records(tx, call);
 	load_told(tx, call);
 	load_excerpts(tx, call);

@@ -91,7 +91,6 @@ static void prune(struct tx *tx, void *context)
 	const char *tests = rows_names(tx, &call->tests);
 	const char *keeping = rows_names(tx, &call->keeping);
 
-	*pruned = (struct pruned){0};
 	delete_before(tx, STATEMENT_PRUNE_LINKS, before, keeping, NULL);
 	delete_before(tx, STATEMENT_PRUNE_DELIVERIES, before, NULL, &pruned->deliveries);
 	doom(tx, call, &doomed);

@@ -101,9 +101,8 @@ void rows_run(struct tx *tx, enum statement statement, const struct value *value
 #define CHANGED(tx, ...) (RUN(tx, __VA_ARGS__), tx_changed(tx))
 int64_t tx_changed(struct tx *tx);
 
-/* Asks for one number of either sign; 0: there is no row. */
-int64_t rows_ask(struct tx *tx, enum statement statement, const struct value *values, size_t count);
-#define ASK(tx, statement, ...) rows_ask(tx, statement, VALUES(__VA_ARGS__))
+/* One number of either sign; 0: there is no row. */
+int64_t query_ask(struct sql_query query);
 
 /* True if there is a row. */
 bool query_next(struct sql_query *query);

@@ -231,7 +231,7 @@ static const char indexes[] =
 	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;\n"
 	"CREATE INDEX changes_of_environment ON changes (environment_event)"
 	" WHERE environment_event IS NOT NULL;\n"
-	/* By it the change that another ends is found (ENDS in statements.inc). */
+	/* By it the change that another ends is found (ENDS in words.inc). */
 	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"
 	" WHERE state = 5;\n"
 	"CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;\n"

@@ -149,13 +149,10 @@ static void story_load(struct tx *tx, void *context)
 	struct cluster_row cluster;
 	const char *clusters;
 
-	call->pruned = false;
-	call->cluster = 0;
 	call->last_point = call->ended = WHEN_NEVER;
-	call->related_count = call->related_total = 0;
 	load_change(tx, call);
 	if (call->records.count == 0) { /* ids are never used again */
-		call->pruned = call->change <= ASK(tx, STATEMENT_LAST_CHANGE);
+		call->pruned = call->change <= query_ask(QUERY(tx, STATEMENT_LAST_CHANGE));
 		return;
 	}
 	clusters = json_of_clusters(tx, call);

@@ -252,10 +252,6 @@ static void triage_say(struct tx *tx, void *context)
 	struct store_triage *call = context;
 	struct owners selected = {0};
 
-	call->records = (struct record_rows){0};
-	call->changed = 0;
-	call->pending = 0;
-	call->conflict = false;
 	select_all(tx, call, &selected);
 	read_selected(tx, &selected, &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
@@ -304,8 +300,6 @@ static void triage_reopen_due(struct tx *tx, void *context)
 	struct sql_query query = sql_query_of(tx, STATEMENT_EXPIRED);
 	struct owners expired = {0};
 
-	call->pending = 0;
-	call->records = (struct record_rows){0};
 	bind_time(&query, call->now);
 	owners_read(&expired, &query);
 	if (expired.count > 0) {
@@ -314,7 +308,7 @@ static void triage_reopen_due(struct tx *tx, void *context)
 		triage_settle(tx, &call->pending);
 		read_selected(tx, &expired, &call->records);
 	}
-	call->next = ASK(tx, STATEMENT_NEXT_EXPIRY);
+	call->next = query_ask(QUERY(tx, STATEMENT_NEXT_EXPIRY));
 }
 
 STORE_DEFINE(reopen_due, .run = triage_reopen_due, .writes = true, .is_long = true);

@@ -10,7 +10,6 @@
 #define LARGEST "max"
 #define MATCHES(pattern, text) " matches(" pattern ", " text ")"
 #define TEXTS(json) " json_each(" json ")"
-#define IDS(json) " (SELECT value FROM json_each(" json "))"
 #define PAIRS(json, name) " json_each(" json ") AS " name
 #define HAS_SUSPECT                                                                                \
 	" (json_valid(suspects) AND instr(suspects, ?3) > 0 AND EXISTS (SELECT 1"                  \
@@ -49,5 +48,8 @@ const char sqlite_more[] =
 	" new.state BEGIN UPDATE counts SET count = count - 1 WHERE state = old.state; UPDATE"
 	" counts SET count = count + 1 WHERE state = new.state; END;";
 
-#define STATEMENTS sqlite_statements
+#include "agent/store/sql/words.inc"
+
+const char *const sqlite_statements[STATEMENT_TEXTS] = {
 #include "agent/store/sql/statements.inc"
+};

@@ -1,0 +1,16 @@
+/* The texts in which a state keeps what of a change is more than one value: its attributes, its
+ * suspects and its culprit. */
+#ifndef AGENT_MODEL_STORED_TEXT_H
+#define AGENT_MODEL_STORED_TEXT_H
+
+#include "agent/model/columns.h"
+
+/* Appends that of a column of such a type; nothing where there is none. */
+void stored_text_put(
+	struct buf *out, const struct stored_column *column, const struct change_record *record);
+
+/* Reads it, or NULL for none, into the arena. False: it is malformed. */
+bool stored_text_read(struct arena *arena, const struct stored_column *column, const char *text,
+	struct change_record *record) MUST_USE;
+
+#endif
