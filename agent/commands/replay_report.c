@@ -139,18 +139,12 @@ static void json_change(struct buf *out, const struct change_record *record)
 
 	buf_text(out, "{\"test\": ");
 	buf_json_text(out, item->test);
-	json_put_text(out, "metric", item->metric);
 	json_put_time(out, "time", item->time);
 	json_put_time(out, "found", record->first_seen);
 	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
 	json_put_time(out, "withdrawn", withdrawn(record));
 	json_put_time(out, "recovered", recovered(record));
-	json_put_number(out, "mean_before", item->change.mean_before);
-	json_put_number(out, "mean_after", item->change.mean_after);
-	json_put_number(out, "pvalue", item->change.pvalue);
-	record_put_description(out, item);
-	json_put_text(out, "commit_before", item->commit_before);
-	json_put_text(out, "commit_after", item->commit_after);
+	record_put_found(out, item);
 	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_text(out, ", \"attributes\": ");

@@ -38,9 +38,8 @@ enum column_use {
 	COLUMN_SEQUENCE = 4, /* an id that is never used again */
 	COLUMN_FOUND =
 		8, /* of a change: what a run has found, written anew by the next that does */
-	COLUMN_COMPARED = 16,  /* of a change: what a run compares with what it finds */
-	COLUMN_DESCRIBES = 64, /* of a change: its kind, levels, size and place */
-	COLUMN_HIDDEN = 32,    /* of a change: not shown */
+	COLUMN_COMPARED = 16, /* of a change: what a run compares with what it finds */
+	COLUMN_HIDDEN = 32,   /* of a change: not shown */
 };
 
 struct stored_column {

@@ -150,12 +150,12 @@ void announcement_put_attributes(struct buf *out, const struct announcement *ite
 	buf_char(out, '}');
 }
 
-void record_put_description(struct buf *out, const struct announcement *item)
+void record_put_found(struct buf *out, const struct announcement *item)
 {
 	const struct change_record record = {.item = *item};
 
 	for (const struct stored_column *column = change_columns; column->name; column++)
-		if (column->uses & COLUMN_DESCRIBES)
+		if (column->uses & COLUMN_FOUND && column_is_shown(column))
 			column_put_json(column, &record, out);
 }
 

@@ -14,8 +14,8 @@ void record_put_json(struct buf *out, const struct change_record *record);
 /* Removes from the records' history from where people said something. */
 void record_hide_origins(struct arena *arena, struct record_rows *rows);
 
-/* Appends further members of an object: kind, levels, size and place. */
-void record_put_description(struct buf *out, const struct announcement *item);
+/* Appends further members of an object: what a run has found, but the suspects and attributes. */
+void record_put_found(struct buf *out, const struct announcement *item);
 
 /* When the first message about it arrived, ms; 0 if none has, as far as its history goes back. */
 int64_t record_announced(const struct change_record *record);

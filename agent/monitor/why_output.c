@@ -639,13 +639,9 @@ static void json_change(struct buf *out, const struct why *why)
 	}
 	buf_printf(out, "{\"index\": %zu", item->change.index);
 	json_put_time(out, "time", item->time);
-	json_put_means(out, &item->change);
-	record_put_description(out, item);
+	json_put_number(out, "forward_change_percent", change_percent(&item->change));
+	record_put_found(out, item);
 	json_put_bool(out, "regression", change_is_regression(why->series, &item->change));
-	json_put_text(out, "commit_before", item->commit_before);
-	json_put_text(out, "commit_after", item->commit_after);
-	json_put_text(out, "version_before", item->version_before);
-	json_put_text(out, "version_after", item->version_after);
 	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_char(out, '}');

@@ -57,19 +57,12 @@ static void put_sibling(struct buf *out, const struct related_change *related)
 
 	buf_printf(out, "{\"id\": %" PRId64, item->id);
 	json_put_text(out, "test", item->test);
-	json_put_text(out, "metric", item->metric);
 	json_put_text(out, "series", record->series);
 	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
-	json_put_text(out, "unit", item->unit);
-	buf_printf(out, ", \"direction\": %d", item->direction);
 	json_put_time(out, "time", item->time);
-	record_put_description(out, item);
-	json_put_count(out, "count_before", item->change.count_before);
-	json_put_count(out, "count_after", item->change.count_after);
-	json_put_text(out, "commit_after", item->commit_after);
+	record_put_found(out, item);
 	json_put_moment(out, "recovered", item->over.time);
 	json_put_bool(out, "regression", announcement_verdict(item) > 0);
-	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "state", change_state_names[record->state]);
 	json_put_text(out, "triage",
 		triage_state_names[record->triage.state ? record->triage.state : TRIAGE_OPEN]);
