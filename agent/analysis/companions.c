@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/select.h"
+#include "agent/base/order.h"
 
 /* A task that waits; in its arena. */
 struct waiter {
@@ -101,18 +102,13 @@ static void fetched(struct task *task)
 	}
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static struct companion *find_pooled(const struct companions_way *way, const struct query *query,
 	const struct control_rule *rule)
 {
 	struct companion *at = way->pool ? way->pool->first : NULL;
 
-	while (at && !(at->test == rule->test && same(at->metric, rule->metric) &&
-			     same(at->branch, query->branch) && at->since == query->since &&
+	while (at && !(at->test == rule->test && order_same(at->metric, rule->metric) &&
+			     order_same(at->branch, query->branch) && at->since == query->since &&
 			     at->until == query->until))
 		at = at->next;
 	return at;
@@ -168,7 +164,7 @@ static bool has(const struct companions *companions, const struct control_rule *
 {
 	for (size_t i = 0; i < companions->count; i++)
 		if (companions->items[i]->test == rule->test &&
-			same(companions->items[i]->metric, rule->metric))
+			order_same(companions->items[i]->metric, rule->metric))
 			return true;
 	return false;
 }
@@ -296,7 +292,7 @@ const struct series *companions_find(const struct companions *companions, const 
 
 	for (size_t i = 0; companions && i < companions->count; i++)
 		if (companions->items[i]->test == rule->test &&
-			same(companions->items[i]->metric, rule->metric))
+			order_same(companions->items[i]->metric, rule->metric))
 			data = &companions->items[i]->task->query.data;
 	found = data ? pick(data, rule->metric, series, &count) : NULL;
 	if (found)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/store/sql/audit.h"
 #include "agent/store/sql/rows.h"
@@ -75,11 +76,6 @@ static const char *said(const char *before, const char *now)
 	return *now ? now : NULL;
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* What the change's triage becomes. */
 static struct triage result_of(const struct store_triage *call, const struct change_record *record)
 {
@@ -106,8 +102,8 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 
 static bool is_same(const struct triage *a, const struct triage *b)
 {
-	return a->state == b->state && a->until == b->until && is_same_text(a->owner, b->owner) &&
-	       is_same_text(a->note, b->note) && is_same_text(a->link, b->link);
+	return a->state == b->state && a->until == b->until && order_same(a->owner, b->owner) &&
+	       order_same(a->note, b->note) && order_same(a->link, b->link);
 }
 
 static void write_triage(struct tx *tx, int64_t id, const struct triage *triage)
@@ -120,7 +116,7 @@ static void write_triage(struct tx *tx, int64_t id, const struct triage *triage)
 
 static void put_text(struct buf *out, const char *name, const char *before, const char *now)
 {
-	if (is_same_text(before, now))
+	if (order_same(before, now))
 		return;
 	if (now)
 		audit_put_text(out, name, now);
