@@ -74,6 +74,8 @@ static void render_found(struct buf *out, const struct announcement *item)
 	struct change_record record = {.item = *item};
 
 	record.item.members = item->members > 0 ? item->members : 1;
+	if (item->change.kind != CHANGE_TREND)
+		record.item.slope = (double)NAN;
 	for (const struct stored_column *column = change_columns; column->name; column++) {
 		if (!(column->uses & COLUMN_FOUND) || !column_is_shown(column))
 			continue;

@@ -560,16 +560,14 @@ static void run_own(struct tx *tx, void *context)
 		tx_fail(tx, ERROR_USAGE, "it has to fail");
 }
 
-/* Calls that wait together, whatever the first of them is, are in one transaction; and each try
- * begins with what was submitted. */
-static void test_a_group_leaves_nothing_of_what_fails(void **state)
+/* Of calls that wait together the one that fails leaves nothing, and what is done again begins with
+ * what was submitted. */
+static void test_a_try_begins_with_what_was_submitted(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct store_work reads = {.run = run_own}, writes = {.run = run_own, .writes = true};
-	const struct store_work turn = {
-		.run = run_own, .lane = state_is_database() ? STORE_WORK : STORE_TURNS};
 	struct own_call *first = store_call_new(sizeof *first, &reads, NULL, NULL);
-	struct own_call *second = store_call_new(sizeof *second, &turn, NULL, NULL);
+	struct own_call *second = store_call_new(sizeof *second, &reads, NULL, NULL);
 	struct own_call *third = store_call_new(sizeof *third, &writes, NULL, NULL);
 	struct store_restore *found = store_restore_new(NULL, NULL);
 	struct stored_moment moment = {"never", 1};
@@ -1125,7 +1123,7 @@ int main(void)
 		CASE(test_known_is_of_one_test),
 		CASE(test_numbers_that_are_none),
 		CASE(test_bad_request_fails_alone),
-		CASE(test_a_group_leaves_nothing_of_what_fails),
+		CASE(test_a_try_begins_with_what_was_submitted),
 		CASE(test_close_answers_what_waits),
 		FILE_CASE(test_second_opener_is_refused),
 		FILE_CASE(test_rubbish_is_refused_and_left_alone),
