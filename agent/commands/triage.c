@@ -11,8 +11,8 @@
 #include "agent/commands/inbox.h"
 #include "agent/commands/state_file.h"
 #include "agent/decide/gate.h"
-#include "conf/known_changes.h"
 #include "agent/web/forms.h"
+#include "conf/known_changes.h"
 
 struct triage_options {
 	struct state_flags state;
