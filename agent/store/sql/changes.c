@@ -136,22 +136,21 @@ enum { LOAD_LEAST = 10 };
 
 static void insert_records(struct tx *tx, const struct record_rows *records, size_t count)
 {
-	const struct change_record *end = records->items + records->count;
 	bool load = count >= LOAD_LEAST;
 
 	if (load)
 		rows_load_begin(tx, STATEMENT_WRITE_CHANGES);
-	for (const struct change_record *record = records->items; record < end; record++)
-		if (!record->confirmed)
-			insert_record(tx, record);
+	for (size_t i = 0; i < records->count; i++)
+		if (!records->items[i].confirmed)
+			insert_record(tx, &records->items[i]);
 	if (load) {
 		rows_load_end(tx);
 		rows_load_begin(tx, STATEMENT_WRITE_EXCERPTS);
 	}
-	for (const struct change_record *record = records->items; record < end; record++)
-		if (!record->confirmed && record->state != CHANGE_CANDIDATE &&
-			record->item.excerpt.length > 0)
-			insert_excerpt(tx, record);
+	for (size_t i = 0; i < records->count; i++)
+		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE &&
+			records->items[i].item.excerpt.length > 0)
+			insert_excerpt(tx, &records->items[i]);
 	if (load)
 		rows_load_end(tx);
 }
