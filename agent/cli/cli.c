@@ -179,7 +179,7 @@ struct config_source cli_config_source(void)
 struct config *cli_config(struct cli *cli)
 {
 	struct config_source source = cli_config_source();
-	return cli_config_from(cli, &source);
+	return cli->config ? cli->config : cli_config_from(cli, &source);
 }
 
 struct config *cli_config_from(struct cli *cli, const struct config_source *source)

@@ -84,9 +84,9 @@ int exit_code(enum error_kind kind);
 int cli_refuse(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /*
- * Finds and loads the configuration of --config and prints its problems. NULL after an error,
- * which was printed; the exit code is then EXIT_USAGE. It lives as long as the command, unless that
- * takes it over by setting cli->config to NULL.
+ * Finds and loads the configuration of --config and prints its problems; cli_config does once. NULL
+ * after an error, which was printed; the exit code is then EXIT_USAGE. It lives as long as the
+ * command, unless that takes it over by setting cli->config to NULL.
  */
 struct config *cli_config(struct cli *cli);
 struct config *cli_config_from(struct cli *cli, const struct config_source *source);

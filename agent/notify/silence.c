@@ -109,14 +109,14 @@ const struct silence *silence_of(const struct config *config, const struct silen
 }
 
 /* Names that a matcher may have. */
-struct knsilence_names {
+struct known_names {
 	struct arena *arena;
 	struct dict dict;
 	const char **items;
 	size_t count;
 };
 
-static void add_name(struct knsilence_names *names, const char *name, size_t length)
+static void add_name(struct known_names *names, const char *name, size_t length)
 {
 	const char *copy;
 
@@ -130,7 +130,7 @@ static void add_name(struct knsilence_names *names, const char *name, size_t len
 	names->items[names->count++] = copy;
 }
 
-static void add_test_names(struct knsilence_names *names, const struct test *test)
+static void add_test_names(struct known_names *names, const struct test *test)
 {
 	const char *single[] = {test->environment, test->run_attribute, test->hash_attribute};
 	const struct field *field =
@@ -147,7 +147,7 @@ static void add_test_names(struct knsilence_names *names, const struct test *tes
 		add_name(names, listed->items[i], strlen(listed->items[i]));
 }
 
-static void add_record_names(struct knsilence_names *names, const struct change_record *record)
+static void add_record_names(struct known_names *names, const struct change_record *record)
 {
 	const char *at = label_set(record->series);
 	struct label_text label;
@@ -164,7 +164,7 @@ static void add_record_names(struct knsilence_names *names, const struct change_
 static void find_unknown(const struct config *config, const struct matchers *matchers,
 	const struct record_rows *open, struct arena *arena, struct silence_reach *out)
 {
-	struct knsilence_names names = {.arena = arena, .dict = {.arena = arena}};
+	struct known_names names = {.arena = arena, .dict = {.arena = arena}};
 	static const char *const always[] = {"commit", "version", "environment"};
 
 	for (size_t i = 0; i < SILENCE_NAMES; i++)

@@ -228,7 +228,8 @@ class Inbox {
 		if (answer !== this.answer)
 			return;
 		for (const group of answer.groups.slice(FIRST))
-			this.list.append(this.addGroup(group).element);
+			if (!this.groups.has(group.key)) // a look at what is new may have been faster
+				this.list.append(this.addGroup(group).element);
 		this.shown();
 		const at = this.rows.get(Number(this.settings.at));
 		if (at)
@@ -690,7 +691,8 @@ class Inbox {
 
 	drop(group) {
 		group.element.remove();
-		this.groups.delete(group.key);
+		if (this.groups.get(group.key) === group)
+			this.groups.delete(group.key);
 	}
 
 	// Others take the place of those that have left.
