@@ -202,9 +202,9 @@ def test_a_row_that_is_corrected(agents, tmp_path, slack):
 """, bot(slack)))
     said = correct(agent, slack)
     first = next(said)
-    write("c1a")
+    write("c1x")
     corrected = next(said)
-    assert "c1a" not in first and "c1 .. c1a" in corrected, (first, corrected)
+    assert "c1x" not in first and "c1 .. c1x" in corrected, (first, corrected)
     assert next(said, None) is None
 
 
