@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,14 +91,30 @@ static bool is_special(const char *path)
 	return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
+/* A name in the folder of the target that nobody else takes, however long the target's is. */
+static void name_beside(struct buf *out, const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	uint64_t random = 0;
+	if (getrandom(&random, sizeof random, 0) != sizeof random)
+		abort();
+	buf_printf(
+		out, "%.*s.new-%016" PRIx64, slash ? (int)(slash + 1 - target) : 0, target, random);
+}
+
 bool output_write(const char *path, const char *data, size_t length, struct error *error)
 {
-	if (is_special(path))
-		return fill(path, 0, NULL, data, length) || cannot_write(path, error);
+	struct stat at;
 	char *real = realpath(path, NULL);
+	if (!real && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* to what is not there yet */
+		return fill(path, O_CREAT, NULL, data, length) || cannot_write(path, error);
+	if (is_special(path)) {
+		free(real);
+		return fill(path, 0, NULL, data, length) || cannot_write(path, error);
+	}
 	const char *target = real ? real : path;
 	struct buf beside = {0};
-	buf_printf(&beside, "%s.new-%ld", target, (long)getpid());
+	name_beside(&beside, target);
 	bool good = fill(beside.data, O_CREAT | O_EXCL, target, data, length) &&
 		    rename(beside.data, target) == 0;
 	if (!good) {

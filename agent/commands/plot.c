@@ -219,7 +219,7 @@ static bool parse(struct plotter *plotter, struct selection *range, struct error
 	if (plotter->format == FORMAT_PNG && !ends_with(output, ".png"))
 		return error_set(error, ERROR_USAGE,
 			"--output: %.200s: a name that ends with .svg or .png is needed", output);
-	return (!output || output_check(output, error)) &&
+	return (!output || output_check(output, error) || error_prefix(error, "--output: ")) &&
 	       selection_resolve(&options->range, plotter->cli->now, range, error);
 }
 

@@ -42,6 +42,18 @@ static const struct field report_fields[] = {
 	{0},
 };
 
+/* Of changes, where other commands choose points. */
+static const struct field when_fields[] = {
+	OPTION_STRING(
+		struct selection_flags, since, NULL, "changes since this time", .metavar = "DATE"),
+	OPTION_STRING(
+		struct selection_flags, until, NULL, "changes before this time", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, branch, NULL,
+		"changes on this branch; default: $BRANCH", .variable = "BRANCH",
+		.metavar = "NAME"),
+	{0},
+};
+
 struct report_options {
 	struct report_flags report;
 	struct selection_flags range;
@@ -49,7 +61,7 @@ struct report_options {
 
 static const struct option_part parts[] = {
 	{report_fields, offsetof(struct report_options, report)},
-	{range_fields, offsetof(struct report_options, range)},
+	{when_fields, offsetof(struct report_options, range)},
 	{0},
 };
 

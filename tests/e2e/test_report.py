@@ -212,6 +212,11 @@ def test_a_file_is_whole_or_as_it_was(hunter, tmp_path):
     assert hunter("report", "--config", path, "--html", link).code == 0
     assert link.is_symlink() and stat.S_IMODE(page.stat().st_mode) == 0o604 and Page(page.read_text()).rows() == 1
     assert [file.name for file in folder.iterdir()] == ["r.html"]
+    link.unlink()
+    link.symlink_to(folder / "later.html")  # which is not there yet
+    assert hunter("report", "--config", path, "--html", link).code == 0
+    assert link.is_symlink() and Page((folder / "later.html").read_text()).rows() == 1
+    assert hunter("report", "--config", path, "--html", folder / f"{'a' * 250}.html").code == 0
     done = hunter("report", "--config", path, "--html", folder)
     assert done.code != 0 and "Is a directory" in done.err
     done = hunter("report", "--config", path, "--html", "/dev/stderr")
