@@ -628,6 +628,26 @@ static void test_what_is_related_to_a_change(void **state)
 	store_call_free(&none->call);
 }
 
+/* Few tests that match are found by their names, more than a hundred by a scan. */
+static void test_list_by_pattern(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (int i = 0; i <= 100; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "n%03d", i);
+		record_named(fixture, name, "p99", CHANGE_CONFIRMED, 1000 + i);
+	}
+	check_list(fixture, (struct change_filter){.test = "m*"}, "");
+	check_list(fixture, (struct change_filter){.test = "n00[01]"}, "2 1 ");
+	check_list(fixture, (struct change_filter){.test = "n0*", .limit = 2}, "100 99 ...");
+	check_list(fixture, (struct change_filter){.test = "n0*", .until = 1002}, "2 1 ");
+	check_list(fixture, (struct change_filter){.test = "n*", .limit = 2}, "101 100 ...");
+	check_list(fixture, (struct change_filter){.test = "n*", .until = 1002}, "2 1 ");
+}
+
 static void test_list_gives_what_is_asked_for(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1359,6 +1379,7 @@ int main(void)
 		CASE(test_points_around_changes),
 		CASE(test_what_is_related_to_a_change),
 		CASE(test_what_a_change_ends),
+		CASE(test_list_by_pattern),
 		CASE(test_list_gives_what_is_asked_for),
 		CASE(test_a_list_is_shown),
 		CASE(test_lists_hold_nothing_up),
