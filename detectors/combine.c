@@ -1,7 +1,7 @@
 /*
- * docs/algorithms.md section 6.6. All members' change points are votes, sorted by index. Votes of
- * different members within `tolerance` points of the first one form an agreement, with at most one
- * vote of each member; the vote with the smallest p gives it its place and p.
+ * docs/design/algorithms.md section 6.6. All members' change points are votes, sorted by index.
+ * Votes of different members within `tolerance` points of the first one form an agreement, with at
+ * most one vote of each member; the vote with the smallest p gives it its place and p.
  */
 #include "detectors/combine.h"
 

@@ -1,6 +1,6 @@
 /*
- * The constants of the rule `auto` (docs/algorithms.md section 5) were chosen from the measured
- * trade-off between delay and alarms that are retracted (docs/accuracy.md).
+ * The constants of the rule `auto` (docs/design/algorithms.md section 5) were chosen from the
+ * measured trade-off between delay and alarms that are retracted (docs/design/accuracy.md).
  */
 #include "detectors/confirm.h"
 

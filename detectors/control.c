@@ -1,5 +1,5 @@
 /*
- * docs/algorithms.md section 7.
+ * docs/design/algorithms.md section 7.
  *
  * A ratio is multiplied by the control's usual level, so that it keeps the series' unit.
  *

@@ -1,7 +1,7 @@
 /*
  * Controls: the part of a series that another series explains is removed before a detector looks
  * for changes. The other series is a control (another region, the baseline), by which the series is
- * divided, or the load it depends on, which is regressed out. docs/algorithms.md section 7.
+ * divided, or the load it depends on, which is regressed out. docs/design/algorithms.md section 7.
  *
  * Each point is paired with the nearest point of the other series within half a step. A fitted
  * control is frozen, like a season: the result for a point depends on that point and its partner

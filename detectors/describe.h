@@ -1,7 +1,7 @@
 /*
  * Describes a change: robust levels, the relative size with its interval, and the set of places at
- * which it may have happened. docs/algorithms.md section 4. At most 2 DESCRIBE_SIDE values are
- * used, and nothing allocates.
+ * which it may have happened. docs/design/algorithms.md section 4. At most 2 DESCRIBE_SIDE values
+ * are used, and nothing allocates.
  */
 #ifndef DETECTORS_DESCRIBE_H
 #define DETECTORS_DESCRIBE_H

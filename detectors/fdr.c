@@ -1,5 +1,5 @@
 /*
- * The step-up procedure: docs/algorithms.md section 5.
+ * The step-up procedure: docs/design/algorithms.md section 5.
  */
 #include "detectors/fdr.h"
 

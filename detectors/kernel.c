@@ -2,7 +2,7 @@
  * No matrix is held: each candidate for the last cut carries the sum of the kernel over its
  * segment, and a new value adds to all of them in one walk back along the series. Time is quadratic
  * where nothing changes (PELT has nothing to prune there), memory linear. Series of more than CHUNK
- * values are processed in overlapping chunks, which bounds the time: docs/algorithms.md
+ * values are processed in overlapping chunks, which bounds the time: docs/design/algorithms.md
  * section 6.2.
  */
 #include "detectors/kernel.h"

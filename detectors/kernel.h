@@ -1,7 +1,7 @@
 /*
  * Kernel change-point detection (Harchaoui and Cappe 2007; Arlot, Celisse and Harchaoui 2019) with
- * an exact optimal partition by PELT (Killick, Fearnhead and Eckley 2012): docs/algorithms.md
- * section 6.2.
+ * an exact optimal partition by PELT (Killick, Fearnhead and Eckley 2012):
+ * docs/design/algorithms.md section 6.2.
  */
 #ifndef DETECTORS_KERNEL_H
 #define DETECTORS_KERNEL_H

@@ -1,6 +1,6 @@
 /*
  * Each run against the ones just before it, as LNT (LLVM's performance tracker) compares them:
- * docs/algorithms.md section 6.5.
+ * docs/design/algorithms.md section 6.5.
  */
 #ifndef DETECTORS_LOOKBACK_H
 #define DETECTORS_LOOKBACK_H

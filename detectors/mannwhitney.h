@@ -16,7 +16,7 @@ struct mannwhitney {
  * The p-value is exact, ties included, if both samples have at most 50 values, or 25 if there are
  * ties; beyond that it is the normal approximation with corrections for ties and continuity.
  * Infinities are values; a NaN counts as positive infinity. The scratch must be for these tests
- * alone: each one empties it. docs/algorithms.md section 6.7.
+ * alone: each one empties it. docs/design/algorithms.md section 6.7.
  */
 struct mannwhitney mannwhitney_test(
 	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch);

@@ -1,7 +1,7 @@
 /*
- * docs/algorithms.md section 6.4. The groups are found by dynamic programming over the sorted
- * means. The best start of the last group never falls as values are added, so each row is filled by
- * halving.
+ * docs/design/algorithms.md section 6.4. The groups are found by dynamic programming over the
+ * sorted means. The best start of the last group never falls as values are added, so each row is
+ * filled by halving.
  */
 #include "detectors/modes.h"
 

@@ -1,6 +1,6 @@
 /*
  * Levels by k-means of the runs' means, with short excursions removed: how Firefox OS found
- * regressions in its performance tests. docs/algorithms.md section 6.4.
+ * regressions in its performance tests. docs/design/algorithms.md section 6.4.
  */
 #ifndef DETECTORS_MODES_H
 #define DETECTORS_MODES_H

@@ -1,6 +1,6 @@
 /*
- * docs/algorithms.md section 9. All changes that were ever announced are kept, and the candidates
- * that are found now.
+ * docs/design/algorithms.md section 9. All changes that were ever announced are kept, and the
+ * candidates that are found now.
  */
 #include "detectors/online_eval.h"
 

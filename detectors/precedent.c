@@ -1,7 +1,7 @@
 /*
  * All is measured in heights of the step: h = (z - moving median) / step, z being a logarithm, or a
  * square root where zeros occur. Windows as long as what has followed the step, whose mean height
- * is nearly 1 or more, are episodes. The constants: docs/algorithms.md section 5.
+ * is nearly 1 or more, are episodes. The constants: docs/design/algorithms.md section 5.
  */
 #include "detectors/precedent.h"
 

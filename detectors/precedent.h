@@ -4,7 +4,7 @@
  * The level of a service moves for many reasons that pass: outages, waves of load, jobs, holidays.
  * A step that is as high and has lasted as long as something that came and went before is no news
  * until it has lasted longer; nor is one that looks like the same hours of the last weeks.
- * docs/algorithms.md section 5.
+ * docs/design/algorithms.md section 5.
  *
  * Pure: what is decided depends on the values alone. Lengths are points.
  */

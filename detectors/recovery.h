@@ -3,8 +3,8 @@
  *
  * A change recovers when a later level is less than half the step away from the old one, and the
  * 95% interval of their difference includes the old level or values beyond it; a remainder of less
- * than a twentieth of the step and half of the old level counts as nothing. docs/algorithms.md
- * section 5.
+ * than a twentieth of the step and half of the old level counts as nothing.
+ * docs/design/algorithms.md section 5.
  *
  * The values are those of a series without its cycles, NaN where missing; `changes` are those found
  * in them now, ascending. Nothing allocates.

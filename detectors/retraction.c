@@ -1,6 +1,6 @@
 /*
  * The level of 0.1 is that of e-divisive's first pass. It was chosen from the measured trade-off
- * between correct alarms that are retracted and wrong ones that stand (docs/accuracy.md).
+ * between correct alarms that are retracted and wrong ones that stand (docs/design/accuracy.md).
  */
 #include "detectors/retraction.h"
 

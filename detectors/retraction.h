@@ -3,7 +3,7 @@
  *
  * A detector decides again with each point, and near the threshold its decision flips. So an
  * announced change is held to another standard than a new one: it may move, and it is retracted
- * only when the evidence is gone. docs/algorithms.md section 5.
+ * only when the evidence is gone. docs/design/algorithms.md section 5.
  */
 #ifndef DETECTORS_RETRACTION_H
 #define DETECTORS_RETRACTION_H

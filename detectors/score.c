@@ -1,5 +1,5 @@
 /*
- * docs/algorithms.md section 9.
+ * docs/design/algorithms.md section 9.
  */
 #include "detectors/score.h"
 

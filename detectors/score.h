@@ -1,5 +1,5 @@
 /*
- * Scores of change points against labels, over whole series: docs/algorithms.md section 9.
+ * Scores of change points against labels, over whole series: docs/design/algorithms.md section 9.
  *
  * Matching is one to one within a margin: each label, in order, takes the nearest found place that
  * is still free. The scores over several annotators count index 0 as a change point of everyone

@@ -1,6 +1,7 @@
 /*
  * Fits and removes daily and weekly cycles. The algorithm, its constants and its cost:
- * docs/algorithms.md section 3, whose letters are used here: z, d, D (per_day), W (slot_count).
+ * docs/design/algorithms.md section 3, whose letters are used here: z, d, D (per_day), W
+ * (slot_count).
  *
  * The series is laid on a grid of equal steps (struct grid), its deviations from a moving median as
  * long as the cycle are formed, and several shapes of a profile (struct shape) compete. Each is

@@ -5,7 +5,7 @@
  * A cycle is a profile: for each part of the local day or week, how far values lie above or below
  * their surroundings, on a scale (logarithm, square root or linear) that makes its size independent
  * of the level. It is accepted only where it predicts points that it was not fitted to, so that a
- * series without a cycle stays the same, bit for bit. docs/algorithms.md section 3.
+ * series without a cycle stays the same, bit for bit. docs/design/algorithms.md section 3.
  *
  * A fitted season is frozen: the adjusted value of a point depends on that point alone, so a series
  * that grows has the same adjusted values as one that was adjusted as a whole.

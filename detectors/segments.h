@@ -1,6 +1,6 @@
 /*
  * For detectors that only find places: makes changes of them, with the statistics of the segments
- * between them. docs/algorithms.md section 6.
+ * between them. docs/design/algorithms.md section 6.
  */
 #ifndef DETECTORS_SEGMENTS_H
 #define DETECTORS_SEGMENTS_H

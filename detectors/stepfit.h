@@ -1,7 +1,7 @@
 /*
  * Skia Perf's step fits (Skia's "go/stepfit"): six ways to decide whether a short stretch of values
  * has a step in its middle, and the detector that slides such a stretch along a series.
- * docs/algorithms.md section 6.3.
+ * docs/design/algorithms.md section 6.3.
  */
 #ifndef DETECTORS_STEPFIT_H
 #define DETECTORS_STEPFIT_H

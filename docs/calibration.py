@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/calibration.svg from the table of docs/accuracy.md between the markers of its name."""
+"""Makes docs/calibration.svg from the table of docs/design/accuracy.md between the markers of its name."""
 import math
 import pathlib
 import re
@@ -11,7 +11,7 @@ COLORS = ["#1f77b4", "#2ca02c", "#9467bd", "#d62728", "#7f7f7f"]
 
 
 def rows():
-    text = (DOCS / "accuracy.md").read_text()
+    text = (DOCS / "design/accuracy.md").read_text()
     table = re.search(r"<!-- calibration -->(.*?)<!-- /calibration -->", text, re.S)[1]
     for line in table.strip().splitlines()[2:]:
         kind, points, _, *shares = [cell.strip() for cell in line.strip("|").split("|")]

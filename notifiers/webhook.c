@@ -1,10 +1,10 @@
 /*
  * A webhook: POSTs each message as a JSON document, for programs.
  *
- * docs/webhook.schema.json defines the document; members are never removed, new ones are optional,
- * and anything else would be another `version`. The header Idempotency-Key identifies the message,
- * so that a receiver can drop duplicates; hence an attempt with an unclear result is simply
- * retried.
+ * docs/reference/webhook.schema.json defines the document; members are never removed, new ones are
+ * optional, and anything else would be another `version`. The header Idempotency-Key identifies the
+ * message, so that a receiver can drop duplicates; hence an attempt with an unclear result is
+ * simply retried.
  *
  * With a secret, X-Hunter-Signature is the HMAC-SHA256 of the time stamp, a full stop and the body.
  * The address may contain a secret, so error messages do not show it.

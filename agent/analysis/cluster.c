@@ -1,5 +1,5 @@
 /*
- * docs/algorithms.md section 8, steps 1 and 8.
+ * docs/design/algorithms.md section 8, steps 1 and 8.
  */
 #include "agent/analysis/cluster.h"
 

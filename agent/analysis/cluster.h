@@ -1,7 +1,7 @@
 /*
  * The shape of a series and the step in it, as in the trace clusters of Skia Perf
  * (https://perf.skia.org): a series is normalised so that only its shape counts, and a cluster is
- * interesting if its centroid looks like a step. docs/algorithms.md section 8.
+ * interesting if its centroid looks like a step. docs/design/algorithms.md section 8.
  */
 #ifndef AGENT_ANALYSIS_CLUSTER_H
 #define AGENT_ANALYSIS_CLUSTER_H

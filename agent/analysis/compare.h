@@ -2,7 +2,7 @@
  * Hunter's comparison: the level of a series at one point against the level at another.
  *
  * The level at a point is that of all points between the nearest change points around it. Two
- * levels differ if the test of section 5 of docs/algorithms.md says so. Pure functions.
+ * levels differ if the test of section 5 of docs/design/algorithms.md says so. Pure functions.
  */
 #ifndef AGENT_ANALYSIS_COMPARE_H
 #define AGENT_ANALYSIS_COMPARE_H

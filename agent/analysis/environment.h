@@ -1,6 +1,6 @@
 /*
  * Tells changes of the environment from changes of the code: whether simultaneous changes are
- * those of one runner or host. See docs/environment.md.
+ * those of one runner or host. See docs/configure/environment.md.
  *
  * A test's `environment` names the label, tag, part of a path or attribute that says where a
  * series was measured. What is counted here is judged by agent/decide/environment.h.

@@ -6,7 +6,7 @@
  * series is judged by the means of the hours, as if it were sampled hourly; everything that counts
  * points counts hours. What leaves all that the last week had by far is not kept waiting for the
  * hour to end: from there on points stay as they are until their hours are there.
- * docs/algorithms.md section 3.
+ * docs/design/algorithms.md section 3.
  */
 #ifndef AGENT_ANALYSIS_HOURLY_H
 #define AGENT_ANALYSIS_HOURLY_H

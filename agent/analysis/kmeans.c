@@ -1,6 +1,6 @@
 /*
- * docs/algorithms.md section 8: seeding (4), iteration (5), bounds (6), sums by part (7), and the
- * attempts on a sample that come first (3).
+ * docs/design/algorithms.md section 8: seeding (4), iteration (5), bounds (6), sums by part (7),
+ * and the attempts on a sample that come first (3).
  */
 #include "agent/analysis/kmeans.h"
 

@@ -2,7 +2,7 @@
  * k-means over many rows of single precision: which series have the same shape.
  *
  * Lloyd's iteration with Hamerly's bounds ("Making k-means even faster", 2010), seeded by greedy
- * k-means++ (Arthur and Vassilvitskii 2007) on a sample: docs/algorithms.md section 8.
+ * k-means++ (Arthur and Vassilvitskii 2007) on a sample: docs/design/algorithms.md section 8.
  *
  * The same rows, k and seed give the same clusters on any machine and with any number of threads:
  * work is divided by the number of rows alone, and the parts' sums are added in order. Running out

@@ -1,6 +1,6 @@
 /*
  * A running agent as a command sees it: where it listens, with which credentials, and blocking
- * requests to its API (docs/api.md).
+ * requests to its API (docs/reference/api.md).
  *
  * Its address is that of --agent or $HUNTER_AGENT, otherwise the configuration's agent.listen: a
  * Unix socket, then a loopback address, then another one. The token is sent to no other

@@ -658,7 +658,7 @@ const struct command bisect_command = {
 		"tested; after any other failure it is tried again. The ends are measured first: "
 		"a step that does not show there ends it.\n\n"
 		"Each run is kept in a journal: after Ctrl-C, a crash or a reboot --resume goes "
-		"on. The user's work tree is not touched. docs/bisect.md has more.\n\n"
+		"on. The user's work tree is not touched. docs/operate/bisect.md has more.\n\n"
 		"The exit code is 0 if the commit was found, 1 if the step was not reproduced, 5 "
 		"if several commits are left, 2 for wrong flags, 3 if nothing can be measured, 4 "
 		"if the journal, the work folder or the state is not available, and 130 if it was "

@@ -1,6 +1,6 @@
 /*
  * Whether simultaneous changes are those of one environment (a runner, a host) and told as one.
- * See docs/environment.md.
+ * See docs/configure/environment.md.
  *
  * Simultaneous changes stand out if they affect at least ENVIRONMENT_LEAST series and
  * ENVIRONMENT_SHARE of those of one environment, but not the same tests elsewhere: of the same

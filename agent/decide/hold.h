@@ -1,6 +1,6 @@
 /*
  * Holds: candidates that wait because it is undecided whether their series has a cycle
- * (docs/seasons.md).
+ * (docs/configure/seasons.md).
  *
  * While a weekly cycle is possible and too few weeks have been seen, a change first seen on a
  * weekend waits until 24 h into the next weekday; by then it has either lasted or reverted; while a

@@ -1,7 +1,7 @@
 /*
- * Which deployments can have caused a change (docs/deployments.md): those between the start of
- * the last certainly good point and the end of the first certainly bad one. A point covers a
- * window of time, so a deployment within that window counts, even if the point carries the build
+ * Which deployments can have caused a change (docs/configure/deployments.md): those between the
+ * start of the last certainly good point and the end of the first certainly bad one. A point covers
+ * a window of time, so a deployment within that window counts, even if the point carries the build
  * before.
  */
 #ifndef AGENT_MODEL_ATTRIBUTION_H

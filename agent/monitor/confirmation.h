@@ -3,7 +3,7 @@
  *
  * A change is confirmed if it satisfies the rule of its detection (`confirm`), passes the false
  * discovery rate over all series of the run (`fdr`), and is not held any more
- * (agent/decide/hold.h). See docs/algorithms.md.
+ * (agent/decide/hold.h). See docs/design/algorithms.md.
  */
 #ifndef AGENT_MONITOR_CONFIRMATION_H
 #define AGENT_MONITOR_CONFIRMATION_H

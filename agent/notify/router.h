@@ -1,6 +1,6 @@
 /*
  * The router selects the receivers of a change: those in `notify` of its test, or those selected by
- * `routes` (conf/routes.c, docs/routing.md).
+ * `routes` (conf/routes.c, docs/configure/routing.md).
  *
  * It is created for a configuration, or for a round of the dispatcher, and caches which matchers
  * hold for a value: as many changes share test, metric and labels, hundreds of routes cost one

@@ -1,4 +1,4 @@
-/* A plot as JSON, for the page and for reports (docs/api.md), and with fewer points. */
+/* A plot as JSON, for the page and for reports (docs/reference/api.md), and with fewer points. */
 #ifndef AGENT_REPORT_PLOT_JSON_H
 #define AGENT_REPORT_PLOT_JSON_H
 

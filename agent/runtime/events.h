@@ -1,7 +1,7 @@
 /*
  * What has just happened, for those who watch: changes that were recorded or triaged, silences,
  * tests that fail or succeed again, and reloads. Each event is a kind and a JSON object
- * (docs/api.md).
+ * (docs/reference/api.md).
  *
  * The last events are kept, so that who was away for a while can go on where they were. Nothing
  * waits for anybody: if events come faster than people can look at them, the rest of a second are

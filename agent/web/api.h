@@ -1,5 +1,5 @@
 /*
- * The API: the agent's state and actions, as JSON (docs/api.md).
+ * The API: the agent's state and actions, as JSON (docs/reference/api.md).
  *
  * The size of an answer is bounded; if there is more, the answer says where to continue. Nothing
  * here blocks: requests that need a fetch or a run are answered when it is done.

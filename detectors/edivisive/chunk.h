@@ -1,6 +1,6 @@
 /*
- * The default profile of e-divisive on one chunk of a series: docs/algorithms.md sections 2.1
- * to 2.6, by whose numbers steps are cited here.
+ * The default profile of e-divisive on one chunk of a series: docs/design/algorithms.md
+ * sections 2.1 to 2.6, by whose numbers steps are cited here.
  *
  * A chunk holds only existing values, scaled and shifted. Each step is a file: clip, windows,
  * contrast, partition, test, passes, ramp, noise, short. A chunk may be evaluated again after it

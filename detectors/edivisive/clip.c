@@ -1,5 +1,5 @@
 /*
- * The spread, pulses and the clip: docs/algorithms.md section 2.2.
+ * The spread, pulses and the clip: docs/design/algorithms.md section 2.2.
  *
  * Single outliers are clipped to their neighbourhood. Pulses, a few outliers in a row, are found
  * here and filled by chunk.c: an outage of some points would look like two changes and hide a

@@ -1,7 +1,7 @@
 /*
- * Candidates: docs/algorithms.md section 2.3. The windows of e-divisive propose places, and so do
- * the points at which the means of a few values to either side differ the most. Which of them are
- * cuts is decided by the partition.
+ * Candidates: docs/design/algorithms.md section 2.3. The windows of e-divisive propose places, and
+ * so do the points at which the means of a few values to either side differ the most. Which of them
+ * are cuts is decided by the partition.
  */
 #include <math.h>
 #include <string.h>

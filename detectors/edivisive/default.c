@@ -1,5 +1,5 @@
 /*
- * The default profile on a whole series, and as a stream: docs/algorithms.md section 2.1.
+ * The default profile on a whole series, and as a stream: docs/design/algorithms.md section 2.1.
  *
  * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its
  * change points before 5W are settled, that is, final. Only the last chunk is evaluated again when

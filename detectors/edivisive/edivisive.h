@@ -1,9 +1,9 @@
 /*
  * e-divisive in windows, as introduced by Hunter (Fleming et al. 2023): the default detector.
  *
- * There are two profiles. `default` is corrected, calibrated and incremental (docs/algorithms.md
- * section 2). `otava` gives the change points of Apache Otava, index for index, for migration
- * (section 1).
+ * There are two profiles. `default` is corrected, calibrated and incremental
+ * (docs/design/algorithms.md section 2). `otava` gives the change points of Apache Otava, index for
+ * index, for migration (section 1).
  */
 #ifndef DETECTORS_EDIVISIVE_EDIVISIVE_H
 #define DETECTORS_EDIVISIVE_EDIVISIVE_H

@@ -1,5 +1,5 @@
 /*
- * Restless levels: docs/algorithms.md section 2.5, step 4, stays and wandering.
+ * Restless levels: docs/design/algorithms.md section 2.5, step 4, stays and wandering.
  *
  * A test between two neighbouring segments estimates the noise from what is left within them. If a
  * series wanders, or alternates between two levels and stays on each for a while, the points found

@@ -1,5 +1,5 @@
 /*
- * Profile otava: Apache Otava 0.8, index for index. docs/algorithms.md section 1.
+ * Profile otava: Apache Otava 0.8, index for index. docs/design/algorithms.md section 1.
  *
  * Windows that overlap by half are cut greedily under a relaxed threshold; the points found are
  * then tested over the segments between them, and the weakest is removed until all are significant.

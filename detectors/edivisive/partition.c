@@ -1,7 +1,8 @@
 /*
- * Which candidates are cuts: docs/algorithms.md section 2.3. Of all partitions at these places the
- * one with the least cost, by a dynamic programme over the sums of a kernel between the stretches
- * that they bound (Harchaoui and Cappe 2007, with Cauchy's kernel instead of a normal one).
+ * Which candidates are cuts: docs/design/algorithms.md section 2.3. Of all partitions at these
+ * places the one with the least cost, by a dynamic programme over the sums of a kernel between the
+ * stretches that they bound (Harchaoui and Cappe 2007, with Cauchy's kernel instead of a normal
+ * one).
  */
 #include <math.h>
 #include <string.h>

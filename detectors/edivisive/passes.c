@@ -1,5 +1,6 @@
 /*
- * From candidates to change points: docs/algorithms.md section 2.5, whose steps are cited here.
+ * From candidates to change points: docs/design/algorithms.md section 2.5, whose steps are cited
+ * here.
  *
  * Candidates are tested over the segments between them. The weakest failing one is removed and its
  * two neighbours are tested again, until all pass. Then the steps into which a ramp was cut become

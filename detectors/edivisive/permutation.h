@@ -1,6 +1,6 @@
 /*
  * e-divisive as first published (Matteson and James 2014): on the whole series, tested by
- * permutations. docs/algorithms.md section 6.1.
+ * permutations. docs/design/algorithms.md section 6.1.
  */
 #ifndef DETECTORS_EDIVISIVE_PERMUTATION_H
 #define DETECTORS_EDIVISIVE_PERMUTATION_H

@@ -1,5 +1,5 @@
 /*
- * Ramps, trends and drift: docs/algorithms.md section 2.5, steps 3 to 5.
+ * Ramps, trends and drift: docs/design/algorithms.md section 2.5, steps 3 to 5.
  *
  * A ramp leaves its first level at u and reaches the second at v. With w rising from 0 to 1 between
  * them it is a regression of y on w, and it explains cov(y, w)^2 / var(w), which prefix sums of y

@@ -1,7 +1,7 @@
 /*
- * The best split of an interval by the statistic of e-divisive, for all kappa: docs/algorithms.md
- * section 1, step 5 (Matteson and James 2014 with alpha = 1; as in Apache Otava, the maximum is
- * over tau and kappa). O(n^2).
+ * The best split of an interval by the statistic of e-divisive, for all kappa:
+ * docs/design/algorithms.md section 1, step 5 (Matteson and James 2014 with alpha = 1; as in Apache
+ * Otava, the maximum is over tau and kappa). O(n^2).
  *
  * There are a scalar search and one for AVX2, equal to the bit; the faster one that the machine
  * supports is chosen at run time.

@@ -1,7 +1,7 @@
 /*
- * Series of few points: docs/algorithms.md section 2.6. The test of two segments has to allow for
- * autocorrelation and for the choice of the place, for which so few points say too little. Here a
- * place that `kernel` finds, and that Student's test confirms, is a change.
+ * Series of few points: docs/design/algorithms.md section 2.6. The test of two segments has to
+ * allow for autocorrelation and for the choice of the place, for which so few points say too
+ * little. Here a place that `kernel` finds, and that Student's test confirms, is a change.
  */
 #include <math.h>
 #include <stdlib.h>

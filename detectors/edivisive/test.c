@@ -1,5 +1,5 @@
 /*
- * Is the difference between two neighbouring segments more than chance? docs/algorithms.md
+ * Is the difference between two neighbouring segments more than chance? docs/design/algorithms.md
  * section 2.4.
  *
  * A Welch test whose variances are pulled towards the pooled one (short sides say little about

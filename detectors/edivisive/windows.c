@@ -1,6 +1,6 @@
 /*
  * The places that e-divisive proposes, one in each of windows that overlap by half:
- * docs/algorithms.md section 2.3.
+ * docs/design/algorithms.md section 2.3.
  *
  * The statistic is that of search.h with kappa fixed at the window's end, so one pass over the
  * pairs gives all splits. With L[j] the sum of distances of j to the points before it, and R[i]

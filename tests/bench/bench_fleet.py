@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of tests/bench/run: agents that share a state in PostgreSQL, which runs on the same machine (docs/fleet.md).
+"""Rows of tests/bench/run: agents that share a state in PostgreSQL, which runs on the same machine (docs/operate/fleet.md).
 
     bench_fleet.py BUILD_FOLDER [ROW...]      store, quiet, take-over, many
 

@@ -8,7 +8,7 @@
 year on average, and touch half of its metrics, each by 1 to 30%; a fifth of them is taken back 5 to 30 days later. Now and
 then a test has a bad day or three, which is no change. The noise of a metric has a standard deviation of 0.5 to 5% and is
 normal, heavy-tailed, of two modes, dependent from day to day, or has outliers. A DETECTION is what stands in braces behind
-`detection:`; without, some are compared. Rows for docs/accuracy.md are printed.
+`detection:`; without, some are compared. Rows for docs/design/accuracy.md are printed.
 
 With --services the series are the hourly ones of tests/bench/generate_service.h, with their cycles, outages and drift, each a test that
 is looked at every hour, from four weeks on, for 60 days or what --days says (337 for the rest of a year). --tests is how many there are

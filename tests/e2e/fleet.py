@@ -570,7 +570,7 @@ tests:
 
 
 def note(**figures):
-    """Prints figures of a test, and adds them as a line to the file HUNTER_TEST_FIGURES, for docs/fleet.md."""
+    """Prints figures of a test, and adds them as a line to the file HUNTER_TEST_FIGURES, for docs/operate/fleet.md."""
     line = json.dumps(figures)
     print(line)
     if path := os.environ.get("HUNTER_TEST_FIGURES"):

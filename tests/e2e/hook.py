@@ -7,7 +7,7 @@ import threading
 
 from waiting import pause
 
-SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/webhook.schema.json").read_text())
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/reference/webhook.schema.json").read_text())
 
 
 def valid(schema, value, where="$"):

@@ -14,7 +14,7 @@ from waiting import pause
 
 FAST = "resend: 2s"
 HASH = "$2b$04$RuiUl1Ee4mbVTqChyCJBbuWZrRaDpesBpVnQ9ZGSLYGdvtE39mfBW"  # of c4n4ry-pass
-DOCS = pathlib.Path(__file__).parents[2] / "docs/receivers.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs/configure/receivers.md"
 
 
 def section(*addresses, more=FAST):
@@ -71,7 +71,7 @@ def test_all_instances_are_told(agents, tmp_path):
 
 
 def test_the_documented_setup(hunter, tmp_path):
-    """What docs/receivers.md says, word by word: regressions reach the team, improvements nobody, and a silence holds."""
+    """What docs/configure/receivers.md says, word by word: regressions reach the team, improvements nobody, and a silence holds."""
     text = DOCS.read_text().partition("### Setting up an Alertmanager")[2]
     whole = re.search(r"```yaml\n(.*?)```", text, re.S)[1]
     section = re.search(r"Add `(alertmanager: .*?)` to hunter.yaml", text)[1]

@@ -122,7 +122,7 @@ def is_true(change):
 
 
 def test_what_weeks_of_many_series_would_have_told(hunter, tmp_path):
-    """docs/accuracy.md has these numbers."""
+    """docs/design/accuracy.md has these numbers."""
     write_many(tmp_path / "many.csv")
     expected = {"confirm: off": (16, 3), "confirm: auto": (13, 1), "confirm: auto, fdr: 0.05": (11, 0)}
     for rule, (most, withdrawn) in expected.items():

@@ -1,6 +1,6 @@
 """Command lines of Apache Otava 0.8: with --profile otava, hunter-c prints what otava printed.
 
-Trailing blanks aside, output is compared character for character. Exit codes are ours (docs/analyze.md); of messages the
+Trailing blanks aside, output is compared character for character. Exit codes are ours (docs/reference/analyze.md); of messages the
 meaning is compared.
 """
 import os

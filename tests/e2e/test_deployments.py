@@ -1,4 +1,4 @@
-"""Which deployment did it, with a real Prometheus and a real Graphite: docs/deployments.md. tests/bench/deployments.py has many more."""
+"""Which deployment did it, with a real Prometheus and a real Graphite: docs/configure/deployments.md. tests/bench/deployments.py has many more."""
 import datetime
 import json
 import math

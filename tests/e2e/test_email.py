@@ -97,9 +97,9 @@ def test_a_mail_as_it_arrives(hunter, tmp_path, exim, how):
 
 
 def test_set_up_as_the_docs_say(hunter, tmp_path, exim):
-    """The first example of docs/receivers.md, with the server, the login and the certificate of this one; then a mail to try it."""
+    """The first example of docs/configure/receivers.md, with the server, the login and the certificate of this one; then a mail to try it."""
     before = len(exim.raw("perf-team"))
-    docs = (pathlib.Path(__file__).parents[2] / "docs/receivers.md").read_text()
+    docs = (pathlib.Path(__file__).parents[2] / "docs/configure/receivers.md").read_text()
     section = re.search(r"## email\n\n```yaml\n(.*?)```", docs, re.S)[1]
     (tmp_path / "mail").write_text(exim.password + "\n")
     (tmp_path / "mail").chmod(0o600)

@@ -1,4 +1,4 @@
-"""The environment, not the code: docs/environment.md. Three runners measure the same twelve metrics; one gets slow."""
+"""The environment, not the code: docs/configure/environment.md. Three runners measure the same twelve metrics; one gets slow."""
 import csv
 import datetime
 import json

@@ -589,7 +589,7 @@ def keys_of(value):
 
 
 def test_the_documentation_has_every_field_and_parameter(watched, tmp_path):
-    page = (TOP / "docs/api.md").read_text()
+    page = (TOP / "docs/reference/api.md").read_text()
     write_csv(tmp_path / "write.csv", [(55, 0.7)], points=90)
     answers = [ask(watched.port, path, method).json for path, method in (
         ("/api/v1/tests", "GET"), ("/api/v1/run?group=db", "POST"), ("/api/v1/changes", "GET"), ("/-/reload", "POST"),

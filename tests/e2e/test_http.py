@@ -443,6 +443,6 @@ def test_bad_endpoints_are_configuration_errors(hunter, tmp_path):
 def test_the_documentation_lists_every_option():
     top = pathlib.Path(__file__).resolve().parents[2]
     names = re.findall(r'OPTION_[A-Z_]+\(struct endpoint, (\w+)', (top / "agent/base/transfer.c").read_text())
-    section = (top / "docs/configuration.md").read_text().split("### HTTP")[1].split("\n## ")[0]
+    section = (top / "docs/configure/configuration.md").read_text().split("### HTTP")[1].split("\n## ")[0]
     assert len(names) > 15
     assert [name for name in names if f"`{name}`" not in section.split("**Credentials**")[0]] == []

@@ -23,7 +23,7 @@ SECRET = "se-cret0123456789se-cret01234567"
 
 
 class Taker(Fake):
-    """Takes any POST, once for each Idempotency-Key, as docs/webhook.md asks of receivers; alerts by their labels."""
+    """Takes any POST, once for each Idempotency-Key, as docs/configure/webhook.md asks of receivers; alerts by their labels."""
 
     def __init__(self):
         self.taken = {}

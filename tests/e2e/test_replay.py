@@ -221,9 +221,9 @@ def test_memory_is_in_proportion_to_the_changes(program, tmp_path):
 
 
 def test_the_example_of_the_manual(program):
-    """docs/replay.md shows what its command prints."""
+    """docs/operate/replay.md shows what its command prints."""
     top = pathlib.Path(__file__).parents[2]
-    command, shown = re.search(r"^    \$ hunter-c (replay .*)\n((?:(?:    .*)?\n)+?)(?=\S)", (top / "docs/replay.md").read_text(), re.M).groups()
+    command, shown = re.search(r"^    \$ hunter-c (replay .*)\n((?:(?:    .*)?\n)+?)(?=\S)", (top / "docs/operate/replay.md").read_text(), re.M).groups()
     done = subprocess.run([program, *command.split()], cwd=top, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert textwrap.dedent(shown).strip() == done.stdout.strip()

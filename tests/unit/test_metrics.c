@@ -184,12 +184,12 @@ static void test_openmetrics(void **state)
 	metrics_free(metrics);
 }
 
-/* Each has its line in the table of docs/operations.md, and the table names no other. */
+/* Each has its line in the table of docs/operate/operations.md, and the table names no other. */
 static void test_the_manual_has_each_metric(void **state)
 {
 	(void)state;
 	struct buf page = {0};
-	FILE *file = fopen(HUNTER_TEST_DATA "/../docs/operations.md", "r");
+	FILE *file = fopen(HUNTER_TEST_DATA "/../docs/operate/operations.md", "r");
 	char line[4096];
 	size_t rows = 0;
 	assert_non_null(file);
@@ -203,7 +203,8 @@ static void test_the_manual_has_each_metric(void **state)
 		char row[256];
 		snprintf(row, sizeof row, "\n| `%s`", metric_rows[id].name);
 		if (!strstr(page.data, row))
-			fail_msg("docs/operations.md has no row for %s", metric_rows[id].name);
+			fail_msg("docs/operate/operations.md has no row for %s",
+				metric_rows[id].name);
 	}
 	assert_int_equal(rows, METRIC_COUNT);
 	buf_free(&page);

@@ -435,7 +435,7 @@ static bool make_tables(struct postgresql_file *file, struct error *error)
 		return true; /* another has done it */
 	*error = first;
 	return error_prefix(error, "cannot make the tables (the owner of the database must, see"
-				   " docs/fleet.md): ");
+				   " docs/operate/fleet.md): ");
 }
 
 static int64_t size_of(struct postgresql_file *file)

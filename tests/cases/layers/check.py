@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py ROOT: who may include whom (docs/architecture.md). Prints each breach and fails on any."""
+"""check.py ROOT: who may include whom (docs/design/architecture.md). Prints each breach and fails on any."""
 import pathlib
 import re
 import sys
