@@ -24,12 +24,12 @@ enum { MOST_BYTES = 256 << 20, MOST_ATTEMPTS = 100 };
 static const int64_t latest = INT64_C(253402300799999); /* the end of the year 9999 */
 static const int64_t most_id = INT64_C(1) << 53;
 
-static const char *const phases[] = {[BISECT_ENDS] = "ends",
+const char *const journal_phases[] = {[BISECT_ENDS] = "ends",
 	[BISECT_SEARCH] = "search",
 	[BISECT_VERIFY] = "verify",
 	[BISECT_OVER] = "over",
 	NULL};
-static const char *const outcomes[] = {[BISECT_MEASURED] = "measured",
+const char *const journal_outcomes[] = {[BISECT_MEASURED] = "measured",
 	[BISECT_UNTESTABLE] = "untestable",
 	[BISECT_FAILED] = "failed",
 	[BISECT_LOST] = "lost",
@@ -106,20 +106,20 @@ void journal_put_setup(struct buf *out, const struct journal_setup *setup)
 	buf_text(out, "}\n");
 }
 
-void journal_put_begin(struct buf *out, const struct bisect_run *run, int64_t at)
+static void put_begin(struct buf *out, const struct bisect_run *run, int64_t at)
 {
 	buf_printf(out,
 		"{\"begin\": {\"id\": %" PRIu64 ", \"worker\": %zu, \"position\": %zu, "
 		"\"phase\": \"%s\", \"round\": %zu, \"at\": %" PRId64 "}}\n",
-		run->id, run->worker, run->position, phases[run->phase], run->round, at);
+		run->id, run->worker, run->position, journal_phases[run->phase], run->round, at);
 }
 
-void journal_put_result(struct buf *out, const struct bisect_result *result, const char *problem)
+static void put_result(struct buf *out, const struct bisect_result *result, const char *problem)
 {
 	buf_printf(out,
 		"{\"result\": {\"id\": %" PRIu64 ", \"worker\": %zu, \"position\": %zu, "
 		"\"outcome\": \"%s\"",
-		result->id, result->worker, result->position, outcomes[result->outcome]);
+		result->id, result->worker, result->position, journal_outcomes[result->outcome]);
 	if (result->outcome == BISECT_MEASURED)
 		json_put_number(out, "value", result->value);
 	put_integer(out, "begun", result->begun);
@@ -128,14 +128,19 @@ void journal_put_result(struct buf *out, const struct bisect_result *result, con
 	buf_text(out, "}}\n");
 }
 
-void journal_put_resumed(struct buf *out, int64_t at)
+void journal_put(struct buf *out, const struct journal_entry *entry)
 {
-	buf_printf(out, "{\"resumed\": {\"at\": %" PRId64 "}}\n", at);
-}
-
-void journal_put_cancelled(struct buf *out, int64_t at)
-{
-	buf_printf(out, "{\"cancelled\": {\"at\": %" PRId64 "}}\n", at);
+	switch (entry->kind) {
+	case JOURNAL_SETUP: journal_put_setup(out, entry->setup); break;
+	case JOURNAL_BEGIN: put_begin(out, &entry->run, entry->at); break;
+	case JOURNAL_RESULT: put_result(out, &entry->result, entry->problem); break;
+	case JOURNAL_RESUMED:
+		buf_printf(out, "{\"resumed\": {\"at\": %" PRId64 "}}\n", entry->at);
+		break;
+	case JOURNAL_CANCELLED:
+		buf_printf(out, "{\"cancelled\": {\"at\": %" PRId64 "}}\n", entry->at);
+		break;
+	}
 }
 
 /* A line being decoded. The first problem is kept. */
@@ -292,7 +297,7 @@ static void read_run(struct reader *reader, const json_t *object, struct bisect_
 	run->id = (uint64_t)integer(reader, object, "id", 1, most_id);
 	run->worker = (size_t)integer(reader, object, "worker", 0, BISECT_WORKERS_MOST - 1);
 	run->position = (size_t)integer(reader, object, "position", 0, BISECT_CANDIDATES_MOST);
-	run->phase = (enum bisect_phase)word(reader, object, "phase", phases);
+	run->phase = (enum bisect_phase)word(reader, object, "phase", journal_phases);
 	run->round = (size_t)integer(reader, object, "round", 0, most_id);
 	if (run->phase == BISECT_OVER)
 		wrong(reader, "phase");
@@ -303,7 +308,7 @@ static void read_result(struct reader *reader, const json_t *object, struct bise
 	result->id = (uint64_t)integer(reader, object, "id", 1, most_id);
 	result->worker = (size_t)integer(reader, object, "worker", 0, BISECT_WORKERS_MOST - 1);
 	result->position = (size_t)integer(reader, object, "position", 0, BISECT_CANDIDATES_MOST);
-	result->outcome = (enum bisect_outcome)word(reader, object, "outcome", outcomes);
+	result->outcome = (enum bisect_outcome)word(reader, object, "outcome", journal_outcomes);
 	if (result->outcome == BISECT_MEASURED) {
 		result->value = number(reader, object, "value");
 		if (!isfinite(result->value))
@@ -466,34 +471,39 @@ bool journal_read(struct arena *arena, const char *content, size_t length, struc
 	return out->setup || error_set(error, ERROR_DATA, "empty");
 }
 
-struct bisection *journal_replay(const struct journal *journal, int64_t *paused)
+struct bisection *journal_replay(const struct journal *journal, struct journal_times *out)
 {
 	const struct journal_setup *setup = journal->setup;
 	struct bisection *bisection = bisection_new(&setup->options, setup->candidates.count);
-	int64_t last = setup->at, sum = 0, before = 0, resumed = 0;
+	struct journal_times times = {.last = setup->at};
+	int64_t before = 0, resumed = 0;
 
 	for (size_t i = 0; i < journal->count; i++) {
 		const struct journal_entry *entry = &journal->entries[i];
 		struct bisect_result result = entry->result;
 
 		switch (entry->kind) {
-		case JOURNAL_BEGIN: bisection_resume(bisection, &entry->run); break;
+		case JOURNAL_BEGIN:
+			bisection_resume(bisection, &entry->run);
+			if (times.first == 0)
+				times.first = entry->at - times.paused;
+			break;
 		case JOURNAL_RESULT:
-			result.begun -= result.begun < resumed ? before : sum;
+			result.begun -= result.begun < resumed ? before : times.paused;
 			bisection_tell(bisection, &result);
 			break;
 		case JOURNAL_CANCELLED: bisection_cancel(bisection); break;
 		case JOURNAL_RESUMED:
-			before = sum;
-			sum += entry->at > last ? entry->at - last : 0;
+			before = times.paused;
+			times.paused += entry->at > times.last ? entry->at - times.last : 0;
 			resumed = entry->at;
 			break;
 		case JOURNAL_SETUP: break;
 		}
-		last = entry->at > last ? entry->at : last;
+		times.last = entry->at > times.last ? entry->at : times.last;
 	}
-	if (paused)
-		*paused = sum;
+	if (out)
+		*out = times;
 	return bisection;
 }
 

@@ -57,16 +57,16 @@ struct journal_entry {
 	const char *problem;         /* of JOURNAL_RESULT: why there is no value; or NULL */
 };
 
+/* Their words, by enum bisect_phase and bisect_outcome: "ends", "measured"; NULL-terminated. */
+extern const char *const journal_phases[], *const journal_outcomes[];
+
 /* Puts the ends and the commits of a range into a setup; borrows their texts. */
 void journal_set_range(struct arena *arena, struct journal_setup *setup,
 	const struct candidate_commits *candidates);
 
 /* Append a line, with its end. */
 void journal_put_setup(struct buf *out, const struct journal_setup *setup);
-void journal_put_begin(struct buf *out, const struct bisect_run *run, int64_t at);
-void journal_put_result(struct buf *out, const struct bisect_result *result, const char *problem);
-void journal_put_resumed(struct buf *out, int64_t at);
-void journal_put_cancelled(struct buf *out, int64_t at);
+void journal_put(struct buf *out, const struct journal_entry *entry);
 
 /* Decodes one line, without its end; texts are copied to the arena. Ids, positions, workers and
  * times are range-checked. False and an error (ERROR_DATA). */
@@ -84,13 +84,17 @@ struct journal {
 bool journal_read(struct arena *arena, const char *text, size_t length, struct journal *out,
 	struct error *error) MUST_USE;
 
-/*
- * A new bisection as its journal leaves it. Runs without a result are in progress: the caller
- * reports them as lost. *paused (may be NULL): ms in which no program worked on it. A budget does
- * not count it: the bisection's times are wall clock minus pauses, so the caller subtracts *paused
- * from `now` and `begun`.
- */
-struct bisection *journal_replay(const struct journal *journal, int64_t *paused);
+/* A budget does not count the time in which no program worked on a bisection: its own times are
+ * wall clock minus pauses. */
+struct journal_times {
+	int64_t paused; /* ms */
+	int64_t first;  /* ms, wall clock minus pauses: when its first run began; 0: none has */
+	int64_t last;   /* ms, wall clock: of the latest event */
+};
+
+/* A new bisection as its journal leaves it. Runs without a result are in progress: the caller
+ * reports them as lost. `times` may be NULL. */
+struct bisection *journal_replay(const struct journal *journal, struct journal_times *times);
 
 /*
  * The file. Each event is on disk when a put returns. Only one program can open it at a time

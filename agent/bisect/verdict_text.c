@@ -214,16 +214,6 @@ const char *verdict_end_name(enum bisect_end end)
 	return names[end];
 }
 
-const char *verdict_phase_name(enum bisect_phase phase)
-{
-	static const char *const names[] = {[BISECT_ENDS] = "ends",
-		[BISECT_SEARCH] = "search",
-		[BISECT_VERIFY] = "verify",
-		[BISECT_OVER] = "over"};
-
-	return names[phase];
-}
-
 static void put_candidate(struct buf *out, const struct bisect_candidate *candidate,
 	const struct verdict_commits *commits)
 {
@@ -257,7 +247,7 @@ void verdict_json(
 {
 	bool over = status->phase == BISECT_OVER;
 
-	buf_printf(out, "\"phase\": \"%s\"", verdict_phase_name(status->phase));
+	buf_printf(out, "\"phase\": \"%s\"", journal_phases[status->phase]);
 	json_put_text(out, "end", over ? verdict_end_name(status->end) : NULL);
 	buf_text(out, ", \"culprit\": ");
 	if (over && status->end == BISECT_FOUND && status->set_count > 0)

@@ -31,9 +31,8 @@ void verdict_text(
 	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
 
 /* The word of an end: "found", "set", "out_of_budget", "not_reproduced", "ends_broken",
- * "cancelled"; and of a phase: "ends", "search", "verify", "over". */
+ * "cancelled". */
 const char *verdict_end_name(enum bisect_end end);
-const char *verdict_phase_name(enum bisect_phase phase);
 
 /* Members of a JSON object, beginning with "phase": phase, end (null until it is over), culprit
  * with its id, subject and probability (null unless found), the credible set, the estimates, runs

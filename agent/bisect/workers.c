@@ -213,13 +213,17 @@ void workers_free(struct workers *all)
 	free(all);
 }
 
-bool workers_busy(const struct workers *all, size_t worker)
+static bool is_busy(const void *context, size_t worker)
 {
+	const struct workers *all = context;
+
 	return all->slots[worker].busy;
 }
 
-bool workers_gone(const struct workers *all, size_t worker)
+static bool is_gone(const void *context, size_t worker)
 {
+	const struct workers *all = context;
+
 	return all->slots[worker].unanswered >= MOST_UNANSWERED;
 }
 
@@ -493,13 +497,14 @@ static void checked_out(void *context, enum worktree_outcome outcome, const char
 	}
 }
 
-void workers_run(struct workers *all, const struct bisect_run *run, const char *commit, int64_t now)
+static void begin(void *context, const struct bisect_run *run, const char *commit, int64_t begun)
 {
+	struct workers *all = context;
 	struct slot *slot = &all->slots[run->worker];
 
 	slot->busy = slot->checking_out = true;
 	slot->run = *run;
-	slot->begun = now;
+	slot->begun = begun;
 	slot->start = engine_now(all->options.engine);
 	slot->arena = arena_new();
 	arena_holds_secrets(slot->arena);
@@ -510,8 +515,9 @@ void workers_run(struct workers *all, const struct bisect_run *run, const char *
 		all->options.remove_ignored || slot->afresh, checked_out, slot);
 }
 
-void workers_stop(struct workers *all, size_t worker)
+static void stop(void *context, size_t worker)
 {
+	struct workers *all = context;
 	struct slot *slot = &all->slots[worker];
 
 	if (!slot->busy || slot->stopping)
@@ -522,6 +528,9 @@ void workers_stop(struct workers *all, size_t worker)
 	else
 		execution_cancel(&slot->execution);
 }
+
+const struct bisect_runner workers_runner = {
+	.begin = begin, .is_busy = is_busy, .is_gone = is_gone, .stop = stop};
 
 void workers_remove_trees(
 	struct workers *all, void (*done)(void *context, const char *problem), void *context)

@@ -19,7 +19,7 @@
 #include <sched.h>
 
 #include "agent/base/field.h"
-#include "agent/bisect/bisection.h"
+#include "agent/bisect/driver.h"
 #include "agent/bisect/extract.h"
 
 struct engine;
@@ -69,19 +69,12 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 /* After the engine was freed. Accepts NULL. */
 void workers_free(struct workers *workers);
 
-/* Starts a run of a commit (full id) by run->worker, which must be free; `done` is called on the
- * loop's thread, never before this returns. `now`: ms, wall clock. */
-void workers_run(
-	struct workers *workers, const struct bisect_run *run, const char *commit, int64_t now);
-bool workers_busy(const struct workers *workers, size_t worker);
-
-/* Whether the worker has not answered several times in a row (its line ended with status 255, as
- * ssh does that cannot connect); it should get no more runs. */
-bool workers_gone(const struct workers *workers, size_t worker);
-
-/* Ends the worker's run with all its processes, if it has one; it is reported as BISECT_LOST. Its
- * command line must end its own processes on other machines. */
-void workers_stop(struct workers *workers, size_t worker);
+/* Makes the runs of a driver, whose `runs` is a struct workers; `done` is called for each on the
+ * loop's thread, never before `begin` returns, and reports it. A worker is gone that has not
+ * answered several times in a row (its line ended with status 255, as ssh does that cannot
+ * connect). A run that is stopped ends with all its processes; a command line must end its own on
+ * other machines. */
+extern const struct bisect_runner workers_runner;
 
 /* Removes the work trees, as worktrees_remove; none may be busy. */
 void workers_remove_trees(

@@ -585,12 +585,7 @@ static void print_log(struct cli *cli, const struct journal *journal)
 			print_event(cli, entry, &commits);
 			continue;
 		}
-		if (entry->kind == JOURNAL_RESULT)
-			journal_put_result(&line, &entry->result, entry->problem);
-		else if (entry->kind == JOURNAL_RESUMED)
-			journal_put_resumed(&line, entry->at);
-		else
-			journal_put_cancelled(&line, entry->at);
+		journal_put(&line, entry);
 		text_flush(&line, cli->out);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * The search: asks the bisection for runs, has the workers make them, and tells what came of them.
- * Each event is in the journal before anything follows from it.
+ * The search: the driver with the journal's file as its storage and workers as its runner, and what
+ * is printed while it works.
  *
  * A bisection of a merge, which is next if the culprit is one, has a journal of its own; the lock
  * is that of the first.
@@ -15,6 +15,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
+#include "agent/bisect/driver.h"
 #include "agent/bisect/workers.h"
 #include "agent/bisect/worktrees.h"
 #include "agent/commands/bisect.h"
@@ -31,12 +32,10 @@ struct search {
 	const struct journal_setup *setup;
 	const struct candidate_commits *candidates;
 	struct journal_file *file;
-	struct bisection *bisection;
+	struct bisect_driver *driver;
 	struct workers *workers;
 	struct verdict_commits commits;
-	struct verdict_level *levels;
-	int64_t wall, monotonic, paused; /* ms: when it was begun, and how long nobody worked */
-	int64_t first;                   /* ms, of the first run; 0: none yet */
+	int64_t wall, monotonic; /* ms: when it began */
 	struct alarm budget;
 	size_t runs, measured;
 	int64_t lasted; /* ms, of all that were measured */
@@ -45,22 +44,18 @@ struct search {
 	struct error error; /* if hopeless */
 };
 
-/* The clock of the bisection: the wall clock without the time in which no program worked on it. */
-static int64_t wall_now(const struct search *search)
+/* A wall clock that is set takes nothing from the budget. */
+static int64_t now_of(void *context)
 {
-	return search->wall + clock_monotonic() - search->monotonic;
-}
+	const struct search *search = context;
 
-static int64_t now_of(const struct search *search)
-{
-	return wall_now(search) - search->paused;
+	return search->wall + clock_monotonic() - search->monotonic;
 }
 
 static void stop_all(struct search *search)
 {
 	search->stopping = true;
-	for (size_t i = 0; i < search->setup->options.workers; i++)
-		workers_stop(search->workers, i);
+	(void)bisect_driver_stop(search->driver);
 }
 
 static void give_up(struct search *search, const struct error *error)
@@ -71,15 +66,21 @@ static void give_up(struct search *search, const struct error *error)
 	stop_all(search);
 }
 
-static bool write_line(struct search *search, struct buf *line)
+/* After a line that could not be written nothing is: --resume goes on from the last whole one. */
+static void put(void *context, const struct journal_entry *event)
 {
+	struct search *search = context;
 	struct error error;
-	bool written = journal_write(search->file, line, &error);
+	struct buf line = {0};
 
-	buf_free(line);
-	if (!written)
+	if (search->hopeless)
+		return;
+	journal_put(&line, event);
+	if (!journal_write(search->file, &line, &error))
 		give_up(search, &error);
-	return written;
+	else if (event->kind == JOURNAL_BEGIN)
+		bisect_driver_stored(search->driver, event->run.id);
+	buf_free(&line);
 }
 
 static const char *name_of(const struct search *search, size_t position, char out[VERDICT_ID])
@@ -153,74 +154,31 @@ static void print_progress(struct search *search, const struct bisect_status *st
 	print_line(&line);
 }
 
-static bool begin_run(struct search *search, const struct bisect_run *run, int64_t now)
+static void advance(struct search *search)
 {
-	struct buf line = {0};
-
-	journal_put_begin(&line, run, now);
-	if (!write_line(search, &line))
-		return false;
-	workers_run(search->workers, run, search->commits.ids[run->position], now);
-	return true;
-}
-
-static void set_budget(struct search *search)
-{
-	int64_t budget = search->setup->options.budget, left;
-
-	left = search->first + budget - now_of(search);
-	if (budget > 0)
-		engine_alarm_aside(
-			search->engine, &search->budget, clock_monotonic() + (left > 0 ? left : 0));
-}
-
-static size_t count_busy(const struct search *search)
-{
-	size_t busy = 0;
-
-	for (size_t i = 0; i < search->setup->options.workers; i++)
-		busy += workers_busy(search->workers, i);
-	return busy;
-}
-
-/* Gives work to those who are free. */
-static void pump(struct search *search)
-{
-	struct bisect_run run;
+	enum bisect_driver_state state;
 	struct error error;
+	int64_t due;
 
-	for (size_t i = 0; i < search->setup->options.workers && !search->stopping; i++) {
-		int64_t now = now_of(search);
-
-		if (workers_busy(search->workers, i) || workers_gone(search->workers, i) ||
-			!bisection_next(search->bisection, i, now, &run))
-			continue;
-		if (search->first == 0)
-			search->first = now;
-		set_budget(search);
-		if (!begin_run(search, &run, now + search->paused))
-			return;
-	}
-	if (bisection_status(search->bisection)->phase == BISECT_OVER) {
-		stop_all(search);
-	} else if (!search->stopping && count_busy(search) == 0) {
+	if (search->stopping)
+		return;
+	state = bisect_driver_advance(search->driver, true);
+	due = bisect_driver_due(search->driver);
+	search->stopping |= bisect_driver_status(search->driver)->phase == BISECT_OVER;
+	if (search->stopping)
+		return;
+	if (state == BISECT_DRIVER_GONE) {
 		error_set(&error, ERROR_DATA, "no worker answers any more");
 		give_up(search, &error);
+	} else if (due != INT64_MAX) {
+		engine_alarm_aside(
+			search->engine, &search->budget, search->monotonic + (due - search->wall));
 	}
 }
 
 static void budget_ended(void *context)
 {
-	struct search *search = context;
-
-	if (search->stopping)
-		return;
-	if (now_of(search) < search->first + search->setup->options.budget) {
-		set_budget(search);
-		return;
-	}
-	for (size_t i = 0; i < search->setup->options.workers; i++)
-		workers_stop(search->workers, i);
+	advance(context);
 }
 
 static void count_result(struct search *search, const struct bisect_result *result)
@@ -230,77 +188,24 @@ static void count_result(struct search *search, const struct bisect_result *resu
 		search->measured++;
 		search->lasted += result->lasted;
 	}
-	verdict_level_take(&search->levels[result->position], result);
 }
 
 static void run_ended(void *context, const struct worker_report *report)
 {
 	struct search *search = context;
-	struct bisect_result told = report->result;
-	struct buf line = {0};
 	struct error error;
 
 	if (report->result.outcome != BISECT_LOST || !search->stopping)
 		print_result(search, report);
-	journal_put_result(&line, &report->result, report->problem);
-	if (!search->hopeless && !write_line(search, &line))
-		return;
-	buf_free(&line);
-	told.begun -= search->paused;
-	bisection_tell(search->bisection, &told);
+	bisect_driver_report(search->driver, &report->result, report->problem);
 	count_result(search, &report->result);
 	if (report->hopeless) {
 		error_set(&error, ERROR_DATA, "%s", report->problem);
 		give_up(search, &error);
 	}
-	if (search->stopping)
-		return;
-	print_progress(search, bisection_status(search->bisection));
-	pump(search);
-}
-
-/* Which of the begun runs have a result. */
-static void find_ended(const struct journal *journal, bool *ended)
-{
-	for (size_t i = 0; i < journal->count; i++)
-		for (size_t j = i; journal->entries[i].kind == JOURNAL_RESULT && j-- > 0;)
-			if (journal->entries[j].kind == JOURNAL_BEGIN &&
-				journal->entries[j].run.id == journal->entries[i].result.id) {
-				ended[j] = true;
-				break;
-			}
-}
-
-/* The gap since the last event is no time of the bisection's, and the runs that a killed program
- * had in hand are lost. */
-static bool note_resumption(struct search *search)
-{
-	struct journal *journal = &search->journal;
-	struct journal_entry *entries =
-		arena_array(search->arena, 2 * journal->count + 1, sizeof *entries);
-	bool *ended = arena_array(search->arena, journal->count + 1, sizeof *ended);
-	size_t before = journal->count;
-	struct buf line = {0};
-
-	find_ended(journal, ended);
-	for (size_t i = 0; i < before; i++)
-		entries[i] = journal->entries[i];
-	journal->entries = entries;
-	entries[journal->count++] =
-		(struct journal_entry){.kind = JOURNAL_RESUMED, .at = clock_wall()};
-	journal_put_resumed(&line, entries[before].at);
-	for (size_t i = 0; i < before; i++) {
-		const struct bisect_run *run = &entries[i].run;
-		struct bisect_result lost = {
-			run->id, run->worker, run->position, BISECT_LOST, 0, entries[i].at, 0};
-
-		if (entries[i].kind != JOURNAL_BEGIN || ended[i])
-			continue;
-		journal_put_result(&line, &lost, "the program was ended");
-		entries[journal->count++] = (struct journal_entry){
-			.kind = JOURNAL_RESULT, .result = lost, .at = lost.begun};
-	}
-	return write_line(search, &line);
+	if (!search->stopping)
+		print_progress(search, bisect_driver_status(search->driver));
+	advance(search);
 }
 
 bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error)
@@ -436,25 +341,22 @@ static bool fits(struct search *search, struct error *error)
 		search->setup->repository, search->setup->good, search->setup->bad);
 }
 
-static void use_journal(struct search *search)
+static void open_driver(struct search *search, bool resumed)
 {
 	const struct journal *journal = &search->journal;
+	const struct bisect_driver_owner owner = {now_of, put, search};
 
-	search->setup = journal->setup;
-	search->commits = verdict_commits_of(search->arena, journal->setup);
-	search->levels = bisect_levels(search->arena, journal);
-	search->bisection = journal_replay(journal, &search->paused);
+	search->commits = verdict_commits_of(search->arena, search->setup);
+	search->driver = bisect_driver_new(search->setup, &owner, &workers_runner, search->workers);
+	search->budget = (struct alarm){.call = budget_ended, .context = search};
+	search->wall = clock_wall();
+	search->monotonic = clock_monotonic();
 	search->phase = BISECT_ENDS;
-	for (size_t i = 0; i < journal->count; i++) {
-		const struct journal_entry *entry = &journal->entries[i];
-
-		if (entry->kind == JOURNAL_BEGIN && search->first == 0)
-			search->first = entry->at;
-		if (entry->kind == JOURNAL_RESULT && entry->result.outcome == BISECT_MEASURED) {
-			search->measured++;
-			search->lasted += entry->result.lasted;
-		}
-	}
+	for (size_t i = 0; i < journal->count; i++)
+		if (journal->entries[i].kind == JOURNAL_RESULT)
+			count_result(search, &journal->entries[i].result);
+	if (resumed)
+		bisect_driver_resume(search->driver, journal, "the program was ended");
 }
 
 static void print_json(struct search *search, const struct bisect_status *status)
@@ -532,12 +434,7 @@ static void print_resume(const struct search *search)
 /* Works until it is over or cannot go on. Returns the exit code, -1: over. */
 static int work(struct search *search)
 {
-	search->wall = clock_wall();
-	search->monotonic = clock_monotonic();
-	search->budget = (struct alarm){.call = budget_ended, .context = search};
-	if (search->first != 0)
-		set_budget(search);
-	pump(search);
+	advance(search);
 	if (!engine_run(search->engine)) {
 		stop_all(search);
 		if (!engine_run(search->engine))
@@ -580,13 +477,11 @@ static int bisect(struct search *search, bool resumed, struct journal_setup *nex
 	search->setup = search->journal.setup;
 	if (!fits(search, &error) || !open_workers(search, &error))
 		return cli_fail(&error);
-	if (resumed && !note_resumption(search))
-		return cli_fail(&search->error);
-	use_journal(search);
+	open_driver(search, resumed);
 	code = work(search);
 	if (code >= 0)
 		return code;
-	status = bisection_status(search->bisection);
+	status = bisect_driver_status(search->driver);
 	print_verdict(search, status);
 	look_into(search, status, next);
 	workers_remove_trees(search->workers, removed, &left);
@@ -612,7 +507,7 @@ static int run_one(struct cli *cli, const char *folder, struct journal_file *fil
 		return code;
 	}
 	workers_free(search.workers);
-	bisection_free(search.bisection);
+	bisect_driver_free(search.driver);
 	journal_close(file);
 	return code;
 }

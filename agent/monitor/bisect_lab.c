@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/when.h"
 #include "agent/model/json_put.h"
 #include "notifiers/notifier.h"
 
 const char *const lab_outcomes[] = {"measured", "untestable", "failed", NULL};
 
-static const char *const phases[] = {[BISECT_ENDS] = "ends",
-	[BISECT_SEARCH] = "search",
-	[BISECT_VERIFY] = "verify",
-	[BISECT_OVER] = "over"};
+enum {
+	ASK_FIRST = 2000,   /* ms until a lab is asked again, doubled each time ... */
+	ASK_MOST = 300000,  /* ... up to this */
+	PROBLEM_MOST = 300, /* bytes */
+};
 
 void lab_request_put(struct buf *out, const struct lab_request *request)
 {
@@ -33,7 +35,7 @@ void lab_request_put(struct buf *out, const struct lab_request *request)
 	json_put_text(out, "commit", request->commit);
 	buf_printf(out, ", \"position\": %zu, \"candidates\": %zu, \"round\": %zu, \"worker\": %zu",
 		run->position, request->candidates, run->round, run->worker + 1);
-	json_put_text(out, "phase", phases[run->phase]);
+	json_put_text(out, "phase", journal_phases[run->phase]);
 	json_put_seconds(out, "timeout_seconds", request->timeout);
 	while (length > 0 && url[length - 1] == '/')
 		length--;
@@ -69,52 +71,216 @@ bool lab_answer_parse(const char *text, struct lab_answer *out)
 _Static_assert(BISECT_MEASURED == 0 && BISECT_UNTESTABLE == 1 && BISECT_FAILED == 2,
 	"lab_outcomes has them in this order");
 
-struct lab_asking {
-	struct attempt attempt;
-	struct config_ref *config_ref;
-	uint64_t run;
-	lab_asked *done;
-	void *context;
+struct device {
+	struct lab *lab;
+	bool running;
+	struct bisect_run run;
+	const char *commit;
+	int64_t begun;          /* ms, wall clock */
+	struct attempt *asking; /* or NULL */
+	bool asked;             /* the lab has taken the request */
+	int64_t ask_at;         /* engine_now, if it is to be asked (again) */
+	int64_t ask_again;      /* ms to wait after the next failure */
+	int64_t until;          /* engine_now: no answer is waited for after that */
+	char problem[PROBLEM_MOST];
 };
 
-static void delivered(struct attempt *attempt, bool sent, const struct error *error, void *context)
-{
-	struct lab_asking *asking = context;
+struct lab {
+	struct lab_options options;
+	struct device devices[];
+};
 
-	(void)attempt;
-	asking->done(asking->context, asking->run, sent ? NULL : error);
-	lab_asking_free(asking);
+struct lab *lab_new(const struct lab_options *options)
+{
+	struct lab *lab = memory_new(1, sizeof *lab + options->workers * sizeof *lab->devices);
+
+	lab->options = *options;
+	for (size_t i = 0; i < options->workers; i++)
+		lab->devices[i].lab = lab;
+	return lab;
 }
 
-void lab_asking_free(struct lab_asking *asking)
+void lab_free(struct lab *lab)
 {
-	if (!asking)
-		return;
-	config_ref_release(asking->config_ref);
-	arena_free(asking->attempt.arena);
+	for (size_t i = 0; lab && i < lab->options.workers; i++)
+		if (lab->devices[i].asking)
+			arena_free(lab->devices[i].asking->arena);
+	free(lab);
 }
 
-struct lab_asking *lab_ask(struct agent *agent, struct config_ref *config_ref, const void *webhook,
-	const struct lab_request *request, lab_asked *done, void *context)
+static int64_t now_of(const struct lab *lab)
 {
+	return engine_now(lab->options.agent->engine);
+}
+
+static void begin(void *context, const struct bisect_run *run, const char *commit, int64_t begun)
+{
+	struct lab *lab = context;
+	struct device *device = &lab->devices[run->worker];
+	int64_t now = now_of(lab), passed = agent_now(lab->options.agent) - begun;
+
+	*device = (struct device){.lab = lab,
+		.running = true,
+		.run = *run,
+		.commit = commit,
+		.begun = begun,
+		.ask_at = now,
+		.ask_again = ASK_FIRST,
+		.until = now + lab->options.request.timeout - (passed > 0 ? passed : 0)};
+}
+
+static bool is_busy(const void *context, size_t worker)
+{
+	const struct device *device = &((const struct lab *)context)->devices[worker];
+
+	return device->running || device->asking;
+}
+
+static void end_run(
+	struct device *device, enum bisect_outcome outcome, double value, const char *problem)
+{
+	struct lab *lab = device->lab;
+	int64_t lasted = agent_now(lab->options.agent) - device->begun;
+	const struct bisect_result result = {.id = device->run.id,
+		.worker = device->run.worker,
+		.position = device->run.position,
+		.outcome = outcome,
+		.value = value,
+		.begun = device->begun,
+		.lasted = lasted > 0 ? lasted : 0};
+
+	device->running = false;
+	lab->options.ended(lab->options.context, &result, problem);
+}
+
+static void stop(void *context, size_t worker)
+{
+	struct device *device = &((struct lab *)context)->devices[worker];
+
+	if (device->running && !device->asking)
+		end_run(device, BISECT_LOST, (double)NAN, "no longer needed");
+}
+
+const struct bisect_runner lab_runner = {
+	.begin = begin, .is_busy = is_busy, .stop = stop, .keeps_runs = true};
+
+/* Whatever the lab says of the request, its answer is what counts. */
+static void sent(struct attempt *attempt, bool good, const struct error *error, void *context)
+{
+	struct device *device = context;
+	struct lab *lab = device->lab;
+
+	device->asking = NULL;
+	device->asked = good;
+	if (!good && device->running) {
+		snprintf(device->problem, sizeof device->problem, "%.*s", PROBLEM_MOST - 1,
+			error->text);
+		device->ask_at = now_of(lab) + device->ask_again;
+		device->ask_again =
+			device->ask_again * 2 < ASK_MOST ? device->ask_again * 2 : ASK_MOST;
+		log_event(LEVEL_WARN, "bisection lab unavailable",
+			LOG_INT("id", lab->options.request.bisection),
+			LOG_INT("run", (int64_t)device->run.id),
+			LOG_TEXT("lab", lab->options.request.lab),
+			LOG_TEXT("problem", error->text));
+	}
+	arena_free(attempt->arena);
+	lab->options.asked(lab->options.context);
+}
+
+static void ask(struct device *device)
+{
+	const struct lab_options *options = &device->lab->options;
+	struct lab_request request = options->request;
 	struct arena *arena = arena_new();
-	struct lab_asking *asking = arena_alloc(arena, sizeof *asking);
 	struct buf body = {0};
 
-	lab_request_put(&body, request);
-	*asking = (struct lab_asking){.config_ref = config_ref_hold(config_ref),
-		.run = request->run.id,
-		.done = done,
-		.context = context,
-		.attempt = {.arena = arena,
-			.options = webhook,
-			.destination = "",
-			.key = arena_printf(arena, "bisection-%" PRId64 "-run-%" PRIu64,
-				request->bisection, request->run.id),
-			.payload = buf_keep(&body, arena),
-			.made = agent_now(agent),
-			.now = agent_now(agent),
-			.retry_after = -1}};
-	engine_deliver(agent->engine, &webhook_notifier, &asking->attempt, delivered, asking);
-	return asking;
+	request.run = device->run;
+	request.commit = device->commit;
+	lab_request_put(&body, &request);
+	device->asking = arena_alloc(arena, sizeof *device->asking);
+	*device->asking = (struct attempt){.arena = arena,
+		.options = options->webhook,
+		.destination = "",
+		.key = arena_printf(arena, "bisection-%" PRId64 "-run-%" PRIu64, request.bisection,
+			request.run.id),
+		.payload = buf_keep(&body, arena),
+		.made = agent_now(options->agent),
+		.now = agent_now(options->agent),
+		.retry_after = -1};
+	engine_deliver(options->agent->engine, &webhook_notifier, device->asking, sent, device);
+}
+
+bool lab_take(struct lab *lab, const struct bisection_lines *lines)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct bisection_line *line = &lines->items[i];
+		struct lab_answer answer;
+
+		if (line->kind != BISECTION_ANSWER || !lab_answer_parse(line->text, &answer))
+			continue;
+		for (size_t at = 0; at < lab->options.workers; at++) {
+			struct device *device = &lab->devices[at];
+
+			if (!device->running || device->asking ||
+				device->run.id != (uint64_t)line->run)
+				continue;
+			end_run(device, answer.outcome, answer.value, answer.problem);
+			any = true;
+		}
+	}
+	return any;
+}
+
+bool lab_is_asking(const struct lab *lab)
+{
+	for (size_t i = 0; i < lab->options.workers; i++)
+		if (lab->devices[i].asking)
+			return true;
+	return false;
+}
+
+static int64_t due_of(const struct device *device)
+{
+	if (!device->running || device->asking)
+		return WHEN_NEVER;
+	return device->asked || device->until < device->ask_at ? device->until : device->ask_at;
+}
+
+int64_t lab_due(const struct lab *lab)
+{
+	int64_t due = WHEN_NEVER;
+
+	for (size_t i = 0; i < lab->options.workers; i++) {
+		int64_t at = due_of(&lab->devices[i]);
+
+		due = at < due ? at : due;
+	}
+	return due;
+}
+
+void lab_tick(struct lab *lab)
+{
+	int64_t now = now_of(lab);
+
+	for (size_t i = 0; i < lab->options.workers; i++) {
+		struct device *device = &lab->devices[i];
+		char time[WHEN_TEXT], problem[PROBLEM_MOST + 40];
+
+		if (due_of(device) > now)
+			continue;
+		if (device->until > now) {
+			ask(device);
+			continue;
+		}
+		if (device->asked)
+			snprintf(problem, sizeof problem, "the lab has not answered within %s",
+				when_format_rough(lab->options.request.timeout, time));
+		else
+			snprintf(problem, sizeof problem, "the lab could not be asked: %s",
+				device->problem);
+		end_run(device, device->asked ? BISECT_FAILED : BISECT_LOST, (double)NAN, problem);
+	}
 }

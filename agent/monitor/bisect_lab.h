@@ -1,11 +1,12 @@
 /*
- * Asks a lab to make a run: a request as the receiver `webhook` sends it, with the run as its body.
+ * A lab makes the runs of a bisection: each is asked for by a request as the receiver `webhook`
+ * sends it, with the run as its body, and answered by the API.
  */
 #ifndef AGENT_MONITOR_BISECT_LAB_H
 #define AGENT_MONITOR_BISECT_LAB_H
 
 #include "agent/base/buf.h"
-#include "agent/bisect/bisection.h"
+#include "agent/bisect/driver.h"
 #include "agent/runtime/agent.h"
 
 struct lab_request {
@@ -33,12 +34,33 @@ extern const char *const lab_outcomes[];
 /* False: it is none. */
 bool lab_answer_parse(const char *text, struct lab_answer *out);
 
-/* Sends it; `done` is called later with NULL if the lab took it, or why not. Copies what it needs.
- * What is returned lasts until `done`, and is to be freed only if the engine was freed before. */
-struct lab_asking;
-typedef void lab_asked(void *context, uint64_t run, const struct error *error);
-struct lab_asking *lab_ask(struct agent *agent, struct config_ref *config_ref, const void *webhook,
-	const struct lab_request *request, lab_asked *done, void *context);
-void lab_asking_free(struct lab_asking *asking); /* accepts NULL */
+struct lab_options {
+	struct agent *agent;
+	const void *webhook;        /* options of the receiver */
+	struct lab_request request; /* all but commit and run */
+	size_t workers;             /* devices: runs at a time */
+	/* A run has ended; `problem`: why there is no value, or NULL. */
+	void (*ended)(void *context, const struct bisect_result *result, const char *problem);
+	void (*asked)(void *context); /* lab_due may be sooner, a worker free */
+	void *context;
+};
+
+/* For the loop's thread. What the options point to is borrowed. */
+struct lab;
+struct lab *lab_new(const struct lab_options *options);
+void lab_free(struct lab *lab); /* accepts NULL; after `asked`, or after the engine was freed */
+
+/* Of a struct lab. A worker is busy until the request for its run has been sent, too, even if the
+ * run has ended. */
+extern const struct bisect_runner lab_runner;
+
+/* What the lab has answered, as it is stored; calls `ended` for each. True: there was one. */
+bool lab_take(struct lab *lab, const struct bisection_lines *lines);
+
+/* Whether a request is being sent. */
+bool lab_is_asking(const struct lab *lab);
+/* When a run is to be asked for (again), or given up (engine_now); and does that. */
+int64_t lab_due(const struct lab *lab);
+void lab_tick(struct lab *lab);
 
 #endif

@@ -16,6 +16,7 @@
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
+#include "agent/bisect/driver.h"
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/bisect/workers.h"
@@ -24,11 +25,8 @@
 #include "agent/runtime/fleet.h"
 
 enum {
-	AGAIN = 5000,       /* ms until what the store refused is written again */
-	ASK_FIRST = 2000,   /* ms until a lab is asked again, doubled each time ... */
-	ASK_MOST = 300000,  /* ... up to this */
-	PAUSE = 60000,      /* ms after something that no commit can be blamed for */
-	PROBLEM_MOST = 300, /* bytes */
+	AGAIN = 5000,  /* ms until what the store refused is written again */
+	PAUSE = 60000, /* ms after something that no commit can be blamed for */
 	ATTEMPTS = 2,
 };
 
@@ -41,26 +39,6 @@ enum stage {
 	STAGE_END,      /* the end is written, */
 	STAGE_CLEANING, /* the work trees are removed */
 	STAGE_OVER,
-};
-
-enum slot_state {
-	SLOT_IDLE,
-	SLOT_RECORDING, /* its run begins once that is written */
-	SLOT_RUNNING,
-};
-
-/* A worker, or a device of the lab. */
-struct slot {
-	enum slot_state state;
-	struct bisect_run run;
-	int64_t begun; /* ms, wall clock */
-	/* Of a lab. */
-	struct lab_asking *asking; /* or NULL */
-	bool asked;                /* the lab has taken the request */
-	int64_t ask_at;            /* engine_now, if it is to be asked (again) */
-	int64_t ask_again;         /* ms to wait after the next failure */
-	int64_t until;             /* engine_now: no answer is waited for after that */
-	char problem[PROBLEM_MOST];
 };
 
 struct line {
@@ -86,11 +64,9 @@ struct bisect_work {
 	struct verdict_commits commits;
 	struct candidates_search *searching; /* git is asked, ... */
 	struct store_list *range;            /* ... about the change in it */
-	struct bisection *search;
-	int64_t paused; /* ms that the budget does not count */
-	struct workers *workers;
-	struct slot slots[BISECT_WORKERS_MOST];
-	size_t slot_count;
+	struct bisect_driver *driver;
+	struct workers *workers; /* or ... */
+	struct lab *lab;
 	int64_t pause_until; /* engine_now */
 
 	struct line *lines, **last_line;
@@ -107,6 +83,11 @@ static void advance(struct bisect_work *work);
 static int64_t now_of(const struct bisect_work *work)
 {
 	return agent_now(work->agent);
+}
+
+static int64_t wall_now(void *context)
+{
+	return now_of(context);
 }
 
 static void call_begins(struct bisect_work *work)
@@ -130,10 +111,10 @@ static void over(struct bisect_work *work)
 
 static bool is_busy(const struct bisect_work *work)
 {
-	for (size_t i = 0; i < work->slot_count; i++)
-		if (work->slots[i].asking || (work->workers && workers_busy(work->workers, i)))
+	for (size_t i = 0; work->workers && i < work->setup->options.workers; i++)
+		if (workers_runner.is_busy(work->workers, i))
 			return true;
-	return false;
+	return work->lab && lab_is_asking(work->lab);
 }
 
 /* A work that was dropped ends with the last thing that is under way. */
@@ -145,17 +126,27 @@ static void end_dropped(struct bisect_work *work)
 
 /* Writing. */
 
-static void add_line(
-	struct bisect_work *work, enum bisection_line_kind kind, uint64_t run, struct buf *text)
+static void put(void *context, const struct journal_entry *event)
 {
+	static const enum bisection_line_kind kinds[] = {[JOURNAL_BEGIN] = BISECTION_BEGIN,
+		[JOURNAL_RESULT] = BISECTION_RESULT,
+		[JOURNAL_RESUMED] = BISECTION_NOTE,
+		[JOURNAL_CANCELLED] = BISECTION_NOTE};
+	bool ends = event->kind == JOURNAL_RESULT;
+	struct bisect_work *work = context;
 	struct line *line = memory_new(1, sizeof *line);
+	struct buf text = {0};
 
-	while (text->length > 0 && text->data[text->length - 1] == '\n')
-		text->data[--text->length] = '\0';
-	line->line =
-		(struct bisection_line){.kind = kind, .run = (int64_t)run, .text = buf_steal(text)};
+	journal_put(&text, event);
+	text.data[--text.length] = '\0'; /* without its end */
+	line->line = (struct bisection_line){.kind = kinds[event->kind],
+		.run = (int64_t)(ends ? event->result.id : event->run.id),
+		.text = buf_steal(&text)};
 	*work->last_line = line;
 	work->last_line = &line->next;
+	if (ends)
+		metrics_add(work->agent->metrics, METRIC_BISECTION_RUNS, 1,
+			journal_outcomes[event->result.outcome], NULL);
 }
 
 static void line_free(struct line *line)
@@ -175,29 +166,6 @@ static void drop_lines(struct bisect_work *work)
 	work->last_line = &work->lines;
 }
 
-static void begin_run(struct bisect_work *work, struct slot *slot)
-{
-	int64_t now = engine_now(work->agent->engine);
-
-	slot->state = SLOT_RUNNING;
-	if (work->workers) {
-		workers_run(work->workers, &slot->run, work->commits.ids[slot->run.position],
-			now_of(work));
-		return;
-	}
-	slot->ask_at = now;
-	slot->ask_again = ASK_FIRST;
-	slot->asked = false;
-	slot->until = now + work->setup->timeout;
-}
-
-static void begin_recorded(struct bisect_work *work, int64_t run)
-{
-	for (size_t i = 0; i < work->slot_count; i++)
-		if (work->slots[i].state == SLOT_RECORDING && (int64_t)work->slots[i].run.id == run)
-			begin_run(work, &work->slots[i]);
-}
-
 /* Those that were sent, the first of the queue. */
 static void take_written(struct bisect_work *work, size_t count)
 {
@@ -208,7 +176,7 @@ static void take_written(struct bisect_work *work, size_t count)
 		if (!work->lines)
 			work->last_line = &work->lines;
 		if (line->line.kind == BISECTION_BEGIN)
-			begin_recorded(work, line->line.run);
+			bisect_driver_stored(work->driver, (uint64_t)line->line.run);
 		line_free(line);
 	}
 }
@@ -362,7 +330,7 @@ static const struct culprit *culprit_of(
 
 static void finish_search(struct bisect_work *work)
 {
-	const struct bisect_status *status = bisection_status(work->search);
+	const struct bisect_status *status = bisect_driver_status(work->driver);
 	struct buf text = {0};
 	const char *verdict;
 
@@ -385,49 +353,17 @@ static void finish_without(struct bisect_work *work, const char *end, const char
 
 /* Runs. */
 
-static const char *const outcome_names[] = {[BISECT_MEASURED] = "measured",
-	[BISECT_UNTESTABLE] = "untestable",
-	[BISECT_FAILED] = "failed",
-	[BISECT_LOST] = "lost"};
-
-static void tell(struct bisect_work *work, const struct bisect_result *result, const char *problem)
-{
-	struct bisect_result told = *result;
-	struct buf text = {0};
-
-	/* The search knows no time in which nobody worked on it; the journal has the clock's. */
-	told.begun -= work->paused;
-	if (!bisection_tell(work->search, &told))
-		return;
-	metrics_add(work->agent->metrics, METRIC_BISECTION_RUNS, 1, outcome_names[result->outcome],
-		NULL);
-	journal_put_result(&text, result, problem);
-	add_line(work, BISECTION_RESULT, result->id, &text);
-}
-
-static void tell_slot(struct bisect_work *work, struct slot *slot, enum bisect_outcome outcome,
-	double value, const char *problem)
-{
-	int64_t lasted = now_of(work) - slot->begun;
-
-	slot->state = SLOT_IDLE;
-	tell(work,
-		&(struct bisect_result){.id = slot->run.id,
-			.worker = slot->run.worker,
-			.position = slot->run.position,
-			.outcome = outcome,
-			.value = value,
-			.begun = slot->begun,
-			.lasted = lasted > 0 ? lasted : 0},
-		problem);
-}
-
-static void run_done(void *context, const struct worker_report *report)
+static void run_ended(void *context, const struct bisect_result *result, const char *problem)
 {
 	struct bisect_work *work = context;
-	struct slot *slot = &work->slots[report->result.worker];
 
-	slot->state = SLOT_IDLE;
+	bisect_driver_report(work->driver, result, problem);
+}
+
+static void worker_ended(void *context, const struct worker_report *report)
+{
+	struct bisect_work *work = context;
+
 	if (work->dropped) {
 		end_dropped(work);
 		return;
@@ -440,198 +376,50 @@ static void run_done(void *context, const struct worker_report *report)
 			LOG_TEXT("problem", report->problem));
 	if (report->hopeless)
 		work->pause_until = engine_now(work->agent->engine) + PAUSE;
-	tell(work, &report->result, report->problem);
+	bisect_driver_report(work->driver, &report->result, report->problem);
 	advance(work);
 }
 
-static struct slot *slot_of(struct bisect_work *work, uint64_t run)
-{
-	for (size_t i = 0; i < work->slot_count; i++)
-		if (work->slots[i].state == SLOT_RUNNING && work->slots[i].run.id == run)
-			return &work->slots[i];
-	return NULL;
-}
-
-static struct slot *slot_asking(struct bisect_work *work, uint64_t run)
-{
-	for (size_t i = 0; i < work->slot_count; i++)
-		if (work->slots[i].asking && work->slots[i].run.id == run)
-			return &work->slots[i];
-	return NULL;
-}
-
-/* Whatever the lab says of the request, its answer is what counts. */
-static void lab_was_asked(void *context, uint64_t run, const struct error *error)
+static void lab_asked(void *context)
 {
 	struct bisect_work *work = context;
-	struct slot *slot = slot_asking(work, run);
 
-	if (slot)
-		slot->asking = NULL;
-	if (work->dropped) {
+	if (work->dropped)
 		end_dropped(work);
-		return;
-	}
-	if (!slot || slot->state != SLOT_RUNNING) {
+	else
 		advance(work);
-		return;
-	}
-	slot->asked = !error;
-	if (error) {
-		snprintf(
-			slot->problem, sizeof slot->problem, "%.*s", PROBLEM_MOST - 1, error->text);
-		slot->ask_at = engine_now(work->agent->engine) + slot->ask_again;
-		slot->ask_again = slot->ask_again * 2 < ASK_MOST ? slot->ask_again * 2 : ASK_MOST;
-		log_event(LEVEL_WARN, "bisection lab unavailable", LOG_INT("id", work->id),
-			LOG_INT("run", (int64_t)run), LOG_TEXT("lab", work->settings->lab),
-			LOG_TEXT("problem", error->text));
-	}
-	work->listener.due(work->listener.context);
-}
-
-static void ask_lab(struct bisect_work *work, struct slot *slot)
-{
-	const struct config *config = work->config_ref->config;
-	const struct lab_request request = {.bisection = work->id,
-		.change = work->change,
-		.test = work->test,
-		.metric = work->metric,
-		.lab = work->settings->lab,
-		.repository = work->setup->repository,
-		.commit = work->commits.ids[slot->run.position],
-		.run = slot->run,
-		.candidates = work->commits.count,
-		.timeout = work->setup->timeout,
-		.external_url = config->agent.external_url};
-
-	slot->asking = lab_ask(work->agent, work->config_ref, work->settings->webhook, &request,
-		lab_was_asked, work);
-}
-
-/* Asks for what is due, and gives up what was not answered in time. */
-static void tend_lab(struct bisect_work *work)
-{
-	int64_t now = engine_now(work->agent->engine);
-
-	for (size_t i = 0; i < work->slot_count; i++) {
-		struct slot *slot = &work->slots[i];
-		char time[WHEN_TEXT];
-		const char *problem;
-
-		if (slot->state != SLOT_RUNNING || slot->asking)
-			continue;
-		if (slot->until > now) {
-			if (!slot->asked && slot->ask_at <= now)
-				ask_lab(work, slot);
-			continue;
-		}
-		problem = slot->asked
-				  ? arena_printf(work->arena, "the lab has not answered within %s",
-					    when_format_rough(work->setup->timeout, time))
-				  : arena_printf(work->arena, "the lab could not be asked: %s",
-					    slot->problem);
-		tell_slot(work, slot, slot->asked ? BISECT_FAILED : BISECT_LOST, (double)NAN,
-			problem);
-	}
 }
 
 void bisect_work_answers(struct bisect_work *work, const struct bisection_lines *lines)
 {
-	bool told = false;
-
-	if (work->stage != STAGE_SEARCH || work->workers || work->dropped)
-		return;
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct bisection_line *line = &lines->items[i];
-		struct slot *slot = slot_of(work, (uint64_t)line->run);
-		struct lab_answer answer;
-
-		if (line->kind != BISECTION_ANSWER || !slot || slot->asking ||
-			!lab_answer_parse(line->text, &answer))
-			continue;
-		tell_slot(work, slot, answer.outcome, answer.value, answer.problem);
-		told = true;
-	}
-	if (told)
+	if (work->stage == STAGE_SEARCH && work->lab && !work->dropped &&
+		lab_take(work->lab, lines))
 		advance(work);
-}
-
-/* What still runs is of no use. True if nothing does. */
-static bool stop_runs(struct bisect_work *work)
-{
-	bool idle = true;
-
-	for (size_t i = 0; i < work->slot_count; i++) {
-		struct slot *slot = &work->slots[i];
-
-		if (work->workers && workers_busy(work->workers, i)) {
-			workers_stop(work->workers, i);
-			idle = false;
-		} else if (slot->asking) {
-			idle = false;
-		} else if (slot->state != SLOT_IDLE) {
-			tell_slot(
-				work, slot, BISECT_LOST, (double)NAN, "it was not needed any more");
-		}
-	}
-	return idle;
-}
-
-static void begin_next(struct bisect_work *work)
-{
-	for (size_t i = 0; i < work->slot_count; i++) {
-		struct slot *slot = &work->slots[i];
-		struct buf text = {0};
-		int64_t now = now_of(work);
-		struct bisect_run run;
-
-		if (slot->state != SLOT_IDLE || slot->asking ||
-			(work->workers && (workers_busy(work->workers, i) ||
-						  workers_gone(work->workers, i))) ||
-			!bisection_next(work->search, i, now - work->paused, &run))
-			continue;
-		*slot = (struct slot){.state = SLOT_RECORDING, .run = run, .begun = now};
-		journal_put_begin(&text, &run, now);
-		add_line(work, BISECTION_BEGIN, run.id, &text);
-	}
-}
-
-/* Whoever takes it up again tries them again. */
-static bool are_all_gone(const struct bisect_work *work)
-{
-	size_t gone = 0;
-
-	for (size_t i = 0; work->workers && i < work->slot_count; i++)
-		gone += workers_gone(work->workers, i) && !workers_busy(work->workers, i);
-	return gone > 0 && gone == work->slot_count;
-}
-
-static bool is_over(const struct bisect_work *work)
-{
-	return bisection_status(work->search)->phase == BISECT_OVER;
 }
 
 static void advance(struct bisect_work *work)
 {
-	int64_t now = engine_now(work->agent->engine);
+	enum bisect_driver_state state = BISECT_DRIVER_RUNS;
 
 	if (work->dropped)
 		return;
-	if (work->stage == STAGE_SEARCH && !work->agent->stopping && !is_over(work) &&
-		work->pause_until <= now)
-		begin_next(work);
-	if (work->stage == STAGE_SEARCH && is_over(work) && stop_runs(work)) {
+	if (work->stage == STAGE_SEARCH)
+		state = bisect_driver_advance(
+			work->driver, !work->agent->stopping &&
+					      work->pause_until <= engine_now(work->agent->engine));
+	if (state == BISECT_DRIVER_OVER) {
 		finish_search(work);
 		return;
 	}
-	if (work->stage == STAGE_SEARCH && !work->lines && !work->writing && are_all_gone(work)) {
+	/* Whoever takes it up again tries them again. */
+	if (state == BISECT_DRIVER_GONE && !work->lines && !work->writing) {
 		log_event(LEVEL_WARN, "no bisection worker answers", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
 		bisect_work_drop(work);
 		return;
 	}
-	if (work->stage == STAGE_SEARCH && !work->workers)
-		tend_lab(work);
+	if (work->stage == STAGE_SEARCH && work->lab)
+		lab_tick(work->lab);
 	flush(work);
 	work->listener.due(work->listener.context);
 }
@@ -690,7 +478,8 @@ static bool make_workers(struct bisect_work *work, struct error *error)
 	const struct bisect_settings *settings = work->settings;
 	const struct pair variables[] = {
 		{"HUNTER_TEST", work->test}, {"HUNTER_METRIC", work->metric}};
-	struct worker_options *each = arena_array(work->arena, work->slot_count, sizeof *each);
+	size_t count = setup->options.workers;
+	struct worker_options *each = arena_array(work->arena, count, sizeof *each);
 	struct workers_options options = {.engine = work->agent->engine,
 		.repository = setup->repository,
 		.folder = make_folder(work, error),
@@ -700,24 +489,51 @@ static bool make_workers(struct bisect_work *work, struct error *error)
 		.secrets = settings->environment,
 		.timeout = setup->timeout,
 		.workers = each,
-		.count = work->slot_count};
+		.count = count};
 
-	for (size_t i = 0; i < work->slot_count; i++)
+	for (size_t i = 0; i < count; i++)
 		each[i] = (struct worker_options){
 			.line = i < settings->worker.count ? settings->worker.items[i] : NULL};
 	if (!options.folder)
 		return false;
-	work->workers = workers_new(&options, run_done, work, error);
+	work->workers = workers_new(&options, worker_ended, work, error);
 	return work->workers != NULL;
+}
+
+static void make_lab(struct bisect_work *work)
+{
+	const struct bisect_settings *settings = work->settings;
+
+	work->lab = lab_new(&(struct lab_options){.agent = work->agent,
+		.webhook = settings->webhook,
+		.request = {.bisection = work->id,
+			.change = work->change,
+			.test = work->test,
+			.metric = work->metric,
+			.lab = settings->lab,
+			.repository = work->setup->repository,
+			.candidates = work->commits.count,
+			.timeout = work->setup->timeout,
+			.external_url = work->config_ref->config->agent.external_url},
+		.workers = work->setup->options.workers,
+		.ended = run_ended,
+		.asked = lab_asked,
+		.context = work});
 }
 
 static bool set_up(struct bisect_work *work, struct error *error)
 {
-	const struct journal_setup *setup = work->setup;
+	const struct bisect_driver_owner owner = {wall_now, put, work};
 
-	work->commits = verdict_commits_of(work->arena, setup);
-	work->slot_count = setup->options.workers;
-	return work->settings->webhook || make_workers(work, error);
+	work->commits = verdict_commits_of(work->arena, work->setup);
+	if (work->settings->webhook)
+		make_lab(work);
+	else if (!make_workers(work, error))
+		return false;
+	work->driver =
+		work->lab ? bisect_driver_new(work->setup, &owner, &lab_runner, work->lab)
+			  : bisect_driver_new(work->setup, &owner, &workers_runner, work->workers);
+	return true;
 }
 
 static double relative(double value, double of)
@@ -805,7 +621,6 @@ static void range_found(
 	} else {
 		note_setup(work, &list->records.items[0], found);
 		if (set_up(work, &problem)) {
-			work->search = bisection_new(&work->setup->options, work->commits.count);
 			work->stage = STAGE_SETUP;
 			work->setup_due = true;
 			flush(work);
@@ -897,40 +712,6 @@ static bool parse_journal(struct bisect_work *work, const struct bisection_row *
 	return good;
 }
 
-static bool has_result(const struct journal *journal, uint64_t run)
-{
-	for (size_t i = 0; i < journal->count; i++)
-		if (journal->entries[i].kind == JOURNAL_RESULT &&
-			journal->entries[i].result.id == run)
-			return true;
-	return false;
-}
-
-/* A lab goes on with its runs; those of workers of this machine were lost with the program. */
-static void take_in_hand(struct bisect_work *work, const struct journal_entry *entry)
-{
-	size_t worker = entry->run.worker;
-	int64_t passed = now_of(work) - entry->at;
-	struct slot *slot = &work->slots[worker < work->slot_count ? worker : 0];
-
-	if (worker < work->slot_count) {
-		*slot = (struct slot){.run = entry->run, .begun = entry->at};
-		if (!work->workers) {
-			begin_run(work, slot);
-			slot->until -= passed > 0 ? passed : 0;
-			return;
-		}
-	}
-	tell(work,
-		&(struct bisect_result){.id = entry->run.id,
-			.worker = worker,
-			.position = entry->run.position,
-			.outcome = BISECT_LOST,
-			.value = (double)NAN,
-			.begun = entry->at},
-		"the agent ended");
-}
-
 static bool is_same_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "") == 0;
@@ -954,7 +735,6 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 {
 	struct journal journal;
 	struct error error;
-	struct buf text = {0};
 
 	if (!parse_journal(work, row, &journal, &error)) {
 		finish_without(work, "impossible", error.text);
@@ -971,13 +751,7 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 		finish_without(work, "impossible", error.text);
 		return;
 	}
-	work->search = journal_replay(&journal, &work->paused);
-	journal_put_resumed(&text, now_of(work));
-	add_line(work, BISECTION_NOTE, 0, &text);
-	for (size_t i = 0; i < journal.count; i++)
-		if (journal.entries[i].kind == JOURNAL_BEGIN &&
-			!has_result(&journal, journal.entries[i].run.id))
-			take_in_hand(work, &journal.entries[i]);
+	bisect_driver_resume(work->driver, &journal, "the agent ended");
 	log_event(LEVEL_INFO, "bisection resumed", LOG_INT("id", work->id),
 		LOG_INT("change", work->change), LOG_TEXT("test", work->test),
 		LOG_INT("runs", row->runs));
@@ -1041,14 +815,13 @@ struct bisect_work *bisect_work_new(struct agent *agent, const struct bisection_
 
 void bisect_work_free(struct bisect_work *work)
 {
-	for (size_t i = 0; i < work->slot_count; i++)
-		lab_asking_free(work->slots[i].asking);
+	lab_free(work->lab);
 	candidates_search_free(work->searching);
 	if (work->range)
 		store_call_free(&work->range->call);
 	drop_lines(work);
 	workers_free(work->workers);
-	bisection_free(work->search);
+	bisect_driver_free(work->driver);
 	config_ref_release(work->config_ref);
 	arena_free(work->arena);
 	free(work);
@@ -1076,16 +849,12 @@ bool bisect_work_asks_a_lab(const struct bisect_work *work)
 
 void bisect_work_cancel(struct bisect_work *work, const char *why)
 {
-	struct buf text = {0};
-
 	if (work->cancelled || work->dropped || work->stage >= STAGE_END)
 		return;
 	work->cancelled = arena_strdup(work->arena, why);
 	if (work->stage != STAGE_SEARCH)
 		return;
-	bisection_cancel(work->search);
-	journal_put_cancelled(&text, now_of(work));
-	add_line(work, BISECTION_NOTE, 0, &text);
+	bisect_driver_cancel(work->driver);
 	advance(work);
 }
 
@@ -1095,9 +864,9 @@ void bisect_work_drop(struct bisect_work *work)
 		return;
 	work->dropped = true;
 	drop_lines(work);
-	for (size_t i = 0; work->workers && i < work->slot_count; i++)
-		if (workers_busy(work->workers, i))
-			workers_stop(work->workers, i);
+	for (size_t i = 0; work->workers && i < work->setup->options.workers; i++)
+		if (workers_runner.is_busy(work->workers, i))
+			workers_runner.stop(work->workers, i);
 	end_dropped(work);
 }
 
@@ -1108,7 +877,7 @@ static int64_t least(int64_t a, int64_t b)
 
 int64_t bisect_work_due(const struct bisect_work *work)
 {
-	int64_t due = WHEN_NEVER;
+	int64_t due = WHEN_NEVER, budget;
 
 	if (work->dropped || work->stage >= STAGE_CLEANING)
 		return WHEN_NEVER;
@@ -1118,13 +887,11 @@ int64_t bisect_work_due(const struct bisect_work *work)
 		return due;
 	if (work->pause_until != 0)
 		due = least(due, work->pause_until);
-	for (size_t i = 0; i < work->slot_count && !work->workers; i++) {
-		const struct slot *slot = &work->slots[i];
-
-		if (slot->state == SLOT_RUNNING && !slot->asking)
-			due = least(
-				due, slot->asked ? slot->until : least(slot->ask_at, slot->until));
-	}
+	if (work->lab)
+		due = least(due, lab_due(work->lab));
+	budget = bisect_driver_due(work->driver);
+	if (budget != INT64_MAX)
+		due = least(due, engine_now(work->agent->engine) + budget - now_of(work));
 	return due;
 }
 

@@ -11,17 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void write_again(const struct journal *journal, struct buf *out)
 {
 	journal_put_setup(out, journal->setup);
-	for (size_t i = 0; i < journal->count; i++) {
-		const struct journal_entry *entry = &journal->entries[i];
-
-		switch (entry->kind) {
-		case JOURNAL_BEGIN: journal_put_begin(out, &entry->run, entry->at); break;
-		case JOURNAL_RESULT: journal_put_result(out, &entry->result, entry->problem); break;
-		case JOURNAL_RESUMED: journal_put_resumed(out, entry->at); break;
-		case JOURNAL_CANCELLED: journal_put_cancelled(out, entry->at); break;
-		case JOURNAL_SETUP: abort();
-		}
-	}
+	for (size_t i = 0; i < journal->count; i++)
+		journal_put(out, &journal->entries[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -30,12 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf first = {0}, second = {0};
 	struct journal journal;
 	struct error error;
-	int64_t paused;
+	struct journal_times times;
 
 	if (journal_read(arena, (const char *)data, size, &journal, &error)) {
-		struct bisection *bisection = journal_replay(&journal, &paused);
+		struct bisection *bisection = journal_replay(&journal, &times);
 
-		if (paused < 0 || bisection_status(bisection)->phase > BISECT_OVER)
+		if (times.paused < 0 || bisection_status(bisection)->phase > BISECT_OVER)
 			abort();
 		bisection_free(bisection);
 		write_again(&journal, &first);

@@ -47,14 +47,30 @@ static struct journal_setup setup_of(void)
 static const struct bisect_run run_1 = {1, 0, 0, BISECT_ENDS, 1}, run_2 = {2, 1, 2, BISECT_ENDS, 1};
 static const struct bisect_result result_1 = {1, 0, 0, BISECT_MEASURED, .1, 1700000001000, 250};
 
+static void put_begin(struct buf *out, const struct bisect_run *run, int64_t at)
+{
+	journal_put(out, &(struct journal_entry){.kind = JOURNAL_BEGIN, .run = *run, .at = at});
+}
+
+static void put_result(struct buf *out, const struct bisect_result *result, const char *problem)
+{
+	journal_put(out, &(struct journal_entry){
+				 .kind = JOURNAL_RESULT, .result = *result, .problem = problem});
+}
+
+static void put_note(struct buf *out, enum journal_kind kind, int64_t at)
+{
+	journal_put(out, &(struct journal_entry){.kind = kind, .at = at});
+}
+
 static void put_some(struct buf *out)
 {
 	struct journal_setup setup = setup_of();
 
 	journal_put_setup(out, &setup);
-	journal_put_begin(out, &run_1, INT64_C(1700000001000));
-	journal_put_begin(out, &run_2, INT64_C(1700000001001));
-	journal_put_result(out, &result_1, NULL);
+	put_begin(out, &run_1, INT64_C(1700000001000));
+	put_begin(out, &run_2, INT64_C(1700000001001));
+	put_result(out, &result_1, NULL);
 }
 
 static void test_round_trip(void **state)
@@ -67,10 +83,10 @@ static void test_round_trip(void **state)
 
 	(void)state;
 	put_some(&text);
-	journal_put_result(&text,
-		&(struct bisect_result){2, 1, 2, BISECT_FAILED, 0, 1700000001001, 9}, "a \"b\"\n");
-	journal_put_resumed(&text, INT64_C(1700000100000));
-	journal_put_cancelled(&text, INT64_C(1700000100001));
+	put_result(&text, &(struct bisect_result){2, 1, 2, BISECT_FAILED, 0, 1700000001001, 9},
+		"a \"b\"\n");
+	put_note(&text, JOURNAL_RESUMED, INT64_C(1700000100000));
+	put_note(&text, JOURNAL_CANCELLED, INT64_C(1700000100001));
 	assert_true(journal_read(arena, text.data, text.length, &journal, &error));
 	assert_int_equal(journal.count, 6);
 	assert_int_equal(journal.torn, 0);
@@ -123,17 +139,19 @@ static void test_replay(void **state)
 	struct bisection *bisection;
 	struct journal journal;
 	struct error error;
-	int64_t paused;
+	struct journal_times times;
 
 	(void)state;
 	put_some(&text);
-	journal_put_resumed(&text, INT64_C(1700000061250));
+	put_note(&text, JOURNAL_RESUMED, INT64_C(1700000061250));
 	assert_true(journal_read(arena, text.data, text.length, &journal, &error));
-	bisection = journal_replay(&journal, &paused);
+	bisection = journal_replay(&journal, &times);
 	status = bisection_status(bisection);
 	assert_int_equal(status->phase, BISECT_ENDS);
 	assert_int_equal(status->running, 1);
-	assert_int_equal(paused, 60000);
+	assert_int_equal(times.paused, 60000);
+	assert_int_equal(times.first, INT64_C(1700000001000));
+	assert_int_equal(times.last, INT64_C(1700000061250));
 	bisection_free(bisection);
 	buf_free(&text);
 	arena_free(arena);
@@ -244,7 +262,7 @@ static void test_file(void **state)
 	other = journal_open(arena, path, &journal, &error);
 	assert_null(other);
 	assert_non_null(strstr(error.text, "in use by another hunter-c"));
-	journal_put_begin(&line, &run_1, 5);
+	put_begin(&line, &run_1, 5);
 	assert_true(journal_write(file, &line, &error));
 	assert_true(journal_look(arena, path, &journal, &error));
 	assert_int_equal(journal.count, 1);
@@ -258,7 +276,7 @@ static void test_file(void **state)
 	assert_int_equal(journal.count, 1);
 	assert_true(journal.torn > 0);
 	buf_clear(&line);
-	journal_put_result(&line, &result_1, "x");
+	put_result(&line, &result_1, "x");
 	assert_true(journal_write(file, &line, &error));
 	journal_close(file);
 	assert_true(journal_look(arena, path, &journal, &error));
@@ -294,7 +312,7 @@ static void test_no_room(void **state)
 	small = before;
 	small.rlim_cur = line.length + 20;
 	buf_clear(&line);
-	journal_put_begin(&line, &run_1, 5);
+	put_begin(&line, &run_1, 5);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	assert_false(journal_write(file, &line, &error));
 	assert_int_equal(error.kind, ERROR_STATE);
