@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/bisect.svg from the table of docs/operate/bisect.md between the markers of its name: sets that hold the culprit against what
+"""Makes docs/bisect.svg from the table of docs/design/bisection.md between the markers of its name: sets that hold the culprit against what
 they claim."""
 import pathlib
 import re
@@ -10,7 +10,7 @@ LOWEST = 0.7
 
 
 def rows():
-    table = re.search(r"<!-- coverage -->(.*?)<!-- /coverage -->", (DOCS / "operate/bisect.md").read_text(), re.S)[1]
+    table = re.search(r"<!-- coverage -->(.*?)<!-- /coverage -->", (DOCS / "design/bisection.md").read_text(), re.S)[1]
     for line in table.strip().splitlines()[2:]:
         yield [float(cell.strip().rstrip("%")) / 100 for cell in line.strip("|").split("|")]
 

@@ -1,6 +1,6 @@
 /*
  * The plan of a bisection: rounds without noise, and an estimate of runs with it. Pure arithmetic;
- * docs/operate/bisect.md states its accuracy.
+ * docs/design/bisection.md states its accuracy.
  */
 #ifndef AGENT_BISECT_PLAN_H
 #define AGENT_BISECT_PLAN_H

@@ -5,7 +5,7 @@
  * workers may differ by a factor) is the level of its worker, which drifts as a random walk, the
  * step if its commit is at or behind the first bad one, and noise. An outlier carries no
  * information. Level, step and spread are integrated out for each place where the step may be, and
- * so is the strength of the drift. See docs/operate/bisect.md.
+ * so is the strength of the drift. See docs/design/bisection.md.
  *
  * Pure: results depend only on the runs that were added and their order.
  */

@@ -1,5 +1,5 @@
 /*
- * Bisections by the thousand, as the tables of docs/operate/bisect.md: how often sets hold the
+ * Bisections by the thousand, as the tables of docs/design/bisection.md: how often sets hold the
  * culprit, runs and rounds beside git bisect with a majority of 5, beside the k-ary plan and beside
  * what information theory demands, flat ranges, what plan_estimate() foretells, a week of a lab.
  *
