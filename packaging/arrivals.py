@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Tells hunter-c what has just been written to Graphite or Prometheus, so that the tests that read it run at once.
+"""Notifies hunter-c of data written to Graphite or Prometheus, so that the tests that read them run at once.
 
     arrivals.py carbon --listen 127.0.0.1:2103 --agent http://127.0.0.1:9469
     arrivals.py remote-write --listen 127.0.0.1:9471 --agent http://127.0.0.1:9469 --token-file /etc/hunter-c/token
 
-carbon: a further destination of a relay that sends lines (carbon-relay with DESTINATION_PROTOCOL = line, carbon-c-relay, statsd):
-each path that comes is told. remote-write: a further remote_write of Prometheus, whose write_relabel_configs choose what is told:
+carbon: an additional destination of a relay that sends lines (carbon-relay with DESTINATION_PROTOCOL = line, carbon-c-relay, statsd);
+each path is announced. remote-write: an additional remote_write of Prometheus; write_relabel_configs select the names:
 
     remote_write:
       - url: http://127.0.0.1:9471/
         write_relabel_configs: [{source_labels: [__name__], regex: "bench_.*", action: keep}]
 
-Names are collected for --wait seconds and told once, then again at the earliest after --again seconds. While the agent does not answer
-they are kept, up to a million. Only Python's standard library is needed. An example: free to be changed.
+Names are collected for --wait seconds and sent once, then again after --again seconds at the earliest. While the agent does not answer
+up to a million are kept. Needs only Python's standard library. An example: adapt it freely.
 """
 import argparse
 import gzip
@@ -28,19 +28,19 @@ import urllib.request
 MOST_KEPT, MOST_BYTES, MOST_BODY = 1_000_000, 8 << 20, 64 << 20
 
 
-class Teller:
+class Notifier:
     """Collects names and posts them to the agent."""
 
     def __init__(self, options, kind):
         self.options, self.kind = options, kind
-        self.names, self.told, self.wanted = {}, {}, threading.Condition()
+        self.names, self.sent, self.wanted = {}, {}, threading.Condition()
         threading.Thread(target=self.run, daemon=True).start()
 
     def add(self, names):
         now = time.monotonic()
         with self.wanted:
             for name in names:
-                if len(self.names) < MOST_KEPT and now - self.told.get(name, -1e9) >= self.options.again:
+                if len(self.names) < MOST_KEPT and now - self.sent.get(name, -1e9) >= self.options.again:
                     self.names[name] = None
             if self.names:
                 self.wanted.notify()
@@ -62,15 +62,15 @@ class Teller:
                 continue
             now = time.monotonic()
             with self.wanted:
-                if len(self.told) > MOST_KEPT:
-                    self.told.clear()
+                if len(self.sent) > MOST_KEPT:
+                    self.sent.clear()
                 for name in batch:
                     del self.names[name]
                     if self.options.again > 0:
-                        self.told[name] = now
+                        self.sent[name] = now
 
     def post(self, text):
-        """Whether the agent has taken it, or never will."""
+        """False: retry. True: the agent has accepted it, or has rejected it for good."""
         headers = {"Content-Type": "text/plain", "Content-Encoding": "gzip"}
         if self.options.token_file:
             with open(self.options.token_file) as file:
@@ -78,9 +78,9 @@ class Teller:
         request = urllib.request.Request(f"{self.options.agent}/api/v1/arrived?kind={self.kind}", gzip.compress(text.encode(), 1), headers)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
-                told = json.load(answer)
+                counts = json.load(answer)
                 if self.options.verbose:
-                    print(f"{told['names']} names, {told['count']} tests", file=sys.stderr, flush=True)
+                    print(f"{counts['names']} names, {counts['count']} tests", file=sys.stderr, flush=True)
             return True
         except urllib.error.HTTPError as error:
             print(f"{self.options.agent}: {error.code} {error.read(300).decode(errors='replace').strip()}", file=sys.stderr, flush=True)
@@ -92,14 +92,14 @@ class Teller:
 
 def carbon(options):
     """Lines of carbon's protocol: "path value time"."""
-    teller = Teller(options, "graphite")
+    notifier = Notifier(options, "graphite")
 
     class Relay(socketserver.StreamRequestHandler):
         def handle(self):
             for line in self.rfile:
                 path = line.split(b" ", 1)[0].strip()
                 if path and len(path) < 8192:
-                    teller.add([path.decode(errors="replace")])
+                    notifier.add([path.decode(errors="replace")])
 
     socketserver.ThreadingTCPServer.allow_reuse_address = True
     return socketserver.ThreadingTCPServer(options.listen, Relay)
@@ -179,7 +179,7 @@ def series(request):
 
 def remote_write(options):
     """Prometheus' remote write, version 1."""
-    teller = Teller(options, "prometheus")
+    notifier = Notifier(options, "prometheus")
 
     class Receiver(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -187,7 +187,7 @@ def remote_write(options):
         def do_POST(self):
             body, status = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), MOST_BODY)), 204
             try:
-                teller.add(list(series(unsnap(body))))
+                notifier.add(list(series(unsnap(body))))
             except (ValueError, IndexError, KeyError):
                 status = 400  # Prometheus does not send it again
             self.send_response(status)

@@ -1,8 +1,8 @@
-# `cmake --install`: the program, its manual, the completion, the example and the documents.
+# `cmake --install`: program, manual, completion, example and documents.
 add_executable(manual packaging/manual.c)
 target_link_libraries(manual PRIVATE hunter_agent)
 
-# The pages are made in the build folder, from the templates here and the option tables of this very build.
+# The pages are generated from the templates here and the option tables of this build.
 set(PAGES)
 foreach(page hunter-c.1 hunter.yaml.5 hunter-c.bash)
   set(made ${CMAKE_BINARY_DIR}/man/${page})
@@ -33,10 +33,10 @@ install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The service. Its user and folders come from sysusers.d and tmpfiles.d; a package's scripts call both.
-# hunter-c@INSTANCE.service is one of several agents of a machine, which share a state: the same unit but for these lines.
+# hunter-c@INSTANCE.service, one of several agents of a machine with a shared state: the same unit except for these lines.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS packaging/systemd/hunter-c.service)
 file(READ packaging/systemd/hunter-c.service unit)
-foreach(change "hunter-c, which watches=>hunter-c (%i), which watches" "Type=notify\n=>Type=notify\nEnvironment=HUNTER_INSTANCE=%i\n"
+foreach(change "Description=hunter-c =>Description=hunter-c (%i) " "Type=notify\n=>Type=notify\nEnvironment=HUNTER_INSTANCE=%i\n"
     "EnvironmentFile=-/etc/default/hunter-c\n=>EnvironmentFile=-/etc/default/hunter-c\nEnvironmentFile=-/etc/default/hunter-c@%i\n"
     "/run/hunter-c/api.sock=>/run/hunter-c/%i/api.sock" "RuntimeDirectory=hunter-c\n=>RuntimeDirectory=hunter-c/%i\n"
     "systemctl edit hunter-c)=>systemctl edit hunter-c@)")

@@ -1,9 +1,8 @@
 /*
  * manual: fills the man pages and the shell completion from the option tables.
  *
- * Options are declared once, in tables of struct field; what was written about them by hand
- * elsewhere would go stale. The templates beside this file hold the prose, and a line of theirs
- * that is "@NAME" is replaced by the part of that name, made here:
+ * Options are declared once, in tables of struct field. The templates beside this file hold the
+ * prose; a line "@NAME" is replaced by the generated part of that name:
  *
  *     manual hunter-c.1.in > hunter-c.1
  */
@@ -25,7 +24,7 @@
 #include "notifiers/notifier.h"
 #include "sources/source.h"
 
-/* Text for roff: dashes that can be copied, no requests or escapes by accident. */
+/* Escapes text for roff: dashes can be copied, and no text is taken for a request. */
 static void put_text(const char *text, size_t length)
 {
 	if (length && (*text == '.' || *text == '\''))
@@ -101,7 +100,7 @@ static void put_fields(const struct field *fields, void (*put_one)(const struct 
 			put_one(fields);
 }
 
-/* Paragraphs parted by empty lines; lines that begin with a blank are examples. */
+/* Empty lines separate paragraphs; lines that begin with a blank are examples. */
 static void put_details(const char *details)
 {
 	bool example = false;
@@ -229,7 +228,7 @@ static void put_version(void)
 	puts(".ds version " HUNTER_VERSION);
 }
 
-/* The rest is for the completion script: words of the shell, no roff. */
+/* From here on: parts of the completion script. */
 static void put_dashed(const char *name)
 {
 	fputs(" --", stdout);
@@ -275,7 +274,7 @@ static void put_choices(const struct field *field)
 		put_word(field->choices[i], i == 0);
 }
 
-/* What a flag's value may be. Some are names that its table takes as any text. */
+/* The known values of a flag. */
 static void put_known(const struct field *field)
 {
 	if (field->type == FIELD_CHOICE)
@@ -292,7 +291,7 @@ static void put_known(const struct field *field)
 				put_word(detectors[i]->name, i == 0);
 }
 
-/* A pattern for each flag with a value: 'COMMAND --flag') words='known values' ;;, often none. */
+/* A pattern for each flag with a value: 'COMMAND --flag') words='known values' ;; */
 static void put_value_words(const char *command, const struct field *fields)
 {
 	for (; fields->name; fields++) {
@@ -324,7 +323,7 @@ static void put_values(void)
 	}
 }
 
-/* "check|backup FILE|prune": the words a command's first argument may be. */
+/* The words of a first argument such as "check|backup FILE|prune". */
 static void put_verbs(const char *arguments)
 {
 	char pattern[256] = "", words[256] = "";
@@ -339,7 +338,7 @@ static void put_verbs(const char *arguments)
 		words);
 }
 
-/* What each command takes as arguments: words of its own, tests, groups; else files or nothing. */
+/* The arguments of each command: its own words, tests or groups; else files or none. */
 static void put_argument_words(void)
 {
 	for (const struct command *const *each = commands; *each; each++) {
@@ -379,7 +378,7 @@ static const struct {
 	{"@argument-words", put_argument_words},
 };
 
-/* A line that begins with '@' must name a part: a template with a slip does not build. */
+/* False if a line begins with '@' and names no part. */
 static bool put_line(const char *line)
 {
 	if (line[0] != '@') {
@@ -393,7 +392,7 @@ static bool put_line(const char *line)
 			return true;
 		}
 	}
-	fprintf(stderr, "manual: no part is called %s", line);
+	fprintf(stderr, "manual: unknown part %s", line);
 	return false;
 }
 
