@@ -77,9 +77,9 @@ def bot(slack, token=CANARY, channels="#perf"):
 class Agent:
     """A running agent, what it logs, and what its metrics say."""
 
-    def __init__(self, program, path, *arguments):
+    def __init__(self, program, path, *arguments, cwd=None):
         self.process = subprocess.Popen([program, "run", "--config", path, *arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, encoding="utf-8")
+                                        stderr=subprocess.PIPE, text=True, encoding="utf-8", cwd=cwd)
         self.out, self.log, self.changed = [], [], threading.Condition()
         self.readers = [threading.Thread(target=self.read, args=(self.process.stdout, self.out)),
                         threading.Thread(target=self.read, args=(self.process.stderr, self.log))]
