@@ -3,8 +3,8 @@
 //
 //   const chart = createChart(element, plot, options);
 //
-// dygraphs draws the lines; the axes, levels, changes, the legend and all that the pointer and the keys do
-// are ours. Its own legend and axis labels would write markup; here names are text, never markup.
+// dygraphs draws the lines and chooses the ticks; levels, changes, the legend and all that the pointer and the
+// keys do are ours. Its own legend and axis labels would write markup; here names are text, never markup.
 // Of many points those are drawn that a picture of that width can show: the first, least, greatest
 // and last of each column of pixels, so that no spike is hidden.
 
@@ -13,8 +13,6 @@ const LEAST_POINTS = 3; // a view is never narrower
 const MARKS_MOST = 60;
 const DOTS_SPARSE = 7; // pixels from point to point from which on points have dots
 const COLUMN_POINTS = 4;
-const DENSE = 2; // points to a column of pixels from which on a line is drawn by columns
-const PIECE = 32; // segments of a line that are drawn at once
 
 // numbers and times
 
@@ -85,7 +83,6 @@ export function formatPercent(value) {
 }
 
 const pad = (n) => String(n).padStart(2, '0');
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 // In the reader's zone; seconds only where there are some.
 export function formatTime(ms) {
@@ -105,123 +102,6 @@ function timeElement(ms, className) {
 	out.dateTime = new Date(ms).toISOString();
 	out.title = formatUtc(ms);
 	return out;
-}
-
-// ticks
-
-const timeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000,
-	900000, 1800000, 3600000, 7200000, 3 * 3600000, 6 * 3600000, 12 * 3600000];
-
-function timeLabel(ms, step, first) {
-	const date = new Date(ms);
-	const day = `${date.getDate()} ${months[date.getMonth()]}`;
-
-	if (step >= 300 * DAY)
-		return String(date.getFullYear());
-	if (step >= 27 * DAY)
-		return date.getMonth() === 0 || first ? `${months[date.getMonth()]} ${date.getFullYear()}` : months[date.getMonth()];
-	if (step >= DAY)
-		return first ? `${day} ${date.getFullYear()}` : day;
-	if (date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0 && date.getMilliseconds() === 0)
-		return first ? `${day} ${date.getFullYear()}` : day;
-	const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
-
-	if (step < 1000)
-		return `${clock}:${pad(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
-	return (first ? day + ' ' : '') + (step < 60000 ? `${clock}:${pad(date.getSeconds())}` : clock);
-}
-
-// Days of the month and longer steps follow the reader's calendar.
-function calendarTicks(from, to, least) {
-	const out = [];
-	const date = new Date(from);
-	let step;
-
-	date.setHours(0, 0, 0, 0);
-	if (least <= 14 * DAY) {
-		const days = [1, 2, 5, 10, 15].find((n) => n * DAY >= least) || 15;
-
-		step = days * DAY;
-		date.setDate(1);
-		for (; date <= to; date.setMonth(date.getMonth() + 1, 1))
-			for (let day = 1; day <= 31; day += days) {
-				const one = new Date(date.getFullYear(), date.getMonth(), day);
-
-				if (one.getMonth() === date.getMonth() && (day === 1 || 31 - day >= days - 1 || days === 1) && one >= from && one <= to)
-					out.push(one.getTime());
-			}
-		return {ticks: out, step};
-	}
-	const count = [1, 3, 6, 12, 24, 60, 120].find((n) => n * 30 * DAY >= least) || 240;
-
-	step = count * 30 * DAY;
-	date.setMonth(0, 1);
-	if (count >= 12)
-		date.setFullYear(date.getFullYear() - (date.getFullYear() % (count / 12)));
-	for (; date <= to; date.setMonth(date.getMonth() + count))
-		if (date >= from)
-			out.push(date.getTime());
-	return {ticks: out, step};
-}
-
-function clockTicks(from, to, step) {
-	const zone = new Date(from).getTimezoneOffset() * 60000;
-	const ticks = [];
-
-	for (let at = Math.ceil((from - zone) / step) * step + zone; at <= to; at += step)
-		ticks.push(at);
-	return {ticks, step};
-}
-
-// At most as many as there is room for, but not fewer than two.
-function timeTicks(from, to, room) {
-	let found = null;
-
-	for (let least = (to - from) / Math.max(2, room); least > 0.5; least /= 1.6) {
-		found = least > 12 * 3600000 ? calendarTicks(from, to, least) : clockTicks(from, to, timeSteps.find((one) => one >= least));
-		if (found.ticks.length >= 2)
-			break;
-	}
-	return found ? found.ticks.map((at, i) => ({v: at, label: timeLabel(at, found.step, i === 0)})) : [];
-}
-
-function niceStep(least) {
-	const power = 10 ** Math.floor(Math.log10(least));
-
-	return [1, 2, 2.5, 5, 10].find((one) => one * power >= least * 0.999999) * power;
-}
-
-function numberTicks(from, to, room, factor) {
-	const step = niceStep(((to - from) * factor) / Math.max(1, room));
-	const decimals = Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9) + (String(step).replace(/[.0e-]/g, '').startsWith('25') ? 1 : 0)));
-	const out = [];
-
-	for (let n = Math.ceil((from * factor) / step - 1e-9); n * step <= to * factor + step * 1e-9; n++)
-		out.push({v: (n * step) / factor, label: (n * step).toFixed(decimals).replace(/^-(0(\.0*)?)$/, '$1').replace('-', '−')});
-	return out;
-}
-
-function logTicks(from, to, room, factor) {
-	const low = Math.floor(Math.log10(from * factor)), high = Math.ceil(Math.log10(to * factor));
-	const out = [];
-
-	if (Math.log10(to / from) < 0.7)
-		return numberTicks(from, to, room, factor);
-	for (const parts of [[1, 2, 5], [1, 3], [1]]) {
-		out.length = 0;
-		for (let power = low; power <= high; power++)
-			for (const part of parts) {
-				const value = part * 10 ** power;
-
-				if (value >= from * factor * 0.999 && value <= to * factor * 1.001)
-					out.push({v: value / factor, label: digits(value, 3)});
-			}
-		if (out.length <= room)
-			return out;
-	}
-	const every = Math.ceil(out.length / room);
-
-	return out.filter((one, i) => i % every === 0);
 }
 
 // elements
@@ -474,6 +354,8 @@ class Ground {
 	}
 
 	label(event, className, text, x, y) {
+		if (!text)
+			return;
 		const label = element('span', 'chart-tick ' + className, text);
 
 		if (className === 'chart-tick-x') {
@@ -501,7 +383,6 @@ class Chart {
 		this.view = this.options.range || null; // times of what is shown; null: all
 		this.pins = [];
 		this.selected = null;  // {line, change}
-		this.lit = -1;
 		this.build();
 		if (this.options.group)
 			joinGroup(this.options.group, this);
@@ -755,46 +636,40 @@ class Chart {
 			animatedZooms: false,
 			labelsKMB: false,
 			axes: {
-				x: {ticker: (from, to, pixels) => this.xTicks(from, to, pixels), drawGrid: false},
-				y: {ticker: (from, to, pixels) => this.yTicks(from, to, pixels), drawGrid: false},
+				x: {ticker: this.xTicks.bind(this), pixelsPerLabel: 5 * this.rem,
+					axisLabelFormatter: (...what) => this.Dygraph.dateAxisLabelFormatter(...what).replace('&#160;', '\u00a0')},
+				y: {ticker: this.yTicks.bind(this), pixelsPerLabel: (this.options.small ? 1.9 : 2.4) * this.rem},
 			},
 		});
 	}
 
-	// What is drawn, in rows of one x each.
+	// What is drawn.
 	rows(range, columns) {
 		const labels = ['x'], series = {}, sets = [];
 		const shown = this.lines.filter((line) => line.shown);
-		const single = shown.length === 1;
 		const per = shown.length > 4 ? Math.max(100, Math.round((columns * 4) / shown.length)) : columns;
+		const add = (line, label, y, alpha, more) => {
+			const indices = reduce(line.x, y, range[0], range[1], per);
+
+			sets.push({x: line.x, y, indices, at: 0});
+			labels.push(label + line.index);
+			series[label + line.index] = {color: this.color(line), ...more, plotter: (event) => {
+				Object.assign(event.drawingContext, {globalAlpha: alpha, lineJoin: 'bevel'});
+				this.Dygraph.Plotters.linePlotter(event);
+			}};
+			return indices;
+		};
 
 		for (const line of shown) {
-			const indices = reduce(line.x, line.y, range[0], range[1], per);
-			const visible = indices.length ? (line.x[indices[indices.length - 1]] - line.x[indices[0]]) / (range[1] - range[0]) : 0;
-			const dense = visible > 0 && indices.length > DENSE * columns * Math.min(1, visible);
-			const sparse = indices.length > 0 && (columns * Math.max(visible, 0.05)) / indices.length > (this.options.small ? 4 : DOTS_SPARSE);
-			const faded = this.lit >= 0 && this.lit !== line.index;
-			const color = this.color(line);
+			line.drawn = add(line, 'line', line.y, line.smooth ? 0.25 : shown.length === 1 ? 0.75 : 0.9,
+				{strokeWidth: line.smooth ? 0.5 : this.options.small ? 1 : 1.2, pointSize: this.options.small ? 1.6 : 2.2});
+			const visible = line.drawn.length ? (line.x[line.drawn.at(-1)] - line.x[line.drawn[0]]) / (range[1] - range[0]) : 0;
 
-			line.drawn = indices;
-			sets.push({x: line.x, y: line.y, indices, at: 0});
-			labels.push('line' + line.index);
-			series['line' + line.index] = {
-				color,
-				strokeWidth: line.smooth ? 0.5 : this.lit === line.index ? 2.2 : this.options.small ? 1 : 1.2,
-				drawPoints: sparse,
-				pointSize: this.options.small ? 1.6 : 2.2,
-				plotter: (event) => plotLine(event, faded || line.smooth ? 0.25 : single ? 0.75 : 0.9, dense),
-			};
-			if (!line.smooth)
-				continue;
-			sets.push({x: line.x, y: line.smooth, indices: reduce(line.x, line.smooth, range[0], range[1], per), at: 0});
-			labels.push('smooth' + line.index);
-			series['smooth' + line.index] = {color, strokeWidth: 2, drawPoints: false, plotter: (event) => plotLine(event, faded ? 0.25 : 1, dense)};
+			series['line' + line.index].drawPoints = columns * Math.max(visible, 0.05) > line.drawn.length * (this.options.small ? 4 : DOTS_SPARSE);
+			if (line.smooth)
+				add(line, 'smooth', line.smooth, 1, {strokeWidth: 2});
 		}
-		if (sets.length === 0)
-			return {rows: [[range[0], null], [range[1], null]], labels: ['x', 'none'], series: {}};
-		return {rows: merged(sets, range), labels, series};
+		return sets.length ? {rows: merged(sets, range), labels, series} : {rows: range.map((x) => [x, null]), labels: ['x', 'none'], series};
 	}
 
 	valueRange(range) {
@@ -849,25 +724,24 @@ class Chart {
 		return shown.every((line) => (line.unit || this.plot.unit) === unit) ? unit || null : null;
 	}
 
-	xTicks(from, to, pixels) {
-		const room = Math.max(2, Math.floor(pixels / ((this.options.small ? 4.4 : 5) * this.rem)));
-
+	// Those of dygraphs; of commits every few.
+	xTicks(from, to, pixels, opts, dygraph) {
 		if (!this.order)
-			return timeTicks(from, to, room);
-		const count = to - from, step = Math.max(1, Math.ceil(count / room));
+			return this.Dygraph.dateTicker(from, to, pixels, opts, dygraph);
+		const step = Math.max(1, Math.ceil((to - from) * opts('pixelsPerLabel') / pixels));
 		const out = [];
 
-		for (let at = Math.ceil(from / step) * step; at <= to; at += step)
-			if (at >= 0 && at < this.order.names.length)
-				out.push({v: at, label: this.order.named ? short(this.order.names[at]) : String(at + 1)});
+		for (let at = Math.max(0, Math.ceil(from / step) * step); at <= to && at < this.order.names.length; at += step)
+			out.push({v: at, label: this.order.named ? short(this.order.names[at]) : String(at + 1)});
 		return out;
 	}
 
-	yTicks(from, to, pixels) {
-		const room = Math.max(2, Math.floor(pixels / ((this.options.small ? 1.9 : 2.4) * this.rem)));
-		const factor = this.scale.factor;
+	// At round values of the unit that is shown.
+	yTicks(from, to, pixels, opts, dygraph) {
+		const {factor} = this.scale, least = (to - from) * factor * 1e-6;
 
-		return this.logarithmic ? logTicks(Math.max(from, 1e-300), to, room, factor) : numberTicks(from, to, room, factor);
+		return this.Dygraph.numericTicks(from * factor, to * factor, pixels, opts, dygraph)
+			.map(({v, label}) => ({v: v / factor, label: label && digits(Math.abs(v) < least ? 0 : v, 12)}));
 	}
 
 	// Levels of a line as drawn: from the changes that stand.
@@ -1005,7 +879,6 @@ class Chart {
 				const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
 				const width = this.options.small ? 1.6 : 2.2;
 
-				context.globalAlpha = this.lit >= 0 && this.lit !== line.index ? 0.25 : 1;
 				for (const [color, wide] of [[this.colors.paper, width + 1.4], [shown.length > 1 ? this.color(line) : this.colors.level, width]]) {
 					context.strokeStyle = color;
 					context.lineWidth = wide;
@@ -1205,10 +1078,6 @@ class Chart {
 				entry.type = 'button';
 				entry.setAttribute('aria-pressed', String(line.shown));
 				entry.addEventListener('click', () => this.toggle(line));
-				entry.addEventListener('pointerenter', () => this.light(line.index));
-				entry.addEventListener('pointerleave', () => this.light(-1));
-				entry.addEventListener('focus', () => this.light(line.index));
-				entry.addEventListener('blur', () => this.light(-1));
 			}
 			return {entry, value};
 		});
@@ -1216,11 +1085,6 @@ class Chart {
 		this.legend.replaceChildren(...this.entries.map((one) => one.entry), this.when);
 		this.frame.setAttribute('aria-label', this.options.label ||
 			`${this.plot.title || this.lines.map((line) => line.raw.name).join(', ')}: arrow keys move along the points, Enter pins one, plus and minus zoom, brackets go from change to change`);
-	}
-
-	light(index) {
-		this.lit = index;
-		this.redraw();
 	}
 
 	toggle(line) {
@@ -1885,145 +1749,16 @@ async function copyText(text, button) {
 	setTimeout(() => (button.textContent = 'Copy'), 1500);
 }
 
-// Draws a line. In pieces, as browsers without a graphics card take many times as long for one path
-// of thousands of steep strokes as for as many short ones.
-function plotLine(event, alpha, dense) {
-	const context = event.drawingContext, points = event.points;
-
-	if (dense) {
-		plotColumns(event, alpha);
-		return;
-	}
-	const size = event.dygraph.getOption('pointSize', event.setName);
-	const dots = event.dygraph.getOption('drawPoints', event.setName);
-	const alone = [];
-	let open = false, count = 0, from = null;
-
-	context.save();
-	context.globalAlpha = alpha;
-	context.strokeStyle = event.color;
-	context.fillStyle = event.color;
-	context.lineWidth = event.strokeWidth;
-	context.lineJoin = 'bevel';
-	for (let i = 0; i < points.length; i++) {
-		const {canvasx: x, canvasy: y, yval} = points[i];
-
-		if (yval === null)
-			continue;
-		if (Number.isNaN(yval) || Number.isNaN(y)) {
-			from = null;
-			continue;
-		}
-		if (from === null) {
-			const next = points.slice(i + 1, i + 40).find((one) => one.yval !== null);
-
-			if (!next || Number.isNaN(next.yval))
-				alone.push(points[i]);
-		} else {
-			if (!open) {
-				context.beginPath();
-				context.moveTo(from.x, from.y);
-				open = true;
-			} else if (from.jump) {
-				context.moveTo(from.x, from.y);
-			}
-			context.lineTo(x, y);
-			if (++count % PIECE === 0) {
-				context.stroke();
-				open = false;
-			}
-		}
-		from = {x, y, jump: from === null};
-	}
-	if (open)
-		context.stroke();
-	for (const point of dots ? points : alone) {
-		if (point.yval === null || Number.isNaN(point.canvasy))
-			continue;
-		context.beginPath();
-		context.arc(point.canvasx, point.canvasy, size, 0, 2 * Math.PI);
-		context.fill();
-	}
-	context.restore();
-}
-
-// Draws a line with several points to a pixel: from the least to the greatest of each column.
-function plotColumns(event, alpha) {
-	const context = event.drawingContext;
-	const wide = Math.max(1, event.strokeWidth);
-	let column = null, low = 0, high = 0, before = null;
-
-	const close = () => {
-		if (column === null)
-			return;
-		let top = low, bottom = high;
-
-		if (before) {
-			top = Math.min(top, before.high);
-			bottom = Math.max(bottom, before.low);
-		}
-		context.fillRect(column, top - wide / 2, 1, Math.max(wide, bottom - top + wide));
-		before = {low, high};
-		column = null;
-	};
-
-	context.save();
-	context.globalAlpha = alpha;
-	context.fillStyle = event.color;
-	for (const {canvasx, canvasy: y, yval} of event.points) {
-		if (yval === null)
-			continue;
-		if (Number.isNaN(yval) || Number.isNaN(y)) {
-			close();
-			before = null;
-			continue;
-		}
-		const x = Math.round(canvasx);
-
-		if (x !== column) {
-			close();
-			column = x;
-			low = high = y;
-		}
-		low = Math.min(low, y);
-		high = Math.max(high, y);
-	}
-	close();
-	context.restore();
-}
-
 // Rows of one x each. A set without a value there has null, which connects its neighbours; NaN
 // interrupts its line.
 function merged(sets, range) {
 	const rows = [];
+	const placeOf = (set) => set.x[set.indices[set.at]] ?? Infinity;
+	let next;
 
-	if (sets.length === 1) {
-		const {x, y, indices} = sets[0];
-
-		for (const i of indices)
-			rows.push([x[i], y[i]]);
-	} else {
-		for (;;) {
-			let next = Infinity;
-
-			for (const set of sets)
-				if (set.at < set.indices.length)
-					next = Math.min(next, set.x[set.indices[set.at]]);
-			if (next === Infinity)
-				break;
-			const row = [next];
-
-			for (const set of sets) {
-				const here = set.at < set.indices.length && set.x[set.indices[set.at]] === next;
-
-				row.push(here ? set.y[set.indices[set.at++]] : null);
-			}
-			rows.push(row);
-		}
-	}
-	if (rows.length === 0)
-		rows.push([range[0], ...sets.map(() => null)], [range[1], ...sets.map(() => null)]);
-	return rows;
+	while ((next = Math.min(...sets.map(placeOf))) < Infinity)
+		rows.push([next, ...sets.map((set) => (placeOf(set) === next ? set.y[set.indices[set.at++]] : null))]);
+	return rows.length > 0 ? rows : range.map((x) => [x, ...sets.map(() => null)]);
 }
 
 // Draws the plot into the element. Options: small, group, shareRange, scale, x, smooth, range, pins,
