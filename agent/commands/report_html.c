@@ -102,6 +102,23 @@ static void put_asset(struct buf *out, const char *name)
 	buf_char(out, '\n');
 }
 
+/* A module of the page, without its line of imports: all are one module here. */
+static void put_module(struct buf *out, const char *name)
+{
+	struct buf text = {0};
+	const char *rest, *import;
+
+	put_asset(&text, name);
+	rest = text.data;
+	import = strstr(rest, "\nimport ");
+	if (import) {
+		buf_append(out, rest, (size_t)(import - rest));
+		rest = strchr(import + 1, '\n');
+	}
+	buf_text(out, rest);
+	buf_free(&text);
+}
+
 /* The style element of the pictures, the same in each. */
 static void put_picture_style(struct buf *out, const struct report_document *document)
 {
@@ -129,8 +146,9 @@ static void make_parts(struct parts *parts, const struct report_document *docume
 	put_asset(&parts->style, "chart.css");
 	put_asset(&parts->style, "report.css");
 	put_asset(&parts->library, "dygraph.js");
-	put_asset(&parts->script, "chart.js");
-	put_asset(&parts->script, "report.js");
+	put_module(&parts->script, "dom.js");
+	put_module(&parts->script, "chart.js");
+	put_module(&parts->script, "report.js");
 	put_picture_style(&parts->pictures, document);
 }
 

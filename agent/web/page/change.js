@@ -1,20 +1,15 @@
 // /change/ID: what every message links to. What changed, by how much, since when, by which commit,
 // whether it is still so, who looks at it, and what can be done.
 import {get, post} from './api.js';
-import {ago, append, badge, duration, h, name, notice, percent, plain, remember, replace, style, time, verdict, waiting} from './dom.js';
+import {ago, append, badge, duration, h, name, notice, percent, plain, remember, replace, short, style, time, verdict, waiting} from './dom.js';
 import {createChart, formatValue} from './chart.js';
-import {changeLinks, pointLinks} from './explore.js';
+import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw} from './states.js';
 import {keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
 
 const ms = text => text === null || text === undefined ? null : Date.parse(text);
-
-// A commit is shown as people write it.
-function short(commit) {
-	return /^[0-9a-f]{16,}$/.test(commit ?? '') ? commit.slice(0, 10) : plain(commit, 40);
-}
 
 function commitLink(commit, url) {
 	const text = h('code', {title: plain(commit, 200)}, short(commit));
@@ -275,11 +270,6 @@ function plotSection(context, page, group) {
 
 	around.value = context.url.searchParams.get('points') === 'all' ? 'all' : 'around';
 
-	function pins() {
-		return (context.url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
-			.map(found => ({line: Number(found[1]), time: Number(found[2])}));
-	}
-
 	function draw(plot, what) {
 		shown = what;
 		view = plot.from && plot.to ? [plot.from, plot.to] : null;
@@ -289,14 +279,14 @@ function plotSection(context, page, group) {
 			return;
 		}
 		chart = createChart(canvas, plot, {
-			group, range, scale: plot.scale ?? 'auto', links: pointLinks, pins: pins(),
+			group, range, scale: plot.scale ?? 'auto', pins: pinsOf(context.url),
 			changeLinks: change => (change.id === story.change.id ? [] : changeLinks(change)), label: `${plain(story.change.test)} ${plain(story.change.metric)}`,
 			onRange(now) {
 				range = now;
 				remember({range: now ? `${Math.round(now[0])}-${Math.round(now[1])}` : null});
 				explore.setAttribute('href', exploreUrl(story.change, now ?? view));
 			},
-			onPin: now => remember({pins: now.map(pin => `${pin.line}:${pin.time}`).join(',') || null}),
+			onPin: now => remember({pins: pinsText(now)}),
 		});
 	}
 

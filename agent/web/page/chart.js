@@ -1,5 +1,5 @@
-// A chart of a plot (the JSON of /api/v1/plot), by dygraphs. It fetches nothing and imports
-// nothing, so that a page written by `report --html` uses it, too.
+// A chart of a plot (the JSON of /api/v1/plot), by dygraphs. It fetches nothing, and a page written by
+// `report --html` has it, too, behind dom.js.
 //
 //   const chart = createChart(element, plot, options);
 //
@@ -7,6 +7,8 @@
 // keys do are ours. Its own legend and axis labels would write markup; here names are text, never markup.
 // Of many points those are drawn that a picture of that width can show: the first, least, greatest
 // and last of each column of pixels, so that no spike is hidden.
+
+import {duration, h, percent, plain, short, time, timeText} from './dom.js';
 
 const DAY = 86400000;
 const LEAST_POINTS = 3; // a view is never narrower
@@ -32,14 +34,9 @@ const scales = {
 	number: [[1e-12, 'p'], [1e-9, 'n'], [1e-6, 'µ'], [1, ''], [1e3, 'k'], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
 };
 
-// What a name could use to pose as another, control and direction characters, is made visible, as by plain() of dom.js.
-function clean(text) {
-	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, '\ufffd');
-}
-
 // How numbers of this unit and size are written: {factor, unit}.
 function scaleFor(given, size) {
-	const unit = given ? clean(given) : given;
+	const unit = given ? plain(given, 40) : given;
 	const known = units.find((one) => one.names.includes(unit));
 	const base = known ? known.factor : 1;
 	const table = scales[known ? known.kind : 'number'];
@@ -76,45 +73,8 @@ export function formatValue(value, unit) {
 	return digits(value * scale.factor, 5) + (glued ? '' : scale.unit ? '\u00a0' : '') + scale.unit;
 }
 
-export function formatPercent(value) {
-	if (value === null || value === undefined || !Number.isFinite(value))
-		return '';
-	return (value > 0 ? '+' : value < 0 ? '−' : '±') + digits(Math.abs(value), Math.abs(value) >= 100 ? 3 : 2) + '%';
-}
-
-const pad = (n) => String(n).padStart(2, '0');
-
-// In the reader's zone; seconds only where there are some.
-export function formatTime(ms) {
-	const date = new Date(ms);
-	const seconds = date.getSeconds() ? ':' + pad(date.getSeconds()) : '';
-
-	return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}${seconds}`;
-}
-
-export function formatUtc(ms) {
-	return new Date(ms).toISOString().replace('T', ' ').replace(/(:00)?\.000Z$/, '') + ' UTC';
-}
-
-function timeElement(ms, className) {
-	const out = element('time', className, formatTime(ms));
-
-	out.dateTime = new Date(ms).toISOString();
-	out.title = formatUtc(ms);
-	return out;
-}
-
-// elements
-
-function element(name, className, text) {
-	const out = document.createElement(name);
-
-	if (className)
-		out.className = className;
-	if (text !== undefined && text !== null)
-		out.textContent = clean(text);
-	return out;
-}
+// An element with a text from outside.
+const element = (tag, className, text) => h(tag, {class: className || null}, text === null || text === undefined ? null : plain(text, 4000));
 
 // points
 
@@ -134,7 +94,7 @@ function lowerBound(sorted, value) {
 }
 
 // Indices of the points that a picture of so many columns shows, and the nearest on either side.
-export function reduce(x, y, from, to, columns) {
+function reduce(x, y, from, to, columns) {
 	const first = Math.max(0, lowerBound(x, from) - 1);
 	let end = lowerBound(x, to);
 
@@ -268,8 +228,10 @@ function isSure(change) {
 }
 
 function verdictClass(change) {
-	return change.withdrawn || !change.verdict ? 'chart-neither' : change.verdict > 0 ? 'chart-worse' : 'chart-better';
+	return change.withdrawn || !change.verdict ? 'quiet' : change.verdict > 0 ? 'worse' : 'better';
 }
+
+const sizeText = (change) => [change.size ? percent(change.size) : '', verdictWords[change.verdict] || 'changed'].join(' ').trim();
 
 const verdictWords = {1: 'worse', '-1': 'better', 0: 'changed'};
 const sourceWords = {
@@ -279,12 +241,12 @@ const sourceWords = {
 	lost: 'recorded; a detection on these points does not find it',
 };
 
-export function describeChange(change, unit) {
-	const parts = [`${formatPercent(change.size)} ${verdictWords[change.verdict] || 'changed'}`.trim()];
+function describeChange(change, unit) {
+	const parts = [sizeText(change)];
 
 	if (change.before !== null && change.before !== undefined)
 		parts.push(`from ${formatValue(change.before, unit)} to ${formatValue(change.after, unit)}`);
-	parts.push(formatTime(change.time));
+	parts.push(timeText(change.time));
 	if (change.withdrawn)
 		parts.push('withdrawn');
 	else if (sourceWords[change.source])
@@ -402,18 +364,14 @@ class Chart {
 		this.box.classList.add('chart');
 		this.box.classList.toggle('chart-small', this.options.small);
 		this.legend = element('div', 'chart-legend');
-		this.frame = element('div', 'chart-frame');
-		this.frame.tabIndex = 0;
-		this.frame.setAttribute('role', 'application');
-		this.frame.setAttribute('aria-roledescription', 'chart');
+		this.frame = h('div', {class: 'chart-frame', tabindex: 0, role: 'application', 'aria-roledescription': 'chart'});
 		this.host = element('div', 'chart-host');
 		this.top = element('canvas', 'chart-top');
 		this.marks = element('div', 'chart-marks');
 		this.axis = element('div', 'chart-axis-unit');
 		this.empty = element('p', 'chart-empty', 'No points here.');
 		this.empty.hidden = true;
-		this.spoken = element('div', 'chart-spoken');
-		this.spoken.setAttribute('aria-live', 'polite');
+		this.spoken = h('div', {class: 'chart-spoken', 'aria-live': 'polite'});
 		this.frame.append(this.host, this.axis, this.top, this.marks, this.empty);
 		this.panel = element('div', 'chart-panel');
 		this.box.replaceChildren(this.legend, this.frame, this.spoken, this.panel);
@@ -553,12 +511,10 @@ class Chart {
 
 	restyle() {
 		const style = getComputedStyle(this.box);
-		const read = (name) => style.getPropertyValue('--chart-' + name).trim();
+		const read = (name) => style.getPropertyValue('--' + name).trim();
 
-		this.colors = {ink: read('ink'), grid: read('grid'), axis: read('axis'), worse: read('worse'), better: read('better'),
-			neither: read('neither'), band: read('band'), silence: read('silence'), outage: read('outage'), level: read('level'),
-			cursor: read('cursor'), zoom: read('zoom'), paper: read('paper'),
-			lines: [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read('line-' + n))};
+		this.colors = Object.fromEntries(['text', 'ground', 'grid', 'axis', 'worse', 'better', 'quiet', 'band', 'silence', 'outage', 'cursor', 'zoom'].map((name) => [name, read(name)]));
+		this.colors.lines = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read('series-' + n));
 		this.rem = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
 		this.writeLegend();
 		this.writePanel();
@@ -732,7 +688,7 @@ class Chart {
 		const out = [];
 
 		for (let at = Math.max(0, Math.ceil(from / step) * step); at <= to && at < this.order.names.length; at += step)
-			out.push({v: at, label: this.order.named ? short(this.order.names[at]) : String(at + 1)});
+			out.push({v: at, label: this.order.named ? short(this.order.names[at], 16) : String(at + 1)});
 		return out;
 	}
 
@@ -779,7 +735,7 @@ class Chart {
 	}
 
 	markColor(change) {
-		return change.withdrawn ? this.colors.neither : change.verdict > 0 ? this.colors.worse : change.verdict < 0 ? this.colors.better : this.colors.neither;
+		return this.colors[verdictClass(change)];
 	}
 
 	drawGround(context, area, dygraph) {
@@ -879,7 +835,7 @@ class Chart {
 				const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
 				const width = this.options.small ? 1.6 : 2.2;
 
-				for (const [color, wide] of [[this.colors.paper, width + 1.4], [shown.length > 1 ? this.color(line) : this.colors.level, width]]) {
+				for (const [color, wide] of [[this.colors.ground, width + 1.4], [shown.length > 1 ? this.color(line) : this.colors.text, width]]) {
 					context.strokeStyle = color;
 					context.lineWidth = wide;
 					context.setLineDash(level.faint && wide === width ? [6, 4] : []);
@@ -920,7 +876,7 @@ class Chart {
 
 		for (const i of rank) {
 			const {change, x} = found[i];
-			const text = `${formatPercent(change.size)} ${verdictWords[change.verdict] || ''}`.trim() + (isSure(change) ? '' : '?');
+			const text = sizeText(change) + (isSure(change) ? '' : '?');
 			const room = text.length * this.rem * 0.46;
 			const from = [x + this.rem * 0.6, x - this.rem * 0.6 - room].find((left) => left >= area.x - this.rem && left + room <= area.x + area.w + this.rem &&
 				!taken.some((one, k) => k !== i && one[0] < left + room && one[1] > left));
@@ -942,18 +898,13 @@ class Chart {
 	}
 
 	markButton({line, change, x}, area) {
-		const out = element('button', 'chart-mark ' + verdictClass(change), markOf(change));
-		const text = (this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit || this.plot.unit);
+		const text = plain((this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit || this.plot.unit), 4000);
+		const meant = this.plot.mark && change.id === this.plot.mark ? 'chart-meant' : '';
+		const out = h('button', {type: 'button', class: `chart-mark ${verdictClass(change)} ${meant}`, tabindex: -1, title: text, 'aria-label': text,
+			onclick: () => this.select(line, change)}, markOf(change));
 
-		out.type = 'button';
-		out.tabIndex = -1;
-		if (this.plot.mark && change.id === this.plot.mark)
-			out.classList.add('chart-meant');
-		out.title = text;
-		out.setAttribute('aria-label', text);
 		out.style.setProperty('left', x + 'px');
 		out.style.setProperty('top', area.y + 'px');
-		out.addEventListener('click', () => this.select(line, change));
 		return out;
 	}
 
@@ -1012,9 +963,9 @@ class Chart {
 			if (at < 0)
 				continue;
 			this.dot(context, line.x[at], line.y[at], 5, this.color(line), true);
-			context.fillStyle = this.colors.ink;
+			context.fillStyle = this.colors.text;
 			context.font = `600 ${0.75 * this.rem}px system-ui, sans-serif`;
-			context.strokeStyle = this.colors.paper;
+			context.strokeStyle = this.colors.ground;
 			context.lineWidth = 3;
 			context.strokeText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
 			context.fillText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
@@ -1028,7 +979,7 @@ class Chart {
 		context.beginPath();
 		context.arc(this.dygraph.toDomXCoord(x), this.dygraph.toDomYCoord(y), size, 0, 2 * Math.PI);
 		context.fillStyle = color;
-		context.strokeStyle = ring ? this.colors.ink : this.colors.paper;
+		context.strokeStyle = ring ? this.colors.text : this.colors.ground;
 		context.lineWidth = ring ? 2 : 1.5;
 		context.fill();
 		context.stroke();
@@ -1063,22 +1014,13 @@ class Chart {
 		const small = this.options.small;
 
 		this.entries = this.lines.map((line) => {
-			const entry = element(small || this.lines.length === 1 ? 'span' : 'button', 'chart-entry');
-			const swatch = element('span', 'chart-swatch');
+			const text = line.raw.name || this.plot.title || '';
+			const swatch = element('span', 'chart-swatch'), value = element('span', 'chart-value');
+			const parts = [swatch, h('span', {class: 'chart-name', title: plain(text, 4000)}, plain(text, 4000)), line.raw.branch ? element('span', 'badge quiet', line.raw.branch) : null, value];
+			const entry = small || this.lines.length === 1 ? h('span', {class: 'chart-entry'}, parts)
+				: h('button', {type: 'button', class: 'chart-entry', 'aria-pressed': String(line.shown), onclick: () => this.toggle(line)}, parts);
 
 			swatch.style.setProperty('--swatch', this.color(line));
-			const name = element('span', 'chart-name', line.raw.name || this.plot.title || '');
-			const value = element('span', 'chart-value');
-
-			name.title = name.textContent;
-			entry.append(swatch, name, value);
-			if (line.raw.branch)
-				name.after(element('span', 'chart-branch', line.raw.branch));
-			if (entry.tagName === 'BUTTON') {
-				entry.type = 'button';
-				entry.setAttribute('aria-pressed', String(line.shown));
-				entry.addEventListener('click', () => this.toggle(line));
-			}
 			return {entry, value};
 		});
 		this.when = element('span', 'chart-when');
@@ -1121,7 +1063,7 @@ class Chart {
 			this.when.append(element('span', 'chart-span', span.text || span.kind), ' ');
 		if (commit && !this.options.small)
 			this.when.append(element('span', 'chart-commit', short(commit)), ' ');
-		this.when.append(timeElement(this.cursor ?? line.times[point]));
+		this.when.append(time(this.cursor ?? line.times[point]));
 	}
 
 	valueText(line, at) {
@@ -1129,7 +1071,7 @@ class Chart {
 		const value = line.values[point];
 		const text = formatValue(value, line.unit || this.plot.unit);
 
-		return this.options.scale === 'relative' && line.base ? `${formatPercent(100 * (value / line.base - 1))} (${text})` : text;
+		return this.options.scale === 'relative' && line.base ? `${percent(100 * (value / line.base - 1))} (${text})` : text;
 	}
 
 	// pins
@@ -1164,99 +1106,50 @@ class Chart {
 		this.panel.replaceChildren(...parts);
 	}
 
-	linkList(links) {
-		const out = element('span', 'chart-links');
-
-		for (const link of links || []) {
-			const a = element('a', null, link.text);
-
-			if (!/^(https?:|\/|#|\?)/.test(link.href))
-				continue;
-			a.href = link.href;
-			a.rel = 'noreferrer';
-			out.append(a, ' ');
-		}
-		return out;
+	card(className, title, onClose, facts, links) {
+		return h('section', {class: `chart-card panel pin ${className}`},
+			h('div', {class: 'chart-card-head'}, title, h('button', {type: 'button', class: 'close', 'aria-label': 'Close: ' + title.textContent, onclick: onClose}, '×')),
+			h('dl', {class: 'chart-facts'}, facts.filter(([, fact]) => fact).map(([name, fact]) =>
+				[element('dt', null, name), typeof fact === 'string' ? element('dd', null, fact) : h('dd', {}, fact)])),
+			h('div', {class: 'chart-links'}, links.filter((link) => link.href).map((link) => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
 	}
 
-	card(className, title, onClose) {
-		const out = element('section', 'chart-card ' + className);
-		const head = element('div', 'chart-card-head');
-		const close = element('button', 'chart-close', '×');
-
-		close.type = 'button';
-		close.setAttribute('aria-label', 'Close: ' + title.textContent);
-		close.addEventListener('click', onClose);
-		head.append(title, close);
-		out.append(head);
-		return out;
+	seriesFact(line) {
+		return ['series', this.lines.length > 1 ? line.name : null];
 	}
 
 	pinCard(point, i, first) {
 		const title = element('strong', null, `${i + 1} · ${formatValue(point.value, point.unit)}`);
-		const out = this.card('pin', title, () => this.unpin(i));
-		const facts = element('dl', 'chart-facts');
-		const fact = (name, value) => facts.append(element('dt', null, name), value instanceof Node ? wrap(value) : element('dd', null, value));
+		const apart = first && (point.time - first.time) / 1000;
 
-		if (this.lines.length > 1)
-			fact('series', point.line.name || '');
-		fact('time', timeElement(point.time));
-		for (const name of Object.keys(point.attributes))
-			fact(name, point.attributes[name]);
-		if (first && first.value)
-			fact('against 1', `${formatPercent(100 * (point.value / first.value - 1))}, ${duration(point.time - first.time)}`);
-		out.append(facts);
-		const links = this.linkList(this.options.links ? this.options.links(point, first) : []);
-		const copy = element('button', 'chart-copy', 'Copy');
-
-		copy.type = 'button';
-		copy.addEventListener('click', () => copyText(pointText(point), copy));
-		links.append(copy);
-		out.append(links);
-		return out;
+		return this.card('', title, () => this.unpin(i), [
+			this.seriesFact(point.line), ['time', time(point.time)], ...Object.entries(point.attributes),
+			['against 1', first?.value ? `${percent(100 * (point.value / first.value - 1))}, ${duration(Math.abs(apart))} ${apart < 0 ? 'earlier' : 'later'}` : null],
+		], pointLinks(point, first));
 	}
 
 	changeCard({line, change}) {
 		const unit = line.unit || this.plot.unit;
-		const title = element('strong', null, `${markOf(change)} ${formatPercent(change.size)} ${verdictWords[change.verdict] || 'changed'}`);
-		const out = this.card('pin chart-change', title, () => this.select(null, null));
-		const facts = element('dl', 'chart-facts');
-		const fact = (name, value) => facts.append(element('dt', null, name), value instanceof Node ? wrap(value) : element('dd', null, value));
+		const title = element('strong', verdictClass(change), `${markOf(change)} ${sizeText(change)}`);
+		const state = change.withdrawn ? 'withdrawn: it was announced, and is no longer found' : sourceWords[change.source] || (change.ended ? 'recorded, over' : 'recorded');
 
-		title.className = verdictClass(change);
-		if (this.lines.length > 1)
-			fact('series', line.raw.name || '');
-		fact('level', `${formatValue(change.before, unit)} → ${formatValue(change.after, unit)}`);
-		fact(change.trend ? 'visible' : 'time', timeElement(change.time));
-		if (change.from && change.to && change.to > change.from) {
-			const span = element('span');
-
-			span.append(timeElement(change.from), ' – ', timeElement(change.to));
-			fact(change.trend ? 'from, to' : 'place (95%)', span);
-		}
-		if (change.commit)
-			fact('commit', change.commit);
-		if (change.ended)
-			fact('over since', timeElement(change.ended));
-		const words = change.withdrawn ? 'withdrawn: it was told, and is no longer believed' : change.source === 'known' ? change.ended ? 'recorded, over' : 'recorded' : sourceWords[change.source];
-
-		fact('state', words);
-		if (change.triage && change.source !== 'fresh')
-			fact('triage', change.triage);
-		out.append(facts);
-		if (this.options.changeLinks)
-			out.append(this.linkList(this.options.changeLinks(change, line.raw)));
-		return out;
+		return this.card('chart-change', title, () => this.select(null, null), [
+			this.seriesFact(line.raw),
+			['level', `${formatValue(change.before, unit)} → ${formatValue(change.after, unit)}`],
+			[change.trend ? 'visible' : 'time', time(change.time)],
+			[change.trend ? 'from, to' : 'place (95%)', change.from && change.to > change.from ? [time(change.from), ' – ', time(change.to)] : null],
+			['commit', change.commit],
+			['over since', change.ended ? time(change.ended) : null],
+			['state', state],
+			['triage', change.source === 'fresh' ? null : change.triage],
+		], this.options.changeLinks ? this.options.changeLinks(change) : []);
 	}
 
 	select(line, change) {
 		this.selected = change && !(this.selected && this.selected.change === change) ? {line, change} : null;
 		this.writePanel();
-		if (this.selected) {
+		if (this.selected)
 			this.say(describeChange(change, line.unit || this.plot.unit));
-			if (this.options.onChange)
-				this.options.onChange(change, line.raw);
-		}
 	}
 
 	pin(lineIndex, time, quiet) {
@@ -1610,7 +1503,7 @@ class Chart {
 		this.over = null;
 		this.showCursor(time);
 		this.follow(line.x[at]);
-		this.say(`${formatTime(time)}: ${this.valueText(line, at)}`);
+		this.say(`${timeText(time)}: ${this.valueText(line, at)}`);
 	}
 
 	// Moves the view so that it has this place.
@@ -1710,43 +1603,26 @@ class Chart {
 	}
 }
 
-function wrap(node) {
-	const out = element('dd');
+// A link of a template of the configuration; null if a value is missing.
+function link(template, values) {
+	let missing = !template;
+	const href = (template || '').replace(/\{([^}]*)\}/g, (all, key) => {
+		missing ||= !values[key];
+		return encodeURIComponent(values[key] ?? '');
+	});
 
-	out.append(node);
-	return out;
+	return missing ? null : href;
 }
 
-function short(commit) {
-	return /^[0-9a-f]{12,}$/.test(commit) ? commit.slice(0, 9) : commit.length > 16 ? commit.slice(0, 15) + '…' : commit;
-}
+// To the commit of a point, and what is between it and another: `first`, or the point before.
+function pointLinks(point, first) {
+	const commit = point.attributes.commit;
+	const other = first ? first.attributes.commit : point.before;
+	const [before, after] = first && first.time > point.time ? [commit, other] : [other, commit];
+	const values = {commit, before, after, test: point.line.test, metric: point.line.metric};
 
-function duration(ms) {
-	const far = Math.abs(ms);
-	const [size, word] = far >= 2 * DAY ? [DAY, 'days'] : far >= 7200000 ? [3600000, 'h'] : far >= 120000 ? [60000, 'min'] : [1000, 's'];
-
-	return `${digits(far / size, 3)} ${word} ${ms < 0 ? 'earlier' : 'later'}`;
-}
-
-function pointText(point) {
-	return [point.line.name, new Date(point.time).toISOString(), String(point.value) + (point.unit ? ' ' + point.unit : ''),
-		...Object.entries(point.attributes).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join("\t");
-}
-
-async function copyText(text, button) {
-	try {
-		await navigator.clipboard.writeText(text);
-		button.textContent = 'Copied';
-	} catch {
-		// Without TLS browsers keep the clipboard from pages.
-		const field = element('textarea', 'chart-clip', text);
-
-		button.after(field);
-		field.select();
-		button.textContent = document.execCommand('copy') ? 'Copied' : 'Not allowed';
-		field.remove();
-	}
-	setTimeout(() => (button.textContent = 'Copy'), 1500);
+	return [{text: 'commit', href: link(point.line.commit_url, values)},
+		{text: first ? 'compare with 1' : 'compare with the point before', href: before !== after ? link(point.line.compare_url, values) : null}];
 }
 
 // Rows of one x each. A set without a value there has null, which connects its neighbours; NaN
@@ -1762,8 +1638,7 @@ function merged(sets, range) {
 }
 
 // Draws the plot into the element. Options: small, group, shareRange, scale, x, smooth, range, pins,
-// label, links(point, first), changeLinks(change, line), onRange(range), onChange(change, line),
-// onPin(pins).
+// label, changeLinks(change), onRange(range), onPin(pins).
 export function createChart(box, plot, options) {
 	return new Chart(box, plot, options || {});
 }

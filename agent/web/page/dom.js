@@ -47,6 +47,11 @@ export function plain(text, most = 200) {
 	return clean.length > most ? `${clean.slice(0, most - 1)}…` : clean;
 }
 
+// A commit as people write it.
+export function short(commit, most = 40) {
+	return /^[0-9a-f]{12,}$/.test(commit ?? '') ? commit.slice(0, 10) : plain(commit, most);
+}
+
 // An element for a name from outside.
 export function name(text, most = 200) {
 	return h('bdi', {class: 'name', title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
@@ -72,15 +77,22 @@ export function percent(value) {
 }
 
 const local = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'short'});
+const exact = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'medium'});
 const relative = new Intl.RelativeTimeFormat('en', {numeric: 'auto'});
 
-// A time (ISO or ms) in the viewer's zone, UTC on hover.
+// In the viewer's zone; seconds only where there are some.
+export function timeText(value) {
+	const date = new Date(value);
+	return (date.getSeconds() ? exact : local).format(date);
+}
+
+// A time (ISO or ms), UTC on hover.
 export function time(value) {
 	const date = value === null || value === undefined ? null : new Date(value);
 	if (!date || Number.isNaN(date.getTime()))
 		return h('span', {}, '–');
 	return h('time', {datetime: date.toISOString(), title: date.toISOString().replace('T', ' ').replace(/\.000Z$|Z$/, ' UTC')},
-		local.format(date));
+		timeText(date));
 }
 
 // "3 hours ago", with the time on hover.

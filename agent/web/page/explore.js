@@ -9,6 +9,11 @@ const LINES_MOST = 40;
 const GROUP = 'explore';
 const backs = [['', 'the test\'s range'], ['1 day', '1 day'], ['7 days', '7 days'], ['30 days', '30 days'], ['90 days', '90 days'], ['365 days', '1 year']];
 
+// Pins as the address has them.
+export const pinsOf = url => (url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
+	.map(found => ({line: Number(found[1]), time: Number(found[2])}));
+export const pinsText = pins => pins.map(pin => `${pin.line}:${pin.time}`).join(',') || null;
+
 // From the address: test, metric and branch of each series, and how they are shown.
 function read(url) {
 	const all = key => url.searchParams.getAll(key);
@@ -31,8 +36,7 @@ function read(url) {
 		cleaned: url.searchParams.get('cleaned') === 'true',
 		back: url.searchParams.get('back') ?? '',
 		view: since !== null && until !== null && since < until ? [since, until] : null,
-		pins: (url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
-			.map(found => ({line: Number(found[1]), time: Number(found[2])})),
+		pins: pinsOf(url),
 	};
 }
 
@@ -58,34 +62,11 @@ function write(state) {
 		back: state.back || null,
 		since: state.view ? new Date(state.view[0]).toISOString() : null,
 		until: state.view ? new Date(state.view[1]).toISOString() : null,
-		pins: state.pins.map(pin => `${pin.line}:${pin.time}`).join(',') || null,
+		pins: pinsText(state.pins),
 	});
 }
 
 const keyOf = one => JSON.stringify([one.test, one.metric, one.branch]);
-
-// A link of a template of the configuration; null if a value is missing.
-function link(template, values) {
-	let missing = !template;
-	const href = (template || '').replace(/\{([^}]*)\}/g, (all, key) => {
-		missing ||= !values[key];
-		return encodeURIComponent(values[key] ?? '');
-	});
-
-	return missing ? null : href;
-}
-
-export function pointLinks(point, first) {
-	const commit = point.attributes.commit;
-	const other = first ? first.attributes.commit : point.before;
-	const [before, after] = first && first.time > point.time ? [commit, other] : [other, commit];
-	const values = {commit, before, after, test: point.line.test, metric: point.line.metric};
-
-	return [
-		{text: 'commit', href: link(point.line.commit_url, values)},
-		{text: first ? 'compare with 1' : 'compare with the point before', href: before && after && before !== after ? link(point.line.compare_url, values) : null},
-	].filter(one => one.href);
-}
 
 export const changeLinks = change => (change.id ? [{text: `change ${change.id}`, href: `/change/${change.id}`}] : []);
 
@@ -391,7 +372,7 @@ export async function show(main, context) {
 	}
 
 	function optionsOf(only) {
-		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, group: GROUP, links: pointLinks, changeLinks,
+		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, group: GROUP, changeLinks,
 			onRange: view => {
 				state.view = view;
 				write(state);

@@ -1,6 +1,6 @@
 // The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
 import {Problem, get, post} from './api.js';
-import {ago, h, name, notice, number, plain, remember, replace, style, verdict, waiting} from './dom.js';
+import {ago, h, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
 import {dialog, keysHelp, person, states, triageBadge} from './triage.js';
 
 const PAGE = 50; // groups at once
@@ -30,7 +30,6 @@ const filters = {
 const kinds = {cluster: 'Cluster', environment: 'Environment', commit: 'Commit', message: 'One message', test: 'Test', change: 'Change'};
 
 const many = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
-const short = commit => /^[0-9a-f]{12,}$/.test(commit) ? commit.slice(0, 10) : commit;
 
 // What the address asks for.
 function settingsOf(url) {
