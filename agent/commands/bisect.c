@@ -73,9 +73,6 @@ static const struct field bisect_fields[] = {
 		"folder for work trees, logs and the journal; default: a folder below "
 		"$XDG_STATE_HOME or ~/.local/state",
 		.metavar = "DIR"),
-	OPTION_BOOL(struct bisect_flags, dry_run, "print the plan, run nothing"),
-	OPTION_DOUBLE(
-		struct bisect_flags, run_minutes, NULL, 0, 1e5, "--dry-run: minutes of a run"),
 	OPTION_BOOL(struct bisect_flags, resume, "resume the bisection of the work folder"),
 	OPTION_BOOL(struct bisect_flags, discard,
 		"discard the unfinished bisection of the work folder and its work trees; with "
@@ -358,7 +355,7 @@ static bool check_flags(const struct bisect_flags *flags, struct error *error)
 	if (!flags->good && !flags->change)
 		return error_set(error, ERROR_USAGE,
 			"--good COMMIT is needed, or --change ID: where does the range begin?");
-	if (!flags->run && !flags->dry_run)
+	if (!flags->run)
 		return error_set(error, ERROR_USAGE,
 			"--run COMMAND is needed: what builds a commit and prints its number?");
 	if (workers > BISECT_WORKERS_MOST)
@@ -466,32 +463,8 @@ static void print_notes(const struct candidate_commits *candidates)
 			candidates->items[0].id);
 }
 
-/* Whether it pays, as far as that is known before anything is measured. */
-static int print_plan(struct cli *cli, const struct journal_setup *setup)
-{
-	const struct bisect_flags *flags = cli->options;
-	const struct bisect_options *options = &setup->options;
-	struct buf line = {0};
-	double strength = fabs(options->step / options->spread); /* NAN: not known */
-
-	bisect_put_plan(&line, setup, options->step, options->spread,
-		(int64_t)(flags->run_minutes * 60000));
-	fprintf(cli->out, "%s\n", line.data);
-	buf_free(&line);
-	if (!isfinite(strength))
-		fprintf(cli->out, "the runs of a probe follow from the ends, which are measured "
-				  "first; --step and --spread give them now\n");
-	else if (!bisect_worthwhile(setup))
-		fprintf(cli->out,
-			"not worth it: the step is %.2g times the spread of single runs; make the "
-			"runs longer or quieter, or test another metric\n",
-			strength);
-	return EXIT_NOTHING;
-}
-
 static int begin(struct cli *cli)
 {
-	const struct bisect_flags *flags = cli->options;
 	const struct candidate_commits *candidates;
 	struct journal_setup setup;
 	struct error error;
@@ -504,8 +477,6 @@ static int begin(struct cli *cli)
 		return cli_fail(&error);
 	journal_set_range(cli->arena, &setup, candidates);
 	print_notes(candidates);
-	if (flags->dry_run)
-		return print_plan(cli, &setup);
 	folder = folder_of(cli, setup.repository, &error);
 	folder = folder ? claim(cli->arena, folder, &error) : NULL;
 	if (!folder || !put_aside(cli, folder, &error))
@@ -541,33 +512,30 @@ static void print_levels(struct cli *cli, const struct journal *journal)
 	bisection_free(bisection);
 }
 
-static void print_event(
-	struct cli *cli, const struct journal_entry *entry, const struct verdict_commits *commits)
+void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
+	const struct bisect_result *result, const char *problem, const char *log)
 {
 	static const char *const words[] = {"measured", "cannot be tested", "failed", "lost"};
-	const struct bisect_result *result = &entry->result;
-	char time[WHEN_TEXT], lasted[WHEN_TEXT], id[VERDICT_ID];
-	struct buf problem = {0};
+	char lasted[WHEN_TEXT], id[VERDICT_ID];
+	struct buf line = {0};
 
-	fprintf(cli->out, "%s ", when_format(entry->at, time));
-	if (entry->kind == JOURNAL_RESUMED || entry->kind == JOURNAL_CANCELLED) {
-		fprintf(cli->out, "%s\n", entry->kind == JOURNAL_RESUMED ? "resumed" : "cancelled");
-		return;
-	}
-	fprintf(cli->out, "run %" PRIu64 " %s ", result->id,
+	buf_printf(out, "run %" PRIu64 ": %s ", result->id,
 		verdict_short(commits, result->position, id));
 	if (result->outcome == BISECT_MEASURED)
-		fprintf(cli->out, "%.6g", result->value);
+		buf_printf(out, "%.6g", result->value);
 	else
-		fputs(words[result->outcome], cli->out);
-	buf_text(&problem, entry->problem ? entry->problem : "");
-	if (entry->problem) {
-		error_blank(problem.data);
-		fprintf(cli->out, ": %s", problem.data);
+		buf_text(out, words[result->outcome]);
+	if (problem) {
+		buf_text(&line, problem);
+		error_blank(line.data);
+		buf_printf(out, ": %s", line.data);
+		buf_free(&line);
 	}
-	buf_free(&problem);
-	fprintf(cli->out, " (worker %zu, %s)\n", result->worker + 1,
-		bisect_duration(result->lasted, lasted));
+	if (log && result->outcome != BISECT_MEASURED)
+		buf_printf(out, "; see %s", log);
+	buf_printf(out, " (worker %zu, %s)", result->worker + 1,
+		(result->lasted < 1000 ? when_format_duration : when_format_rough)(
+			result->lasted, lasted));
 }
 
 static void print_log(struct cli *cli, const struct journal *journal)
@@ -578,14 +546,22 @@ static void print_log(struct cli *cli, const struct journal *journal)
 	for (size_t i = 0; i < journal->count; i++) {
 		const struct journal_entry *entry = &journal->entries[i];
 		struct buf line = {0};
+		char time[WHEN_TEXT];
 
 		if (entry->kind == JOURNAL_BEGIN)
 			continue;
-		if (flags->output == BISECT_TEXT) {
-			print_event(cli, entry, &commits);
-			continue;
+		if (flags->output == BISECT_JSON) {
+			journal_put(&line, entry);
+		} else {
+			buf_printf(&line, "%s ", when_format(entry->at, time));
+			if (entry->kind == JOURNAL_RESULT)
+				bisect_put_result(
+					&line, &commits, &entry->result, entry->problem, NULL);
+			else
+				buf_text(&line,
+					entry->kind == JOURNAL_RESUMED ? "resumed" : "cancelled");
+			buf_char(&line, '\n');
 		}
-		journal_put(&line, entry);
 		text_flush(&line, cli->out);
 	}
 }

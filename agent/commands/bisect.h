@@ -25,8 +25,7 @@ struct bisect_flags {
 	int64_t workers, timeout, budget, max_runs;
 	double confidence, step, spread;
 	int direction, output;
-	bool merges, clean, dry_run, resume, discard, log, show;
-	double run_minutes;
+	bool merges, clean, resume, discard, log, show;
 };
 
 /* What a recorded change says. */
@@ -61,19 +60,12 @@ const char *bisect_journal(struct arena *arena, const char *folder, size_t numbe
 /* The number of the latest one, from 1; 0: there is none. */
 size_t bisect_latest(const char *folder);
 
-/* The plan on a line, from what is known of the step and the spread, in percent or NAN; `lasted`:
- * ms of a run, 0: not known. */
-void bisect_put_plan(struct buf *out, const struct journal_setup *setup, double step, double spread,
-	int64_t lasted);
-
 /* "0-3", "0-1+4-5": processors of this machine. */
 bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error) MUST_USE;
 
-/* "2.4 s", "45 s", "12 min", "2 h 40 min". Returns `out`. */
-char *bisect_duration(int64_t ms, char out[WHEN_TEXT]);
-
-/* False: so noisy that it takes more runs than anybody wants, by what is known before any. */
-bool bisect_worthwhile(const struct journal_setup *setup);
+/* "run 31: 4f2c91a 12.34 (worker 2, 35s)". `problem` and `log`, its file, may be NULL. */
+void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
+	const struct bisect_result *result, const char *problem, const char *log);
 
 /* What a replayed journal says at each position. */
 struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal);

@@ -83,73 +83,36 @@ static void put(void *context, const struct journal_entry *event)
 	buf_free(&line);
 }
 
-static const char *name_of(const struct search *search, size_t position, char out[VERDICT_ID])
-{
-	return verdict_short(&search->commits, position, out);
-}
-
 static void print_line(struct buf *line)
 {
 	fprintf(stderr, "%s\n", line->data);
 	buf_free(line);
 }
 
-/* "round 2, run 31: 4f2c91a 12.34 (worker 2, 35s)" */
 static void print_result(struct search *search, const struct worker_report *report)
 {
-	const struct bisect_result *result = &report->result;
-	char id[VERDICT_ID], time[WHEN_TEXT];
 	struct buf line = {0};
 
-	bisect_duration(result->lasted, time);
-	buf_printf(
-		&line, "run %" PRIu64 ": %s ", result->id, name_of(search, result->position, id));
-	switch (result->outcome) {
-	case BISECT_MEASURED: buf_printf(&line, "%.6g", result->value); break;
-	case BISECT_UNTESTABLE: buf_text(&line, "cannot be tested"); break;
-	case BISECT_FAILED: buf_text(&line, "failed"); break;
-	case BISECT_LOST: buf_text(&line, "lost"); break;
-	}
-	if (report->problem)
-		buf_printf(&line, ": %s", report->problem);
-	if (report->log && result->outcome != BISECT_MEASURED)
-		buf_printf(&line, "; see %s", report->log);
-	buf_printf(&line, " (worker %zu, %s)", result->worker + 1, time);
+	bisect_put_result(&line, &search->commits, &report->result, report->problem, report->log);
 	print_line(&line);
 }
 
-/* Between two phases, where it stands. */
-static void print_phase(struct search *search, const struct bisect_status *status)
-{
-	struct buf line = {0};
-
-	if (status->phase == search->phase || status->phase == BISECT_OVER)
-		return;
-	search->phase = status->phase;
-	if (status->phase == BISECT_SEARCH)
-		bisect_put_plan(&line, search->setup, status->ends.percent / 100, status->spread,
-			search->measured > 0 ? search->lasted / (int64_t)search->measured : 0);
-	else
-		verdict_text(&line, status, &search->commits);
-	print_line(&line);
-}
-
-/* Of a search that is under way, now and then how far it is. */
+/* How far it is: with each phase, and in the search now and then. */
 static void print_progress(struct search *search, const struct bisect_status *status)
 {
-	size_t each = 4 * search->setup->options.workers;
+	size_t workers = search->setup->options.workers;
+	bool enters = status->phase != search->phase && status->phase != BISECT_OVER;
 	char time[WHEN_TEXT];
 	struct buf line = {0};
 
-	print_phase(search, status);
-	if (status->phase != BISECT_SEARCH || search->runs % each != 0)
+	search->phase = status->phase;
+	if (!enters && (status->phase != BISECT_SEARCH || search->runs % (4 * workers) != 0))
 		return;
 	verdict_text(&line, status, &search->commits);
 	if (status->runs_left > 0 && search->measured > 0)
 		buf_printf(&line, "; about %zu runs, %s left", status->runs_left,
-			bisect_duration(search->lasted / (int64_t)search->measured *
-						(int64_t)status->runs_left /
-						(int64_t)search->setup->options.workers,
+			when_format_rough(search->lasted / (int64_t)search->measured *
+						  (int64_t)status->runs_left / (int64_t)workers,
 				time));
 	print_line(&line);
 }

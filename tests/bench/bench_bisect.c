@@ -1,7 +1,7 @@
 /*
  * Bisections by the thousand, as the tables of docs/design/bisection.md: how often sets hold the
  * culprit, runs and rounds beside git bisect with a majority of 5, beside the k-ary plan and beside
- * what information theory demands, flat ranges, what plan_estimate() foretells, a week of a lab.
+ * what information theory demands, flat ranges, a week of a lab.
  *
  *     bench_bisect                     speed, a row of tests/bench/run
  *     bench_bisect coverage|flat|bounds|week CASES
@@ -272,15 +272,15 @@ static void compare(size_t cases, double step, size_t workers)
 	}
 	double n = (double)(totals.cases - totals.not_reproduced), all = (double)cases;
 	struct demand demand = demand_of(RANGE, workers, step, capacity(workers, step));
-	struct plan_estimate plan = plan_estimate(step, .95, RANGE, workers);
 	printf("| %g | %zu | %.1f%% | %.1f | %.1f | %.1f | %.1f | **%.2f** | %.1f | %.1f | "
 	       "**%.2f** | "
-	       "%.2f | %.0f, %zu | %zu × %zu | %.0f, %.0f%% |\n",
+	       "%.2f | %zu × %zu | %.0f, %.0f%% |\n",
 		step, workers, 100 * (double)totals.held / n, totals.runs / n, totals.builds / n,
 		totals.search / n, demand.search, totals.search / n / demand.search,
 		totals.rounds / n, demand.needed, totals.rounds / n / demand.needed,
-		totals.rounds / n / demand.strict, plan.turns, plan.runs, plan.rounds,
-		plan.runs_a_probe, (double)plain_runs / all, 100 * (double)plain_hits / all);
+		totals.rounds / n / demand.strict, plan_rounds(RANGE, workers),
+		plan_runs_a_probe(step, .95, RANGE, workers), (double)plain_runs / all,
+		100 * (double)plain_hits / all);
 	fflush(stdout);
 }
 
@@ -290,9 +290,9 @@ static void comparison_table(size_t cases)
 	static const size_t workers[] = {1, 3, 8};
 	printf("| step, sd | workers | in the set | runs | builds | search rounds | bound | ratio "
 	       "| "
-	       "all rounds | needed | ratio | over the strict bound | foretold rounds, runs | "
+	       "all rounds | needed | ratio | over the strict bound | "
 	       "k-ary rounds × runs a probe | git bisect, majority of 5: runs, right |\n"
-	       "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+	       "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
 		for (size_t k = 0; k < sizeof workers / sizeof *workers; k++)
 			compare(cases, steps[s], workers[k]);

@@ -84,13 +84,8 @@ static void test_plans_on_paper(void **state)
 	(void)state;
 	assert_int_equal(plan_rounds(16, 3), 2);
 	assert_int_equal(plan_rounds(1, 3), 0);
-	struct plan_estimate estimate = plan_estimate(6.1 / 2.9, .95, 58, 3);
-	assert_int_equal(estimate.rounds, 3);
-	assert_int_equal(estimate.runs_a_probe, 7);
-	assert_int_equal(estimate.fixed_runs, 105);
-	assert_true(estimate.runs < estimate.fixed_runs);
-	assert_true(estimate.worthwhile);
-	assert_false(plan_estimate(.1, .95, 58, 3).worthwhile);
+	assert_int_equal(plan_rounds(58, 3), 3);
+	assert_int_equal(plan_runs_a_probe(6.1 / 2.9, .95, 58, 3), 7);
 }
 
 /* A case of the bench. */
