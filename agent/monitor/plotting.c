@@ -14,7 +14,7 @@
 #include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
-#include "agent/report/plot_json.h"
+#include "agent/report/plot_view.h"
 #include "agent/report/record_plot.h"
 
 enum {

@@ -1,9 +1,10 @@
 /*
- * What a picture is drawn on: SVG or Cairo. All lengths are px, y downwards.
+ * What a plot is drawn on: SVG, Cairo or the cells of a terminal. All lengths are px, y downwards.
  */
 #ifndef AGENT_REPORT_PLOT_CANVAS_H
 #define AGENT_REPORT_PLOT_CANVAS_H
 
+#include "agent/base/arena.h"
 #include "agent/report/plot_draw.h"
 
 /* Colours by what they mean; each theme has its own. */
@@ -24,6 +25,9 @@ enum ink {
 };
 
 enum { SERIES_INKS = 6, INKS = INK_SERIES + SERIES_INKS };
+
+enum ink plot_verdict_ink(const struct plot_change *change);
+enum ink plot_line_ink(size_t line);
 
 /* 0xRRGGBB of a theme that is not PLOT_SYSTEM. */
 unsigned ink_color(enum ink ink, enum plot_theme theme);
@@ -67,6 +71,13 @@ struct canvas {
 
 /* The whole picture. The style is one of plot_style_of. */
 void plot_draw(const struct plot *plot, const struct plot_style *style, struct canvas *canvas);
+
+/* Points and levels alone, by `line`, `dots` and `shape`, in a box from 0, 0. */
+struct view;
+void plot_draw_series(const struct view *view, double width, double height, struct canvas *canvas);
+
+/* "+6.1%", "new"; "" if it has no size. */
+const char *plot_size_text(struct arena *arena, const struct plot_change *change);
 
 /* What the picture shows, for those who do not see it: a few sentences. */
 void plot_describe(const struct plot *plot, struct buf *out);

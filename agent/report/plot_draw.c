@@ -132,6 +132,7 @@ struct drawing {
 	struct arena *arena;
 	double width, height;
 	struct box body;
+	double inset; /* of the points, at either end of the times */
 	struct ticks values, times;
 	double type;
 	bool commits; /* labels have a second line */
@@ -142,7 +143,7 @@ struct drawing {
 static struct spot spot_of(const struct drawing *d, double time, double value)
 {
 	const struct box *body = &d->body;
-	double height = body->bottom - body->top, inset = d->style.small ? 2 : 8;
+	double height = body->bottom - body->top, inset = d->inset;
 	double across = view_across(&d->view, time), up = view_up(&d->view, value);
 
 	up = up < -1 ? -1 : up > 2 ? 2 : up;
@@ -162,14 +163,14 @@ static void rule(struct drawing *d, struct spot from, struct spot to, const stru
 	d->canvas->line(d->canvas, (const struct spot[]){from, to}, 2, pen);
 }
 
-static enum ink verdict_ink(const struct plot_change *change)
+enum ink plot_verdict_ink(const struct plot_change *change)
 {
 	static const enum ink of[] = {INK_BETTER, INK_NEUTRAL, INK_WORSE};
 
 	return of[1 + change->verdict];
 }
 
-static enum ink line_ink(size_t line)
+enum ink plot_line_ink(size_t line)
 {
 	return INK_SERIES + (enum ink)(line % SERIES_INKS);
 }
@@ -246,92 +247,6 @@ static void draw_times(struct drawing *d)
 
 /* Points. */
 
-/* Collects the points of one line that hang together; a column of pixels is drawn by its first,
- * lowest, highest and last. */
-struct tracer {
-	struct drawing *d;
-	struct pen pen;
-	struct spot *spots, *dots;
-	size_t count, dot_count, capacity;
-	double radius;
-	bool reduced;
-	double column;
-	struct spot first, low, high, last;
-	bool open; /* a column has begun */
-};
-
-static void trace_dots(struct tracer *t)
-{
-	if (t->dot_count > 0)
-		t->d->canvas->dots(t->d->canvas, t->dots, t->dot_count,
-			t->radius > 0 ? t->radius : 1.5, t->pen.ink, 1);
-	t->dot_count = 0;
-}
-
-static void trace_add(struct tracer *t, struct spot spot)
-{
-	if (t->count > 0 && t->spots[t->count - 1].x == spot.x &&
-		t->spots[t->count - 1].y == spot.y)
-		return;
-	t->spots[t->count++] = spot;
-	if (t->count < t->capacity)
-		return;
-	t->d->canvas->line(t->d->canvas, t->spots, t->count, &t->pen);
-	t->spots[0] = spot;
-	t->count = 1;
-}
-
-static void trace_column(struct tracer *t)
-{
-	bool low_first = t->low.x <= t->high.x;
-
-	if (!t->open)
-		return;
-	trace_add(t, t->first);
-	trace_add(t, low_first ? t->low : t->high);
-	trace_add(t, low_first ? t->high : t->low);
-	trace_add(t, t->last);
-	t->open = false;
-}
-
-/* The line ends here. */
-static void trace_break(struct tracer *t)
-{
-	trace_column(t);
-	if (t->count > 1)
-		t->d->canvas->line(t->d->canvas, t->spots, t->count, &t->pen);
-	else if (t->count == 1 && t->radius == 0)
-		t->dots[t->dot_count++] = t->spots[0];
-	t->count = 0;
-	if (t->dot_count + 1 >= t->capacity)
-		trace_dots(t);
-}
-
-static void trace_spot(struct tracer *t, struct spot spot)
-{
-	if (t->radius > 0) {
-		t->dots[t->dot_count++] = spot;
-		if (t->dot_count == t->capacity)
-			trace_dots(t);
-	}
-	if (!t->reduced) {
-		trace_add(t, spot);
-		return;
-	}
-	if (t->open && floor(spot.x) != t->column)
-		trace_column(t);
-	if (!t->open) {
-		t->first = t->low = t->high = spot;
-		t->column = floor(spot.x);
-		t->open = true;
-	}
-	if (spot.y > t->low.y)
-		t->low = spot;
-	if (spot.y < t->high.y)
-		t->high = spot;
-	t->last = spot;
-}
-
 static double dot_radius(const struct drawing *d, size_t points)
 {
 	double room = (d->body.right - d->body.left) / (double)(points ? points : 1);
@@ -341,37 +256,40 @@ static double dot_radius(const struct drawing *d, size_t points)
 	return room >= 7 ? 2.4 : room >= 4 ? 1.7 : 0;
 }
 
+/* Points that hang together as a line; one by itself as a dot. */
 static void draw_line(struct drawing *d, size_t line)
 {
-	enum { CAPACITY = 1024 };
 	const struct plot_line *data = &d->plot->lines[line];
 	struct view_range range = view_points(&d->view, data);
-	size_t points = range.to - range.from;
-	double room = d->body.right - d->body.left;
-	struct tracer t = {.d = d,
-		.pen = {line_ink(line), d->style.small ? 0.8 : 0.75, d->style.small ? 1.1 : 1.3, 0,
-			0},
-		.spots = arena_array(d->arena, CAPACITY + 1, sizeof *t.spots),
-		.dots = arena_array(d->arena, CAPACITY + 1, sizeof *t.dots),
-		.capacity = CAPACITY,
-		.radius = dot_radius(d, points),
-		.reduced = (double)points > 3 * room};
+	size_t points = range.to - range.from, count = 0, dot_count = 0;
+	struct pen pen = {
+		plot_line_ink(line), d->style.small ? 0.8 : 0.75, d->style.small ? 1.1 : 1.3, 0, 0};
+	struct spot *spots = arena_array(d->arena, points, sizeof *spots);
+	struct spot *dots = arena_array(d->arena, points, sizeof *dots);
+	double radius = dot_radius(d, points);
 
 	if (line >= SERIES_INKS)
-		t.pen.dash = t.pen.gap = 4;
-	for (size_t i = range.from; i < range.to; i++) {
-		if (!view_has(&d->view, data->values[i])) {
-			trace_break(&t);
-			continue;
+		pen.dash = pen.gap = 4;
+	for (size_t i = range.from; i <= range.to; i++) {
+		bool seen = i < range.to && view_has(&d->view, data->values[i]);
+
+		if (!seen || (i > range.from && view_interrupted(&d->view, data->times[i - 1],
+							data->times[i]))) {
+			if (count > 1)
+				d->canvas->line(d->canvas, spots, count, &pen);
+			else if (count == 1 && radius == 0)
+				dots[dot_count++] = spots[0];
+			count = 0;
 		}
-		if (i > range.from &&
-			view_interrupted(&d->view, data->times[i - 1], data->times[i]))
-			trace_break(&t);
-		trace_spot(&t, spot_of(d, (double)data->times[i],
-				       view_shown(&d->view, line, data->values[i])));
+		if (!seen)
+			continue;
+		spots[count++] = spot_of(
+			d, (double)data->times[i], view_shown(&d->view, line, data->values[i]));
+		if (radius > 0)
+			dots[dot_count++] = spots[count - 1];
 	}
-	trace_break(&t);
-	trace_dots(&t);
+	if (dot_count > 0)
+		d->canvas->dots(d->canvas, dots, dot_count, radius > 0 ? radius : 1.5, pen.ink, 1);
 }
 
 /* Points beyond the axis: a spike that would flatten all else is told by an arrow at the edge. */
@@ -397,7 +315,7 @@ static void draw_beyond(struct drawing *d, size_t line)
 		at = spot_of(d, (double)data->times[i], shown);
 		at.y = above ? d->body.top + TRIANGLE + 1 : d->body.bottom - TRIANGLE - 1;
 		triangle(d, at, &(struct plot_change){.before = !above, .after = above},
-			line_ink(line), 1);
+			plot_line_ink(line), 1);
 		struct measure measure =
 			d->view.relative ? d->view.measure : measure_of(fabs(shown), d->plot->unit);
 		measure_print(&measure, shown, text);
@@ -405,9 +323,9 @@ static void draw_beyond(struct drawing *d, size_t line)
 		if (d->style.small || at.x < free_x)
 			continue;
 		bool left = at.x + width + 8 > d->body.right;
-		d->canvas->text(d->canvas,
-			&(struct caption){{at.x + (left ? -7 : 7), at.y + 4}, text, 11,
-				left ? ANCHOR_END : ANCHOR_START, line_ink(line), false, true});
+		d->canvas->text(d->canvas, &(struct caption){{at.x + (left ? -7 : 7), at.y + 4},
+						   text, 11, left ? ANCHOR_END : ANCHOR_START,
+						   plot_line_ink(line), false, true});
 		free_x = at.x + width + 20;
 	}
 }
@@ -443,7 +361,7 @@ static void draw_levels(struct drawing *d, size_t line, size_t i)
 	const struct plot_change *change = &data->changes[i];
 	struct view_reach reach = view_reach(&d->view, data, i);
 	bool single = d->plot->line_count == 1;
-	struct pen pen = {single ? INK_LEVEL : line_ink(line), weight_of(change),
+	struct pen pen = {single ? INK_LEVEL : plot_line_ink(line), weight_of(change),
 		d->style.small ? 1.5 : 2, 0, 0};
 	struct pen back = pen;
 	bool continues = i > 0 && near_levels(d, line, data->changes[i - 1].after, change->before);
@@ -464,7 +382,7 @@ static void draw_levels(struct drawing *d, size_t line, size_t i)
 	if (change->trend)
 		draw_level(d, line, from, to, change->before, change->after, &pen);
 	if (single && is_told(d, change))
-		pen.ink = verdict_ink(change);
+		pen.ink = plot_verdict_ink(change);
 	draw_level(d, line, to, fmax(ended, to), change->after, change->after, &pen);
 	back.dash = back.gap = 3;
 	if (ended < reach.to)
@@ -493,7 +411,7 @@ static void draw_band(struct drawing *d, const struct plot_change *change)
 static void draw_moment(struct drawing *d, const struct plot_change *change)
 {
 	struct pen pen = {
-		verdict_ink(change), weight_of(change), is_marked(d, change) ? 2 : 1.2, 0, 0};
+		plot_verdict_ink(change), weight_of(change), is_marked(d, change) ? 2 : 1.2, 0, 0};
 	double x = spot_of(d, (double)change->time, 0).x;
 
 	if (!view_sees(&d->view, change))
@@ -535,7 +453,7 @@ static void draw_sign(struct drawing *d, size_t line, const struct plot_change *
 	if (draws_through(d, change) || !view_sees(&d->view, change) || !view_has(&d->view, middle))
 		return;
 	struct spot at = spot_of(d, (double)change->time, view_shown(&d->view, line, middle));
-	triangle(d, at, change, verdict_ink(change), weight_of(change));
+	triangle(d, at, change, plot_verdict_ink(change), weight_of(change));
 }
 
 /* Labels of changes. */
@@ -549,7 +467,7 @@ struct label {
 	bool placed, words;
 };
 
-static const char *size_text(struct arena *arena, const struct plot_change *change)
+const char *plot_size_text(struct arena *arena, const struct plot_change *change)
 {
 	double size = change->size, high = fabs(size);
 
@@ -595,7 +513,7 @@ static struct label label_of(struct drawing *d, const struct plot_change *change
 	const char *state = state_text(change);
 	const char *commit = change->commit ? commit_text(d->arena, change->commit) : "";
 
-	label.brief = size_text(d->arena, change);
+	label.brief = plot_size_text(d->arena, change);
 	label.full = change->verdict ? arena_printf(d->arena, "%s%s%s", label.brief,
 					       *label.brief ? " " : "",
 					       change->verdict > 0 ? "worse" : "better")
@@ -656,7 +574,7 @@ static double label_height(const struct drawing *d)
 static void draw_label(struct drawing *d, const struct label *label)
 {
 	const struct plot_change *change = label->change;
-	enum ink ink = verdict_ink(change);
+	enum ink ink = plot_verdict_ink(change);
 	const char *text = label->words ? label->full : label->brief;
 	double width = 2 * TRIANGLE + 5 + caption_width(text, TYPE, true);
 	double bottom = d->body.top - 4 - (double)label->row * label_height(d);
@@ -677,7 +595,7 @@ static void draw_label(struct drawing *d, const struct label *label)
 static void draw_stub(struct drawing *d, const struct label *label)
 {
 	triangle(d, (struct spot){label->x, d->body.top - TRIANGLE - 1}, label->change,
-		verdict_ink(label->change), weight_of(label->change));
+		plot_verdict_ink(label->change), weight_of(label->change));
 }
 
 static size_t labels_of(struct drawing *d, struct label **out)
@@ -732,7 +650,7 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 					   before, TYPE, ANCHOR_END, INK_TEXT, true, true});
 	d->canvas->text(
 		d->canvas, &(struct caption){{right.x + 7, right.y + (falls ? 16 : -6)}, after,
-				   TYPE, ANCHOR_START, verdict_ink(change), true, true});
+				   TYPE, ANCHOR_START, plot_verdict_ink(change), true, true});
 }
 
 static void draw_told(struct drawing *d)
@@ -807,7 +725,7 @@ static void draw_names(struct drawing *d, double x, double y)
 	size_t shown = 0;
 
 	for (; shown < d->plot->line_count; shown++) {
-		struct pen pen = {line_ink(shown), 1, 2, 0, 0};
+		struct pen pen = {plot_line_ink(shown), 1, 2, 0, 0};
 		double room = fmax((d->width - x) / 2 - 40, 110);
 		const char *name = fitted(
 			d->arena, line_name(d, &d->plot->lines[shown]), d->type, false, room);
@@ -1003,6 +921,20 @@ static void lay_out(struct drawing *d)
 		ticks_time(&d->times, d->view.from, d->view.to, (size_t)fmax(2, room / 64));
 }
 
+/* Points and levels. */
+static void draw_series(struct drawing *d)
+{
+	for (size_t l = 0; l < d->plot->line_count; l++)
+		draw_line(d, l);
+	for (size_t l = 0; l < d->plot->line_count; l++) {
+		for (size_t i = 0; i < d->plot->lines[l].change_count; i++)
+			draw_levels(d, l, i);
+		for (size_t i = 0; i < d->plot->lines[l].change_count && !d->style.small; i++)
+			draw_sign(d, l, &d->plot->lines[l].changes[i]);
+		draw_beyond(d, l);
+	}
+}
+
 static void draw_full(struct drawing *d)
 {
 	const struct box all = {0, 0, d->width, d->height};
@@ -1013,15 +945,7 @@ static void draw_full(struct drawing *d)
 	draw_places(d);
 	draw_spans(d);
 	d->canvas->clip(d->canvas, &d->body);
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		draw_line(d, l);
-	for (size_t l = 0; l < d->plot->line_count; l++) {
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++)
-			draw_levels(d, l, i);
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++)
-			draw_sign(d, l, &d->plot->lines[l].changes[i]);
-		draw_beyond(d, l);
-	}
+	draw_series(d);
 	d->canvas->clip(d->canvas, NULL);
 	draw_times(d);
 	draw_told(d);
@@ -1034,37 +958,46 @@ static void draw_full(struct drawing *d)
 			"no points", TYPE, ANCHOR_MIDDLE, INK_FAINT);
 }
 
-static void draw_small(struct drawing *d)
-{
-	d->body = (struct box){1, 2, d->width - 1, d->height - 2};
-	draw_places(d);
-	draw_spans(d);
-	for (size_t l = 0; l < d->plot->line_count; l++)
-		draw_line(d, l);
-	for (size_t l = 0; l < d->plot->line_count; l++) {
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++)
-			draw_levels(d, l, i);
-		draw_beyond(d, l);
-	}
-}
-
 void plot_draw(const struct plot *plot, const struct plot_style *style, struct canvas *canvas)
 {
 	struct arena *arena = arena_new();
-	struct drawing d = {.plot = plot,
+	struct plot reduced = *plot;
+	struct drawing d = {.view = view_of(plot, arena),
+		.plot = &reduced,
 		.style = *style,
 		.canvas = canvas,
 		.arena = arena,
 		.width = style->width,
 		.height = style->height,
-		.type = style->width < 480 ? 11 : TYPE};
+		.type = style->width < 480 ? 11 : TYPE,
+		.inset = style->small ? 2 : 8};
 
-	d.view = view_of(plot, arena);
+	plot_reduce(arena, &reduced, style->width);
+	d.view.plot = &reduced;
 	d.seen = view_count(&d.view);
-	if (d.style.small)
-		draw_small(&d);
-	else
+	if (style->small) {
+		d.body = (struct box){1, 2, d.width - 1, d.height - 2};
+		draw_places(&d);
+		draw_spans(&d);
+		draw_series(&d);
+	} else {
 		draw_full(&d);
+	}
+	arena_free(arena);
+}
+
+void plot_draw_series(const struct view *view, double width, double height, struct canvas *canvas)
+{
+	struct arena *arena = arena_new();
+	struct drawing d = {.view = *view,
+		.plot = view->plot,
+		.style = {.small = true},
+		.canvas = canvas,
+		.arena = arena,
+		.body = {0, 0, width, height},
+		.seen = view_count(view)};
+
+	draw_series(&d);
 	arena_free(arena);
 }
 
@@ -1075,8 +1008,8 @@ static void describe_change(const struct plot_change *change, struct arena *aren
 	const char *state = state_text(change);
 
 	when_format(change->time, time);
-	buf_printf(
-		out, "%s%s at %.16s", size_text(arena, change), words[1 + change->verdict], time);
+	buf_printf(out, "%s%s at %.16s", plot_size_text(arena, change), words[1 + change->verdict],
+		time);
 	if (change->commit)
 		buf_printf(out, ", %.60s", commit_text(arena, change->commit));
 	if (*state)

@@ -17,18 +17,15 @@
 
 enum { LEAST_COLUMNS = 30, MOST_COLUMNS = 400, LEAST_ROWS = 4, MOST_ROWS = 100, LISTED = 20 };
 
-/* What a cell shows, the more important one later. */
-enum tint { TINT_NONE, TINT_CHANGE, TINT_SERIES, TINT_LEVEL };
-
 struct cell {
 	unsigned char dots;
-	unsigned char tint;  /* enum tint */
-	const char *escape;  /* of the tint; NULL: the terminal's own colour */
+	const char *escape;  /* of the dots, as they were drawn last */
 	const char *passing; /* of a change that passes here, or NULL */
 	bool passes;
 };
 
 struct screen {
+	struct canvas canvas; /* must be first: its px are dots */
 	const struct plot *plot;
 	struct view view;
 	struct arena *arena;
@@ -44,14 +41,20 @@ struct screen {
 #define BOLD "\033[1m"
 #define QUIET "\033[2m"
 
-static const char *const series_escapes[] = {
-	"\033[36m", "\033[33m", "\033[35m", "\033[34m", "\033[95m", "\033[93m"};
+static const char *const escapes[INKS] = {[INK_LEVEL] = BOLD,
+	[INK_BETTER] = "\033[32m",
+	[INK_NEUTRAL] = "\033[33m",
+	[INK_WORSE] = "\033[31m",
+	[INK_SERIES] = "\033[36m",
+	"\033[33m",
+	"\033[35m",
+	"\033[34m",
+	"\033[95m",
+	"\033[93m"};
 
 static const char *verdict_escape(const struct plot_change *change)
 {
-	static const char *const escapes[] = {"\033[32m", "\033[33m", "\033[31m"};
-
-	return escapes[1 + change->verdict];
+	return escapes[plot_verdict_ink(change)];
 }
 
 static void paint(const struct screen *s, const char *escape)
@@ -81,116 +84,76 @@ static size_t put_foreign(const struct screen *s, const char *text, size_t most)
 
 /* Cells. */
 
-static double dot_x(const struct screen *s, double time)
+static double dots_across(const struct screen *s)
 {
-	return view_across(&s->view, time) * (2.0 * s->width - 1);
+	return 2.0 * s->width - 1;
 }
 
-static double dot_y(const struct screen *s, double shown)
+static double dots_down(const struct screen *s)
 {
-	double up = fmin(fmax(view_up(&s->view, shown), 0), 1);
-
-	return (1 - up) * (4.0 * s->rows - 1);
+	return 4.0 * s->rows - 1;
 }
 
-static void set_dot(struct screen *s, long x, long y, enum tint tint, const char *escape)
+static void set_dot(struct screen *s, double x, double y, enum ink ink)
 {
 	static const unsigned char bits[2][4] = {{1, 2, 4, 64}, {8, 16, 32, 128}};
+	long column = lround(x), row = lround(fmin(fmax(y, 0), dots_down(s)));
 	struct cell *cell;
 
-	if (x < 0 || y < 0 || x >= 2 * (long)s->width || y >= 4 * (long)s->rows)
+	if (column < 0 || column > lround(dots_across(s)))
 		return;
-	cell = &s->cells[(unsigned)(y / 4) * s->width + (unsigned)(x / 2)];
-	cell->dots |= bits[x % 2][y % 4];
-	if (tint < cell->tint)
-		return;
-	cell->tint = (unsigned char)tint;
-	cell->escape = escape;
+	cell = &s->cells[(unsigned)(row / 4) * s->width + (unsigned)(column / 2)];
+	cell->dots |= bits[column % 2][row % 4];
+	cell->escape = escapes[ink];
 }
 
-static void join(struct screen *s, double x0, double y0, double x1, double y1, enum tint tint,
-	const char *escape)
+static void draw_dots(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
+	enum ink ink, double opacity)
 {
-	double steps = ceil(fmax(fabs(x1 - x0), fabs(y1 - y0)));
-
-	if (!(steps >= 1))
-		steps = 1;
-	for (double i = 0; i <= steps; i++)
-		set_dot(s, lround(x0 + (x1 - x0) * i / steps), lround(y0 + (y1 - y0) * i / steps),
-			tint, escape);
+	(void)radius, (void)opacity;
+	for (size_t i = 0; i < count; i++)
+		set_dot((struct screen *)canvas, spots[i].x, spots[i].y, ink);
 }
 
-static void trace_line(struct screen *s, size_t line)
+/* One point beyond either edge would lead to it by a long way round. */
+static void draw_line(
+	struct canvas *canvas, const struct spot *spots, size_t count, const struct pen *pen)
 {
-	const struct plot_line *data = &s->plot->lines[line];
-	struct view_range range = view_points(&s->view, data);
-	const char *escape = series_escapes[line % 6];
-	bool joined = false;
-	double x0 = 0, y0 = 0;
+	struct screen *s = (struct screen *)canvas;
+	double right = dots_across(s) + 1;
 
-	for (size_t i = range.from; i < range.to; i++) {
-		bool seen = view_has(&s->view, data->values[i]);
-		double x = dot_x(s, (double)data->times[i]), y;
+	for (size_t i = 0; i < count; i++) {
+		struct spot to = spots[i], from = spots[i > 0 ? i - 1 : 0];
+		double steps;
 
-		/* One point beyond either edge would lead to it by a long way round. */
-		if (!seen || x < -1 || x > 2.0 * s->width) {
-			joined = false;
-			continue;
+		if (from.x < -1 || from.x > right || to.x < -1 || to.x > right)
+			from = to;
+		steps = ceil(fmax(fabs(to.x - from.x), fabs(to.y - from.y)));
+		for (double step = 0; step <= steps; step++) {
+			double part = steps > 0 ? step / steps : 0;
+
+			set_dot(s, from.x + (to.x - from.x) * part, from.y + (to.y - from.y) * part,
+				pen->ink);
 		}
-		y = dot_y(s, view_shown(&s->view, line, data->values[i]));
-		if (joined && i > 0 &&
-			!view_interrupted(&s->view, data->times[i - 1], data->times[i]))
-			join(s, x0, y0, x, y, TINT_SERIES, escape);
-		else
-			set_dot(s, lround(x), lround(y), TINT_SERIES, escape);
-		x0 = x;
-		y0 = y;
-		joined = true;
 	}
 }
 
-static void trace_level(
-	struct screen *s, size_t line, double from, double to, double before, double after)
+/* The arrow of a point beyond the axis: its tip. */
+static void draw_shape(
+	struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink, double opacity)
 {
-	double left = fmax(dot_x(s, from), 0), right = fmin(dot_x(s, to), 2.0 * s->width - 1);
-
-	if (!view_has(&s->view, before) || !view_has(&s->view, after) || right < left)
-		return;
-	join(s, left, dot_y(s, view_shown(&s->view, line, before)), right,
-		dot_y(s, view_shown(&s->view, line, after)), TINT_LEVEL, BOLD);
-}
-
-static void trace_levels(struct screen *s, size_t line, size_t i)
-{
-	const struct plot_line *data = &s->plot->lines[line];
-	const struct plot_change *change = &data->changes[i];
-	struct view_reach reach = view_reach(&s->view, data, i);
-	double from = reach.from, to = reach.to, begin = (double)change->time, end = begin;
-
-	if (change->trend && change->to > change->from) {
-		begin = fmax((double)change->from, from);
-		end = fmin((double)change->to, to);
-		trace_level(s, line, begin, end, change->before, change->after);
-	}
-	if (i == 0)
-		trace_level(s, line, from, begin, change->before, change->before);
-	double over = change->ended > change->time ? fmin((double)change->ended, to) : to;
-	trace_level(s, line, end, over, change->after, change->after);
-	if (over < to)
-		trace_level(s, line, over, to, change->before, change->before);
+	draw_dots(canvas, &spots[count - 1], 1, 0, ink, opacity);
 }
 
 static unsigned cell_of(const struct screen *s, int64_t time)
 {
-	double x = dot_x(s, (double)time) / 2;
+	double x = view_across(&s->view, (double)time) * dots_across(s) / 2;
 
 	return x < 0 ? 0 : x >= s->width ? s->width - 1 : (unsigned)x;
 }
 
 static void trace_change(struct screen *s, const struct plot_change *change)
 {
-	if (!view_sees(&s->view, change))
-		return;
 	for (unsigned row = 0; row < s->rows; row++) {
 		struct cell *cell = &s->cells[row * s->width + cell_of(s, change->time)];
 
@@ -221,9 +184,12 @@ static void put_cell(struct screen *s, const struct cell *cell)
 /* The mark of the axis in a row, or NULL. */
 static const struct tick *tick_in(const struct screen *s, unsigned row)
 {
-	for (size_t i = 0; i < s->values.count; i++)
-		if ((unsigned)lround(dot_y(s, s->values.items[i].at)) / 4 == row)
+	for (size_t i = 0; i < s->values.count; i++) {
+		double up = fmin(fmax(view_up(&s->view, s->values.items[i].at), 0), 1);
+
+		if ((unsigned)lround((1 - up) * dots_down(s)) / 4 == row)
 			return &s->values.items[i];
+	}
 	return NULL;
 }
 
@@ -317,14 +283,6 @@ static const char *arrow(const struct plot_change *change)
 	return change->after >= change->before ? "▲" : "▼";
 }
 
-static const char *percent(struct arena *arena, const struct plot_change *change)
-{
-	if (!isfinite(change->size))
-		return "new";
-	return arena_printf(
-		arena, fabs(change->size) < 999.95 ? "%+.1f%%" : "%+.3g%%", change->size);
-}
-
 /* A size above its change. */
 struct note {
 	const struct plot_change *change;
@@ -357,7 +315,7 @@ static struct note note_of(const struct screen *s, const struct plot_change *cha
 		.rank = isfinite(change->size) ? fabs(change->size) : 1e9,
 		.text = change->mark ? change->mark
 				     : arena_printf(s->arena, "%s%s", arrow(change),
-					       percent(s->arena, change))};
+					       plot_size_text(s->arena, change))};
 	unsigned cell = cell_of(s, change->time);
 
 	note.rank += change->id && change->id == s->plot->mark ? 1e18 : 0;
@@ -432,7 +390,7 @@ static void put_title(struct screen *s)
 		buf_printf(s->out, "  %s", legend);
 	buf_char(s->out, '\n');
 	for (size_t l = 0; l < s->plot->line_count && s->plot->line_count > 1; l++) {
-		paint(s, series_escapes[l % 6]);
+		paint(s, escapes[plot_line_ink(l)]);
 		buf_text(s->out, "⣀ ");
 		put_foreign(s, s->plot->lines[l].name ? s->plot->lines[l].name : "points",
 			s->columns - 3);
@@ -469,7 +427,7 @@ static void put_change(struct screen *s, size_t line, const struct plot_change *
 	measure_print(&measure, change->before, before);
 	measure_print(&measure, change->after, after);
 	paint(s, verdict_escape(change));
-	buf_printf(s->out, "%s %s%s", arrow(change), percent(s->arena, change),
+	buf_printf(s->out, "%s %s%s", arrow(change), plot_size_text(s->arena, change),
 		words[1 + change->verdict]);
 	paint(s, PLAIN);
 	buf_printf(s->out, "  %.16s  %s → %s", time, before, after);
@@ -545,7 +503,9 @@ static void measure(struct screen *s, const struct plot_terminal *terminal)
 void plot_text(const struct plot *plot, const struct plot_terminal *terminal, struct buf *out)
 {
 	struct arena *arena = arena_new();
-	struct screen s = {.plot = plot,
+	struct view_place at = {0};
+	struct screen s = {.canvas = {.line = draw_line, .shape = draw_shape, .dots = draw_dots},
+		.plot = plot,
 		.view = view_of(plot, arena),
 		.arena = arena,
 		.out = out,
@@ -558,13 +518,9 @@ void plot_text(const struct plot *plot, const struct plot_terminal *terminal, st
 		arena_free(arena);
 		return;
 	}
-	for (size_t l = 0; l < plot->line_count; l++) {
-		trace_line(&s, l);
-		for (size_t i = 0; i < plot->lines[l].change_count; i++) {
-			trace_change(&s, &plot->lines[l].changes[i]);
-			trace_levels(&s, l, i);
-		}
-	}
+	plot_draw_series(&s.view, dots_across(&s), dots_down(&s), &s.canvas);
+	while (view_next(&s.view, &at))
+		trace_change(&s, at.change);
 	put_lane(&s);
 	for (unsigned row = 0; row < s.rows; row++)
 		put_row(&s, row);

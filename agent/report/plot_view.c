@@ -341,3 +341,141 @@ void view_ticks(const struct view *view, size_t most, struct ticks *out)
 	else
 		ticks_linear(out, view->low, view->high, most, &view->measure, view->relative);
 }
+
+/* Fewer points. */
+
+enum { PER_COLUMN = 4, COLUMNS_MOST = 5000 /* beyond the view */ };
+
+struct reduction {
+	const struct plot_line *line;
+	size_t *kept; /* indices */
+	size_t count;
+	size_t first, least, most, last;
+	bool open;
+};
+
+static void keep(struct reduction *reduction, size_t index)
+{
+	if (reduction->count == 0 || reduction->kept[reduction->count - 1] < index)
+		reduction->kept[reduction->count++] = index;
+}
+
+static void close_column(struct reduction *reduction)
+{
+	bool falls = reduction->most < reduction->least;
+
+	if (!reduction->open)
+		return;
+	keep(reduction, reduction->first);
+	keep(reduction, falls ? reduction->most : reduction->least);
+	keep(reduction, falls ? reduction->least : reduction->most);
+	keep(reduction, reduction->last);
+	reduction->open = false;
+}
+
+static void add_point(struct reduction *reduction, size_t index)
+{
+	const double *values = reduction->line->values;
+
+	if (isnan(values[index])) {
+		close_column(reduction);
+		keep(reduction, index);
+		return;
+	}
+	if (!reduction->open) {
+		reduction->first = reduction->least = reduction->most = index;
+		reduction->open = true;
+	}
+	if (values[index] < values[reduction->least])
+		reduction->least = index;
+	if (values[index] > values[reduction->most])
+		reduction->most = index;
+	reduction->last = index;
+}
+
+static void take_kept(struct arena *arena, struct plot_line *line, const size_t *kept, size_t count)
+{
+	int64_t *times = arena_array(arena, count, sizeof *times);
+	double *values = arena_array(arena, count, sizeof *values);
+	const char **commits = arena_array(arena, count, sizeof *commits);
+	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
+
+	for (size_t c = 0; c < line->column_count; c++)
+		columns[c] = (struct column){line->columns[c].name,
+			arena_array(arena, count, sizeof *columns[c].values)};
+	for (size_t i = 0; i < count; i++) {
+		times[i] = line->times[kept[i]];
+		values[i] = line->values[kept[i]];
+		commits[i] = line->commits ? line->commits[kept[i]] : NULL;
+		for (size_t c = 0; c < line->column_count; c++)
+			columns[c].values[i] = line->columns[c].values[kept[i]];
+	}
+	line->times = times;
+	line->values = values;
+	line->commits = line->commits ? commits : NULL;
+	line->columns = columns;
+	line->n = count;
+}
+
+static double span_of(const struct plot_line *line)
+{
+	return line->n > 0 ? (double)(line->times[line->n - 1] - line->times[0]) : 0;
+}
+
+struct columns {
+	int64_t from, to;
+	double fine, coarse; /* ms of a column: within it, and beyond */
+};
+
+static double column_of(const struct columns *all, int64_t time)
+{
+	if (time < all->from)
+		return -1 - floor((double)(all->from - time) / all->coarse);
+	if (time > all->to)
+		return 1e9 + floor((double)(time - all->to) / all->coarse);
+	return floor((double)(time - all->from) / all->fine);
+}
+
+static void reduce_line(struct arena *arena, struct plot_line *line, const struct columns *all)
+{
+	struct reduction reduction = {
+		.line = line, .kept = arena_array(arena, line->n, sizeof *reduction.kept)};
+	double column = (double)NAN;
+
+	for (size_t i = 0; i < line->n; i++) {
+		double now = column_of(all, line->times[i]);
+
+		if (now != column)
+			close_column(&reduction);
+		column = now;
+		add_point(&reduction, i);
+	}
+	close_column(&reduction);
+	take_kept(arena, line, reduction.kept, reduction.count);
+}
+
+void plot_reduce(struct arena *arena, struct plot *plot, size_t columns)
+{
+	struct plot_line *lines = arena_array(arena, plot->line_count, sizeof *lines);
+	int64_t from = plot->from, to = plot->to;
+
+	for (size_t l = 0; l < plot->line_count; l++)
+		lines[l] = plot->lines[l];
+	for (size_t l = 0; l < plot->line_count && plot->from == plot->to; l++) {
+		const struct plot_line *line = &lines[l];
+
+		if (line->n > 0 && (from == to || line->times[0] < from))
+			from = line->times[0];
+		if (line->n > 0 && line->times[line->n - 1] > to)
+			to = line->times[line->n - 1];
+	}
+	for (size_t l = 0; l < plot->line_count && columns > 0 && from < to; l++) {
+		struct columns all = {
+			.from = from, .to = to, .fine = (double)(to - from) / (double)columns};
+
+		all.coarse = fmax(all.fine, span_of(&lines[l]) / COLUMNS_MOST);
+		if (lines[l].n > PER_COLUMN * columns)
+			reduce_line(arena, &lines[l], &all);
+	}
+	plot->lines = lines;
+}

@@ -71,4 +71,11 @@ static inline unsigned view_clamp(unsigned value, unsigned least, unsigned most)
 
 void view_ticks(const struct view *view, size_t most, struct ticks *out);
 
+/*
+ * Keeps of each line what a picture of so many columns of pixels shows: the first, the least, the
+ * greatest and the last point of each, so that no spike is hidden. The columns divide the view,
+ * else all points; points without a value stay. The lines are copied.
+ */
+void plot_reduce(struct arena *arena, struct plot *plot, size_t columns);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/report/plot_json.h"
+#include "agent/report/plot_view.h"
 
 enum { POINTS = 20000, COLUMNS = 100 };
 
