@@ -21,8 +21,8 @@
 #include "agent/notify/announce.h"
 #include "agent/report/plot_draw.h"
 #include "agent/report/plot_json.h"
-#include "agent/report/plot_view.h"
 #include "agent/report/plot_ticks.h"
+#include "agent/report/plot_view.h"
 #include "agent/store/store.h"
 #include "notifiers/text.h"
 
