@@ -1,7 +1,8 @@
 /*
- * What the state takes when it holds a million changes of 10,000 tests: writing them, opening it,
- * and the questions that the agent and people ask. Prints tab-separated rows of name, work, time,
- * rate and memory for tests/bench/run; the state, whose path or address is the argument, stays.
+ * What the state takes when it holds a million changes of 10,000 tests, or as many as the second
+ * argument says: writing them, opening it, and the questions that the agent and people ask. Prints
+ * tab-separated rows of name, work, time, rate and memory for tests/bench/run; the state, whose
+ * path or address is the first argument, stays.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,8 +15,7 @@
 #include "agent/store/store.h"
 
 enum {
-	TESTS = 10000,
-	CHANGES = 100,
+	CHANGES = 100, /* of a test */
 	AT_ONCE = 32,
 	WRITES = 200,
 	TRIAGED = 10000, /* changes, the first ones */
@@ -25,6 +25,7 @@ enum {
 };
 
 static const char *name = "store"; /* of the rows */
+static int tests = 10000;
 
 /* The loop: answers are handed from the store's thread to this one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -141,17 +142,19 @@ static void fill(struct store *store)
 {
 	int64_t start = clock_monotonic_ns();
 	double seconds;
-	char rate[40];
+	char work[80], rate[40];
 
-	for (int i = 0; i < TESTS + AT_ONCE; i++) {
+	for (int i = 0; i < tests + AT_ONCE; i++) {
 		if (i >= AT_ONCE)
 			store_call_free(take());
-		if (i < TESTS)
+		if (i < tests)
 			store_submit(store, record_test(i, CHANGES));
 	}
 	seconds = seconds_since(start);
-	snprintf(rate, sizeof rate, "%.0f changes/s", TESTS * CHANGES / seconds);
-	print_row("record 1,000,000 changes of 10,000 tests, on the disk", seconds, rate);
+	snprintf(rate, sizeof rate, "%.0f changes/s", tests * CHANGES / seconds);
+	snprintf(work, sizeof work, "record %d changes of %d tests, on the disk", tests * CHANGES,
+		tests);
+	print_row(work, seconds, rate);
 }
 
 /* Makes the call and prints how long it takes; then `found` is a number of its answer. */
@@ -284,19 +287,19 @@ static void triage(struct store *store)
 	print_row("the same with 10,000 accepted changes and 1,000 silences", with, "");
 	list(store, "list the 10,000 that were accepted",
 		(struct change_filter){.triage = 1U << TRIAGE_EXPECTED});
-	list(store, "the inbox: 1,000 of 900,000",
+	list(store, "the inbox: 1,000 of all that are open",
 		(struct change_filter){.open = true, .limit = 1000});
 }
 
 static void prune(struct store *store)
 {
 	struct store_prune *request = store_prune_new(NULL, NULL);
-	const char **names = arena_array(request->call.arena, TESTS, sizeof *names);
+	const char **names = arena_array(request->call.arena, (size_t)tests, sizeof *names);
 
-	for (int i = 0; i < TESTS; i++)
+	for (int i = 0; i < tests; i++)
 		names[i] =
 			arena_printf(request->call.arena, "service-%02d.benchmark-%05d", i % 50, i);
-	request->tests = (struct strings){names, TESTS};
+	request->tests = (struct strings){names, (size_t)tests};
 	request->before = INT64_C(1800000000000);
 	ask(store, "the daily search for what can be deleted", &request->call,
 		&request->pruned.changes, NULL);
@@ -305,7 +308,7 @@ static void prune(struct store *store)
 /* A run that finds many changes at once, in a state that holds a million. */
 static void record_pass(struct store *store)
 {
-	struct store_call *call = record_test(TESTS, PASS);
+	struct store_call *call = record_test(tests, PASS);
 	int64_t start = clock_monotonic_ns();
 
 	wait_for(store, call);
@@ -328,7 +331,11 @@ int main(int argc, char **argv)
 	struct store *store;
 	int64_t start;
 
-	if (argc != 2)
+	if (argc < 2 || argc > 3)
+		return 2;
+	if (argc == 3)
+		tests = atoi(argv[2]) / CHANGES;
+	if (tests < TRIAGED / CHANGES)
 		return 2;
 	if (strncmp(argv[1], "postgresql:", 11) == 0)
 		name = "postgresql";

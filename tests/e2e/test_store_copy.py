@@ -91,6 +91,26 @@ def test_there_and_back(hunter, told, tmp_path, slack, database):
     assert {line.split(",")[0] for line in changes[1:]} == {"1", "1234568"}
 
 
+def test_lists_need_no_statistics(hunter, told, tmp_path, database):
+    """Of many changes of which the database has no statistics yet, a list reads about those that it shows."""
+    postgres, name = servers.run_postgres(), database.rsplit("/", 1)[1]
+    assert hunter("store", "copy", tmp_path / "state.db", database).code == 0
+    postgres.sql("ALTER TABLE changes SET (autovacuum_enabled = off)", name)
+    postgres.sql("INSERT INTO changes SELECT made.* FROM changes AS known, generate_series(10, 20000) AS number, jsonb_populate_record(known,"
+                 " jsonb_build_object('id', number, 'test', 't' || number % 200)) AS made WHERE known.id = 1", name)
+
+    def read():
+        """Rows of changes that were read, as sessions that have ended have told."""
+        return postgres.sql("SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE relname = 'changes'", name)[0][0]
+
+    for asked in (), ("--state", "confirmed"), ("--test", "t*99"), ("--test", "t17"), ("--open",):
+        before = read()
+        done = hunter("changes", "--state-file", database, "--limit", "90", "--output", "csv", *asked)
+        assert done.code == 0 and len(done.out.splitlines()) == 91, done.err
+        wait(lambda: read() > before)
+        assert read() - before < 2000, asked
+
+
 def test_what_is_refused(agents, hunter, told, tmp_path, database):
     file = tmp_path / "state.db"
     assert hunter("store", "copy", file).code == 2

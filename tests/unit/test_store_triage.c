@@ -445,6 +445,44 @@ static void test_many_at_once(void **state)
 	assert_int_equal(count_rows(fixture, "triage WHERE owed = 1"), 0);
 }
 
+/* Sizes are stored to the last bit, and texts as they are: otherwise it would seem to have grown.
+ */
+static void test_said_exactly(void **state)
+{
+	static const double sizes[] = {1.0 / 3, 29.999999999999996, 123456.78901234567, -1e-7 / 3,
+		5e-324, 0.1 + 0.2, 9007199254740993.0, 72.057594037927945};
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
+		struct change_record record = example;
+		struct store_triage *call;
+		struct store_list *list;
+		const struct triage *triage;
+		int64_t id;
+
+		record.item.change.size = sizes[i];
+		record.item.change.size_low = nextafter(sizes[i], -HUGE_VAL);
+		record.item.change.size_high = nextafter(sizes[i], HUGE_VAL);
+		id = record_one(fixture, &record);
+		call = say_as(id, TRIAGE_EXPECTED, &ann, -1);
+		call->triage.note =
+			"it's \"so\", [1, null] \\ {\x7f\t\nn\xc3\xa4} \xf0\x9f\x8e\x89";
+		call->triage.owner = "null";
+		said(fixture, call, 1);
+		list = list_of(fixture, &(struct change_filter){.before_id = id + 1, .limit = 1});
+		triage = &list->records.items[0].triage;
+		assert_true(triage->size == sizes[i]);
+		assert_true(triage->size_low == record.item.change.size_low);
+		assert_true(triage->size_high == record.item.change.size_high);
+		assert_string_equal(triage->note,
+			"it's \"so\", [1, null] \\ {\x7f\t\nn\xc3\xa4} \xf0\x9f\x8e\x89");
+		assert_string_equal(triage->owner, "null");
+		assert_null(triage->link);
+		store_call_free(&list->call);
+	}
+}
+
 /* What does not wait for anybody is passed over, however much of it there is. */
 static void test_open_among_many(void **state)
 {
@@ -1428,6 +1466,7 @@ int main(void)
 		CASE(test_same_again),
 		CASE(test_selection),
 		CASE(test_many_at_once),
+		CASE(test_said_exactly),
 		CASE(test_open_among_many),
 		CASE(test_filters),
 		CASE(test_accepted_is_not_pending),

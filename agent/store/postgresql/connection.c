@@ -53,7 +53,8 @@ struct connection {
 
 	PGconn *link; /* NULL: none */
 	bool open, committing;
-	bool number_sent; /* the transaction has a number */
+	bool reads;       /* the transaction, and does not write */
+	bool number_sent; /* it has a number */
 	bool doomed;      /* a statement of the open transaction has failed */
 	bool proven;      /* the last answer was quick */
 	bool loading;     /* rows are being sent, outside of the pipeline */
@@ -663,12 +664,14 @@ bool connection_begin(struct connection *connection, bool writes, struct error *
 	static const char *const sql[] = {"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
 		"BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE"};
 
+	connection->reads = !writes;
 	return begin(connection, sql[writes], writes && connection->numbered) ||
 	       fail(connection, error);
 }
 
 bool connection_begin_plain(struct connection *connection, struct error *error)
 {
+	connection->reads = false;
 	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false) ||
 	       fail(connection, error);
 }
@@ -691,7 +694,7 @@ bool connection_commit(struct connection *connection, struct error *error)
 	PGresult *result;
 	bool done;
 
-	if (!queue(connection, "SET LOCAL statement_timeout = 0", NULL))
+	if (!connection->reads && !queue(connection, "SET LOCAL statement_timeout = 0", NULL))
 		return fail(connection, error);
 	/* A part of what is queued may be sent at once. */
 	connection->committing = connection->number_sent;

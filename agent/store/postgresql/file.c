@@ -197,6 +197,27 @@ static void driver_bytes(
 	parameter_bytes(before(statement, parameter), bytes, length);
 }
 
+/* The rows of long lists are read in the order of an index, up to a limit. Without statistics,
+ * which come a minute after many changes, a planner takes all rows for few, reads them and sorts
+ * them. */
+static PGresult *ask_in_order(struct sql_statement *statement, struct error *error)
+{
+	static const char *const plans[] = {"SELECT set_config('enable_seqscan', 'off', true),"
+					    " set_config('enable_bitmapscan', 'off', true)",
+		"SELECT set_config('enable_seqscan', 'on', true),"
+		" set_config('enable_bitmapscan', 'on', true)"};
+	struct connection *connection = statement->file->connection;
+	bool ordered = statement->kind == STATEMENT_LIST || statement->kind == STATEMENT_LIST_STATE;
+	PGresult *result;
+
+	if (ordered && !connection_send(connection, plans[0], NULL, error))
+		return NULL;
+	result = connection_ask(connection, statement->text, &statement->parameters, error);
+	if (ordered && result)
+		(void)!connection_send(connection, plans[1], NULL, error);
+	return result;
+}
+
 static enum sql_step run(struct sql_statement *statement)
 {
 	struct postgresql_file *file = statement->file;
@@ -215,9 +236,7 @@ static enum sql_step run(struct sql_statement *statement)
 	if (statement->kind == STATEMENT_COUNTS && file->counting_count < COUNTING_MOST)
 		file->counting[file->counting_count++] = file->tx.call;
 	statement->borrowed = statement->kind == STATEMENT_COUNTS && file->counts;
-	statement->result = statement->borrowed ? file->counts
-						: connection_ask(file->connection, statement->text,
-							  &statement->parameters, &error);
+	statement->result = statement->borrowed ? file->counts : ask_in_order(statement, &error);
 	statement->row = -1;
 	return statement->result ? SQL_ROW : SQL_FAILED;
 }

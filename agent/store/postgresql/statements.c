@@ -10,11 +10,20 @@
 #define MATCHES(pattern, text)                                                                     \
 	" (" text " = " pattern " OR " text " ~ (SELECT pattern_of(" pattern ")))"
 #define TEXTS(json) " json_array_elements_text(CAST(" json " AS json))"
+#define CHANGES_OF(tests)                                                                          \
+	" (SELECT found.* FROM (SELECT DISTINCT value FROM" TEXTS(                                 \
+		tests) ") AS test CROSS JOIN"                                                      \
+		       " LATERAL (SELECT * FROM changes WHERE changes.test = test.value OFFSET "   \
+		       "0) AS found)"                                                              \
+		       " AS changes"
 #define PAIRS(json, name) " json_array_elements(CAST(" json " AS json)) AS " name " (value)"
 #define HAS_SUSPECT                                                                                \
 	" (strpos(suspects, ?3) > 0 AND EXISTS (SELECT 1"                                          \
 	"  FROM json_array_elements(CAST(suspects AS json) -> 'list') AS suspect (value)"          \
 	"  WHERE substr(suspect.value ->> 0, 1, length(?3)) = ?3))"
+#define TRIAGE_OF_EACH                                                                             \
+	" LEFT JOIN LATERAL (SELECT * FROM triage WHERE change = changes.id OFFSET 0) AS triage"   \
+	" ON true"
 #define LAST_ID(table)                                                                             \
 	" (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM " table "_id_seq)"
 #define FORGET_LAST_ID "SELECT CAST(?1 AS TEXT)" /* the other does all */

@@ -89,25 +89,6 @@ static const char *json_of_names(struct tx *tx, const struct change_filter *filt
 	return filter->test ? rows_names(tx, &(struct strings){&filter->test, 1}) : NULL;
 }
 
-/* Chooses the index that is likely to leave the fewest rows to scan. */
-static struct sql_query list_reader(struct tx *tx, const struct store_list *call, unsigned states)
-{
-	const struct change_filter *filter = &call->filter;
-	bool one_state = (states & (states - 1)) == 0;
-	const char *names = json_of_names(tx, filter);
-	bool timed = filter->since != 0 || filter->until != 0;
-	struct sql_query query = sql_query_of(tx, names       ? STATEMENT_LIST_TEST
-						  : timed     ? STATEMENT_LIST_TIME
-						  : one_state ? STATEMENT_LIST_STATE
-							      : STATEMENT_LIST);
-
-	if (names)
-		bind_text(&query, names);
-	else
-		bind_integer(&query, states ? __builtin_ctz(states) : 0);
-	return query;
-}
-
 /* An improvement waits for nobody, and neither does what only ends another change. */
 static bool is_open(const struct change_record *record)
 {
@@ -135,24 +116,36 @@ struct pages {
 	struct tx *tx;
 	const struct store_list *call;
 	unsigned states, triage;
+	const char *names;    /* of the only tests, as a JSON array; or NULL */
 	int64_t left;         /* rows that may still be read */
 	int64_t size, unread; /* rows of the page, and what is left of them */
 	int64_t before;       /* the next ids are below it: the reader of rows sets it */
 	struct sql_query query;
 };
 
+/* By the index that is likely to leave the fewest rows to scan. */
 static void open_page(struct pages *pages)
 {
 	const struct change_filter *filter = &pages->call->filter;
-	struct sql_query query = list_reader(pages->tx, pages->call, pages->states);
+	unsigned states = pages->states;
+	bool one_state = (states & (states - 1)) == 0;
+	bool timed = filter->since != 0 || filter->until != 0;
+	struct sql_query query = sql_query_of(pages->tx, pages->names ? STATEMENT_LIST_TEST
+							 : timed      ? STATEMENT_LIST_TIME
+							 : one_state  ? STATEMENT_LIST_STATE
+								      : STATEMENT_LIST);
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
+	if (pages->names)
+		bind_text(&query, pages->names);
+	else
+		bind_integer(&query, states ? __builtin_ctz(states) : 0);
 	bind_integer(&query, filter->since != 0 ? filter->since : INT64_MIN);
 	bind_integer(&query, filter->until != 0 ? filter->until : INT64_MAX);
-	bind_integer(&query, pages->states);
+	bind_integer(&query, states);
 	bind_integer(&query, pages->before);
 	bind_integer(&query, pages->unread);
-	bind_text(&query, filter->test);
+	bind_text(&query, pages->names && filter->names.count == 0 ? NULL : filter->test);
 	bind_integer(&query, filter->updated != 0 ? filter->updated : INT64_MIN);
 	bind_integer(&query, pages->triage);
 	bind_integer(&query, filter->now);
@@ -168,6 +161,7 @@ static struct pages open_pages(struct tx *tx, const struct store_list *call, uns
 		.call = call,
 		.states = states,
 		.triage = triage,
+		.names = json_of_names(tx, &call->filter),
 		.left = most,
 		.size = tx->driver->answers_whole ? expected : most,
 		.before = before > 0 ? before : INT64_MAX};

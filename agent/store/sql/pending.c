@@ -11,13 +11,6 @@
 
 enum { MOST_MEMBERS = 1000 };
 
-static void load_records(struct tx *tx, struct store_pending *call)
-{
-	struct sql_query query = sql_query_of(tx, STATEMENT_PENDING);
-
-	read_records(&query, &call->records);
-}
-
 static int compare_down(const void *a, const void *b)
 {
 	const double *left = a, *right = b;
@@ -98,21 +91,23 @@ static void load_excerpts(struct tx *tx, struct store_pending *call)
 		call->records.items[places[i]].item.excerpt = packed[i];
 }
 
-/* Merges two results that are both ordered by change. */
-static void load_told(struct tx *tx, struct store_pending *call)
+static void load_changes(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_TOLD);
-	struct change_record *records = call->records.items;
-	size_t count = call->records.count, i = 0;
+	struct sql_query changes = sql_query_of(tx, STATEMENT_PENDING);
+	struct sql_query told = sql_query_of(tx, STATEMENT_TOLD);
+	size_t i = 0;
 
-	while (query_next(&query)) {
-		int64_t id = read_id(&query);
+	read_records(&changes, &call->records);
+	while (query_next(&told)) { /* in the same order */
+		int64_t id = read_id(&told);
+		struct change_record *records = call->records.items;
 
-		while (i < count && records[i].item.id < id)
+		while (i < call->records.count && records[i].item.id < id)
 			i++;
-		if (i < count && records[i].item.id == id)
-			record_told(tx->arena, &records[i], read_name(&query));
+		if (i < call->records.count && records[i].item.id == id)
+			record_told(tx->arena, &records[i], read_name(&told));
 	}
+	load_excerpts(tx, call);
 }
 
 static void read_delivery(struct sql_query *query, struct delivery *delivery)
@@ -318,13 +313,17 @@ static void load_said(struct tx *tx, struct store_pending *call)
 static void pending(struct tx *tx, void *context)
 {
 	struct store_pending *call = context;
+	struct store_due due = {0};
 
-	load_records(tx, call);
-	load_told(tx, call);
-	load_excerpts(tx, call);
-	load_recoveries(tx, call);
-	load_retractions(tx, call);
-	load_said(tx, call);
+	store_due(tx, &due); /* mostly nothing */
+	if (due.changes > 0)
+		load_changes(tx, call);
+	if (due.recoveries > 0)
+		load_recoveries(tx, call);
+	if (due.retractions > 0)
+		load_retractions(tx, call);
+	if (due.said > 0)
+		load_said(tx, call);
 }
 
 STORE_DEFINE(pending, .run = pending);

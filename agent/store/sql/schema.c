@@ -225,7 +225,7 @@ const char *const schema_sequences[SCHEMA_SEQUENCES] = {
 
 static const char indexes[] =
 	"CREATE INDEX changes_of_series ON changes (test, series, branch);\n"
-	"CREATE INDEX changes_of_state ON changes (state);\n"
+	"CREATE INDEX changes_of_state ON changes (state, id);\n"
 	"CREATE INDEX changes_of_time ON changes (time);\n"
 	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;\n"
 	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;\n"

@@ -4,6 +4,7 @@
  */
 #include "agent/store/sql/triage.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,14 +107,6 @@ static bool is_same(const struct triage *a, const struct triage *b)
 	       order_same(a->note, b->note) && order_same(a->link, b->link);
 }
 
-static void write_triage(struct tx *tx, int64_t id, const struct triage *triage)
-{
-	RUN(tx, STATEMENT_TRIAGE, v_id(id), v_id(triage->state), v_count(triage->version),
-		v_text(triage->owner), v_text(triage->note), v_text(triage->link),
-		v_text(triage->person), v_time(triage->time), v_time(triage->until),
-		v_number(triage->size), v_number(triage->size_low), v_number(triage->size_high));
-}
-
 static void put_text(struct buf *out, const char *name, const char *before, const char *now)
 {
 	if (order_same(before, now))
@@ -139,46 +132,61 @@ static void put_detail(struct buf *out, const struct triage *was, const struct t
 		is->until != 0 ? when_format_iso(is->until, now) : NULL);
 }
 
-/* Takes over the detail. */
-static void audit(struct tx *tx, int64_t change, const struct actor *actor, const char *action,
-	int64_t now, struct buf *detail)
-{
-	audit_add(tx, &(struct audit_entry){.time = now,
-			      .actor = *actor,
-			      .action = action,
-			      .change = change,
-			      .detail = buf_keep(detail, tx->arena)});
-}
-
 /* A record of which something is said, and what its triage becomes. */
 struct verdict {
 	const struct change_record *record;
 	struct triage result;
 };
 
-/* Each statement for all of them before the next one, which databases are best at. */
+/* A row of STATEMENT_TRIAGE, as JSON. */
+static void put_row(struct buf *out, const struct verdict *verdict)
+{
+	const struct triage *is = &verdict->result;
+	const char *const texts[] = {is->owner, is->note, is->link};
+	const double sizes[] = {is->size, is->size_low, is->size_high};
+	struct buf detail = {0};
+
+	buf_printf(out, "[%" PRId64 ",%d,%" PRId64 ",%" PRId64, verdict->record->item.id,
+		(int)is->state, is->version, is->until);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		buf_char(out, ',');
+		buf_json_text(out, texts[i]);
+	}
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		buf_char(out, ',');
+		buf_json_number(out, sizes[i]);
+	}
+	put_detail(&detail, &verdict->record->triage, is);
+	buf_char(out, ',');
+	buf_json_text(out, detail.data);
+	buf_char(out, ']');
+	buf_free(&detail);
+}
+
 static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	const struct verdict *verdicts, size_t count)
 {
 	struct owners changes = {0}, foreign = {0}; /* foreign: none of the program's */
+	struct buf text = {0};
+	const char *rows;
 
 	for (size_t i = 0; i < count; i++) {
 		enum triage_state state = verdicts[i].result.state;
 		int64_t id = verdicts[i].record->item.id;
 
-		write_triage(tx, id, &verdicts[i].result);
+		buf_char(&text, i > 0 ? ',' : '[');
+		put_row(&text, &verdicts[i]);
 		owners_add(&changes, tx, id, i);
 		if (triage_is_accepted(state) && state != TRIAGE_EXPECTED)
 			owners_add(&foreign, tx, id, i);
 	}
+	buf_char(&text, ']');
+	rows = buf_keep(&text, tx->arena);
+	RUN(tx, STATEMENT_TRIAGE, v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
 	RUN(tx, STATEMENT_DROP_RECOVERY, v_text(owners_json(tx, &foreign, 0, foreign.count)));
-	for (size_t i = 0; i < count; i++) {
-		struct buf detail = {0};
-
-		put_detail(&detail, &verdicts[i].record->triage, &verdicts[i].result);
-		audit(tx, verdicts[i].record->item.id, &call->actor, "triage", call->now, &detail);
-	}
+	RUN(tx, STATEMENT_AUDIT_TRIAGE, v_text(rows), v_text(call->actor.person), v_time(call->now),
+		v_text(call->actor.origin));
 }
 
 /* Whether what is said of the record is news. */
@@ -199,6 +207,8 @@ static bool was_seen(const struct store_triage *call)
 	return call->version < 0 || call->version == sum;
 }
 
+enum { AT_ONCE = 1000 }; /* in a statement */
+
 /* Says it of all records of which it is news. */
 static void say_of_all(struct tx *tx, struct store_triage *call)
 {
@@ -217,8 +227,9 @@ static void say_of_all(struct tx *tx, struct store_triage *call)
 		}
 		verdicts[call->changed++] = (struct verdict){record, result};
 	}
-	if (!call->dry_run && call->changed > 0)
-		write_verdicts(tx, call, verdicts, call->changed);
+	for (size_t i = 0; !call->dry_run && i < call->changed; i += AT_ONCE)
+		write_verdicts(tx, call, &verdicts[i],
+			call->changed - i < AT_ONCE ? call->changed - i : AT_ONCE);
 }
 
 static int compare_id(const void *key, const void *element)
@@ -273,7 +284,11 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 {
 	RUN(tx, STATEMENT_OPEN, v_id(id), v_text(itself.person), v_time(now));
 	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
-	audit(tx, id, &itself, "reopen", now, reason);
+	audit_add(tx, &(struct audit_entry){.time = now,
+			      .actor = itself,
+			      .action = "reopen",
+			      .change = id,
+			      .detail = buf_keep(reason, tx->arena)});
 }
 
 static void open_expired(struct tx *tx, const struct store_reopen_due *call)

@@ -10,11 +10,15 @@
 #define LARGEST "max"
 #define MATCHES(pattern, text) " matches(" pattern ", " text ")"
 #define TEXTS(json) " json_each(" json ")"
+#define CHANGES_OF(tests)                                                                          \
+	" (SELECT * FROM changes INDEXED BY changes_of_series WHERE test IN (SELECT value "        \
+	"FROM" TEXTS(tests) ")) AS changes"
 #define PAIRS(json, name) " json_each(" json ") AS " name
 #define HAS_SUSPECT                                                                                \
 	" (json_valid(suspects) AND instr(suspects, ?3) > 0 AND EXISTS (SELECT 1"                  \
 	"  FROM json_each(suspects, '$.list') AS suspect"                                          \
 	"  WHERE substr(suspect.value ->> 0, 1, length(?3)) = ?3))"
+#define TRIAGE_OF_EACH " LEFT JOIN triage ON triage.change = changes.id"
 #define LAST_ID(table) " coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" table "'), 0)"
 #define FORGET_LAST_ID "DELETE FROM sqlite_sequence WHERE name = ?1"
 #define SET_LAST_ID "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)"
