@@ -334,6 +334,26 @@ def test_the_links_between_the_documents_lead_somewhere(prefix, installed):
     assert seen > 10
 
 
+def test_the_architecture_names_what_there_is():
+    """Each file exists; each function does, those of a row in the row's files."""
+    files = [f for folder in ("agent", "conf", "detectors", "notifiers", "packaging", "sources", "tests")
+             for f in [TOP / folder, *(TOP / folder).rglob("*")]]
+    text = (TOP / "docs/design/architecture.md").read_text()
+    sources = {f: set(re.findall(r"\w+", f.read_text())) for f in files if f.suffix in (".c", ".h", ".inc")}
+    names, missing = set().union(*sources.values()), []
+    for code in set(re.findall(r"`([^`\n]+)`", text)):
+        if re.fullmatch(r"[\w./-]+(/|\.(c|h|inc|py))", code):
+            missing += [] if any(str(f).endswith("/" + code.rstrip("/")) for f in files) else [code]
+        elif re.fullmatch(r"\w+(_\w+)+", code):
+            missing += [] if code in names else [code]
+    rows = re.findall(r"^\| .*\|$", text.split("## Where do I find")[1].split("\n## ")[0], re.M)
+    for row in rows[1:]:
+        paths = [f for name in re.findall(r"`([\w./]+\.(?:c|h|inc))`", row) for f in sources if str(f).endswith("/" + name)]
+        inside = set().union(*(sources[f] for f in paths))
+        missing += [(row, name) for name in re.findall(r"`(\w+)`", row.rsplit(" | ", 1)[1]) if name not in inside]
+    assert len(rows) > 20 and missing == []
+
+
 @pytest.mark.parametrize("broken, code, again", [("odd", 0, 5), ("real", 1, 1), ("many", 1, 0)])
 def test_what_fails_beside_others_runs_once_more_alone(tmp_path, broken, code, again):
     """test_at_once of packaging/common.sh, with each kind of name that a test has; whatever happens, not all tests run twice."""
