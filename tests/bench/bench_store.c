@@ -331,17 +331,21 @@ int main(int argc, char **argv)
 	struct store *store;
 	int64_t start;
 
-	if (argc < 2 || argc > 3)
+	if (argc < 2 || argc > 4)
 		return 2;
-	if (argc == 3)
+	if (argc > 2)
 		tests = atoi(argv[2]) / CHANGES;
 	if (tests < TRIAGED / CHANGES)
 		return 2;
 	if (strncmp(argv[1], "postgresql:", 11) == 0)
 		name = "postgresql";
-	store = open_or_die(argv[1]);
-	fill(store);
-	store_close(store);
+	if (argc < 4 || strcmp(argv[3], "fill") == 0) {
+		store = open_or_die(argv[1]);
+		fill(store);
+		store_close(store);
+	}
+	if (argc == 4 && strcmp(argv[3], "ask") != 0)
+		return 0;
 	start = clock_monotonic_ns();
 	store = open_or_die(argv[1]);
 	store_submit(store, &store_restore_new(NULL, NULL)->call);

@@ -292,7 +292,7 @@ class Postgres:
         end(self.process, signal.SIGINT, signal.SIGQUIT)  # the fast way: open sessions are ended
 
 
-def _postgres_tools():
+def postgres_tools():
     """The folder of initdb, postgres and psql: in PATH, or where Debian keeps it out of it."""
     folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda f: int(f.split("/")[4]))
     for folder in os.environ["PATH"].split(":") + folders[::-1]:
@@ -352,7 +352,7 @@ def _start_postgres(folder, tools, user):
 @contextlib.contextmanager
 def postgres():
     """An empty PostgreSQL with TLS, on a free port of the loopback, in a folder of its own that its user can reach."""
-    tools = _postgres_tools()
+    tools = postgres_tools()
     if not tools or not shutil.which("openssl"):
         pytest.skip("PostgreSQL's server or openssl is not installed (Debian: apt install postgresql openssl)")
     account = _unprivileged()
@@ -503,13 +503,13 @@ def _start_state_postgres(folder, tools, settings):
     return server if _comes_up(server, lambda: _speaks(server, psycopg2().OperationalError)) else None
 
 
-def start_state_postgres(owner=None, settings=()):
+def start_state_postgres(owner=None, settings=(), where=None):
     """A PostgreSQL for states that lasts as long as process `owner` (this one); see state_postgres."""
-    tools = _postgres_tools()
+    tools = postgres_tools()
     if not tools:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt install postgresql)")
     psycopg2()
-    folder, server = Folder("state", owner, _memory()), None
+    folder, server = Folder("state", owner, where or _memory()), None
     try:
         subprocess.run([tools / "initdb", "-D", folder.path / "data", "-U", "admin", "-E", "UTF8", "--locale=C", "-A", "trust", "--no-sync"],
                        check=True, capture_output=True, timeout=LONGEST, **folder.user())
@@ -527,9 +527,9 @@ def start_state_postgres(owner=None, settings=()):
 
 
 @contextlib.contextmanager
-def state_postgres(settings=()):
-    """An empty PostgreSQL for states, on a free port of the loopback; `settings` are its own, as "name=value"."""
-    server = start_state_postgres(settings=settings)
+def state_postgres(settings=(), where=None):
+    """An empty PostgreSQL for states, on a free port of the loopback; `settings` are its own, as "name=value"; in a folder in `where`."""
+    server = start_state_postgres(settings=settings, where=where)
     try:
         yield server
     finally:
@@ -555,7 +555,7 @@ def _shared(name, start):
 @functools.cache
 def run_postgres():
     """The run's StatePostgres."""
-    return StatePostgres(None, None, _shared("postgres", start_state_postgres), _postgres_tools())
+    return StatePostgres(None, None, _shared("postgres", start_state_postgres), postgres_tools())
 
 
 @functools.cache
@@ -782,7 +782,7 @@ def _patroni_library():
 @contextlib.contextmanager
 def patroni(ttl=20):
     """Three nodes of PostgreSQL with synchronous_mode_strict, user "hunter" and its database "hunter"."""
-    tools, library, etcd = _postgres_tools(), _patroni_library(), shutil.which("etcd")
+    tools, library, etcd = postgres_tools(), _patroni_library(), shutil.which("etcd")
     if not tools or not library or not etcd:
         pytest.skip("PostgreSQL's server, Patroni or etcd is not installed (Debian: apt install postgresql patroni etcd-server)")
     for needed in ("psycopg2", "etcd", "psutil", "click", "prettytable", "dateutil"):
