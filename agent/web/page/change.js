@@ -5,7 +5,7 @@ import {ago, append, badge, duration, h, name, notice, percent, plain, remember,
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw} from './states.js';
-import {keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
+import {asWas, keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
 
@@ -255,7 +255,7 @@ function rangeOf(url) {
 }
 
 // The stored points at once; then those of the source, which may be slow, down, or gone.
-function plotSection(context, page, group) {
+function plotSection(context) {
 	const canvas = h('div', {class: 'plot'});
 	const state = h('div', {class: 'plot-state'});
 	const explore = h('a', {href: '#'}, 'Explore');
@@ -279,7 +279,7 @@ function plotSection(context, page, group) {
 			return;
 		}
 		chart = createChart(canvas, plot, {
-			group, range, scale: plot.scale ?? 'auto', pins: pinsOf(context.url),
+			linked: true, range, scale: plot.scale ?? 'auto', pins: pinsOf(context.url),
 			changeLinks: change => (change.id === story.change.id ? [] : changeLinks(change)), label: `${plain(story.change.test)} ${plain(story.change.metric)}`,
 			onRange(now) {
 				range = now;
@@ -396,7 +396,7 @@ function siblingCard(one, seen) {
 	return card;
 }
 
-function siblingsSection(context, group) {
+function siblingsSection(context) {
 	const element = h('section', {'aria-label': 'Related changes'});
 	const charts = new Map();
 	let drawnText = '';
@@ -421,7 +421,7 @@ function siblingsSection(context, group) {
 		const plot = storedPlot(one, one.excerpt);
 
 		if (plot)
-			charts.set(canvas, createChart(canvas, plot, {small: true, group, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
+			charts.set(canvas, createChart(canvas, plot, {small: true, linked: true, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
 		else
 			replace(canvas, h('span', {class: 'quiet empty'}, 'no points are stored'));
 	}
@@ -735,7 +735,6 @@ function heading(change) {
 
 export async function show(main, context) {
 	const id = Number(location.pathname.split('/')[2]);
-	const group = 'change';
 	let story, limit = FEW, loading = null, lastUndo = null;
 
 	style('change.css');
@@ -759,26 +758,18 @@ export async function show(main, context) {
 			if (Object.keys(wanted).length === 0)
 				return;
 			triage.busy(true);
-			try {
-				const answer = await say(story.change, wanted, context);
-				if (!answer.said && answer.change.triage.version !== before.version)
-					notice('Left as it was said by somebody else.');
+			const {now, done} = await say([story.change], wanted, context);
+			const change = {...story.change, triage: now.get(id)};
+			if (done.length > 0) {
+				const back = () => undo(before, change);
+				const line = notice(`${plain(change.test, 60)} ${plain(change.metric, 60)}: ${change.triage.state}.`, {action: {text: 'Undo', run: back}});
 				triage.said();
-				if (answer.said) {
-					const back = () => undo(before, answer.change);
-					const line = notice(`${plain(story.change.test, 60)} ${plain(story.change.metric, 60)}: ${answer.change.triage.state}.`,
-						{action: {text: 'Undo', run: back}});
-					lastUndo = () => { line.remove(); return back(); };
-				}
-				story.change = {...story.change, triage: answer.change.triage};
-				update();
-				await load();
-			} catch (error) {
-				if (error.name !== 'AbortError')
-					notice(error.message, {problem: true});
-			} finally {
-				triage.busy(false);
+				lastUndo = () => { line.remove(); return back(); };
 			}
+			story.change = change;
+			update();
+			triage.busy(false);
+			await again();
 		},
 		async silence() {
 			const words = {series: 'this series', test: 'the whole test', cluster: 'the group', environment: `everything in ${story.change.environment}`,
@@ -788,19 +779,16 @@ export async function show(main, context) {
 		},
 	};
 	const triage = actions(context, page);
-	const plot = plotSection(context, page, group), siblings = siblingsSection(context, group), commits = commitsSection(context);
+	const plot = plotSection(context), siblings = siblingsSection(context), commits = commitsSection(context);
 	const bisection = bisectionSection(context);
 	const why = whySection(context);
 
 	async function undo(before, change) {
-		try {
-			await say(change, {state: before.state, note: before.note ?? '', owner: before.owner ?? '', link: before.link ?? '', until: before.until ?? ''}, context);
-			await load();
-		} catch (error) {
-			if (error.name !== 'AbortError')
-				notice(error.message, {problem: true});
-		}
+		await say([change], asWas(before), context);
+		await again();
 	}
+
+	const again = () => load().catch(() => {}); // that the agent cannot be reached is said once for all
 
 	function update() {
 		const {change} = story;

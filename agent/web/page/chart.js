@@ -197,22 +197,8 @@ function baseOf(line) {
 	return some.length ? some[some.length >> 1] : NaN;
 }
 
-// groups: charts with one cursor
-
-const groups = new Map();
-
-function joinGroup(name, chart) {
-	if (!groups.has(name))
-		groups.set(name, new Set());
-	groups.get(name).add(chart);
-}
-
-function leaveGroup(name, chart) {
-	const group = groups.get(name);
-
-	if (group && group.delete(chart) && group.size === 0)
-		groups.delete(name);
-}
+// Charts with one cursor: those with the option `linked`.
+const linked = new Set();
 
 // words
 
@@ -346,8 +332,8 @@ class Chart {
 		this.pins = [];
 		this.selected = null;  // {line, change}
 		this.build();
-		if (this.options.group)
-			joinGroup(this.options.group, this);
+		if (this.options.linked)
+			linked.add(this);
 		this.take(plot);
 		this.ready = loadDygraph().then((Dygraph) => {
 			if (!this.stop.signal.aborted)
@@ -869,32 +855,26 @@ class Chart {
 			this.labelMarks(found, area);
 	}
 
-	// Size and verdict in words beside the greatest changes, as far as there is room.
+	// Size and verdict in words beside the changes, as far as there is room: the next one's mark has its place.
 	labelMarks(found, area) {
-		const taken = found.map((one) => [one.x - this.rem * 0.6, one.x + this.rem * 0.6]);
-		const rank = found.map((one, i) => i).sort((a, b) => Math.abs(found[b].change.size || 0) - Math.abs(found[a].change.size || 0));
+		const half = this.rem * 0.6;
+		let taken = area.x - this.rem;
 
-		for (const i of rank) {
-			const {change, x} = found[i];
+		found.forEach(({change, x}, i) => {
 			const text = sizeText(change) + (isSure(change) ? '' : '?');
 			const room = text.length * this.rem * 0.46;
-			const from = [x + this.rem * 0.6, x - this.rem * 0.6 - room].find((left) => left >= area.x - this.rem && left + room <= area.x + area.w + this.rem &&
-				!taken.some((one, k) => k !== i && one[0] < left + room && one[1] > left));
+			const end = i + 1 < found.length ? found[i + 1].x - half : area.x + area.w + this.rem;
+			const right = x + half + room <= end;
 
-			if (!change.size || from === undefined)
-				continue;
-			taken.push([from, from + room]);
-			const label = element('span', 'chart-mark-text ' + verdictClass(change), text);
+			if (change.size && (right || x - half - room >= taken)) {
+				const label = element('span', `chart-mark-text ${verdictClass(change)} ${right ? '' : 'chart-mark-left'}`, text);
 
-			if (from < x) {
-				label.classList.add('chart-mark-left');
-				label.style.setProperty('left', x - this.rem * 0.6 + 'px');
-			} else {
-				label.style.setProperty('left', from + 'px');
+				label.style.setProperty('left', (right ? x + half : x - half) + 'px');
+				label.style.setProperty('top', area.y + 'px');
+				this.marks.append(label);
 			}
-			label.style.setProperty('top', area.y + 'px');
-			this.marks.append(label);
-		}
+			taken = x + half + (right ? room : 0);
+		});
 	}
 
 	markButton({line, change, x}, area) {
@@ -1388,9 +1368,7 @@ class Chart {
 	}
 
 	setView(view) {
-		const all = this.options.group && this.options.shareRange ? [...groups.get(this.options.group)].filter((one) => one.options.shareRange) : [this];
-
-		for (const one of all) {
+		for (const one of this.options.linked && this.options.shareRange ? [...linked].filter((other) => other.options.shareRange) : [this]) {
 			one.view = view;
 			one.redraw();
 		}
@@ -1418,9 +1396,7 @@ class Chart {
 	}
 
 	showCursor(time) {
-		const all = this.options.group ? groups.get(this.options.group) || [this] : [this];
-
-		for (const one of all) {
+		for (const one of this.options.linked ? linked : [this]) {
 			if (one.cursor === time)
 				continue;
 			one.cursor = time;
@@ -1554,12 +1530,6 @@ class Chart {
 		const hidden = plot ? new Set() : new Set(this.lines.filter((line) => !line.shown).map((line) => line.index));
 
 		if (options) {
-			if ('group' in options && options.group !== this.options.group) {
-				if (this.options.group)
-					leaveGroup(this.options.group, this);
-				if (options.group)
-					joinGroup(options.group, this);
-			}
 			this.options = {...this.options, ...options};
 			if ('range' in options && !this.telling)
 				this.view = options.range;
@@ -1590,8 +1560,7 @@ class Chart {
 		clearTimeout(this.telling);
 		cancelAnimationFrame(this.pending);
 		this.resizes.disconnect();
-		if (this.options.group)
-			leaveGroup(this.options.group, this);
+		linked.delete(this);
 		if (this.dygraph)
 			this.dygraph.destroy();
 		this.dygraph = null;
@@ -1637,7 +1606,7 @@ function merged(sets, range) {
 	return rows.length > 0 ? rows : range.map((x) => [x, ...sets.map(() => null)]);
 }
 
-// Draws the plot into the element. Options: small, group, shareRange, scale, x, smooth, range, pins,
+// Draws the plot into the element. Options: small, linked, shareRange, scale, x, smooth, range, pins,
 // label, changeLinks(change), onRange(range), onPin(pins).
 export function createChart(box, plot, options) {
 	return new Chart(box, plot, options || {});

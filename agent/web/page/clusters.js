@@ -35,15 +35,10 @@ function chartOf(cluster, last, element) {
 function triage(change, context, changed) {
 	const note = h('input', {name: 'note', maxlength: 4000, 'aria-label': 'Note', placeholder: 'Note (a bug, a pull request, why)', value: change.triage.note ?? '', 'data-key': `note ${change.id}`});
 	const press = async state => {
-		try {
-			const {change: now, said} = await say(change, {state, note: note.value.trim() || null}, context);
-			if (said)
-				notice(`Cluster ${change.id} is ${now.triage.state} now.`);
-			changed(now);
-		} catch (error) {
-			if (error.name !== 'AbortError')
-				notice(error.message, {problem: true});
-		}
+		const {now, done} = await say([change], {state, note: note.value.trim() || null}, context);
+		if (done.length > 0)
+			notice(`Cluster ${change.id} is ${now.get(change.id).state} now.`);
+		changed({...change, triage: now.get(change.id)});
 	};
 	return h('div', {},
 		h('p', {}, triageBadge(change.triage.state), change.triage.person ? [h('span', {class: 'small quiet'}, ' by ', name(change.triage.person, 60), ' ', ago(change.triage.time))] : '',

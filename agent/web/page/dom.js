@@ -2,9 +2,7 @@
 
 // h('a', {class: 'x', href: '/y', onclick: f, 'aria-label': 'z'}, 'text', element, null, [more])
 export function h(name, attributes, ...children) {
-	const element = name.startsWith('svg:')
-		? document.createElementNS('http://www.w3.org/2000/svg', name.slice(4))
-		: document.createElement(name);
+	const element = document.createElement(name);
 	for (const [key, value] of Object.entries(attributes ?? {})) {
 		if (value === null || value === undefined || value === false)
 			continue;

@@ -6,7 +6,6 @@ import {createChart} from './chart.js';
 
 const FOUND_MOST = 40;
 const LINES_MOST = 40;
-const GROUP = 'explore';
 const backs = [['', 'the test\'s range'], ['1 day', '1 day'], ['7 days', '7 days'], ['30 days', '30 days'], ['90 days', '90 days'], ['365 days', '1 year']];
 
 // Pins as the address has them.
@@ -183,6 +182,8 @@ function searchBox(context, add) {
 
 // ---- Data
 
+const firstOf = plot => Math.min(...plot.lines.map(line => line.times[0] ?? Infinity));
+
 class Data {
 	constructor(context, changed) {
 		this.context = context;
@@ -208,25 +209,30 @@ class Data {
 
 		this.known.set(id, entry);
 		this.context.signal.addEventListener('abort', () => stop.abort(), {signal: stop.signal});
-		const parameters = {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null, since: state.back || null};
 		try {
-			let plot = await get('/api/v1/plot', parameters, stop.signal);
-			const first = Math.min(...plot.lines.map(line => line.times[0] ?? Infinity));
+			let plot = await this.ask(one, state, state.back || null, stop.signal);
+			const first = firstOf(plot);
 
 			// What the address shows lies further back.
 			if (state.view && !state.back && first > state.view[0] && plot.lines.length > 0) {
-				const since = new Date(state.view[0] - (state.view[1] - state.view[0])).toISOString();
-				const wider = await get('/api/v1/plot', {...parameters, since}, stop.signal);
+				const wider = await this.ask(one, state, new Date(state.view[0] - (state.view[1] - state.view[0])).toISOString(), stop.signal);
 
-				if (Math.min(...wider.lines.map(line => line.times[0] ?? Infinity)) < first)
-					plot = {...wider, from: null, to: null};
+				if (firstOf(wider) < first)
+					plot = wider;
 			}
-			entry.plot = state.back ? {...plot, from: null, to: null} : plot;
+			entry.plot = plot;
 		} catch (error) {
 			entry.error = error.name === 'AbortError' ? 'It was cancelled.' : error.message;
 		}
 		if (!this.context.signal.aborted)
 			this.changed();
+	}
+
+	// Since a time all is shown; else what the agent shows of it at first.
+	async ask(one, state, since, signal) {
+		const plot = await get('/api/v1/plot', {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null, since}, signal);
+
+		return since ? {...plot, from: null, to: null} : plot;
 	}
 
 	forget(keep) {
@@ -372,7 +378,7 @@ export async function show(main, context) {
 	}
 
 	function optionsOf(only) {
-		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, group: GROUP, changeLinks,
+		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, linked: true, changeLinks,
 			onRange: view => {
 				state.view = view;
 				write(state);
@@ -447,9 +453,7 @@ export async function show(main, context) {
 				if (!entry?.plot)
 					continue;
 				try {
-					const plot = await get('/api/v1/plot', {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null,
-						since: state.back || null}, context.signal);
-					entry.plot = state.back ? {...plot, from: null, to: null} : plot;
+					entry.plot = await data.ask(one, state, state.back || null, context.signal);
 				} catch {
 					return; // the next event, or Reload
 				}

@@ -1,12 +1,11 @@
 // The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
-import {Problem, get, post} from './api.js';
+import {get} from './api.js';
 import {ago, h, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
-import {dialog, keysHelp, person, states, triageBadge} from './triage.js';
+import {asWas, dialog, keysHelp, say, states, triageBadge} from './triage.js';
 
 const PAGE = 50; // groups at once
 const FIRST = 12; // groups that are painted first
 const ROWS = 5; // shown of each, until more are asked for
-const AT_ONCE = 500; // changes in one request of triage
 const QUIET = 3000; // ms between two looks at what is new
 const KEPT = 2000; // ids that /change/ID can step through
 
@@ -72,7 +71,6 @@ class Inbox {
 		this.chosen = new Set(); // ids
 		this.cursor = null; // a row
 		this.undo = null; // of what was said last
-		this.learning = 0; // requests in progress
 		this.keys = this.tableOfKeys();
 	}
 
@@ -551,15 +549,7 @@ class Inbox {
 			this.mark(row);
 		}
 		this.choosing();
-		let done = [];
-		try {
-			done = await this.post(parameters, rows);
-		} finally {
-			for (const row of rows) {
-				row.waits = false;
-				this.mark(row);
-			}
-		}
+		const done = await this.post(parameters, rows);
 		this.settle(rows);
 		if (done.length > 0)
 			this.tell(parameters, done, before);
@@ -577,36 +567,13 @@ class Inbox {
 
 	// Returns the rows of which it was said.
 	async post(parameters, rows) {
-		const done = [];
-		for (let i = 0; i < rows.length; i += AT_ONCE) {
-			const some = rows.slice(i, i + AT_ONCE);
-			try {
-				this.adopt(await this.postSome(parameters, some));
-				done.push(...some);
-			} catch (error) {
-				if (error instanceof Problem && error.status === 409)
-					done.push(...await this.disagree(parameters, some, error.answer.changes));
-				else if (error.name !== 'AbortError') {
-					notice(error.message, {problem: true});
-					break;
-				}
-			}
-		}
-		return done;
-	}
-
-	// The sum of several versions says whether all are as they were seen.
-	postSome(parameters, rows) {
-		const version = rows.reduce((sum, row) => sum + row.change.triage.version, 0);
-		const wanted = {...parameters, version, person: person(this.context)};
-		if (rows.length === 1)
-			return post(`/api/v1/changes/${rows[0].change.id}/triage`, wanted);
-		return post('/api/v1/triage', {...wanted, ids: rows.map(row => row.change.id).join(',')});
-	}
-
-	adopt(answer) {
-		for (const change of answer.changes)
-			this.adoptTriage(change.id, change.triage);
+		const {now, done} = await say(rows.map(row => row.change), parameters, this.context);
+		for (const row of rows)
+			row.waits = false;
+		for (const [id, triage] of now)
+			this.adoptTriage(id, triage);
+		rows.forEach(row => this.mark(row));
+		return rows.filter(row => done.some(({id}) => id === row.change.id));
 	}
 
 	adoptTriage(id, triage) {
@@ -615,30 +582,6 @@ class Inbox {
 			return;
 		row.change = {...row.change, owner: triage.owner ?? (row.change.triage.owner ? null : row.change.owner), triage: {...row.change.triage, ...triage}};
 		this.fillRow(row);
-	}
-
-	// Somebody was first: shows who said what, and lets one decide.
-	async disagree(parameters, rows, changes) {
-		const others = new Map(changes.map(change => [change.id, change]));
-		const touched = rows.filter(row => (others.get(row.change.id)?.triage.version ?? 0) !== row.change.triage.version);
-		const free = rows.filter(row => !touched.includes(row));
-		const answer = await this.decide(parameters, touched.map(row => others.get(row.change.id) ?? row.change), free.length);
-		this.adopt({changes: touched.map(row => others.get(row.change.id)).filter(Boolean)});
-		if (answer === 'over')
-			return this.post(parameters, rows);
-		return answer === 'rest' && free.length > 0 ? this.post(parameters, free) : [];
-	}
-
-	decide(parameters, changes, free) {
-		const what = states.find(({state}) => state === parameters.state)?.action ?? 'what you wrote';
-		const line = change => h('li', {}, name(change.test, 80), ' ', name(change.metric, 80), ' is ', h('strong', {}, said[change.triage.state] ?? change.triage.state),
-			change.triage.person ? [', as ', name(change.triage.person, 60), ' said ', ago(change.triage.time)] : null,
-			change.triage.note ? [': ', plain(change.triage.note, 300)] : null);
-		const buttons = [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${what}`, value: 'over'}];
-		if (free > 0)
-			buttons.push({text: `Only the other ${free.toLocaleString('en')}`, value: 'rest'});
-		return dialog('Somebody else was first', [h('p', {}, `Nothing was changed: since it was shown here, something else was said of ${
-			changes.length === 1 ? 'this change' : `these ${changes.length}`}.`), h('ul', {}, changes.slice(0, 100).map(line))], buttons);
 	}
 
 	// Whether the filter passes that triage.
@@ -716,11 +659,7 @@ class Inbox {
 	async takeBack(rows, before) {
 		const same = new Map();
 		for (const row of rows) {
-			const was = before.get(row.change.id);
-			const parameters = {state: was.state, owner: was.owner ?? '', note: was.note ?? ''};
-			if (was.until && was.state !== 'open')
-				parameters.until = was.until;
-			const key = JSON.stringify(parameters);
+			const key = JSON.stringify(asWas(before.get(row.change.id)));
 			same.set(key, [...same.get(key) ?? [], row]);
 		}
 		let count = 0;
@@ -819,8 +758,11 @@ class Inbox {
 				const row = this.rows.get(item.id);
 				if (!row)
 					soon();
-				else if (item.version > row.change.triage.version && !row.waits)
-					this.learn(row, item);
+				else if (item.version > row.change.triage.version && !row.waits) {
+					this.adoptTriage(item.id, {state: item.triage, owner: item.owner, person: item.person, version: item.version,
+						time: new Date().toISOString(), note: null, until: null});
+					soon(); // for the note
+				}
 			},
 			again: soon,
 		}, this.context.signal);
@@ -838,21 +780,6 @@ class Inbox {
 					this.refreshSoon();
 			}, QUIET);
 		}, 300 + 700 * Math.random());
-	}
-
-	// Somebody has said something of it: what, with the note.
-	async learn(row, item) {
-		this.adoptTriage(item.id, {state: item.triage, owner: item.owner, person: item.person, version: item.version,
-			time: new Date().toISOString(), note: null, until: null});
-		if (this.learning > 20)
-			return;
-		this.learning++;
-		try {
-			const {change} = await get(`/api/v1/changes/${row.change.id}`, {limit: 1}, this.context.signal);
-			this.adoptTriage(row.change.id, change.triage);
-		} catch { /* it has gone: the next look at the list shows it */ } finally {
-			this.learning--;
-		}
 	}
 
 	// What one looks at stays where it is on the screen, whatever comes or goes above it.

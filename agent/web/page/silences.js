@@ -29,6 +29,19 @@ function selected(answer) {
 	];
 }
 
+// Shows it in `box`, if that still waits for it.
+async function preview(box, matchers, context, waits = () => true) {
+	let found;
+	try {
+		const answer = await get('/api/v1/silences/preview', {matchers}, context.signal);
+		found = answer.problem ? h('p', {class: 'quiet'}, plain(answer.problem, 500)) : selected(answer);
+	} catch (error) {
+		found = h('p', {class: 'problem'}, plain(error.message, 500));
+	}
+	if (waits())
+		redraw(box, () => replace(box, found));
+}
+
 function field(id, label, input, ...hints) {
 	return h('div', {class: 'field'}, h('label', {for: id}, label), input, hints);
 }
@@ -41,27 +54,19 @@ function form(context, added) {
 	const from = text('from', '', search.get('from') ?? '', {placeholder: 'now', maxlength: 100});
 	const reason = text('reason', '', search.get('reason') ?? '', {maxlength: 1000, placeholder: 'migration to new disks, OPS-1234', spellcheck: 'true'});
 	const owner = text('owner', '', search.get('owner') ?? '', {maxlength: 200, placeholder: person(context) ?? context.me.person});
-	const preview = h('div', {class: 'preview', role: 'status', 'aria-live': 'polite'}, h('p', {class: 'quiet'}, 'What it selects is shown here.'));
+	const none = () => h('p', {class: 'quiet'}, 'What it selects is shown here.');
+	const shown = h('div', {class: 'preview', role: 'status', 'aria-live': 'polite'}, none());
 	const problem = h('p', {class: 'problem', role: 'alert', hidden: true});
 	const submit = h('button', {class: 'main'}, 'Silence');
 	let asked = 0, timer = null;
 
-	async function look() {
-		const turn = ++asked;
-		const text = matchers.value.trim();
+	function look() {
+		const turn = ++asked, text = matchers.value.trim();
 		remember({matchers: text});
-		if (!text) {
-			replace(preview, h('p', {class: 'quiet'}, 'What it selects is shown here.'));
-			return;
-		}
-		try {
-			const answer = await get('/api/v1/silences/preview', {matchers: text}, context.signal);
-			if (turn === asked)
-				redraw(preview, () => replace(preview, answer.problem ? h('p', {class: 'quiet'}, plain(answer.problem, 500)) : selected(answer)));
-		} catch (error) {
-			if (turn === asked && error.name !== 'AbortError')
-				replace(preview, h('p', {class: 'problem'}, plain(error.message, 500)));
-		}
+		if (text)
+			preview(shown, text, context, () => turn === asked);
+		else
+			replace(shown, none());
 	}
 
 	matchers.addEventListener('input', () => {
@@ -82,7 +87,7 @@ function form(context, added) {
 			notice(`Silence ${silence.id} ${silence.state === 'pending' ? 'will hold' : 'holds'}: ${number(silence.open_changes)} open changes, ${number(silence.tests)} tests.`);
 			matchers.value = reason.value = '';
 			asked++;
-			replace(preview, h('p', {class: 'quiet'}, 'What it selects is shown here.'));
+			replace(shown, none());
 			remember({matchers: null, for: null, from: null, reason: null, owner: null});
 			added(silence);
 		} catch (error) {
@@ -96,7 +101,7 @@ function form(context, added) {
 	}},
 	field('matchers', 'What is silenced', matchers, h('p', {class: 'hint'}, 'Matchers of test, group, metric, branch, direction (regression, improvement), source, and of labels and attributes; all must match. ',
 		h('code', {}, '='), ' ', h('code', {}, '!='), ' ', h('code', {}, '=~'), ' ', h('code', {}, '!~'))),
-	preview,
+	shown,
 	h('div', {class: 'fields'},
 		field('for', 'For how long, or until when', lasts, h('datalist', {id: 'lasting'}, ['1h', '4h', '1 day', '3 days', '1 week', 'tomorrow 9:00'].map(value => h('option', {value}))),
 			h('p', {class: 'hint'}, '2h, 3 days, friday 18:00, 2026-12-24')),
@@ -131,7 +136,7 @@ function when(silence) {
 
 function card(silence, {context, look, fill}) {
 	const [kind, shape, word] = shapes[silence.state] ?? ['idle', '?', silence.state];
-	const reach = h('div', {});
+	const reach = h('div', {class: 'preview', hidden: true});
 	const end = context.may('triager') && silence.state !== 'over'
 		? h('button', {type: 'button', class: 'small', 'data-key': `end ${silence.id}`, onclick: async () => {
 			end.disabled = true;
@@ -146,15 +151,10 @@ function card(silence, {context, look, fill}) {
 			}
 		}}, 'End')
 		: null;
-	const selects = silence.state === 'over' ? null : h('button', {type: 'button', class: 'small', 'data-key': `selects ${silence.id}`, onclick: async () => {
+	const selects = silence.state === 'over' ? null : h('button', {type: 'button', class: 'small', 'data-key': `selects ${silence.id}`, onclick: () => {
+		reach.hidden = false;
 		replace(reach, waiting('Looking what it selects …'));
-		try {
-			const answer = await get('/api/v1/silences/preview', {matchers: silence.matchers}, context.signal);
-			replace(reach, answer.problem ? h('p', {class: 'quiet'}, plain(answer.problem, 500)) : h('div', {class: 'preview'}, selected(answer)));
-		} catch (error) {
-			if (error.name !== 'AbortError')
-				replace(reach, h('p', {class: 'problem'}, plain(error.message, 500)));
-		}
+		preview(reach, silence.matchers, context);
 	}}, 'What it selects');
 	return h('li', {class: 'card', 'data-silence': silence.id},
 		h('div', {class: 'card-line'}, h('div', {class: 'matchers'}, name(silence.matchers, 600)), h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word)),

@@ -131,12 +131,7 @@ function draw(main, status, context) {
 				['State', h('code', {}, name(status.state.path, 300)), `, ${size(status.state.bytes)}`],
 				['Changes', kept.map((kind, i) => `${i ? ', ' : ''}${number(changes[kind])} ${kind}`)],
 				['Silenced now', h('a', {href: '/silences'}, number(changes.silenced))],
-				['Last run', ago(changes.last_run), changes.missed_runs ? h('span', {class: 'warn'}, `, ${number(changes.missed_runs)} missed`) : ', none missed'])),
-			h('section', {}, h('h2', {}, 'Machine'), facts(
-				['Memory', size(status.memory.resident_bytes), `; answers in flight ${size(status.memory.in_flight_bytes)} of ${size(status.memory.in_flight_most_bytes)}`],
-				['Processor', duration(status.process.cpu_seconds)],
-				['Open files', `${number(status.process.open_files)} of ${number(status.process.most_files)}`],
-				['Clock', time(status.now), status.clock.ahead_seconds ? `, ${duration(Math.abs(status.clock.ahead_seconds))} ${status.clock.ahead_seconds > 0 ? 'ahead' : 'behind'}` : '']))));
+				['Last run', ago(changes.last_run), changes.missed_runs ? h('span', {class: 'warn'}, `, ${number(changes.missed_runs)} missed`) : ', none missed']))));
 }
 
 export async function show(main, context) {

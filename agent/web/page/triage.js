@@ -1,7 +1,9 @@
 // What people say about changes: the words and keys for it, and how it is said when somebody else
 // was first.
 import {post} from './api.js';
-import {badge, h, name, notice, plain, time} from './dom.js';
+import {ago, badge, h, name, notice, plain} from './dom.js';
+
+const AT_ONCE = 500; // changes in one request
 
 // In the order of the buttons. `key` is the same on all pages.
 export const states = [
@@ -67,41 +69,54 @@ export function personField(context) {
 		onchange: event => localStorage.setItem('person', event.target.value.trim())}));
 }
 
-function what(triage) {
-	return [triageBadge(triage.state), triage.owner ? [' owner ', name(triage.owner, 60)] : null,
-		triage.note ? h('blockquote', {}, name(triage.note, 500)) : null];
-}
-
-function conflict(change, now, wanted) {
+// Shows what others have said meanwhile. Whether to say it nevertheless.
+function conflict(changes, wanted) {
 	const action = states.find(state => state.state === wanted.state)?.action ?? 'what you wrote';
+	const line = ({test, metric, triage}) => h('li', {}, name(test, 80), ' ', name(metric, 80), ': ', triageBadge(triage.state), ' by ', name(triage.person ?? 'somebody', 60), ' ', ago(triage.time),
+		triage.owner ? [', owner ', name(triage.owner, 60)] : null, triage.note ? h('blockquote', {}, name(triage.note, 500)) : null);
 
-	return dialog('Somebody else was first', [
-		h('p', {}, name(now.triage.person ?? 'somebody', 60), ' has said of this change, ', time(now.triage.time), ':'),
-		h('div', {class: 'panel'}, what(now.triage)),
+	return dialog('Somebody else was first', [h('p', {}, 'Nothing was changed. Since it was shown here, others have said:'), h('ul', {}, changes.slice(0, 100).map(line)),
 		h('p', {}, 'You wanted: ', h('b', {}, action), wanted.note ? [': ', name(wanted.note, 200)] : null),
-	], [{text: 'Leave it as it is', value: false}, {text: `Take over: ${action}`, value: true, main: true}]);
+	], [{text: 'Leave it as it is', value: false, main: true}, {text: `Take over: ${action}`, value: true}]);
 }
 
-// Says it of a change as it was seen. The change as it is now: also if somebody else had said
-// something meanwhile, and that was left.
-export async function say(change, wanted, context) {
-	let version = change.triage.version;
+// Says it of changes as they were seen: of all in a request, or none. Returns how their triage is `now`, by id, and of which
+// changes it was `done`; what went wrong is shown.
+export async function say(changes, wanted, context) {
+	const now = new Map(changes.map(({id, triage}) => [id, triage])), done = [];
+	const sum = some => some.reduce((version, {id}) => version + now.get(id).version, 0); // says whether all are as they were seen
 
-	for (;;) {
+	for (let i = 0; i < changes.length;) {
+		const some = changes.slice(i, i + AT_ONCE), asked = {...wanted, version: sum(some), person: person(context)};
+
 		try {
-			const answer = await post(`/api/v1/changes/${change.id}/triage`, {...wanted, version, person: person(context)});
-			return {change: answer.changes[0], said: answer.changed > 0};
+			const answer = some.length === 1 ? await post(`/api/v1/changes/${some[0].id}/triage`, asked)
+				: await post('/api/v1/triage', {...asked, ids: some.map(({id}) => id).join(',')});
+			for (const {id, triage} of answer.changes)
+				now.set(id, triage);
+			done.push(...some);
+			i += AT_ONCE;
 		} catch (problem) {
-			const now = problem.answer?.changes?.[0];
+			const others = problem.status === 409 ? problem.answer?.changes : null;
 
-			if (problem.status !== 409 || !now)
-				throw problem;
-			if (!await conflict(change, now, wanted))
-				return {change: now, said: false};
-			version = now.triage.version;
+			if (!others) {
+				if (problem.name !== 'AbortError')
+					notice(problem.message, {problem: true});
+				break;
+			}
+			const touched = others.filter(({id, triage}) => triage.version !== now.get(id)?.version);
+			for (const {id, triage} of others)
+				now.set(id, triage);
+			if (!await conflict(touched, wanted))
+				i += AT_ONCE;
 		}
 	}
+	return {now, done};
 }
+
+// What to say so that it is again as it was.
+export const asWas = triage => ({state: triage.state, owner: triage.owner ?? '', note: triage.note ?? '', until: triage.until ?? '',
+	...('link' in triage ? {link: triage.link ?? ''} : {})});
 
 // Adds a silence; `choices`: [{text, matchers}], the first is proposed. The silence, or null.
 export function silence(choices, context) {
