@@ -114,8 +114,12 @@ static void put_routes(const struct route *routes)
 	for (; routes->path; routes++) {
 		printf("address: %s %s\n", routes->methods & HTTP_POST ? "POST" : "GET",
 			routes->path);
-		for (size_t i = 0; routes->parameters && routes->parameters[i]; i++)
-			printf("parameter of %s: %s\n", routes->path, routes->parameters[i]);
+		for (const char *at = routes->parameters; at && *at; at += strspn(at, " ")) {
+			int length = (int)strcspn(at, " ");
+
+			printf("parameter of %s: %.*s\n", routes->path, length, at);
+			at += length;
+		}
 	}
 }
 

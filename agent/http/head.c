@@ -42,24 +42,26 @@ static const char *decode(struct arena *arena, const char *text, size_t length)
 	return is_text(out, made) ? out : NULL;
 }
 
-static bool is_known(const char *const *names, const char *name)
+/* Whether it is one of the words; else an error. */
+static bool is_known(struct arena *arena, const char *words, const char *name, struct error *error)
 {
-	while (names && *names && strcmp(*names, name) != 0)
-		names++;
-	return names && *names;
-}
-
-static bool unknown(const char *const *names, const char *name, struct error *error)
-{
+	const char *names[HTTP_PARAMETERS];
 	size_t count = 0;
 
-	while (names && names[count])
-		count++;
+	for (words = words ? words : ""; *words; words += strspn(words, " ")) {
+		size_t length = strcspn(words, " ");
+
+		assert(count < HTTP_PARAMETERS);
+		names[count] = arena_strndup(arena, words, length);
+		if (strcmp(names[count++], name) == 0)
+			return true;
+		words += length;
+	}
 	error_set(error, ERROR_USAGE, "unknown parameter \"%.100s\"", name);
 	return field_hint(error, name, names, count);
 }
 
-static bool add(struct arena *arena, const char *text, size_t length, const char *const *names,
+static bool add(struct arena *arena, const char *text, size_t length, const char *names,
 	size_t most, struct http_query *out, struct error *error)
 {
 	const char *equals = memchr(text, '=', length);
@@ -70,8 +72,8 @@ static bool add(struct arena *arena, const char *text, size_t length, const char
 	if (!name)
 		return error_set(
 			error, ERROR_USAGE, "the name of a parameter is not percent-encoded UTF-8");
-	if (!is_known(names, name))
-		return unknown(names, name, error);
+	if (!is_known(arena, names, name, error))
+		return false;
 	if (http_query_get(out, name))
 		return error_set(
 			error, ERROR_USAGE, "parameter \"%s\" is given more than once", name);
@@ -86,8 +88,8 @@ static bool add(struct arena *arena, const char *text, size_t length, const char
 	return true;
 }
 
-bool http_query_parse(struct arena *arena, const char *text, size_t length,
-	const char *const *names, size_t most, struct http_query *out, struct error *error)
+bool http_query_parse(struct arena *arena, const char *text, size_t length, const char *names,
+	size_t most, struct http_query *out, struct error *error)
 {
 	const char *end = text + length;
 

@@ -22,13 +22,12 @@ struct http_query {
 /*
  * Adds the parameters of the query string or of the body of a form, `length` bytes of "a=b&c=d", to
  * `out`. Unknown names, duplicates and malformed text are errors: a typo in a name would otherwise
- * silently give the answer to another question. `names` lists the known ones, at most
- * HTTP_PARAMETERS, and ends with NULL; NULL: none. Values have up to `most` bytes, decoded, are
- * UTF-8 and contain no NUL; they live in the arena. Fails with ERROR_USAGE.
+ * silently give the answer to another question. `names` has the known ones, at most
+ * HTTP_PARAMETERS, with blanks between them; NULL: none. Values have up to `most` bytes, decoded,
+ * are UTF-8 and contain no NUL; they live in the arena. Fails with ERROR_USAGE.
  */
-bool http_query_parse(struct arena *arena, const char *text, size_t length,
-	const char *const *names, size_t most, struct http_query *out,
-	struct error *error) MUST_USE;
+bool http_query_parse(struct arena *arena, const char *text, size_t length, const char *names,
+	size_t most, struct http_query *out, struct error *error) MUST_USE;
 
 /* The value, or NULL. */
 const char *http_query_get(const struct http_query *query, const char *name);

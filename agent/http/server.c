@@ -49,7 +49,7 @@ enum {
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
-const char *const http_any_parameters[] = {NULL};
+const char http_any_parameters[] = "";
 static const char stopping[] = "the agent is stopping";
 
 /* Whether the path is the route's, whose * stands for an id: up to 18 digits, not 0. */
@@ -352,7 +352,7 @@ static enum MHD_Result take_body(struct http_request *request, const char *body,
 
 static bool parse(struct http_request *request, struct error *error)
 {
-	const char *const *names = request->route->parameters;
+	const char *names = request->route->parameters;
 
 	if (names == http_any_parameters)
 		return true;

@@ -43,7 +43,7 @@ struct http_answer {
 };
 
 /* For `parameters` of a route that ignores them, such as a page whose script reads them. */
-extern const char *const http_any_parameters[];
+extern const char http_any_parameters[];
 
 /* Whether pages of other sites may use a route. `true`: not at all. */
 enum http_guarding {
@@ -59,7 +59,8 @@ struct route {
 	unsigned methods; /* enum http_methods */
 	enum http_guarding guarded;
 	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
-	const char *const *parameters; /* accepted ones, ends with NULL; or NULL: none */
+	const char
+		*parameters; /* names of accepted ones, with blanks between them; or NULL: none */
 	void (*serve)(void *context, struct http_request *request);
 	bool urgent; /* may wait even if all ordinary places are taken */
 	enum role needs;

@@ -2,12 +2,38 @@
 #include "agent/model/json_put.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "agent/base/when.h"
 
+static bool ends_with(const struct buf *out, const char *any)
+{
+	return out->length > 0 && strchr(any, out->data[out->length - 1]);
+}
+
+void json_next(struct buf *out)
+{
+	if (out->length > 0 && !ends_with(out, "[{ \n"))
+		buf_text(out, ", ");
+}
+
+void json_line(struct buf *out)
+{
+	buf_text(out, out->length > 0 && !ends_with(out, "[") ? ",\n  " : "\n  ");
+}
+
+void json_open(struct buf *out, const char *key, const char *value)
+{
+	if (ends_with(out, "[}"))
+		json_line(out);
+	buf_char(out, '{');
+	json_put_text(out, key, value);
+}
+
 static void put_key(struct buf *out, const char *key)
 {
-	buf_printf(out, ", \"%s\": ", key);
+	json_next(out);
+	buf_printf(out, "\"%s\": ", key);
 }
 
 void json_put_text(struct buf *out, const char *key, const char *value)
@@ -36,7 +62,8 @@ void json_put_moment(struct buf *out, const char *key, int64_t ms)
 
 void json_put_count(struct buf *out, const char *key, size_t count)
 {
-	buf_printf(out, ", \"%s\": %zu", key, count);
+	put_key(out, key);
+	buf_printf(out, "%zu", count);
 }
 
 void json_put_id(struct buf *out, const char *key, int64_t id)

@@ -1,4 +1,5 @@
-/* Members of a JSON object after the first: ", "KEY": " and the value. */
+/* Members of JSON objects, "KEY": and the value, and items of lists, with the commas between them.
+ */
 #ifndef AGENT_MODEL_JSON_PUT_H
 #define AGENT_MODEL_JSON_PUT_H
 
@@ -7,6 +8,13 @@
 
 #include "agent/base/buf.h"
 #include "agent/model/change.h"
+
+/* What stands before the next member or item: a comma, unless it is the first. Before an item that
+ * has a line of its own: its end, too. */
+void json_next(struct buf *out);
+void json_line(struct buf *out);
+/* Begins an object, a line of its own in a list, with this text. */
+void json_open(struct buf *out, const char *key, const char *value);
 
 /* null for NULL, WHEN_NEVER and non-finite numbers. Times are ISO 8601, durations are in
  * seconds. */

@@ -300,86 +300,66 @@ void api_put_strings(struct buf *out, const char *key, const struct strings *val
 {
 	buf_printf(out, ", \"%s\": [", key);
 	for (size_t i = 0; i < values->count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, values->items[i]);
 	}
 	buf_char(out, ']');
 }
 
-static const char *const tests_parameters[] = {"test", "q", "state", "after", "limit", NULL};
-static const char *const clusters_parameters[] = {"group", "after", "limit", NULL};
-static const char *const configuration_parameters[] = {"test", NULL};
-static const char *const series_parameters[] = {
-	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
-static const char *const why_parameters[] = {"test", "metric", "at", NULL};
-static const char *const changes_parameters[] = {
-	"state", "triage", "open", "test", "since", "until", "before", "limit", NULL};
-static const char *const change_parameters[] = {"limit", NULL};
-static const char *const inbox_parameters[] = {"state", "triage", "open", "test", "since", "until",
-	"matchers", "text", "owner", "verdict", "by", "sort", "in", "rows", "after", "limit", NULL};
-static const char *const audit_parameters[] = {"since", "before", "change", "limit", NULL};
-static const char *const silences_parameters[] = {"all", NULL};
-static const char *const preview_parameters[] = {"matchers", NULL};
-static const char *const end_parameters[] = {"person", NULL};
-static const char *const events_parameters[] = {"after", NULL};
-static const char *const arrived_parameters[] = {"kind", NULL};
-static const char *const bisections_parameters[] = {"change", "state", "before", "limit", NULL};
-static const char *const bisect_parameters[] = {"change", "person", NULL};
-static const char *const result_parameters[] = {
-	"run", "outcome", "value", "problem", "person", NULL};
-static const char *const run_parameters[] = {"test", "group", "wait", NULL};
-
 const struct route api_routes[] = {
 	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true, ROLE_ADMIN},
 	{"/api/v1/me", HTTP_READ, true, 0, NULL, api_get_me, false, ROLE_VIEWER},
 	{"/api/v1/agents", HTTP_READ, true, 0, NULL, api_get_agents, false, ROLE_VIEWER},
-	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false, ROLE_VIEWER},
-	{"/api/v1/clusters", HTTP_READ, true, 0, clusters_parameters, api_get_clusters, false,
+	{"/api/v1/tests", HTTP_READ, true, 0, "test q state after limit", api_get_tests, false,
+		ROLE_VIEWER},
+	{"/api/v1/clusters", HTTP_READ, true, 0, "group after limit", api_get_clusters, false,
 		ROLE_VIEWER},
 	{"/api/v1/status", HTTP_READ, true, 0, NULL, api_get_status, false, ROLE_VIEWER},
-	{"/api/v1/configuration", HTTP_READ, true, 0, configuration_parameters,
-		api_get_configuration, false, ROLE_VIEWER},
-	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false,
+	{"/api/v1/configuration", HTTP_READ, true, 0, "test", api_get_configuration, false,
 		ROLE_VIEWER},
-	{"/api/v1/plot", HTTP_READ, true, 60000, plots_parameters, api_get_plot, false,
+	{"/api/v1/series", HTTP_READ, true, 60000,
+		"test metric since until last branch after limit", api_get_series, false,
 		ROLE_VIEWER},
-	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false, ROLE_VIEWER},
-	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false,
+	{"/api/v1/plot", HTTP_READ, true, 60000, PLOTS_PARAMETERS, api_get_plot, false,
 		ROLE_VIEWER},
-	{"/api/v1/changes/*", HTTP_READ, true, 30000, change_parameters, api_get_change, false,
+	{"/api/v1/why", HTTP_READ, true, 60000, "test metric at", api_get_why, false, ROLE_VIEWER},
+	{"/api/v1/changes", HTTP_READ, true, 30000,
+		"state triage open test since until before limit", api_get_changes, false,
 		ROLE_VIEWER},
-	{"/api/v1/inbox", HTTP_READ, true, 30000, inbox_parameters, api_get_inbox, false,
-		ROLE_VIEWER},
-	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, triage_form_of_one, api_post_triage,
+	{"/api/v1/changes/*", HTTP_READ, true, 30000, "limit", api_get_change, false, ROLE_VIEWER},
+	{"/api/v1/inbox", HTTP_READ, true, 30000,
+		"state triage open test since until matchers text owner verdict by sort in rows "
+		"after limit",
+		api_get_inbox, false, ROLE_VIEWER},
+	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, TRIAGE_FORM_OF_ONE, api_post_triage,
 		false, ROLE_TRIAGER},
 	{"/api/v1/changes/*/commits", HTTP_READ, true, 30000, NULL, api_get_commits, false,
 		ROLE_VIEWER},
-	{"/api/v1/triage", HTTP_POST, true, 60000, triage_form_names, api_post_triage, false,
+	{"/api/v1/triage", HTTP_POST, true, 60000, TRIAGE_FORM, api_post_triage, false,
 		ROLE_TRIAGER},
-	{"/api/v1/silences", HTTP_READ, true, 30000, silences_parameters, api_get_silences, false,
-		ROLE_VIEWER},
-	{"/api/v1/silences/preview", HTTP_READ, true, 30000, preview_parameters,
-		api_get_silence_preview, false, ROLE_VIEWER},
-	{"/api/v1/silences", HTTP_POST, true, 30000, silence_form_names, api_post_silence, false,
-		ROLE_TRIAGER},
-	{"/api/v1/silences/*/end", HTTP_POST, true, 30000, end_parameters, api_post_silence_end,
-		false, ROLE_TRIAGER},
-	{"/api/v1/bisections", HTTP_READ, true, 30000, bisections_parameters, api_get_bisections,
+	{"/api/v1/silences", HTTP_READ, true, 30000, "all", api_get_silences, false, ROLE_VIEWER},
+	{"/api/v1/silences/preview", HTTP_READ, true, 30000, "matchers", api_get_silence_preview,
 		false, ROLE_VIEWER},
-	{"/api/v1/bisections", HTTP_POST, true, 30000, bisect_parameters, api_post_bisection, false,
+	{"/api/v1/silences", HTTP_POST, true, 30000, SILENCE_FORM, api_post_silence, false,
+		ROLE_TRIAGER},
+	{"/api/v1/silences/*/end", HTTP_POST, true, 30000, "person", api_post_silence_end, false,
+		ROLE_TRIAGER},
+	{"/api/v1/bisections", HTTP_READ, true, 30000, "change state before limit",
+		api_get_bisections, false, ROLE_VIEWER},
+	{"/api/v1/bisections", HTTP_POST, true, 30000, "change person", api_post_bisection, false,
 		ROLE_TRIAGER},
 	{"/api/v1/bisections/*", HTTP_READ, true, 30000, NULL, api_get_bisection, false,
 		ROLE_VIEWER},
-	{"/api/v1/bisections/*/cancel", HTTP_POST, true, 30000, end_parameters,
-		api_post_bisection_cancel, false, ROLE_TRIAGER},
-	{"/api/v1/bisections/*/result", HTTP_POST, true, 30000, result_parameters,
+	{"/api/v1/bisections/*/cancel", HTTP_POST, true, 30000, "person", api_post_bisection_cancel,
+		false, ROLE_TRIAGER},
+	{"/api/v1/bisections/*/result", HTTP_POST, true, 30000, "run outcome value problem person",
 		api_post_bisection_result, false, ROLE_TRIAGER},
-	{"/api/v1/audit", HTTP_READ, true, 30000, audit_parameters, api_get_audit, false,
+	{"/api/v1/audit", HTTP_READ, true, 30000, "since before change limit", api_get_audit, false,
 		ROLE_TRIAGER},
-	{"/api/v1/events", HTTP_READ, true, 0, events_parameters, api_get_events, false,
-		ROLE_VIEWER},
-	{"/api/v1/arrived", HTTP_POST | HTTP_BULK, true, 60000, arrived_parameters,
-		api_post_arrived, false, ROLE_ADMIN},
-	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false, ROLE_ADMIN},
+	{"/api/v1/events", HTTP_READ, true, 0, "after", api_get_events, false, ROLE_VIEWER},
+	{"/api/v1/arrived", HTTP_POST | HTTP_BULK, true, 60000, "kind", api_post_arrived, false,
+		ROLE_ADMIN},
+	{"/api/v1/run", HTTP_POST, true, 600000, "test group wait", api_post_run, false,
+		ROLE_ADMIN},
 	{0},
 };

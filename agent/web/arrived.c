@@ -413,7 +413,7 @@ static void answer(const struct arrival *arrival)
 	buf_printf(&answer.body, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
 		arrived->names, arrived->unread, count);
 	for (size_t i = 0; i < shown; i++) {
-		buf_text(&answer.body, i ? ", " : "");
+		json_next(&answer.body);
 		buf_json_text(&answer.body, test_name(arrival, i));
 	}
 	buf_printf(&answer.body, "], \"left_out\": %zu}\n", count - shown);

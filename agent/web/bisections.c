@@ -66,7 +66,7 @@ static void listed(struct store_bisections *list)
 	}
 	buf_text(out, "{\"bisections\": [");
 	for (size_t i = 0; i < list->rows.count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_row(out, &list->rows.items[i]);
 		buf_char(out, '}');
 	}

@@ -44,7 +44,7 @@ static void put_excerpt(struct buf *out, const struct excerpt *excerpt)
 		buf_printf(out, "%s%" PRId64, i ? "," : "", excerpt->times[i]);
 	buf_text(out, "], \"values\": [");
 	for (size_t i = 0; i < excerpt->n; i++) {
-		buf_text(out, i ? "," : "");
+		json_next(out);
 		buf_json_number(out, excerpt->values[i]);
 	}
 	buf_text(out, "]}");
@@ -75,7 +75,7 @@ static void put_siblings(struct buf *out, const struct store_story *story)
 {
 	buf_text(out, ",\n \"siblings\": [");
 	for (size_t i = 0; i < story->related_count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_sibling(out, &story->related[i]);
 	}
 	buf_printf(out, "], \"siblings_total\": %zu", story->related_total);
@@ -153,7 +153,7 @@ static void put_links(struct buf *out, struct arena *arena, const struct announc
 		if (extras->templates && extras->values)
 			values = *extras->values;
 		values.commit = suspects->list[i].commit;
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out,
 			extras->templates && values.commit
 				? url_template_expand(arena, extras->templates->commit_url, &values)

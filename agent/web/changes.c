@@ -45,7 +45,7 @@ static void listed(struct store_list *list)
 	api_hide(request, list->call.arena, &list->records);
 	buf_text(&answer.body, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
-		buf_text(&answer.body, i ? ",\n  " : "\n  ");
+		json_line(&answer.body);
 		announce_links(list->call.arena, listing->agent->config, &list->records.items[i]);
 		record_put_json(&answer.body, &list->records.items[i]);
 	}

@@ -35,15 +35,13 @@ static void put_members(struct buf *out, const struct round_shape *shape)
 	json_put_count(out, "members", shape->count);
 	buf_text(out, ", \"first_members\": [");
 	for (size_t i = 0; i < shape->member_count; i++) {
-		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
-		buf_json_text(out, shape->members[i].test);
+		json_open(out, "test", shape->members[i].test);
 		json_put_text(out, "series", shape->members[i].series);
 		buf_char(out, '}');
 	}
 	buf_text(out, "], \"shared\": [");
 	for (size_t i = 0; i < shape->label_count; i++) {
-		buf_text(out, i ? ", {\"label\": " : "{\"label\": ");
-		buf_json_text(out, shape->labels[i].text);
+		json_open(out, "label", shape->labels[i].text);
 		json_put_number(out, "share", shape->labels[i].share);
 		json_put_number(out, "overall", shape->labels[i].overall);
 		buf_char(out, '}');
@@ -87,7 +85,7 @@ static void put_shapes(struct buf *out, const struct cluster_round *round)
 	put_round(out, round);
 	buf_text(out, ", \"clusters\": [");
 	for (size_t i = 0; i < round->shape_count; i++) {
-		buf_text(out, i ? ",\n    " : "\n    ");
+		json_line(out);
 		put_shape(out, round, &round->shapes[i]);
 	}
 	buf_text(out, "]}");
@@ -95,8 +93,7 @@ static void put_shapes(struct buf *out, const struct cluster_round *round)
 
 static void put_cluster(struct buf *out, const struct scheduler_cluster *state)
 {
-	buf_text(out, "\n  {\"name\": ");
-	buf_json_text(out, state->group->name);
+	json_open(out, "name", state->group->name);
 	json_put_count(out, "tests", state->tests);
 	json_put_seconds(out, "interval_seconds", state->interval);
 	json_put_bool(out, "running", state->running);

@@ -46,8 +46,7 @@ static void put_commit(struct buf *out, const struct asking *asking, const struc
 	const struct url_values values = {
 		.commit = commit->id, .test = item->test, .metric = item->metric};
 
-	buf_text(out, "{\"commit\": ");
-	buf_json_text(out, commit->id);
+	json_open(out, "commit", commit->id);
 	json_put_text(out, "author", commit->author);
 	json_put_time(out, "time", commit->time);
 	json_put_text(out, "subject", commit->subject);
@@ -69,7 +68,7 @@ static void answer(struct asking *asking, bool configured, const struct commits 
 	json_put_text(out, "compare_url", record->item.compare_url);
 	buf_text(out, ", \"commits\": [");
 	for (size_t i = 0; i < commits->count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_commit(out, asking, &commits->items[i]);
 	}
 	buf_char(out, ']');

@@ -21,13 +21,6 @@ enum {
 	MOST_RANGES = 20000,
 };
 
-const char *const triage_form_of_one[] = {
-	"state", "owner", "note", "reason", "link", "until", "version", "person", "dry_run", NULL};
-const char *const triage_form_names[] = {"state", "owner", "note", "reason", "link", "until",
-	"version", "person", "dry_run", "ids", "test", "commit", "message", NULL};
-const char *const silence_form_names[] = {
-	"matchers", "from", "until", "for", "owner", "reason", "person", NULL};
-
 #define LONGEST INT64_C(3155760000000) /* ms of a silence: a century */
 
 struct form {
@@ -356,7 +349,7 @@ void triage_form_answer(struct buf *out, const struct store_triage *call)
 		put_conflict(out, said_last(&call->records));
 	buf_text(out, ", \"changes\": [");
 	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		record_put_json(out, &call->records.items[i]);
 	}
 	buf_text(out, "]}\n");
@@ -468,7 +461,7 @@ void silences_put_json(struct buf *out, const struct silence_rows *silences, int
 {
 	buf_text(out, "{\"silences\": [");
 	for (size_t i = 0; i < silences->count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		silence_put_json(out, &silences->items[i], now);
 	}
 	buf_text(out, "]}\n");
@@ -550,8 +543,7 @@ static void put_agent(
 {
 	bool late = agent->until <= seen->now;
 
-	buf_text(out, "{\"name\": ");
-	buf_json_text(out, agent->name);
+	json_open(out, "name", agent->name);
 	buf_printf(out, ", \"instance\": %" PRId64, agent->instance);
 	json_put_text(out, "state", agent->gone ? "gone" : late ? "late" : "alive");
 	json_put_bool(out, "self", self);
@@ -587,7 +579,7 @@ void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t sel
 	json_put_time(out, "time", seen->now);
 	buf_printf(out, ", \"shards\": %d, \"held\": %zu,\n \"agents\": [", STORE_SHARDS, held);
 	for (size_t i = 0; i < seen->agent_count; i++) {
-		buf_text(out, i > 0 ? ",\n  " : "\n  ");
+		json_line(out);
 		put_agent(out, seen, &seen->agents[i], seen->agents[i].instance == self);
 	}
 	buf_text(out, "]}\n");

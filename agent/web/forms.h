@@ -15,8 +15,9 @@ enum { FORM_CHANGES = 1000 };
 typedef const char *form_get(void *context, const char *name);
 
 /* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
-extern const char *const triage_form_of_one[], *const triage_form_names[],
-						       *const silence_form_names[];
+#define TRIAGE_FORM_OF_ONE "state owner note reason link until version person dry_run"
+#define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message"
+#define SILENCE_FORM "matchers from until for owner reason person"
 
 /*
  * Reads state, owner, note (or reason), link, until, version, ids ("812,815..830"), test, commit,

@@ -589,8 +589,7 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 {
 	int64_t end = first + most;
 
-	buf_text(out, "{\"key\": ");
-	buf_json_text(out, group->key);
+	json_open(out, "key", group->key);
 	json_put_text(out, "kind", kind_names[group->kind]);
 	json_put_text(out, "name", group->name);
 	buf_printf(out, ", \"count\": %zu, \"waiting\": %zu, \"worse\": %zu, \"better\": %zu",
@@ -599,7 +598,7 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 	json_put_time(out, "latest", group->latest);
 	buf_printf(out, ", \"version\": %" PRId64 ", \"changes\": [", group->version);
 	for (int64_t i = first; i < end && i < (int64_t)group->count; i++) {
-		buf_text(out, i > first ? ",\n    " : "\n    ");
+		json_line(out);
 		put_row(out, group->rows[i]);
 	}
 	buf_char(out, ']');

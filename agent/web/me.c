@@ -10,8 +10,7 @@ void api_get_me(void *context, struct http_request *request)
 	struct http_answer answer = {0};
 	char id[EVENTS_ID];
 
-	buf_text(&answer.body, "{\"person\": ");
-	buf_json_text(&answer.body, *person->name ? person->name : "local");
+	json_open(&answer.body, "person", *person->name ? person->name : "local");
 	json_put_text(&answer.body, "role", role_name(person->role));
 	json_put_bool(&answer.body, "unproven", person->unproven);
 	json_put_text(&answer.body, "version", HUNTER_VERSION);

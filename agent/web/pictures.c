@@ -130,18 +130,14 @@ static void get_png(void *context, struct http_request *request)
 	begin(context, request, FORMAT_PNG);
 }
 
-static const char *const change_parameters[] = {
-	"small", "width", "height", "theme", "zoom", "scale", "since", "until", "cleaned", NULL};
-static const char *const plot_parameters[] = {"test", "metric", "since", "until", "branch",
-	"change", "limit", "cleaned", "small", "width", "height", "theme", "zoom", "scale", NULL};
+#define OF_CHANGE "small width height theme zoom scale since until cleaned"
+#define OF_SERIES OF_CHANGE " test metric branch change limit"
 
 /* Not guarded: pages of others, such as a wiki, may show pictures to those who may see them. */
 const struct route picture_routes[] = {
-	{"/change/*.svg", HTTP_READ, HTTP_SHOWN, 60000, change_parameters, get_svg, false,
-		ROLE_VIEWER},
-	{"/change/*.png", HTTP_READ, HTTP_SHOWN, 60000, change_parameters, get_png, false,
-		ROLE_VIEWER},
-	{"/plot.svg", HTTP_READ, HTTP_SHOWN, 60000, plot_parameters, get_svg, false, ROLE_VIEWER},
-	{"/plot.png", HTTP_READ, HTTP_SHOWN, 60000, plot_parameters, get_png, false, ROLE_VIEWER},
+	{"/change/*.svg", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_svg, false, ROLE_VIEWER},
+	{"/change/*.png", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_png, false, ROLE_VIEWER},
+	{"/plot.svg", HTTP_READ, HTTP_SHOWN, 60000, OF_SERIES, get_svg, false, ROLE_VIEWER},
+	{"/plot.png", HTTP_READ, HTTP_SHOWN, 60000, OF_SERIES, get_png, false, ROLE_VIEWER},
 	{0},
 };

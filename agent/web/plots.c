@@ -11,9 +11,6 @@
 
 enum { COLUMNS_MOST = 10000, WAITING_MOST = 24 };
 
-const char *const plots_parameters[] = {
-	"test", "metric", "since", "until", "branch", "change", "width", "limit", "cleaned", NULL};
-
 /* A request on its way. In its arena. */
 struct plot_job {
 	struct dataset_job job;

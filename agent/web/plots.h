@@ -26,8 +26,8 @@ struct plots_wish {
 	bool small;  /* ... and here they alone are, of as many changes as anybody asks for */
 };
 
-/* The parameters of plots_parameters; the change of a path is not among them. */
-extern const char *const plots_parameters[];
+/* These parameters; the change of a path is not among them. */
+#define PLOTS_PARAMETERS "test metric since until branch change width limit cleaned"
 bool plots_parse(const struct http_request *request, int64_t now, struct plots_wish *out,
 	struct error *error) MUST_USE;
 

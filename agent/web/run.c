@@ -55,8 +55,7 @@ static void put_elsewhere(struct buf *out, const struct elsewhere *elsewhere)
 		return;
 	buf_printf(out, ",\n \"asked\": %zu, \"elsewhere\": [", elsewhere->count);
 	for (size_t i = 0; i < shown; i++) {
-		buf_text(out, i ? ",\n  {\"test\": " : "\n  {\"test\": ");
-		buf_json_text(out, elsewhere->tests[i]);
+		json_open(out, "test", elsewhere->tests[i]);
 		json_put_text(out, "agent", *elsewhere->agents[i] ? elsewhere->agents[i] : NULL);
 		buf_char(out, '}');
 	}
@@ -74,8 +73,7 @@ static void put_counts(struct buf *out, const struct run_report *counts)
 
 static void put_report(struct buf *out, const struct run_report *report)
 {
-	buf_text(out, "{\"test\": ");
-	buf_json_text(out, report->test);
+	json_open(out, "test", report->test);
 	json_put_bool(out, "failed", report->failed);
 	json_put_text(out, "problem", report->problem);
 	put_counts(out, report);
@@ -109,7 +107,7 @@ static void add_report(struct job *job, const struct run_report *report)
 			arena_strdup(http_arena(job->request), report->test);
 	if (job->reported == MOST_REPORTS)
 		return;
-	buf_text(out, job->reported++ ? ",\n  " : "\n  ");
+	job->reported++;
 	put_report(out, report);
 }
 
@@ -117,7 +115,7 @@ static void put_changes(const struct config *config, const struct store_list *li
 {
 	buf_text(out, ",\n \"changes\": [");
 	for (size_t i = 0; list && i < list->records.count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		announce_links(list->call.arena, config, &list->records.items[i]);
 		record_put_json(out, &list->records.items[i]);
 	}

@@ -44,7 +44,7 @@ static void put_values(struct buf *out, const struct series *series, size_t from
 {
 	buf_text(out, ",\n   \"values\": [");
 	for (size_t i = from; i < series->axis->n; i++) {
-		buf_text(out, i > from ? ", " : "");
+		json_next(out);
 		buf_json_number(out, series->values[i]);
 	}
 	buf_char(out, ']');
@@ -56,11 +56,11 @@ static void put_attributes(struct buf *out, const struct axis *axis, size_t from
 	for (size_t c = 0; c < axis->column_count; c++) {
 		const struct column *column = &axis->columns[c];
 
-		buf_text(out, c ? ", " : "");
+		json_next(out);
 		buf_json_text(out, column->name);
 		buf_text(out, ": [");
 		for (size_t i = from; i < axis->n; i++) {
-			buf_text(out, i > from ? ", " : "");
+			json_next(out);
 			buf_json_text(out, column->values[i]);
 		}
 		buf_char(out, ']');
@@ -91,7 +91,7 @@ static void put_series(
 	put_attributes(out, series->axis, skipped);
 	buf_text(out, ",\n   \"changes\": [");
 	for (size_t i = 0; i < found->count; i++) {
-		buf_text(out, i ? ",\n    " : "\n    ");
+		json_line(out);
 		report_put_change(out, found, &found->changes[i], &names, arena);
 	}
 	buf_text(out, "]}");
@@ -120,8 +120,7 @@ static bool put_answer(struct fetch *fetch, const struct analysis *analysis, str
 
 	if (!first_series(fetch, data, &first, error))
 		return false;
-	buf_text(out, "{\"test\": ");
-	buf_json_text(out, analysis->test->name);
+	json_open(out, "test", analysis->test->name);
 	buf_text(out, ", \"series\": [");
 	for (s = first; s < data->count && s - first < (size_t)fetch->limit; s++) {
 		size_t n = data->series[s].axis->n;
@@ -130,7 +129,7 @@ static bool put_answer(struct fetch *fetch, const struct analysis *analysis, str
 		if (s > first && (points + n - skipped > MOST_POINTS || out->length > MOST_BYTES))
 			break;
 		points += n - skipped;
-		buf_text(out, s > first ? ",\n  " : "\n  ");
+		json_line(out);
 		put_series(out, &analysis->findings[s], skipped, arena);
 	}
 	buf_printf(out, "], \"total\": %zu", data->count);

@@ -74,7 +74,7 @@ static void put_reached_tests(struct buf *out, const struct silence_reach *reach
 {
 	buf_printf(out, ", \"tests\": %zu, \"first_tests\": [", reach->tests);
 	for (size_t i = 0; i < reach->tests && i < SILENCE_REACH_SHOWN; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, reach->first_tests[i]->name);
 	}
 	buf_char(out, ']');
@@ -102,8 +102,7 @@ static void put_reached_changes(struct buf *out, const struct silence_reach *rea
 
 static void put_preview(struct buf *out, const char *matchers, const struct silence_reach *reach)
 {
-	buf_text(out, "{\"problem\": ");
-	buf_json_text(out, reach->problem);
+	json_open(out, "problem", reach->problem);
 	json_put_text(out, "matchers", matchers);
 	put_reached_tests(out, reach);
 	put_reached_changes(out, reach);

@@ -115,8 +115,7 @@ static void put_receivers(const struct api *api, struct buf *out)
 		const struct receiver *receiver = &config->receivers[i];
 		struct receiving receiving = {.receiver = receiver->name};
 
-		buf_text(out, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
-		buf_json_text(out, receiver->name);
+		json_open(out, "name", receiver->name);
 		json_put_text(out, "type", receiver->notifier->name);
 		put_events(out, api->agent->schema, receiver->events);
 		put_sender(api, out, receiver->name);
@@ -144,8 +143,7 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 	const char *verdict = route->verdict ? change_verdict_name(route->verdict) : NULL;
 
 	matchers_print(&route->match, &text);
-	buf_text(out, "{\"match\": ");
-	buf_json_text(out, text.data ? text.data : "");
+	json_open(out, "match", text.data ? text.data : "");
 	buf_free(&text);
 	json_put_number(out, "at_least", route->at_least > 0 ? route->at_least : (double)NAN);
 	json_put_text(out, "verdict", verdict);
@@ -153,7 +151,7 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 	json_put_bool(out, "continue", route->go_on);
 	buf_text(out, ", \"receivers\": [");
 	for (size_t i = 0; i < route->receiver_count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, routing->config->receivers[route->receivers[i]].name);
 	}
 	buf_char(out, ']');
@@ -166,7 +164,7 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 			break;
 		}
 		routing->left--;
-		buf_text(out, i ? ",\n   " : "\n   ");
+		json_line(out);
 		put_route(routing, &route->routes[i]);
 	}
 	buf_text(out, "]}");
@@ -239,8 +237,7 @@ static void put_sources(const struct api *api, struct arena *arena, struct buf *
 	for (size_t i = 0; i < states->count; i++) {
 		const struct source_state *state = states->items[i];
 
-		buf_text(out, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
-		buf_json_text(out, state->name);
+		json_open(out, "name", state->name);
 		json_put_text(out, "type", state->plugin->name);
 		json_put_text(out, "address",
 			state->server ? server_address(api->agent->config, api->agent->schema,
@@ -268,8 +265,7 @@ static void put_agent(const struct pages *pages, const struct agent *agent, stru
 {
 	const char *unready = pages->unready ? pages->unready(pages->context) : NULL;
 
-	buf_text(out, "{\"version\": ");
-	buf_json_text(out, HUNTER_VERSION);
+	json_open(out, "version", HUNTER_VERSION);
 	json_put_text(out, "unready", unready);
 	json_put_time(out, "now", agent_now(agent));
 	json_put_moment(

@@ -90,7 +90,7 @@ static void put_metrics(struct buf *out, const struct test *test)
 {
 	buf_text(out, ", \"metrics\": [");
 	for (size_t i = 0; i < test->metric_count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, test->metrics[i].name);
 	}
 	buf_char(out, ']');
@@ -109,8 +109,7 @@ static void put_state(
 {
 	const struct test *test = state->test;
 
-	buf_text(out, "\n  {\"name\": ");
-	buf_json_text(out, test->name);
+	json_open(out, "name", test->name);
 	json_put_text(out, "type", test->source->name);
 	json_put_text(out, "source", test->server ? test->server->name : NULL);
 	json_put_seconds(out, "interval_seconds", test->interval);
@@ -170,15 +169,13 @@ void api_get_tests(void *context, struct http_request *request)
 
 static void put_options(struct buf *out, const struct options_in_effect *section)
 {
-	buf_text(out, "\n  {\"of\": ");
-	buf_json_text(out, section->of);
+	json_open(out, "of", section->of);
 	json_put_text(out, "name", section->name);
 	buf_text(out, ", \"options\": [");
 	for (size_t i = 0; i < section->count; i++) {
 		const struct option_in_effect *option = &section->items[i];
 
-		buf_text(out, i ? ",\n   {\"name\": " : "\n   {\"name\": ");
-		buf_json_text(out, option->name);
+		json_open(out, "name", option->name);
 		json_put_text(out, "value", option->value);
 		json_put_bool(out, "default", option->usual);
 		json_put_bool(out, "hidden", option->hidden);
@@ -208,8 +205,7 @@ void api_get_configuration(void *context, struct http_request *request)
 	count = test_in_effect(agent->config, agent->schema, test, http_arena(request), &sections);
 	groups = silence_groups(agent->config, test->name, http_arena(request));
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
-	buf_text(&answer.body, "{\"test\": ");
-	buf_json_text(&answer.body, test->name);
+	json_open(&answer.body, "test", test->name);
 	json_put_text(&answer.body, "file", test->file);
 	buf_printf(&answer.body, ", \"line\": %d", test->line);
 	json_put_text(&answer.body, "unsupported", test->unsupported);
@@ -218,7 +214,6 @@ void api_get_configuration(void *context, struct http_request *request)
 	api_put_strings(&answer.body, "receivers", &test->notify);
 	buf_text(&answer.body, ",\n \"sections\": [");
 	for (size_t i = 0; i < count; i++) {
-		buf_text(&answer.body, i ? "," : "");
 		put_options(&answer.body, &sections[i]);
 	}
 	buf_printf(&answer.body, "], \"metrics_left_out\": %zu}\n", left);

@@ -89,7 +89,7 @@ static void listed(struct store_audit *list)
 	}
 	buf_text(&answer.body, "{\"audit\": [");
 	for (size_t i = 0; i < count; i++) {
-		buf_text(&answer.body, i ? ",\n  " : "\n  ");
+		json_line(&answer.body);
 		audit_put_json(&answer.body, &list->entries[i]);
 	}
 	buf_char(&answer.body, ']');

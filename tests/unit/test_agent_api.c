@@ -61,7 +61,7 @@ static void chat(void *context, struct http_request *request)
 	http_answer(request, &answer);
 }
 
-static const char *const names[] = {"a", "status", NULL};
+static const char names[] = "a status";
 
 static const struct route routes[] = {
 	{"/things/*/echo", HTTP_READ | HTTP_POST, true, 0, names, echo, false, ROLE_VIEWER},

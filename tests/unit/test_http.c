@@ -224,7 +224,7 @@ static void serve_text(void *context, struct http_request *request)
 	http_answer(request, &answer);
 }
 
-static const char *const test_names[] = {"a", "b", NULL};
+static const char test_names[] = "a b";
 
 static const struct route test_routes[] = {
 	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},

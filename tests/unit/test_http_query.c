@@ -5,7 +5,7 @@
 
 #include "agent/http/head.h"
 
-static const char *const names[] = {"test", "since", "limit", NULL};
+static const char names[] = "test since limit";
 
 static void test_parameters(void **state)
 {
