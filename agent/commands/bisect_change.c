@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/commands/bisect.h"
-#include "agent/commands/elsewhere.h"
+#include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/model/announcement.h"
 #include "agent/store/store.h"
@@ -66,7 +66,7 @@ static bool read_agent(
 	struct change_record record;
 	bool read = range != NULL;
 
-	if (read && !elsewhere_record(arena, json_object_get(story, "change"), &record))
+	if (read && !record_read(arena, json_object_get(story, "change"), &record))
 		read = error_set(error, ERROR_STATE,
 			"%s: its answer is not a change: is it a hunter-c of this version?",
 			agent_api_name(api));

@@ -1,4 +1,4 @@
-/* `changes`: lists recorded changes. Reads the state file while an agent runs, or without one. */
+/* `changes`: lists recorded changes, of a state or of a running agent. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "agent/base/transfer.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/inbox.h"
+#include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/model/columns.h"
 #include "agent/model/record_json.h"
@@ -18,179 +18,67 @@
 #include "agent/store/store.h"
 #include "notifiers/text.h"
 
-/* What `changes` prints. The table's columns are chosen for people; JSON has everything, with the
- * history. */
 enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
 
-enum change_cell {
-	CELL_ID,
-	CELL_TIME,
-	CELL_TEST,
-	CELL_METRIC,
-	CELL_BEFORE,
-	CELL_AFTER,
-	CELL_PERCENT,
-	CELL_PVALUE,
-	CELL_COMMITS,
-	CELL_STATE,
-	CELL_ANNOUNCED,
-	CELL_PLACE, /* optional columns, left out if empty */
-	CELL_ATTRIBUTES,
-	CELLS,
+enum { MOST_CHANGES = 1000000 };
+
+struct change_row {
+	struct change_record record;
+	json_t *answer; /* as an agent gave it; else NULL */
 };
 
-struct row {
-	const char *cells[CELLS];
+/* What is listed. */
+struct change_list {
+	struct arena *arena;
+	struct change_row *rows;
+	size_t count, capacity;
+	size_t most;
+	bool more;    /* there are others */
+	bool strange; /* the agent's answer has something else than changes */
 };
 
-static int compare(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
-	const struct change_record *left = a, *right = b;
+	const struct announcement *left = &((const struct change_row *)a)->record.item;
+	const struct announcement *right = &((const struct change_row *)b)->record.item;
 
-	if (left->item.time != right->item.time)
-		return left->item.time > right->item.time ? -1 : 1;
-	return (right->item.id > left->item.id) - (right->item.id < left->item.id);
+	if (left->time != right->time)
+		return left->time > right->time ? -1 : 1;
+	return (right->id > left->id) - (right->id < left->id);
 }
 
-/* The text in the arena; NULL if it is empty. */
-static const char *filled(struct arena *arena, struct buf *text)
+static int by_size(const void *a, const void *b)
 {
-	const char *copy = buf_keep(text, arena);
-
-	return *copy ? copy : NULL;
+	return record_compare_size(
+		&((const struct change_row *)a)->record, &((const struct change_row *)b)->record);
 }
 
-static const char *level(struct arena *arena, double value)
+static void add_row(struct change_list *list, const struct change_record *record, json_t *answer)
 {
-	struct buf text = {0};
-
-	text_level(&text, value);
-	return buf_keep(&text, arena);
+	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
+	list->rows[list->count++] = (struct change_row){*record, json_incref(answer)};
 }
 
-static const char *percent(struct arena *arena, const struct change *change)
+static void list_free(struct change_list *list)
 {
-	struct buf text = {0};
-
-	text_size(&text, change);
-	return buf_keep(&text, arena);
+	for (size_t i = 0; i < list->count; i++)
+		json_decref(list->rows[i].answer);
+	free(list->rows);
 }
 
-/* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or the interval in which a step may lie. */
-static const char *place(struct arena *arena, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	buf_text(&text, item->change.kind == CHANGE_TREND ? "trend" : "");
-	text_course(&text, item, &text_plain);
-	text_place(&text, item, &text_plain);
-	return filled(arena, &text);
-}
-
-static const char *commits(struct arena *arena, const struct announcement *item)
-{
-	char scratch[2][TABLE_SCRATCH];
-	const char *before, *after;
-
-	announcement_range(item, &before, &after);
-	if (item->suspects.known && item->suspects.count == 0)
-		return "no deployment";
-	if (!before && !after)
-		return NULL;
-	return arena_printf(arena, "%s..%s", before ? table_commit(before, scratch[0]) : "",
-		after ? table_commit(after, scratch[1]) : "");
-}
-
-static const char *attributes(struct arena *arena, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	text_attributes(&text, item);
-	return filled(arena, &text);
-}
-
-static const char *time_text(struct arena *arena, int64_t time)
-{
-	char text[WHEN_TEXT];
-
-	return arena_strdup(arena, when_format(time, text));
-}
-
-/* The messages of a change that was announced long ago may have been pruned. */
-static const char *announced(struct arena *arena, const struct change_record *record)
-{
-	int64_t time = record_announced(record);
-
-	if (time != 0)
-		return time_text(arena, time);
-	switch (record->news) {
-	case NOTIFY_PENDING: return "waits";
-	case NOTIFY_QUEUED:
-	case NOTIFY_RECOVERY: return "queued";
-	case NOTIFY_SILENT:
-	case NOTIFY_HELD:
-	case NOTIFY_COUNT: break;
-	}
-	return NULL;
-}
-
-static struct row row_of(struct arena *arena, const struct change_record *record)
-{
-	const struct announcement *item = &record->item;
-
-	return (struct row){{
-		[CELL_ID] = arena_printf(arena, "%" PRId64, item->id),
-		[CELL_TIME] = time_text(arena, item->time),
-		[CELL_TEST] = item->test,
-		[CELL_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
-							  record->branch)
-						: item->metric,
-		[CELL_BEFORE] = level(arena, item->change.level_before),
-		[CELL_AFTER] = level(arena, item->change.level_after),
-		[CELL_PERCENT] = percent(arena, &item->change),
-		[CELL_PVALUE] = arena_printf(arena, "%.2g", item->change.pvalue),
-		[CELL_COMMITS] = commits(arena, item),
-		[CELL_STATE] = change_state_names[record->state],
-		[CELL_ANNOUNCED] = announced(arena, record),
-		[CELL_PLACE] = place(arena, item),
-		[CELL_ATTRIBUTES] = attributes(arena, item),
-	}};
-}
-
-static void print_table(
-	struct arena *arena, const struct change_record *records, size_t count, FILE *out)
-{
-	static const struct table_column columns[CELLS] = {
-		[CELL_ID] = {.header = "id", .number = true},
-		[CELL_TIME] = {.header = "time"},
-		[CELL_TEST] = {.header = "test"},
-		[CELL_METRIC] = {.header = "metric"},
-		[CELL_BEFORE] = {.header = "before", .number = true},
-		[CELL_AFTER] = {.header = "after", .number = true},
-		[CELL_PERCENT] = {.header = "change", .number = true},
-		[CELL_PVALUE] = {.header = "p", .number = true},
-		[CELL_COMMITS] = {.header = "commits"},
-		[CELL_STATE] = {.header = "state"},
-		[CELL_ANNOUNCED] = {.header = "announced"},
-		[CELL_PLACE] = {.header = "place", .optional = true},
-		[CELL_ATTRIBUTES] = {.header = "attributes", .optional = true},
-	};
-	struct row *rows = arena_array(arena, count + 1, sizeof *rows);
-
-	for (size_t i = 0; i < count; i++)
-		rows[i] = row_of(arena, &records[i]);
-	table_print(columns, CELLS, rows->cells, count, out);
-}
-
-static void print_json(const struct change_record *records, size_t count, bool more, FILE *out)
+static void print_json(const struct change_list *list, size_t count, bool more, FILE *out)
 {
 	fputs("{\"changes\": [", out);
 	for (size_t i = 0; i < count; i++) {
+		const struct change_row *row = &list->rows[i];
 		struct buf text = {0};
 
-		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
-		record_put_json(&text, &records[i]);
+		fputs(i > 0 ? ",\n  " : "\n  ", out);
+		if (row->answer)
+			json_dumpf(row->answer, out, JSON_REAL_PRECISION(17));
+		else
+			record_put_json(&text, &row->record);
 		text_flush(&text, out);
 	}
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
@@ -239,7 +127,7 @@ static void print_csv_row(const struct change_record *record, bool formulas, FIL
 	putc('\n', out);
 }
 
-static void print_csv(const struct change_record *records, size_t count, bool formulas, FILE *out)
+static void print_csv(const struct change_list *list, size_t count, bool formulas, FILE *out)
 {
 	for (const struct stored_column *column = change_columns; column->name; column++)
 		if (column_is_shown(column))
@@ -248,23 +136,7 @@ static void print_csv(const struct change_record *records, size_t count, bool fo
 	      ",triage,triage_owner,triage_note,triage_person,triage_time,triage_until\n",
 		out);
 	for (size_t i = 0; i < count; i++)
-		print_csv_row(&records[i], formulas, out);
-}
-
-/* Prints the records of a store_list, sorted by time, latest first; takes memory from its arena.
- * `formulas`: see csv_put_text. */
-static void print(
-	const struct store_list *list, enum changes_output output, bool formulas, FILE *out)
-{
-	size_t count = list->records.count;
-
-	if (count > 0)
-		qsort(list->records.items, count, sizeof *list->records.items, compare);
-	switch (output) {
-	case CHANGES_TEXT: print_table(list->call.arena, list->records.items, count, out); break;
-	case CHANGES_JSON: print_json(list->records.items, count, list->more, out); break;
-	case CHANGES_CSV: print_csv(list->records.items, count, formulas, out); break;
-	}
+		print_csv_row(&list->rows[i].record, formulas, out);
 }
 
 struct changes_options {
@@ -390,84 +262,55 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	store_call_free(&request->call);
 }
 
-enum { MOST_CHANGES = 1000000 };
-
-/* Those of an array that --limit allows; the inbox is cut after it was sorted. */
-static int print_array(struct cli *cli, json_t *changes, bool more)
+/* The latest first, of the inbox the worst; as many as --limit allows. */
+static void print(struct cli *cli, const struct change_list *list)
 {
 	const struct changes_options *options = cli->options;
+	size_t limit = (size_t)options->limit;
+	size_t count = list->count < limit ? list->count : limit;
+	const struct change_record **records = arena_array(list->arena, count, sizeof *records);
+	bool more = list->more || list->count > count;
 
-	if (options->open)
-		inbox_sort(changes);
-	while ((int64_t)json_array_size(changes) > options->limit) {
-		json_array_remove(changes, json_array_size(changes) - 1);
-		more = true;
-	}
-	if (options->output == CHANGES_JSON) {
-		json_t *document = json_pack("{s: O, s: b}", "changes", changes, "more", more);
-
-		answer_print(cli, document);
-		json_decref(document);
-	} else {
-		answer_table_print(cli, changes, inbox_columns);
+	if (list->count > 0)
+		qsort(list->rows, list->count, sizeof *list->rows,
+			options->open ? by_size : by_time);
+	for (size_t i = 0; i < count; i++)
+		records[i] = &list->rows[i].record;
+	switch ((enum changes_output)options->output) {
+	case CHANGES_TEXT:
+		records_print(list->arena, records, count,
+			options->open || options->triage.count > 0 ? RECORDS_INBOX : RECORDS_LIST,
+			cli->now, cli->out);
+		break;
+	case CHANGES_JSON: print_json(list, count, more, cli->out); break;
+	case CHANGES_CSV: print_csv(list, count, options->csv_formulas, cli->out); break;
 	}
 	if (more)
 		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",
-			LOG_INT("shown", json_array_size(changes)));
-	return EXIT_NOTHING;
+			LOG_INT("shown", count));
 }
 
-static json_t *array_of(const struct store_list *list)
+static bool list_file(const struct change_filter *filter, const char *path,
+	const struct config *config, struct change_list *list, struct error *error)
 {
-	json_t *changes = json_array();
-
-	for (size_t i = 0; i < list->records.count; i++) {
-		struct buf text = {0};
-
-		record_put_json(&text, &list->records.items[i]);
-		json_array_append_new(changes, json_loadb(text.data, text.length, 0, NULL));
-		buf_free(&text);
-	}
-	return changes;
-}
-
-static int print_list(struct cli *cli, const struct store_list *list)
-{
-	const struct changes_options *options = cli->options;
-	bool inbox = options->open || (list->filter.triage && options->output == CHANGES_TEXT);
-	json_t *changes;
-
-	if (inbox && options->output != CHANGES_CSV) {
-		changes = array_of(list);
-		(void)print_array(cli, changes, list->more);
-		json_decref(changes);
-		return EXIT_NOTHING;
-	}
-	print(list, (enum changes_output)options->output, options->csv_formulas, cli->out);
-	if (list->more)
-		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",
-			LOG_INT("shown", list->records.count));
-	return EXIT_NOTHING;
-}
-
-static int list_file(struct cli *cli, const struct change_filter *filter, const char *path,
-	const struct config *config)
-{
-	struct store_list *request;
-	struct error error;
+	struct store_list *request = store_list_new(NULL, NULL);
 	bool done;
 
-	request = store_list_new(NULL, NULL);
 	request->filter = *filter;
-	done = store_tx(path, STORE_READ, &request->call, &error);
-	for (size_t i = 0; done && config && i < request->records.count; i++)
-		announce_links(request->call.arena, config, &request->records.items[i]);
-	if (done)
-		(void)print_list(cli, request);
-	if (done && request->records.count == 0 && filter->test)
+	done = store_tx(path, STORE_READ, &request->call, error);
+	for (size_t i = 0; done && i < request->records.count; i++) {
+		if (config)
+			announce_links(request->call.arena, config, &request->records.items[i]);
+		add_row(list, &request->records.items[i], NULL);
+	}
+	list->more = request->more;
+	if (done && list->count == 0 && filter->test)
 		note_unknown(config, path, filter->test);
-	store_call_free(&request->call);
-	return done ? EXIT_NOTHING : cli_fail(&error);
+	if (done)
+		arena_join(list->arena, request->call.arena);
+	else
+		store_call_free(&request->call);
+	return done;
 }
 
 static void put_parameter(struct buf *out, const char *key, const char *value)
@@ -504,67 +347,69 @@ static const char *parameters_of(const struct cli *cli)
 	return buf_keep(&text, cli->arena);
 }
 
-/* What has been listed, up to --limit; the inbox is cut after it was sorted. */
-struct listed {
-	json_t *changes;
-	size_t most;
-};
-
 static bool take_page(void *context, json_t *page)
 {
-	struct listed *listed = context;
+	struct change_list *list = context;
+	struct change_record record;
+	json_t *object;
+	size_t index;
 
-	json_array_extend(listed->changes, page);
-	return json_array_size(listed->changes) < listed->most;
+	json_array_foreach(page, index, object)
+	{
+		if (record_read(list->arena, object, &record))
+			add_row(list, &record, object);
+		else
+			list->strange = true;
+	}
+	return !list->strange && list->count < list->most;
 }
 
 /* The agent of the options, otherwise that of the configuration. */
-static int list_agent(struct cli *cli, const struct config *config)
+static bool list_agent(
+	struct cli *cli, const struct config *config, struct change_list *list, struct error *error)
 {
 	const struct changes_options *options = cli->options;
-	struct agent_api *api = NULL;
-	struct error error;
-	struct listed listed = {.most = options->open ? MOST_CHANGES : (size_t)options->limit};
-	bool done, more;
+	struct agent_api *api = agent_api_new(&options->state_of.agent, config, error);
+	bool done = api &&
+		    agent_api_changes(api, parameters_of(cli), take_page, list, &list->more, error);
 
-	if (options->output == CHANGES_CSV)
-		error_set(&error, ERROR_USAGE,
-			"--output csv: of an agent there are text and json (--state-file reads a "
-			"state)");
-	else
-		api = agent_api_new(&options->state_of.agent, config, &error);
-	if (!api)
-		return cli_fail(&error);
-	listed.changes = json_array();
-	done = agent_api_changes(api, parameters_of(cli), take_page, &listed, &more, &error);
-	if (done)
-		(void)print_array(cli, listed.changes, more);
-	json_decref(listed.changes);
+	if (done && list->strange)
+		done = error_set(error, ERROR_STATE,
+			"%s: its answer is not a list of changes: is it a hunter-c of this "
+			"version?",
+			agent_api_name(api));
 	agent_api_free(api);
-	return done ? EXIT_NOTHING : cli_fail(&error);
+	return done;
 }
 
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
 	const struct config *config = NULL;
+	struct change_list list = {.arena = cli->arena};
 	struct change_filter filter;
 	struct error error;
 	const char *path;
-	bool agent;
+	bool agent, done;
 
 	if (cli->arguments.count > 0)
 		return cli_refuse("changes takes no arguments (--test names a test)");
 	if (!make_filter(cli, &filter, &error) ||
 		!state_of_agent(&options->state_of, &agent, &error))
 		return cli_fail(&error);
-	if (filter.open && options->output != CHANGES_CSV)
-		filter.limit = MOST_CHANGES;
+	if (filter.open)
+		filter.limit = MOST_CHANGES; /* it is cut when it is sorted */
+	list.most = (size_t)filter.limit;
 	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_of.state_file;
-	return agent || (config && state_is_hidden(path)) ? list_agent(cli, config)
-							  : list_file(cli, &filter, path, config);
+	done = agent || (config && state_is_hidden(path))
+		       ? list_agent(cli, config, &list, &error)
+		       : list_file(&filter, path, config, &list, &error);
+	if (done)
+		print(cli, &list);
+	list_free(&list);
+	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 
 static const struct option_part parts[] = {

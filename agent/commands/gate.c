@@ -6,7 +6,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
-#include "agent/commands/elsewhere.h"
+#include "agent/commands/triage_list.h"
 #include "agent/decide/gate.h"
 #include "agent/monitor/news.h"
 #include "agent/notify/announce.h"
@@ -31,25 +31,25 @@ const struct field gate_fields[] = {
 
 struct gate {
 	const struct config *config;
-	struct elsewhere *elsewhere; /* or NULL */
+	struct triage_list *triaged; /* or NULL */
 	int64_t now;
 	bool off;    /* says nothing of accepted changes */
 	bool strict; /* none is accepted */
 	bool *told;  /* by entry: that it has expired */
 };
 
-static struct elsewhere *read_agent(
+static struct triage_list *read_agent(
 	const struct gate_flags *flags, const struct strings *tests, struct error *error)
 {
 	struct agent_api *api = agent_api_new(&flags->agent, NULL, error);
-	struct elsewhere *elsewhere = api ? elsewhere_of_agent(api, tests, error) : NULL;
+	struct triage_list *triaged = api ? triage_list_of_agent(api, tests, error) : NULL;
 
 	agent_api_free(api);
-	return elsewhere;
+	return triaged;
 }
 
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
-	struct arena *arena, struct elsewhere **out, struct error *error)
+	struct arena *arena, struct triage_list **out, struct error *error)
 {
 	const char **names = arena_array(arena, count, sizeof *names);
 	const struct strings list = {names, count};
@@ -57,7 +57,7 @@ bool gate_read(const struct gate_flags *flags, const struct test *const *tests, 
 	for (size_t i = 0; i < count; i++)
 		names[i] = tests[i]->name;
 	if (flags->state)
-		*out = elsewhere_of_state(flags->state, &list, error);
+		*out = triage_list_of_state(flags->state, &list, error);
 	else if (flags->agent.agent)
 		*out = read_agent(flags, &list, error);
 	else
@@ -78,7 +78,7 @@ struct gate *gate_new(
 	gate->told = memory_new(config->known_change_count + 1, sizeof *gate->told);
 	if (gate->off || gate->strict ||
 		gate_read(flags, context->tests, context->count, context->cli->arena,
-			&gate->elsewhere, error))
+			&gate->triaged, error))
 		return gate;
 	gate_free(gate);
 	return NULL;
@@ -88,7 +88,7 @@ void gate_free(struct gate *gate)
 {
 	if (!gate)
 		return;
-	elsewhere_free(gate->elsewhere);
+	triage_list_free(gate->triaged);
 	free(gate->told);
 	free(gate);
 }
@@ -160,7 +160,7 @@ static bool is_needed(const struct gate *gate, const char *test)
 	return !gate->off && !gate->strict &&
 	       (gate_concerns(
 			gate->config->known_changes, gate->config->known_change_count, test) ||
-		       elsewhere_rows(gate->elsewhere, test).count > 0);
+		       triage_list_rows(gate->triaged, test).count > 0);
 }
 
 /* The main branch's changes are recorded without a branch. */
@@ -193,7 +193,7 @@ static void judge_recorded(const struct gate *gate, struct arena *arena, struct 
 static void judge_series(struct gate *gate, struct arena *arena, const char *branch,
 	const struct test *test, struct findings *findings, const char **accepted)
 {
-	struct record_rows rows = elsewhere_rows(gate->elsewhere, test->name);
+	struct record_rows rows = triage_list_rows(gate->triaged, test->name);
 	struct prepared points = findings_prepared(arena, findings);
 
 	if (rows.count > 0)

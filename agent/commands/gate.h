@@ -21,12 +21,12 @@ struct gate_flags {
 extern const struct field gate_fields[];
 
 struct gate;
-struct elsewhere;
+struct triage_list;
 
 /* Reads what people have said of changes of the tests, from where the flags say; *out stays as it
  * is if they say nothing of it. ERROR_STATE if that is not available. `arena`: for names. */
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
-	struct arena *arena, struct elsewhere **out, struct error *error) MUST_USE;
+	struct arena *arena, struct triage_list **out, struct error *error) MUST_USE;
 
 /*
  * Reads what people have said, before any test is read. Under --profile otava nothing is accepted,

@@ -13,9 +13,9 @@
 #include "agent/base/clock.h"
 #include "agent/base/database.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/elsewhere.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
+#include "agent/commands/triage_list.h"
 #include "agent/io/signals.h"
 #include "agent/monitor/bisections.h"
 #include "agent/notify/follow_ups.h"
@@ -98,7 +98,7 @@ struct run {
 	struct cli *cli;
 	struct config_source source;
 	const struct gate_flags *gate;
-	struct elsewhere *elsewhere; /* elsewhere, or NULL */
+	struct triage_list *triaged; /* or NULL */
 	struct agent_parts parts;
 	struct heartbeat *heartbeat;
 	struct digests *digests;
@@ -253,7 +253,7 @@ static bool open_parts(struct run *run, struct error *error)
 
 	if (!agent_open(&run->parts, &options, settings->state, error))
 		return false;
-	expected_elsewhere(run->parts.expected, elsewhere_all(run->elsewhere),
+	expected_elsewhere(run->parts.expected, triage_list_all(run->triaged),
 		run->gate->state ? "--state" : "--agent");
 	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	run->digests = digests_new(agent, run->parts.dispatcher, run->parts.scheduler);
@@ -443,14 +443,14 @@ static bool check_flags(const struct run_options *options, struct error *error)
 	return error_set(error, ERROR_USAGE, "--%s needs --once", gate->state ? "state" : "strict");
 }
 
-static bool read_elsewhere(struct run *run, struct error *error)
+static bool read_triaged(struct run *run, struct error *error)
 {
 	const struct config_ref *tests = run->parts.agent.config_ref;
 
 	if (!run->parts.agent.once || run->gate->strict)
 		return true;
-	return gate_read(run->gate, tests->tests, tests->test_count, run->cli->arena,
-		&run->elsewhere, error);
+	return gate_read(
+		run->gate, tests->tests, tests->test_count, run->cli->arena, &run->triaged, error);
 }
 
 static void begin(struct run *run)
@@ -482,7 +482,7 @@ static int run_configured(struct run *run)
 	struct error error;
 	int code;
 
-	if (!read_elsewhere(run, &error))
+	if (!read_triaged(run, &error))
 		return cli_fail(&error);
 	if (!open_parts(run, &error)) {
 		int failure = cli_fail(&error);
@@ -531,7 +531,7 @@ static int run_command_run(struct cli *cli)
 		.once = options->once,
 		.strict = options->gate.strict};
 	code = run_configured(&run);
-	elsewhere_free(run.elsewhere);
+	triage_list_free(run.triaged);
 	config_ref_release(run.parts.agent.config_ref);
 	return code;
 }

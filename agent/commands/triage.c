@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "agent/base/when.h"
+#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/elsewhere.h"
-#include "agent/commands/inbox.h"
+#include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/decide/gate.h"
 #include "agent/web/forms.h"
@@ -124,7 +124,7 @@ static bool entry_of(
 {
 	struct change_record record;
 
-	if (!elsewhere_record(arena, change, &record))
+	if (!record_read(arena, change, &record))
 		return error_set(error, ERROR_STATE,
 			"--write: the agent's answer is not what this version expects");
 	if (!triage_is_accepted(record.triage.state))
@@ -257,6 +257,18 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 	putc('\n', cli->out);
 }
 
+static void print_changes(struct cli *cli, const json_t *changes)
+{
+	size_t most = json_array_size(changes), count = 0;
+	struct change_record *records = arena_array(cli->arena, most, sizeof *records);
+	const struct change_record **shown = arena_array(cli->arena, most, sizeof *shown);
+
+	for (size_t i = 0; i < most; i++)
+		if (record_read(cli->arena, json_array_get(changes, i), &records[i]))
+			shown[count++] = &records[i];
+	records_print(cli->arena, shown, count, RECORDS_INBOX, cli->now, cli->out);
+}
+
 static int print_answer(struct cli *cli, json_t *answer, bool says)
 {
 	const struct triage_options *options = cli->options;
@@ -266,7 +278,7 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	if (options->output == OUTPUT_JSON) {
 		answer_print(cli, answer);
 	} else {
-		answer_table_print(cli, json_object_get(answer, "changes"), inbox_columns);
+		print_changes(cli, json_object_get(answer, "changes"));
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}

@@ -131,6 +131,16 @@ def test_selections(running):
     assert {c["triage"]["state"] for c in listed} <= {"fixed", "infra"} and listed
 
 
+def test_lists_of_an_agent_and_of_its_state(running, hunter):
+    """The same columns and rows, whoever is asked, in each form."""
+    running.wait(lambda: all(c["announced"] for c in ask(running.port, "/api/v1/changes").json["changes"]))
+    for output in "text", "csv":
+        listed = hunter("changes", "--config", running.path, "--output", output)
+        assert listed.code == 0 and "db.write" in listed.out, listed
+        asked = hunter("changes", "--agent", f"unix:{running.path.parent}/api.sock", "--output", output)
+        assert asked.out == listed.out, asked
+
+
 def test_inbox(running, hunter):
     """Regressions that stand and are open or acknowledged, the worst first."""
     def inbox(*more):

@@ -1,11 +1,11 @@
-/* agent/commands/elsewhere: a change as another agent lists it. What comes of it is in
+/* agent/commands/records: a change as an agent lists it. What comes of it is in
  * e2e/test_gates.py. */
 #include "unit.h"
 
 #include <jansson.h>
 #include <math.h>
 
-#include "agent/commands/elsewhere.h"
+#include "agent/commands/records.h"
 
 #define NAMES                                                                                      \
 	"\"test\": \"t\", \"metric\": \"m\", \"series\": \"m\", \"time\": "                        \
@@ -14,7 +14,7 @@
 static bool read_text(struct arena *arena, const char *text, struct change_record *out)
 {
 	json_t *object = json_loads(text, 0, NULL);
-	bool read = elsewhere_record(arena, object, out);
+	bool read = record_read(arena, object, out);
 
 	assert_non_null(object);
 	json_decref(object);

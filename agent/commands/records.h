@@ -1,0 +1,27 @@
+/* Recorded changes as tables, and read from what an agent's API answers. */
+#ifndef AGENT_COMMANDS_RECORDS_H
+#define AGENT_COMMANDS_RECORDS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "agent/model/change_record.h"
+
+/* A record from a change in the API's JSON; false if it is not one. What has a column, triage,
+ * owner, range of suspects and time of the announcement are set. Texts are copied to the arena. */
+bool record_read(struct arena *arena, const json_t *object, struct change_record *out);
+
+/* For sorting. The worst first: what got worse before what changed without a direction; the
+ * largest in percent, without a percentage before those with one. */
+int record_compare_size(const struct change_record *a, const struct change_record *b);
+
+enum record_view {
+	RECORDS_LIST = 1, /* what was found */
+	RECORDS_INBOX,    /* for people who judge it */
+};
+
+/* `now`: ms. Takes memory from the arena. */
+void records_print(struct arena *arena, const struct change_record *const *records, size_t count,
+	enum record_view view, int64_t now, FILE *out);
+
+#endif
