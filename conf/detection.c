@@ -183,10 +183,9 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 	struct confirm_rule rule;
 	struct error error;
 	double share;
-	if (confirm && confirm_parse(confirm, &rule, &error)) {
-		rule.least = out->confirm.least;
+	if (confirm && confirm_parse(confirm, &rule, &error))
 		out->confirm = rule;
-	} else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
+	else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
 		loader_complain(loader, map, subject, &error);
 	if (fdr && fdr_parse(fdr, &share, &error))
 		out->fdr = share;
@@ -349,8 +348,6 @@ static void put_confirm(struct buf *out, const struct confirm_rule *rule, struct
 		put_option(out, "confirm", "off");
 	if (rule->mode == CONFIRM_POINTS)
 		put_option(out, "confirm", arena_printf(arena, "%zu points", rule->points));
-	if (rule->least > 0)
-		put_option(out, "at least", arena_printf(arena, "%zu points", rule->least));
 }
 
 const char *detection_text(

@@ -189,10 +189,8 @@ static const char *confirm_text(const struct confirm_rule *rule, struct arena *a
 {
 	if (rule->mode == CONFIRM_OFF)
 		return "off";
-	if (rule->mode == CONFIRM_POINTS)
-		return arena_printf(arena, "%zu points", rule->points);
-	return rule->least > 0 ? arena_printf(arena, "auto, at least %zu points", rule->least)
-			       : "auto";
+	return rule->mode == CONFIRM_AUTO ? "auto"
+					  : arena_printf(arena, "%zu points", rule->points);
 }
 
 static void add_detection(struct section *section, const struct detection *detection)

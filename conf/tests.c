@@ -311,11 +311,6 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	return *given;
 }
 
-/* How many points of the new level confirm a change in one environment. With fewer, noise in one of
- * many series looks like a change of that environment alone, and what affects all would be
- * announced twice. */
-enum { ENVIRONMENT_BELIEF = 3 };
-
 static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
@@ -366,7 +361,6 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	struct unset unset = {0};
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
-	test->detection.confirm.least = test->environment ? ENVIRONMENT_BELIEF : 0;
 	note_unset(loader, &subject, &unset, test);
 	unset = (struct unset){0};
 	test->bisect = bisect_read(loader, yaml_get(map, "bisect"), &subject, test, &unset);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1000, MORE = 4, ENOUGH = 24 };
+enum { MOST_POINTS = 1000, MORE = 4, LEAST = 5, ENOUGH = 24 };
 
 const struct field confirm_fields[] = {
 	OPTION_STRING(struct confirm_options, confirm, "auto",
@@ -38,11 +38,11 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 }
 
 /*
- * At once if p is far below what chance produces with so few points before; else when MORE points
- * have followed since the change was found. A change with ENOUGH points behind it was there before
- * the first run.
+ * From LEAST points on if p is far below what chance produces with so few points before; else when
+ * MORE points have followed since the change was found. A change with ENOUGH points behind it was
+ * there before the first run.
  */
-static bool holds_auto(size_t least, const struct change *change, size_t first_count)
+static bool holds_auto(const struct change *change, size_t first_count, size_t least)
 {
 	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
 	bool overwhelming = change->pvalue < limit && change->count_after >= least;
@@ -50,12 +50,13 @@ static bool holds_auto(size_t least, const struct change *change, size_t first_c
 	       change->count_after >= ENOUGH;
 }
 
-bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count)
+bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
+	bool service)
 {
 	switch (rule->mode) {
 	case CONFIRM_OFF: return true;
 	case CONFIRM_POINTS: return change->count_after >= rule->points;
 	case CONFIRM_AUTO: break;
 	}
-	return holds_auto(rule->least, change, first_count);
+	return holds_auto(change, first_count, service ? 0 : LEAST);
 }

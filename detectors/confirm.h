@@ -29,8 +29,6 @@ enum confirm_mode {
 struct confirm_rule {
 	enum confirm_mode mode;
 	size_t points;
-	size_t least; /* for CONFIRM_AUTO: points on the new level that even the strongest evidence
-			 needs */
 };
 
 /* Parses the option's text; an invalid text is an error. */
@@ -39,9 +37,11 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 /*
  * Whether the change, as found now, is confirmed. `first_count` points followed it when it was
  * first found; a candidate that is lost and found again starts anew. A confirmed change need not
- * satisfy the rule again: the caller remembers it.
+ * satisfy the rule again: the caller remembers it. For CONFIRM_AUTO even the strongest evidence
+ * needs five points on the new level, as a recovery does, but in a `service`, where precedents
+ * (detectors/precedent.h) decide how long to wait.
  */
-bool confirm_holds(
-	const struct confirm_rule *rule, const struct change *change, size_t first_count);
+bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
+	bool service);
 
 #endif

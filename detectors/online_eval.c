@@ -176,7 +176,7 @@ static void take_change(
 	known->withdrawn = false;
 	if (known->silent || (known->announced && follower->tracked))
 		return;
-	if (known->announced || confirm_holds(&follower->rule, change, known->first_count))
+	if (known->announced || confirm_holds(&follower->rule, change, known->first_count, false))
 		announce(follower, known, seen);
 }
 

@@ -421,7 +421,6 @@ static const char *expected(const struct request *request, const struct detectio
 		}
 		if (!confirm_parse(setting->value, &rule, &error))
 			return NULL;
-		rule.least = out.confirm.least;
 		out.confirm = rule;
 	}
 	return detection_text(schema, &out, proposal->arena);

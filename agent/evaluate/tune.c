@@ -185,7 +185,6 @@ static void add_rules(struct evaluation *evaluation, const char *texts[static LI
 		if (!confirm_parse(confirms[i], &added->rule, &error) ||
 			(added->rule.mode == given.mode && added->rule.points == given.points))
 			continue;
-		added->rule.least = given.least;
 		texts[evaluation->rule_count++] = confirms[i];
 	}
 }

@@ -131,8 +131,8 @@ static struct candidate *add_candidate(
 
 	candidate->record = record;
 	candidate->detection = subject->detection;
-	candidate->confirmed =
-		confirm_holds(&subject->detection->confirm, change, change->count_after);
+	candidate->confirmed = confirm_holds(&subject->detection->confirm, change,
+		change->count_after, news_is_patient(subject->detection, subject->findings));
 	candidate->realignment = subject->realignment;
 	record->item = announce_change(request->call.arena, subject->test, subject->environment,
 		subject->findings->series, change);
@@ -239,8 +239,9 @@ static void add_known_candidate(
 	record->runs = 1;
 	if (known->state == CHANGE_CANDIDATE) {
 		set_hold(subject, candidate, known->item.time, known->item.change.count_after);
-		candidate->confirmed = confirm_holds(
-			&subject->detection->confirm, change, known->item.change.count_after);
+		candidate->confirmed = confirm_holds(&subject->detection->confirm, change,
+			known->item.change.count_after,
+			news_is_patient(subject->detection, subject->findings));
 		record->news = known->news == NOTIFY_SILENT ? NOTIFY_SILENT : NOTIFY_PENDING;
 		record->runs = known->runs + candidate->grown;
 		if (is_old(subject) && candidate->until == candidate->seen)

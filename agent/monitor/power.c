@@ -45,6 +45,7 @@ struct course {
 	size_t known_count, known_room;
 	int64_t last_id;
 	int64_t hold_ends;          /* as in struct realignment */
+	bool patient;               /* as news_is_patient says of the last run */
 	const struct change *found; /* in the last run */
 	size_t found_count;
 };
@@ -206,6 +207,8 @@ static bool look(struct course *course, bool first, struct error *error)
 			course->known[i].news = NOTIFY_QUEUED;
 	course->found = analysis.findings[0].changes;
 	course->found_count = analysis.findings[0].count;
+	course->patient = news_is_patient(
+		analysis_configured(ask->test, ask->series->metric), &analysis.findings[0]);
 	course->hold_ends = realignments[0] ? realignments[0]->hold_ends : WHEN_NEVER;
 	arena_join(course->arena, request->call.arena);
 	request->call.arena = arena_new();
@@ -272,8 +275,8 @@ static void note(
 		out->found_time = now;
 		out->pvalue = record->item.change.pvalue;
 	}
-	out->rule = confirm_holds(
-		&detection->confirm, change_now(course, record), record->item.change.count_after);
+	out->rule = confirm_holds(&detection->confirm, change_now(course, record),
+		record->item.change.count_after, course->patient);
 	out->held_until = held_until(course, record);
 	out->back = record->covered && record->news == NOTIFY_SILENT;
 	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NOTIFY_PENDING) {

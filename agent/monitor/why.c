@@ -604,7 +604,8 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 		const struct change *now =
 			why->change ? &why->change->change : &record->item.change;
 
-		if (!confirm_holds(&why->detection->confirm, now, record->item.change.count_after))
+		if (!confirm_holds(&why->detection->confirm, now, record->item.change.count_after,
+			    news_is_patient(why->detection, &why->findings)))
 			return WHY_CONFIRMATION;
 		if (why->held_until != 0)
 			return WHY_HOLD;

@@ -24,7 +24,7 @@ static bool holds(const char *text, double p, size_t before, size_t after, size_
 		.count_before = before,
 		.count_after = after,
 		.magnitude = 0.05};
-	return confirm_holds(&rule, &change, first);
+	return confirm_holds(&rule, &change, first, false);
 }
 
 static void test_off_and_points(void **state)
@@ -39,7 +39,8 @@ static void test_off_and_points(void **state)
 static void test_auto(void **state)
 {
 	(void)state;
-	assert_true(holds("auto", 1e-20, 60, 2, 2));
+	assert_false(holds("auto", 1e-20, 60, 4, 3));
+	assert_true(holds("auto", 1e-20, 60, 5, 3));
 	assert_false(holds("auto", 9e-4, 60, 3, 3));
 	assert_false(holds("auto", 9e-4, 60, 6, 3));
 	assert_true(holds("auto", 9e-4, 60, 7, 3));
@@ -63,21 +64,22 @@ static void test_more_is_never_less(void **state)
 			}
 }
 
-/* However strong the evidence is, so many points have to be there; what is found later than that
- * counts as ever. */
+/* However strong the evidence is, five points have to be there, but in a service; what is found
+ * later than that counts as ever. */
 static void test_least(void **state)
 {
 	(void)state;
-	struct confirm_rule rule = {.mode = CONFIRM_AUTO, .least = 3};
+	struct confirm_rule rule = {.mode = CONFIRM_AUTO};
 	struct change change = {.pvalue = 1e-60, .count_before = 100};
 
 	for (change.count_after = 1; change.count_after < 30; change.count_after++)
-		assert_int_equal(
-			confirm_holds(&rule, &change, change.count_after), change.count_after >= 3);
+		for (int service = 0; service < 2; service++)
+			assert_int_equal(confirm_holds(&rule, &change, change.count_after, service),
+				service || change.count_after >= 5);
 	change.pvalue = 0.0005;
 	change.count_after = 7;
-	assert_true(confirm_holds(&rule, &change, 3));
-	assert_false(confirm_holds(&rule, &change, 4));
+	assert_true(confirm_holds(&rule, &change, 3, false));
+	assert_false(confirm_holds(&rule, &change, 4, false));
 }
 
 static void test_option(void **state)

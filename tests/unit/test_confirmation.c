@@ -141,15 +141,15 @@ static void test_candidate_until_it_stands(void **state)
 	assert_int_equal(f->request->records.count + f->request->update_count, 0);
 }
 
-/* 20 points before it: p has to be below 1e-7. */
-static void test_overwhelming_is_told_at_once(void **state)
+/* 20 points before it: p has to be below 1e-7, and 5 points behind it. */
+static void test_overwhelming_needs_five_points(void **state)
 {
 	struct fixture *f = *state;
 
 	f->changes[0].pvalue = 1e-8;
-	assert_int_equal(pass(f, 2, WHEN_ALWAYS).fresh, 1);
-	expect(f, CHANGE_CONFIRMED, NOTIFY_PENDING, 1);
-	assert_false(f->request->records.items[0].confirmed);
+	assert_int_equal(pass(f, 4, WHEN_ALWAYS).candidates, 1);
+	assert_int_equal(pass(f, 5, WHEN_ALWAYS).fresh, 1);
+	expect(f, CHANGE_CONFIRMED, NOTIFY_PENDING, 2);
 }
 
 static void test_rules(void **state)
@@ -431,7 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_candidate_until_it_stands),
-		CASE(test_overwhelming_is_told_at_once),
+		CASE(test_overwhelming_needs_five_points),
 		CASE(test_rules),
 		CASE(test_nothing_new_counts_for_nothing),
 		CASE(test_lost_and_found),
