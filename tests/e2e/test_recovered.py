@@ -114,7 +114,7 @@ def test_excursions_of_any_width_and_size(agents, tmp_path, hook, kind, least):
 
 def test_closed_once_whatever_dies(agents, hunter, tmp_path):
     """kill -9 at random moments: what was told is closed, in its thread, once; by a webhook once more a kill at most."""
-    series = excursions((2, 4, 8), (2, 5))
+    series = excursions((5, 6, 8), (2, 5))
     file, rng, kills = tmp_path / "many.csv", random.Random(5), 0
     slack, hook = FakeSlack(CANARY), Hook()
     slack.slow, hook.slow = (0.02, 0.1), 0.05
