@@ -19,7 +19,7 @@
 #include "agent/io/transfers.h"
 #include "conf/web_config.h"
 
-enum { MOST_PLACES = 8, TIMEOUT = 120000 };
+enum { MOST_PLACES = 8, MOST_PAGES = 10000, TIMEOUT = 120000 };
 
 static const char unix_prefix[] = "unix:";
 
@@ -384,7 +384,7 @@ bool agent_api_changes(struct agent_api *api, const char *parameters,
 	json_int_t next = 0, before;
 	bool wanted = false;
 
-	do {
+	for (int pages = 0; pages == 0 || (wanted && next > 0); pages++) {
 		struct agent_api_answer answer;
 		struct buf path = {0};
 		bool called;
@@ -405,9 +405,9 @@ bool agent_api_changes(struct agent_api *api, const char *parameters,
 		json_decref(answer.document);
 		if (!good)
 			return is_strange(api, "is not a list of changes", error);
-		if (wanted && next > 0 && before > 0 && next >= before)
+		if (wanted && next > 0 && (next == before || pages == MOST_PAGES))
 			return is_strange(api, "does not end", error);
-	} while (wanted && next > 0);
+	}
 	*more = next > 0;
 	return true;
 }

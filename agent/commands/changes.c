@@ -21,8 +21,6 @@
 enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
 
-enum { MOST_CHANGES = 1000000 };
-
 struct change_row {
 	struct change_record record;
 	json_t *answer; /* as an agent gave it; else NULL */
@@ -46,12 +44,6 @@ static int by_time(const void *a, const void *b)
 	if (left->time != right->time)
 		return left->time > right->time ? -1 : 1;
 	return (right->id > left->id) - (right->id < left->id);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	return record_compare_size(
-		&((const struct change_row *)a)->record, &((const struct change_row *)b)->record);
 }
 
 static void add_row(struct change_list *list, const struct change_record *record, json_t *answer)
@@ -169,7 +161,7 @@ static const struct field changes_fields[] = {
 		"only changes of this test, or of tests that match this pattern",
 		.metavar = "NAME"),
 	OPTION_INT(struct changes_options, limit, "1000", 1, 1000000,
-		"maximum number of changes, the most recently found first"),
+		"maximum number of changes, the most recently found first (--open: the worst)"),
 	OPTION_CHOICE(struct changes_options, output, "text", changes_output_names,
 		"output format; json includes the history"),
 	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
@@ -262,7 +254,7 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	store_call_free(&request->call);
 }
 
-/* The latest first, of the inbox the worst; as many as --limit allows. */
+/* The latest first, the inbox in its order; as many as --limit allows. */
 static void print(struct cli *cli, const struct change_list *list)
 {
 	const struct changes_options *options = cli->options;
@@ -271,9 +263,8 @@ static void print(struct cli *cli, const struct change_list *list)
 	const struct change_record **records = arena_array(list->arena, count, sizeof *records);
 	bool more = list->more || list->count > count;
 
-	if (list->count > 0)
-		qsort(list->rows, list->count, sizeof *list->rows,
-			options->open ? by_size : by_time);
+	if (list->count > 0 && !options->open)
+		qsort(list->rows, list->count, sizeof *list->rows, by_time);
 	for (size_t i = 0; i < count; i++)
 		records[i] = &list->rows[i].record;
 	switch ((enum changes_output)options->output) {
@@ -397,8 +388,6 @@ static int run(struct cli *cli)
 	if (!make_filter(cli, &filter, &error) ||
 		!state_of_agent(&options->state_of, &agent, &error))
 		return cli_fail(&error);
-	if (filter.open)
-		filter.limit = MOST_CHANGES; /* it is cut when it is sorted */
 	list.most = (size_t)filter.limit;
 	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;

@@ -112,18 +112,6 @@ bool record_read(struct arena *arena, const json_t *object, struct change_record
 	       out->item.time != WHEN_NEVER;
 }
 
-int record_compare_size(const struct change_record *a, const struct change_record *b)
-{
-	bool worse = announcement_verdict(&a->item) > 0;
-	double x = fabs(a->item.change.size), y = fabs(b->item.change.size);
-
-	if (worse != (announcement_verdict(&b->item) > 0))
-		return worse ? -1 : 1;
-	x = isnan(x) ? HUGE_VAL : x;
-	y = isnan(y) ? HUGE_VAL : y;
-	return x != y ? (x < y) - (x > y) : (a->item.id > b->item.id) - (a->item.id < b->item.id);
-}
-
 /* Cells: static, the record's or in the arena; NULL for a blank one. */
 struct cell {
 	struct arena *arena;

@@ -11,10 +11,6 @@
  * owner, range of suspects and time of the announcement are set. Texts are copied to the arena. */
 bool record_read(struct arena *arena, const json_t *object, struct change_record *out);
 
-/* For sorting. The worst first: what got worse before what changed without a direction; the
- * largest in percent, without a percentage before those with one. */
-int record_compare_size(const struct change_record *a, const struct change_record *b);
-
 enum record_view {
 	RECORDS_LIST = 1, /* what was found */
 	RECORDS_INBOX,    /* for people who judge it */

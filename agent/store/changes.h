@@ -97,16 +97,17 @@ struct change_filter {
 	struct strings names; /* of tests, exact */
 	const char *test;     /* name or shell pattern */
 	int64_t updated;      /* ms: only those written at or after it */
-	int64_t before_id;    /* only those with a smaller id */
+	int64_t before_id;    /* only those that a list has after this one */
 	int64_t limit;
 	unsigned triage; /* bits 1 << enum triage_state */
 	int64_t now;     /* ms: what has expired by then is open; 0: as stored */
 	bool open;       /* what waits for somebody: changes that are confirmed (or moved), are no
 			    improvements, end no other change, and whose triage is open or
-			    acknowledged */
+			    acknowledged; the worst first, the largest in percent */
 };
 
-/* Changes with their history, latest recorded first. May take long; delays no other call. */
+/* Changes with their history, latest recorded first (see `open`). May take long; delays no other
+ * call. */
 struct store_list {
 	struct store_call call;
 	void (*reply)(struct store_list *list);

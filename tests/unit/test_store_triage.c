@@ -507,6 +507,47 @@ static void test_open_among_many(void **state)
 	}
 }
 
+/* The worst first, of all of them, however few are wanted, and the next ones after the last: what
+ * became worse, from nothing and by the largest part; then what has no direction. */
+static void test_open_by_size(void **state)
+{
+	static const struct {
+		int direction, sign;
+		double size;
+	} rows[] = {{-1, 1, 5}, {0, 1, 80}, {1, -1, -30}, {-1, 1, (double)NAN}, {-1, -1, -90},
+		{-1, 1, 30}};
+	static const int64_t order[] = {4, 6, 3, 1, 2};
+	const size_t count = sizeof order / sizeof *order;
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct change_record record = example;
+
+		record.item.direction = rows[i].direction;
+		record.sign = rows[i].sign;
+		record.item.change.size = rows[i].size;
+		record.item.change.level_before = 100;
+		record.item.change.level_after = 100 + 10 * rows[i].sign;
+		record_one(fixture, &record);
+	}
+	for (size_t limit = 1; limit <= count; limit++)
+		for (size_t i = 0; i < count; i += limit) {
+			struct change_filter filter = {.open = true,
+				.limit = (int64_t)limit,
+				.before_id = i > 0 ? order[i - 1] : 0,
+				.test = limit % 2 ? NULL : example.item.test};
+			struct store_list *list = list_of(fixture, &filter);
+
+			assert_int_equal(
+				list->records.count, i + limit < count ? limit : count - i);
+			assert_int_equal(list->more, i + limit < count);
+			for (size_t j = 0; j < list->records.count; j++)
+				assert_int_equal(list->records.items[j].item.id, order[i + j]);
+			store_call_free(&list->call);
+		}
+}
+
 /* Lists by triage, and what waits for somebody. */
 static void test_filters(void **state)
 {
@@ -1468,6 +1509,7 @@ int main(void)
 		CASE(test_many_at_once),
 		CASE(test_said_exactly),
 		CASE(test_open_among_many),
+		CASE(test_open_by_size),
 		CASE(test_filters),
 		CASE(test_accepted_is_not_pending),
 		CASE(test_accepted_stays_settled),

@@ -566,13 +566,16 @@ static void add_limits(const struct connection *connection, struct parameters *p
 	parameter_integer(parameters, patient ? connection->patience_ms : IDLE_MS);
 }
 
+/* Compiling a statement takes seconds where it is expected to take long, and most take none. */
+#define NOT_COMPILED "set_config('jit', 'off', true), "
+
 static bool send_limits(struct connection *connection)
 {
 	struct parameters parameters = {0};
 
 	add_limits(connection, &parameters);
 	return queue(connection,
-		"SELECT set_config('statement_timeout', CAST($1 AS TEXT), true),"
+		"SELECT " NOT_COMPILED "set_config('statement_timeout', CAST($1 AS TEXT), true),"
 		" set_config('idle_in_transaction_session_timeout', CAST($2 AS TEXT), true)",
 		&parameters);
 }
@@ -629,8 +632,9 @@ static bool send_number(struct connection *connection)
 		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"
 		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
 		" ON CONFLICT (writer) DO UPDATE SET number = excluded.number,"
-		" used = excluded.used RETURNING set_config('statement_timeout', CAST($3 AS TEXT),"
-		" true), set_config('idle_in_transaction_session_timeout', CAST($4 AS TEXT), true)",
+		" used = excluded.used RETURNING " NOT_COMPILED
+		"set_config('statement_timeout', CAST($3 AS TEXT), true),"
+		" set_config('idle_in_transaction_session_timeout', CAST($4 AS TEXT), true)",
 		&parameters);
 }
 

@@ -207,7 +207,9 @@ static PGresult *ask_in_order(struct sql_statement *statement, struct error *err
 		"SELECT set_config('enable_seqscan', 'on', true),"
 		" set_config('enable_bitmapscan', 'on', true)"};
 	struct connection *connection = statement->file->connection;
-	bool ordered = statement->kind == STATEMENT_LIST || statement->kind == STATEMENT_LIST_STATE;
+	bool ordered = statement->kind == STATEMENT_LIST ||
+		       statement->kind == STATEMENT_LIST_STATE ||
+		       statement->kind == STATEMENT_LIST_OPEN;
 	PGresult *result;
 
 	if (ordered && !connection_send(connection, plans[0], NULL, error))

@@ -89,7 +89,7 @@ static const char *json_of_names(struct tx *tx, const struct change_filter *filt
 	return filter->test ? rows_names(tx, &(struct strings){&filter->test, 1}) : NULL;
 }
 
-/* An improvement waits for nobody, and neither does what only ends another change. */
+/* As LIST_OPEN in words.inc has it. */
 static bool is_open(const struct change_record *record)
 {
 	return record->ends == 0 && announcement_verdict(&record->item) >= 0;
@@ -110,8 +110,8 @@ static void restrict_states(const struct change_filter *filter, unsigned *states
 		*triage = 1U << TRIAGE_STATES; /* none */
 }
 
-/* A list, the last recorded first. Where an answer is held whole it comes in pages, small ones
- * first: as much of it as is wanted may be found soon. */
+/* A list in its order. Where an answer is held whole it comes in pages, small ones first: as much
+ * of it as is wanted may be found soon. */
 struct pages {
 	struct tx *tx;
 	const struct store_list *call;
@@ -119,7 +119,7 @@ struct pages {
 	const char *names;    /* of the only tests, as a JSON array; or NULL */
 	int64_t left;         /* rows that may still be read */
 	int64_t size, unread; /* rows of the page, and what is left of them */
-	int64_t before;       /* the next ids are below it: the reader of rows sets it */
+	int64_t before;       /* the next rows are after it: the reader of rows sets it */
 	struct sql_query query;
 };
 
@@ -130,10 +130,14 @@ static void open_page(struct pages *pages)
 	unsigned states = pages->states;
 	bool one_state = (states & (states - 1)) == 0;
 	bool timed = filter->since != 0 || filter->until != 0;
-	struct sql_query query = sql_query_of(pages->tx, pages->names ? STATEMENT_LIST_TEST
-							 : timed      ? STATEMENT_LIST_TIME
-							 : one_state  ? STATEMENT_LIST_STATE
-								      : STATEMENT_LIST);
+	bool open = filter->open && !pages->call->take;
+	struct sql_query query =
+		sql_query_of(pages->tx, pages->names && open ? STATEMENT_LIST_OPEN_TEST
+					: open               ? STATEMENT_LIST_OPEN
+					: pages->names       ? STATEMENT_LIST_TEST
+					: timed              ? STATEMENT_LIST_TIME
+					: one_state          ? STATEMENT_LIST_STATE
+							     : STATEMENT_LIST);
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
 	if (pages->names)
@@ -269,26 +273,23 @@ static void show_all(struct tx *tx, struct store_list *call)
 		call->taken(call);
 }
 
-/* Those that the filter's `open` leaves, up to one more than are wanted. */
+/* Up to one more than are wanted. */
 static void read_list(struct tx *tx, struct store_list *call)
 {
-	const struct change_filter *filter = &call->filter;
 	struct record_rows *out = &call->records;
-	size_t most = (size_t)limit_of(filter) + 1;
+	int64_t most = limit_of(&call->filter) + 1;
 	unsigned states, triage;
 	struct growing growing = {0};
 	struct pages pages;
 
-	restrict_states(filter, &states, &triage);
-	pages = open_pages(
-		tx, call, states, triage, filter->open ? INT64_MAX : (int64_t)most, (int64_t)most);
+	restrict_states(&call->filter, &states, &triage);
+	pages = open_pages(tx, call, states, triage, most, most);
 	*out = (struct record_rows){0};
-	while (out->count < most && pages_next(&pages)) {
-		struct change_record *record = growing_next(&growing, out->count);
+	while (pages_next(&pages)) {
+		struct change_record *record = growing_next(&growing, out->count++);
 
 		read_record(&pages.query, record);
 		pages.before = record->item.id;
-		out->count += !filter->open || is_open(record);
 	}
 	growing_keep(&growing, tx, out);
 }

@@ -227,6 +227,9 @@ static const char indexes[] =
 	"CREATE INDEX changes_of_series ON changes (test, series, branch);\n"
 	"CREATE INDEX changes_of_state ON changes (state, id);\n"
 	"CREATE INDEX changes_of_time ON changes (time);\n"
+	/* The inbox in its order (BADNESS in words.inc). */
+	"CREATE INDEX changes_open ON changes ((direction * sign), (-coalesce(abs(size), 1e308)),"
+	" (-id)) WHERE state IN (1, 2);\n"
 	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;\n"
 	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;\n"
 	"CREATE INDEX changes_of_environment ON changes (environment_event)"
