@@ -34,20 +34,6 @@ enum by { BY_CAUSE, BY_COMMIT, BY_MESSAGE, BY_CLUSTER, BY_ENVIRONMENT, BY_TEST, 
 static const char *const by_names[BYS + 1] = {
 	"cause", "commit", "message", "cluster", "environment", "test", "none", NULL};
 
-/* What a group has in common. */
-enum kind {
-	KIND_CLUSTER,
-	KIND_ENVIRONMENT,
-	KIND_COMMIT,
-	KIND_MESSAGE,
-	KIND_TEST,
-	KIND_CHANGE,
-	KINDS
-};
-
-static const char *const kind_names[KINDS] = {
-	"cluster", "environment", "commit", "message", "test", "change"};
-
 /* A change, with what a list shows of it. Texts are in the inbox's arena. */
 struct row {
 	int64_t id, time, spacing, first_seen, message, event;
@@ -63,7 +49,7 @@ struct row {
 
 struct group_row {
 	const char *key, *name;
-	enum kind kind;
+	enum by kind; /* what it has in common; BY_NONE: it is one change */
 	struct row **rows;
 	size_t count, waiting, worse, better;
 	double size; /* the worst one's, HUGE_VAL: from nothing */
@@ -259,50 +245,9 @@ static double weight(const struct row *row)
 	return isnan(row->size) ? HUGE_VAL : fabs(row->size);
 }
 
-/* Those that wait first, then the worse before the changed before the better, the largest first. */
-static int compare_rows(const void *a, const void *b)
+static int descending(double left, double right)
 {
-	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
-	double w = weight(left), v = weight(right);
-
-	if (waits(left) != waits(right))
-		return waits(left) ? -1 : 1;
-	if (left->verdict != right->verdict)
-		return left->verdict > right->verdict ? -1 : 1;
-	if (w != v)
-		return w > v ? -1 : 1;
-	return (left->id < right->id) - (left->id > right->id);
-}
-
-static int compare_rows_by_time(const void *a, const void *b)
-{
-	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
-
-	if (left->first_seen != right->first_seen)
-		return left->first_seen > right->first_seen ? -1 : 1;
-	return (left->id < right->id) - (left->id > right->id);
-}
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group_row *left = a, *right = b;
-
-	if ((left->waiting > 0) != (right->waiting > 0))
-		return left->waiting > 0 ? -1 : 1;
-	if ((left->worse > 0) != (right->worse > 0))
-		return left->worse > 0 ? -1 : 1;
-	if (left->size != right->size)
-		return left->size > right->size ? -1 : 1;
-	return (left->rows[0]->id < right->rows[0]->id) - (left->rows[0]->id > right->rows[0]->id);
-}
-
-static int compare_groups_by_time(const void *a, const void *b)
-{
-	const struct group_row *left = a, *right = b;
-
-	if (left->latest != right->latest)
-		return left->latest > right->latest ? -1 : 1;
-	return (left->rows[0]->id < right->rows[0]->id) - (left->rows[0]->id > right->rows[0]->id);
+	return (left < right) - (left > right);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -310,6 +255,43 @@ static int compare_ids(const void *a, const void *b)
 	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
 
 	return (left->id < right->id) - (left->id > right->id);
+}
+
+/* Those that wait first, then the worse before the changed before the better, the largest first. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
+	int order = descending(waits(left), waits(right));
+
+	order = order ? order : descending(left->verdict, right->verdict);
+	order = order ? order : descending(weight(left), weight(right));
+	return order ? order : compare_ids(a, b);
+}
+
+static int compare_rows_by_time(const void *a, const void *b)
+{
+	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
+	int order = descending((double)left->first_seen, (double)right->first_seen);
+
+	return order ? order : compare_ids(a, b);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group_row *left = a, *right = b;
+	int order = descending(left->waiting > 0, right->waiting > 0);
+
+	order = order ? order : descending(left->worse > 0, right->worse > 0);
+	order = order ? order : descending(left->size, right->size);
+	return order ? order : compare_ids(left->rows, right->rows);
+}
+
+static int compare_groups_by_time(const void *a, const void *b)
+{
+	const struct group_row *left = a, *right = b;
+	int order = descending((double)left->latest, (double)right->latest);
+
+	return order ? order : compare_ids(left->rows, right->rows);
 }
 
 /* The last recorded of all states. */
@@ -379,7 +361,7 @@ static bool is_asked(const struct inbox *inbox, enum by by)
 }
 
 /* What it is grouped by, in the order of how much that says. The key goes to `out`. */
-static enum kind kind_of(const struct inbox *inbox, const struct clusters *clusters,
+static enum by kind_of(const struct inbox *inbox, const struct clusters *clusters,
 	const struct row *row, const char **name, struct buf *out)
 {
 	const struct row *cluster = is_asked(inbox, BY_CLUSTER) ? cluster_of(clusters, row) : NULL;
@@ -388,29 +370,29 @@ static enum kind kind_of(const struct inbox *inbox, const struct clusters *clust
 	if (cluster) {
 		*name = cluster->test;
 		buf_printf(out, "cluster:%" PRId64, cluster->id);
-		return KIND_CLUSTER;
+		return BY_CLUSTER;
 	}
 	if (is_asked(inbox, BY_ENVIRONMENT) && row->event != 0) {
 		*name = row->environment;
 		buf_printf(out, "environment:%" PRId64, row->event);
-		return KIND_ENVIRONMENT;
+		return BY_ENVIRONMENT;
 	}
 	if (is_asked(inbox, BY_COMMIT) && row->commit) {
 		*name = row->commit;
 		buf_printf(out, "commit:%s", row->commit);
-		return KIND_COMMIT;
+		return BY_COMMIT;
 	}
 	if (is_asked(inbox, BY_MESSAGE) && row->message != 0) {
 		buf_printf(out, "message:%" PRId64, row->message);
-		return KIND_MESSAGE;
+		return BY_MESSAGE;
 	}
 	if (inbox->by == BY_TEST) {
 		*name = row->test;
 		buf_printf(out, "test:%s", row->test);
-		return KIND_TEST;
+		return BY_TEST;
 	}
 	buf_printf(out, "change:%" PRId64, row->id);
-	return KIND_CHANGE;
+	return BY_NONE;
 }
 
 static void add_members(struct inbox *inbox, struct clusters *clusters, const struct group *group,
@@ -478,7 +460,7 @@ static size_t *number_groups(struct inbox *inbox)
 	inbox->groups = arena_array(inbox->arena, inbox->count, sizeof *inbox->groups);
 	for (size_t i = 0; i < inbox->count; i++) {
 		const char *name;
-		enum kind kind;
+		enum by kind;
 		struct group_row *group;
 
 		buf_clear(&key);
@@ -590,7 +572,7 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 	int64_t end = first + most;
 
 	json_open(out, "key", group->key);
-	json_put_text(out, "kind", kind_names[group->kind]);
+	json_put_text(out, "kind", group->kind == BY_NONE ? "change" : by_names[group->kind]);
 	json_put_text(out, "name", group->name);
 	buf_printf(out, ", \"count\": %zu, \"waiting\": %zu, \"worse\": %zu, \"better\": %zu",
 		group->count, group->waiting, group->worse, group->better);

@@ -1,18 +1,13 @@
 // The agents that share this state: who lives, what each holds, how late it is.
 import {get} from './api.js';
 import {ago, badge, h, name, number, replace, style, time, waiting} from './dom.js';
-import {keepLooking, redraw} from './states.js';
+import {headings, keepLooking, mark, redraw} from './states.js';
 
 const states = {
 	alive: ['good', '✓', 'alive'],
 	late: ['bad', '◷', 'late'],
 	gone: ['idle', '✕', 'gone'],
 };
-
-function state(agent) {
-	const [kind, shape, word] = states[agent.state];
-	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
-}
 
 // 0, 3, 4, 5 as "0, 3–5".
 function ranges(shards) {
@@ -33,7 +28,7 @@ function row(agent, first) {
 			agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
 			h('div', {class: 'small quiet'}, `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
 			agent.late_renewals ? h('div', {class: 'row-problem'}, `${number(agent.late_renewals)} ${agent.late_renewals === 1 ? 'renewal of its lease was' : 'renewals of its lease were'} late`) : null),
-		h('td', {}, state(agent), h('div', {class: 'small'}, agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])),
+		h('td', {}, mark(states[agent.state]), h('div', {class: 'small'}, agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])),
 		h('td', {class: 'number', 'data-label': 'shards'}, agent.shards ? h('details', {'data-key': `shards ${agent.instance}`}, h('summary', {}, number(agent.shards)), h('div', {class: 'small'}, ranges(agent.held))) : '0'),
 		h('td', {class: 'number', 'data-label': 'tests'}, number(agent.tests)),
 		h('td', {'data-label': 'joined'}, time(agent.joined)));
@@ -51,8 +46,7 @@ function draw(main, fleet) {
 		h('p', {}, `${number(live)} alive; ${number(fleet.held)} of ${number(fleet.shards)} shards are held.`),
 		free ? h('p', {class: 'panel problem', role: 'alert'}, `${number(free)} shards are free: their tests do not run until an agent takes them, within half a minute.`) : null,
 		h('div', {class: 'table'}, h('table', {class: 'stack'},
-			h('thead', {}, h('tr', {}, ['Agent', 'State'].map(text => h('th', {scope: 'col'}, text)),
-				['Shards', 'Tests'].map(text => h('th', {scope: 'col', class: 'number'}, text)), h('th', {scope: 'col'}, 'Joined'))),
+			headings(['Agent', 'State'], ['Shards', 'Tests'], 'Joined'),
 			h('tbody', {}, agents.map(agent => row(agent, agents[0].configuration))))),
 		h('p', {class: 'quiet small'}, 'Tests: that the agent has in its configuration; it runs those of its shards. Times are by the clock of the database, ', time(fleet.time), '.'));
 }

@@ -381,8 +381,6 @@ function plotSection(context) {
 
 // ---- What is related to it
 
-const relationWords = {commit: 'same commit', message: 'same message', cluster: 'same cluster', environment: 'same environment'};
-
 function siblingCard(one, seen) {
 	const canvas = h('div', {class: 'plot small'});
 	const card = h('li', {class: 'sibling'},
@@ -390,7 +388,7 @@ function siblingCard(one, seen) {
 		h('div', {}, verdict(one.regression, one.size, one.direction), ' ', h('span', {class: 'quiet'}, ago(one.time))),
 		canvas,
 		h('div', {class: 'labels'}, one.state !== 'confirmed' && one.state !== 'moved' ? badge(one.state) : null, triageBadge(one.triage),
-			h('span', {class: 'quiet'}, one.relations.map(relation => relationWords[relation] ?? relation).join(', '))));
+			h('span', {class: 'quiet'}, one.relations.map(relation => `same ${relation}`).join(', '))));
 
 	seen(canvas, one);
 	return card;
@@ -528,9 +526,6 @@ function commitsSection(context) {
 
 // ---- The bisection of the change
 
-const endWords = {found: 'found', set: 'a set is left', out_of_budget: 'out of budget', not_reproduced: 'not reproduced',
-	ends_broken: 'an end cannot be measured', cancelled: 'cancelled', single: 'nothing to search', impossible: 'could not be made'};
-
 function culpritTable(culprit) {
 	return culprit.set.length === 0 ? null : tall(culprit.set.length, 'Credible set', h('thead', {}, h('tr', {}, h('th', {}, 'First bad commit'), h('th', {}, 'Probability'))),
 		h('tbody', {}, culprit.set.map(one => h('tr', {'data-culprit': plain(one.commit)}, h('td', {}, commitLink(one.commit, null), one.broken ? [' ', badge('not testable', 'warn')] : null),
@@ -543,13 +538,8 @@ function bisectionSection(context) {
 	let story = null, rows = [], known = '', offered = '';
 
 	async function act(path, parameters) {
-		try {
-			await post(path, {...parameters, person: person(context) ?? undefined});
-			await ask();
-		} catch (error) {
-			if (error.name !== 'AbortError')
-				notice(error.message, {problem: true});
-		}
+		await post(path, {...parameters, person: person(context)});
+		await ask();
 	}
 
 	function show() {
@@ -561,7 +551,7 @@ function bisectionSection(context) {
 			open ? h('p', {}, row.state === 'waiting' ? ['Waits for ', h('code', {}, name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
 				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', {}, name(row.lab, 100)), '.',
 					row.cancelled ? ' It is being ended.' : null]) : null,
-			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${endWords[row.end] ?? plain(row.end)}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
+			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${plain(row.end).replaceAll('_', ' ')}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
 			!open && !row && !culprit ? h('p', {class: 'quiet'}, 'Nobody has asked for one.') : null);
 		// The button stays the same as long as it means the same: one may be pressing it.
 		const offer = !context.may('triager') ? '' : open ? `Cancel ${row.id}` : test?.bisects && stands ? row ? 'Bisect again' : 'Bisect' : '';

@@ -2,7 +2,7 @@
 import {get} from './api.js';
 import {createChart} from './chart.js';
 import {ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
-import {due, keepLooking, redraw} from './states.js';
+import {due, headings, keepLooking, redraw} from './states.js';
 import {personField, say, states, triageBadge} from './triage.js';
 
 const PAGE = 20;
@@ -94,7 +94,7 @@ function groupPart(group, page) {
 				last.found > last.clusters.length ? h('p', {class: 'quiet'}, `and ${number(last.found - last.clusters.length)} more, less clear`) : null]
 				: h('p', {class: 'quiet'}, `Nothing moved together in the last round, ${number(last.series)} series in ${number(last.points)} points of time.`),
 		group.rounds.length ? h('details', {'data-key': `rounds ${group.name}`}, h('summary', {'data-key': `summary ${group.name}`}, 'Last rounds'), h('div', {class: 'table'}, h('table', {class: 'stack'},
-			h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Ended'), ['Took', 'Tests', 'Series', 'Moved together', 'New'].map(text => h('th', {scope: 'col', class: 'number'}, text)))),
+			headings(['Ended'], ['Took', 'Tests', 'Series', 'Moved together', 'New']),
 			h('tbody', {}, group.rounds.map(roundRow))))) : null);
 }
 

@@ -154,7 +154,12 @@ class Inbox {
 		this.load();
 	}
 
-	// One request at a time for the list: a later one ends the earlier.
+	// One request at a time for the list: a later one ends the earlier. Null: what was asked for is no longer wanted, or there is
+	// a problem, which is shown.
+	tryFetch(parameters) {
+		return this.inFlight = this.fetch(parameters);
+	}
+
 	async fetch(parameters) {
 		this.asking?.abort();
 		const asking = this.asking = new AbortController();
@@ -165,27 +170,15 @@ class Inbox {
 			first = null;
 			const answer = await (early ?? get(listing, {...this.parameters(), ...parameters}, asking.signal));
 			asking.signal.throwIfAborted();
-			return answer;
-		} finally {
-			if (this.asking === asking)
-				this.asking = null;
-		}
-	}
-
-	// Null: what was asked for is no longer wanted, or there is a problem, which is shown.
-	tryFetch(parameters) {
-		return this.inFlight = this.fetchOrSay(parameters);
-	}
-
-	async fetchOrSay(parameters) {
-		try {
-			const answer = await this.fetch(parameters);
 			this.sayProblem(answer.problem ?? '');
 			return answer.problem ? null : answer;
 		} catch (error) {
 			if (error.name !== 'AbortError')
 				this.sayProblem(error.message);
 			return null;
+		} finally {
+			if (this.asking === asking)
+				this.asking = null;
 		}
 	}
 

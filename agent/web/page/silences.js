@@ -1,7 +1,7 @@
 // Silences: those that hold, will hold and are over; adding one, with what it would select.
 import {get, post} from './api.js';
 import {ago, badge, duration, h, name, notice, number, plain, remember, replace, style, time, verdict, waiting} from './dom.js';
-import {keepLooking, redraw} from './states.js';
+import {keepLooking, mark, redraw} from './states.js';
 import {person, personField} from './triage.js';
 
 const OVER = 200; // shown at most
@@ -135,7 +135,6 @@ function when(silence) {
 }
 
 function card(silence, {context, look, fill}) {
-	const [kind, shape, word] = shapes[silence.state] ?? ['idle', '?', silence.state];
 	const reach = h('div', {class: 'preview', hidden: true});
 	const end = context.may('triager') && silence.state !== 'over'
 		? h('button', {type: 'button', class: 'small', 'data-key': `end ${silence.id}`, onclick: async () => {
@@ -144,10 +143,8 @@ function card(silence, {context, look, fill}) {
 				await post(`/api/v1/silences/${silence.id}/end`, {person: person(context)});
 				notice(`Silence ${silence.id} was ended. What it has held is told now.`);
 				look();
-			} catch (error) {
+			} finally {
 				end.disabled = false;
-				if (error.name !== 'AbortError')
-					notice(error.message, {problem: true});
 			}
 		}}, 'End')
 		: null;
@@ -157,7 +154,7 @@ function card(silence, {context, look, fill}) {
 		preview(reach, silence.matchers, context);
 	}}, 'What it selects');
 	return h('li', {class: 'card', 'data-silence': silence.id},
-		h('div', {class: 'card-line'}, h('div', {class: 'matchers'}, name(silence.matchers, 600)), h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word)),
+		h('div', {class: 'card-line'}, h('div', {class: 'matchers'}, name(silence.matchers, 600)), mark(shapes[silence.state])),
 		silence.reason ? h('p', {}, name(silence.reason, 1000)) : null,
 		h('p', {class: 'small quiet'}, badge(`#${silence.id}`), ' ', when(silence),
 			silence.owner && silence.owner !== silence.person ? [' · of ', name(silence.owner, 80)] : '',

@@ -72,6 +72,18 @@ export function facts(...rows) {
 	return h('dl', {class: 'facts'}, rows.filter(Boolean).map(([term, ...what]) => [h('dt', {}, term), h('dd', {}, what)]));
 }
 
+// A state by a shape, a word and a colour.
+export function mark([kind, shape, word]) {
+	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
+}
+
+// The head of a table: columns of words, then of numbers, then of what is left.
+export function headings(words, numbers, ...more) {
+	const row = (all, kind) => all.map(text => h('th', {scope: 'col', class: kind}, text));
+
+	return h('thead', {}, h('tr', {}, row(words, null), row(numbers, 'number'), row(more, null)));
+}
+
 // When something is due.
 export function due(value) {
 	const left = value ? Date.parse(value) - Date.now() : NaN;

@@ -1,16 +1,12 @@
 // What the agent waits for and what troubles it.
 import {get} from './api.js';
 import {ago, badge, duration, h, name, number, plain, replace, style, time, waiting} from './dom.js';
-import {due, facts, keepLooking, redraw} from './states.js';
+import {due, facts, headings, keepLooking, mark, redraw} from './states.js';
 
 const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
 
 function size(value) {
 	return value >= 1e9 ? `${bytes.format(value / 1e9)} GB` : value >= 1e6 ? `${bytes.format(value / 1e6)} MB` : `${bytes.format(value / 1e3)} kB`;
-}
-
-function state(kind, shape, word) {
-	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
 }
 
 function list(names, most = 50) {
@@ -28,9 +24,9 @@ const sendStates = {
 
 function receiverState(receiver) {
 	if (receiver.elsewhere)
-		return state('idle', '⇢', receiver.agent ? `sent by ${plain(receiver.agent, 60)}` : 'no agent has it yet');
+		return mark(['idle', '⇢', receiver.agent ? `sent by ${plain(receiver.agent, 60)}` : 'no agent has it yet']);
 	const worst = ['unknown receiver', 'misconfigured', 'retrying', 'sending', 'waiting'].find(kind => receiver.destinations.some(found => found.state === kind));
-	return state(...sendStates[worst ?? 'idle']);
+	return mark(sendStates[worst ?? 'idle']);
 }
 
 function destination(found, several) {
@@ -83,7 +79,7 @@ function sourceRow(source) {
 		h('td', {class: 'wide'}, h('a', {href: `/tests?q=${encodeURIComponent(source.name)}`, 'data-key': `source ${source.name}`}, name(source.name, 80)), ' ', badge(source.type),
 			source.address ? h('div', {class: 'small quiet'}, name(source.address, 300)) : null,
 			source.problem ? h('div', {class: 'row-problem'}, name(source.problem, 400)) : null),
-		h('td', {}, source.up ? source.failing ? state('soon', '◔', 'some tests fail') : state('good', '✓', 'up') : [state('bad', '✕', 'down'), h('div', {class: 'small'}, 'since ', time(source.down_since))]),
+		h('td', {}, source.up ? source.failing ? mark(['soon', '◔', 'some tests fail']) : mark(['good', '✓', 'up']) : [mark(['bad', '✕', 'down']), h('div', {class: 'small'}, 'since ', time(source.down_since))]),
 		h('td', {class: 'number', 'data-label': 'tests'}, number(source.tests)),
 		h('td', {class: 'number', 'data-label': 'failing'}, number(source.failing)),
 		h('td', {class: 'number', 'data-label': 'no new data'}, number(source.stale)));
@@ -115,7 +111,7 @@ function draw(main, status, context) {
 		status.routes_left_out ? h('p', {class: 'quiet'}, `and ${number(status.routes_left_out)} more routes`) : null,
 		h('h2', {}, 'Sources'),
 		status.sources.length ? h('div', {class: 'table'}, h('table', {class: 'stack'},
-			h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Source'), h('th', {scope: 'col'}, 'State'), ['Tests', 'Failing', 'No new data'].map(text => h('th', {scope: 'col', class: 'number'}, text)))),
+			headings(['Source', 'State'], ['Tests', 'Failing', 'No new data']),
 			h('tbody', {}, status.sources.map(sourceRow)))) : h('p', {class: 'quiet'}, 'No test is monitored.'),
 		h('div', {class: 'columns'},
 			h('section', {}, h('h2', {}, 'Agent'), facts(

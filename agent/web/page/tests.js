@@ -1,7 +1,7 @@
 // The monitored tests: what state each is in, and one of them with its configuration.
 import {get, post} from './api.js';
 import {ago, duration, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
-import {choice, due, facts, keepLooking, matcherOf, redraw} from './states.js';
+import {choice, due, facts, headings, keepLooking, mark, matcherOf, redraw} from './states.js';
 
 const PAGE = 100;
 
@@ -14,8 +14,7 @@ const states = {
 };
 
 function stateOf(test) {
-	const [kind, shape, word] = states[test.state] ?? ['idle', '?', test.state];
-	return [h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word),
+	return [mark(states[test.state] ?? ['idle', '?', test.state]),
 		test.state === 'elsewhere' ? h('span', {class: 'small quiet'}, test.agent ? [' run by ', name(test.agent, 60)] : ' by no agent yet') : null,
 		test.running ? h('span', {class: 'small quiet'}, ' running') : null];
 }
@@ -51,9 +50,6 @@ function runButton(test, context, look) {
 		try {
 			const {text, problem} = outcome(await post('/api/v1/run', {test}));
 			notice(text, {problem});
-		} catch (error) {
-			if (error.name !== 'AbortError')
-				notice(error.message, {problem: true});
 		} finally {
 			running.delete(test);
 			button.disabled = false;
@@ -116,9 +112,7 @@ async function list(main, context) {
 		first.searchParams.delete('after');
 		replace(body,
 			h('div', {class: 'table'}, h('table', {class: 'stack'},
-				h('thead', {}, h('tr', {}, ['Test', 'State', 'Last run', 'Last point', 'Next run'].map(text => h('th', {scope: 'col'}, text)),
-					['Series', 'Points'].map(text => h('th', {scope: 'col', class: 'number'}, text)),
-					h('th', {scope: 'col'}, h('span', {class: 'quiet'}, context.may('admin') ? 'Run' : '')))),
+				headings(['Test', 'State', 'Last run', 'Last point', 'Next run'], ['Series', 'Points'], h('span', {class: 'quiet'}, context.may('admin') ? 'Run' : '')),
 				h('tbody', {}, answer.tests.map(test => row(test, context, run))))),
 			h('p', {class: 'pages'}, start ? h('a', {href: first.pathname + first.search, 'data-key': 'first'}, '« First page') : null,
 				answer.next ? h('a', {href: next.pathname + next.search, 'data-key': 'next'}, 'Next page »') : null));
