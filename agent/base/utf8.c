@@ -35,6 +35,16 @@ bool utf8_is_control(const char *text, size_t length)
 					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xaf));
 }
 
+bool utf8_is_shown(const char *text, const char *but)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length == 0 || (utf8_is_control(text, length) && !strchr(but, *text)))
+			return false;
+	}
+	return true;
+}
+
 void utf8_blank(char *text, char blank)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {

@@ -14,6 +14,9 @@ size_t utf8_length(const char *text, size_t left);
  */
 bool utf8_is_control(const char *text, size_t length);
 
+/* Whether the whole text is valid, and has none of them but those in `but`. */
+bool utf8_is_shown(const char *text, const char *but);
+
 /* Replaces each byte of such a sequence, and each invalid byte, by `blank`. */
 void utf8_blank(char *text, char blank);
 

@@ -423,16 +423,7 @@ static enum role highest_role(const char *list)
 
 static bool is_name(const char *text)
 {
-	size_t left = strlen(text), length;
-
-	if (left == 0 || left > LONGEST_NAME)
-		return false;
-	for (; left > 0; text += length, left -= length) {
-		length = utf8_length(text, left);
-		if (length == 0 || utf8_is_control(text, length))
-			return false;
-	}
-	return true;
+	return *text && strlen(text) <= LONGEST_NAME && utf8_is_shown(text, "");
 }
 
 static enum access_outcome by_proxy(const struct web_config *config, struct sign_in *sign_in)

@@ -63,11 +63,7 @@ bool api_limit(const struct http_request *request, int64_t initial, int64_t most
 
 bool api_bool(const struct http_request *request, const char *name, bool *out, struct error *error)
 {
-	const char *text = http_parameter(request, name);
-
-	*out = text && strcmp(text, "true") == 0;
-	return !text || *out || strcmp(text, "false") == 0 ||
-	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
+	return form_bool(http_parameter(request, name), name, out, error);
 }
 
 /* The name that the word is, the whole text if it is the `only` one, else up to a comma: its index;

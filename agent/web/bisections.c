@@ -39,9 +39,11 @@ static void put_row(struct buf *out, const struct bisection_row *row)
 static void put_journal(struct buf *out, const struct bisection_row *row)
 {
 	buf_printf(out, ",\n \"setup\": %s,\n \"journal\": [", row->setup ? row->setup : "null");
-	for (size_t i = 0, n = 0; i < row->lines.count; i++)
-		if (row->lines.items[i].kind != BISECTION_ANSWER)
-			buf_printf(out, "%s%s", n++ ? ",\n  " : "\n  ", row->lines.items[i].text);
+	for (size_t i = 0; i < row->lines.count; i++)
+		if (row->lines.items[i].kind != BISECTION_ANSWER) {
+			json_line(out);
+			buf_text(out, row->lines.items[i].text);
+		}
 	buf_char(out, ']');
 }
 
@@ -257,20 +259,10 @@ static bool read_value(const char *text, double *value, struct error *error)
 	       error_set(error, ERROR_USAGE, "value: a finite number is needed");
 }
 
-static bool is_shown(const char *text)
-{
-	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-		length = utf8_length(text, left);
-		if (length == 0 || utf8_is_control(text, length))
-			return false;
-	}
-	return true;
-}
-
 static bool read_problem(struct http_request *request, const char **problem, struct error *error)
 {
 	*problem = http_parameter(request, "problem");
-	if (*problem && (strlen(*problem) > PROBLEM_MOST || !is_shown(*problem)))
+	if (*problem && (strlen(*problem) > PROBLEM_MOST || !utf8_is_shown(*problem, "")))
 		return error_set(error, ERROR_USAGE,
 			"problem: at most 300 bytes of UTF-8 without control characters");
 	return true;

@@ -21,13 +21,11 @@ struct telling {
 
 static void put_relations(struct buf *out, unsigned relations)
 {
-	const char *separator = "";
-
 	buf_text(out, ", \"relations\": [");
 	for (int i = 0; i < RELATIONS; i++)
 		if (relations >> i & 1) {
-			buf_printf(out, "%s\"%s\"", separator, relation_names[i]);
-			separator = ", ";
+			json_next(out);
+			buf_json_text(out, relation_names[i]);
 		}
 	buf_char(out, ']');
 }
@@ -94,8 +92,7 @@ static void put_matchers(struct buf *out, const char *of, const struct matcher *
 		return;
 	matchers_print(&(struct matchers){items, count}, &text);
 	if (text.length <= MATCHERS_TEXT_MOST) {
-		buf_printf(out, "%s{\"of\": \"%s\"", out->data[out->length - 1] == '[' ? "" : ", ",
-			of);
+		json_open(out, "of", of);
 		json_put_text(out, "matchers", text.data);
 		buf_char(out, '}');
 	}

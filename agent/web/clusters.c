@@ -52,10 +52,8 @@ static void put_members(struct buf *out, const struct round_shape *shape)
 static void put_shape(
 	struct buf *out, const struct cluster_round *round, const struct round_shape *shape)
 {
-	if (shape->change > 0)
-		buf_printf(out, "{\"change\": %" PRId64, shape->change);
-	else
-		buf_text(out, "{\"change\": null");
+	buf_char(out, '{');
+	json_put_id(out, "change", shape->change > 0 ? shape->change : 0);
 	json_put_time(out, "time", shape->time);
 	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
 	json_put_bool(out, "worse", shape->sign * shape->direction < 0);

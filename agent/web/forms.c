@@ -31,19 +31,16 @@ struct form {
 	struct error *error;
 };
 
+bool form_bool(const char *text, const char *name, bool *out, struct error *error)
+{
+	*out = text && strcmp(text, "true") == 0;
+	return !text || *out || strcmp(text, "false") == 0 ||
+	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
+}
+
 static const char *get(const struct form *form, const char *name)
 {
 	return form->get(form->context, name);
-}
-
-static bool is_shown(const char *text, bool lines)
-{
-	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-		length = utf8_length(text, left);
-		if (length == 0 || (utf8_is_control(text, length) && !(lines && *text == '\n')))
-			return false;
-	}
-	return true;
 }
 
 /* A text of people; `*out` stays NULL if it is not given. */
@@ -55,7 +52,7 @@ static bool read_text(const struct form *form, const char *name, size_t most, co
 		return true;
 	if (strlen(text) > most)
 		return error_set(form->error, ERROR_USAGE, "%s: more than %zu bytes", name, most);
-	if (!is_shown(text, most == LONGEST_NOTE))
+	if (!utf8_is_shown(text, most == LONGEST_NOTE ? "\n" : ""))
 		return error_set(form->error, ERROR_USAGE,
 			"%s: it is not UTF-8 or has control characters", name);
 	*out = arena_strdup(form->arena, text);
@@ -190,15 +187,6 @@ static bool read_version(const struct form *form, int64_t *out)
 	return true;
 }
 
-static bool read_switch(const struct form *form, const char *name, bool *out)
-{
-	const char *text = get(form, name);
-
-	*out = text && strcmp(text, "true") == 0;
-	return !text || *out || strcmp(text, "false") == 0 ||
-	       error_set(form->error, ERROR_USAGE, "%s: true or false is needed", name);
-}
-
 /* What a selection is made by, besides ids; an empty one selects nothing. */
 static bool read_selector(const struct form *form, const char *name, const char **out)
 {
@@ -231,7 +219,7 @@ bool triage_form_read(
 	       read_selector(&form, "test", &call->test) &&
 	       read_selector(&form, "commit", &call->commit) &&
 	       read_selector(&form, "message", &call->message) && check_until(triage, error) &&
-	       read_switch(&form, "dry_run", &call->dry_run);
+	       form_bool(get(&form, "dry_run"), "dry_run", &call->dry_run, error);
 }
 
 bool triage_form_says(const struct store_triage *call)
@@ -439,7 +427,7 @@ bool silence_form_read(form_get *getter, void *context, int64_t most, struct sto
 
 bool actor_check(const char *person, struct error *error)
 {
-	return (*person && strlen(person) <= LONGEST_NAME && is_shown(person, false)) ||
+	return (*person && strlen(person) <= LONGEST_NAME && utf8_is_shown(person, "")) ||
 	       error_set(error, ERROR_USAGE,
 		       "expected a name of at most %d bytes, without control characters",
 		       LONGEST_NAME);
@@ -450,11 +438,6 @@ static const char *state_of(const struct silence *silence, int64_t now)
 	if (silence->ended != 0 || silence->until <= now)
 		return "over";
 	return silence->from > now ? "pending" : "active";
-}
-
-static void put_time(struct buf *out, const char *key, int64_t ms)
-{
-	json_put_time(out, key, ms != 0 ? ms : WHEN_NEVER);
 }
 
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now)
@@ -473,13 +456,13 @@ static void put_silence(struct buf *out, const struct silence *silence, int64_t 
 	buf_printf(out, "{\"id\": %" PRId64 ", \"state\": \"%s\"", silence->id,
 		state_of(silence, now));
 	json_put_text(out, "matchers", silence->matchers);
-	put_time(out, "from", silence->from);
-	put_time(out, "until", silence->until);
+	json_put_moment(out, "from", silence->from);
+	json_put_moment(out, "until", silence->until);
 	json_put_text(out, "owner", silence->owner);
 	json_put_text(out, "reason", silence->reason);
 	json_put_text(out, "person", silence->person);
-	put_time(out, "created", silence->created);
-	put_time(out, "ended", silence->ended);
+	json_put_moment(out, "created", silence->created);
+	json_put_moment(out, "ended", silence->ended);
 	json_put_text(out, "ended_by", silence->ended_by);
 }
 
@@ -513,14 +496,11 @@ void silence_put_warning(struct buf *out, const char *unknown, const char *sugge
 void audit_put_json(struct buf *out, const struct audit_entry *entry)
 {
 	buf_printf(out, "{\"id\": %" PRId64, entry->id);
-	put_time(out, "time", entry->time);
+	json_put_moment(out, "time", entry->time);
 	json_put_text(out, "person", entry->actor.person);
 	json_put_text(out, "origin", entry->actor.origin);
 	json_put_text(out, "action", entry->action);
-	if (entry->change != 0)
-		buf_printf(out, ", \"change\": %" PRId64, entry->change);
-	else
-		json_put_text(out, "change", NULL);
+	json_put_id(out, "change", entry->change);
 	json_put_text(out, "subject", entry->subject);
 	json_put_text(out, "detail", entry->detail);
 	buf_char(out, '}');

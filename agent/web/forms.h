@@ -14,6 +14,9 @@ enum { FORM_CHANGES = 1000 };
 /* A parameter's text; NULL: not given. */
 typedef const char *form_get(void *context, const char *name);
 
+/* A parameter that is true or false; false if it is not given. */
+bool form_bool(const char *text, const char *name, bool *out, struct error *error) MUST_USE;
+
 /* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
 #define TRIAGE_FORM_OF_ONE "state owner note reason link until version person dry_run"
 #define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message"

@@ -69,12 +69,12 @@ static void add_destination(void *context, const struct destination_state *state
 
 static void put_events(struct buf *out, const struct schema *schema, unsigned events)
 {
-	size_t listed = 0;
-
 	buf_text(out, ", \"events\": [");
 	for (size_t i = 0; i < schema->event_count; i++)
-		if (events & 1u << i)
-			buf_printf(out, "%s\"%s\"", listed++ ? ", " : "", schema->events[i]);
+		if (events & 1u << i) {
+			json_next(out);
+			buf_json_text(out, schema->events[i]);
+		}
 	buf_char(out, ']');
 }
 
@@ -292,10 +292,9 @@ static void put_configuration(const struct agent *agent, struct buf *out)
 static void put_changes(const struct agent *agent, struct buf *out)
 {
 	buf_text(out, ",\n \"changes\": {");
-	for (size_t state = 1, listed = 0; state < CHANGE_STATES; state++)
+	for (size_t state = 1; state < CHANGE_STATES; state++)
 		if (change_state_names[state])
-			buf_printf(out, "%s\"%s\": %.0f", listed++ ? ", " : "",
-				change_state_names[state],
+			json_put_number(out, change_state_names[state],
 				gauge(agent, METRIC_CHANGES, change_state_names[state]));
 	json_put_number(out, "silenced", gauge(agent, METRIC_SILENCED, NULL));
 	json_put_number(out, "missed_runs", gauge(agent, METRIC_MISSED_RUNS, NULL));

@@ -159,10 +159,8 @@ void api_get_tests(void *context, struct http_request *request)
 	scheduler_each(api_of(context)->scheduler, list_test, &listing);
 	api_page_end(&listing.page, &answer.body);
 	buf_text(&answer.body, ", \"states\": {");
-	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING, first = i;
-		test_state_names[i]; i++)
-		buf_printf(&answer.body, "%s\"%s\": %zu", i > first ? ", " : "",
-			test_state_names[i], listing.counts[i]);
+	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING; test_state_names[i]; i++)
+		json_put_count(&answer.body, test_state_names[i], listing.counts[i]);
 	buf_text(&answer.body, "}}\n");
 	http_answer(request, &answer);
 }
