@@ -471,7 +471,7 @@ static int begin(struct cli *cli)
 	const char *folder;
 
 	if (!make_setup(cli, &setup, &error))
-		return cli_fail(&error);
+		return state_fail(&error);
 	candidates = bisect_candidates(cli, &setup, &error);
 	if (!candidates)
 		return cli_fail(&error);
