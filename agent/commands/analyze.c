@@ -10,11 +10,11 @@
 #include "agent/commands/annotations.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/environment_report.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/notify.h"
 #include "agent/commands/plot.h"
-#include "agent/commands/surroundings.h"
 #include "agent/report/csv.h"
 #include "agent/report/findings_plot.h"
 #include "agent/report/report.h"
@@ -148,7 +148,7 @@ struct analyze {
 	struct annotations *annotations; /* or NULL */
 	bool update, fail_on_regression, regressed, plot;
 	int code; /* of the updates, and of tests without data */
-	struct surroundings surroundings;
+	struct environment_report environments;
 };
 
 /* The result of a test's work. */
@@ -269,7 +269,7 @@ static void ready(void *context, struct task *const *tasks)
 	report_test(&analyze->report, analysis, task->query.arena);
 	if (analyze->plot)
 		draw(analyze, analysis, task->query.arena);
-	surroundings_add(&analyze->surroundings, analysis);
+	environment_report_add(&analyze->environments, analysis);
 	notify_add(analyze->notify, analysis);
 	annotations_add(analyze->annotations, analysis, task->query.branch);
 	judge(analyze, task, analysis);
@@ -322,8 +322,9 @@ static int run(struct cli *cli)
 	bool ran = gather_run(&gather, cli, &error);
 	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
 					     analyze.report.output == REPORT_REGRESSIONS))
-		surroundings_print(&analyze.surroundings, analyze.ask.selection.since, cli->out);
-	surroundings_free(&analyze.surroundings);
+		environment_report_print(
+			&analyze.environments, analyze.ask.selection.since, cli->out);
+	environment_report_free(&analyze.environments);
 	report_end(&analyze.report);
 	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
 		gate_print(analyze.report.accepted, cli->out);

@@ -11,9 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "agent/analysis/line_batch.h"
 #include "agent/base/cpus.h"
 #include "agent/cli/detection_flags.h"
-#include "agent/commands/batch.h"
 #include "agent/commands/commands.h"
 
 enum { MAX_JOBS = 256 };

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/analysis/line_batch.h"
+#include "agent/analysis/series_lines.h"
 #include "agent/base/clock.h"
-#include "agent/commands/batch.h"
 #include "agent/commands/detect.h"
-#include "agent/commands/lines.h"
 #include "detectors/detector.h"
 
 enum { SLOTS_A_THREAD = 3, ANSWER_KEPT = 1024 * 1024 };

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/analysis/line_batch.h"
 #include "agent/base/number.h"
-#include "agent/commands/batch.h"
 #include "agent/commands/detect.h"
 #include "agent/report/table.h"
 #include "detectors/detector.h"

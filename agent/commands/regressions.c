@@ -20,9 +20,9 @@
 #include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/environment_report.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/surroundings.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
@@ -362,7 +362,7 @@ struct regressions {
 	struct regression_report report;
 	struct gate *gate;
 	const struct gather *gather;
-	struct surroundings surroundings;
+	struct environment_report environments;
 };
 
 /* What one task found. */
@@ -826,7 +826,7 @@ static void ready(void *context, struct task *const *tasks)
 			if (found.count == 0)
 				return;
 		}
-	surroundings_add(&regressions->surroundings, &main->base);
+	environment_report_add(&regressions->environments, &main->base);
 	regression_report_test(
 		&regressions->report, last->test->name, found.worse, found.count, found.compared);
 }
@@ -861,9 +861,9 @@ static int run(struct cli *cli)
 	if ((regressions.report.output == REGRESSION_TEXT ||
 		    regressions.report.output == REGRESSION_LOG) &&
 		regressions.report.regressed > 0)
-		surroundings_print(
-			&regressions.surroundings, regressions.ask.selection.since, cli->out);
-	surroundings_free(&regressions.surroundings);
+		environment_report_print(
+			&regressions.environments, regressions.ask.selection.since, cli->out);
+	environment_report_free(&regressions.environments);
 	regression_report_end(&regressions.report);
 	gate_free(regressions.gate);
 	fflush(cli->out);

@@ -20,10 +20,6 @@ struct why_options {
 static const struct field why_fields[] = {
 	OPTION_CHOICE(struct why_options, output, "text", cli_outputs, "output format"),
 	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
-	OPTION_STRING_AS("state", struct why_options, state_file, NULL,
-		"the same; of one that replay --state has kept the windows begin where that run's "
-		"began",
-		.metavar = "FILE"),
 	{0},
 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/line_batch.h"
 #include "agent/base/order.h"
-#include "agent/commands/batch.h"
 
 enum { MOST_POINTS = 50 * 1000 * 1000 };
 

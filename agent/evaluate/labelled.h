@@ -9,15 +9,15 @@
  * A change point is the index, from 0, of the first value of a new level. `class` groups series in
  * the output. In `unsure` spans, the end not included, and within SCORE_NEAR points of a `maybe`, a
  * found point that is no labelled one does not count. Series, runs, hashes, times and id are those
- * of agent/commands/lines.h; "name" may stand for "id", "annotations" and "true" for
+ * of agent/analysis/series_lines.h; "name" may stand for "id", "annotations" and "true" for
  * "change_points", and "kind" for "class". Other members are skipped.
  */
 #ifndef AGENT_EVALUATE_LABELLED_H
 #define AGENT_EVALUATE_LABELLED_H
 
+#include "agent/analysis/series_lines.h"
 #include "agent/base/arena.h"
 #include "agent/base/field.h"
-#include "agent/commands/lines.h"
 #include "detectors/score.h"
 
 struct judgement; /* agent/evaluate/triaged.h */

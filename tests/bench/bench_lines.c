@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "agent/analysis/series_lines.h"
 #include "agent/base/buf.h"
 #include "agent/base/number.h"
-#include "agent/commands/lines.h"
 
 enum { POINTS = 200, LINES = 500, NUMBERS = POINTS * LINES, ROUNDS = 7 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/commands/lines.h"
+#include "agent/analysis/series_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,7 +82,7 @@ static bool is_timed(const json_t *row)
 	return (times && !json_is_null(times)) || json_object_get(row, "start");
 }
 
-/* What agent/commands/lines.h promises, said about jansson's tree. */
+/* What agent/analysis/series_lines.h promises, said about jansson's tree. */
 static bool has_shape(const json_t *row)
 {
 	const json_t *id = json_object_get(row, "id");

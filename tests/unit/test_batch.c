@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/analysis/line_batch.h"
 #include "agent/base/buf.h"
-#include "agent/commands/batch.h"
 
 enum { MAX_LINE = 5000 };
 

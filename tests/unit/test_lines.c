@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/series_lines.h"
 #include "agent/base/buf.h"
 #include "agent/base/scan.h"
-#include "agent/commands/lines.h"
 
 static struct line_reader *reader;
 

@@ -16,8 +16,8 @@
  * point; beyond JSON, "NaN" is one too, and "Infinity", "-Infinity" and numbers too big for a
  * double are infinities, since Python and others write them.
  */
-#ifndef AGENT_COMMANDS_LINES_H
-#define AGENT_COMMANDS_LINES_H
+#ifndef AGENT_ANALYSIS_SERIES_LINES_H
+#define AGENT_ANALYSIS_SERIES_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>

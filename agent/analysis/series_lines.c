@@ -3,7 +3,7 @@
  * remembered as a problem and stepped over, since the same key may come again, and since the id may
  * stand behind it.
  */
-#include "agent/commands/lines.h"
+#include "agent/analysis/series_lines.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * What follows the last line end of a block is carried over to the next batch. A block is one
  * read(), as much as the other side has written, and need not fill the buffer.
  */
-#include "agent/commands/batch.h"
+#include "agent/analysis/line_batch.h"
 
 #include <stdlib.h>
 #include <string.h>

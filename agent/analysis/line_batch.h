@@ -5,8 +5,8 @@
  *
  * A line longer than the cap is skipped; its start is passed on alone, marked as cut.
  */
-#ifndef AGENT_COMMANDS_BATCH_H
-#define AGENT_COMMANDS_BATCH_H
+#ifndef AGENT_ANALYSIS_LINE_BATCH_H
+#define AGENT_ANALYSIS_LINE_BATCH_H
 
 #include <stdint.h>
 
