@@ -51,9 +51,10 @@ struct health_counts {
 struct source_health {
 	const char *name;
 	struct health_state down;
-	int64_t clock;     /* monotonic clock at the first failure */
-	uint64_t outages;  /* finished outages */
-	uint64_t answered; /* successful runs */
+	int64_t clock;    /* monotonic clock at the first failure */
+	uint64_t outages; /* finished outages */
+	int64_t answered; /* monotonic clock at the begin of the last run that it has answered;
+			     WHEN_ALWAYS: none */
 	struct health_counts counts[ASPECTS];
 };
 
@@ -61,9 +62,9 @@ struct test_health {
 	const char *name;
 	size_t source;
 	struct health_state states[ASPECTS];
-	int64_t failed;    /* monotonic clock at the last failure that counted */
-	uint64_t outage;   /* source.outages at the last failure */
-	uint64_t answered; /* source.answered at the first of the consecutive failures */
+	int64_t failed;  /* monotonic clock at the last failure that counted */
+	uint64_t outage; /* source.outages at the last failure */
+	int64_t first;   /* monotonic clock at the first of the consecutive failures */
 	bool seen;
 	int64_t newest, arrived; /* newest: ms, point time; arrived: monotonic clock */
 	int64_t usual; /* ms until a point is missed, as of the last arrival; 0: unknown */
@@ -103,7 +104,8 @@ static size_t health_table_source(struct health_table *tables, const char *name)
 		return at;
 	tables->sources = memory_grow(
 		tables->sources, &tables->source_capacity, at + 1, sizeof *tables->sources);
-	tables->sources[at] = (struct source_health){.name = index->items[at]};
+	tables->sources[at] =
+		(struct source_health){.name = index->items[at], .answered = WHEN_ALWAYS};
 	return at;
 }
 
@@ -443,11 +445,16 @@ static void count_failure(struct health_state *state, int64_t now)
 		state->since = now;
 }
 
+/* A run that began before the first failure says nothing of what came after that: its answer may be
+ * as old. */
 static void note_answer(struct note *note)
 {
 	struct source_health *source = note->source;
+	int64_t begun = note->outcome->begun;
 
-	source->answered++;
+	source->answered = begun > source->answered ? begun : source->answered;
+	if (source->down.failures > 0 && begun < source->clock)
+		return;
 	source->down.failures = 0;
 	if (!source->down.state)
 		return;
@@ -469,7 +476,7 @@ static void note_failure(struct note *note)
 	if (fails->state)
 		return;
 	if (fails->failures == 0)
-		test->answered = source->answered;
+		test->first = clock;
 	if (test->outage != source->outages)
 		fails->failures = 0;
 	test->outage = source->outages;
@@ -483,7 +490,7 @@ static void note_failure(struct note *note)
 		count_failure(&source->down, now);
 	if (source->down.state)
 		return;
-	if (fails->failures >= FAILURES && (answered || source->answered != test->answered)) {
+	if (fails->failures >= FAILURES && (answered || source->answered > test->first)) {
 		begin(note, ASPECT_FAILS);
 	} else if (!answered && source->down.failures >= FAILURES &&
 		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
@@ -733,7 +740,9 @@ void conditions_view(
 	if (at == NAME_INDEX_NONE)
 		return;
 	health = &conditions->tables.sources[at];
-	view->verdict = health->down.state ? VIEW_DOWN : health->answered > 0 ? VIEW_UP : VIEW_NONE;
+	view->verdict = health->down.state                ? VIEW_DOWN
+			: health->answered != WHEN_ALWAYS ? VIEW_UP
+							  : VIEW_NONE;
 	view->since = health->down.state ? health->down.since : 0;
 	for (size_t a = 0; a < ASPECTS; a++) {
 		view->told[a] = (int64_t)health->counts[a].told;

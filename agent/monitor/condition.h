@@ -12,7 +12,8 @@
  *   failures of its tests do not count against them. A failure less than half an interval after the
  *   previous one (somebody ran the test in between) does not count again.
  * - A test fails alone when it has failed three times in a row while its source has answered other
- *   tests, or this one. From then on its failures do not count against its source.
+ *   tests, or this one, in runs that began after the first failure. From then on its failures do
+ * not count against its source.
  * - Data are stale when no newer point has arrived for `stale_after`, or, without that option, for
  *   longer than usual (agent/monitor/rhythm.h) as of the last arrival; data that were already stale
  *   at the first look are not reported. A failed run says nothing about staleness. Time is counted
@@ -55,7 +56,8 @@ struct outcome {
 	int64_t usual;       /* ms that the data are usually without a newer point; 0: unknown */
 	int64_t interval;    /* ms from run to run; 0: every run counts */
 	int64_t now;         /* ms, wall clock */
-	int64_t clock;       /* ms, monotonic */
+	int64_t begun;       /* ms, monotonic: when the run began, ... */
+	int64_t clock;       /* ... and now */
 };
 
 struct conditions *conditions_new(void);

@@ -418,6 +418,7 @@ void health_note(struct health *health, const struct test *test, const struct ru
 		.usual = run->usual,
 		.interval = test->interval,
 		.now = agent_now(agent),
+		.begun = run->begun,
 		.clock = engine_now(agent->engine)};
 	size_t count = conditions_note(health->conditions, &outcome, turns);
 	const char *down = NULL;

@@ -35,6 +35,7 @@ void health_news(struct health *health, const struct fleet_news *news);
 /* The outcome of a run: why there are no data, or NULL and what the data are like. */
 struct run_outcome {
 	const char *problem;
+	int64_t begun;  /* ms, monotonic */
 	bool unasked;   /* no request was made, since nothing can be new */
 	bool answered;  /* failed although the source answered */
 	int64_t newest; /* ms, of the newest point; WHEN_ALWAYS: none */

@@ -306,7 +306,9 @@ static void fail_run(struct test_run *run, const struct error *error)
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
 	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
-			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
+			&(struct run_outcome){.problem = error->text,
+				.begun = run->outcome.begun,
+				.newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
 	agent->stateless |= error->kind == ERROR_STATE;
@@ -685,6 +687,7 @@ static void begin_run(struct monitored_test *monitored)
 		.config_ref = config_ref_hold(agent->config_ref),
 		.test = monitored->test,
 		.task = task,
+		.outcome = {.begun = monitored->job.started},
 		.measures = agent->measures &&
 			    agent_now(agent) - monitored->measured_at >= MEASURED_GOOD,
 		.max_age = agent->config->agent.max_age};

@@ -19,7 +19,7 @@ struct history {
 	int64_t clock, shift; /* shift: of the wall clock */
 	struct condition turns[CONDITION_TURNS];
 	size_t count;
-	int64_t stale_after, usual, interval, since;
+	int64_t stale_after, usual, interval, since, lasts; /* lasts: a run */
 	struct {
 		char subject[SUBJECT_MAX];
 		enum condition_kind kind;
@@ -98,6 +98,7 @@ static void note_more(struct history *history, const char *test, const char *sou
 		.usual = history->usual,
 		.interval = history->interval,
 		.now = START + history->clock + history->shift,
+		.begun = history->clock - history->lasts,
 		.clock = history->clock};
 
 	history->count = conditions_note(history->conditions, &outcome, history->turns);
@@ -311,7 +312,34 @@ static void test_stale_data(void **state)
 	expect(history, 0, "data b", true);
 }
 
-/* Without a limit of its own a test has the one that its data have set when they came last. */
+/* An answer that was on its way when the first request failed does not say that the source has
+ * answered since: neither that the test alone fails, nor that the source is up. */
+static void test_an_answer_from_before(void **state)
+{
+	struct history *history = *state;
+
+	works(history, "a", "prometheus");
+	history->clock += MINUTE;
+	fails(history, "b", "prometheus");
+	history->clock += 100;
+	history->lasts = 200;
+	works(history, "a", "prometheus");
+	history->lasts = 0;
+	for (int i = 0; i < 2; i++) {
+		history->clock += MINUTE;
+		fails(history, "b", "prometheus");
+	}
+	expect(history, 0, "source prometheus", false);
+	history->lasts = 3 * (int64_t)MINUTE;
+	works(history, "a", "prometheus");
+	assert_int_equal(history->count, 0);
+	assert_false(conditions_up(history->conditions, "prometheus"));
+	history->lasts = 0;
+	works(history, "a", "prometheus");
+	expect(history, 0, "source prometheus", true);
+	assert_int_equal(history->begun, 1);
+}
+
 /* A run that has asked nothing says nothing of its source, but time goes by. */
 static void test_nothing_was_asked(void **state)
 {
@@ -335,6 +363,7 @@ static void test_nothing_was_asked(void **state)
 	assert_int_equal(conditions_stale(history->conditions), 1);
 }
 
+/* Without a limit of its own a test has the one that its data have set when they came last. */
 static void test_stale_by_rhythm(void **state)
 {
 	struct history *history = *state;
@@ -773,6 +802,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_an_answer_that_is_a_problem, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_was_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_answer_from_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_by_rhythm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_before_anybody_looked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_wall_clock_jumps, setup, teardown),
