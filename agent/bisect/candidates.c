@@ -13,7 +13,6 @@
 enum {
 	WITHIN = 60000,        /* ms */
 	MOST_BYTES = 16 << 20, /* of git's output */
-	SHORTEST = 7,
 	LONGEST_NAME = 1000,
 	LINES = 5,
 };
@@ -463,25 +462,4 @@ struct candidates_search *candidates_find(struct engine *engine, struct arena *a
 	else
 		engine_after(engine, 0, refuse_name, search);
 	return search;
-}
-
-static bool is_shared(const struct candidate_commits *candidates, const char *id, size_t length)
-{
-	bool shared =
-		strcmp(candidates->good, id) != 0 && strncmp(candidates->good, id, length) == 0;
-
-	for (size_t i = 0; i < candidates->count && !shared; i++)
-		shared = strcmp(candidates->items[i].id, id) != 0 &&
-			 strncmp(candidates->items[i].id, id, length) == 0;
-	return shared;
-}
-
-const char *candidates_short(
-	struct arena *arena, const struct candidate_commits *candidates, const char *id)
-{
-	size_t length = SHORTEST;
-
-	while (length < strlen(id) && is_shared(candidates, id, length))
-		length++;
-	return arena_strndup(arena, id, length);
 }

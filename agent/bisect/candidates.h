@@ -58,9 +58,4 @@ void candidates_search_free(struct candidates_search *search); /* accepts NULL *
 bool candidates_parse(struct arena *arena, const char *text, size_t length,
 	struct candidate_commits *out, struct error *error) MUST_USE;
 
-/* The shortest beginning of the id that no other candidate and not the good end has, at least 7
- * digits; into the arena. */
-const char *candidates_short(
-	struct arena *arena, const struct candidate_commits *candidates, const char *id);
-
 #endif

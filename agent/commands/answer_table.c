@@ -12,7 +12,7 @@ static const json_t *value_at(const json_t *object, const char *key)
 	return json_object_get(object, key);
 }
 
-const char *answer_text(const json_t *object, const char *key)
+static const char *answer_text(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(value_at(object, key));
 
@@ -22,7 +22,7 @@ const char *answer_text(const json_t *object, const char *key)
 static const char *text_of(
 	const struct cli *cli, const json_t *item, const struct answer_column *of)
 {
-	const struct answer_cell cell = {cli->arena, cli->now, item, value_at(item, of->key)};
+	const struct answer_cell cell = {cli->arena, item, value_at(item, of->key)};
 
 	if (of->text)
 		return of->text(&cell);

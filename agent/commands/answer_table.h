@@ -8,7 +8,6 @@
 
 struct answer_cell {
 	struct arena *arena;
-	int64_t now;                /* ms */
 	const json_t *item, *value; /* the row's object, and what it has under the key, or NULL */
 };
 
@@ -30,8 +29,5 @@ void answer_print(const struct cli *cli, const json_t *answer);
 
 /* For `text`: a time of the answer, as commands print times. */
 const char *answer_time(const struct answer_cell *cell);
-
-/* What an object has under the key; NULL: no text, or an empty one. */
-const char *answer_text(const json_t *object, const char *key);
 
 #endif

@@ -104,7 +104,7 @@ size_t bisect_latest(const char *folder)
 	return number;
 }
 
-struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal)
+static struct verdict_level *levels_of(struct arena *arena, const struct journal *journal)
 {
 	struct verdict_level *levels =
 		arena_array(arena, journal->setup->candidates.count + 1, sizeof *levels);
@@ -490,7 +490,7 @@ static int begin(struct cli *cli)
 static void print_levels(struct cli *cli, const struct journal *journal)
 {
 	struct verdict_commits commits = verdict_commits_of(cli->arena, journal->setup);
-	struct verdict_level *levels = bisect_levels(cli->arena, journal);
+	struct verdict_level *levels = levels_of(cli->arena, journal);
 	struct bisection *bisection = journal_replay(journal, NULL);
 	const struct bisect_status *status = bisection_status(bisection);
 	const struct bisect_flags *flags = cli->options;

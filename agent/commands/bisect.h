@@ -67,7 +67,4 @@ bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error) MUST_USE
 void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
 	const struct bisect_result *result, const char *problem, const char *log);
 
-/* What a replayed journal says at each position. */
-struct verdict_level *bisect_levels(struct arena *arena, const struct journal *journal);
-
 #endif

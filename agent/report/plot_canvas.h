@@ -82,7 +82,4 @@ const char *plot_size_text(struct arena *arena, const struct plot_change *change
 /* What the picture shows, for those who do not see it: a few sentences. */
 void plot_describe(const struct plot *plot, struct buf *out);
 
-/* About how wide a text is, in a sans serif font. */
-double caption_width(const char *text, double size, bool bold);
-
 #endif

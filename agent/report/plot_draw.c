@@ -91,7 +91,7 @@ static size_t step_over(const char *text)
 	return length > 0 ? length : 1;
 }
 
-double caption_width(const char *text, double size, bool bold)
+static double caption_width(const char *text, double size, bool bold)
 {
 	double width = 0;
 

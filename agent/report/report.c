@@ -46,11 +46,6 @@ bool analysis_has_regression(const struct analysis *analysis)
 	return count_regressions(analysis, false) > 0;
 }
 
-size_t analysis_accepted(const struct analysis *analysis)
-{
-	return count_regressions(analysis, true);
-}
-
 /* Otava judges by the sign of the percentage, and always has a direction. */
 static bool is_shown(
 	const struct report *report, const struct series *series, const struct change *change)
@@ -224,7 +219,7 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 		break;
 	}
 	report->tests++;
-	report->accepted += analysis_accepted(analysis);
+	report->accepted += count_regressions(analysis, true);
 }
 
 void report_put_failure(struct buf *list, const char *test, const char *why)

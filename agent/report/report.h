@@ -50,10 +50,9 @@ void report_print_trend(const struct series *series, const struct change *change
 /* Why the change is accepted, or NULL. */
 const char *change_accepted(const struct findings *findings, const struct change *change);
 
-/* Whether a change that is not accepted made the metric worse, and the number of those that are.
- * Without a direction none does, as in Hunter. */
+/* Whether a change that is not accepted made the metric worse. Without a direction none does, as in
+ * Hunter. */
 bool analysis_has_regression(const struct analysis *analysis);
-size_t analysis_accepted(const struct analysis *analysis);
 bool change_is_regression(const struct series *series, const struct change *change);
 
 /* The longer forms, each in its own file; called by report_test. */

@@ -80,26 +80,12 @@ static void test_too_many(void **state)
 	arena_free(arena);
 }
 
-static void test_short_names(void **state)
-{
-	struct candidate_commit items[] = {{.id = A}, {.id = C}};
-	const struct candidate_commits candidates = {.good = B, .items = items, .count = 2};
-	struct arena *arena = arena_new();
-
-	(void)state;
-	assert_string_equal(candidates_short(arena, &candidates, A), "012345678");
-	assert_string_equal(candidates_short(arena, &candidates, B), "012345679");
-	assert_string_equal(candidates_short(arena, &candidates, C), "f123456");
-	arena_free(arena);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commits),
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_short_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

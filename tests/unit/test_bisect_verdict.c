@@ -111,12 +111,28 @@ static void test_bars(void **state)
 	buf_free(&out);
 }
 
+/* Seven digits, or as many as tell one from the others. */
+static void test_short_names(void **state)
+{
+	static const char *const alike[] = {"0123456791234567890123456789012345678901",
+		"0123456781234567890123456789012345678901",
+		"f123456781234567890123456789012345678901"};
+	const struct verdict_commits three = {alike, NULL, 2};
+	char out[VERDICT_ID];
+
+	(void)state;
+	assert_string_equal(verdict_short(&three, 0, out), "012345679");
+	assert_string_equal(verdict_short(&three, 1, out), "012345678");
+	assert_string_equal(verdict_short(&three, 2, out), "f123456");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_culprit),
 		cmocka_unit_test(test_bars),
+		cmocka_unit_test(test_short_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
