@@ -18,16 +18,7 @@ const COLUMN_POINTS = 4;
 
 // numbers and times
 
-const units = [
-	{names: ['ns'], factor: 1e-9, kind: 'time'},
-	{names: ['us', 'µs', 'usec'], factor: 1e-6, kind: 'time'},
-	{names: ['ms', 'msec'], factor: 1e-3, kind: 'time'},
-	{names: ['s', 'sec', 'seconds'], factor: 1, kind: 'time'},
-	{names: ['B', 'bytes'], factor: 1, kind: 'bytes'},
-	{names: ['KiB'], factor: 1024, kind: 'bytes'},
-	{names: ['MiB'], factor: 1024 ** 2, kind: 'bytes'},
-	{names: ['GiB'], factor: 1024 ** 3, kind: 'bytes'},
-];
+const aliases = {us: 'µs', usec: 'µs', msec: 'ms', sec: 's', seconds: 's', bytes: 'B'};
 const scales = {
 	time: [[1e-9, 'ns'], [1e-6, 'µs'], [1e-3, 'ms'], [1, 's'], [60, 'min'], [3600, 'h']],
 	bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']],
@@ -37,9 +28,10 @@ const scales = {
 // How numbers of this unit and size are written: {factor, unit}.
 function scaleFor(given, size) {
 	const unit = given ? plain(given, 40) : given;
-	const known = units.find((one) => one.names.includes(unit));
-	const base = known ? known.factor : 1;
-	const table = scales[known ? known.kind : 'number'];
+	const find = (table) => table.find(([, name]) => name === (aliases[unit] ?? unit));
+	const known = [scales.time, scales.bytes].find(find);
+	const table = known ?? scales.number;
+	const base = known ? find(known)[0] : 1;
 	let best = known ? table[0] : [1, ''];
 
 	if (!known && unit && /^(%|percent)/.test(unit))
@@ -256,72 +248,6 @@ function loadDygraph() {
 	return loading;
 }
 
-// The axes, and all that lies beneath the lines. The labels are text.
-class Ground {
-	constructor(chart) {
-		this.chart = chart;
-		this.labels = [];
-	}
-
-	toString() {
-		return 'ground';
-	}
-
-	activate() {
-		return {layout: this.layout, clearChart: this.clear, willDrawChart: this.draw, didDrawChart: this.above};
-	}
-
-	layout(event) {
-		const {left, bottom, top} = this.chart.margins();
-
-		event.reserveSpaceLeft(left);
-		event.reserveSpaceRight(this.chart.options.small ? 4 : 12);
-		event.reserveSpaceBottom(bottom);
-		event.reserveSpaceTop(top);
-	}
-
-	clear() {
-		for (const label of this.labels)
-			label.remove();
-		this.labels = [];
-	}
-
-	draw(event) {
-		const dygraph = event.dygraph, area = dygraph.plotter_.area;
-
-		this.chart.drawGround(event.drawingContext, area, dygraph);
-		for (const tick of dygraph.layout_.yticks)
-			this.label(event, 'chart-tick-y', tick.label, area.x, area.y + tick.pos * area.h);
-		this.taken = -Infinity;
-		for (const tick of dygraph.layout_.xticks)
-			this.label(event, 'chart-tick-x', tick.label, area.x + tick.pos * area.w, area.y + area.h);
-	}
-
-	above(event) {
-		this.chart.drawLevels(event.drawingContext, event.dygraph.plotter_.area, event.dygraph);
-	}
-
-	label(event, className, text, x, y) {
-		if (!text)
-			return;
-		const label = element('span', 'chart-tick ' + className, text);
-
-		if (className === 'chart-tick-x') {
-			// Measuring each would make the browser lay out the page as often.
-			const room = text.length * this.chart.rem * 0.21;
-
-			x = Math.min(x, event.dygraph.width_ - room);
-			if (x - room < this.taken)
-				return; // the previous one has the place
-			this.taken = x + room + 6;
-		}
-		label.style.setProperty('left', x + 'px');
-		label.style.setProperty('top', y + 'px');
-		event.canvas.parentNode.append(label);
-		this.labels.push(label);
-	}
-}
-
 class Chart {
 	constructor(box, plot, options) {
 		this.box = box;
@@ -511,10 +437,17 @@ class Chart {
 		return this.colors.lines[line.index % this.colors.lines.length];
 	}
 
-	margins() {
+	left() {
+		return (this.options.small ? 2.9 : 3.6) * this.rem;
+	}
+
+	reserve(event) {
 		const small = this.options.small;
 
-		return {left: (small ? 2.9 : 3.6) * this.rem, bottom: 1.5 * this.rem, top: (small ? 0.9 : 1.5) * this.rem};
+		event.reserveSpaceLeft(this.left());
+		event.reserveSpaceRight(small ? 4 : 12);
+		event.reserveSpaceBottom(1.5 * this.rem);
+		event.reserveSpaceTop((small ? 0.9 : 1.5) * this.rem);
 	}
 
 	redraw() {
@@ -531,8 +464,7 @@ class Chart {
 
 		if (this.stop.signal.aborted || width < 40 || height < 40)
 			return;
-		const {left} = this.margins();
-		const columns = Math.max(50, Math.round(width - left));
+		const columns = Math.max(50, Math.round(width - this.left()));
 		const range = this.window();
 		const rows = this.rows(range, columns);
 		const values = this.valueRange(range);
@@ -569,7 +501,12 @@ class Chart {
 			...options,
 			width,
 			height,
-			plugins: [new Ground(this)],
+			plugins: [{toString: () => 'ground', activate: () => ({
+				layout: (event) => this.reserve(event),
+				clearChart: () => this.host.querySelectorAll('.chart-tick').forEach((label) => label.remove()),
+				willDrawChart: (event) => this.drawBelow(event),
+				didDrawChart: ({drawingContext, dygraph}) => this.drawLevels(drawingContext, dygraph.plotter_.area, dygraph),
+			})}],
 			interactionModel: {},
 			legend: 'never',
 			connectSeparatedPoints: true,
@@ -722,6 +659,34 @@ class Chart {
 
 	markColor(change) {
 		return this.colors[verdictClass(change)];
+	}
+
+	// All that lies beneath the lines, and the labels of the ticks, as text.
+	drawBelow({drawingContext, dygraph, canvas}) {
+		const area = dygraph.plotter_.area;
+		let taken = -Infinity;
+		const label = (axis, text, x, y) => {
+			const out = element('span', 'chart-tick chart-tick-' + axis, text);
+
+			out.style.setProperty('left', x + 'px');
+			out.style.setProperty('top', y + 'px');
+			canvas.parentNode.append(out);
+		};
+
+		this.drawGround(drawingContext, area, dygraph);
+		for (const tick of dygraph.layout_.yticks)
+			if (tick.label)
+				label('y', tick.label, area.x, area.y + tick.pos * area.h);
+		for (const tick of dygraph.layout_.xticks) {
+			// Measuring each would make the browser lay out the page as often.
+			const room = tick.label.length * this.rem * 0.21;
+			const x = Math.min(area.x + tick.pos * area.w, dygraph.width_ - room);
+
+			if (x - room < taken)
+				continue; // the previous one has the place
+			taken = x + room + 6;
+			label('x', tick.label, x, area.y + area.h);
+		}
 	}
 
 	drawGround(context, area, dygraph) {
