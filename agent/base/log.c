@@ -75,12 +75,6 @@ static void put_value(struct buf *line, const struct log_pair *pair, bool json)
 {
 	switch (pair->type) {
 	case LOG_PAIR_INT: buf_printf(line, "%lld", (long long)pair->integer); break;
-	case LOG_PAIR_DOUBLE:
-		if (json)
-			buf_json_number(line, pair->number);
-		else
-			buf_printf(line, "%.6g", pair->number);
-		break;
 	case LOG_PAIR_TEXT:
 		if (!json && pair->text && is_plain(pair->text))
 			buf_text(line, pair->text);

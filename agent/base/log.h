@@ -24,15 +24,13 @@ extern const char *const log_format_names[]; /* "text", "json", NULL */
 
 struct log_pair {
 	const char *key;
-	enum { LOG_PAIR_TEXT, LOG_PAIR_INT, LOG_PAIR_DOUBLE } type;
+	enum { LOG_PAIR_TEXT, LOG_PAIR_INT } type;
 	const char *text;
 	int64_t integer;
-	double number;
 };
 
 #define LOG_TEXT(k, v) ((struct log_pair){.key = (k), .type = LOG_PAIR_TEXT, .text = (v)})
 #define LOG_INT(k, v) ((struct log_pair){.key = (k), .type = LOG_PAIR_INT, .integer = (int64_t)(v)})
-#define LOG_DOUBLE(k, v) ((struct log_pair){.key = (k), .type = LOG_PAIR_DOUBLE, .number = (v)})
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream);
 

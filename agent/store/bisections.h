@@ -116,7 +116,6 @@ struct store_bisection_begin {
 	int64_t bisection, since, most, now;
 
 	bool begun;                 /* out */
-	bool lab_busy;              /* out: false: it does not wait, or too many have begun */
 	struct bisection_rows rows; /* out: as it is now */
 };
 

@@ -48,7 +48,7 @@ static int64_t asked(
 	return id;
 }
 
-static bool begin_at(struct fixture *fixture, int64_t id, int64_t now, int64_t most, bool *busy)
+static bool begin_at(struct fixture *fixture, int64_t id, int64_t now, int64_t most)
 {
 	struct store_bisection_begin *call = store_bisection_begin_new(NULL, NULL);
 	bool begun;
@@ -60,7 +60,6 @@ static bool begin_at(struct fixture *fixture, int64_t id, int64_t now, int64_t m
 	ask(fixture, &call->call);
 	assert_false(call->call.failed);
 	begun = call->begun;
-	*busy = call->lab_busy;
 	assert_int_equal(call->rows.count, 1);
 	assert_int_equal(
 		call->rows.items[0].state == BISECTION_RUNNING && call->rows.items[0].begun == now,
@@ -71,9 +70,8 @@ static bool begin_at(struct fixture *fixture, int64_t id, int64_t now, int64_t m
 
 static bool begin(struct fixture *fixture, int64_t id)
 {
-	bool busy;
 
-	return begin_at(fixture, id, NOW + 1, 3, &busy);
+	return begin_at(fixture, id, NOW + 1, 3);
 }
 
 static struct store_bisection_write *writing(
@@ -165,18 +163,15 @@ static void test_a_lab_has_one(void **state)
 {
 	struct fixture *fixture = *state;
 	int64_t ids[3];
-	bool busy;
 
 	open_fixture(fixture);
 	ids[0] = asked(fixture, regression(fixture, "a", "x"), "bench", NULL, true);
 	ids[1] = asked(fixture, regression(fixture, "b", "x"), "bench", NULL, true);
 	ids[2] = asked(fixture, regression(fixture, "c", "x"), "other", NULL, true);
 	assert_true(begin(fixture, ids[0]));
-	assert_false(begin_at(fixture, ids[1], NOW, 3, &busy));
-	assert_true(busy);
+	assert_false(begin_at(fixture, ids[1], NOW, 3));
 	assert_true(begin(fixture, ids[2]));
-	assert_false(begin_at(fixture, ids[0], NOW, 3, &busy)); /* it runs already */
-	assert_false(busy);
+	assert_false(begin_at(fixture, ids[0], NOW, 3)); /* it runs already */
 	assert_true(end(fixture, ids[0], "cancelled", NULL));
 	assert_true(begin(fixture, ids[1]));
 }
@@ -186,21 +181,19 @@ static void test_so_many_a_day(void **state)
 {
 	struct fixture *fixture = *state;
 	int64_t ids[3];
-	bool busy;
 
 	open_fixture(fixture);
 	ids[0] = asked(fixture, regression(fixture, "a", "x"), "bench", NULL, true);
 	ids[1] = asked(fixture, regression(fixture, "a", "y"), "bench", NULL, true);
 	ids[2] = asked(fixture, regression(fixture, "a", "z"), "bench", NULL, true);
-	assert_true(begin_at(fixture, ids[0], NOW, 1, &busy));
+	assert_true(begin_at(fixture, ids[0], NOW, 1));
 	assert_true(end(fixture, ids[0], "single", NULL));
-	assert_true(begin_at(fixture, ids[1], NOW + 1, 1, &busy));
+	assert_true(begin_at(fixture, ids[1], NOW + 1, 1));
 	assert_true(
 		written(fixture, writing(ids[1], (struct bisection_line[]){begins, result}, 2)));
 	assert_true(end(fixture, ids[1], "found", NULL));
-	assert_false(begin_at(fixture, ids[2], NOW + 2, 1, &busy));
-	assert_false(busy);
-	assert_true(begin_at(fixture, ids[2], NOW + 2 + DAY, 1, &busy));
+	assert_false(begin_at(fixture, ids[2], NOW + 2, 1));
+	assert_true(begin_at(fixture, ids[2], NOW + 2 + DAY, 1));
 }
 
 static void test_journal(void **state)

@@ -548,6 +548,30 @@ static void test_open_by_size(void **state)
 		}
 }
 
+/* A test may be called as a pattern is written: then only it is meant. */
+static void test_a_name_like_a_pattern(void **state)
+{
+	struct fixture *fixture = *state;
+	struct change_record record = example;
+	struct store_triage *call;
+	static const char *const names[] = {"db0", "db[0]", "db1"};
+
+	open_fixture(fixture);
+	for (size_t i = 0; i < 3; i++) {
+		record.item.test = names[i];
+		record_one(fixture, &record);
+	}
+	assert_int_equal(count_listed(fixture, &(struct change_filter){.test = "db[0]"}), 1);
+	assert_int_equal(count_listed(fixture, &(struct change_filter){.test = "db[01]"}), 2);
+	assert_int_equal(
+		count_listed(fixture, &(struct change_filter){.test = "db[0]", .open = true}), 1);
+	call = say_as(0, TRIAGE_EXPECTED, &bob, -1);
+	call->range_count = 0;
+	call->test = "db[0]";
+	said(fixture, call, 1);
+	assert_int_equal(triage_of(fixture, 2).state, TRIAGE_EXPECTED);
+}
+
 /* Lists by triage, and what waits for somebody. */
 static void test_filters(void **state)
 {
@@ -1510,6 +1534,7 @@ int main(void)
 		CASE(test_said_exactly),
 		CASE(test_open_among_many),
 		CASE(test_open_by_size),
+		CASE(test_a_name_like_a_pattern),
 		CASE(test_filters),
 		CASE(test_accepted_is_not_pending),
 		CASE(test_accepted_stays_settled),

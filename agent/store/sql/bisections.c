@@ -173,8 +173,6 @@ static void bisections_begin(struct tx *tx, void *context)
 	call->begun = CHANGED(tx, STATEMENT_BISECTION_BEGIN, v_id(call->bisection),
 			      v_time(call->now), v_time(call->since), v_count(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
-	call->lab_busy = !call->begun &&
-			 query_ask(QUERY(tx, STATEMENT_BISECTION_LAB, v_id(call->bisection))) != 0;
 }
 
 STORE_DEFINE(bisection_begin, .run = bisections_begin, .writes = true);

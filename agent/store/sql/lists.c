@@ -57,11 +57,6 @@ void store_events(struct tx *tx, struct change_record *records, size_t count)
 	audit_load_events(tx, records, &owners);
 }
 
-static bool is_pattern(const char *text)
-{
-	return text && strpbrk(text, "*?[\\") != NULL;
-}
-
 /* Of more tests than this that match a pattern, a scan of all changes finds enough soon. */
 enum { NAMES_MOST = 100 };
 
@@ -80,13 +75,16 @@ static const char *matching_names(struct tx *tx, const char *pattern)
 }
 
 /* The tests as a JSON array; NULL: all, or those of a pattern that many match. */
-static const char *json_of_names(struct tx *tx, const struct change_filter *filter)
+static const char *json_of_names(
+	struct tx *tx, const struct change_filter *filter, const char *pattern)
 {
 	if (filter->names.count > 0)
 		return rows_names(tx, &filter->names);
-	if (is_pattern(filter->test))
-		return matching_names(tx, filter->test);
-	return filter->test ? rows_names(tx, &(struct strings){&filter->test, 1}) : NULL;
+	if (!pattern)
+		return NULL;
+	return pattern == filter->test && strpbrk(pattern, "*?[\\")
+		       ? matching_names(tx, pattern)
+		       : rows_names(tx, &(struct strings){&filter->test, 1});
 }
 
 /* As LIST_OPEN in words.inc has it. */
@@ -116,6 +114,7 @@ struct pages {
 	struct tx *tx;
 	const struct store_list *call;
 	unsigned states, triage;
+	const char *test;     /* a pattern, or NULL */
 	const char *names;    /* of the only tests, as a JSON array; or NULL */
 	int64_t left;         /* rows that may still be read */
 	int64_t size, unread; /* rows of the page, and what is left of them */
@@ -149,7 +148,7 @@ static void open_page(struct pages *pages)
 	bind_integer(&query, states);
 	bind_integer(&query, pages->before);
 	bind_integer(&query, pages->unread);
-	bind_text(&query, pages->names && filter->names.count == 0 ? NULL : filter->test);
+	bind_text(&query, pages->names && filter->names.count == 0 ? NULL : pages->test);
 	bind_integer(&query, filter->updated != 0 ? filter->updated : INT64_MIN);
 	bind_integer(&query, pages->triage);
 	bind_integer(&query, filter->now);
@@ -160,12 +159,14 @@ static void open_page(struct pages *pages)
 static struct pages open_pages(struct tx *tx, const struct store_list *call, unsigned states,
 	unsigned triage, int64_t most, int64_t expected)
 {
+	const char *test = rows_pattern(tx, call->filter.test);
 	int64_t before = call->filter.before_id;
 	struct pages pages = {.tx = tx,
 		.call = call,
 		.states = states,
 		.triage = triage,
-		.names = json_of_names(tx, &call->filter),
+		.test = test,
+		.names = json_of_names(tx, &call->filter, test),
 		.left = most,
 		.size = tx->driver->answers_whole ? expected : most,
 		.before = before > 0 ? before : INT64_MAX};

@@ -551,3 +551,16 @@ void *rows_grow(struct tx *tx, void *items, size_t *count, size_t size)
 	memset(grown + (*count - 1) * size, 0, size);
 	return grown;
 }
+
+const char *rows_pattern(struct tx *tx, const char *pattern)
+{
+	static const char special[] = "*?[\\";
+	struct buf quoted = {0};
+
+	if (!pattern || !strpbrk(pattern, special) ||
+		query_ask(QUERY(tx, STATEMENT_TEST_NAMED, v_text(pattern))) == 0)
+		return pattern;
+	for (const char *c = pattern; *c; c++)
+		buf_printf(&quoted, "%s%c", strchr(special, *c) ? "\\" : "", *c);
+	return buf_keep(&quoted, tx->arena);
+}

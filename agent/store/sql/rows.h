@@ -178,6 +178,10 @@ void bind_owners(struct sql_query *query, const struct owners *owners);
 /* The names as a JSON array. */
 const char *rows_names(struct tx *tx, const struct strings *names);
 
+/* A shell pattern of tests; of one that is just the name of a test with changes, a pattern that
+ * only this matches. In the transaction's arena, or NULL. */
+const char *rows_pattern(struct tx *tx, const char *pattern);
+
 /* Rows of several owners, whose id is in the first column, in ascending order. */
 struct owned_query {
 	struct sql_query query;

@@ -39,7 +39,7 @@ static void select_range(struct tx *tx, const struct store_triage *call,
 		sql_query_of(tx, call->message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT);
 
 	bind_integer(&query, range->from);
-	bind_text(&query, call->test);
+	bind_text(&query, rows_pattern(query.tx, call->test));
 	bind_text(&query, call->commit);
 	bind_integer(&query, range->to);
 	if (call->message)
