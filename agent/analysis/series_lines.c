@@ -352,7 +352,7 @@ static bool read_options(struct line_reader *reader, struct scan *scan)
 	reader->options_end = scan->at;
 	for (size_t i = 0; i < reader->option_count; i++)
 		if (reader->options[i].value == not_scalar)
-			reader->options_problem = "an option is neither a number nor a word";
+			reader->options_problem = "an option is neither a number nor a string";
 	drop_nulls(reader);
 	return !scan->problem;
 }
@@ -428,10 +428,10 @@ static bool check_range(const struct line_reader *reader, struct error *error)
 
 	if (reader->parts[TIMES].seen)
 		return error_set(error, ERROR_DATA,
-			"\"times\", and \"start\" and \"step\": only one of them can be meant");
+			"\"times\" and \"start\"/\"step\" are mutually exclusive");
 	return check_part(reader, START, error) && check_part(reader, STEP, error) &&
 	       (last <= (double)LAST_TIME ||
-		       error_set(error, ERROR_DATA, "\"step\" leads beyond the year 9999"));
+		       error_set(error, ERROR_DATA, "\"step\" extends beyond the year 9999"));
 }
 
 /* Is every part there and of its shape? */

@@ -301,8 +301,8 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 
 	if (!text)
 		return error_set(error, ERROR_STATE,
-			"%s: not an agent's answer (HTTP status %d%s%s): is it the "
-			"right address?",
+			"%s: not a response of an agent (HTTP status %d%s%s): is it the right "
+			"address?",
 			name, answer->status, barred ? ", to " : "", barred ? barred : "");
 	if (answer->status == 401)
 		return error_set(error, ERROR_USAGE,
@@ -315,8 +315,9 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 /* What answers there speaks JSON, but not this API. */
 static bool is_strange(const struct agent_api *api, const char *what, struct error *error)
 {
-	return error_set(error, ERROR_STATE, "%s: its answer %s: is it a hunter-c of this version?",
-		agent_api_name(api), what);
+	return error_set(error, ERROR_STATE,
+		"%s: the response %s: is it a hunter-c of this version?", agent_api_name(api),
+		what);
 }
 
 static bool read_answer(const struct agent_api *api, const struct reply *reply, const char *key,

@@ -22,10 +22,10 @@ const char *const cli_outputs[] = {"text", "json", NULL};
 
 const struct field common_fields[] = {
 	OPTION_STRING(struct common_options, config, NULL,
-		"the configuration, a file or a folder of files", .alias = "config_file",
+		"the configuration: a file or a folder of files", .alias = "config_file",
 		.metavar = "PATH"),
 	OPTION_CHOICE(struct common_options, log_level, "info", log_level_names, "log level"),
-	OPTION_CHOICE(struct common_options, log_format, "text", log_format_names, "how to log it"),
+	OPTION_CHOICE(struct common_options, log_format, "text", log_format_names, "log format"),
 	OPTION_BOOL(struct common_options, help, "show this help", .letter = 'h'),
 	OPTION_BOOL(struct common_options, version,
 		"print the versions of the program and its libraries", .letter = 'V'),

@@ -16,14 +16,14 @@ const struct field detection_flag_fields[] = {
 		"minimum relative size of a change; 0.05 is 5%", .letter = 'M', .metavar = "M"),
 	OPTION_STRING(
 		struct detection_flags, window, NULL, "window length in points", .metavar = "N"),
-	OPTION_STRING(struct detection_flags, detector, NULL, "the detector, for all metrics",
+	OPTION_STRING(struct detection_flags, detector, NULL, "detector for all metrics",
 		.metavar = "NAME"),
 	OPTION_STRING(struct detection_flags, combine, NULL,
 		"vote of several detectors: \"2 within 5: edivisive, kernel(penalty=2), modes\"; "
 		"any or all instead of the number",
 		.metavar = "HOW"),
 	OPTION_STRING(struct detection_flags, profile, NULL,
-		"the detector's variant: our own, or index-exact with Apache Otava",
+		"variant of the detector: hunter-c's own, or results identical to Apache Otava",
 		.metavar = "default|otava"),
 	OPTION_STRING(struct detection_flags, season, NULL,
 		"daily and weekly cycles to remove before detection",
@@ -31,7 +31,7 @@ const struct field detection_flag_fields[] = {
 	OPTION_STRING(struct detection_flags, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin", .metavar = "ZONE"),
 	OPTION_STRING(struct detection_flags, holidays, NULL,
-		"days that may pass as Sundays, or files with a date a line",
+		"holidays, treated as Sundays: dates, or files with one date per line",
 		.metavar = "DATE|FILE,..."),
 	OPTION_BOOL(struct detection_flags, orig_edivisive,
 		"the original e-divisive with its permutation test, without windows"),
@@ -43,8 +43,7 @@ bool detection_flags_check(const struct detection_flags *flags, struct error *er
 	if (!flags->orig_edivisive || !flags->detector || strcmp(flags->detector, original) == 0)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"--orig-edivisive and --detector %.80s: only one of them can be meant",
-		flags->detector);
+		"--orig-edivisive and --detector %.80s are mutually exclusive", flags->detector);
 }
 
 size_t detection_flag_settings(

@@ -146,7 +146,9 @@ void help_command(struct buf *out, const struct command *command)
 void help_overview(struct buf *out, const struct command *const *commands)
 {
 	buf_text(out, "Usage: hunter-c COMMAND [OPTION...] [ARGUMENT...]\n"
-		      "Finds where performance series changed, and tells people.\n\nCommands:\n");
+		      "Finds change points in performance series and notifies people.\n"
+		      "\n"
+		      "Commands:\n");
 	for (const struct command *const *command = commands; *command; command++)
 		two_columns(out, (*command)->name, (*command)->summary);
 	buf_text(out, "\nCommon options:\n");

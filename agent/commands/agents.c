@@ -51,13 +51,13 @@ static int print_answer(struct cli *cli, json_t *answer)
 	if (options->output == OUTPUT_JSON) {
 		answer_print(cli, answer);
 	} else if (!json_is_true(json_object_get(answer, "shared"))) {
-		fprintf(cli->out, "The state is a file, for one agent.\n");
+		fprintf(cli->out, "The state is a file: it serves a single agent.\n");
 	} else {
 		answer_table_print(cli, json_object_get(answer, "agents"), columns);
 		if (held < shards)
 			fprintf(cli->out,
 				"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-				" shards are held by nobody: their tests do not run.\n",
+				" shards have no holder: their tests do not run.\n",
 				shards - held, shards);
 	}
 	json_decref(answer);
@@ -100,13 +100,13 @@ static const struct option_part parts[] = {
 const struct command agents_command = {
 	.name = "agents",
 	.summary = "Show the agents that share a state",
-	.details =
-		"Lists the agents that work on the same database (agent.state): whether each is "
-		"alive, how many of the 256 shards of the work it holds, which one is the leader "
-		"(groups, digests, silences), how many tests it knows, when it renewed its lease "
-		"last and how often that was late. An agent is late if its lease is over and "
-		"nobody has taken over yet; those that are gone are listed for a day.\n\n"
-		"The state is read directly, or the agent of --agent is asked.",
+	.details = "Lists the agents that share a database (agent.state): whether each is alive, "
+		   "how many of the 256 shards it holds, which one is the leader (groups, digests, "
+		   "silences), how many tests it has configured, when it last renewed its lease "
+		   "and how often it renewed late. An agent is late if its lease has expired and "
+		   "no other agent has taken over yet. Stopped agents remain listed for a day.\n"
+		   "\n"
+		   "Reads the state directly, or from the agent of --agent.",
 	.parts = parts,
 	.options_size = sizeof(struct agents_options),
 	.run = run,

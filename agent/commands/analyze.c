@@ -348,15 +348,13 @@ static int run(struct cli *cli)
 const struct command analyze_command = {
 	.name = "analyze",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Show the results of tests and where they changed",
-	.details =
-		"Prints each test's results with a line of dots, the change in percent, and "
-		"dots before the "
-		"point where something changed. Several tests are printed one after the other "
-		"in the order "
-		"asked; without arguments all are. Changes that people have accepted are marked, "
-		"and --fail-on-regression does not count them; see regressions --help.\n\n"
-		"--profile otava selects Apache Otava's detection and its output formats.",
+	.summary = "Show test results and change points",
+	.details = "Prints each test's results, with a line of dots and the change in percent "
+		   "before each change point. Tests are printed in the order given; without "
+		   "arguments, all tests. Accepted changes are marked and do not count for "
+		   "--fail-on-regression; see regressions --help.\n"
+		   "\n"
+		   "--profile otava selects Apache Otava's detection and its output formats.",
 	.parts = analyze_parts,
 	.options_size = sizeof(struct analyze_options),
 	.run = run,

@@ -291,10 +291,11 @@ static int run(struct cli *cli)
 const struct command remove_annotations_command = {
 	.name = "remove-annotations",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Remove the annotations of tests, or all of hunter-c's, from Grafana",
-	.details = "Removes what analyze --update-grafana and the agent have written, after a "
-		   "question; without arguments the annotations of all tests, also of those that "
-		   "are no longer configured. They are known by the tags of the section grafana.",
+	.summary = "Remove hunter-c's annotations from Grafana",
+	.details =
+		"Removes the annotations written by analyze --update-grafana and the agent, after "
+		"confirmation. Without arguments, removes those of all tests, including tests no "
+		"longer configured. Annotations are matched by the tags of the section grafana.",
 	.parts = remove_parts,
 	.options_size = sizeof(struct remove_options),
 	.run = run,

@@ -176,7 +176,7 @@ static const char *default_folder(struct arena *arena, const char *repository, s
 	struct sha256 hash;
 
 	if ((!state || *state != '/') && (!home || *home != '/')) {
-		error_set(error, ERROR_USAGE, "--work DIR is needed, as $HOME is not set");
+		error_set(error, ERROR_USAGE, "--work DIR is required: $HOME is not set");
 		return NULL;
 	}
 	sha256_begin(&hash);
@@ -244,8 +244,8 @@ static const char *claim(struct arena *arena, const char *path, struct error *er
 		return NULL;
 	if (access(mark, F_OK) != 0 && !is_empty(path)) {
 		error_set(error, ERROR_USAGE,
-			"%s has files that are not of a bisection; --work takes an empty or a new "
-			"folder",
+			"%s contains files that do not belong to a bisection; --work needs an "
+			"empty or new folder",
 			path);
 		return NULL;
 	}
@@ -286,8 +286,8 @@ static bool put_aside(struct cli *cli, const char *folder, struct error *error)
 	if (!over && !flags->discard) {
 		journal_close(file);
 		return error_set(error, ERROR_USAGE,
-			"%s has a bisection that is not finished: --resume goes on with it, "
-			"--discard drops it",
+			"%s has an unfinished bisection: resume it with --resume or discard it "
+			"with --discard",
 			folder);
 	}
 	for (size_t i = 1; i <= latest; i++) {
@@ -319,7 +319,7 @@ static const char *earlier_folder(struct cli *cli, struct error *error)
 	if (!real || bisect_latest(real) == 0) {
 		free(real);
 		error_set(error, ERROR_USAGE,
-			"%s has no bisection; --work DIR or --repo PATH says where it is", folder);
+			"%s has no bisection; locate it with --work DIR or --repo PATH", folder);
 		return NULL;
 	}
 	folder = arena_strdup(cli->arena, real);
@@ -354,10 +354,10 @@ static bool check_flags(const struct bisect_flags *flags, struct error *error)
 	extract_free(extract);
 	if (!flags->good && !flags->change)
 		return error_set(error, ERROR_USAGE,
-			"--good COMMIT is needed, or --change ID: where does the range begin?");
+			"--good COMMIT or --change ID is required: the start of the range");
 	if (!flags->run)
 		return error_set(error, ERROR_USAGE,
-			"--run COMMAND is needed: what builds a commit and prints its number?");
+			"--run COMMAND is required: it builds a commit and prints its measurement");
 	if (workers > BISECT_WORKERS_MOST)
 		return error_set(error, ERROR_USAGE, "at most %d workers", BISECT_WORKERS_MOST);
 	return check_text("--run", flags->run, error) &&
@@ -378,7 +378,7 @@ static bool set_workers(
 	setup->cpus = flags->cpus;
 	if (flags->cpus.count > 0 && flags->cpus.count != local)
 		return error_set(error, ERROR_USAGE,
-			"--cpus has %zu sets for %zu local workers: one for each is needed",
+			"--cpus has %zu sets for %zu local workers: expected one per worker",
 			flags->cpus.count, local);
 	for (size_t i = 0; i < flags->cpus.count; i++) {
 		cpu_set_t set;
@@ -415,7 +415,7 @@ static bool set_ends(const struct bisect_flags *flags, const struct bisect_chang
 	if (setup->good && setup->bad)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"change %" PRId64 " does not say its commits: --good and --bad name the range",
+		"change %" PRId64 " has no commits recorded: give the range with --good and --bad",
 		change->id);
 }
 
@@ -450,16 +450,16 @@ static void print_notes(const struct candidate_commits *candidates)
 {
 	if (candidates->base_of)
 		fprintf(stderr,
-			"note: the good end %.12s is not an ancestor of the bad one: the range "
-			"begins where they parted, at %.12s\n",
+			"note: the good commit %.12s is not an ancestor of the bad one: the range "
+			"begins at their merge base, %.12s\n",
 			candidates->base_of, candidates->good);
 	if (candidates->dirty)
-		fprintf(stderr, "note: %s has changes that are not committed: no run sees them\n",
+		fprintf(stderr, "note: %s has uncommitted changes: the runs do not include them\n",
 			candidates->repository);
 	if (candidates->count == 1)
 		fprintf(stderr,
-			"note: the range has a single commit, %.12s: the runs can only say "
-			"whether the step is there\n",
+			"note: the range has a single commit, %.12s: the runs can only confirm or "
+			"reject the step\n",
 			candidates->items[0].id);
 }
 
@@ -596,9 +596,8 @@ static int resume(struct cli *cli)
 	const char *folder;
 
 	if (is_new(cli->options))
-		return cli_refuse(
-			"--resume goes on with the range and the command that the bisection has: "
-			"without --good, --bad, --change and --run");
+		return cli_refuse("--resume keeps the range and command of the bisection: omit "
+				  "--good, --bad, --change and --run");
 	folder = earlier_folder(cli, &error);
 	return folder ? bisect_resume(cli, folder) : cli_fail(&error);
 }
@@ -608,8 +607,7 @@ static int run(struct cli *cli)
 	const struct bisect_flags *flags = cli->options;
 
 	if (cli->arguments.count > 0)
-		return cli_refuse(
-			"bisect takes flags only; --run 'COMMAND' needs its quotation marks");
+		return cli_refuse("bisect takes flags only; quote the command: --run 'COMMAND'");
 	if (flags->log || flags->show)
 		return look(cli);
 	if (flags->resume)
@@ -619,20 +617,21 @@ static int run(struct cli *cli)
 
 const struct command bisect_command = {
 	.name = "bisect",
-	.summary = "Find the commit that made a metric change, by runs that are noisy",
+	.summary = "Find the commit that changed a metric, from noisy runs",
 	.details =
-		"Builds and measures commits between a good and a bad one, as many at a time as "
-		"there are workers, until one of them is the first bad one with the probability "
-		"of --confidence, and compares that with its parent. --run is a command for the "
-		"shell; it is run in a work tree of its own, where the commit $HUNTER_COMMIT is "
-		"checked out, and prints a number. Exit status 125 says that the commit cannot be "
-		"tested; after any other failure it is tried again. The ends are measured first: "
-		"a step that does not show there ends it.\n\n"
-		"Each run is kept in a journal: after Ctrl-C, a crash or a reboot --resume goes "
-		"on. The user's work tree is not touched. docs/operate/bisect.md has more.\n\n"
+		"Builds and measures commits between a good and a bad one, one per worker at a "
+		"time, until one commit is the first bad one with the probability of --confidence, "
+		"and compares it with its parent. --run is a shell command; it runs in a separate "
+		"work tree with $HUNTER_COMMIT checked out and prints a number. Exit status 125 "
+		"marks a commit that cannot be tested; other failures are retried. The ends are "
+		"measured first: if they do not reproduce the step, the search stops.\n"
+		"\n"
+		"Each run is kept in a journal: resume with --resume after Ctrl-C, a crash or a "
+		"reboot. Your work tree is not touched. See docs/operate/bisect.md.\n"
+		"\n"
 		"The exit code is 0 if the commit was found, 1 if the step was not reproduced, 5 "
 		"if several commits are left, 2 for wrong flags, 3 if nothing can be measured, 4 "
-		"if the journal, the work folder or the state is not available, and 130 if it was "
+		"if the journal, the work folder or the state is unavailable, and 130 if "
 		"interrupted.",
 	.parts = parts,
 	.options_size = sizeof(struct bisect_flags),

@@ -79,7 +79,7 @@ bool bisect_change_read(
 		return false;
 	read = record_read(cli->arena, json_object_get(answer, "change"), &record) ||
 	       error_set(error, ERROR_STATE,
-		       "%s: its answer is not a change: is it a hunter-c of this version?",
+		       "%s: the response is not a change: is it a hunter-c of this version?",
 		       flags->state.agent.agent ? flags->state.agent.agent : "the agent");
 	if (read) {
 		take_change(&record, out);

@@ -131,7 +131,7 @@ static void advance(struct search *search)
 	if (search->stopping)
 		return;
 	if (state == BISECT_DRIVER_GONE) {
-		error_set(&error, ERROR_DATA, "no worker answers any more");
+		error_set(&error, ERROR_DATA, "no worker responds any more");
 		give_up(search, &error);
 	} else if (due != INT64_MAX) {
 		engine_alarm_aside(
@@ -197,7 +197,7 @@ bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error)
 		at = end + 1;
 	}
 	return error_set(error, ERROR_USAGE,
-		"--cpus: \"%.80s\" is no set of processors, as 0-3 or 0-1+4-5", text);
+		"--cpus: \"%.80s\": expected a set of CPUs, such as 0-3 or 0-1+4-5", text);
 }
 
 /* Those on this machine first, then those with a line. */
@@ -288,7 +288,7 @@ static bool fits(struct search *search, struct error *error)
 	const struct strings *ids = &search->setup->candidates;
 
 	if (!find(search, error))
-		return error_prefix(error, "the repository does not fit the journal: ");
+		return error_prefix(error, "the repository does not match the journal: ");
 	if (search->candidates->count == ids->count) {
 		size_t same = 0;
 
@@ -299,8 +299,8 @@ static bool fits(struct search *search, struct error *error)
 			return true;
 	}
 	return error_set(error, ERROR_USAGE,
-		"the repository %s does not fit the journal: its commits from %.12s to %.12s are "
-		"others",
+		"the repository %s does not match the journal: its commits from %.12s to %.12s "
+		"differ",
 		search->setup->repository, search->setup->good, search->setup->bad);
 }
 
@@ -319,7 +319,7 @@ static void open_driver(struct search *search, bool resumed)
 		if (journal->entries[i].kind == JOURNAL_RESULT)
 			count_result(search, &journal->entries[i].result);
 	if (resumed)
-		bisect_driver_resume(search->driver, journal, "the program was ended");
+		bisect_driver_resume(search->driver, journal, "the program was terminated");
 }
 
 static void print_json(struct search *search, const struct bisect_status *status)
@@ -377,7 +377,7 @@ static void removed(void *context, const char *problem)
 
 	*left = problem != NULL;
 	if (problem)
-		fprintf(stderr, "hunter-c: a work tree was left: %s\n", problem);
+		fprintf(stderr, "hunter-c: could not remove the work tree %s\n", problem);
 }
 
 /* How to go on, as it is typed. */
@@ -388,8 +388,8 @@ static void print_resume(const struct search *search)
 	for (const char *at = search->folder; *at; at++)
 		buf_printf(&words, *at == '\'' ? "'\\''" : "%c", *at);
 	fprintf(stderr,
-		"hunter-c: what was measured is kept; to go on: hunter-c bisect --resume "
-		"--work '%s'\n",
+		"hunter-c: the measurements are kept; resume with: hunter-c bisect --resume --work "
+		"'%s'\n",
 		words.data);
 	buf_free(&words);
 }
@@ -503,8 +503,8 @@ static int without_step(const char *merge, int code)
 		return code;
 	if (code == EXIT_NOT_REPRODUCED)
 		fprintf(stderr,
-			"the commits of %.7s do not have the step by themselves: it is "
-			"the merge\n",
+			"none of the commits of %.7s has the step alone: the culprit is the "
+			"merge\n",
 			merge);
 	return EXIT_NOTHING;
 }
@@ -553,7 +553,7 @@ int bisect_resume(struct cli *cli, const char *folder)
 	struct error error;
 
 	if (number == 0)
-		return cli_refuse("%s: there is no bisection to go on with", folder);
+		return cli_refuse("%s: no bisection to resume", folder);
 	file = journal_open(
 		cli->arena, bisect_journal(cli->arena, folder, number), &journal, &error);
 	return file ? run_all(cli, folder, number, file, &journal, true) : cli_fail(&error);

@@ -366,7 +366,7 @@ static bool list_agent(
 
 	if (done && list->strange)
 		done = error_set(error, ERROR_STATE,
-			"%s: its answer is not a list of changes: is it a hunter-c of this "
+			"%s: the response is not a list of changes: is it a hunter-c of this "
 			"version?",
 			agent_api_name(api));
 	agent_api_free(api);
@@ -384,7 +384,7 @@ static int run(struct cli *cli)
 	bool agent, done;
 
 	if (cli->arguments.count > 0)
-		return cli_refuse("changes takes no arguments (--test names a test)");
+		return cli_refuse("changes takes no arguments (select a test with --test)");
 	if (!make_filter(cli, &filter, &error) ||
 		!state_of_agent(&options->state_of, &agent, &error))
 		return cli_fail(&error);
@@ -406,17 +406,14 @@ static const struct option_part parts[] = {
 
 const struct command changes_command = {
 	.name = "changes",
-	.summary = "List the changes that the agent knows",
-	.details = "Lists what the agent has recorded, latest change first, whether it was "
-		   "announced or not: "
-		   "the state file is read beside a running agent, or without one, and nothing is "
-		   "written; with --agent, or $HUNTER_AGENT, or where the file may not be read, "
-		   "the agent is asked. "
-		   "--open lists what waits for somebody, the worst first, with what people said "
-		   "about it (see triage). "
-		   "With --output json each change comes with its history: when it was found, "
-		   "confirmed, moved, withdrawn, recovered, found again, announced to whom, and "
-		   "who said what about it.",
+	.summary = "List the changes recorded by the agent",
+	.details =
+		"Lists all recorded changes, announced or not, the latest first. Reads the state "
+		"file, read-only and also beside a running agent; with --agent or $HUNTER_AGENT, "
+		"or if the file is not readable, queries the agent instead. --open lists the "
+		"changes that need triage, the worst first, with their current triage (see "
+		"triage). --output json adds the history of each change: found, confirmed, moved, "
+		"withdrawn, recovered, found again, the announcements and the triage.",
 	.parts = parts,
 	.options_size = sizeof(struct changes_options),
 	.run = run,

@@ -249,12 +249,11 @@ const struct command cluster_command = {
 	.name = "cluster",
 	.arguments = "[TEST|GROUP...]",
 	.summary = "Find series that changed together",
-	.details =
-		"All series of the tests are put on one axis of times, reduced to their shape "
-		"(mean "
-		"0, deviation 1) and clustered by k-means. A cluster whose centroid is a step is "
-		"told: when it is, how many series are in it, and what these have in common.\n\n"
-		"Exits with 3 if a test could not be read.",
+	.details = "Aligns all series of the tests on one time axis, normalises them (mean 0, "
+		   "deviation 1) and clusters them by k-means. Reports each cluster whose centroid "
+		   "is a step: its time, the number of its series and what they have in common.\n"
+		   "\n"
+		   "Exits with 3 if a test could not be read.",
 	.parts = cluster_parts,
 	.options_size = sizeof(struct cluster_options),
 	.run = run,

@@ -113,7 +113,7 @@ const struct test *single_test(struct cli *cli, const char *name, struct error *
 		return NULL;
 	if (count == 1)
 		return tests[0];
-	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; %s takes one", name, count,
+	error_set(error, ERROR_USAGE, "\"%.200s\" matches %zu tests; %s takes one", name, count,
 		cli->command->name);
 	return NULL;
 }

@@ -97,8 +97,8 @@ static bool check_times(const struct detect_options *options, const struct detec
 		enum detect_form form = input_form(options, files->items[i]);
 		if (form != DETECT_JSONL)
 			return error_set(error, ERROR_USAGE,
-				"--season %s: \"%.200s\" is read as %s, which has no times; JSON "
-				"lines may have them",
+				"--season %s: \"%.200s\" is read as %s, which has no times; use "
+				"JSON lines with times",
 				options->detection.season, files->items[i], inputs[form]);
 	}
 	return true;
@@ -198,27 +198,21 @@ const struct command detect_command = {
 	.arguments = "[FILE...]",
 	.summary = "Find change points in plain numbers, CSV or JSON lines",
 	.details =
-		"Reads the files, or the standard input (also \"-\"), and needs no configuration. "
-		"Text is "
+		"Reads the files, or standard input (also \"-\"); needs no configuration. Text is "
 		"one number a line; blank lines and lines that begin with # are skipped; nan and "
-		"null are "
-		"missing points. Each file is a series, and a line is written for each change "
-		"point: "
-		"index (from 0, of the first value of the new level), p, mean before, mean after, "
-		"change in "
-		"percent, with tabs between.\n"
+		"null are missing points. Each file is one series. Prints one line per change "
+		"point, separated by tabs: index (from 0, of the first value of the new level), p, "
+		"mean before, mean after, change in percent.\n"
 		"\n"
-		"JSON lines hold a series each, and an answer is written for each, in the same "
-		"order:\n"
+		"JSON lines hold one series each; the results are in the same order:\n"
 		"  {\"id\": \"a\", \"series\": [1, 2, null], \"options\": {\"window\": 30, "
 		"\"p_value\": 0.01}}\n"
 		"  {\"id\": \"a\", \"change_points\": [{\"index\": ..., \"pvalue\": ..., ...}]}\n"
-		"Every option of the detector may stand in \"options\" and wins over the flags. "
-		"\"runs\" and \"hashes\", as long as the series, name the run and the binary of "
-		"each point. \"times\", or \"start\" and \"step\" in seconds, say when they were "
-		"measured: then daily and weekly cycles are removed (--season). "
-		"A bad line "
-		"gives {\"id\": ..., \"error\": \"...\"} and exit code 3 in the end.\n"
+		"\"options\" may contain any detector option and overrides the flags. \"runs\" and "
+		"\"hashes\", as long as the series, name the run and the binary of each point. "
+		"\"times\", or \"start\" and \"step\" in seconds, give the times of the points and "
+		"enable the removal of daily and weekly cycles (--season). An invalid line yields "
+		"{\"id\": ..., \"error\": \"...\"} and exit code 3.\n"
 		"\n"
 		"  seq 1 100 | hunter-c detect\n"
 		"  hunter-c detect --input csv --column p99 results.csv\n"

@@ -116,8 +116,8 @@ static bool adjust(struct worker *worker, const struct line *line,
 	if (!line->times)
 		return !detect_wants_times(detection) ||
 		       error_set(error, ERROR_DATA,
-			       "season: a cycle can be removed only where there are \"times\", or "
-			       "\"start\" and \"step\"");
+			       "season: removing cycles requires \"times\", or \"start\" and "
+			       "\"step\"");
 	struct season season = season_fit(analysis_season(detection), analysis_clock(detection), 0,
 		line->values, line->times, line->n, worker->scratch);
 	out->excursion = season.excursion;
@@ -195,8 +195,7 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
 		if (text.cut)
 			good = error_set(&error, ERROR_DATA,
-				"a line of more than %zu bytes (--max-line)",
-				worker->task->max_line);
+				"line longer than %zu bytes (--max-line)", worker->task->max_line);
 		if (good && choose_detection(worker, &line, &detection, &error) &&
 			find_changes(worker, &line, detection, &found, &error))
 			put_answer(worker, &line, number, found, out);

@@ -50,7 +50,7 @@ static bool add_lines(const struct detect_task *task, const struct batch *batch,
 	size_t offset = 0;
 	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
 		bool good = line.cut ? error_set(error, ERROR_DATA,
-					       "a line of more than %zu bytes (--max-line)",
+					       "line longer than %zu bytes (--max-line)",
 					       task->max_line)
 				     : is_skipped(&line) ||
 					       add_value(values, line.text, line.length, error);
@@ -96,11 +96,11 @@ static bool wrong_column(const struct detect_task *task, const struct input *inp
 	struct buf names = {0};
 	list_columns(header, &names);
 	if (task->column)
-		error_set(error, ERROR_USAGE, "%s: there is no column \"%.80s\" among: %s",
-			input->name, task->column, names.data);
+		error_set(error, ERROR_USAGE, "%s: no column \"%.80s\"; available: %s", input->name,
+			task->column, names.data);
 	else
-		error_set(error, ERROR_USAGE, "%s: choose with --column one of: %s", input->name,
-			names.data);
+		error_set(error, ERROR_USAGE, "%s: several columns; select one with --column: %s",
+			input->name, names.data);
 	buf_free(&names);
 	return false;
 }
@@ -124,9 +124,8 @@ static bool find_column(const struct detect_task *task, const struct input *inpu
 		if (!cell_is(&first->cells[i], task->column))
 			continue;
 		if (found++ > 0)
-			return error_set(error, ERROR_DATA,
-				"%s:%zu: two columns are named \"%.80s\"", input->name, first->line,
-				task->column);
+			return error_set(error, ERROR_DATA, "%s:%zu: duplicate column \"%.80s\"",
+				input->name, first->line, task->column);
 		*index = i;
 	}
 	*header = true;
@@ -161,7 +160,8 @@ static bool read_rows(const struct detect_task *task, const struct input *input,
 	bool header = false;
 	enum delimited_step step = delimited_next(reader, &row, error);
 	if (step == DELIMITED_END)
-		return error_set(error, ERROR_DATA, "%s: empty, not even a header", input->name);
+		return error_set(
+			error, ERROR_DATA, "%s: empty file: expected a header", input->name);
 	if (step == DELIMITED_FAILED || !find_column(task, input, &row, &index, &header, error) ||
 		(!header && !add_row(input, &row, index, values, error)))
 		return false;

@@ -104,7 +104,7 @@ static void tell_expired(
 		return;
 	*told = true;
 	snprintf(place, sizeof place, "%.200s:%d", entry->file, entry->line);
-	log_event(LEVEL_WARN, "known_changes entry expired: its change counts again",
+	log_event(LEVEL_WARN, "known_changes entry expired: counting its change again",
 		LOG_TEXT("test", record->item.test), LOG_TEXT("metric", record->item.metric),
 		LOG_TEXT("entry", place), LOG_TEXT("until", when_format(entry->until, until)),
 		LOG_TEXT("reason", entry->reason));
@@ -275,7 +275,7 @@ bool gate_has_enough(const struct gate_lacks *lacks, const struct test *test, st
 		return true;
 	return error_set(error, ERROR_DATA, "test \"%s\": not enough data: %.200s has %s%s",
 		test->name, first->metric, first->what,
-		lacking > 1 ? arena_printf(lacks->arena, "; nor is there for %zu more", lacking - 1)
+		lacking > 1 ? arena_printf(lacks->arena, "; %zu more tests lack data", lacking - 1)
 			    : "");
 }
 

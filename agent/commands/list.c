@@ -94,7 +94,7 @@ static int list_metrics(struct cli *cli)
 	struct listing listing = {.out = cli->out};
 	struct error error;
 	if (cli->arguments.count != 1)
-		return cli_refuse("list-metrics needs the name of one test");
+		return cli_refuse("list-metrics takes the name of one test");
 	if (!selection_resolve(cli->options, cli->now, &listing.selection, &error))
 		return cli_fail(&error);
 	struct config *config = cli_config(cli);
@@ -121,10 +121,8 @@ const struct command list_tests_command = {
 	.name = "list-tests",
 	.arguments = "[GROUP...]",
 	.summary = "List the tests",
-	.details =
-		"Prints the names of all tests, or of those in the groups, in alphabetical order. "
-		"Names "
-		"of tests and patterns like 'demo.*' are taken, too.",
+	.details = "Prints the names of all tests, or of those in the groups, in alphabetical "
+		   "order. Also accepts names of tests and patterns such as 'demo.*'.",
 	.parts = no_parts,
 	.run = list_tests,
 };

@@ -211,14 +211,14 @@ static bool parse(struct plotter *plotter, struct selection *range, struct error
 	plotter->options = &options->picture;
 	if (plotter->cli->arguments.count < 1 || plotter->cli->arguments.count > 2)
 		return error_set(error, ERROR_USAGE,
-			"plot takes a test and a metric; hunter-c list-metrics TEST has the names "
-			"of a test's metrics");
+			"plot takes a test and a metric; list the metrics of a test with hunter-c "
+			"list-metrics TEST");
 	plotter->format = !output                     ? FORMAT_TEXT
 			  : ends_with(output, ".svg") ? FORMAT_SVG
 						      : FORMAT_PNG;
 	if (plotter->format == FORMAT_PNG && !ends_with(output, ".png"))
 		return error_set(error, ERROR_USAGE,
-			"--output: %.200s: a name that ends with .svg or .png is needed", output);
+			"--output: %.200s: expected a name ending in .svg or .png", output);
 	return (!output || output_check(output, error) || error_prefix(error, "--output: ")) &&
 	       selection_resolve(&options->range, plotter->cli->now, range, error);
 }
@@ -252,17 +252,18 @@ static int run(struct cli *cli)
 const struct command plot_command = {
 	.name = "plot",
 	.arguments = "TEST [METRIC]",
-	.summary = "Draw a metric on the terminal, or into an SVG or PNG file",
-	.details =
-		"Draws the test's points with their levels, and the changes that the agent "
-		"knows, with what people have said of them; what only a detection on these "
-		"very points finds is drawn as such. Without a state it draws what is found. "
-		"Silences and times without points are shown, too. METRIC may be the name of a "
-		"series, as 'p99{region=\"eu\"}'; without it all series of the test are drawn.\n\n"
-		"On a terminal the plot is as wide as that, in braille. PNG needs Cairo and a "
-		"font (Debian: libcairo2, fonts-dejavu-core), which nothing else does.\n\n"
-		"The exit code is 0, 2, 3 if the data could not be had or the picture not be "
-		"drawn, or 4.",
+	.summary = "Plot a metric on the terminal or into an SVG or PNG file",
+	.details = "Plots the test's points and levels with the changes recorded by the agent and "
+		   "their triage; changes found only by a detection on these points are marked as "
+		   "such. Without a state, plots the detected changes. Silences and gaps in the "
+		   "data are shown as well. METRIC may be the name of a series, such as "
+		   "'p99{region=\"eu\"}'; without METRIC, all series of the test are plotted.\n"
+		   "\n"
+		   "On a terminal, the plot uses its full width and braille characters. PNG "
+		   "requires Cairo and a font (Debian: libcairo2, fonts-dejavu-core).\n"
+		   "\n"
+		   "The exit code is 0, 2, 3 if the data is unavailable or the plot cannot be "
+		   "drawn, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct plot_options),
 	.run = run,

@@ -299,8 +299,8 @@ static void print_text_end(const struct regression_report *report)
 		fprintf(report->out, "Regressions in %zu tests found\n", report->regressed);
 	if (report->changed > 0)
 		fprintf(report->out,
-			"%zu change%s of metrics without a direction, which --ignore-direction "
-			"counts\n",
+			"%zu change%s of metrics without a direction (counted with "
+			"--ignore-direction)\n",
 			report->changed, cli_plural(report->changed));
 	gate_print(report->accepted, report->out);
 }
@@ -720,7 +720,7 @@ static const char *missing_second(struct arena *arena, const struct regression *
 
 	buf_printf(&text, "1 point%s, ", after ? "" : " at the baseline");
 	text_level(&text, after ? comparison->level_after : comparison->level_before);
-	buf_printf(&text, "%s%s, which may be an outlier: another one decides",
+	buf_printf(&text, "%s%s, possibly an outlier: one more point is needed",
 		metric && metric->unit ? " " : "", metric && metric->unit ? metric->unit : "");
 	return buf_keep(&text, arena);
 }
@@ -804,13 +804,13 @@ static void ready(void *context, struct task *const *tasks)
 		is_same_data(&other->target, &main->base))
 		last->failed = !error_set(&last->error, ERROR_DATA,
 			"branch \"%s\" has the same data as the main branch: the configuration "
-			"does not use the branch, or it is the main branch, which --base-branch "
-			"names",
+			"does not use the branch, or it is the main branch; name the main branch "
+			"with --base-branch",
 			branch);
 	if (tasks[1] && tasks[0]->failed && !regressions->flags->base_branch &&
 		!test_option(last->test, "base_branch"))
-		error_prefix(&tasks[0]->error, "the main branch, which base_branch in the test "
-					       "or --base-branch names: ");
+		error_prefix(&tasks[0]->error,
+			"main branch (base_branch of the test, or --base-branch): ");
 	struct comparisons found = {0};
 	if (!tasks[0]->failed && !last->failed) {
 		gate_judge(regressions->gate, tasks[0]->query.arena, tasks[0]->query.branch,
@@ -878,23 +878,22 @@ static int run(struct cli *cli)
 const struct command regressions_command = {
 	.name = "regressions",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Compare the performance now with that at a baseline",
-	.details =
-		"The baseline is the level around the first point at or after --since, or the last "
-		"point of "
-		"--since-commit or --since-version; without these the beginning. It is compared "
-		"with the level "
-		"at the end. A level is all points between two change points; one of few points "
-		"borrows the variance of the other.\n\n"
-		"--last N compares with the last N points only. --branch compares the end of that "
-		"branch with "
-		"the main branch: with its end, or with the baseline that --since names. The main "
-		"branch itself is compared with what it was.\n\n"
-		"Changes that are accepted do not count: those of known_changes in the "
-		"configuration or of --known-changes, and those that were triaged, in the state "
-		"of --state or with the agent of --agent. The last line says how many they are.\n\n"
-		"Exits with 4 if that state or agent is not available, else with 1 if a regression "
-		"was found, else with 3 if a test could not be read or has too few points to tell.",
+	.summary = "Compare current performance with a baseline",
+	.details = "Compares the level at the end of each series with a baseline: the level at the "
+		   "first point at or after --since, or at the last point of --since-commit or "
+		   "--since-version; by default the first level. A level is all points between two "
+		   "change points; a level of few points uses the variance of the other.\n"
+		   "\n"
+		   "--last N compares only the last N points. --branch compares the end of that "
+		   "branch with the main branch: with its end, or with the baseline of --since. "
+		   "The main branch is compared with its own baseline.\n"
+		   "\n"
+		   "Accepted changes do not count: those of known_changes in the configuration or "
+		   "of --known-changes, and those triaged in the state of --state or the agent of "
+		   "--agent. The last line is their number.\n"
+		   "\n"
+		   "Exits with 4 if that state or agent is unavailable, else with 1 on a "
+		   "regression, else with 3 if a test cannot be read or has too few points.",
 	.parts = regressions_parts,
 	.options_size = sizeof(struct regressions_options),
 	.run = run,

@@ -441,7 +441,7 @@ static bool read_times(struct replay *replay, struct error *error)
 
 	report->until = replay->cli->now;
 	if (!options->from)
-		return error_set(error, ERROR_USAGE, "--from is needed: the date to begin with");
+		return error_set(error, ERROR_USAGE, "--from is required: the start date");
 	if (!when_parse(options->from, replay->cli->now, &report->from, error))
 		return error_prefix(error, "--from: ");
 	if (options->to && !when_parse(options->to, replay->cli->now, &report->until, error))
@@ -449,10 +449,10 @@ static bool read_times(struct replay *replay, struct error *error)
 	if (report->until > replay->cli->now)
 		report->until = replay->cli->now;
 	if (report->from >= report->until)
-		return error_set(error, ERROR_USAGE, "--from is not before --to, or not past");
+		return error_set(error, ERROR_USAGE, "--from must be before --to and in the past");
 	if (options->state && (database_is(options->state) || store_is_there(options->state)))
 		return error_set(error, ERROR_USAGE,
-			"--state %.500s: a new file is needed, for the state of this replay alone",
+			"--state %.500s: file exists: a replay needs a new state file",
 			options->state);
 	return true;
 }
@@ -518,16 +518,15 @@ const struct command replay_command = {
 	.name = "replay",
 	.arguments = "[TEST|GROUP...]",
 	.summary = "Show what the agent would have announced, and when",
-	.details =
-		"Lets the agent run over past data as if they were arriving, and prints each "
-		"message with the time at which it would have been sent, then a summary. Time "
-		"passes as fast as the work takes. What was known at --from is not told. "
-		"Nobody is told but the terminal, and the agent's state is not touched. Data are "
-		"as they are today: what a source has corrected since then was always so. "
-		"--state FILE keeps the state of the replay: why --state FILE says of each "
-		"change why it was told then, or not.\n\n"
-		"The exit code is 0, 2, 3 if some data was unavailable or the replay was "
-		"interrupted, or 4.",
+	.details = "Runs the agent over past data as if the points were arriving, and prints each "
+		   "message with the time of its announcement, then a summary. Changes before "
+		   "--from are not announced. Nothing is sent, and the agent's state is not "
+		   "touched. Uses the data as stored today, including later corrections by the "
+		   "source. --state FILE keeps the state of the replay: why --state FILE explains "
+		   "why a change was announced or not.\n"
+		   "\n"
+		   "The exit code is 0, 2, 3 if some data was unavailable or the replay was "
+		   "interrupted, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct replay_options),
 	.run = run_replay,

@@ -104,7 +104,8 @@ static void print_tests(const struct replay_report *report, FILE *out)
 			continue;
 		fputs("  ", out);
 		text_print(tests[i].test, out);
-		fprintf(out, ": %zu told, %zu withdrawn later", tests[i].told, tests[i].withdrawn);
+		fprintf(out, ": %zu announced, %zu withdrawn later", tests[i].told,
+			tests[i].withdrawn);
 		if (tests[i].recovered > 0)
 			fprintf(out, ", %zu recovered", tests[i].recovered);
 		fputc('\n', out);
@@ -123,7 +124,7 @@ void replay_print(const struct replay_report *report, FILE *out)
 		report->interrupted ? "interrupted, replayed" : "replayed",
 		when_format(report->from, from), when_format(report->until, until), report->tests,
 		cli_plural(report->tests), report->runs, cli_plural(report->runs));
-	fprintf(out, "%zu%s message%s told %zu change%s, of which %zu were withdrawn later",
+	fprintf(out, "%zu%s message%s announced %zu change%s, %zu of them withdrawn later",
 		report->messages, report->more ? " or more" : "", cli_plural(report->messages),
 		all.told, cli_plural(all.told), all.withdrawn);
 	if (all.recovered > 0)

@@ -37,7 +37,7 @@ static const struct field report_fields[] = {
 		"write Markdown, with the plots beside it as FILE-1.svg etc.; - is standard "
 		"output, without plots",
 		.metavar = "FILE.md"),
-	OPTION_STRING(struct report_flags, title, "Performance changes", "what stands above it",
+	OPTION_STRING(struct report_flags, title, "Performance changes", "title of the report",
 		.metavar = "TEXT"),
 	OPTION_STRING(struct report_flags, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
@@ -539,7 +539,7 @@ static bool write_document(
 		written = output_write(path, text->data, text->length, error);
 	else if (fwrite(text->data, 1, text->length, maker->cli->out) != text->length ||
 		 fflush(maker->cli->out) != 0)
-		written = error_set(error, ERROR_DATA, "standard output cannot be written");
+		written = error_set(error, ERROR_DATA, "cannot write to standard output");
 	buf_free(text);
 	return written;
 }
@@ -704,19 +704,20 @@ static int run(struct cli *cli)
 const struct command report_command = {
 	.name = "report",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Write the changes since a date with their plots, as a page or as Markdown",
-	.details =
-		"For CI artifacts, tickets and releases: --html FILE is one page with a table of "
-		"the changes, the worst first, and a plot of each series in which one can zoom. "
-		"It fetches nothing, and shows pictures where scripts may not run, or in print. "
-		"--markdown FILE is the same for a wiki or a merge request, with SVG files beside "
-		"it. Without arguments all tests are reported.\n\n"
-		"The changes are those that the agent knows, with what people have said of them; "
-		"without a state they are what a detection finds. Withdrawn ones are left out. "
-		"The 1000 most important changes are listed, and the 50 most important series "
-		"plotted; the report says what was left out.\n\n"
-		"The exit code is 0 whatever has changed, 2, 3 if some data could not be had (the "
-		"report names these tests) or a file not be written, or 4.",
+	.summary = "Write a report of changes with plots, as HTML or Markdown",
+	.details = "For CI artifacts, tickets and releases. --html FILE writes one self-contained "
+		   "page: a table of the changes, the worst first, and a zoomable plot of each "
+		   "series, with static images for print and where scripts are disabled. "
+		   "--markdown FILE writes the same for a wiki or a merge request, with SVG files "
+		   "beside it. Without arguments, reports all tests.\n"
+		   "\n"
+		   "Reports the changes recorded by the agent with their triage; without a state, "
+		   "the detected changes. Withdrawn changes are omitted. Lists the 1000 most "
+		   "important changes and plots the 50 most important series; the report states "
+		   "what was omitted.\n"
+		   "\n"
+		   "The exit code is 0 whatever has changed, 2, 3 if some data is unavailable (the "
+		   "report names these tests) or a file cannot be written, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct report_options),
 	.run = run,

@@ -219,15 +219,15 @@ static void print_receiver(const struct asked *asked, const struct routed_receiv
 		return;
 	}
 	put_events(to->receiver, &chosen);
-	fprintf(out, " is not told: its events are %s\n", chosen.data ? chosen.data : "none");
+	fprintf(out, " is not notified: its events are %s\n", chosen.data ? chosen.data : "none");
 	buf_free(&chosen);
 }
 
 static void print_text(const struct asked *asked, FILE *out)
 {
 	const struct announcement *item = &asked->record.item;
-	const char *how =
-		asked->config->routes ? "notify decides, not routes" : "there are no routes";
+	const char *how = asked->config->routes ? "the test sets notify: routes do not apply"
+						: "there are no routes";
 
 	fprintf(out, "%s %s", item->test, item->metric);
 	if (isnan(asked->size))
@@ -242,7 +242,7 @@ static void print_text(const struct asked *asked, FILE *out)
 	else
 		fprintf(out, "%s\n", how);
 	if (asked->named.count == 0)
-		fputs("nobody is told\n", out);
+		fputs("no receiver is notified\n", out);
 	for (size_t i = 0; i < asked->named.count; i++) {
 		fputs("-> ", out);
 		print_receiver(asked, &asked->named.items[i], out);
@@ -324,17 +324,17 @@ static int run(struct cli *cli)
 const struct command route_command = {
 	.name = "route",
 	.arguments = "TEST METRIC",
-	.summary = "Show who would be told of a change, and why",
-	.details =
-		"Lets a change of that metric pass `routes` and prints each route that is tried, "
-		"with file and line: whether it takes the change, and if not, which condition "
-		"does "
-		"not hold; then the receivers that are told, and those that have not chosen such "
-		"events. Of a test with `notify` it says so.\n\n"
-		"    hunter-c route checkout 'p99{region=\"eu\"}' --size 12%\n"
-		"    hunter-c route checkout p99 --label region=eu --event recovered\n\n"
-		"Only the configuration is read. Silences, mute times, clusters and environments "
-		"may still hold a change back: `hunter-c why` knows about changes that there are.",
+	.summary = "Show which receivers a change would notify, and why",
+	.details = "Routes a change of the metric through `routes` and prints each route tried, "
+		   "with file and line: whether it matches and, if not, the failed condition; then "
+		   "the receivers notified, and those not subscribed to the event. A test with "
+		   "`notify` bypasses the routes.\n"
+		   "\n"
+		   "    hunter-c route checkout 'p99{region=\"eu\"}' --size 12%\n"
+		   "    hunter-c route checkout p99 --label region=eu --event recovered\n"
+		   "\n"
+		   "Reads the configuration only. Silences, mute times, clusters and environments "
+		   "may still hold a change back: see `hunter-c why` for recorded changes.",
 	.parts = parts,
 	.options_size = sizeof(struct route_flags),
 	.run = run,

@@ -50,7 +50,7 @@ static void applied(struct store_renames *request)
 				LOG_TEXT("was", rename->was));
 		if (!rename->taken)
 			continue;
-		log_event(LEVEL_ERROR, "was: ignored, the new name already has changes of its own",
+		log_event(LEVEL_ERROR, "was: ignored: the new name already has recorded changes",
 			LOG_TEXT("test", rename->test),
 			LOG_TEXT("metric", rename->metric ? rename->metric : ""),
 			LOG_TEXT("was", rename->was));
@@ -440,7 +440,8 @@ static bool check_flags(const struct run_options *options, struct error *error)
 
 	if (options->once || (!gate->state && !gate->strict))
 		return true;
-	return error_set(error, ERROR_USAGE, "--%s needs --once", gate->state ? "state" : "strict");
+	return error_set(
+		error, ERROR_USAGE, "--%s requires --once", gate->state ? "state" : "strict");
 }
 
 static bool read_triaged(struct run *run, struct error *error)
@@ -543,22 +544,18 @@ const struct command run_command = {
 	.name = "run",
 	.reloads = true,
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Watch the tests and tell what changes",
-	.details = "Looks at each test in its interval, remembers what it finds in the state file "
-		   "and tells the "
-		   "test's receivers what is new: once, in one message for what belongs together. "
-		   "Without "
-		   "arguments all tests are watched. SIGHUP and POST /-/reload have the "
-		   "configuration read again: whole, or not at all. SIGTERM and SIGINT end it, "
-		   "after what is being sent. Metrics and health "
-		   "are served "
-		   "on agent.listen.\n\n"
-		   "With --once all tests are looked at once, what is new is told, and the exit "
-		   "code is 0, 2 (a "
-		   "receiver or test is misconfigured), 3 (some data unavailable, or a "
-		   "message could not "
-		   "be sent and stays queued) or 4 (no state file, or that of --state or the agent "
-		   "of --agent is not available, whose accepted changes are not told).",
+	.summary = "Watch the tests and announce changes",
+	.details =
+		"Runs each test at its interval, records changes in the state file and announces "
+		"each new change once to the test's receivers, grouping related changes in one "
+		"message. Without arguments, runs all tests. SIGHUP and POST /-/reload reload the "
+		"configuration, as a whole or not at all. SIGTERM and SIGINT stop the agent after "
+		"the messages in flight. Serves metrics and health on agent.listen.\n"
+		"\n"
+		"With --once, runs all tests once, announces new changes and exits with 0, 2 (a "
+		"receiver or test is misconfigured), 3 (some data unavailable, or a message could "
+		"not be sent and stays queued) or 4 (no state file; or the state of --state or the "
+		"agent of --agent, whose accepted changes are not announced, is unavailable).",
 	.parts = parts,
 	.options_size = sizeof(struct run_options),
 	.run = run_command_run,

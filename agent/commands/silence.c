@@ -252,7 +252,7 @@ static int run(struct cli *cli)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	return cli_refuse("silence: one of add MATCHERS, list, end ID is needed");
+	return cli_refuse("silence: expected add MATCHERS, list or end ID");
 }
 
 static const struct option_part parts[] = {
@@ -261,17 +261,17 @@ static const struct option_part parts[] = {
 const struct command silence_command = {
 	.name = "silence",
 	.arguments = "add MATCHERS|list|end ID",
-	.summary = "Keep changes and notices from being announced for a while",
+	.summary = "Mute the announcements of selected changes for a while",
 	.details =
-		"add silences what the matchers select, as 'test=~\"db.*\", region=\"eu\"': names "
-		"(test, metric, group, branch, direction, attributes and labels of series), one of "
-		"= != =~ !~, and a value; regular expressions match the whole value. Silenced "
-		"changes "
-		"are recorded, and told in one summary when the silence ends. It lasts at most "
-		"agent.max_silence. list shows those that are not over, end ends one at once.\n\n"
-		"A running agent is asked, through agent.listen or --agent; only where none has "
-		"the "
-		"state it is written directly. list reads the state beside a running agent.",
+		"add creates a silence from matchers, such as 'test=~\"db.*\", region=\"eu\"': a "
+		"name (test, metric, group, branch, direction, attributes and labels of series), "
+		"one of = != =~ !~, and a value; regular expressions match the whole value. "
+		"Silenced changes are recorded and announced in one summary when the silence ends. "
+		"agent.max_silence limits the duration. list shows active silences, end expires "
+		"one at once.\n"
+		"\n"
+		"Sends requests to the running agent, through agent.listen or --agent; writes the "
+		"state directly if no agent uses it. list reads the state beside a running agent.",
 	.parts = parts,
 	.options_size = sizeof(struct silence_options),
 	.run = run,

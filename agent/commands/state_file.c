@@ -43,7 +43,7 @@ bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *
 		return true;
 	if (!variable || strcmp(variable, flags->agent.agent) != 0)
 		return error_set(
-			error, ERROR_USAGE, "--agent and --state-file: only one of them is asked");
+			error, ERROR_USAGE, "--agent and --state-file are mutually exclusive");
 	*agent = false;
 	return true;
 }
@@ -117,10 +117,10 @@ static json_t *ask_holder(const struct state_request *request, const char *state
 		document = ask_agent(request, &options, config, error);
 	else
 		(void)error_set(error, ERROR_STATE,
-			"where it listens is not known: give --agent, or --config instead of "
+			"its address is unknown: give --agent, or --config instead of "
 			"--state-file");
 	if (!document && error->kind == ERROR_STATE)
-		(void)error_prefix(error, "an agent uses the state %s%s, and ",
+		(void)error_prefix(error, "an agent is using the state %s%s, and ",
 			database_is(state) ? "database" : "file ", database_is(state) ? "" : state);
 	return document;
 }

@@ -9,7 +9,7 @@
 #include "agent/cli/agent_api.h"
 #include "agent/cli/cli.h"
 
-#define STATE_FILE_HELP "the state file; by default the configuration's agent.state"
+#define STATE_FILE_HELP "state file; default: agent.state of the configuration"
 
 /* Where a command finds the state: an agent, or a file. */
 struct state_flags {

@@ -27,7 +27,7 @@ struct store_options {
 
 static const struct field store_fields[] = {
 	OPTION_DURATION(struct store_options, older_than, UNSET, 0, 0,
-		"prune: delete what was settled before this age"),
+		"prune: delete entries settled longer ago than this"),
 	OPTION_BOOL(struct store_options, dry_run, "prune: only report what would be deleted"),
 	OPTION_BOOL(struct store_options, force, "backup: overwrite an existing file"),
 	OPTION_STRING(struct store_options, since, NULL,
@@ -107,7 +107,7 @@ static void print_pruned(const struct cli *cli, const struct pruned *pruned)
 		"%s: %" PRId64 " changes, %" PRId64 " entries of history, %" PRId64
 		" messages, places of %" PRId64 " series, %" PRId64 " silences, %" PRId64
 		" entries of the audit log\n",
-		options->dry_run ? "would be forgotten" : "forgotten", pruned->changes,
+		options->dry_run ? "would be deleted" : "forgotten", pruned->changes,
 		pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences,
 		pruned->audit);
 }
@@ -140,7 +140,7 @@ static int prune(struct cli *cli)
 	const char *path = options->state_file;
 
 	if (options->older_than == WHEN_NEVER)
-		return cli_refuse("store prune needs --older-than (as 90d)");
+		return cli_refuse("store prune requires --older-than, such as 90d");
 	if (!path) {
 		config = cli_config(cli);
 		if (!config)
@@ -222,7 +222,7 @@ static int run(struct cli *cli)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
 			return verbs[i].run(cli);
-	return cli_refuse("store: one of check, backup FILE, copy FROM TO, prune, audit is needed");
+	return cli_refuse("store: expected check, backup FILE, copy FROM TO, prune or audit");
 }
 
 static const struct option_part parts[] = {{store_fields, 0}, {0}};
@@ -231,28 +231,26 @@ const struct command store_command = {
 	.name = "store",
 	.arguments = "check|backup FILE|copy FROM TO|prune|audit",
 	.summary = "Check, back up, copy or prune the state; its audit log",
-	.details =
-		"check looks at everything in the state file and says what is wrong with it; "
-		"the exit code "
-		"is 4 if it is damaged. backup writes a copy of it, as of one moment, checked "
-		"and safe on "
-		"the disk. Both may be used while the agent runs.\n\n"
-		"copy takes a whole state over into another, a file or the database of a fleet "
-		"(postgresql://...), which is empty or does not exist yet, with all ids, and "
-		"compares both. No agent may have either of them. Then give agent.state the new "
-		"address: nothing is told again.\n\n"
-		"prune forgets messages that were settled before --older-than, and the changes, "
-		"not touched since, that lie before the range of their series or belong to tests "
-		"the configuration no longer has. What is to be told stays, and so does what "
-		"would be found "
-		"again. With --state-file no configuration is read, and no test is taken for one "
-		"that is "
-		"gone. The agent must not run meanwhile; it forgets messages and withdrawn "
-		"changes by itself, after 90 days. --dry-run tries it on a temporary copy, so the "
-		"file stays as it is, and the agent may run.\n\n"
-		"audit lists, latest first, who has changed what, from where and when: what people "
-		"said about changes, and when that was open again, silences, runs and reloads that "
-		"were asked for. prune forgets it, except what is about changes that stand.",
+	.details = "check verifies the state file and prints each problem; the exit code is 4 if "
+		   "the file is damaged. backup writes a consistent copy, verified and flushed to "
+		   "disk. Both may be used while the agent runs.\n"
+		   "\n"
+		   "copy copies a whole state, with all ids, into another one, a file or the "
+		   "database of a fleet (postgresql://...), which must be empty or new, and "
+		   "compares both. No agent may use either of them. Then set agent.state to the "
+		   "new address: nothing is announced again.\n"
+		   "\n"
+		   "prune deletes messages settled longer ago than --older-than, and changes not "
+		   "updated since then that lie before the range of their series or belong to "
+		   "tests no longer configured. Pending announcements are kept, and so are changes "
+		   "that would be found again. With --state-file, no configuration is read and all "
+		   "tests count as configured. The agent must not run meanwhile; it deletes "
+		   "messages and withdrawn changes by itself after 90 days. --dry-run works on a "
+		   "temporary copy; the agent may run.\n"
+		   "\n"
+		   "audit lists who changed what, from where and when, the latest first: triage "
+		   "and its expiry, silences, requested runs and reloads. prune deletes old "
+		   "entries, except those of standing changes.",
 	.parts = parts,
 	.options_size = sizeof(struct store_options),
 	.run = run,

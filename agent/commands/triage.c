@@ -30,14 +30,13 @@ static const struct field triage_fields[] = {
 		"changes that this commit (or prefix of one) may have caused", .metavar = "COMMIT"),
 	OPTION_STRING(struct triage_options, message, NULL, "changes announced in this message",
 		.metavar = "KEY"),
-	OPTION_STRING(struct triage_options, owner, NULL, "person who takes care of it",
-		.metavar = "NAME"),
+	OPTION_STRING(struct triage_options, owner, NULL, "owner of the change", .metavar = "NAME"),
 	OPTION_STRING(
 		struct triage_options, note, NULL, "why", .alias = "reason", .metavar = "TEXT"),
 	OPTION_STRING(struct triage_options, link, NULL, "related page, such as an issue",
 		.metavar = "URL"),
 	OPTION_STRING(struct triage_options, until, NULL,
-		"when it reopens: '3 days', 'friday 18:00', 2026-01-02 or never",
+		"time of reopening: '3 days', 'friday 18:00', 2026-01-02 or never",
 		.metavar = "WHEN"),
 	OPTION_INT(struct triage_options, seen, "-1", -1, 1e18,
 		"fail if the change was triaged after this version", .metavar = "VERSION"),
@@ -91,8 +90,8 @@ static bool check(
 	if (asked->ids || options->test || options->commit || options->message)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"triage needs changes: ids and ranges (812 815..830), --test, --commit or "
-		"--message; hunter-c changes --open lists the open ones");
+		"triage requires changes: ids and ranges (812 815..830), --test, --commit or "
+		"--message; list open changes with hunter-c changes --open");
 }
 
 /*
@@ -109,7 +108,7 @@ static bool check_write(
 		return true;
 	if (asked->state && triage_state_named(asked->state, &state) && !triage_is_accepted(state))
 		return error_set(error, ERROR_USAGE,
-			"--write: known changes are expected, ignored, infra or false, not %s",
+			"--write: a known change is expected, ignored, infra or false, not %s",
 			asked->state);
 	if (asked->state && (!options->note || strcmp(options->note, "none") == 0))
 		return error_set(error, ERROR_USAGE,
@@ -126,7 +125,8 @@ static bool entry_of(
 
 	if (!record_read(arena, change, &record))
 		return error_set(error, ERROR_STATE,
-			"--write: the agent's answer is not what this version expects");
+			"--write: unexpected response from the agent: is it a hunter-c of this "
+			"version?");
 	if (!triage_is_accepted(record.triage.state))
 		return error_set(error, ERROR_USAGE,
 			"--write: change %" PRId64 " is %s: only expected, ignored, infra and "
@@ -192,7 +192,7 @@ static bool write_entries(struct cli *cli, const json_t *answer, struct error *e
 	if (!known_changes_write(options->write, entries, count, &added, error))
 		return error_prefix(error, "--write: ");
 	if (made)
-		fprintf(stderr, "hunter-c: made the folder %s\n", folder);
+		fprintf(stderr, "hunter-c: created the folder %s\n", folder);
 	if (count > 0 && !is_read(cli, options->write, &configuration))
 		fprintf(stderr,
 			"hunter-c: warning: %s is not read: no known_changes_files of %s covers "
@@ -360,7 +360,7 @@ static void print_before(const struct before *before, const json_t *answer)
 	if (before->version > 0 && before->person && before->time && person &&
 		strcmp(person, before->person) != 0 &&
 		json_integer_value(json_object_get(answer, "changed")) > 0)
-		fprintf(stderr, "hunter-c: it was %s before, as %s said at %s\n", before->state,
+		fprintf(stderr, "hunter-c: it was %s before, triaged by %s at %s\n", before->state,
 			before->person, before->time);
 }
 
@@ -404,24 +404,20 @@ static const struct option_part parts[] = {
 const struct command triage_command = {
 	.name = "triage",
 	.arguments = "[ID|RANGE...] [STATE]",
-	.summary = "Say what a change is: known, expected, false, fixed",
+	.summary = "Triage changes: acknowledged, expected, ignored, infra, false or fixed",
 	.details =
-		"Sets what people say about changes: open, acknowledged (somebody looks at it), "
-		"expected, ignored, infra (the environment), false (no change at all) or fixed. "
-		"Changes are named by their ids (812 815..830, as `changes --open` lists them), "
-		"or by --test, --commit and --message. Expected, ignored, infra and false changes "
-		"are "
-		"not announced, unless they grow by more than was accepted; and no gate counts a "
-		"change that is not open. With --until it is open again at that time. Without a "
-		"state and a flag that says something, it shows what was said; --owner none, "
-		"--note none and --link none remove it.\n\n"
-		"A running agent is asked, through agent.listen or --agent; only where none has "
-		"the "
-		"state it is written directly. If somebody else says something about a single "
-		"change "
-		"at the same moment, or, with --seen VERSION, has said something since then, "
-		"nothing "
-		"is changed (exit code 2), and it says who and what.",
+		"Sets the triage of changes: open, acknowledged (under investigation), expected, "
+		"ignored, infra (the environment), false (a false alarm) or fixed. Select changes "
+		"by id (812 815..830, see `changes --open`), or by --test, --commit and --message. "
+		"Expected, ignored, infra and false changes are not announced unless they exceed "
+		"the accepted size, and only open changes fail a gate. --until reopens them at "
+		"that time. Without a state and without a flag that sets something, prints the "
+		"current triage; --owner none, --note none and --link none remove a value.\n"
+		"\n"
+		"Sends requests to the running agent, through agent.listen or --agent; writes the "
+		"state directly if no agent uses it. If a single change is triaged concurrently, "
+		"or was triaged after --seen VERSION, nothing is changed (exit code 2), and the "
+		"other triage is printed.",
 	.parts = parts,
 	.options_size = sizeof(struct triage_options),
 	.run = run,

@@ -208,7 +208,7 @@ struct triage_list *triage_list_of_agent(
 	}
 	if (read && triaged->broken)
 		read = error_set(error, ERROR_STATE,
-			"%s: its answer is not a list of changes: is it a hunter-c of this "
+			"%s: the response is not a list of changes: is it a hunter-c of this "
 			"version?",
 			agent_api_name(api));
 	if (read) {

@@ -78,7 +78,7 @@ static void send_all(const struct trial *trial)
 		post->context = &trial->out->items[i];
 		notice.recovered = true;
 		notice.text = arena_printf(cli->arena,
-			"this is a test: the receiver %s is reached, and nothing has changed",
+			"test message for the receiver %s: nothing has changed",
 			post->receiver->name);
 		post_send(post, &(struct message){.kind = MESSAGE_TEST, .notice = &notice});
 	}

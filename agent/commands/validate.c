@@ -101,11 +101,11 @@ static void check_known(const struct config *config, int64_t now, struct problem
 
 		if (known->until <= now)
 			problems_add_file(problems, true, known->file, known->line, known->column,
-				"known_changes: it does not count any more: it expired on %s",
+				"known_changes: entry has no effect: it expired on %s",
 				when_format(known->until, until));
 		if (!matches_any(&topics, known->test))
 			problems_add_file(problems, true, known->file, known->line, known->column,
-				"known_changes: no test is named \"%.200s\"", known->test);
+				"known_changes: no such test: \"%.200s\"", known->test);
 	}
 }
 
@@ -441,7 +441,7 @@ static int validate(struct cli *cli)
 	source.cautious = true;
 	struct verdict verdict = {.problems = &problems};
 	if (cli->arguments.count > 0)
-		return cli_refuse("validate takes no arguments; name the file by --config");
+		return cli_refuse("validate takes no arguments; give the file with --config");
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
 	secret_forbid_dumps();
@@ -480,8 +480,8 @@ static int validate(struct cli *cli)
 		print_text(&verdict, cli->out);
 	if (options->output == OUTPUT_TEXT && measuring.text.length > 0) {
 		fprintf(cli->out,
-			"the smallest change that is told within %d points, 24 points before the "
-			"newest:\n    up down\n",
+			"smallest change announced within %d points, 24 points before the newest:\n"
+			"    up down\n",
 			POWER_POINTS);
 		fwrite(measuring.text.data, 1, measuring.text.length, cli->out);
 		fwrite(explained.data ? explained.data : "", 1, explained.length, cli->out);
@@ -498,22 +498,20 @@ static int validate(struct cli *cli)
 const struct command validate_command = {
 	.name = "validate",
 	.summary = "Check the configuration",
-	.details =
-		"Reads the configuration, prints every problem with file, line and column, and a "
-		"summary. Without flags nothing is fetched and no server is asked. It also warns "
-		"of what works "
-		"and is careless: secrets that are short, that others can read or that are sent "
-		"without TLS, and servers whose certificate is not checked. The exit code is 2 if "
-		"there is an error; warnings alone give 0.\n\n"
-		"--power reads the tests' data and says for each series how small a change would "
-		"have been told within 24 points, up and down, as `why` does. Where another series "
-		"with the same labels explains how a metric moves, it also prints the lines of "
-		"`explained_by` or `relative_to` to paste. The exit code is 3 if some data was "
-		"unavailable.\n\n"
-		"--receivers sends each receiver one message that is marked as a test, whatever "
-		"its events, to each of its destinations, and prints for each whether it was "
-		"sent or why not. The exit code is 3 if one was not reached, and 2 if one has to "
-		"be configured otherwise.",
+	.details = "Reads the configuration and prints every problem with file, line and column, "
+		   "and a summary. Without flags, contacts no server. Also warns about insecure "
+		   "settings: short secrets, secrets readable by others or sent without TLS, and "
+		   "servers whose certificate is not verified. The exit code is 2 on errors; "
+		   "warnings alone give 0.\n"
+		   "\n"
+		   "--power reads the tests' data and prints for each series the smallest change, "
+		   "up and down, that would be announced within 24 points. Where another series "
+		   "with the same labels explains a metric, it also prints the `explained_by` or "
+		   "`relative_to` lines to paste. The exit code is 3 if some data is unavailable.\n"
+		   "\n"
+		   "--receivers sends a test message to each destination of each receiver, "
+		   "whatever its events, and prints whether it was sent or why not. The exit code "
+		   "is 3 if a destination is unreachable, and 2 if a receiver is misconfigured.",
 	.parts = parts,
 	.options_size = sizeof(struct validate_options),
 	.run = validate,

@@ -65,7 +65,7 @@ static void put_last(const struct asking *asking)
 		if (ask->checkpoints.items[i].last_point > last)
 			last = ask->checkpoints.items[i].last_point;
 	if (last != WHEN_ALWAYS)
-		fprintf(stderr, "hunter-c: the agent has seen points up to %s, or later\n",
+		fprintf(stderr, "hunter-c: the agent has read points up to at least %s\n",
 			when_format(last, time));
 	for (size_t i = 0; i < ask->health.condition_count; i++)
 		if ((ask->health.conditions[i].kind == CONDITION_TEST &&
@@ -155,12 +155,12 @@ static const struct test *find_test(
 	const struct group *group;
 
 	if (name != asked)
-		fprintf(stderr, "hunter-c: the test is called \"%s\" now\n", name);
+		fprintf(stderr, "hunter-c: the test was renamed to \"%s\"\n", name);
 	group = config_test(config, name) ? NULL : config_group(config, name);
 	if (group && group->cluster) {
 		error_set(error, ERROR_USAGE,
-			"\"%.200s\" is a cluster; why takes one of its tests, and says what the "
-			"cluster has told of it",
+			"\"%.200s\" is a cluster; why takes one of its tests, and prints the "
+			"announcements of the cluster",
 			name);
 		return NULL;
 	}
@@ -175,8 +175,8 @@ static int run(struct cli *cli)
 	struct error error;
 
 	if (arguments.count < 2 || arguments.count > 3)
-		return cli_refuse("why takes a test, a metric, and perhaps a time or a commit; "
-				  "hunter-c list-metrics TEST has the names of a test's metrics");
+		return cli_refuse("why takes a test, a metric and optionally a time or a commit; "
+				  "list the metrics of a test with hunter-c list-metrics TEST");
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
@@ -196,19 +196,19 @@ static int run(struct cli *cli)
 const struct command why_command = {
 	.name = "why",
 	.arguments = "TEST METRIC [TIME|COMMIT]",
-	.summary = "Explain why a change was announced, or why nothing was",
-	.details = "Reads the test's data and the agent's state, beside a running agent or "
-		   "without one, and goes the agent's way from the points to the message: what "
-		   "cycles are removed, which places the detector has tried near the time or the "
-		   "commit and what dropped each, whether and with which point the change is "
-		   "believed, what the agent knows and has told. In the end it says how large a "
-		   "change had to be there to be told within 24 points, by putting steps into the "
-		   "data and letting the points come. A time is also read as Slack shows it, as "
-		   "'Nov 19 9:00 AM', and is UTC unless a zone follows. Without a time it is the "
-		   "last change that "
-		   "is known, else the newest point. METRIC may be the name of a series, as "
-		   "'p99{region=\"eu\"}'. Nothing is written and nobody is told.\n\n"
-		   "The exit code is 0, 2, 3 if the data could not be had, or 4.",
+	.summary = "Explain why a change was announced or not",
+	.details = "Reads the test's data and the agent's state, also beside a running agent, and "
+		   "prints each step from the points to the message: the removed cycles, the "
+		   "places near the time or commit that the detector tried and why each was "
+		   "rejected, the point that confirmed the change, the recorded changes and their "
+		   "announcements. Finally prints the smallest change at that place that would be "
+		   "announced within 24 points, measured by inserting steps into the data. A time "
+		   "may have the format of Slack, such as 'Nov 19 9:00 AM', and is UTC unless a "
+		   "zone follows. Without a time, explains the last recorded change, else the "
+		   "newest point. METRIC may be the name of a series, such as "
+		   "'p99{region=\"eu\"}'. Writes nothing and notifies nobody.\n"
+		   "\n"
+		   "The exit code is 0, 2, 3 if the data is unavailable, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct why_options),
 	.run = run,

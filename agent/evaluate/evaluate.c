@@ -50,7 +50,7 @@ static const struct field evaluate_fields[] = {
 	OPTION_STRING(struct evaluate_options, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin", .metavar = "ZONE"),
 	OPTION_STRING(struct evaluate_options, holidays, NULL,
-		"days that may pass as Sundays, or files with a date a line",
+		"holidays, treated as Sundays: dates, or files with one date per line",
 		.metavar = "DATE|FILE,..."),
 	OPTION_BOOL(struct evaluate_options, whole, "score whole series only, not point by point"),
 	OPTION_BOOL(struct evaluate_options, by_class, "also print a line per class of series"),
@@ -171,16 +171,16 @@ static bool check_flags(const struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
 	if (work->cli->arguments.count > 0)
-		return error_set(
-			error, ERROR_USAGE, "evaluate takes no arguments (--truth names a file)");
+		return error_set(error, ERROR_USAGE,
+			"evaluate takes no arguments (give the file with --truth)");
 	if (options->truth.count == 0)
 		return error_set(error, ERROR_USAGE,
-			"--truth FILE is needed: labelled series; or --from-triage, for what "
-			"people said of changes");
+			"--truth FILE (labelled series) or --from-triage (triaged changes) is "
+			"required");
 	if (options->state)
-		return error_set(error, ERROR_USAGE, "--state: it is read with --from-triage");
+		return error_set(error, ERROR_USAGE, "--state requires --from-triage");
 	if (options->series.count > 0)
-		return error_set(error, ERROR_USAGE, "--series: it is read with --label");
+		return error_set(error, ERROR_USAGE, "--series requires --label");
 	if (options->tune && work->contender_count > 1)
 		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
 	return true;
@@ -287,8 +287,7 @@ static bool tune(struct work *work, struct error *error)
 	evaluation->count = searched;
 	if (searched == 0 || searched == work->set.count)
 		return error_set(error, ERROR_DATA,
-			"--tune: %zu series are too few to be split into two parts",
-			work->set.count);
+			"--tune: %zu series are too few to split into halves", work->set.count);
 	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
 		return false;
 	evaluation->series = work->series + searched;
@@ -301,7 +300,8 @@ static bool tune(struct work *work, struct error *error)
 	} else {
 		buf_printf(&text, "searched on %zu series: ", searched);
 		tune_put_text(&text, &trials);
-		buf_text(&text, "\nand on the rest, which were not searched on: ");
+		buf_text(&text, "\n"
+				"validated on the remaining series: ");
 	}
 	bool good = compare_best(work, &trials, &text, error);
 	if (json)
@@ -349,7 +349,7 @@ static bool check_triage_flags(const struct cli *cli, struct error *error)
 		{"holidays", options->holidays != NULL},
 		{"whole", options->whole},
 	};
-	return refuse("--from-triage: it scores the detection as configured", flags,
+	return refuse("--from-triage scores the detection as configured", flags,
 		sizeof flags / sizeof *flags, error);
 }
 
@@ -365,12 +365,12 @@ static bool check_label_flags(const struct cli *cli, struct error *error)
 	for (size_t i = 0; i < options->series.count; i++)
 		if (strcmp(options->series.items[i], "-") == 0)
 			return error_set(error, ERROR_USAGE,
-				"--series -: the answers are read from the standard input");
+				"--series -: standard input is used for the answers");
 	if (options->series.count > 0 && cli->arguments.count > 0)
 		return error_set(error, ERROR_USAGE,
-			"--series names files to label, \"%.200s\" a test: one of them is needed",
+			"--series and a test (\"%.200s\") are mutually exclusive",
 			cli->arguments.items[0]);
-	return refuse("--label: it asks for labels", flags, sizeof flags / sizeof *flags, error);
+	return refuse("--label is interactive", flags, sizeof flags / sizeof *flags, error);
 }
 
 static bool prepare(struct work *work, struct error *error)
@@ -414,44 +414,41 @@ static int run(struct cli *cli)
 const struct command evaluate_command = {
 	.name = "evaluate",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Score detectors on series that you have labelled",
+	.summary = "Score detectors on labelled series",
 	.details =
-		"Reads series and what people say of them, one JSON object a line:\n"
+		"Reads labelled series, one JSON object per line:\n"
 		"\n"
 		"  {\"id\": \"a\", \"series\": [1, 2.5, null], \"change_points\": [2]}\n"
 		"  {\"id\": \"b\", \"series\": [..], \"change_points\": {\"ann\": [7], \"ben\": "
-		"[]}, "
-		"\"class\": \"disk\", \"unsure\": [[20, 24]]}\n"
+		"[]}, \"class\": \"disk\", \"unsure\": [[20, 24]]}\n"
 		"  {\"id\": \"c\", \"series\": [..], \"true\": [40], \"maybe\": [52]}\n"
 		"\n"
-		"A change point is the index, from 0, of the first value of a new level. What is "
-		"found in unsure spans, or within 5 points of a maybe, counts only if it is a "
-		"labelled change. All detectors stand side by side: precision, recall and F1 "
-		"within 0, 2 and 5 points, covering and Rand index, "
-		"false points in series without changes; and, one point at a time, how many points "
-		"late a change is announced, false alarms, and how many are withdrawn later. From "
-		"series with \"times\", or \"start\" and \"step\" in seconds, daily and weekly "
-		"cycles are removed as by the agent (--season).\n"
+		"A change point is the index, from 0, of the first value of a new level. "
+		"Detections in unsure spans, or within 5 points of a maybe, count only if they are "
+		"labelled. Prints all detectors side by side: precision, recall and F1 within 0, 2 "
+		"and 5 points, covering and Rand index, false points in series without changes; "
+		"and, point by point, the delay of announcements in points, false alarms and later "
+		"withdrawals. Daily and weekly cycles are removed as by the agent from series with "
+		"\"times\", or \"start\" and \"step\" in seconds (--season).\n"
 		"\n"
 		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
 		"kernel\n"
 		"  hunter-c evaluate --truth labelled.jsonl --tune\n"
 		"\n"
-		"With --label it asks for these labels: it plots one series after another, with "
-		"places to choose from as letters, takes answers such as \"ac\", \"a b?\" (b may "
-		"be one) or \"-\" (none), and writes them into that file. The next start goes on "
-		"where the last one stopped.\n"
+		"--label collects these labels: it plots one series after another, with candidate "
+		"places marked by letters, reads answers such as \"ac\", \"a b?\" (b may be one) "
+		"or \"-\" (none), and writes them to that file. The next start resumes where the "
+		"last one stopped.\n"
 		"\n"
 		"  hunter-c evaluate --label labelled.jsonl 'db.*'\n"
 		"  hunter-c evaluate --label labelled.jsonl --series series.jsonl\n"
 		"\n"
-		"With --from-triage the changes that the agent has recorded are the labels, as "
-		"people judged them: expected, fixed and acknowledged ones are real, false ones "
-		"are none. The tests' data is read from their sources, and each test's own "
-		"detection is scored: which of the false alarms it would announce again, which of "
-		"the real changes it finds, and how late. With --tune it then proposes other "
-		"settings, as a diff of the configuration, with their price on series that were "
-		"not searched on.\n"
+		"--from-triage uses the recorded changes and their triage as labels: expected, "
+		"fixed and acknowledged changes are real, false ones are not. Reads the tests' "
+		"data from their sources and scores each test's configured detection: false alarms "
+		"it would announce again, real changes it finds, and its delay. --tune then "
+		"proposes better settings as a diff of the configuration, with their cost on the "
+		"validation series.\n"
 		"\n"
 		"  hunter-c evaluate --from-triage\n"
 		"  hunter-c evaluate --from-triage --tune 'db.*' | patch -p0\n",

@@ -102,7 +102,7 @@ static void put_unplaced(struct buf *out, const struct triaged *triaged)
 	if (count == 0)
 		return;
 	buf_printf(
-		out, "%zu judged %s cannot be scored\n", count, count == 1 ? "change" : "changes");
+		out, "%zu triaged %s cannot be scored\n", count, count == 1 ? "change" : "changes");
 	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
 		buf_text(out, "  ");
 		put_change(out, triaged->unplaced[i].record);
@@ -127,8 +127,14 @@ static void put_text(struct work *work, struct buf *out, struct result *results,
 		buf_printf(out,
 			"and %zu more settings, with fewer judged changes (--output json)\n",
 			count - shown);
-	put_list(out, "\nfalse, and announced again:", live, true, is_false);
-	put_list(out, "\nreal, and not found:", live, false, judged_real);
+	put_list(out,
+		"\n"
+		"false alarms announced again:",
+		live, true, is_false);
+	put_list(out,
+		"\n"
+		"real changes not found:",
+		live, false, judged_real);
 }
 
 static void put_change_json(struct buf *out, const struct change_record *record, const char *state)
@@ -295,7 +301,7 @@ static bool search(struct work *work, struct search *out, struct error *error)
 		return false;
 	evaluation->sparse = false;
 	if (out->tuned.count == 0) {
-		out->why = "nothing that was tried is better";
+		out->why = "no tried setting is better";
 		return true;
 	}
 	evaluation->series = series + out->searched;
@@ -307,7 +313,7 @@ static bool search(struct work *work, struct search *out, struct error *error)
 		!try_on_rest(work, &out->tuned.contender, out->tuned.rule, &out->best, error))
 		return false;
 	if (judged_f1(&out->best.whole.live[0]) <= judged_f1(&out->given.whole.live[0]))
-		out->why = "what was best is no better on the series that were not searched on";
+		out->why = "the best setting is no better on the validation series";
 	return true;
 }
 
@@ -385,17 +391,16 @@ static void put_price(struct buf *out, struct search *one)
 	size_t lost = was.found > is.found ? was.found - is.found : 0;
 	size_t bad = was.announced[TRIAGE_FALSE], left = is.announced[TRIAGE_FALSE];
 	buf_printf(out,
-		"on the %zu series that were not searched on: false alarms %zu -> %zu, found %zu "
-		"-> %zu of %zu, delay median %zu -> %zu points, "
-		"alarms where no change is recorded %zu -> %zu\n",
+		"on the %zu validation series: false alarms %zu -> %zu, found %zu -> %zu of %zu, "
+		"delay median %zu -> %zu points, alarms where no change is recorded %zu -> %zu\n",
 		one->tried, bad, left, was.found, is.found, is.real, live_delay(before, 5),
 		live_delay(after, 5), was.other, is.other);
 	put_missed(out, "missed: ", one, true);
-	put_missed(out, "missed before, too: ", one, false);
+	put_missed(out, "missed before as well: ", one, false);
 	if (lost > 0 && left + lost > bad)
 		buf_printf(out,
-			"note: it loses %zu real changes and spares only %zu of the false alarms "
-			"that people marked\n",
+			"note: it loses %zu real changes and avoids only %zu of the triaged false "
+			"alarms\n",
 			lost, bad > left ? bad - left : 0);
 }
 
@@ -415,7 +420,7 @@ static void put_search_text(struct buf *out, struct search *one)
 	}
 	if (one->proposed)
 		return;
-	buf_printf(out, "nothing is proposed: %s\n", one->why);
+	buf_printf(out, "no proposal: %s\n", one->why);
 	if (one->compared)
 		put_price(out, one);
 }
@@ -523,7 +528,7 @@ static bool all_groups(struct work *work, struct buf *out, struct error *error)
 		put_unplaced(out, triaged);
 		if (out->data)
 			fwrite(out->data, 1, out->length, stderr);
-		return error_set(error, ERROR_DATA, "none of the judged changes can be scored");
+		return error_set(error, ERROR_DATA, "none of the triaged changes can be scored");
 	}
 	work->contenders =
 		arena_array(work->cli->arena, triaged->group_count, sizeof *work->contenders);

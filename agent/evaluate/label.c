@@ -220,15 +220,13 @@ static bool choose(struct session *session, struct error *error)
 		if (entries[i].series.labels.n >= LEAST_POINTS)
 			entries[count++] = entries[i];
 	if (count == 0)
-		return error_set(error, ERROR_DATA, "there are no series to label");
+		return error_set(error, ERROR_DATA, "no series to label");
 	for (size_t i = 0; i < count; i++)
 		entries[i].name = hash_of(entries[i].series.id);
 	qsort(entries, count, sizeof *entries, by_test);
 	for (size_t i = 1; i < count; i++) {
 		if (strcmp(entries[i].series.id, entries[i - 1].series.id) == 0)
-			return error_set(error, ERROR_DATA,
-				"two series have the id \"%.200s\": their labels could not be "
-				"kept apart",
+			return error_set(error, ERROR_DATA, "duplicate series id \"%.200s\"",
 				entries[i].series.id);
 		if (entries[i].test == entries[i - 1].test)
 			entries[i].rank = entries[i - 1].rank + 1;
@@ -277,8 +275,8 @@ static bool load_labels(struct session *session, struct error *error)
 	for (size_t i = 0; good && i < set.count; i++) {
 		if (!set.series[i].labels.annotators)
 			good = error_set(error, ERROR_USAGE,
-				"--label: %s has series without labels (\"%.200s\"): labels need "
-				"a file of their own, and --series names the series",
+				"--label: %s has series without labels (\"%.200s\"): use a "
+				"separate file for labels, and --series for the series",
 				options->label, set.series[i].id);
 		else
 			resume(session, &set.series[i]);
@@ -493,9 +491,9 @@ static void show_marks(const struct session *session, const struct labelled_seri
 		}
 	}
 	if (session->mark_count == 0)
-		buf_text(&out, "no place stands out\n");
+		buf_text(&out, "no candidate places\n");
 	if (session->found > session->mark_count)
-		buf_printf(&out, "%zu more places have no letter: give their index or date\n",
+		buf_printf(&out, "%zu more candidates without a letter: give their index or date\n",
 			session->found - session->mark_count);
 	text_flush(&out, session->cli->out);
 }
@@ -560,8 +558,8 @@ static bool read_letter(const struct session *session, char letter, size_t *at, 
 	size_t number = (size_t)(letter - 'a');
 	if (number >= session->mark_count)
 		return error_set(error, ERROR_USAGE,
-			session->mark_count ? "there is no place \"%c\", only a to %c"
-					    : "there is no place \"%c\", nor any other letter",
+			session->mark_count ? "no candidate \"%c\", only a to %c"
+					    : "no candidate \"%c\": the series has none",
 			letter, (char)('a' + session->mark_count - 1));
 	*at = session->marks[number].at;
 	return true;
@@ -610,7 +608,7 @@ static bool read_word(
 	for (const char *c = word; *c; c += 1 + (c[1] == '?')) {
 		if (*c == '?')
 			return error_set(
-				error, ERROR_USAGE, "\"?\" stands behind a place, as in \"b?\"");
+				error, ERROR_USAGE, "\"?\" must follow a candidate, as in \"b?\"");
 		if (!read_letter(session, *c, &at, error))
 			return false;
 		add_place(answer, at, c[1] == '?');
@@ -640,8 +638,8 @@ static bool read_request(const struct session *session, const char *word, char *
 		answer->request = HELP;
 	if (answer->request != ANSWER && (word = next_word(&rest))) {
 		if (answer->request != ZOOM)
-			return error_set(
-				error, ERROR_USAGE, "%s stands alone", requests[answer->request]);
+			return error_set(error, ERROR_USAGE, "%s must be the only answer",
+				requests[answer->request]);
 		return read_place(session, word, &answer->place, error);
 	}
 	return true;
@@ -665,7 +663,7 @@ static bool read_answer(
 			"answer; \"?\" for help");
 	if (strcmp(word, "-") == 0) {
 		if (next_word(&text))
-			return error_set(error, ERROR_USAGE, "\"-\" stands alone");
+			return error_set(error, ERROR_USAGE, "\"-\" must be the only answer");
 		return true;
 	}
 	if (!read_request(session, word, text, answer, error))

@@ -93,7 +93,7 @@ static bool read_index(
 {
 	json_int_t index = json_integer_value(value);
 	if (!json_is_integer(value))
-		return error_set(error, ERROR_DATA, "holds what is no whole number");
+		return error_set(error, ERROR_DATA, "contains a value that is not an integer");
 	if (index < (json_int_t)least || index > (json_int_t)most)
 		return error_set(error, ERROR_DATA,
 			"%lld is not within the series (from %zu to %zu)", (long long)index, least,
@@ -108,7 +108,7 @@ static bool read_places(
 {
 	size_t count = json_array_size(list), kept = 0, *at;
 	if (!json_is_array(list))
-		return error_set(error, ERROR_DATA, "is no list");
+		return error_set(error, ERROR_DATA, "is not a list");
 	at = arena_array(arena, count + 1, sizeof *at);
 	for (size_t i = 0; i < count; i++) {
 		if (!read_index(json_array_get(list, i), 0, n > 0 ? n - 1 : 0, &at[kept], error))
@@ -160,7 +160,7 @@ static bool read_points(
 static bool read_span(const json_t *pair, size_t n, struct score_span *out, struct error *error)
 {
 	if (json_array_size(pair) != 2)
-		return error_set(error, ERROR_DATA, "holds what is not like [from, to]");
+		return error_set(error, ERROR_DATA, "contains an entry that is not [from, to]");
 	return read_index(json_array_get(pair, 0), 0, n, &out->from, error) &&
 	       read_index(json_array_get(pair, 1), out->from, n, &out->to, error);
 }
@@ -171,7 +171,7 @@ static bool read_spans(
 	size_t count = json_array_size(list);
 	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
 	if (list && !json_is_array(list))
-		return error_set(error, ERROR_DATA, "is no list");
+		return error_set(error, ERROR_DATA, "is not a list");
 	for (size_t i = 0; i < count; i++)
 		if (!read_span(json_array_get(list, i), labels->n, &spans[i], error))
 			return false;
@@ -192,7 +192,7 @@ static bool read_labels(const struct parts *parts, struct arena *arena, struct l
 	if (!read_spans(parts->trees[SPANS], arena, &out->labels, error))
 		return error_prefix(error, "\"%s\" ", parts->names[SPANS]);
 	if (group && !json_is_string(group))
-		return error_set(error, ERROR_DATA, "\"%s\" is no text", parts->names[GROUP]);
+		return error_set(error, ERROR_DATA, "\"%s\" is not a string", parts->names[GROUP]);
 	out->group = arena_strdup(arena, group ? json_string_value(group) : "");
 	return true;
 }
@@ -267,7 +267,7 @@ static bool load_batch(const struct batch *batch, struct line_reader *reader, st
 			continue;
 		bool good = !line.cut;
 		if (line.cut)
-			error_set(error, ERROR_DATA, "a line of more than %zu bytes (--max-line)",
+			error_set(error, ERROR_DATA, "line longer than %zu bytes (--max-line)",
 				batch->max_line);
 		good = good && labelled_read(reader, line.text, line.length, arena, series, error);
 		if (good && (*points += series->labels.n) > MOST_POINTS)
@@ -275,8 +275,7 @@ static bool load_batch(const struct batch *batch, struct line_reader *reader, st
 				error, ERROR_DATA, "more than %d points in all", MOST_POINTS);
 		if (good && !set->lines && !series->labels.annotators)
 			good = error_set(error, ERROR_DATA,
-				"no \"change_points\" or \"true\" (an empty list says that there "
-				"are none)");
+				"no \"change_points\" or \"true\" (use an empty list for none)");
 		if (!good)
 			return error_prefix(
 				error, "%s:%llu: ", batch->file, (unsigned long long)number);

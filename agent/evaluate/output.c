@@ -125,12 +125,12 @@ static void put_header(const struct columns *columns, const char *label)
 static void put_live(const struct columns *columns, size_t which)
 {
 	put_line(columns, "  changes announced", PERCENT, SEEN, which);
-	put_line(columns, "  points after it, median", COUNT, DELAY_HALF, which);
-	put_line(columns, "  points after it, nine in ten", COUNT, DELAY_MOST, which);
+	put_line(columns, "  delay in points, median", COUNT, DELAY_HALF, which);
+	put_line(columns, "  delay in points, 90th percentile", COUNT, DELAY_MOST, which);
 	put_line(columns, "  alarms", COUNT, ALARMS, which);
-	put_line(columns, "  false alarms a 1,000 points", PLAIN, WRONG, which);
+	put_line(columns, "  false alarms per 1,000 points", PLAIN, WRONG, which);
 	put_line(columns, "  alarms withdrawn later", PERCENT, WITHDRAWN, which);
-	put_line(columns, "  right alarms withdrawn later", PERCENT, RIGHT_WITHDRAWN, which);
+	put_line(columns, "  correct alarms withdrawn later", PERCENT, RIGHT_WITHDRAWN, which);
 }
 
 static const struct standing *group_of(const struct result *result, const char *name)
@@ -145,7 +145,7 @@ static void put_classes(const struct columns *columns)
 {
 	const struct result *first = &columns->results[0];
 	buf_char(columns->out, '\n');
-	put_header(columns, "F1 within 5 points, or points a 1,000");
+	put_header(columns, "F1 within 5 points, or points per 1,000");
 	for (size_t g = 0; g < first->group_count; g++) {
 		buf_printf(columns->out, "  %-*s", LABEL - 2, first->groups[g].group);
 		for (size_t i = 0; i < columns->count; i++) {
@@ -185,9 +185,9 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	put_line(&columns, "  covering, mean", PLAIN, COVERING, 0);
 	put_line(&columns, "  Rand index, mean", PLAIN, RAND, 0);
 	if (evaluation->timed)
-		put_line(&columns, "  series whose cycles were removed", COUNT, SEASONAL, 0);
+		put_line(&columns, "  series with cycles removed", COUNT, SEASONAL, 0);
 	buf_text(out, "series without changes\n");
-	put_line(&columns, "  points found a 1,000", PLAIN, FLAT, 0);
+	put_line(&columns, "  points found per 1,000", PLAIN, FLAT, 0);
 	if (evaluation->live) {
 		buf_printf(out, "one point at a time, confirm: %s\n", rule);
 		put_live(&columns, LIVE_CONFIRMED);
@@ -242,15 +242,15 @@ double judged_f1(const struct live *live)
 void evaluate_put_judged(struct buf *out, struct result *results, size_t count)
 {
 	const struct columns columns = {out, results, count};
-	buf_text(out, "what people said, and what would be announced\n");
+	buf_text(out, "triaged changes, and what would be announced\n");
 	put_share(&columns, "  real changes found", TRIAGE_STATES);
-	put_line(&columns, "  points after it, median", COUNT, DELAY_HALF, LIVE_CONFIRMED);
+	put_line(&columns, "  delay in points, median", COUNT, DELAY_HALF, LIVE_CONFIRMED);
 	put_share(&columns, "  false alarms announced again", TRIAGE_FALSE);
 	put_line(&columns, "  alarms where no change is recorded", COUNT, OTHER_ALARMS,
 		LIVE_CONFIRMED);
-	put_share(&columns, "  infra: right, but not wanted", TRIAGE_INFRA);
+	put_share(&columns, "  infra: correct, but unwanted", TRIAGE_INFRA);
 	put_share(&columns, "  ignored", TRIAGE_IGNORED);
-	put_share(&columns, "  not judged, on the same series", TRIAGE_OPEN);
+	put_share(&columns, "  not triaged, on the same series", TRIAGE_OPEN);
 }
 
 void judged_put_json(struct buf *out, const struct judged *judged)

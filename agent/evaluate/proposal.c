@@ -659,7 +659,7 @@ bool proposal_set(struct proposal *proposal, const struct setting *settings, siz
 		if (try_places(&request, &places))
 			return true;
 	}
-	return error_set(error, ERROR_USAGE, "%s has no place to set this for these metrics only%s",
+	return error_set(error, ERROR_USAGE, "%s cannot set this for these metrics only%s",
 		proposal->path, places.failed ? ", or too many of them" : "");
 }
 

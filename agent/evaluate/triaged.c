@@ -89,14 +89,14 @@ static const char *find_point(
 	int64_t time = record->item.time;
 	size_t next = axis_lower_bound(axis, time);
 	if (axis->n == 0 || (next == 0 && axis->times[0] > time))
-		return "the source has no points of that time any more";
+		return "the source no longer has points of that time";
 	*at = next;
 	if (next == axis->n ||
 		(next > 0 && axis->times[next] - time > time - axis->times[next - 1]))
 		*at = next - 1;
 	if (!change_near(time, record->spacing, axis->times[*at], record->spacing))
 		return "the source has no point near that time";
-	return *at < ONLINE_FIRST ? "too few points before it are left" : NULL;
+	return *at < ONLINE_FIRST ? "too few points remain before the change" : NULL;
 }
 
 /* Where nothing counts: the interval of the change's place, and what an alarm may be beside it. */
@@ -228,10 +228,11 @@ static void leave_out_rest(
 	for (size_t i = 0; i < topic->count; i++) {
 		const struct change_record *record = &topic->records[i];
 		if (*record->branch)
-			leave_out(topic, record, state_of(record, now), "it is of another branch");
+			leave_out(topic, record, state_of(record, now),
+				"the change is of another branch");
 		else if (!dict_get(&names, record->series))
 			leave_out(topic, record, state_of(record, now),
-				"the source has no such series any more");
+				"the source no longer has the series");
 	}
 }
 
@@ -357,9 +358,8 @@ static void leave_out_unknown(struct loading *loading)
 		const char *name = loading->topics[i].records->item.test;
 		if (!config_test(config, name))
 			leave_out_topic(loading, &loading->topics[i],
-				config_group(config, name)
-					? "it is a cluster's, whose series are its tests'"
-					: "the configuration has no such test");
+				config_group(config, name) ? "the change is of a cluster"
+							   : "the configuration has no such test");
 	}
 }
 
@@ -384,7 +384,7 @@ static bool fetch(struct loading *loading, struct error *error)
 	for (size_t i = 0; i < gather.count; i++) {
 		const struct topic *topic = find_topic(loading, tests[i]->name);
 		if (!topic->fetched)
-			leave_out_topic(loading, topic, "the test's data could not be read");
+			leave_out_topic(loading, topic, "cannot read the test's data");
 	}
 	return true;
 }
@@ -439,8 +439,8 @@ static bool load(struct loading *loading, const char *state, struct error *error
 	sort_topics(loading, rows);
 	if (loading->topic_count == 0)
 		return error_set(error, ERROR_DATA,
-			"nobody has judged any of the %zu changes%s: see hunter-c triage",
-			rows.count, cli->arguments.count > 0 ? " of these tests" : "");
+			"none of the %zu changes%s is triaged: see hunter-c triage", rows.count,
+			cli->arguments.count > 0 ? " of these tests" : "");
 	leave_out_unknown(loading);
 	if (!fetch(loading, error))
 		return false;

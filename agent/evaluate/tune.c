@@ -331,13 +331,15 @@ void tune_put_text(struct buf *out, const struct trials *trials)
 	size_t count;
 	const struct trial **list = frontier(trials, &count);
 	buf_printf(out,
-		"%zu combinations tried; those that see the most for their false points:\n\n",
+		"%zu combinations tried; the best trade-offs between recall and false points:\n"
+		"\n",
 		trials->count);
 	buf_printf(out, "%10s  %6s  %5s\n", "false/1000", "recall", "F1");
 	for (size_t i = 0; i < count; i++)
 		put_trial(out, trials, list[i]);
 	if (!trials->items[0].frontier) {
-		buf_text(out, "\nas given, which sees less or says more that is wrong:\n");
+		buf_text(out, "\n"
+			      "as given, not among the best:\n");
 		put_trial(out, trials, &trials->items[0]);
 	}
 	if (!trials->items[trials->best].frontier) {

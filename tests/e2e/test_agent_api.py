@@ -145,7 +145,7 @@ def test_unavailable(agents, hunter, tmp_path):
         assert refused.code == 2 and "--agent" in refused.err and "pw" not in refused.err, refused
     path = with_change(tmp_path)
     refused = hunter("triage", 1, "--config", path, "--state-file", state_of(tmp_path), "--agent", "http://localhost/")
-    assert refused.code == 2 and "only one" in refused.err, refused
+    assert refused.code == 2 and "mutually exclusive" in refused.err, refused
     # No agent and no state.
     refused = hunter("triage", 1, "open", "--config", path)
     assert refused.code == 4 and "there is no state file" in refused.err and "the first run of the agent makes it" in refused.err, refused
@@ -154,7 +154,7 @@ def test_unavailable(agents, hunter, tmp_path):
     number = wait_for_change(hunter, path)
     refused = hunter("triage", number, "expected", "--config", path)
     assert refused.code == 4 and "agent.listen has no address with a fixed port: add unix:/path" in refused.err, refused
-    assert "an agent uses the state file" in refused.err
+    assert "an agent is using the state file" in refused.err
     # It can still be named, and looked at.
     port = int(re.search(r"port=(\d+)", agent.wait_log("msg=started"))[1])
     assert hunter("triage", number, "expected", "--agent", f"http://127.0.0.1:{port}").code == 0
@@ -229,7 +229,7 @@ def test_silences(agents, hunter, tmp_path):
                             (("add", 'test="x"', "--until", "yesterday"), "in the past"), (("end", "7"), "there is no silence 7"),
                             (("add", 'test="x"', "--from", "never", "--for", "2h"), "from: a silence has a beginning"),
                             (("add", 'test="x"', "--from", "9999-12-31", "--for", "30d"), "after the year 9999"),
-                            (("end", "x"), "the id of a silence"), (("stop", "7"), "one of add"), (("add", 'test="x"', "--from", "2h", "--until", "1h"), "before it begins")):
+                            (("end", "x"), "the id of a silence"), (("stop", "7"), "expected add MATCHERS"), (("add", 'test="x"', "--from", "2h", "--until", "1h"), "before it begins")):
         refused = silence(*arguments)
         assert refused.code == 2 and told in refused.err, (arguments, refused)
     done = silence("end", "1")
@@ -322,7 +322,7 @@ def test_not_an_agent(hunter, tmp_path):
         (tmp_path / "t.csv").write_text("time,p\n" + "".join(f"2026-01-{i:02},{i % 3}\n" for i in range(1, 29)))
         for words in (["changes"], ["regressions", "t", "--config", config]):
             refused = hunter(*words, "--agent", f"http://127.0.0.1:{server.server_port}/endless")
-            assert refused.code == 4 and "its answer does not end" in refused.err, refused
+            assert refused.code == 4 and "the response does not end" in refused.err, refused
         refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}/taken")
         assert refused.code == 2 and refused.err == "hunter-c: as ?[31mbob said\n", refused
     finally:

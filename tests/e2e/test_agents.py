@@ -68,7 +68,7 @@ def test_a_state_that_is_a_file(member, tmp_path, hunter):
     assert json.loads(alone.get("/api/v1/agents"))["shared"] is False
     assert json.loads(alone.get("/api/v1/me"))["agent"] is None
     listed = hunter("agents", "--config", alone.config)
-    assert (listed.code, listed.out) == (0, "The state is a file, for one agent.\n")
+    assert (listed.code, listed.out) == (0, "The state is a file: it serves a single agent.\n")
     assert alone.metric("hunter_fleet_agents") == 0
 
 
@@ -127,4 +127,4 @@ def test_a_single_run_wants_all(member, postgres, hunter):
     listed = json.loads(hunter("agents", "--config", agent.config, "--output", "json").out)
     assert listed["held"] == 0 and {found["state"] for found in listed["agents"]} == {"gone"}
     held = hunter("agents", "--config", agent.config)
-    assert "256 of 256 shards are held by nobody" in held.out
+    assert "256 of 256 shards have no holder" in held.out

@@ -334,7 +334,7 @@ def test_a_journal_that_does_not_fit(program, bisect, tmp_path):
     clone.git("reflog", "expire", "--expire=now", "--all")
     clone.git("gc", "-q", "--prune=now")
     gone = bisect(clone, "--resume")
-    assert gone.code == 2 and "the repository does not fit the journal: " in gone.err and "names no commit" in gone.err, gone
+    assert gone.code == 2 and "the repository does not match the journal: " in gone.err and "names no commit" in gone.err, gone
     lines = (work / "journal.jsonl").read_text().splitlines()
     (work / "journal.jsonl").write_text("\n".join([lines[0], "{}", *lines[1:]]) + "\n")
     broken = bisect(clone, "--resume")
@@ -385,7 +385,7 @@ def test_parted_branches(bisect, tmp_path):
     clone.git("checkout", "-q", "main")
     result = bisect(clone, "--output", "json", good=release)
     assert culprit(result) == clone.ids[9] and verdict(result)["good"] == clone.ids[5], result
-    assert f"is not an ancestor of the bad one: the range begins where they parted, at {clone.ids[5][:12]}" in result.err
+    assert f"is not an ancestor of the bad one: the range begins at their merge base, {clone.ids[5][:12]}" in result.err
 
 
 def test_no_repository(bisect, hunter, tmp_path):
@@ -410,7 +410,7 @@ def test_dirty_tree(bisect, tmp_path):
     before = clone.git("status", "--porcelain")
     index = (clone.path / ".git/index").read_bytes()
     result = bisect(clone, "--output", "json")
-    assert culprit(result) == clone.ids[13] and "has changes that are not committed: no run sees them" in result.err, result
+    assert culprit(result) == clone.ids[13] and "has uncommitted changes: the runs do not include them" in result.err, result
     assert (clone.path / "level").read_text() == "500\n" and (clone.path / ".git/index").read_bytes() == index
     untouched(clone, before)
 
@@ -502,7 +502,7 @@ echo "code $?"
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("no namespaces here")
     first, second = done.stdout.split("code 3\n")
-    assert f"the disk of {tmp_path}/small/work is full" in done.stderr and "to go on: hunter-c bisect --resume" in done.stderr, done
+    assert f"the disk of {tmp_path}/small/work is full" in done.stderr and "resume with: hunter-c bisect --resume" in done.stderr, done
     assert first == "" and second.startswith(f"first bad: {clone.ids[13][:7]}") and second.endswith("code 0\n"), done
 
 
@@ -576,7 +576,7 @@ def test_merge_to_blame_itself(bisect, tmp_path):
     clone.write("level", "140\n")
     evil = clone.commit("Merge other")
     result = bisect(clone, "--merges", good=merge)
-    assert result.code == 0 and f"do not have the step by themselves: it is the merge" in result.err, result
+    assert result.code == 0 and f"has the step alone: the culprit is the merge" in result.err, result
     assert result.out.startswith(f"first bad: {evil[:7]}")
 
 
@@ -590,7 +590,7 @@ def test_workers_with_lines(bisect, tmp_path):
     assert "the worker did not answer: its command line ended with status 255" in result.err
     assert verdict(result)["broken"] == 0
     none = bisect(clone, "--worker", "exit 255; ", work=tmp_path / "none")
-    assert none.code == 3 and "no worker answers any more" in none.err, none
+    assert none.code == 3 and "no worker responds any more" in none.err, none
 
 
 def test_processors(bisect, tmp_path):
@@ -601,7 +601,7 @@ def test_processors(bisect, tmp_path):
     assert culprit(result) == clone.ids[5], result
     assert {line.split(": ")[1] for line in (tmp_path / "sets").read_text().splitlines()} == {str(allowed[-1])}
     refused(bisect(clone, "--cpus", "0-1,0", work=tmp_path / "two"), "--cpus has 2 sets for 1 local workers")
-    refused(bisect(clone, "--cpus", "3-1", work=tmp_path / "two"), 'no set of processors')
+    refused(bisect(clone, "--cpus", "3-1", work=tmp_path / "two"), 'expected a set of CPUs')
 
 
 def test_time_limit(bisect, tmp_path):
@@ -645,7 +645,7 @@ def test_work_folder(bisect, hunter, tmp_path):
     clone = make(tmp_path / "clone", count=6, slow=3)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/worker-1").write_text("mine")
-    refused(bisect(clone, work=tmp_path / "mine"), "has files that are not of a bisection")
+    refused(bisect(clone, work=tmp_path / "mine"), "contains files that do not belong to a bisection")
     assert (tmp_path / "mine/worker-1").read_text() == "mine"
     env = {"XDG_STATE_HOME": str(tmp_path / "state")}
     done = hunter("bisect", "--good", clone.ids[0], "--run", "./bench.sh", cwd=clone.path, env=env)
@@ -687,9 +687,9 @@ def test_untracked_files(bisect, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    ((), "--good COMMIT is needed"), (("--good", "a"), "--run COMMAND is needed"), (("--good", "a", "--run", "x", "y"), "takes flags only"),
+    ((), "--good COMMIT or --change ID is required"), (("--good", "a"), "--run COMMAND is required"), (("--good", "a", "--run", "x", "y"), "takes flags only"),
     (("--good", "a", "--run", "x", "--extract", "p99"), "none of last, json:PATH, regex:PATTERN"),
-    (("--good", "a", "--run", "x", "--extract", "regex:("), "not a regular expression"), (("--resume", "--run", "x"), "--resume goes on with the range"),
+    (("--good", "a", "--run", "x", "--extract", "regex:("), "not a regular expression"), (("--resume", "--run", "x"), "--resume keeps the range"),
     (("--good", "a", "--run", "\udcff"), "--run is not UTF-8"), (("--show",), "has no bisection"), (("--change", "x", "--run", "y"), "--change takes the id"),
 ])
 def test_flags(hunter, tmp_path, arguments, text):
@@ -737,7 +737,7 @@ def test_of_a_change_without_commits(hunter, agents, tmp_path):
     clone = make(tmp_path / "clone", slow=9)
     agent, number = recorded(agents, tmp_path, clone, "", "")
     words = ["bisect", "--change", number, "--agent", f"http://127.0.0.1:{agent.port}", "--repo", clone.path, "--work", tmp_path / "work"]
-    refused(hunter(*words, "--run", "x"), "does not say its commits: --good and --bad name the range")
+    refused(hunter(*words, "--run", "x"), "has no commits recorded: give the range with --good and --bad")
     assert culprit(hunter(*words, "--good", clone.ids[0], "--bad", "HEAD", "--run", "./bench.sh", "--output", "json")) == clone.ids[9]
 
 
@@ -762,7 +762,7 @@ def test_of_something_else_than_a_change(hunter, tmp_path):
     try:
         done = hunter("bisect", "--change", 1, "--agent", f"http://127.0.0.1:{server.server_port}", "--repo", clone.path, "--good", clone.ids[0],
                       "--bad", "HEAD", "--work", tmp_path / "work", "--run", "./bench.sh")
-        assert done.code == 4 and "its answer is not a change" in done.err, done
+        assert done.code == 4 and "the response is not a change" in done.err, done
     finally:
         server.shutdown()
         thread.join()

@@ -76,7 +76,7 @@ def test_two_detectors(hunter, tmp_path, command):
     (tmp_path / "hunter.yaml").write_text("tests: {}\n")
     result = hunter(command, "--detector", "edivisive", "--orig-edivisive")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "hunter-c: --orig-edivisive and --detector edivisive: only one of them can be meant\n"
+    assert result.err == "hunter-c: --orig-edivisive and --detector edivisive are mutually exclusive\n"
     assert hunter(command, "--detector", "edivisive_permutation", "--orig-edivisive").code == 0
 
 

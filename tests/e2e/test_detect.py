@@ -265,7 +265,7 @@ def test_csv_jsonl(hunter, tmp_path):
     ("a,b\n1,2\n", "3", 2, ['"3"', "a, b"]),
     ("a,b\n1,2\n", "0", 2, ['"0"']),
     ("a,b\n1,2\n", None, 2, ["--column", "a, b"]),
-    ("a,a\n1,2\n", "a", 3, [":1:", "two columns", '"a"']),
+    ("a,a\n1,2\n", "a", 3, [":1:", "duplicate column", '"a"']),
     ("a,b\n1,2\n1,x\n", "b", 3, [":3:", "column 2", '"x"']),
     ("a,b\n1,2\n1\n", "b", 3, [":3:", "column 2"]),
     ("", "b", 3, ["empty"]),
@@ -574,7 +574,7 @@ def test_max_line(hunter):
     blank = hunter("detect", "--input", "jsonl", "--max-line", "1KiB", stdin=" " * 5000 + row(id="a", series=[1]))
     assert blank.code == 3 and "1024" in answers(blank)[0]["error"]  # what is kept of the line are its blanks
     result = hunter("detect", "--max-line", "1KiB", stdin="1\n" + "#" * 2000 + "\n1\n")
-    assert result.code == 3 and "standard input:2: a line of more than 1024 bytes" in result.err
+    assert result.code == 3 and "standard input:2: line longer than 1024 bytes" in result.err
 
 
 def test_deep_nesting(hunter):
@@ -709,10 +709,10 @@ def test_season_without_times(hunter):
     for season in ("day", "week"):
         result = hunter("detect", "--season", season, stdin=text)
         assert (result.code, result.out) == (2, "")
-        assert f'--season {season}: "-" is read as text, which has no times; JSON lines may have them' in result.err
+        assert f'--season {season}: "-" is read as text, which has no times; use JSON lines with times' in result.err
         result = hunter("detect", "--input", "jsonl", "--season", season, stdin=row(id=1, series=STEP))
         assert result.code == 3
-        assert answers(result) == [{"id": 1, "error": 'standard input:1: season: a cycle can be removed only where there are '
+        assert answers(result) == [{"id": 1, "error": 'standard input:1: season: removing cycles requires '
                                     '"times", or "start" and "step"'}]
 
 

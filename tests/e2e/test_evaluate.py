@@ -200,14 +200,14 @@ def test_standard_input(hunter):
 
 
 @pytest.mark.parametrize("arguments, says", [
-    ([], "--truth FILE is needed: labelled series; or --from-triage, for what people said of changes"),
+    ([], "--truth FILE (labelled series) or --from-triage (triaged changes) is required"),
     (["--truth", "{path}", "--detector", "kernell"], '--detector: unknown detector "kernell" (did you mean "kernel"?)'),
     (["--truth", "{path}", "--detector", "kernel(window=5)"], '--detector: the detector "kernel" has no option "window"'),
     (["--truth", "{path}", "--detector", "edivisive(window=1"], '--detector: "edivisive(window=1" lacks a )'),
     (["--truth", "{path}", "--detector", "edivisive,kernel", "--tune"], "--tune takes one --detector"),
     (["--truth", "{path}", "--detector", "lookback(best=min", "x"], "lacks a )"),
     (["--truth", "{path}", "--confirm", "soon"], 'confirm: "soon" is neither auto, off nor a number of points'),
-    (["--truth", "{path}", "more"], "evaluate takes no arguments (--truth names a file)"),
+    (["--truth", "{path}", "more"], "evaluate takes no arguments (give the file with --truth)"),
 ])
 def test_wrong_flags(hunter, labelled, arguments, says):
     result = hunter("evaluate", *[a.format(path=labelled) for a in arguments])
@@ -252,7 +252,7 @@ def test_tune(hunter, tmp_path):
     assert front and not any(t["recall"] >= f["recall"] and t["false_per_1000"] < f["false_per_1000"]
                              for f in front for t in answer["trials"])
     text = hunter("evaluate", *arguments)
-    assert text.code == 0 and "<- best" in text.out and "as given, which sees less" in text.out
+    assert text.code == 0 and "<- best" in text.out and "as given, not among the best" in text.out
     assert hunter("evaluate", *arguments).out == text.out
 
 
@@ -271,7 +271,7 @@ def test_tune_needs_something_to_tune(hunter, labelled, tmp_path):
     assert result.code == 2 and "has no p_value, penalty, magnitude or window" in result.err
     one = write(tmp_path / "one.jsonl", [{"series": series(1), "change_points": []}])
     result = hunter("evaluate", "--truth", one, "--tune")
-    assert result.code == 3 and "1 series are too few to be split into two parts" in result.err
+    assert result.code == 3 and "1 series are too few to split into halves" in result.err
 
 
 def test_interrupt_ends_it(program):

@@ -122,9 +122,9 @@ def test_what_people_said(world):
     text = world.evaluate().out
     assert re.search(r"^  real changes found +3 of 3$", text, re.M)
     assert re.search(r"^  false alarms announced again +1 of 1$", text, re.M)
-    assert re.search(r"^  infra: right, but not wanted +1 of 1$", text, re.M)
-    assert re.search(r"^false, and announced again:\n  db/m0 2026-02-2\d 00:00 \(\+1\.\d%\) #\d+$", text, re.M)
-    assert "real, and not found" not in text
+    assert re.search(r"^  infra: correct, but unwanted +1 of 1$", text, re.M)
+    assert re.search(r"^false alarms announced again:\n  db/m0 2026-02-2\d 00:00 \(\+1\.\d%\) #\d+$", text, re.M)
+    assert "real changes not found" not in text
 
 
 def test_other_settings_are_scored_apart(world):
@@ -184,32 +184,32 @@ def test_data_that_is_gone(world):
     answer = world.scores()["triage"]
     reasons = sorted((c["test"], c["metric"], c["state"], c["reason"]) for c in answer["not_scored"])
     assert reasons == [
-        ("db", "m0", "expected", "the source has no such series any more"),
-        ("db", "m0", "false", "the source has no such series any more"),
-        ("db", "m2", "false", "the source has no points of that time any more"),
+        ("db", "m0", "expected", "the source no longer has the series"),
+        ("db", "m0", "false", "the source no longer has the series"),
+        ("db", "m2", "false", "the source no longer has points of that time"),
         ("gone", "g", "expected", "the configuration has no such test")]
     assert (answer["real"], answer["found"]) == (3, 3)
     text = world.evaluate().out
-    assert text.startswith("4 judged changes cannot be scored\n")
+    assert text.startswith("4 triaged changes cannot be scored\n")
     # A test whose data cannot be read at all is an error, but not the end.
     path.write_text(whole)
     (world.folder / "gone.csv").unlink()
     result = world.evaluate("--output", "json", code=3)
     assert "gone.csv" in result.err
     assert [c["reason"] for c in json.loads(result.out)["triage"]["not_scored"] if c["test"] == "gone"] == [
-        "the test's data could not be read"]
+        "cannot read the test's data"]
     (world.folder / "db.csv").write_text("\n".join(lines[:1] + lines[-5:]) + "\n")
     result = world.evaluate(code=3)
-    assert result.out == "" and "none of the judged changes can be scored" in result.err
+    assert result.out == "" and "none of the triaged changes can be scored" in result.err
 
 
 def test_nobody_has_said_anything(world):
     world.watch(data(some(2)))
     result = world.evaluate(code=3)
-    assert "nobody has judged any of the 3 changes" in result.err
+    assert "none of the 3 changes is triaged" in result.err
     world.say("expected", world.change("m1", LARGE))
     world.say("open", world.change("m1", LARGE))  # taken back
-    assert "nobody has judged" in world.evaluate(code=3).err
+    assert "is triaged: see hunter-c triage" in world.evaluate(code=3).err
 
 
 @pytest.mark.parametrize("flags", [["--truth", "x"], ["--detector", "kernel"], ["--confirm", "off"], ["--whole"],
@@ -232,7 +232,7 @@ def test_a_proposal(world, tool):
     before = (world.folder / "hunter.yaml").read_text()
     result = world.evaluate("--tune")
     assert "xoxb-secret" not in result.out
-    assert re.search(r"^on the 8 series that were not searched on: false alarms 4 -> 0, found 8 -> 8 of 8, "
+    assert re.search(r"^on the 8 validation series: false alarms 4 -> 0, found 8 -> 8 of 8, "
                      r"delay median (\d+) -> \d+ points, alarms where no change is recorded 0 -> 0$", result.out, re.M)
     assert "missed" not in result.out
     apply(world.folder, tool, result.out)
@@ -242,7 +242,7 @@ def test_a_proposal(world, tool):
     again = world.scores()["triage"]
     assert again["false"] == {"changes": 8, "announced": 0} and (again["real"], again["found"]) == (16, 16)
     result = world.evaluate("--tune")
-    assert "nothing is proposed: nothing that was tried is better" in result.out and "+++" not in result.out
+    assert "no proposal: no tried setting is better" in result.out and "+++" not in result.out
 
 
 def test_the_price_names_what_is_missed(world):
@@ -280,7 +280,7 @@ def test_a_dear_proposal_says_so(world):
     [(bad, left, found, kept)] = re.findall(r"^on the .* false alarms (\d+) -> (\d+), found (\d+) -> (\d+) of", text, re.M)
     lost, spared = int(found) - int(kept), int(bad) - int(left)
     assert lost > spared == 3 and "magnitude: 0.1" in text
-    assert f"note: it loses {lost} real changes and spares only 3 of the false alarms that people marked\n" in text
+    assert f"note: it loses {lost} real changes and avoids only 3 of the triaged false alarms\n" in text
 
 
 def test_nothing_is_better(world):
@@ -289,7 +289,7 @@ def test_nothing_is_better(world):
     world.watch(data(steps))
     world.judge(steps)
     result = world.evaluate("--tune")
-    assert "nothing is proposed" in result.out and "+++" not in result.out
+    assert "no proposal" in result.out and "+++" not in result.out
 
 
 def test_too_few(world):

@@ -192,7 +192,7 @@ def test_an_expired_entry_counts_again_and_is_named(hunter, expect):
     expect(test="one", time=FIRST, until="2026-06-01")
     assert gate(hunter, "one") == (1, 1)
     result = hunter("regressions", "one")
-    assert "known_changes entry expired: its change counts again" in result.err
+    assert "known_changes entry expired: counting its change again" in result.err
     assert "entry=.hunter/expected.yaml:2" in result.err and "reason=\"bigger cache, PR 4411\"" in result.err
     expect(test="one", time=FIRST)
     result = hunter("regressions", "one")
@@ -252,8 +252,8 @@ def test_validate(hunter, expect):
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines == [
-        ".hunter/expected.yaml:3:5: warning: known_changes: it does not count any more: it expired on 2026-06-01 00:00:00 +0000",
-        '.hunter/expected.yaml:3:5: warning: known_changes: no test is named "gone*"',
+        ".hunter/expected.yaml:3:5: warning: known_changes: entry has no effect: it expired on 2026-06-01 00:00:00 +0000",
+        '.hunter/expected.yaml:3:5: warning: known_changes: no such test: "gone*"',
         f".hunter/expected.yaml:2: known change: one, p99, up, at most 25%, commit {commit(30)}, until 2999-01-01 00:00:00 +0000: "
         "bigger cache, PR 4411",
         ".hunter/expected.yaml:3: known change: gone*, on 2026-01-31, until 2026-06-01 00:00:00 +0000: old",
@@ -582,7 +582,7 @@ def test_triage_writes_an_entry(hunter, folder):
     result = hunter(*said)
     assert result.code == 0 and (folder / "made" / ".hunter" / "new.yaml").exists()
     assert result.err.splitlines() == [
-        "hunter-c: made the folder made/.hunter",
+        "hunter-c: created the folder made/.hunter",
         f"hunter-c: warning: made/.hunter/new.yaml is not read: no known_changes_files of {configure(folder)} covers it"]
     configure(folder).write_text(configure(folder).read_text() + "known_changes_files: made/.hunter/*.yaml\n")
     assert hunter(*said).err == ""

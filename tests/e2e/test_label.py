@@ -102,11 +102,11 @@ def test_places_by_letter_index_and_date(sit, tmp_path, rows):
     person, screen = sit("--label", "l.jsonl", "--series", "s.jsonl")
     mark = letter(screen, 30)
     place = int(re.search(rf"   {mark} (\d+) ", screen)[1])
-    for wrong, says in [("z", 'there is no place "z", only a to'), ("0", "0 is not within the series: a change has an index from 1 to 99"),
+    for wrong, says in [("z", 'no candidate "z", only a to'), ("0", "0 is not within the series: a change has an index from 1 to 99"),
                         ("100?", "100 is not within the series"), ("2027-01-01", "is not within the series, after 2026-01-05 00:00 and up to"),
-                        ("2026-13-01", "2026-13-01"), ("", '"-" if nothing changed'), (f"- {mark}", '"-" stands alone'), ("??", '"?" stands behind a place'),
-                        ("back", "this is the first series"), ("undo", "nothing was answered since the start"), ("quit now", "quit stands alone"),
-                        ("x" * 2000, "there is no place \"x\"")]:
+                        ("2026-13-01", "2026-13-01"), ("", '"-" if nothing changed'), (f"- {mark}", '"-" must be the only answer'), ("??", '"?" must follow a candidate'),
+                        ("back", "this is the first series"), ("undo", "nothing was answered since the start"), ("quit now", "quit must be the only answer"),
+                        ("x" * 2000, "no candidate \"x\"")]:
         assert says in person.type(wrong) and not (tmp_path / "l.jsonl").exists()
     assert "a and c are changes" in person.type("?") == person.type("help").replace("help\n", "?\n", 1)
     zoomed = person.type(f"zoom {mark}")
@@ -192,18 +192,18 @@ def test_configured_tests(hunter, sit, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, code, says", [
-    (["--label", "l.jsonl", "--series", "-"], 2, "--series -: the answers are read from the standard input"),
-    (["--label", "l.jsonl", "--series", "s.jsonl", "db"], 2, '--series names files to label, "db" a test: one of them is needed'),
-    (["--label", "l.jsonl", "--series", "s.jsonl", "--truth", "t"], 2, "--label: it asks for labels, without --truth"),
+    (["--label", "l.jsonl", "--series", "-"], 2, "--series -: standard input is used for the answers"),
+    (["--label", "l.jsonl", "--series", "s.jsonl", "db"], 2, '--series and a test ("db") are mutually exclusive'),
+    (["--label", "l.jsonl", "--series", "s.jsonl", "--truth", "t"], 2, "--label is interactive, without --truth"),
     (["--label", "l.jsonl", "--series", "s.jsonl", "--tune"], 2, "without --tune"),
-    (["--truth", "l.jsonl", "--series", "s.jsonl"], 2, "--series: it is read with --label"),
+    (["--truth", "l.jsonl", "--series", "s.jsonl"], 2, "--series requires --label"),
     (["--label", "s.jsonl", "--series", "s.jsonl"], 2, "--label: s.jsonl has series without labels"),
     (["--label", "nowhere/l.jsonl", "--series", "s.jsonl"], 2, "--label: nowhere/l.jsonl: No such file or directory"),
     (["--label", "l.jsonl", "--series", "none.jsonl"], 3, "none.jsonl"),
-    (["--label", "l.jsonl", "--series", "s.jsonl,s.jsonl"], 3, "two series have the id \""),
+    (["--label", "l.jsonl", "--series", "s.jsonl,s.jsonl"], 3, "duplicate series id \""),
     (["--label", "l.jsonl", "--series", "bad.jsonl"], 3, 'bad.jsonl:1: no "series"'),
     (["--label", "bad.jsonl", "--series", "s.jsonl"], 3, 'bad.jsonl:1: no "series"'),
-    (["--label", "l.jsonl", "--series", "short.jsonl"], 3, "there are no series to label"),
+    (["--label", "l.jsonl", "--series", "short.jsonl"], 3, "no series to label"),
 ])
 def test_wrong_input(hunter, tmp_path, rows, arguments, code, says):
     (tmp_path / "bad.jsonl").write_text('{"id": "a"}\n')
@@ -230,6 +230,6 @@ def test_answers_through_a_pipe(hunter, tmp_path, rows):
 def test_more_places_than_letters(hunter, tmp_path):
     (tmp_path / "many.jsonl").write_text(json.dumps({"series": series(5, *range(10, 1000, 12), n=1000)}))
     result = hunter("evaluate", "--label", "m.jsonl", "--series", "many.jsonl", stdin="a z 500?\n")
-    assert "more places have no letter: give their index or date" in result.out
+    assert "more candidates without a letter: give their index or date" in result.out
     [(name, (sure, maybe))] = labels(tmp_path / "m.jsonl").items()
     assert name == "many.jsonl:1" and len(sure) == 2 and maybe == [500]

@@ -263,7 +263,7 @@ def test_hostile_names(agents, tmp_path, hunter):
 @pytest.mark.parametrize("arguments, words", [
     (["plot"], "plot takes a test and a metric"),
     (["plot", "a", "b", "c"], "plot takes a test and a metric"),
-    (["plot", "db.read", "p99", "-o", "x.gif"], "a name that ends with .svg or .png is needed"),
+    (["plot", "db.read", "p99", "-o", "x.gif"], "expected a name ending in .svg or .png"),
     (["plot", "db.reed", "p99"], "db.read"),
     (["plot", "db.read", "p98"], 'there is no series "p98"'),
     (["plot", "db.read", "p99", "-o", "none/x.svg"], "none/x.svg: No such file or directory"),

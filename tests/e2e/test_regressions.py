@@ -126,7 +126,7 @@ def test_without_a_direction_a_change_is_told_and_is_no_regression(hunter):
     text, document = hunter("regressions", "either"), hunter("regressions", "either", "--output", "json")
     assert text.code == document.code == 0
     assert text.out.splitlines()[0] == "either:" and "changed: the metric has no direction" in text.out.splitlines()[1]
-    assert text.out.splitlines()[2:] == ["        2026-01-21 00:00", "No regressions found!", "1 change of metrics without a direction, which --ignore-direction counts"]
+    assert text.out.splitlines()[2:] == ["        2026-01-21 00:00", "No regressions found!", "1 change of metrics without a direction (counted with --ignore-direction)"]
     found = json.loads(document.out)
     assert found["regressed"] == 0 and found["tests"][0]["regressions"] == []
     assert [(change["metric"], change["direction"]) for change in found["tests"][0]["changed"]] == [("p90", 0)]
@@ -285,7 +285,7 @@ def test_a_metric_without_values_is_not_ok(hunter, folder):
     document = json.loads(result.out)
     assert result.code == 3 and document["tests"] == []
     assert document["failed"] == [{"name": "all", "error":
-        'test "all": not enough data: never has no values at the baseline; nor is there for 2 more'}]
+        'test "all": not enough data: never has no values at the baseline; 2 more tests lack data'}]
     for column in "never", "died", "broke":
         assert f"metric={column}" in result.err
 
@@ -321,7 +321,7 @@ def test_a_single_run_may_be_an_outlier(hunter, folder, branch, arguments):
     (folder / "b.csv").write_text(gate_csv(110, 1, 1.15, branch, 1))
     result = hunter("regressions", "b", *arguments)
     assert result.code == 3 and "No regression" not in result.out
-    assert re.search(r'test "b": not enough data: p99 has 1 point, 2[23]\.\d+, which may be an outlier: another one decides', result.err)
+    assert re.search(r'test "b": not enough data: p99 has 1 point, 2[23]\.\d+, possibly an outlier: one more point is needed', result.err)
     (folder / "hunter.yaml").write_text(GATED + "known_changes: [{test: b, time: 2026-02-25, reason: cache}]\n")
     accepted = hunter("regressions", "b", *arguments)
     assert accepted.code == 0 and "accepted: cache" in accepted.out, accepted
@@ -420,7 +420,7 @@ def test_csv_with_two_branches_is_no_dead_end(hunter, folder):
     assert 'no row of branch "trunk"' in hunter("regressions", "both", "--branch", "dev").err
     (folder / "both.csv").write_text((folder / "both.csv").read_text().replace("main", "master"))
     (folder / "hunter.yaml").write_text(config % "")
-    assert "base_branch in the test or --base-branch" in hunter("regressions", "both", "--branch", "dev").err
+    assert "base_branch of the test, or --base-branch" in hunter("regressions", "both", "--branch", "dev").err
     assert verdicts(hunter("regressions", "both", "--branch", "dev", "--base-branch", "master")) == {"both": ["p90"]}
     # The names of columns do not depend on a branch.
     (folder / "hunter.yaml").write_text("tests: {both: {type: csv, file: both.csv}}\n")

@@ -74,8 +74,8 @@ def test_what_would_have_been_told(hunter, tmp_path):
     assert re.findall(r"p99: (\S+) \[[-0-9., ]+\]  ", done.out) == ["-20%", "+20%"]  # what was known at the beginning is not told
     for time_told, index in zip(told(done.out), (60, 120), strict=True):
         assert DAY / 2 < time_told - (START + index * DAY) < 5 * DAY, time_told
-    assert done.out.endswith("2 messages told 2 changes, of which 0 were withdrawn later; 0 notices\n"
-                             "  db.read: 2 told, 0 withdrawn later\n"), done.out
+    assert done.out.endswith("2 messages announced 2 changes, 0 of them withdrawn later; 0 notices\n"
+                             "  db.read: 2 announced, 0 withdrawn later\n"), done.out
     assert not (tmp_path / "state.db").exists()
     assert folders() <= before
     assert replay(hunter, path, "--interval", "1h").out == done.out
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_said(hunter, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, problem", [
-    ([], "--from is needed"), (["--from", "tomorrow-ish"], "--from: "), (["--from", "2024-03-01", "--to", "2024-02-01"], "not before"),
+    ([], "--from is required"), (["--from", "tomorrow-ish"], "--from: "), (["--from", "2024-03-01", "--to", "2024-02-01"], "must be before"),
     (["--from", "2024-03-01", "nobody"], "nobody"), (["--from", "2024-03-01", "--interval", "1ms"], "interval")])
 def test_wrong_flags(hunter, tmp_path, arguments, problem):
     write_daily(tmp_path / "read.csv", [])

@@ -220,9 +220,9 @@ def test_route_says_why(hunter, tmp_path, hook):
     assert result.out.endswith("-> db (webhook)\n")
     assert "-> oncall (webhook)\n" in hunter("route", "db1", "p99", "--size", "30%", "--config", path).out
     result = hunter("route", "db1", "p99", "--event", "recovered", "--config", path)
-    assert "-> oncall (webhook) is not told: its events are new\n" in result.out
+    assert "-> oncall (webhook) is not notified: its events are new\n" in result.out
     result = hunter("route", "own", "p99", "--config", path)
-    assert f'{line["own:"]}: notify decides, not routes\n' in result.out and result.out.endswith("-> oncall (webhook)\n")
+    assert f'{line["own:"]}: the test sets notify: routes do not apply\n' in result.out and result.out.endswith("-> oncall (webhook)\n")
 
 
 @pytest.mark.parametrize("arguments, words", [

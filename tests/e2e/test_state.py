@@ -229,13 +229,13 @@ def test_a_dry_prune_leaves_the_file_alone(agents, hunter, told, tmp_path):
     before = content(tmp_path)
     dry = "store", "prune", "--older-than", "0s", "--dry-run", "--config", told
     done = hunter(*dry)
-    assert (done.code, done.err) == (0, "") and "would be forgotten" in done.out
+    assert (done.code, done.err) == (0, "") and "would be deleted" in done.out
     assert content(tmp_path) == before
     agent = agents(told)
     agent.wait_log("msg=started")
     agent.pass_by()
     done = hunter(*dry)
-    assert (done.code, done.err) == (0, "") and "would be forgotten" in done.out
+    assert (done.code, done.err) == (0, "") and "would be deleted" in done.out
 
 
 @pytest.mark.state_file
@@ -245,7 +245,7 @@ def test_prune(agents, hunter, told, tmp_path):
     assert refused.code == 4 and f"process {agent.process.pid}" in refused.err
     assert agent.end() == 0
     assert "0 messages" in hunter("store", "prune", "--older-than", "90d", "--config", told).out
-    assert "would be forgotten: 0 changes, 0 entries of history, 1 messages" in hunter(
+    assert "would be deleted: 0 changes, 0 entries of history, 1 messages" in hunter(
         "store", "prune", "--older-than", "0s", "--dry-run", "--config", told).out
     assert "forgotten: 0 changes, 0 entries of history, 1 messages" in hunter(
         "store", "prune", "--older-than", "0s", "--config", told).out

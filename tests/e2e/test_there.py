@@ -218,12 +218,12 @@ def test_two_histories_are_not_mixed(agents, hunter, tmp_path):
     before = known(agent)
     agent.end()
     agent = agents(config(tmp_path, test.format("b", ", was: a")))
-    agent.wait_log("the new name already has changes of its own")
+    agent.wait_log("the new name already has recorded changes")
     agent.pass_by(2)
     assert [row[:3] for row in known(agent)] == [row[:3] for row in before]
     agent.end()
     once = hunter("run", "--once", "--config", tmp_path / "hunter.yaml")
-    assert once.code == 2 and "the new name already has changes of its own" in once.err
+    assert once.code == 2 and "the new name already has recorded changes" in once.err
     config(tmp_path, test.format("b", ""))
     assert hunter("run", "--once", "--config", tmp_path / "hunter.yaml").code == 0
 

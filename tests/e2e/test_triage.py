@@ -197,7 +197,7 @@ def test_the_command(running, hunter):
     assert done.code == 0 and "1 change would be changed" in done.out, done
     done = triage("--test", "db.write", "open", "--note", "none")
     assert done.code == 0 and json.loads(triage("--test", "db.write", "--output", "json").out)["changes"][0]["triage"]["note"] is None
-    for arguments, told in ((("expected",), "triage needs changes"), (("1", "expectd"), '"expectd" is neither'), (("expected", "1"), '"expected" is neither'),
+    for arguments, told in ((("expected",), "triage requires changes"), (("1", "expectd"), '"expectd" is neither'), (("expected", "1"), '"expected" is neither'),
                             (("1", "open", "--until", "yesterday"), "in the past"), (("999", "open"), "there is no change 999"),
                             (("1..", "open"), "ids: "), (("1", "open", "--link", "nowhere"), "link: ")):
         refused = triage(*arguments)
@@ -226,7 +226,7 @@ def test_two_at_once(running, hunter):
     # Who does not say what they have seen learns what was there.
     assert post(running.port, path, state="infra", person="bob")[0] == 200
     done = hunter("triage", number, "fixed", "--config", running.path)
-    assert done.code == 0 and "it was infra before, as bob said at 20" in done.err, done
+    assert done.code == 0 and "it was infra before, triaged by bob at 20" in done.err, done
     assert "before" not in hunter("triage", number, "expected", "--config", running.path).err
 
 

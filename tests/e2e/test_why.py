@@ -471,7 +471,7 @@ def test_names_that_are_not_there(hunter, tmp_path):
     assert done.code == 2 and 'it has 1: p99 (did you mean "p99"?)' in done.err
     path.write_text(path.read_text().replace("  db.read:", "  db.reads:\n    was: db.read"))
     done = hunter("why", "--config", path, "db.read", "p99")
-    assert done.code == 0 and 'the test is called "db.reads" now' in done.err and done.out.startswith("db.reads p99 at ")
+    assert done.code == 0 and 'the test was renamed to "db.reads"' in done.err and done.out.startswith("db.reads p99 at ")
 
 
 def test_data_that_are_gone(hunter, tmp_path):
@@ -480,7 +480,7 @@ def test_data_that_are_gone(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
     (tmp_path / "data.csv").unlink()
     done = hunter("why", "--config", path, "db.read", "p99")
-    assert done.code == 3 and f"the agent has seen points up to {(START + 39 * DAY):%Y-%m-%d}" in done.err
+    assert done.code == 3 and f"the agent has read points up to at least {(START + 39 * DAY):%Y-%m-%d}" in done.err
 
 
 MINUTES = datetime.timedelta(minutes=5)

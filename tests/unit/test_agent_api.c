@@ -254,7 +254,7 @@ static void test_refused(void **state)
 	refused(world, ERROR_STATE, "is it the right address?");
 	ask_for(world, "agents", api, "/things/7/echo", NULL);
 	refused(world, ERROR_STATE,
-		"its answer has no \"agents\": is it a hunter-c of this version?");
+		"the response has no \"agents\": is it a hunter-c of this version?");
 	ask(world, nobody, "/things/7/echo", NULL);
 	refused(world, ERROR_USAGE, "--token-file");
 	snprintf(path, sizeof path, "%s/other.token", world->folder);

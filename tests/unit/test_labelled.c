@@ -145,9 +145,9 @@ static void wrong_lines(void **state)
 		{"{\"series\": [1, 2], \"change_points\": [-1]}",
 			"\"change_points\" -1 is not within the series (from 0 to 1)"},
 		{"{\"series\": [1, 2], \"change_points\": {\"ann\": [0.5]}}",
-			"\"change_points\" of \"ann\" holds what is no whole number"},
+			"\"change_points\" of \"ann\" contains a value that is not an integer"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[1]]}",
-			"\"unsure\" holds what is not like [from, to]"},
+			"\"unsure\" contains an entry that is not [from, to]"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[1, 0]]}",
 			"\"unsure\" 0 is not within the series (from 1 to 2)"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": 5}",
@@ -157,9 +157,9 @@ static void wrong_lines(void **state)
 		{"{\"series\": [1, 2], \"true\": [], \"maybe\": [2]}",
 			"\"maybe\" 2 is not within the series (from 0 to 1)"},
 		{"{\"series\": [1, 2], \"true\": [], \"maybe\": 1}", "\"maybe\" is no list"},
-		{"{\"series\": [1, 2], \"true\": [], \"kind\": 1}", "\"kind\" is no text"},
+		{"{\"series\": [1, 2], \"true\": [], \"kind\": 1}", "\"kind\" is not a string"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"class\": 5}",
-			"\"class\" is no text"},
+			"\"class\" is not a string"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[0, 1e999]]}",
 			"\"unsure\": real number overflow near '1e999'"},
 		{"{\"series\": [1, 2], \"change_points\": [99999999999999999999]}",
@@ -204,7 +204,7 @@ static void files(void **state)
 	free(set.series);
 	set = (struct labelled_set){0};
 	assert_false(labelled_load(&list, 16, arena, &set, &error));
-	snprintf(says, sizeof says, "%s:1: a line of more than 16 bytes (--max-line)", name);
+	snprintf(says, sizeof says, "%s:1: line longer than 16 bytes (--max-line)", name);
 	assert_string_equal(error.text, says);
 	free(set.series);
 	close(file);

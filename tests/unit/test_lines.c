@@ -147,7 +147,7 @@ static void names_what_is_wrong(void **state)
 	check_bad("{\"series\":[1],\"id\":true}", NULL, "\"id\" is neither a string nor a number");
 	check_bad("{\"series\":[1],\"options\":7}", NULL, "\"options\" is not an object");
 	check_bad("{\"series\":[1],\"options\":{\"a\":[1]}}", NULL,
-		"an option is neither a number nor a word");
+		"an option is neither a number nor a string");
 }
 
 static void strings_are_strict(void **state)
@@ -326,9 +326,9 @@ static void names_what_is_wrong_with_times(void **state)
 	check_bad("{\"series\":[1,2],\"start\":7,\"step\":\"1h\"}", NULL,
 		"\"step\" is not a number of seconds above 0");
 	check_bad("{\"series\":[1,2],\"start\":7,\"step\":1e300}", NULL,
-		"\"step\" leads beyond the year 9999");
+		"\"step\" extends beyond the year 9999");
 	check_bad("{\"series\":[1,2],\"start\":7,\"step\":1,\"times\":[1,2]}", NULL,
-		"\"times\", and \"start\" and \"step\": only one of them can be meant");
+		"\"times\" and \"start\"/\"step\" are mutually exclusive");
 	check_bad("{\"series\":[1],\"times\":[1,]}", NULL, "not valid JSON at byte 26");
 }
 

@@ -258,7 +258,7 @@ static void test_several(void **state)
 	assert_true(set(&world, "c", "edivisive", "window", "20", &error));
 	assert_true(set(&world, "c", "edivisive(window=20)", "magnitude", "0.1", &error));
 	assert_false(set(&world, "a", "edivisive(window=30)", "magnitude", "0.05", &error));
-	assert_string_equal(error.text, "h.yaml has no place to set this for these metrics only");
+	assert_string_equal(error.text, "h.yaml cannot set this for these metrics only");
 	check_diff(&world,
 		"--- h.yaml\n+++ h.yaml\n"
 		"@@ -2,4 +2,4 @@\n"
