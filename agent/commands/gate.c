@@ -6,6 +6,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
+#include "agent/commands/state_file.h"
 #include "agent/commands/triage_list.h"
 #include "agent/decide/gate.h"
 #include "agent/monitor/news.h"
@@ -53,12 +54,16 @@ bool gate_read(const struct gate_flags *flags, const struct test *const *tests, 
 {
 	const char **names = arena_array(arena, count, sizeof *names);
 	const struct strings list = {names, count};
+	const struct state_flags asked = {.state_file = flags->state, .agent = flags->agent};
+	bool agent;
 
+	if (!state_of_agent(&asked, &agent, error))
+		return false;
 	for (size_t i = 0; i < count; i++)
 		names[i] = tests[i]->name;
-	if (flags->state)
+	if (flags->state && !agent)
 		*out = triage_list_of_state(flags->state, &list, error);
-	else if (flags->agent.agent)
+	else if (agent)
 		*out = read_agent(flags, &list, error);
 	else
 		return true;

@@ -246,12 +246,31 @@ static const struct verb {
 	int (*run)(struct cli *cli);
 } verbs[] = {{"add", 1, add}, {"list", 0, list}, {"end", 1, end}};
 
+/* The flag that was given and has no effect with the verb, or NULL. */
+static const char *idle_flag(const struct silence_options *options, const char *verb)
+{
+	const struct pair flags[] = {{"for", options->length}, {"until", options->until},
+		{"from", options->from}, {"owner", options->owner}, {"reason", options->reason}};
+
+	if (options->all && strcmp(verb, "list") != 0)
+		return "all";
+	for (size_t i = 0; strcmp(verb, "add") != 0 && i < sizeof flags / sizeof *flags; i++)
+		if (flags[i].value)
+			return flags[i].key;
+	return NULL;
+}
+
 static int run(struct cli *cli)
 {
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		const char *idle = idle_flag(cli->options, verbs[i].name);
+
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
-			return verbs[i].run(cli);
+			return idle ? cli_refuse("--%s has no effect with silence %s", idle,
+					      verbs[i].name)
+				    : verbs[i].run(cli);
+	}
 	return cli_refuse("silence: expected add MATCHERS, list or end ID");
 }
 

@@ -43,7 +43,7 @@ bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *
 		return true;
 	if (!variable || strcmp(variable, flags->agent.agent) != 0)
 		return error_set(
-			error, ERROR_USAGE, "--agent and --state-file are mutually exclusive");
+			error, ERROR_USAGE, "--agent and a state file are mutually exclusive");
 	*agent = false;
 	return true;
 }

@@ -63,6 +63,16 @@ def test_by_socket(agents, hunter, tmp_path):
     assert agent.end() == 0
 
 
+def test_what_has_no_effect_is_refused(hunter, tmp_path):
+    state = tmp_path / "state.db"
+    for words, said in ((("silence", "list", "--for", "2h", "--state-file", state), "--for has no effect with silence list"),
+                        (("silence", "end", "1", "--all", "--state-file", state), "--all has no effect with silence end"),
+                        (("silence", "add", "test=a", "--all", "--state-file", state), "--all has no effect with silence add"),
+                        (("regressions", "--config", pathlib.Path(__file__).resolve().parents[2] / "conf/example.yaml", "--state", state, "--agent", "http://127.0.0.1:1"), "are mutually exclusive")):
+        refused = hunter(*words)
+        assert refused.code == 2 and said in refused.err, refused
+
+
 def test_tokens(agents, hunter, tmp_path):
     path = with_change(tmp_path, WEB)
     agent = begin(agents, path)
