@@ -470,7 +470,7 @@ void publisher_recoveries(const struct publisher *publisher, const struct delive
 
 /* Retractions, with the key of the thread that gets each; NULL: none. */
 struct retracted {
-	const struct retraction *items;
+	const struct said *items;
 	const char **threads;
 	size_t count;
 };
@@ -531,7 +531,7 @@ static void name_change(const struct announcement *item, struct buf *out)
 	text_utc.time(out, item->time, false);
 }
 
-static bool is_withdrawn(const struct retraction *retraction)
+static bool is_withdrawn(const struct said *retraction)
 {
 	return retraction->message.records[0].state == CHANGE_WITHDRAWN;
 }
@@ -565,7 +565,7 @@ static void write_some(
 	size_t count = 0;
 
 	for (size_t i = first; i < retracted->count; i++) {
-		const struct retraction *at = &retracted->items[i];
+		const struct said *at = &retracted->items[i];
 
 		if (!same_thread(retracted, first, i) || is_withdrawn(at) != withdrawn)
 			continue;
@@ -613,7 +613,7 @@ static void add_retraction(
 }
 
 /* The key of the thread that gets the retraction; NULL: none. */
-static const char *retracted_in(const struct publisher *publisher, const struct retraction *at)
+static const char *retracted_in(const struct publisher *publisher, const struct said *at)
 {
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
 	const char *thread = thread_of(publisher->threads, &at->message);
@@ -626,8 +626,7 @@ static const char *retracted_in(const struct publisher *publisher, const struct 
 	return wants(receiver, MESSAGE_WITHDRAWN) ? thread : NULL;
 }
 
-void publisher_retractions(
-	const struct publisher *publisher, const struct retraction_rows *retractions)
+void publisher_retractions(const struct publisher *publisher, const struct said_rows *retractions)
 {
 	struct retracted retracted = {.items = retractions->items,
 		.threads = arena_array(publisher->queue->call.arena, retractions->count,

@@ -47,17 +47,6 @@ struct delivery_rows {
 	size_t count;
 };
 
-/* A sent message that announced a change which no longer holds as it was announced. */
-struct retraction {
-	struct delivery message; /* with that one record */
-	bool corrected;          /* its suspects are others; false: it was withdrawn */
-};
-
-struct retraction_rows {
-	struct retraction *items;
-	size_t count;
-};
-
 /* What is to be said of a change that was announced; bits. */
 enum said_kind {
 	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
@@ -68,7 +57,8 @@ enum said_kind {
 /* A sent message that announced a change of which something is to be said. */
 struct said {
 	struct delivery message; /* with that one record */
-	unsigned what;           /* bits of enum said_kind */
+	unsigned what;           /* bits of enum said_kind; of one that no longer holds as it was
+				    announced: 1: it was withdrawn, 2: its suspects are others */
 };
 
 struct said_rows {
@@ -111,11 +101,11 @@ struct store_queue {
 	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
 					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
-	struct retraction_rows retracted; /* these are done with */
-	struct said_rows said;            /* so are these, unless more has become known */
-	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
-				      moments, added or replaced by name; vanished series, added or
-				      replaced by test and series, deleted if they are back */
+	struct said_rows retracted; /* these are done with */
+	struct said_rows said;      /* so are these, unless more has become known */
+	struct health_rows health;  /* conditions, added or replaced by subject, deleted if `over`;
+				       moments, added or replaced by name; vanished series, added or
+				       replaced by test and series, deleted if they are back */
 	struct environment_rows environments; /* added or replaced by id */
 	const int64_t *reminded; /* ids of deliveries that people are reminded of ... */
 	size_t reminded_count;
@@ -133,14 +123,14 @@ struct store_pending {
 	struct store_call call;
 	void (*reply)(struct store_pending *pending);
 
-	struct record_rows records;         /* out: all of NOTIFY_PENDING, by id; the
-					       STORE_PICTURED largest with their excerpts */
-	struct record_rows recoveries;      /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
-	struct delivery_rows messages;      /* out: for each of the recoveries its recipients and
-					       messages, each with that one record, without a key
-					       if the message was pruned */
-	struct retraction_rows retractions; /* out: at most STORE_RETRACTIONS */
-	struct said_rows said;              /* out: at most STORE_RETRACTIONS */
+	struct record_rows records;    /* out: all of NOTIFY_PENDING, by id; the
+					  STORE_PICTURED largest with their excerpts */
+	struct record_rows recoveries; /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
+	struct delivery_rows messages; /* out: for each of the recoveries its recipients and
+					  messages, each with that one record, without a key
+					  if the message was pruned */
+	struct said_rows retractions;  /* out: at most STORE_RETRACTIONS */
+	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries */
 };
 

@@ -693,12 +693,16 @@ static void test_values_come_back(void **state)
 	if (!result)
 		fail_msg("%s", error.text);
 	assert_true(cell_integer(result, 0, 0) == INT64_MIN);
-	assert_true(cell_number(result, 0, 1) == -0.1);
-	assert_true(isnan(cell_number(result, 0, 2)));
-	assert_string_equal(cell_text(result, 0, 3), "\xc3\xa9'\"\\");
-	assert_null(cell_text(result, 0, 4));
-	assert_int_equal(cell_kind(result, 5), CELL_BYTES);
-	assert_memory_equal(PQgetvalue(result, 0, 5), bytes, sizeof bytes);
+	assert_int_equal(cell_value(result, 0, 0).type, SQL_INTEGER);
+	assert_int_equal(cell_value(result, 0, 1).type, SQL_NUMBER);
+	assert_true(cell_value(result, 0, 1).number == -0.1);
+	assert_int_equal(cell_value(result, 0, 2).type, SQL_NULL);
+	assert_int_equal(cell_value(result, 0, 3).type, SQL_TEXT);
+	assert_string_equal(cell_value(result, 0, 3).text, "\xc3\xa9'\"\\");
+	assert_int_equal(cell_value(result, 0, 4).type, SQL_NULL);
+	assert_int_equal(cell_value(result, 0, 5).type, SQL_BYTES);
+	assert_int_equal(cell_value(result, 0, 5).length, sizeof bytes);
+	assert_memory_equal(cell_value(result, 0, 5).bytes, bytes, sizeof bytes);
 	assert_int_equal(cell_integer(result, 0, 6), 1);
 	assert_int_equal(cell_integer(result, 0, 7), -3);
 	assert_int_equal(cell_integer(result, 0, 8), -4);

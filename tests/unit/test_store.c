@@ -272,7 +272,7 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	reopen(fixture);
 	due = pending(fixture);
 	assert_int_equal(due->retractions.count, 1);
-	assert_false(due->retractions.items[0].corrected);
+	assert_int_equal(due->retractions.items[0].what, 1);
 	assert_string_equal(due->retractions.items[0].message.key, "k1");
 	assert_string_equal(due->retractions.items[0].message.receipt, "15.2");
 	assert_int_equal(due->retractions.items[0].message.record_count, 1);

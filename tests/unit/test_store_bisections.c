@@ -70,7 +70,6 @@ static bool begin_at(struct fixture *fixture, int64_t id, int64_t now, int64_t m
 
 static bool begin(struct fixture *fixture, int64_t id)
 {
-
 	return begin_at(fixture, id, NOW + 1, 3);
 }
 

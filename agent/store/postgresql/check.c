@@ -7,28 +7,22 @@
 enum { PROBLEMS_MOST = 100 };
 
 struct check {
-	struct connection *connection;
+	struct tx *tx;
 	struct arena *arena;
 	struct store_report *report;
-	const char *problems[PROBLEMS_MOST];
+	const char **problems;
 };
 
 static void found(struct check *check, const char *problem)
 {
 	struct strings *problems = &check->report->problems;
 
-	if (problems->count < PROBLEMS_MOST)
-		check->problems[problems->count++] = problem;
-}
-
-static bool ask_number(struct check *check, const char *sql, int64_t *number, struct error *error)
-{
-	PGresult *result = connection_ask(check->connection, sql, NULL, error);
-
-	if (result && PQntuples(result) > 0)
-		*number = cell_integer(result, 0, 0);
-	PQclear(result);
-	return result != NULL;
+	if (problems->count >= PROBLEMS_MOST)
+		return;
+	check->problems =
+		arena_grow(check->arena, check->problems, problems->count, sizeof *check->problems);
+	check->problems[problems->count++] = problem;
+	problems->items = check->problems;
 }
 
 static bool check_sequences(struct check *check, struct error *error)
@@ -37,7 +31,7 @@ static bool check_sequences(struct check *check, struct error *error)
 		const char *table = schema_sequences[i];
 		int64_t bad = 0;
 
-		if (!ask_number(check,
+		if (!postgresql_ask_number(check->tx,
 			    arena_printf(check->arena,
 				    "SELECT count(*) FROM %s_id_seq WHERE last_value <"
 				    " (SELECT coalesce(max(id), 0) FROM %s)",
@@ -61,7 +55,7 @@ static bool check_excerpts(struct check *check, struct error *error)
 		PGresult *result;
 
 		parameter_integer(&parameters, last);
-		result = connection_ask(check->connection,
+		result = connection_ask(postgresql_connection(check->tx),
 			"SELECT change, points FROM excerpts WHERE change > $1 ORDER BY change"
 			" LIMIT 1000",
 			&parameters, error);
@@ -90,8 +84,8 @@ static bool check_shards(struct check *check, struct error *error)
 {
 	int64_t count = 0;
 
-	if (!ask_number(check, "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255", &count,
-		    error))
+	if (!postgresql_ask_number(check->tx,
+		    "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255", &count, error))
 		return false;
 	if (count != 256)
 		found(check, arena_printf(check->arena, "there are %lld of 256 shards",
@@ -103,13 +97,16 @@ static bool check_all(struct check *check, struct error *error)
 {
 	struct store_report *report = check->report;
 
-	return ask_number(check, "SELECT count(*) FROM changes", &report->changes, error) &&
-	       ask_number(check, "SELECT count(*) FROM deliveries", &report->deliveries, error) &&
-	       ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1", &report->queued,
-		       error) &&
-	       ask_number(check, "SELECT count(*) FROM series", &report->series, error) &&
-	       ask_number(check, "SELECT pg_database_size(current_database())", &report->size,
-		       error) &&
+	return postgresql_ask_number(
+		       check->tx, "SELECT count(*) FROM changes", &report->changes, error) &&
+	       postgresql_ask_number(
+		       check->tx, "SELECT count(*) FROM deliveries", &report->deliveries, error) &&
+	       postgresql_ask_number(check->tx, "SELECT count(*) FROM deliveries WHERE state = 1",
+		       &report->queued, error) &&
+	       postgresql_ask_number(
+		       check->tx, "SELECT count(*) FROM series", &report->series, error) &&
+	       postgresql_ask_number(check->tx, "SELECT pg_database_size(current_database())",
+		       &report->size, error) &&
 	       check_sequences(check, error) && check_shards(check, error) &&
 	       check_excerpts(check, error);
 }
@@ -117,22 +114,17 @@ static bool check_all(struct check *check, struct error *error)
 bool postgresql_check(
 	const char *address, struct arena *arena, struct store_report *report, struct error *error)
 {
-	struct tx *tx = postgresql_open_as_it_is(address, error);
-	struct check check = {.arena = arena, .report = report};
-	const char **problems;
+	struct check check = {postgresql_open_as_it_is(address, error), arena, report, NULL};
+	struct connection *connection;
 	bool done;
 
 	*report = (struct store_report){.version = SCHEMA_VERSION};
-	if (!tx)
+	if (!check.tx)
 		return false;
-	check.connection = postgresql_connection(tx);
-	connection_patience(check.connection, CONNECTION_PATIENCE_LONG);
-	done = connection_begin(check.connection, false, error) && check_all(&check, error) &&
-	       connection_commit(check.connection, error);
-	postgresql_close(tx);
-	problems = arena_array(arena, report->problems.count, sizeof *problems);
-	for (size_t i = 0; i < report->problems.count; i++)
-		problems[i] = check.problems[i];
-	report->problems.items = problems;
+	connection = postgresql_connection(check.tx);
+	connection_patience(connection, CONNECTION_PATIENCE_LONG);
+	done = connection_begin(connection, false, error) && check_all(&check, error) &&
+	       connection_commit(connection, error);
+	postgresql_close(check.tx);
 	return done;
 }

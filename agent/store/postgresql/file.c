@@ -134,27 +134,6 @@ static struct sql_statement *driver_statement(struct tx *tx, enum statement kind
 	return statement;
 }
 
-static struct parameters *before(struct sql_statement *statement, int parameter)
-{
-	statement->parameters.count = parameter - 1;
-	return &statement->parameters;
-}
-
-static void driver_integer(struct sql_statement *statement, int parameter, int64_t value)
-{
-	parameter_integer(before(statement, parameter), value);
-}
-
-static void driver_null(struct sql_statement *statement, int parameter)
-{
-	parameter_null(before(statement, parameter));
-}
-
-static void driver_number(struct sql_statement *statement, int parameter, double value)
-{
-	parameter_number(before(statement, parameter), value);
-}
-
 static bool is_utf8(const char *text)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
@@ -186,15 +165,18 @@ static const char *clean(struct sql_statement *statement, const char *text)
 	return statement->copies[statement->copy_count - 1];
 }
 
-static void driver_text(struct sql_statement *statement, int parameter, const char *text)
+static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
 {
-	parameter_text(before(statement, parameter), clean(statement, text));
-}
+	struct parameters *parameters = &statement->parameters;
 
-static void driver_bytes(
-	struct sql_statement *statement, int parameter, const void *bytes, size_t length)
-{
-	parameter_bytes(before(statement, parameter), bytes, length);
+	parameters->count = parameter - 1;
+	switch (value->type) {
+	case SQL_NULL: parameter_null(parameters); break;
+	case SQL_INTEGER: parameter_integer(parameters, value->integer); break;
+	case SQL_NUMBER: parameter_number(parameters, value->number); break;
+	case SQL_TEXT: parameter_text(parameters, clean(statement, value->text)); break;
+	case SQL_BYTES: parameter_bytes(parameters, value->bytes, value->length);
+	}
 }
 
 /* The rows of long lists are read in the order of an index, up to a limit. Without statistics,
@@ -254,41 +236,9 @@ static enum sql_step driver_step(struct sql_statement *statement)
 	return ++statement->row < PQntuples(statement->result) ? SQL_ROW : SQL_DONE;
 }
 
-static enum sql_type driver_type(struct sql_statement *statement, int column)
+static struct value driver_column(struct sql_statement *statement, int column)
 {
-	if (PQgetisnull(statement->result, statement->row, column))
-		return SQL_NULL;
-	switch (cell_kind(statement->result, column)) {
-	case CELL_INTEGER: return SQL_INTEGER;
-	case CELL_NUMBER: return SQL_NUMBER;
-	case CELL_BYTES: return SQL_BYTES;
-	case CELL_TEXT: return SQL_TEXT;
-	}
-	return SQL_TEXT;
-}
-
-static int64_t driver_column_integer(struct sql_statement *statement, int column)
-{
-	return cell_integer(statement->result, statement->row, column);
-}
-
-static double driver_column_number(struct sql_statement *statement, int column)
-{
-	return cell_number(statement->result, statement->row, column);
-}
-
-static const char *driver_column_text(struct sql_statement *statement, int column)
-{
-	return cell_text(statement->result, statement->row, column);
-}
-
-static const void *driver_column_bytes(struct sql_statement *statement, int column, size_t *length)
-{
-	*length = 0;
-	if (PQgetisnull(statement->result, statement->row, column))
-		return NULL;
-	*length = (size_t)PQgetlength(statement->result, statement->row, column);
-	return PQgetvalue(statement->result, statement->row, column);
+	return cell_value(statement->result, statement->row, column);
 }
 
 /* Of what has failed nothing was changed; the failure itself is seen by the next that waits. */
@@ -336,18 +286,10 @@ static bool driver_load_end(struct tx *tx)
 static const struct sql_driver driver = {
 	.answers_whole = true,
 	.statement = driver_statement,
-	.bind_integer = driver_integer,
-	.bind_null = driver_null,
-	.bind_number = driver_number,
-	.bind_text = driver_text,
-	.bind_bytes = driver_bytes,
+	.bind = driver_bind,
 	.step = driver_step,
 	.reset = driver_reset,
-	.type = driver_type,
-	.integer = driver_column_integer,
-	.number = driver_column_number,
-	.text = driver_column_text,
-	.bytes = driver_column_bytes,
+	.column = driver_column,
 	.changed = driver_changed,
 	.load_begin = driver_load_begin,
 	.load_end = driver_load_end,
@@ -356,16 +298,15 @@ static const struct sql_driver driver = {
 
 /* Opening */
 
-static bool ask_number(
-	struct postgresql_file *file, const char *sql, int64_t *number, struct error *error)
+bool postgresql_ask_number(struct tx *tx, const char *sql, int64_t *number, struct error *error)
 {
-	PGresult *result = connection_ask(file->connection, sql, NULL, error);
+	PGresult *result = connection_ask(of(tx)->connection, sql, NULL, error);
 	bool done = result && PQntuples(result) == 1;
 
 	if (done)
 		*number = cell_integer(result, 0, 0);
 	else if (result)
-		error_set(error, ERROR_STATE, "%s: a row is missing", file->label);
+		error_set(error, ERROR_STATE, "%s: a row is missing", tx->label);
 	PQclear(result);
 	return done;
 }
@@ -376,14 +317,15 @@ static bool read_version(struct postgresql_file *file, int64_t *version, struct 
 	int64_t there;
 
 	*version = 0;
-	if (!ask_number(file,
+	if (!postgresql_ask_number(&file->tx,
 		    "SELECT count(*) FROM information_schema.tables WHERE table_schema ="
 		    " current_schema() AND table_name = 'schema'",
 		    &there, error))
 		return false;
 	if (there == 0)
 		return true;
-	if (!ask_number(file, "SELECT version FROM schema WHERE one = 1", version, error))
+	if (!postgresql_ask_number(
+		    &file->tx, "SELECT version FROM schema WHERE one = 1", version, error))
 		return false;
 	return schema_check(file->label, *version, error);
 }
@@ -392,8 +334,9 @@ static bool check_server(struct postgresql_file *file, struct error *error)
 {
 	int64_t version;
 
-	if (!ask_number(file, "SELECT CAST(current_setting('server_version_num') AS BIGINT)",
-		    &version, error))
+	if (!postgresql_ask_number(&file->tx,
+		    "SELECT CAST(current_setting('server_version_num') AS BIGINT)", &version,
+		    error))
 		return false;
 	return version >= OLDEST_SERVER ||
 	       error_set(error, ERROR_STATE, "%s: the server is older than PostgreSQL %d",
@@ -464,8 +407,10 @@ static int64_t size_of(struct postgresql_file *file)
 	struct error error;
 	int64_t size = 0;
 
-	return ask_number(file, "SELECT pg_database_size(current_database())", &size, &error) ? size
-											      : 0;
+	return postgresql_ask_number(
+		       &file->tx, "SELECT pg_database_size(current_database())", &size, &error)
+		       ? size
+		       : 0;
 }
 
 static struct postgresql_file *file_new(const char *address, struct error *error)
@@ -684,7 +629,7 @@ static bool enter(struct tx *tx, struct store_call *call)
 static bool count_agents(const char *address, int64_t *alive, struct error *error)
 {
 	struct tx *tx = postgresql_open_as_it_is(address, error);
-	bool done = tx && ask_number(of(tx),
+	bool done = tx && postgresql_ask_number(tx,
 				  "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
 				  " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 				  alive, error);

@@ -15,6 +15,10 @@ void postgresql_close(struct tx *tx);
 /* The connection of its transactions. */
 struct connection *postgresql_connection(struct tx *tx);
 
+/* The one number that it answers with, outside of its transactions or in them. */
+bool postgresql_ask_number(
+	struct tx *tx, const char *sql, int64_t *number, struct error *error) MUST_USE;
+
 /* Implements store_check. */
 bool postgresql_check(const char *address, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;

@@ -10,12 +10,12 @@
 #define MATCHES(pattern, text)                                                                     \
 	" (" text " = " pattern " OR " text " ~ (SELECT pattern_of(" pattern ")))"
 #define TEXTS(json) " json_array_elements_text(CAST(" json " AS json))"
-#define CHANGES_OF(tests)                                                                          \
+#define CHANGES_OF_TESTS                                                                           \
 	" (SELECT found.* FROM (SELECT DISTINCT value FROM" TEXTS(                                 \
-		tests) ") AS test CROSS JOIN"                                                      \
-		       " LATERAL (SELECT * FROM changes WHERE changes.test = test.value OFFSET "   \
-		       "0) AS found)"                                                              \
-		       " AS changes"
+		"?1") ") AS test"                                                                  \
+		      " CROSS JOIN LATERAL (SELECT * FROM changes WHERE changes.test = "           \
+		      "test.value OFFSET 0)"                                                       \
+		      " AS found) AS changes"
 #define PAIRS(json, name) " json_array_elements(CAST(" json " AS json)) AS " name " (value)"
 #define HAS_SUSPECT                                                                                \
 	" (strpos(suspects, ?3) > 0 AND EXISTS (SELECT 1"                                          \
@@ -156,130 +156,9 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 	" OR configuration IN (SELECT configuration FROM agents WHERE gone = 0"                    \
 	" AND instance != ?1))"
 
+#undef STATEMENT
+#define STATEMENT(name, ...) [STATEMENT_##name - STATEMENT_COUNT] = __VA_ARGS__,
+
 const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT] = {
-	[STATEMENT_JOIN - STATEMENT_COUNT] =
-		"WITH" MOMENT
-		" INSERT INTO agents (instance, name, address, version, configuration,"
-		" tests, joined, renewed, until, late, gone)"
-		" SELECT ?1, ?2, ?3, ?4, ?5, ?6, now, now, now + ?7, 0, 0 FROM moment"
-		" ON CONFLICT (instance) DO NOTHING",
-	[STATEMENT_LEAVE - STATEMENT_COUNT] =
-		"WITH" MOMENT " UPDATE agents SET gone = now, until = now FROM moment"
-		" WHERE instance = ?1 AND gone = 0",
-	[STATEMENT_RELEASE - STATEMENT_COUNT] =
-		"UPDATE shards SET holder = 0, deputy = 0, epoch = greatest(term, epoch) + 1"
-		" WHERE holder = ?1"
-		" AND shard IN (SELECT CAST(value AS BIGINT)"
-		" FROM json_array_elements_text(CAST(?2 AS JSON)) AS listed (value))",
-	[STATEMENT_REAP - STATEMENT_COUNT] =
-		"WITH" MOMENT " UPDATE agents SET gone = now FROM moment WHERE gone = 0"
-		" AND instance != ?1 AND (until <= now OR until > now + 2 * ?2) RETURNING instance",
-	[STATEMENT_CLEAN_AGENTS - STATEMENT_COUNT] =
-		"WITH" MOMENT
-		" DELETE FROM agents USING moment WHERE gone != 0 AND gone < now - " DAY
-		" AND NOT EXISTS (SELECT 1 FROM shards WHERE holder = instance OR deputy = "
-		"instance)",
-	[STATEMENT_CLEAN_VIEWS - STATEMENT_COUNT] =
-		"DELETE FROM views WHERE NOT EXISTS"
-		" (SELECT 1 FROM agents WHERE agents.instance = views.instance AND gone = 0)",
-	[STATEMENT_CLEAN_REQUESTS - STATEMENT_COUNT] =
-		"WITH" MOMENT " DELETE FROM requests USING moment WHERE asked < now - 600000",
-	/* Takers begin at different shards, so that they seldom meet. An agent that has left is
-	 * gone at the moment at which its lease ended; one that was reaped is not. */
-	[STATEMENT_TAKE - STATEMENT_COUNT] =
-		"WITH free AS (SELECT shard, holder FROM shards WHERE (holder = 0 OR EXISTS"
-		" (SELECT 1 FROM agents WHERE instance = holder AND gone != 0)) AND " LIVES
-		" ORDER BY (shard + ?3) % 256 LIMIT ?2 FOR UPDATE OF shards SKIP LOCKED)"
-		" UPDATE shards SET holder = ?1, term = greatest(term, epoch) + 1, deputy = 0,"
-		" epoch = greatest(term, epoch) + 1"
-		" FROM free WHERE shards.shard = free.shard RETURNING CAST(coalesce("
-		" (SELECT CASE WHEN gone != until THEN 1 ELSE 0 END FROM agents"
-		" WHERE instance = free.holder), 0) AS BIGINT)",
-	/* The parameters of both are the same. */
-	[STATEMENT_RENEW_LEASE - STATEMENT_COUNT] =
-		"WITH" MOMENT ", renewed AS (UPDATE agents SET renewed = now, until = now + ?2,"
-		" late = late + CASE WHEN until <= now THEN 1 ELSE 0 END, configuration = ?3, "
-		"tests = ?4"
-		" FROM moment WHERE instance = ?1 AND gone = 0 RETURNING 1),"
-		" due (changes, recoveries, retractions, said) AS (" DUE ")" PICTURE,
-	[STATEMENT_LOOK - STATEMENT_COUNT] =
-		"WITH" MOMENT ", renewed AS (SELECT 1 WHERE ?1 + ?2 + ?3 + ?4 < 0),"
-		" due (changes, recoveries, retractions, said) AS (" DUE ")" PICTURE,
-	[STATEMENT_WRITE_VIEW - STATEMENT_COUNT] =
-		"WITH" MOMENT
-		" INSERT INTO views (instance, source, verdict, since, text, failing_told,"
-		" failing_many, stale_told, stale_many, awaited, changed)"
-		" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " LIVES
-		" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict,"
-		" since = excluded.since, text = excluded.text, failing_told = "
-		"excluded.failing_told,"
-		" failing_many = excluded.failing_many, stale_told = excluded.stale_told,"
-		" stale_many = excluded.stale_many, awaited = excluded.awaited,"
-		" changed = excluded.changed",
-	[STATEMENT_FORGET_VIEW - STATEMENT_COUNT] =
-		"DELETE FROM views WHERE instance = ?1 AND source = ?2",
-	[STATEMENT_VIEWS - STATEMENT_COUNT] =
-		"SELECT source, name, verdict, since, text, failing_told, failing_many, stale_told,"
-		" stale_many, awaited, views.instance FROM views JOIN agents"
-		" ON agents.instance = views.instance WHERE gone = 0 ORDER BY source, "
-		"views.instance",
-	/* In order: two agents that ask for the same tests wait for one another at most once. */
-	[STATEMENT_ADD_REQUESTS - STATEMENT_COUNT] =
-		"WITH" MOMENT " INSERT INTO requests (test, shard, asked)"
-		" SELECT CAST(value ->> 0 AS TEXT), CAST(value ->> 1 AS BIGINT), now"
-		" FROM json_array_elements(CAST(?1 AS JSON)) AS listed (value), moment ORDER BY 1"
-		" ON CONFLICT (test) DO UPDATE SET shard = excluded.shard,"
-		" asked = greatest(excluded.asked, requests.asked + 1)",
-	/* Not what has been asked for again. */
-	[STATEMENT_FORGET_REQUESTS - STATEMENT_COUNT] =
-		"DELETE FROM requests USING json_array_elements(CAST(?1 AS JSON)) AS listed (value)"
-		" WHERE test = value ->> 0 AND asked = CAST(value ->> 2 AS BIGINT)",
-	[STATEMENT_REQUESTS - STATEMENT_COUNT] =
-		"SELECT test, asked FROM requests JOIN shards ON requests.shard = shards.shard"
-		" WHERE " RUNNER " = ?1 AND " LIVES " ORDER BY test",
-	[STATEMENT_HOLD - STATEMENT_COUNT] =
-		"SELECT 1 FROM shards WHERE shard = ?1"
-		" AND ((holder = ?3 AND term = ?2) OR (deputy = ?3 AND epoch = ?2))"
-		" FOR SHARE",
-	[STATEMENT_ANNOUNCE_AGAIN - STATEMENT_COUNT] =
-		"WITH" MOMENT " UPDATE configurations SET announced = now FROM moment"
-		" WHERE configuration = ?1 RETURNING 1",
-	[STATEMENT_ADD_TESTS - STATEMENT_COUNT] =
-		"INSERT INTO fingerprints (configuration, test, fingerprint, shard)"
-		" SELECT ?1, value ->> 0, CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT)"
-		" FROM json_array_elements(CAST(?2 AS JSON)) AS listed (value)"
-		" ON CONFLICT (configuration, test) DO NOTHING",
-	[STATEMENT_ADD_CONFIGURATION - STATEMENT_COUNT] =
-		"WITH" MOMENT " INSERT INTO configurations (configuration, announced)"
-		" SELECT ?1, now FROM moment ON CONFLICT (configuration)"
-		" DO UPDATE SET announced = excluded.announced",
-	[STATEMENT_CLEAN_TESTS - STATEMENT_COUNT] = "WITH" MOMENT " DELETE FROM fingerprints" OLD,
-	[STATEMENT_CLEAN_CONFIGURATIONS - STATEMENT_COUNT] =
-		"WITH" MOMENT " DELETE FROM configurations" OLD,
-	[STATEMENT_CLEAN_DELEGATED - STATEMENT_COUNT] =
-		"DELETE FROM delegated WHERE NOT EXISTS (SELECT 1 FROM shards"
-		" WHERE shards.shard = delegated.shard AND shards.epoch = delegated.epoch)",
-	[STATEMENT_DELEGATE - STATEMENT_COUNT] =
-		"WITH moved AS (UPDATE shards SET deputy = ?3, epoch = greatest(term, epoch) + 1"
-		" WHERE shard = ?2 AND holder = ?1 RETURNING shard, epoch),"
-		" gone AS (DELETE FROM delegated WHERE shard IN (SELECT shard FROM moved))"
-		" INSERT INTO delegated (shard, epoch, test) SELECT shard, epoch, value"
-		" FROM moved, json_array_elements_text(CAST(?4 AS JSON)) AS listed (value)",
-	[STATEMENT_CONFIGURATIONS - STATEMENT_COUNT] =
-		"WITH" LIVE " SELECT configuration, announced FROM live ORDER BY configuration",
-	[STATEMENT_VERSIONS - STATEMENT_COUNT] =
-		"WITH" LIVE
-		", apart AS (SELECT test FROM fingerprints JOIN live USING (configuration)"
-		" GROUP BY test HAVING count(*) != (SELECT count(*) FROM live)"
-		" OR min(fingerprint) != max(fingerprint) OR min(shard) != max(shard))"
-		" SELECT test, configuration, fingerprint, shard FROM fingerprints"
-		" JOIN live USING (configuration) JOIN apart USING (test)"
-		" WHERE (SELECT count(*) FROM live) > 1 ORDER BY test, configuration",
-	[STATEMENT_DELEGATED - STATEMENT_COUNT] =
-		"SELECT shards.shard, shards.epoch, test FROM shards JOIN delegated"
-		" ON delegated.shard = shards.shard AND delegated.epoch = shards.epoch"
-		" WHERE deputy = ?1 ORDER BY shards.shard, test",
-	[STATEMENT_PRUNE_COMMITS - STATEMENT_COUNT] =
-		"DELETE FROM commits WHERE used < CAST(extract(epoch FROM clock_timestamp()"
-		" - INTERVAL '30 days') * 1000 AS BIGINT)",
+#include "agent/store/sql/fleet.inc"
 };

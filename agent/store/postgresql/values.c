@@ -67,25 +67,6 @@ void parameter_bytes(struct parameters *parameters, const void *bytes, size_t le
 	add(parameters, TYPE_BYTEA, bytes, length);
 }
 
-enum cell_kind cell_kind(const PGresult *result, int column)
-{
-	switch (PQftype(result, column)) {
-	case TYPE_BOOL:
-	case TYPE_INT2:
-	case TYPE_INT4:
-	case TYPE_INT8: return CELL_INTEGER;
-	case TYPE_FLOAT4:
-	case TYPE_FLOAT8: return CELL_NUMBER;
-	case TYPE_BYTEA: return CELL_BYTES;
-	default: return CELL_TEXT;
-	}
-}
-
-bool cell_is_null(const PGresult *result, int row, int column)
-{
-	return PQgetisnull(result, row, column);
-}
-
 static uint64_t bits_of(const PGresult *result, int row, int column)
 {
 	const unsigned char *at = (const unsigned char *)PQgetvalue(result, row, column);
@@ -107,25 +88,38 @@ int64_t cell_integer(const PGresult *result, int row, int column)
 	}
 }
 
-double cell_number(const PGresult *result, int row, int column)
+struct value cell_value(const PGresult *result, int row, int column)
 {
+	struct value value = {.type = SQL_NULL};
 	uint64_t bits = bits_of(result, row, column);
 	uint32_t few = (uint32_t)bits;
-	double value;
 	float single;
 
 	if (PQgetisnull(result, row, column))
-		return (double)NAN;
-	memcpy(&value, &bits, sizeof value);
-	memcpy(&single, &few, sizeof single);
+		return value;
 	switch (PQftype(result, column)) {
-	case TYPE_FLOAT8: return value;
-	case TYPE_FLOAT4: return (double)single;
-	default: return (double)cell_integer(result, row, column);
+	case TYPE_BOOL:
+	case TYPE_INT2:
+	case TYPE_INT4:
+	case TYPE_INT8:
+		value.type = SQL_INTEGER;
+		value.integer = cell_integer(result, row, column);
+		break;
+	case TYPE_FLOAT4:
+		value.type = SQL_NUMBER;
+		memcpy(&single, &few, sizeof single);
+		value.number = (double)single;
+		break;
+	case TYPE_FLOAT8:
+		value.type = SQL_NUMBER;
+		memcpy(&value.number, &bits, sizeof bits);
+		break;
+	case TYPE_BYTEA:
+		value.type = SQL_BYTES;
+		value.bytes = PQgetvalue(result, row, column);
+		value.length = (size_t)PQgetlength(result, row, column);
+		break;
+	default: value.type = SQL_TEXT; value.text = PQgetvalue(result, row, column);
 	}
-}
-
-const char *cell_text(const PGresult *result, int row, int column)
-{
-	return PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
+	return value;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/store/sql/driver.h"
+
 enum { PARAMETERS_MOST = 64 };
 
 /* Values for $1, $2, ...; start with {0}. Texts and bytes are borrowed until the call that they
@@ -24,12 +26,8 @@ void parameter_number(struct parameters *parameters, double value);   /* NaN bec
 void parameter_text(struct parameters *parameters, const char *text); /* or NULL */
 void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length);
 
-/* Cells of a result; integers and truth values of any width, 0 if it is NULL. */
-enum cell_kind { CELL_INTEGER, CELL_NUMBER, CELL_TEXT, CELL_BYTES };
-enum cell_kind cell_kind(const PGresult *result, int column);
-bool cell_is_null(const PGresult *result, int row, int column);
+/* Of a result; an integer or truth value of any width, 0 if it is NULL. */
 int64_t cell_integer(const PGresult *result, int row, int column);
-double cell_number(const PGresult *result, int row, int column);    /* NaN if it is NULL */
-const char *cell_text(const PGresult *result, int row, int column); /* NULL if it is NULL */
+struct value cell_value(const PGresult *result, int row, int column);
 
 #endif

@@ -43,7 +43,7 @@ static void audit_list(struct tx *tx, void *context)
 		v_id(limited ? call->limit + 1 : INT64_MAX));
 
 	if (call->change != 0)
-		bind_integer(&query, call->change);
+		query_bind(&query, v_id(call->change));
 	call->entries =
 		read_structs(&query, audit_columns, sizeof *call->entries, &call->entry_count);
 	call->more = limited && (int64_t)call->entry_count > call->limit;
@@ -99,9 +99,9 @@ static void load_said(struct owned_query *rows, struct change_record *record)
 
 void audit_load_events(struct tx *tx, struct change_record *records, const struct owners *owners)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_AUDIT_EVENTS)};
+	struct owned_query rows = {
+		.query = QUERY(tx, STATEMENT_AUDIT_EVENTS, v_owners(tx, owners))};
 
-	bind_owners(&rows.query, owners);
 	for (size_t i = 0; i < owners->count; i++)
 		load_said(&rows, &records[owners->items[i].place]);
 }

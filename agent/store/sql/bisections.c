@@ -41,33 +41,19 @@ static void read_row(struct sql_query *query, struct bisection_row *row)
 	row->culprit = read_culprit(query);
 }
 
-/* With 0 all of them. */
-struct selection {
-	int64_t id, change;
-	unsigned states;
-	int64_t before_id, limit;
-	bool whole; /* with the setup */
-};
-
-static void read_rows(struct tx *tx, const struct selection *selection, struct bisection_rows *out)
+static void read_rows(struct sql_query query, struct bisection_rows *out)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_BISECTIONS);
-
 	*out = (struct bisection_rows){0};
-	bind_integer(&query, selection->id);
-	bind_integer(&query, selection->change);
-	bind_integer(&query, selection->states);
-	bind_integer(&query, selection->before_id > 0 ? selection->before_id : INT64_MAX);
-	bind_integer(&query, selection->limit);
-	bind_integer(&query, selection->whole);
 	while (query_next(&query)) {
-		read_row(&query, ADD_ROW(tx, out->items, out->count));
+		read_row(&query, ADD_ROW(query.tx, out->items, out->count));
 	}
 }
 
 static void read_one(struct tx *tx, int64_t id, struct bisection_rows *out)
 {
-	read_rows(tx, &(struct selection){.id = id, .limit = 1}, out);
+	read_rows(QUERY(tx, STATEMENT_BISECTIONS, v_id(id), v_id(0), v_id(0), v_id(INT64_MAX),
+			  v_id(1), v_id(false)),
+		out);
 }
 
 static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bisection_row *row)
@@ -99,10 +85,12 @@ static void bisections_list(struct tx *tx, void *context)
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
 				? call->limit
 				: STORE_BISECTIONS_MOST;
-	struct selection selection = {
-		call->id, call->change, call->states, call->before_id, limit + 1, call->lines};
 
-	read_rows(tx, &selection, &call->rows);
+	read_rows(
+		QUERY(tx, STATEMENT_BISECTIONS, v_id(call->id), v_id(call->change),
+			v_id(call->states), v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
+			v_id(limit + 1), v_id(call->lines)),
+		&call->rows);
 	call->more = (int64_t)call->rows.count > limit;
 	call->rows.count -= call->more;
 	call->last = call->rows.count > 0 ? call->rows.items[0].id : 0;
@@ -126,10 +114,9 @@ static void note(struct tx *tx, int64_t change, int64_t now, const struct actor 
 
 static void check_change(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_BISECTION_CHANGE);
+	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_CHANGE, v_id(call->change));
 
 	call->missing = true;
-	bind_integer(&query, call->change);
 	while (query_next(&query)) {
 		call->missing = false;
 		call->refused = !read_flag(&query);

@@ -76,27 +76,22 @@ static void note_end(struct tx *tx, const struct change_record *record, int64_t 
 
 static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excerpt)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_EXCERPT);
-
-	if (excerpt.length == 0)
-		return;
-	bind_integer(&query, id);
-	bind_bytes(&query, excerpt.bytes, excerpt.length);
-	query_run(&query);
+	if (excerpt.length > 0)
+		RUN(tx, STATEMENT_EXCERPT, v_id(id), v_bytes(excerpt.bytes, excerpt.length));
 }
 
 /* Gives the new records ids, all at once, and returns how many they are. */
 static size_t number_records(struct tx *tx, const struct store_record *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_NEXT_CHANGES);
 	struct change_record *records = call->records.items;
+	struct sql_query query;
 	size_t at = 0, count = 0;
 
 	for (size_t i = 0; i < call->records.count; i++)
 		count += !records[i].confirmed;
 	if (count == 0)
 		return 0;
-	bind_integer(&query, (int64_t)count);
+	query = QUERY(tx, STATEMENT_NEXT_CHANGES, v_id((int64_t)count));
 	while (query_next(&query)) {
 		while (at < call->records.count && records[at].confirmed)
 			at++;
@@ -123,14 +118,6 @@ static void insert_record(struct tx *tx, const struct change_record *record)
 	query_run(&query);
 }
 
-static void insert_excerpt(struct tx *tx, const struct change_record *record)
-{
-	struct sql_query query = QUERY(tx, STATEMENT_WRITE_EXCERPTS, v_id(record->item.id));
-
-	bind_bytes(&query, record->item.excerpt.bytes, record->item.excerpt.length);
-	query_run(&query);
-}
-
 /* Fewer are sooner written one by one. */
 enum { LOAD_LEAST = 10 };
 
@@ -150,7 +137,9 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 	for (size_t i = 0; i < records->count; i++)
 		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE &&
 			records->items[i].item.excerpt.length > 0)
-			insert_excerpt(tx, &records->items[i]);
+			RUN(tx, STATEMENT_WRITE_EXCERPTS, v_id(records->items[i].item.id),
+				v_bytes(records->items[i].item.excerpt.bytes,
+					records->items[i].item.excerpt.length));
 	if (load)
 		rows_load_end(tx);
 }
@@ -197,7 +186,7 @@ static struct former *former_of(const struct formers *formers, int64_t id)
 
 static void load_formers(struct tx *tx, const struct store_record *call, struct formers *out)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_FORMERS);
+	struct sql_query query;
 	struct owners changes = {0};
 
 	for (size_t i = 0; i < call->records.count; i++)
@@ -207,7 +196,7 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 		owners_add(&changes, tx, call->updates[i].id, i);
 	if (changes.count == 0)
 		return;
-	bind_owners(&query, &changes);
+	query = QUERY(tx, STATEMENT_FORMERS, v_owners(tx, &changes));
 	while (query_next(&query)) {
 		struct former *former = ADD_ROW(tx, out->items, out->count);
 

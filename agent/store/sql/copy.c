@@ -20,17 +20,12 @@ static enum statement statement_of(enum statement first, const struct sql_table 
 	return first + (enum statement)(table - schema_tables);
 }
 
-struct key {
-	int64_t integer;
-	const char *text;
-};
-
 /* The rows of a table, one after the other. */
 struct walk {
 	struct tx *tx;
 	const struct sql_table *table;
 	struct sql_query query;
-	struct key keys[KEYS_MOST]; /* of the last row */
+	struct value keys[KEYS_MOST]; /* of the last row */
 	int key_count;
 	size_t on_page;
 	struct arena *page;
@@ -44,14 +39,12 @@ static void begin_page(struct walk *walk)
 	walk->page = arena_new();
 	walk->on_page = 0;
 	walk->query = sql_query_of(walk->tx, statement_of(STATEMENT_READ, table));
-	for (int i = 0; i < walk->key_count; i++)
-		if (table->columns[i].type == COLUMN_TEXT) {
+	for (int i = 0; i < walk->key_count; i++) {
+		if (walk->keys[i].type == SQL_TEXT)
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
-			bind_text(&walk->query, walk->keys[i].text);
-		} else {
-			bind_integer(&walk->query, walk->keys[i].integer);
-		}
-	bind_integer(&walk->query, PAGE);
+		query_bind(&walk->query, walk->keys[i]);
+	}
+	query_bind(&walk->query, v_id(PAGE));
 	if (before)
 		arena_free(before);
 }
@@ -62,7 +55,9 @@ static struct walk walk_over(struct tx *tx, const struct sql_table *table)
 	struct walk walk = {.tx = tx, .table = table};
 
 	for (; table->columns[walk.key_count].uses & COLUMN_KEY; walk.key_count++)
-		walk.keys[walk.key_count] = (struct key){INT64_MIN, ""};
+		walk.keys[walk.key_count] = table->columns[walk.key_count].type == COLUMN_TEXT
+						    ? v_text("")
+						    : v_id(INT64_MIN);
 	begin_page(&walk);
 	return walk;
 }
@@ -73,20 +68,20 @@ static void walk_end(struct walk *walk)
 	arena_free(walk->page);
 }
 
+/* The value of the row's column. */
+static struct value value_of(const struct walk *walk, int column)
+{
+	return walk->tx->driver->column(walk->query.statement, column);
+}
+
 static void note_keys(struct walk *walk)
 {
-	const struct sql_driver *driver = walk->tx->driver;
-	struct sql_statement *statement = walk->query.statement;
-
 	walk->on_page++;
-	for (int i = 0; i < walk->key_count; i++)
-		if (walk->table->columns[i].type == COLUMN_TEXT) {
-			const char *text = driver->text(statement, i);
-
-			walk->keys[i].text = arena_strdup(walk->page, text ? text : "");
-		} else {
-			walk->keys[i].integer = driver->integer(statement, i);
-		}
+	for (int i = 0; i < walk->key_count; i++) {
+		walk->keys[i] = value_of(walk, i);
+		if (walk->keys[i].type == SQL_TEXT)
+			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
+	}
 }
 
 /* Whether there is another row; false, too, with an error. */
@@ -103,55 +98,18 @@ static bool walk_on(struct walk *walk)
 	}
 }
 
-/* Binds the value of the row's column. */
-static void hand_over(struct walk *walk, int column, struct sql_query *out)
-{
-	const struct sql_driver *driver = walk->tx->driver;
-	struct sql_statement *row = walk->query.statement;
-	bool missing = driver->type(row, column) == SQL_NULL;
-	const void *bytes;
-	size_t length;
-
-	switch (walk->table->columns[column].type) {
-	case COLUMN_NUMBER:
-		bind_number(out, missing ? (double)NAN : driver->number(row, column));
-		break;
-	case COLUMN_BYTES:
-		bytes = driver->bytes(row, column, &length);
-		bind_bytes(out, bytes, length);
-		break;
-	case COLUMN_TEXT:
-	case COLUMN_ATTRIBUTES:
-	case COLUMN_SUSPECTS:
-	case COLUMN_CULPRIT: bind_text(out, missing ? NULL : driver->text(row, column)); break;
-	case COLUMN_ID:
-	case COLUMN_TIME:
-	case COLUMN_COUNT:
-	case COLUMN_CHOICE:
-		if (missing)
-			bind_null(out);
-		else
-			bind_integer(out, driver->integer(row, column));
-	}
-}
-
-static void copy_row(struct walk *walk, struct tx *to, const struct sql_table *table)
-{
-	struct sql_query query = sql_query_of(to, statement_of(STATEMENT_WRITE, table));
-
-	for (int i = 0; table->columns[i].name; i++)
-		hand_over(walk, i, &query);
-	query_run(&query);
-}
-
 static void copy_table(struct tx *from, struct tx *to, const struct sql_table *table, int64_t *rows)
 {
 	struct walk walk = walk_over(from, table);
 	enum statement insert = statement_of(STATEMENT_WRITE, table);
+	struct sql_query query;
 
 	rows_load_begin(to, insert);
 	while (!to->failed && walk_on(&walk)) {
-		copy_row(&walk, to, table);
+		query = sql_query_of(to, insert);
+		for (int i = 0; table->columns[i].name; i++)
+			query_bind(&query, value_of(&walk, i));
+		query_run(&query);
 		if (++*rows % LOAD == 0) {
 			rows_load_end(to);
 			rows_load_begin(to, insert);
@@ -173,14 +131,12 @@ static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 /* One of the statements answers with what is not needed. */
 static void set_last_id(struct tx *tx, const char *table, int64_t id)
 {
-	struct sql_query forget = sql_query_of(tx, STATEMENT_FORGET_LAST_ID);
-	struct sql_query set = sql_query_of(tx, STATEMENT_SET_LAST_ID);
+	struct sql_query forget = QUERY(tx, STATEMENT_FORGET_LAST_ID, v_text(table));
+	struct sql_query set;
 
-	bind_text(&forget, table);
 	while (query_next(&forget))
 		continue;
-	bind_text(&set, table);
-	bind_integer(&set, id);
+	set = QUERY(tx, STATEMENT_SET_LAST_ID, v_text(table), v_id(id));
 	while (query_next(&set))
 		continue;
 }
@@ -214,8 +170,6 @@ void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied)
 /* PostgreSQL has '?' for each byte that is not UTF-8. */
 static bool is_same_text(const char *a, const char *b)
 {
-	if (!a || !b)
-		return a == b;
 	for (; *a && *b; a++, b++)
 		if (*a != *b && (*a != '?' || utf8_length(b, strlen(b)) > 0) &&
 			(*b != '?' || utf8_length(a, strlen(a)) > 0))
@@ -223,33 +177,18 @@ static bool is_same_text(const char *a, const char *b)
 	return *a == *b;
 }
 
-static bool is_same(const struct walk *left, const struct walk *right, int column)
+static bool is_same(struct value a, struct value b)
 {
-	const struct sql_driver *a = left->tx->driver, *b = right->tx->driver;
-	struct sql_statement *x = left->query.statement, *y = right->query.statement;
-	size_t m, n;
-	const void *bytes, *others;
-	double number, other;
-
-	if (a->type(x, column) == SQL_NULL || b->type(y, column) == SQL_NULL)
-		return a->type(x, column) == b->type(y, column);
-	switch (left->table->columns[column].type) {
-	case COLUMN_TEXT:
-	case COLUMN_ATTRIBUTES:
-	case COLUMN_SUSPECTS:
-	case COLUMN_CULPRIT: return is_same_text(a->text(x, column), b->text(y, column));
-	case COLUMN_NUMBER:
-		number = a->number(x, column);
-		other = b->number(y, column);
-		return memcmp(&number, &other, sizeof number) == 0;
-	case COLUMN_BYTES:
-		bytes = a->bytes(x, column, &m);
-		others = b->bytes(y, column, &n);
-		return m == n && (m == 0 || memcmp(bytes, others, m) == 0);
-	case COLUMN_ID:
-	case COLUMN_TIME:
-	case COLUMN_COUNT:
-	case COLUMN_CHOICE: return a->integer(x, column) == b->integer(y, column);
+	if (a.type != b.type)
+		return false;
+	switch (a.type) {
+	case SQL_NULL: return true;
+	case SQL_INTEGER: return a.integer == b.integer;
+	case SQL_NUMBER: return memcmp(&a.number, &b.number, sizeof a.number) == 0;
+	case SQL_TEXT: return is_same_text(a.text, b.text);
+	case SQL_BYTES:
+		return a.length == b.length &&
+		       (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 	}
 	return false;
 }
@@ -263,7 +202,7 @@ static void compare_table(struct tx *from, struct tx *to, const struct sql_table
 		more = walk_on(&left);
 		same = more == walk_on(&right);
 		for (int i = 0; same && more && table->columns[i].name; i++)
-			same = is_same(&left, &right, i);
+			same = is_same(value_of(&left, i), value_of(&right, i));
 	}
 	if (!same && !from->failed && !to->failed)
 		tx_fail(to, ERROR_STATE, "%s: table %s is not as it was copied", to->label,

@@ -98,12 +98,6 @@ static void write_health(struct tx *tx, const struct health_rows *health)
 		write_vanished(tx, &health->vanished[i]);
 }
 
-static void retracted(struct tx *tx, const struct retraction *retraction)
-{
-	RUN(tx, STATEMENT_RETRACTED, v_id(retraction->message.records[0].item.id),
-		v_id(retraction->message.id), v_id(retraction->corrected ? 2 : 1));
-}
-
 static void said(struct tx *tx, const struct said *at)
 {
 	const struct change_record *record = &at->message.records[0];
@@ -130,7 +124,10 @@ static void queue(struct tx *tx, void *context)
 	for (size_t i = 0; i < call->told_count; i++)
 		RUN(tx, STATEMENT_TELL, v_id(call->told[i]));
 	for (size_t i = 0; i < call->retracted.count; i++)
-		retracted(tx, &call->retracted.items[i]);
+		RUN(tx, STATEMENT_RETRACTED,
+			v_id(call->retracted.items[i].message.records[0].item.id),
+			v_id(call->retracted.items[i].message.id),
+			v_id(call->retracted.items[i].what));
 	for (size_t i = 0; i < call->said.count; i++)
 		said(tx, &call->said.items[i]);
 	for (size_t i = 0; i < call->environments.count; i++)
@@ -148,10 +145,9 @@ STORE_DEFINE(queue, .run = queue, .writes = true);
 
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_PAYLOAD);
+	struct sql_query query = QUERY(tx, STATEMENT_PAYLOAD, v_id(delivery->id));
 
 	delivery->payload = delivery->thread_receipt = NULL;
-	bind_integer(&query, delivery->id);
 	while (query_next(&query)) {
 		delivery->payload = read_text(&query);
 		delivery->thread_receipt = read_text(&query);

@@ -4,8 +4,7 @@
  *
  * A statement is used from `statement` to `reset`; others may be used meanwhile. Parameters and
  * columns are counted as the database's own interface for SQLite does: parameters from 1, columns
- * from 0. Each parameter is always bound by the same function, whatever its value: a missing text
- * is a text that is NULL, and an unknown number (NaN) a number that is NULL.
+ * from 0.
  */
 #ifndef AGENT_STORE_SQL_DRIVER_H
 #define AGENT_STORE_SQL_DRIVER_H
@@ -19,6 +18,21 @@ enum sql_step { SQL_ROW, SQL_DONE, SQL_FAILED };
 
 enum sql_type { SQL_NULL, SQL_INTEGER, SQL_NUMBER, SQL_TEXT, SQL_BYTES };
 
+/* Of a parameter or a column. Each parameter always has the same type, whatever its value: SQL_NULL
+ * is an integer that is missing, any other type is missing as NaN or NULL. Of a column SQL_NULL is
+ * a value of any type; a truth value is an integer. */
+struct value {
+	enum sql_type type;
+	bool strange; /* of a parameter: out of range, the statement is not to be run */
+	union {
+		int64_t integer;
+		double number;
+		const char *text;
+		const void *bytes;
+	};
+	size_t length; /* of bytes */
+};
+
 struct sql_driver {
 	/* All rows of an answer are in memory before the first one can be read: a long one is
 	 * better asked for in pieces. */
@@ -28,25 +42,16 @@ struct sql_driver {
 	 * functions but `step` accept that. */
 	struct sql_statement *(*statement)(struct tx *tx, enum statement statement);
 
-	void (*bind_integer)(struct sql_statement *statement, int parameter, int64_t value);
-	void (*bind_null)(struct sql_statement *statement, int parameter); /* an integer */
-	void (*bind_number)(struct sql_statement *statement, int parameter, double value);
-	/* The text may be NULL; text and bytes are borrowed until `reset`. */
-	void (*bind_text)(struct sql_statement *statement, int parameter, const char *text);
-	void (*bind_bytes)(
-		struct sql_statement *statement, int parameter, const void *bytes, size_t length);
+	/* Texts and bytes are borrowed until `reset`. */
+	void (*bind)(struct sql_statement *statement, int parameter, const struct value *value);
 
 	/* The next row, if there is one. A statement without result columns is run by the first
 	 * step. */
 	enum sql_step (*step)(struct sql_statement *statement);
 	void (*reset)(struct sql_statement *statement);
 
-	/* Of the row; a truth value is an integer. Texts and bytes last until the next step. */
-	enum sql_type (*type)(struct sql_statement *statement, int column);
-	int64_t (*integer)(struct sql_statement *statement, int column);
-	double (*number)(struct sql_statement *statement, int column);
-	const char *(*text)(struct sql_statement *statement, int column); /* NULL: it is NULL */
-	const void *(*bytes)(struct sql_statement *statement, int column, size_t *length);
+	/* Of the row. Texts and bytes last until the next step. */
+	struct value (*column)(struct sql_statement *statement, int column);
 
 	/* How many rows the last statement that was run inserted, updated or deleted. */
 	int64_t (*changed)(struct tx *tx);

@@ -20,14 +20,13 @@ static void read_followed(struct sql_query *query, struct followed_message *foll
 static void list(struct tx *tx, struct store_follow_ups *call, enum statement statement,
 	const struct strings *receivers, int64_t limit)
 {
-	struct sql_query query = sql_query_of(tx, statement);
+	struct sql_query query =
+		QUERY(tx, statement, v_text(rows_names(tx, receivers)), v_id(limit));
 
 	if (receivers->count == 0)
 		return;
-	bind_text(&query, rows_names(tx, receivers));
-	bind_integer(&query, limit);
 	if (statement == STATEMENT_TO_READ)
-		bind_time(&query, call->since);
+		query_bind(&query, v_time(call->since));
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
 

@@ -43,7 +43,7 @@ static void read_history(struct owned_query *rows, struct change_record *record)
 
 void store_events(struct tx *tx, struct change_record *records, size_t count)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_EVENTS)};
+	struct owned_query rows = {0};
 	struct owners owners = {0};
 
 	if (count == 0)
@@ -51,7 +51,7 @@ void store_events(struct tx *tx, struct change_record *records, size_t count)
 	for (size_t i = 0; i < count; i++)
 		owners_add(&owners, tx, records[i].item.id, i);
 	owners_sort(&owners, false);
-	bind_owners(&rows.query, &owners);
+	rows.query = QUERY(tx, STATEMENT_EVENTS, v_owners(tx, &owners));
 	for (size_t i = 0; i < count; i++)
 		read_history(&rows, &records[owners.items[i].place]);
 	audit_load_events(tx, records, &owners);
@@ -130,29 +130,22 @@ static void open_page(struct pages *pages)
 	bool one_state = (states & (states - 1)) == 0;
 	bool timed = filter->since != 0 || filter->until != 0;
 	bool open = filter->open && !pages->call->take;
-	struct sql_query query =
-		sql_query_of(pages->tx, pages->names && open ? STATEMENT_LIST_OPEN_TEST
-					: open               ? STATEMENT_LIST_OPEN
-					: pages->names       ? STATEMENT_LIST_TEST
-					: timed              ? STATEMENT_LIST_TIME
-					: one_state          ? STATEMENT_LIST_STATE
-							     : STATEMENT_LIST);
+	enum statement statement = pages->names && open ? STATEMENT_LIST_OPEN_TEST
+				   : open               ? STATEMENT_LIST_OPEN
+				   : pages->names       ? STATEMENT_LIST_TEST
+				   : timed              ? STATEMENT_LIST_TIME
+				   : one_state          ? STATEMENT_LIST_STATE
+							: STATEMENT_LIST;
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
-	if (pages->names)
-		bind_text(&query, pages->names);
-	else
-		bind_integer(&query, states ? __builtin_ctz(states) : 0);
-	bind_integer(&query, filter->since != 0 ? filter->since : INT64_MIN);
-	bind_integer(&query, filter->until != 0 ? filter->until : INT64_MAX);
-	bind_integer(&query, states);
-	bind_integer(&query, pages->before);
-	bind_integer(&query, pages->unread);
-	bind_text(&query, pages->names && filter->names.count == 0 ? NULL : pages->test);
-	bind_integer(&query, filter->updated != 0 ? filter->updated : INT64_MIN);
-	bind_integer(&query, pages->triage);
-	bind_integer(&query, filter->now);
-	pages->query = query;
+	pages->query = QUERY(pages->tx, statement,
+		pages->names ? v_text(pages->names) : v_id(states ? __builtin_ctz(states) : 0),
+		v_id(filter->since != 0 ? filter->since : INT64_MIN),
+		v_id(filter->until != 0 ? filter->until : INT64_MAX), v_id(states),
+		v_id(pages->before), v_id(pages->unread),
+		v_text(pages->names && filter->names.count == 0 ? NULL : pages->test),
+		v_id(filter->updated != 0 ? filter->updated : INT64_MIN), v_id(pages->triage),
+		v_id(filter->now));
 }
 
 /* `expected` rows are likely to do. */
@@ -203,11 +196,11 @@ struct taken {
 
 static void settle_taken(struct tx *tx, struct taken *taken)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_FIRST_MESSAGES)};
 	struct owners changes = {taken->changes, taken->count};
+	struct owned_query rows = {0};
 
 	owners_sort(&changes, false);
-	bind_owners(&rows.query, &changes);
+	rows.query = QUERY(tx, STATEMENT_FIRST_MESSAGES, v_owners(tx, &changes));
 	for (size_t i = 0; i < changes.count; i++)
 		while (owned_next(&rows, changes.items[i].id))
 			*taken->places[changes.items[i].place] = read_count(&rows.query);

@@ -59,14 +59,14 @@ static struct packed_excerpt read_packed(struct owned_query *rows, int64_t chang
 /* What is packed of each change, by its place. */
 void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_EXCERPTS_OF)};
+	struct owned_query rows = {0};
 	const struct owner *owner;
 
 	if (changes->count == 0)
 		return;
 	owners_sort(changes, false);
 	owner = changes->items;
-	bind_owners(&rows.query, changes);
+	rows.query = QUERY(tx, STATEMENT_EXCERPTS_OF, v_owners(tx, changes));
 	for (size_t i = 0; i < changes->count; i++)
 		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
 					      ? out[owner[i - 1].place]
@@ -149,7 +149,7 @@ static void read_members(struct owned_query *rows, struct delivery *delivery)
 
 void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_RECENT_RECORDS)};
+	struct owned_query rows = {0};
 	struct owners owners = {0};
 
 	if (count == 0)
@@ -157,7 +157,7 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 	for (size_t i = 0; i < count; i++)
 		owners_add(&owners, tx, deliveries[i].id, i);
 	owners_sort(&owners, false);
-	bind_owners(&rows.query, &owners);
+	rows.query = QUERY(tx, STATEMENT_RECENT_RECORDS, v_owners(tx, &owners));
 	for (size_t i = 0; i < count; i++)
 		read_members(&rows, &deliveries[owners.items[i].place]);
 }
@@ -177,11 +177,10 @@ static void load_deliveries(struct tx *tx, struct store_restore *call)
 
 static void load_recent(struct tx *tx, struct store_restore *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_RECENT);
+	struct sql_query query = QUERY(tx, STATEMENT_RECENT, v_id(call->since));
 
 	if (call->since == 0)
 		return;
-	bind_integer(&query, call->since);
 	read_deliveries(&query, &call->recent);
 	store_members(tx, call->recent.items, call->recent.count);
 }
@@ -200,12 +199,12 @@ static void add_with(struct tx *tx, struct delivery_rows *out, const struct deli
 /* The messages about the recoveries, which are in the order of their ids. */
 static void told_by(struct tx *tx, struct store_pending *call)
 {
-	struct owned_query rows = {.query = sql_query_of(tx, STATEMENT_TOLD_BY)};
+	struct owned_query rows = {0};
 	struct owners owners = {0};
 
 	for (size_t i = 0; i < call->recoveries.count; i++)
 		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
-	bind_owners(&rows.query, &owners);
+	rows.query = QUERY(tx, STATEMENT_TOLD_BY, v_owners(tx, &owners));
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id)) {
 			struct delivery delivery = {0};
@@ -243,14 +242,14 @@ static void load_recoveries(struct tx *tx, struct store_pending *call)
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
+	struct sql_query query;
 	struct record_rows records;
 	size_t at = 0;
 
 	if (owners->count == 0)
 		return;
 	owners_sort(owners, false);
-	bind_owners(&query, owners);
+	query = QUERY(tx, STATEMENT_RECORDS_OF, v_owners(tx, owners));
 	read_records(&query, &records);
 	for (size_t i = 0; i < owners->count; i++) {
 		const struct owner *owner = &owners->items[i];
@@ -263,40 +262,11 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
-/* Gives each message its one record; `size`: of the structs that begin with a message. */
-static void attach(struct tx *tx, struct owners *changes, void *messages, size_t size)
+/* Messages of which something is to be said, each with its one record; `most`: of `what`. */
+static void load_said(struct tx *tx, enum statement statement, int64_t most, struct said_rows *out)
 {
+	struct sql_query query = QUERY(tx, statement, v_id(STORE_RETRACTIONS));
 	struct change_record *records[STORE_RETRACTIONS];
-
-	store_load_records_of(tx, changes, records);
-	for (size_t i = 0; i < changes->count; i++) {
-		struct delivery *message = (void *)((char *)messages + i * size);
-
-		message->records = records[i];
-		message->record_count = records[i] != NULL;
-	}
-}
-
-static void load_retractions(struct tx *tx, struct store_pending *call)
-{
-	struct sql_query query = QUERY(tx, STATEMENT_RETRACTIONS, v_id(STORE_RETRACTIONS));
-	struct retraction_rows *out = &call->retractions;
-	struct owners changes = {0};
-
-	while (query_next(&query)) {
-		struct retraction *at = ADD_ROW(tx, out->items, out->count);
-
-		read_delivery(&query, &at->message);
-		owners_add(&changes, tx, read_id(&query), changes.count);
-		at->corrected = read_choice(&query, 1, 2) == 2;
-	}
-	attach(tx, &changes, out->items, sizeof *out->items);
-}
-
-static void load_said(struct tx *tx, struct store_pending *call)
-{
-	struct sql_query query = QUERY(tx, STATEMENT_SAID, v_id(STORE_RETRACTIONS));
-	struct said_rows *out = &call->said;
 	struct owners changes = {0};
 
 	while (query_next(&query)) {
@@ -304,10 +274,13 @@ static void load_said(struct tx *tx, struct store_pending *call)
 
 		read_delivery(&query, &at->message);
 		owners_add(&changes, tx, read_id(&query), changes.count);
-		at->what = (unsigned)read_choice(
-			&query, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT);
+		at->what = (unsigned)read_choice(&query, 1, most);
 	}
-	attach(tx, &changes, out->items, sizeof *out->items);
+	store_load_records_of(tx, &changes, records);
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].message.records = records[i];
+		out->items[i].message.record_count = records[i] != NULL;
+	}
 }
 
 static void pending(struct tx *tx, void *context)
@@ -321,9 +294,10 @@ static void pending(struct tx *tx, void *context)
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
-		load_retractions(tx, call);
+		load_said(tx, STATEMENT_RETRACTIONS, 2, &call->retractions);
 	if (due.said > 0)
-		load_said(tx, call);
+		load_said(tx, STATEMENT_SAID, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT,
+			&call->said);
 }
 
 STORE_DEFINE(pending, .run = pending);

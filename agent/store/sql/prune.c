@@ -36,9 +36,9 @@ static void doom_by(struct tx *tx, enum statement statement, const struct store_
 	struct sql_query query = QUERY(tx, statement, v_id(call->before));
 
 	if (statement == STATEMENT_DOOM_UNTRACKED)
-		bind_integer(&query, call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN);
+		query_bind(&query, v_id(call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN));
 	else if (statement == STATEMENT_DOOM_ABSENT)
-		bind_text(&query, rows_names(tx, &call->tests));
+		query_bind(&query, v_text(rows_names(tx, &call->tests)));
 	owners_read(doomed, &query);
 }
 

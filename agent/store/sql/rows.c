@@ -47,56 +47,21 @@ struct sql_query sql_query_of(struct tx *tx, enum statement statement)
 	return query;
 }
 
-void bind_integer(struct sql_query *query, int64_t value)
+void query_bind(struct sql_query *query, struct value value)
 {
-	query->tx->driver->bind_integer(query->statement, ++query->parameter, value);
-}
-
-static void bind_range(struct sql_query *query, int64_t value, int64_t first, int64_t last)
-{
-	query->strange |= value < first || value > last;
-	bind_integer(query, value);
-}
-
-void bind_time(struct sql_query *query, int64_t time)
-{
-	bind_range(query, time, -ROWS_MOST, ROWS_MOST);
-}
-
-void bind_count(struct sql_query *query, int64_t count)
-{
-	bind_range(query, count, 0, ROWS_MOST);
-}
-
-void bind_number(struct sql_query *query, double value)
-{
-	query->tx->driver->bind_number(query->statement, ++query->parameter, value);
-}
-
-void bind_null(struct sql_query *query)
-{
-	query->tx->driver->bind_null(query->statement, ++query->parameter);
-}
-
-void bind_text(struct sql_query *query, const char *text)
-{
-	query->tx->driver->bind_text(query->statement, ++query->parameter, text);
-}
-
-void bind_bytes(struct sql_query *query, const void *bytes, size_t length)
-{
-	query->tx->driver->bind_bytes(query->statement, ++query->parameter, bytes, length);
+	query->strange |= value.strange;
+	query->tx->driver->bind(query->statement, ++query->parameter, &value);
 }
 
 /* NULL for an optional 0. */
-static void bind_whole(struct sql_query *query, const struct stored_column *column, int64_t value)
+static struct value whole_of(const struct stored_column *column, const void *row)
 {
-	int64_t first, last;
+	int64_t first = 0, last = 0, value = column_integer(column, row);
 
 	if (value == 0 && column->uses & COLUMN_OPTIONAL)
-		bind_null(query);
-	else if (column_range(column, &first, &last))
-		bind_range(query, value, first, last);
+		return v_null();
+	(void)column_range(column, &first, &last);
+	return (struct value){SQL_INTEGER, value < first || value > last, .integer = value};
 }
 
 void bind_row(struct sql_query *query, const struct stored_column *columns, unsigned uses,
@@ -111,15 +76,16 @@ void bind_row(struct sql_query *query, const struct stored_column *columns, unsi
 		case COLUMN_ID:
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
-		case COLUMN_CHOICE: bind_whole(query, column, column_integer(column, row)); break;
-		case COLUMN_NUMBER: bind_number(query, column_number(column, row)); break;
-		case COLUMN_TEXT: bind_text(query, column_text(column, row)); break;
+		case COLUMN_CHOICE: query_bind(query, whole_of(column, row)); break;
+		case COLUMN_NUMBER: query_bind(query, v_number(column_number(column, row))); break;
+		case COLUMN_TEXT: query_bind(query, v_text(column_text(column, row))); break;
 		case COLUMN_BYTES: break;
 		case COLUMN_ATTRIBUTES:
 		case COLUMN_SUSPECTS:
 		case COLUMN_CULPRIT:
 			stored_text_put(&text, column, row);
-			bind_text(query, text.data ? buf_keep(&text, query->tx->arena) : NULL);
+			query_bind(query,
+				v_text(text.data ? buf_keep(&text, query->tx->arena) : NULL));
 			break;
 		}
 	}
@@ -144,7 +110,7 @@ int64_t query_insert(struct sql_query *query)
 	if (query->strange)
 		tx_fail(query->tx, ERROR_DATA, "time or count out of range");
 	if (step(query, "write to it") == SQL_ROW) {
-		id = query->tx->driver->integer(query->statement, 0);
+		id = query->tx->driver->column(query->statement, 0).integer;
 		(void)step(query, "write to it");
 	}
 	query->tx->driver->reset(query->statement);
@@ -161,17 +127,8 @@ struct sql_query rows_query(
 {
 	struct sql_query query = sql_query_of(tx, statement);
 
-	for (size_t i = 0; i < count; i++) {
-		query.strange |= values[i].strange;
-		if (values[i].type == SQL_INTEGER)
-			bind_integer(&query, values[i].integer);
-		else if (values[i].type == SQL_NUMBER)
-			bind_number(&query, values[i].number);
-		else if (values[i].type == SQL_NULL)
-			bind_null(&query);
-		else
-			bind_text(&query, values[i].text);
-	}
+	for (size_t i = 0; i < count; i++)
+		query_bind(&query, values[i]);
 	return query;
 }
 
@@ -210,9 +167,14 @@ bool query_next(struct sql_query *query)
 	return false;
 }
 
+static struct value take(struct sql_query *query)
+{
+	return query->tx->driver->column(query->statement, query->column++);
+}
+
 static bool is_null(struct sql_query *query)
 {
-	return query->tx->driver->type(query->statement, query->column) == SQL_NULL;
+	return query->tx->driver->column(query->statement, query->column).type == SQL_NULL;
 }
 
 int64_t read_integer(struct sql_query *query)
@@ -222,13 +184,10 @@ int64_t read_integer(struct sql_query *query)
 
 int64_t read_choice(struct sql_query *query, int64_t first, int64_t last)
 {
-	const struct sql_driver *driver = query->tx->driver;
-	int column = query->column++;
-	int64_t value = driver->integer(query->statement, column);
+	struct value value = take(query);
 
-	if (driver->type(query->statement, column) == SQL_INTEGER && value >= first &&
-		value <= last)
-		return value;
+	if (value.type == SQL_INTEGER && value.integer >= first && value.integer <= last)
+		return value.integer;
 	query->damaged = true;
 	return first;
 }
@@ -263,26 +222,30 @@ int64_t read_count(struct sql_query *query)
 
 double read_number(struct sql_query *query)
 {
-	bool missing = is_null(query);
-	int column = query->column++;
+	struct value value = take(query);
 
-	return missing ? (double)NAN : query->tx->driver->number(query->statement, column);
+	if (value.type == SQL_INTEGER)
+		return (double)value.integer;
+	return value.type == SQL_NUMBER ? value.number : (double)NAN;
 }
 
-static const char *cell_text(struct sql_query *query)
+/* Lasts until the next row. */
+static const char *take_text(struct sql_query *query)
 {
-	return query->tx->driver->text(query->statement, query->column++);
+	struct value value = take(query);
+
+	return value.type == SQL_TEXT ? value.text : NULL;
 }
 
 const char *read_text(struct sql_query *query)
 {
-	return arena_strdup(query->tx->arena, cell_text(query));
+	return arena_strdup(query->tx->arena, take_text(query));
 }
 
 /* Returns `before` if the text is the same. */
 static const char *read_name_again(struct sql_query *query, const char *before)
 {
-	const char *text = cell_text(query);
+	const char *text = take_text(query);
 
 	query->damaged |= !text;
 	if (!text)
@@ -297,7 +260,10 @@ const char *read_name(struct sql_query *query)
 
 const void *read_bytes(struct sql_query *query, size_t *length)
 {
-	return query->tx->driver->bytes(query->statement, query->column++, length);
+	struct value value = take(query);
+
+	*length = value.length;
+	return value.type == SQL_BYTES ? value.bytes : NULL;
 }
 
 enum { TRIAGE_COLUMNS = 12 };
@@ -506,9 +472,9 @@ const char *rows_id(struct tx *tx, int64_t id)
 	return owners_json(tx, &(struct owners){&(struct owner){.id = id}, 1}, 0, 1);
 }
 
-void bind_owners(struct sql_query *query, const struct owners *owners)
+struct value v_owners(struct tx *tx, const struct owners *owners)
 {
-	bind_text(query, owners_json(query->tx, owners, 0, owners->count));
+	return v_text(owners_json(tx, owners, 0, owners->count));
 }
 
 const char *rows_names(struct tx *tx, const struct strings *names)

@@ -18,14 +18,8 @@ struct sql_query {
 };
 
 struct sql_query sql_query_of(struct tx *tx, enum statement statement);
-void bind_integer(struct sql_query *query, int64_t value);
-void bind_time(struct sql_query *query, int64_t time);
-void bind_count(struct sql_query *query, int64_t count);
-void bind_number(struct sql_query *query, double value); /* NaN becomes NULL */
-void bind_null(struct sql_query *query);                 /* an integer */
-void bind_text(
-	struct sql_query *query, const char *text); /* borrowed until the statement has run */
-void bind_bytes(struct sql_query *query, const void *bytes, size_t length); /* borrowed, too */
+/* Binds the next parameter. */
+void query_bind(struct sql_query *query, struct value value);
 
 /* Binds the columns of this use, or all: 0, of a row. */
 void bind_row(struct sql_query *query, const struct stored_column *columns, unsigned uses,
@@ -42,30 +36,20 @@ void rows_load_end(struct tx *tx);
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
 int64_t query_insert(struct sql_query *query);
 
-/* A value of a parameter; `strange`: out of range. */
-struct value {
-	enum sql_type type;
-	bool strange;
-	int64_t integer;
-	double number;
-	const char *text;
-};
-
 static inline struct value v_id(int64_t value)
 {
-	return (struct value){.type = SQL_INTEGER, .integer = value};
+	return (struct value){SQL_INTEGER, .integer = value};
 }
 
 static inline struct value v_time(int64_t value)
 {
 	return (struct value){
-		SQL_INTEGER, .integer = value, .strange = value < -ROWS_MOST || value > ROWS_MOST};
+		SQL_INTEGER, value < -ROWS_MOST || value > ROWS_MOST, .integer = value};
 }
 
 static inline struct value v_count(int64_t value)
 {
-	return (struct value){
-		SQL_INTEGER, .integer = value, .strange = value < 0 || value > ROWS_MOST};
+	return (struct value){SQL_INTEGER, value < 0 || value > ROWS_MOST, .integer = value};
 }
 
 static inline struct value v_null(void) /* an integer */
@@ -75,12 +59,17 @@ static inline struct value v_null(void) /* an integer */
 
 static inline struct value v_number(double value)
 {
-	return (struct value){SQL_NUMBER, .number = value};
+	return (struct value){SQL_NUMBER, .number = value}; /* NaN: NULL */
 }
 
 static inline struct value v_text(const char *value)
 {
-	return (struct value){SQL_TEXT, .text = value};
+	return (struct value){SQL_TEXT, .text = value}; /* borrowed until the statement has run */
+}
+
+static inline struct value v_bytes(const void *bytes, size_t length)
+{
+	return (struct value){SQL_BYTES, .bytes = bytes, .length = length}; /* the same */
 }
 
 /* Values for ?1, ?2 ... and how many they are. */
@@ -172,8 +161,8 @@ void owners_sort(struct owners *owners, bool once);
 const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count);
 /* Of one. */
 const char *rows_id(struct tx *tx, int64_t id);
-/* Binds those of all. */
-void bind_owners(struct sql_query *query, const struct owners *owners);
+/* Those of all, as a parameter. */
+struct value v_owners(struct tx *tx, const struct owners *owners);
 
 /* The names as a JSON array. */
 const char *rows_names(struct tx *tx, const struct strings *names);

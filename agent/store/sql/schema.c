@@ -365,16 +365,45 @@ static void put_write(struct buf *out, const struct sql_table *table)
 	buf_char(out, ')');
 }
 
-/* @record, @compared, @found: columns of changes; @found?2: parameters for them. */
+/* What is written instead of a row with the same key. */
+static void put_replace(struct buf *out, const struct sql_table *table)
+{
+	const char *comma = "";
+
+	put_write(out, table);
+	buf_text(out, " ON CONFLICT (");
+	put_list(out, table->columns, KEY, "", 0);
+	buf_text(out, ") DO UPDATE SET ");
+	for (const struct stored_column *at = table->columns + keys_of(table); at->name; at++) {
+		buf_printf(out, "%s%s = excluded.%s", comma, at->name, at->name);
+		comma = ", ";
+	}
+}
+
+/* @record, @compared, @found: columns of changes; @found?2: parameters for them; @TABLE: all of a
+ * table; @=TABLE: see put_replace. */
 static const char *put_columns(struct buf *out, const char *mark)
 {
-	const char *end = mark + 1 + strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz");
+	const char *name = mark + 1 + (mark[1] == '=');
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+	const char *end = name + length;
 	unsigned uses = 0;
 	int first = 0;
 
-	if (mark[1] == 'c')
+	for (size_t i = 0; i < STORE_TABLES; i++) {
+		const struct sql_table *table = &schema_tables[i];
+
+		if (strncmp(table->name, name, length) != 0 || table->name[length])
+			continue;
+		if (mark[1] == '=')
+			put_replace(out, table);
+		else
+			put_list(out, table->columns, 0, "", 0);
+		return end;
+	}
+	if (*name == 'c')
 		uses = COLUMN_COMPARED;
-	else if (mark[1] == 'f')
+	else if (*name == 'f')
 		uses = COLUMN_FOUND;
 	if (*end == '?') {
 		first = atoi(end + 1);

@@ -32,25 +32,22 @@ static void silences_list(struct tx *tx, void *context)
 
 STORE_DEFINE(silences, .run = silences_list);
 
-static void bind_silence(struct sql_query *query, const struct silence *silence)
+/* With its words and times, as two statements begin; and that time. */
+static struct sql_query query_of(
+	struct tx *tx, enum statement statement, const struct silence *silence, int64_t time)
 {
-	bind_text(query, silence->matchers);
-	bind_time(query, silence->from);
-	bind_time(query, silence->until);
-	bind_text(query, silence->owner);
-	bind_text(query, silence->reason);
-	bind_text(query, silence->person);
+	return QUERY(tx, statement, v_text(silence->matchers), v_time(silence->from),
+		v_time(silence->until), v_text(silence->owner), v_text(silence->reason),
+		v_text(silence->person), v_time(time));
 }
 
 /* 0: there is none with the same words and times. A request that is repeated, as its answer was
  * lost, begins and ends later. */
 static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_SILENCE_SAME);
+	struct sql_query query = query_of(tx, STATEMENT_SILENCE_SAME, silence, silence->created);
 	int64_t id = 0;
 
-	bind_silence(&query, silence);
-	bind_time(&query, silence->created);
 	while (query_next(&query))
 		id = read_id(&query);
 	return id;
@@ -75,15 +72,6 @@ static void audit(struct tx *tx, const struct store_silence *call, const char *a
 			      .detail = buf_keep(&detail, tx->arena)});
 }
 
-static int64_t add(struct tx *tx, const struct silence *silence, int64_t now)
-{
-	struct sql_query query = sql_query_of(tx, STATEMENT_SILENCE_ADD);
-
-	bind_silence(&query, silence);
-	bind_time(&query, now);
-	return query_insert(&query);
-}
-
 /* True if it ends by this. */
 static bool change(struct tx *tx, const struct silence *silence)
 {
@@ -102,10 +90,13 @@ static void silence_write(struct tx *tx, void *context)
 	const struct silence *silence = &call->silence;
 	int64_t id = silence->id != 0 ? silence->id : find_same(tx, silence);
 	bool ended = silence->id != 0 && change(tx, silence), added = id == 0;
+	struct sql_query query;
 	struct silence_rows now;
 
-	if (added)
-		id = add(tx, silence, call->now);
+	if (added) {
+		query = query_of(tx, STATEMENT_SILENCE_ADD, silence, call->now);
+		id = query_insert(&query);
+	}
 	read_silences(tx, id, true, 0, &now);
 	call->found = now.count > 0;
 	if (call->found)

@@ -44,11 +44,9 @@ static const char *json_of_clusters(struct tx *tx, const struct store_story *cal
 
 static void load_change(struct tx *tx, struct store_story *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
-	struct owners change = {0};
+	struct sql_query query = QUERY(tx, STATEMENT_RECORDS_OF, v_text(rows_id(tx, call->change)));
+	struct owners change = {&(struct owner){call->change, 0}, 1};
 
-	owners_add(&change, tx, call->change, 0);
-	bind_owners(&query, &change);
 	read_records(&query, &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
@@ -73,7 +71,9 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	struct cluster_row *out)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct sql_query query = sql_query_of(tx, STATEMENT_CLUSTER_OF);
+	struct sql_query query = QUERY(tx, STATEMENT_CLUSTER_OF, v_text(clusters),
+		v_text(record->item.test), v_id(record->sign), v_time(record->item.time),
+		v_count(record->spacing), v_count(CHANGE_TOLERANCE));
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
@@ -81,12 +81,6 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 			record->item.id, record->item.test, record->item.time, record->spacing};
 		return;
 	}
-	bind_text(&query, clusters);
-	bind_text(&query, record->item.test);
-	bind_integer(&query, record->sign);
-	bind_time(&query, record->item.time);
-	bind_count(&query, record->spacing);
-	bind_count(&query, CHANGE_TOLERANCE);
 	while (query_next(&query)) {
 		out->id = read_id(&query);
 		out->name = read_name(&query);
@@ -95,39 +89,24 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	}
 }
 
-static void bind_related(struct sql_query *query, const struct store_story *call,
-	const char *clusters, const struct cluster_row *cluster)
+static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
+	const struct cluster_row *cluster)
 {
 	const struct change_record *record = &call->records.items[0];
 	const struct announcement *item = &record->item;
 	int64_t reach = COMMIT_DAYS * day > COMMIT_POINTS * record->spacing
 				? COMMIT_DAYS * day
 				: COMMIT_POINTS * record->spacing;
-
-	bind_integer(query, item->id);
-	bind_integer(query, item->time - reach);
-	bind_integer(query, item->time + reach);
-	bind_text(query, item->commit_after ? item->commit_after : item->version_after);
-	bind_integer(query, record->environment_event);
-	bind_text(query, clusters);
-	bind_text(query, cluster->name);
-	bind_integer(query, cluster->id);
-	bind_integer(query, cluster->id != 0 ? cluster->time : item->time);
-	bind_integer(query, cluster->id != 0 ? cluster->spacing : record->spacing);
-	bind_integer(query, CHANGE_TOLERANCE);
-	bind_integer(query, record->sign);
-	bind_integer(query, (int64_t)call->limit);
-	bind_integer(query, NEAREST);
-}
-
-static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
-	const struct cluster_row *cluster)
-{
-	struct sql_query query = sql_query_of(tx, STATEMENT_RELATED);
+	struct sql_query query = QUERY(tx, STATEMENT_RELATED, v_id(item->id),
+		v_id(item->time - reach), v_id(item->time + reach),
+		v_text(item->commit_after ? item->commit_after : item->version_after),
+		v_id(record->environment_event), v_text(clusters), v_text(cluster->name),
+		v_id(cluster->id), v_id(cluster->id != 0 ? cluster->time : item->time),
+		v_id(cluster->id != 0 ? cluster->spacing : record->spacing), v_id(CHANGE_TOLERANCE),
+		v_id(record->sign), v_id((int64_t)call->limit), v_id(NEAREST));
 	struct owners changes = {0};
 	struct excerpt *excerpts;
 
-	bind_related(&query, call, clusters, cluster);
 	while (query_next(&query)) {
 		struct related_change *related = ADD_ROW(tx, call->related, call->related_count);
 

@@ -35,17 +35,11 @@ void triage_announce(struct tx *tx, const char *changes, unsigned what)
 static void select_range(struct tx *tx, const struct store_triage *call,
 	const struct id_range *range, struct owners *out)
 {
-	struct sql_query query =
-		sql_query_of(tx, call->message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT);
+	bool message = call->message != NULL;
+	struct sql_query query = QUERY(tx, message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT,
+		v_id(range->from), v_text(rows_pattern(tx, call->test)), v_text(call->commit),
+		v_id(range->to), message ? v_text(call->message) : v_id(call->range_count > 0));
 
-	bind_integer(&query, range->from);
-	bind_text(&query, rows_pattern(query.tx, call->test));
-	bind_text(&query, call->commit);
-	bind_integer(&query, range->to);
-	if (call->message)
-		bind_text(&query, call->message);
-	else
-		bind_integer(&query, call->range_count > 0);
 	owners_read(out, &query);
 }
 
@@ -64,9 +58,8 @@ static void select_all(struct tx *tx, const struct store_triage *call, struct ow
 
 static void read_selected(struct tx *tx, const struct owners *selected, struct record_rows *out)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_RECORDS_OF);
+	struct sql_query query = QUERY(tx, STATEMENT_RECORDS_OF, v_owners(tx, selected));
 
-	bind_owners(&query, selected);
 	read_records(&query, out);
 }
 
@@ -308,10 +301,9 @@ static void open_expired(struct tx *tx, const struct store_reopen_due *call)
 static void triage_reopen_due(struct tx *tx, void *context)
 {
 	struct store_reopen_due *call = context;
-	struct sql_query query = sql_query_of(tx, STATEMENT_EXPIRED);
+	struct sql_query query = QUERY(tx, STATEMENT_EXPIRED, v_time(call->now));
 	struct owners expired = {0};
 
-	bind_time(&query, call->now);
 	owners_read(&expired, &query);
 	if (expired.count > 0) {
 		read_selected(tx, &expired, &call->records);

@@ -141,30 +141,18 @@ static struct sql_statement *driver_statement(struct tx *tx, enum statement stat
 	return (struct sql_statement *)file->statements[statement];
 }
 
-static void driver_integer(struct sql_statement *statement, int parameter, int64_t value)
+static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
 {
-	sqlite3_bind_int64(native(statement), parameter, value);
-}
+	sqlite3_stmt *into = native(statement);
 
-static void driver_null(struct sql_statement *statement, int parameter)
-{
-	sqlite3_bind_null(native(statement), parameter);
-}
-
-static void driver_number(struct sql_statement *statement, int parameter, double value)
-{
-	sqlite3_bind_double(native(statement), parameter, value);
-}
-
-static void driver_text(struct sql_statement *statement, int parameter, const char *text)
-{
-	sqlite3_bind_text(native(statement), parameter, text, -1, SQLITE_STATIC);
-}
-
-static void driver_bytes(
-	struct sql_statement *statement, int parameter, const void *bytes, size_t length)
-{
-	sqlite3_bind_blob(native(statement), parameter, bytes, (int)length, SQLITE_STATIC);
+	switch (value->type) {
+	case SQL_NULL: sqlite3_bind_null(into, parameter); break;
+	case SQL_INTEGER: sqlite3_bind_int64(into, parameter, value->integer); break;
+	case SQL_NUMBER: sqlite3_bind_double(into, parameter, value->number); break;
+	case SQL_TEXT: sqlite3_bind_text(into, parameter, value->text, -1, SQLITE_STATIC); break;
+	case SQL_BYTES:
+		sqlite3_bind_blob(into, parameter, value->bytes, (int)value->length, SQLITE_STATIC);
+	}
 }
 
 static enum sql_step driver_step(struct sql_statement *statement)
@@ -181,38 +169,30 @@ static void driver_reset(struct sql_statement *statement)
 	sqlite3_reset(native(statement));
 }
 
-static enum sql_type driver_type(struct sql_statement *statement, int column)
+static struct value driver_column(struct sql_statement *statement, int column)
 {
-	switch (sqlite3_column_type(native(statement), column)) {
-	case SQLITE_INTEGER: return SQL_INTEGER;
-	case SQLITE_FLOAT: return SQL_NUMBER;
-	case SQLITE_TEXT: return SQL_TEXT;
-	case SQLITE_BLOB: return SQL_BYTES;
-	default: return SQL_NULL;
+	sqlite3_stmt *row = native(statement);
+	struct value value = {.type = SQL_NULL};
+
+	switch (sqlite3_column_type(row, column)) {
+	case SQLITE_INTEGER:
+		value.type = SQL_INTEGER;
+		value.integer = sqlite3_column_int64(row, column);
+		break;
+	case SQLITE_FLOAT:
+		value.type = SQL_NUMBER;
+		value.number = sqlite3_column_double(row, column);
+		break;
+	case SQLITE_TEXT:
+		value.type = SQL_TEXT;
+		value.text = (const char *)sqlite3_column_text(row, column);
+		break;
+	case SQLITE_BLOB:
+		value.type = SQL_BYTES;
+		value.bytes = sqlite3_column_blob(row, column);
+		value.length = (size_t)sqlite3_column_bytes(row, column);
 	}
-}
-
-static int64_t driver_column_integer(struct sql_statement *statement, int column)
-{
-	return sqlite3_column_int64(native(statement), column);
-}
-
-static double driver_column_number(struct sql_statement *statement, int column)
-{
-	return sqlite3_column_double(native(statement), column);
-}
-
-static const char *driver_column_text(struct sql_statement *statement, int column)
-{
-	return (const char *)sqlite3_column_text(native(statement), column);
-}
-
-static const void *driver_column_bytes(struct sql_statement *statement, int column, size_t *length)
-{
-	const void *bytes = sqlite3_column_blob(native(statement), column);
-
-	*length = bytes ? (size_t)sqlite3_column_bytes(native(statement), column) : 0;
-	return bytes;
+	return value;
 }
 
 static int64_t driver_changed(struct tx *tx)
@@ -227,18 +207,10 @@ static bool driver_fail(struct tx *tx, const char *doing)
 
 static const struct sql_driver driver = {
 	.statement = driver_statement,
-	.bind_integer = driver_integer,
-	.bind_null = driver_null,
-	.bind_number = driver_number,
-	.bind_text = driver_text,
-	.bind_bytes = driver_bytes,
+	.bind = driver_bind,
 	.step = driver_step,
 	.reset = driver_reset,
-	.type = driver_type,
-	.integer = driver_column_integer,
-	.number = driver_column_number,
-	.text = driver_column_text,
-	.bytes = driver_column_bytes,
+	.column = driver_column,
 	.changed = driver_changed,
 	.fail = driver_fail,
 };
@@ -353,40 +325,54 @@ static bool is_in_place(struct sqlite_file *file, struct error *error)
 
 /* IMMEDIATE: a transaction that starts as a reader and writes later may fail at once instead of
  * waiting for another writer. */
-static bool begin(struct sqlite_file *file, bool writes, struct error *error)
+static void begin(struct tx *tx, bool writes)
 {
+	struct sqlite_file *file = of(tx);
+
 	file->stuck = false;
-	if (writes && !is_in_place(file, error))
-		return false;
-	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);
+	tx->failed = (writes && !is_in_place(file, tx->error)) ||
+		     !execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction",
+			     tx->error);
 }
 
-static bool commit(struct sqlite_file *file, struct error *error)
+/* What was read while another process has taken the file over may be wrong. */
+static void commit(struct tx *tx)
 {
-	return execute(file, "COMMIT", "write to it", error);
+	struct sqlite_file *file = of(tx);
+
+	if (store_reader_overtaken(file->path, file->settled))
+		tx_fail(tx, ERROR_STATE, "%s: an agent has begun to use it", tx->label);
+	else
+		tx->failed = !execute(file, "COMMIT", "write to it", tx->error);
 }
 
-static void roll_back(struct sqlite_file *file)
+static void roll_back(struct tx *tx)
 {
-	if (file->database && !sqlite3_get_autocommit(file->database))
-		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
+	sqlite3 *database = of(tx)->database;
+
+	if (database && !sqlite3_get_autocommit(database))
+		(void)sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
 }
 
 static bool make_tables(struct sqlite_file *file, struct error *error)
 {
 	static const char doing[] = "make its tables";
 	char *text = schema_text_new(&sqlite_words), sql[96];
-	bool done;
+	struct tx *tx = &file->tx;
 
 	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
 		STORE_APPLICATION, SCHEMA_VERSION);
-	done = begin(file, true, error) && execute(file, sql, doing, error) &&
-	       execute(file, text, doing, error) && execute(file, sqlite_more, doing, error) &&
-	       commit(file, error);
-	if (!done)
-		roll_back(file);
+	tx->error = error;
+	begin(tx, true);
+	tx->failed = tx->failed || !execute(file, sql, doing, error) ||
+		     !execute(file, text, doing, error) ||
+		     !execute(file, sqlite_more, doing, error);
+	if (!tx->failed)
+		commit(tx);
+	if (tx->failed)
+		roll_back(tx);
 	free(text);
-	return done;
+	return !tx->failed;
 }
 
 /* matches(pattern, text): a shell pattern, or the same text, as a test may be called a[1]. */
@@ -400,18 +386,12 @@ static void matches(sqlite3_context *context, int count, sqlite3_value **values)
 		pattern && text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
 }
 
-static bool add_function(struct sqlite_file *file, struct error *error)
+static bool set_up(struct sqlite_file *file, struct error *error)
 {
 	if (sqlite3_create_function(file->database, "matches", 2,
 		    SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, matches, NULL, NULL) != SQLITE_OK)
 		return fail(file, "use it", error);
-	return true;
-}
-
-static bool set_up(struct sqlite_file *file, struct error *error)
-{
-	return add_function(file, error) &&
-	       execute(file, "PRAGMA foreign_keys = ON", "use it", error);
+	return execute(file, "PRAGMA foreign_keys = ON", "use it", error);
 }
 
 /* All statements, as one that does not fit the tables must be noticed before anything is written.
@@ -617,27 +597,6 @@ static struct tx *open_file(const char *path, enum store_use use, struct error *
 	return NULL;
 }
 
-static void begin_tx(struct tx *tx, bool writes)
-{
-	tx->failed = !begin(of(tx), writes, tx->error);
-}
-
-/* What was read while another process has taken the file over may be wrong. */
-static void commit_tx(struct tx *tx)
-{
-	const struct sqlite_file *file = of(tx);
-
-	if (store_reader_overtaken(file->path, file->settled))
-		tx_fail(tx, ERROR_STATE, "%s: an agent has begun to use it", tx->label);
-	else
-		tx->failed = !commit(of(tx), tx->error);
-}
-
-static void rollback_tx(struct tx *tx)
-{
-	roll_back(of(tx));
-}
-
 static bool is_stuck(const struct tx *tx)
 {
 	return ((const struct sqlite_file *)tx)->stuck;
@@ -678,9 +637,9 @@ static bool hold(const char *path, int *lock, struct error *error)
 const struct store_backend sqlite_backend = {
 	.open = open_file,
 	.close = close_file,
-	.begin = begin_tx,
-	.commit = commit_tx,
-	.rollback = rollback_tx,
+	.begin = begin,
+	.commit = commit,
+	.rollback = roll_back,
 	.enter = enter,
 	.is_stuck = is_stuck,
 	.again = again,

@@ -10,9 +10,9 @@
 #define LARGEST "max"
 #define MATCHES(pattern, text) " matches(" pattern ", " text ")"
 #define TEXTS(json) " json_each(" json ")"
-#define CHANGES_OF(tests)                                                                          \
+#define CHANGES_OF_TESTS                                                                           \
 	" (SELECT * FROM changes INDEXED BY changes_of_series WHERE test IN (SELECT value "        \
-	"FROM" TEXTS(tests) ")) AS changes"
+	"FROM" TEXTS("?1") ")) AS changes"
 #define PAIRS(json, name) " json_each(" json ") AS " name
 #define HAS_SUSPECT                                                                                \
 	" (json_valid(suspects) AND instr(suspects, ?3) > 0 AND EXISTS (SELECT 1"                  \
