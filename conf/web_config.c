@@ -54,11 +54,11 @@ struct token_options {
 };
 
 const struct field web_token_fields[] = {
-	OPTION_STRING(struct token_options, name, NULL, "user name it stands for",
+	OPTION_STRING(struct token_options, name, NULL, "user name of its requests",
 		.flags = FIELD_REQUIRED),
 	OPTION_STRING(
 		struct token_options, file, NULL, "file with the token", .flags = FIELD_REQUIRED),
-	OPTION_CHOICE(struct token_options, role, "viewer", roles, "what it allows"),
+	OPTION_CHOICE(struct token_options, role, "viewer", roles, "granted role"),
 	{0},
 };
 

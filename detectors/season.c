@@ -107,16 +107,15 @@ const struct field season_fields[] = {
 		"another commit",
 		.metavar = "auto|service|benchmark"),
 	OPTION_STRING(struct season_options, season, NULL,
-		"daily and weekly cycles that are removed before detection; auto: those that the "
-		"series clearly has (the default profile of edivisive); day and week: also weak "
-		"ones. Until a cycle can be known, the agent holds changes that it cannot compare "
-		"with days of the same kind",
+		"daily and weekly cycles to remove before detection; auto: only clear ones (the "
+		"default profile of edivisive); day and week: also weak ones. Until the cycles are "
+		"known, the agent holds changes that it cannot compare with days of the same kind",
 		.metavar = "auto|none|day|week"),
 	OPTION_STRING(struct season_options, zone, NULL,
 		"time zone of the cycles, such as Europe/Berlin; default: UTC", .metavar = "ZONE"),
 	OPTION_LIST(struct season_options, holidays,
-		"days without work in that zone, or a file with a date a line: they pass as "
-		"Sundays where the series shows that",
+		"holidays in that zone, or a file with one date per line; treated as Sundays where "
+		"the series shows it",
 		.metavar = "DATES"),
 	{0},
 };

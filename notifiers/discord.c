@@ -22,7 +22,7 @@ struct discord_options {
 
 static const struct field discord_fields[] = {
 	OPTION_STRING(struct discord_options, url_file, NULL,
-		"file that holds the webhook's address instead of url, read at each use"),
+		"file with the webhook's address, instead of url; read at each use"),
 	{0},
 };
 

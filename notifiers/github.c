@@ -22,7 +22,7 @@ static const struct field github_fields[] = {
 		"OWNER/NAME of the repository whose issues or commits are written to",
 		.flags = FIELD_REQUIRED),
 	TRACKER_TOKEN(struct github_options,
-		"token that may write issues (fine-grained: Issues; on: commit: Contents)"),
+		"token with write access to issues (fine-grained: Issues; on: commit: Contents)"),
 	TRACKER_ON(struct github_options),
 	TRACKER_LABELS(struct github_options),
 	TRACKER_ASSIGNEES(struct github_options, "assignees of new issues, by login"),

@@ -34,8 +34,8 @@ struct grafana_options {
 
 static const struct field grafana_fields[] = {
 	OPTION_BOOL(struct grafana_options, annotate,
-		"whether the agent annotates what it announces; otherwise only analyze "
-		"--update-grafana does (section grafana of Hunter's files)"),
+		"annotate announced changes; otherwise only analyze --update-grafana does (section "
+		"grafana of Hunter's files)"),
 	OPTION_STRING(struct grafana_options, tag, "hunter",
 		"first tag of its annotations; otava for Otava's"),
 	OPTION_STRING_AS("user", struct grafana_options, endpoint.username, NULL,

@@ -22,9 +22,8 @@ static const struct field jira_fields[] = {
 	OPTION_STRING(struct jira_options, project, NULL, "key of the project, as PERF",
 		.flags = FIELD_REQUIRED),
 	OPTION_STRING(struct jira_options, type, "Task", "type of new issues"),
-	TRACKER_TOKEN(struct jira_options,
-		"personal access token of a Data Center; Cloud has username and password, which is "
-		"an API token"),
+	TRACKER_TOKEN(struct jira_options, "personal access token (Data Center); for Cloud, set "
+					   "username and an API token as password"),
 	TRACKER_LABELS(struct jira_options),
 	{.name = "assignee",
 		.type = FIELD_STRING,

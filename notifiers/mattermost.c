@@ -20,7 +20,7 @@ struct mattermost_options {
 
 static const struct field mattermost_fields[] = {
 	OPTION_STRING(struct mattermost_options, url_file, NULL,
-		"file that holds the webhook's address instead of url, read at each use"),
+		"file with the webhook's address, instead of url; read at each use"),
 	OPTION_STRING(struct mattermost_options, channel, NULL,
 		"channel other than the webhook's, or @user"),
 	OPTION_STRING(struct mattermost_options, username, NULL,

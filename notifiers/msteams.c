@@ -22,7 +22,7 @@ struct msteams_options {
 
 static const struct field msteams_fields[] = {
 	OPTION_STRING(struct msteams_options, url_file, NULL,
-		"file that holds the webhook's address instead of url, read at each use"),
+		"file with the webhook's address, instead of url; read at each use"),
 	{0},
 };
 

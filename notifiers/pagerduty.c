@@ -42,7 +42,7 @@ static const struct field pagerduty_fields[] = {
 	OPTION_SECRET(struct pagerduty_options, routing_key,
 		"integration key of a service's Events API v2"),
 	OPTION_STRING(struct pagerduty_options, routing_key_file, NULL,
-		"file that holds the key, read at each use"),
+		"file with the key, read at each use"),
 	OPTION_CHOICE(struct pagerduty_options, severity, "error", severities,
 		"severity of regressions; others are info"),
 	{0},

@@ -29,7 +29,7 @@ static const struct field stdout_fields[] = {
 	OPTION_CHOICE(
 		struct stdout_options, color, "auto", colors, "coloured text; auto: on a terminal"),
 	OPTION_CHOICE(struct stdout_options, print, "plain", prints,
-		"print each message, with or without its time, or nothing"),
+		"print messages, with or without time, or nothing"),
 	{0},
 };
 

@@ -83,7 +83,7 @@ extern const char *const tracker_on_names[];
 	{                                                                                          \
 		.name = "token_file", .type = FIELD_STRING,                                        \
 		.offset = offsetof(of, common.token_file),                                         \
-		.help = "file that holds the token, read at each use"                              \
+		.help = "file with the token, read at each use"                                    \
 	}
 #define TRACKER_LABELS(of)                                                                         \
 	{.name = "labels",                                                                         \

@@ -31,8 +31,8 @@ struct webhook_options {
 static const struct field webhook_fields[] = {
 	OPTION_SECRET(struct webhook_options, secret,
 		"key of the signature in X-Hunter-Signature; default: unsigned"),
-	OPTION_STRING(struct webhook_options, secret_file, NULL,
-		"file that holds the key, read at each use"),
+	OPTION_STRING(
+		struct webhook_options, secret_file, NULL, "file with the key, read at each use"),
 	{0},
 };
 

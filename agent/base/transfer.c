@@ -22,20 +22,20 @@ const struct field endpoint_fields[] = {
 		.alias = "user", .flags = FIELD_ENV),
 	OPTION_SECRET(struct endpoint, password, "password for basic authentication",
 		.flags = FIELD_ENV | FIELD_EMPTY),
-	OPTION_STRING(struct endpoint, password_file, NULL,
-		"file that holds the password, read at each use"),
+	OPTION_STRING(
+		struct endpoint, password_file, NULL, "file with the password, read at each use"),
 	OPTION_SECRET(struct endpoint, bearer_token, "token sent as Authorization: Bearer"),
-	OPTION_STRING(struct endpoint, bearer_token_file, NULL,
-		"file that holds the token, read at each use"),
+	OPTION_STRING(
+		struct endpoint, bearer_token_file, NULL, "file with the token, read at each use"),
 	OPTION_MAP(
 		struct endpoint, headers, "headers sent with each request", .flags = FIELD_CLOSED),
 	OPTION_STRING(
 		struct endpoint, ca_file, NULL, "trusted CA certificates, instead of the system's"),
 	OPTION_STRING(struct endpoint, cert_file, NULL, "client certificate (PEM)"),
 	OPTION_STRING(struct endpoint, key_file, NULL,
-		"private key of the client certificate; not needed if cert_file contains it"),
+		"private key of the client certificate; optional if cert_file contains it"),
 	OPTION_STRING(struct endpoint, server_name, NULL,
-		"expected name in the server's certificate, if not that of url"),
+		"expected name in the server's certificate; default: the host of url"),
 	OPTION_BOOL(struct endpoint, insecure_skip_verify, "accept any TLS certificate"),
 	OPTION_SECRET(struct endpoint, proxy, /* endpoint_check reports an empty one */
 		"http://, https:// or socks5h:// proxy, or none; default: https_proxy, http_proxy "

@@ -12,12 +12,11 @@ static const char *const pictures[] = {"chart", "png", "none", NULL};
 
 const struct field slack_fields[] = {
 	OPTION_SECRET(struct slack_options, bot_token,
-		"token of the bot that posts (scopes chat:write, and channels:read and "
-		"channels:history to look before it posts again; for private channels groups:read "
-		"and groups:history)",
+		"bot token (scopes chat:write, and channels:read and channels:history to check "
+		"before posting again; for private channels groups:read and groups:history)",
 		.alias = "token", .flags = FIELD_ENV),
 	OPTION_STRING(struct slack_options, bot_token_file, NULL,
-		"file that holds the token, read at each use"),
+		"file with the token, read at each use"),
 	OPTION_LIST(struct slack_options, channels,
 		"channels the bot posts to, by name (#perf) or id", .alias = "channel",
 		.flags = FIELD_ENV),

@@ -273,8 +273,7 @@ static const struct field csv_fields[] = {
 		"the CSV file, relative to the current folder", .flags = FIELD_REQUIRED,
 		.metavar = "FILE"),
 	OPTION_STRING(struct csv_options, time_column, "time",
-		"the column of time stamps: ISO 8601 (UTC if it has no zone) or epoch seconds, "
-		"milliseconds",
+		"timestamp column: ISO 8601 (UTC without a zone) or epoch seconds or milliseconds",
 		.metavar = "COLUMN"),
 	OPTION_STRING(struct csv_options, commit_column, NULL,
 		"column of a point's commit; default: commit", .metavar = "COLUMN"),
@@ -283,7 +282,7 @@ static const struct field csv_fields[] = {
 	OPTION_LIST(struct csv_options, attributes,
 		"columns shown with a change: commit, version, machine ...", .metavar = "COLUMNS"),
 	OPTION_STRING(struct csv_options, base_branch, NULL,
-		"default branch, in a file with a column \"branch\" (required if it holds several)",
+		"default branch of a file with a column \"branch\" (required if it has several)",
 		.metavar = "BRANCH"),
 	OPTION_MAP(struct csv_options, csv_options,
 		"delimiter (default: a comma) and quote_char (default: a double quote)"),

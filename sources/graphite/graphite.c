@@ -138,7 +138,8 @@ static const char *const event_modes[] = {"deployments", "per_run", NULL};
 
 static const struct field graphite_fields[] = {
 	OPTION_STRING(struct graphite_options, prefix, NULL,
-		"path before the suffixes of the metrics; may hold %{BRANCH}", .metavar = "PATH"),
+		"path before the suffixes of the metrics; may contain %{BRANCH}",
+		.metavar = "PATH"),
 	OPTION_STRING(struct graphite_options, branch_prefix, NULL, "prefix for a given branch",
 		.metavar = "PATH"),
 	OPTION_STRING(struct graphite_options, target, NULL,

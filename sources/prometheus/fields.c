@@ -41,9 +41,9 @@ static const char *const partial_responses[] = {"fail", "allow", NULL};
 
 const struct field prometheus_server_fields[] = {
 	OPTION_CHOICE(struct prometheus_server, flavor, "auto", flavors,
-		"kind of server; auto detects it where it matters"),
+		"kind of server; auto: detected when needed"),
 	OPTION_CHOICE(struct prometheus_server, partial_response, "fail", partial_responses,
-		"whether to accept responses that the server marks as partial"),
+		"accept responses marked as partial by the server"),
 	{0},
 };
 
