@@ -20,9 +20,9 @@
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/bisect/workers.h"
+#include "agent/fleet/fleet.h"
 #include "agent/model/announcement.h"
 #include "agent/monitor/bisect_lab.h"
-#include "agent/runtime/fleet.h"
 
 enum {
 	AGAIN = 5000,  /* ms until what the store refused is written again */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/model/announcement.h"
 #include "agent/monitor/bisect_work.h"
-#include "agent/runtime/fleet.h"
 #include "conf/config.h"
 
 enum {

@@ -12,11 +12,11 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/io/parallel.h"
 #include "agent/monitor/cluster_news.h"
 #include "agent/monitor/cluster_round.h"
 #include "agent/monitor/scheduled_job.h"
-#include "agent/runtime/fleet.h"
 
 enum {
 	WINDOW = 32,        /* tests that are fetched at a time */

@@ -135,6 +135,7 @@ static void notify_receivers(const struct health *health, const struct condition
 	const struct strings *receivers)
 {
 	struct arena *arena = arena_new();
+	const char *test = about_test(condition->kind) ? condition_name(condition) : NULL;
 	struct notice notice = {.subject = condition_name(condition),
 		.text = condition->over ? condition->text
 					: with_doubt(health, condition->text, arena),
@@ -144,9 +145,8 @@ static void notify_receivers(const struct health *health, const struct condition
 
 	if (health->agent->simulation)
 		health->agent->simulation->notice(health->agent, &notice);
-	dispatcher_notice(health->dispatcher, &notice, receivers, condition,
-		about_test(condition->kind) ? shard_of(health, condition_name(condition))
-					    : FLEET_LEADER);
+	dispatcher_notice(health->dispatcher, &notice, receivers, condition, test,
+		test ? shard_of(health, test) : FLEET_LEADER);
 	arena_free(arena);
 }
 
@@ -297,7 +297,7 @@ static int64_t begin_to_look(struct agent *agent, int shard, const char *kind, c
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	fleet_fence(agent, &request->call, shard);
+	fleet_fence_test(agent, &request->call, *test ? test : NULL, shard);
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
 	*request->health.moments = (struct stored_moment){
 		arena_printf(request->call.arena, "%s%s", kind, test), agent_now(agent)};
@@ -484,7 +484,7 @@ static void notify_lost(const struct health *health, const struct test *test, st
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
 
-	fleet_fence(agent, &request->call, fleet_shard_of_test(test));
+	fleet_fence_test(agent, &request->call, test->name, fleet_shard_of_test(test));
 	store_lost(request, lost, news->series, news->count);
 	for (size_t i = 0; i < news->count; i++)
 		if (news->back)
@@ -534,7 +534,8 @@ static void forget_lost(struct health *health, const struct dict *tests)
 		for (size_t j = 0; j < lost->count; j++)
 			lost->series[j].back = true;
 		request = store_queue_new(NULL, NULL);
-		fleet_fence(health->agent, &request->call, shard_of(health, lost->test));
+		fleet_fence_test(
+			health->agent, &request->call, lost->test, shard_of(health, lost->test));
 		store_lost(request, lost, lost->series, lost->count);
 		store_client_call(health->agent, &request->call);
 		lost_clear(lost);

@@ -13,9 +13,9 @@
 #ifndef AGENT_MONITOR_HEALTH_H
 #define AGENT_MONITOR_HEALTH_H
 
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/vanish.h"
 #include "agent/notify/dispatcher.h"
-#include "agent/runtime/fleet.h"
 
 struct health;
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 enum { LOOK_ANYWAY = 3600000, LOOK_AGAIN = 30000 }; /* ms */
 

@@ -30,7 +30,6 @@ struct run_context {
 	struct dispatcher *dispatcher;
 	struct health *health;
 	struct scheduler *scheduler;
-	struct rollout *rollout;
 };
 
 /* The first member of struct monitored_test and struct cluster. */
@@ -42,7 +41,7 @@ struct scheduled_job {
 	const struct job_kind *kind;
 	const char *name;
 	int64_t interval;
-	int shard;                       /* see agent/runtime/fleet.h */
+	int shard;                       /* see agent/fleet/fleet.h */
 	uint64_t fingerprint;            /* of its meaning */
 	const struct test *const *tests; /* that it reads */
 	size_t test_count;
@@ -64,7 +63,7 @@ struct scheduled_job {
 };
 
 struct job_kind {
-	bool of_test;        /* a run of one test: its shard's deputy may run it */
+	bool of_test;        /* a run of one test, which may be leased by itself */
 	int64_t first_after; /* ms that its first run waits for those of others */
 	/* Begins a run, which ends by scheduled_job_ended. */
 	void (*begin)(struct scheduled_job *job);

@@ -17,11 +17,10 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
+#include "agent/fleet/requests.h"
 #include "agent/io/timers.h"
-#include "agent/monitor/requests.h"
-#include "agent/monitor/rollout.h"
 #include "agent/monitor/scheduled_job.h"
-#include "agent/runtime/fleet.h"
 
 enum {
 	FIRST_SPREAD = 20, /* ms for each new test */
@@ -71,7 +70,7 @@ struct scheduler {
 static bool is_ours(const struct scheduler *scheduler, const struct scheduled_job *job)
 {
 	if (job->kind->of_test)
-		return rollout_runs(scheduler->context.rollout, job->name, job->shard);
+		return fleet_runs(scheduler->context.agent, job->name, job->shard);
 	return !fleet_is_shared(scheduler->context.agent) || scheduler->held.has[job->shard];
 }
 
@@ -79,7 +78,7 @@ static bool is_ours(const struct scheduler *scheduler, const struct scheduled_jo
 static bool may_begin(const struct scheduler *scheduler, const struct scheduled_job *job)
 {
 	if (job->kind->of_test)
-		return rollout_may_run(scheduler->context.rollout, job->name, job->shard);
+		return fleet_may_run(scheduler->context.agent, job->name, job->shard);
 	return is_ours(scheduler, job) && fleet_holds(scheduler->context.agent, job->shard);
 }
 
@@ -335,7 +334,7 @@ void scheduler_start(struct scheduler *scheduler, const struct store_restore *re
 	if (!fleet_is_shared(scheduler->context.agent))
 		health_restore(scheduler->context.health, restored);
 	scheduler->started = true;
-	rollout_adopt(scheduler->context.rollout);
+	fleet_adopt(scheduler->context.agent);
 	add_new_jobs(scheduler);
 }
 
@@ -516,7 +515,7 @@ void scheduler_adopt(struct scheduler *scheduler)
 	if (!scheduler->started)
 		return;
 	health_adopt(scheduler->context.health);
-	rollout_adopt(scheduler->context.rollout);
+	fleet_adopt(scheduler->context.agent);
 	add_new_jobs(scheduler);
 }
 
@@ -680,7 +679,7 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
 
 	*scheduler = (struct scheduler){
-		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler, NULL},
+		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
 		.passed.end = &scheduler->passed.first,
@@ -688,9 +687,8 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.quiet = {.call = run_written, .context = scheduler},
 		.retry = {.call = begin_again, .context = scheduler},
 		.requests = requests_new(agent, run_asked, scheduler)};
-	scheduler->context.rollout =
-		rollout_new(agent, &(struct rollout_client){look_again, is_running, scheduler});
-	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
+	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, look_again,
+				    is_running, scheduler});
 	dispatcher_filter(dispatcher,
 		(struct filter){.name = "cluster", .judge = judge, .context = scheduler});
 	take_over(scheduler);
@@ -710,7 +708,6 @@ void scheduler_free(struct scheduler *scheduler)
 	}
 	health_free(scheduler->context.health);
 	requests_free(scheduler->requests);
-	rollout_free(scheduler->context.rollout);
 	free(scheduler->jobs);
 	free(scheduler);
 }
@@ -737,9 +734,8 @@ static const char *holder_of(const struct scheduler *scheduler, const struct sch
 
 	if (is_ours(scheduler, job))
 		return NULL;
-	holder = job->kind->of_test
-			 ? rollout_runner(scheduler->context.rollout, job->name, job->shard)
-			 : fleet_holder(scheduler->context.agent, job->shard);
+	holder = job->kind->of_test ? fleet_runner(scheduler->context.agent, job->name, job->shard)
+				    : fleet_holder(scheduler->context.agent, job->shard);
 	return holder ? holder : "";
 }
 

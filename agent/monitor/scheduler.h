@@ -2,7 +2,7 @@
  * The scheduler: runs each test and each cluster at its interval, and tests on demand.
  *
  * Several jobs run at a time, but each only once. The configuration may change during runs. In a
- * fleet (agent/runtime/fleet.h) the jobs of shards that other agents hold are known, but do not
+ * fleet (agent/fleet/fleet.h) the jobs of shards that other agents hold are known, but do not
  * run.
  */
 #ifndef AGENT_MONITOR_SCHEDULER_H

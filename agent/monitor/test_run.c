@@ -16,15 +16,14 @@
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"
 #include "agent/monitor/rhythm.h"
-#include "agent/monitor/rollout.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/runtime/events.h"
-#include "agent/runtime/fleet.h"
 #include "detectors/scratch.h"
 
 /* For how long a measured smallest change is valid, ms; the fraction of POWER_STEPS that a run
@@ -540,8 +539,8 @@ static void record(struct test_run *run, struct store_record *request)
 
 	request->test = run->test->name;
 	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
-		rollout_fence(run->monitored->job.context->rollout, &request->call, run->test->name,
-			run->monitored->job.shard);
+		fleet_fence_test(
+			run->agent, &request->call, run->test->name, run->monitored->job.shard);
 		store_client_call(run->agent, &request->call);
 		return;
 	}

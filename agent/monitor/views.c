@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/base/dict.h"
+#include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
 #include "agent/monitor/verdicts.h"
-#include "agent/runtime/fleet.h"
 
 enum { MOMENT = 200, AGAIN = 5000, SETTLED = 60000 }; /* ms */
 

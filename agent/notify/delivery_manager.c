@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/notify/delivery_queue.h"
 #include "agent/notify/publisher.h"
-#include "agent/runtime/fleet.h"
 
 enum { READ_AGAIN = 5000 }; /* ms, after a failure of the store */
 

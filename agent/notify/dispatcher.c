@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
-#include "agent/runtime/fleet.h"
 #include "agent/runtime/store_backlog.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
@@ -795,9 +795,10 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 }
 
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, int shard)
+	const struct strings *receivers, const struct condition *condition, const char *test,
+	int shard)
 {
-	notices_queue(dispatcher->notices, notice, receivers, condition, shard);
+	notices_queue(dispatcher->notices, notice, receivers, condition, test, shard);
 }
 
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
@@ -846,7 +847,7 @@ static void remind(void *context, const struct notice *notice, const struct stri
 {
 	const struct dispatcher *dispatcher = context;
 
-	notices_queue(dispatcher->notices, notice, receivers, NULL, FLEET_LEADER);
+	notices_queue(dispatcher->notices, notice, receivers, NULL, NULL, FLEET_LEADER);
 }
 
 /* With --once there is no later round. */

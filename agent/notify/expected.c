@@ -15,7 +15,7 @@
 #include "agent/base/log.h"
 #include "agent/base/when.h"
 #include "agent/decide/gate.h"
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 static const char person[] = "known_changes";
 static const char itself[] = "hunter-c"; /* author of reopenings after expiry or growth */

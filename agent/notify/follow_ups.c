@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/decide/retry.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/announce.h"
-#include "agent/runtime/fleet.h"
 
 /*
  * ms. LOOK: between polls of the store. LOOK_STANDING: the same for messages to refresh. SPACING:

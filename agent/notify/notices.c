@@ -5,9 +5,10 @@
 #include "agent/notify/notices.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/notify/publisher.h"
-#include "agent/runtime/fleet.h"
 
 enum { WRITE_AGAIN = 300000, WRITE_OTHERS = 1000, UNWRITTEN_MOST = 100 };
 
@@ -15,7 +16,8 @@ struct unwritten {
 	struct arena *arena;
 	struct notice notice;
 	const char *receiver;
-	int shard; /* its shard */
+	const char *test; /* whose notice it is, if that is leased by itself; else "" */
+	int shard;        /* else whose */
 	struct unwritten *next;
 };
 
@@ -84,8 +86,8 @@ static void put_last(struct notices *notices, struct unwritten *unwritten, int64
 	engine_alarm(engine, &notices->alarm, engine_now(engine) + wait);
 }
 
-static void keep(
-	struct notices *notices, const char *receiver, const struct notice *notice, int shard)
+static void keep(struct notices *notices, const char *receiver, const struct notice *notice,
+	const struct store_call *call)
 {
 	struct arena *arena = arena_new();
 	struct unwritten *unwritten = arena_alloc(arena, sizeof *unwritten);
@@ -93,7 +95,8 @@ static void keep(
 	*unwritten = (struct unwritten){.arena = arena,
 		.notice = *notice,
 		.receiver = arena_strdup(arena, receiver),
-		.shard = shard};
+		.test = arena_strdup(arena, call->test ? call->test : ""),
+		.shard = call->shard};
 	unwritten->notice.subject = arena_strdup(arena, notice->subject);
 	unwritten->notice.text = arena_strdup(arena, notice->text);
 	put_last(notices, unwritten, WRITE_AGAIN);
@@ -114,18 +117,24 @@ static void write_notice(struct notices *notices, struct store_queue *request,
 	delivery_manager_unwritten(
 		notices->delivery_manager, receiver, &error, !notices->agent->once);
 	if (!notices->agent->once)
-		keep(notices, receiver->name, notice, request->call.shard);
+		keep(notices, receiver->name, notice, &request->call);
 }
 
-static void write_unwritten(struct notices *notices, struct store_queue *request)
+static bool is_of(const struct unwritten *unwritten, const char *test, int shard)
+{
+	return unwritten->shard == shard && strcmp(unwritten->test, test) == 0;
+}
+
+static void write_unwritten(
+	struct notices *notices, struct store_queue *request, const char *test, int shard)
 {
 	for (size_t left = notices->count; left > 0; left--) {
 		struct unwritten *unwritten = take_first(notices);
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, unwritten->receiver);
 
-		/* In a fleet the agent that holds a notice's shard stores it. */
-		if (notices->agent->fleet && unwritten->shard != request->call.shard) {
+		/* In a fleet the agent that holds a notice's shard, or test, stores it. */
+		if (notices->agent->fleet && !is_of(unwritten, test, shard)) {
 			put_last(notices, unwritten, WRITE_OTHERS);
 			continue;
 		}
@@ -151,10 +160,14 @@ static void write_later(void *context)
 {
 	struct notices *notices = context;
 	struct store_queue *request = store_queue_new(queued, notices);
+	const struct unwritten *first = notices->first;
 
-	if (notices->first)
-		fleet_fence(notices->agent, &request->call, notices->first->shard);
-	write_unwritten(notices, request);
+	if (first) {
+		const char *test = arena_strdup(request->call.arena, first->test);
+
+		fleet_fence_test(notices->agent, &request->call, *test ? test : NULL, first->shard);
+		write_unwritten(notices, request, test, first->shard);
+	}
 	if (request->deliveries.count > 0)
 		store_backlog_add(notices->backlog, &request->call);
 	else
@@ -173,11 +186,12 @@ static void add_condition(struct store_queue *request, const struct condition *c
 }
 
 void notices_queue(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, int shard)
+	const struct strings *receivers, const struct condition *condition, const char *test,
+	int shard)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	fleet_fence(notices->agent, &request->call, shard);
+	fleet_fence_test(notices->agent, &request->call, test, shard);
 	if (condition)
 		add_condition(request, condition);
 	notices_queue_storing(notices, notice, receivers, request);
@@ -190,7 +204,8 @@ void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	request->call.context = notices;
 	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
 		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
-	write_unwritten(notices, request);
+	write_unwritten(notices, request, request->call.test ? request->call.test : "",
+		request->call.shard);
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, receivers->items[i]);

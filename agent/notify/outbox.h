@@ -8,7 +8,7 @@
 #ifndef AGENT_NOTIFY_OUTBOX_H
 #define AGENT_NOTIFY_OUTBOX_H
 
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 struct outbox;
 

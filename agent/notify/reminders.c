@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/notify/publisher.h"
 #include "agent/notify/silence.h"
-#include "agent/runtime/fleet.h"
 
 enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms between two checks */
 

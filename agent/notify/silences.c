@@ -15,8 +15,8 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/router.h"
-#include "agent/runtime/fleet.h"
 #include "conf/mute.h"
 
 #define HOUR INT64_C(3600000)

@@ -45,6 +45,14 @@ void config_ref_release_task(void *config_ref);
 
 struct agent;
 
+/* Of a fleet (agent/fleet/fleet.h), whose clock is the database's. */
+struct shared_state {
+	int64_t (*now)(const struct agent *agent); /* ms since 1970 */
+	/* A call of the store is under way, or was answered. */
+	void (*begins)(struct agent *agent, struct store_call *call);
+	void (*ends)(struct agent *agent, const struct store_call *call);
+};
+
 /*
  * Replaces the clock and the data: replay (agent/commands/replay.c) runs the same parts on past
  * data at simulated times.
@@ -83,9 +91,10 @@ struct agent {
 	struct engine *engine;
 	struct metrics *metrics;
 	struct store *store;
-	struct fleet *fleet;       /* NULL: there is no other agent; see fleet.h */
-	struct reloader *reloader; /* NULL: no reloads; see reload.h */
-	struct events *events;     /* NULL: nobody watches; see events.h */
+	struct fleet *fleet;                     /* NULL: there is no other agent, ... */
+	const struct shared_state *shared_state; /* ... nor this */
+	struct reloader *reloader;               /* NULL: no reloads; see reload.h */
+	struct events *events;                   /* NULL: nobody watches; see events.h */
 	/* Called with each answer of the store, before its client is; NULL: nobody is. */
 	void (*seen)(void *seer, const struct store_call *answered);
 	void *seer;

@@ -8,7 +8,6 @@
 
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
-#include "agent/runtime/fleet.h"
 
 enum {
 	SECOND = 1000,
@@ -33,7 +32,6 @@ struct events {
 	size_t told;    /* ... so many were told, */
 	size_t untold;  /* ... and so many not */
 	struct alarm alarm;
-	struct fleet_news fleet; /* the last of a fleet */
 };
 
 static struct kept *place_of(struct events *events, uint64_t number)
@@ -104,16 +102,9 @@ static void tell(struct events *events, const char *kind, struct buf *data)
 		engine_alarm(events->agent->engine, &events->alarm, events->second + SECOND);
 }
 
-/* Others have recorded or said something, or this agent has, which is told then, too. */
-static void news_of_fleet(void *context, const struct fleet_news *news)
+void events_untold(struct events *events)
 {
-	struct events *events = context;
-	const struct fleet_news *last = &events->fleet;
-	bool more = news->last_audit != last->last_audit || news->due_set != last->due_set ||
-		    news->last_delivery != last->last_delivery;
-
-	events->fleet = *news;
-	if (more && events->untold++ == 0)
+	if (events->untold++ == 0)
 		engine_alarm(events->agent->engine, &events->alarm, events->second + SECOND);
 }
 
@@ -128,7 +119,6 @@ struct events *events_new(struct agent *agent, void (*news)(void *context), void
 		.first = 1,
 		.second = engine_now(agent->engine)};
 	events->alarm = (struct alarm){.call = second_over, .context = events};
-	fleet_listen(agent, &(struct fleet_listener){.news = news_of_fleet, .context = events});
 	return events;
 }
 

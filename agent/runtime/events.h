@@ -28,11 +28,13 @@ struct event_news {
 struct events *events_new(struct agent *agent, void (*news)(void *context), void *context);
 void events_free(struct events *events); /* accepts NULL */
 
-/* What they tell of. Without agent->events they do nothing. In a fleet, what other agents have done
- * is told as changes that are not told one by one. */
+/* What they tell of. Without agent->events they do nothing. */
 void events_store(struct agent *agent, const struct store_call *answered);
 void events_test(struct agent *agent, const char *test, bool failing, const char *problem);
 void events_reload(struct agent *agent);
+
+/* Something has happened that is not told by itself: what other agents have done. */
+void events_untold(struct events *events);
 
 /* The number of the last event, 0: none yet; whether all after `number` are still there. */
 uint64_t events_last(const struct events *events);

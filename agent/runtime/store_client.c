@@ -8,7 +8,6 @@
 
 #include "agent/base/hash.h"
 #include "agent/runtime/events.h"
-#include "agent/runtime/fleet.h"
 
 enum { PROBE_AGAIN = 5000 };
 
@@ -94,7 +93,8 @@ static void note_triage(struct agent *agent, const struct store_call *call)
 
 static void note_fence(struct agent *agent, const struct store_call *call)
 {
-	fleet_call_ends(agent, call);
+	if (agent->shared_state)
+		agent->shared_state->ends(agent, call);
 	if (!call->fenced)
 		return;
 	metrics_add(agent->metrics, METRIC_FENCED_WRITES, 1, NULL, NULL);
@@ -129,7 +129,8 @@ void store_client_call(struct agent *agent, struct store_call *call)
 	*ticket = (struct ticket){agent, call->reply, call->context};
 	call->context = ticket;
 	call->reply = answered;
-	fleet_call_begins(agent, call);
+	if (agent->shared_state)
+		agent->shared_state->begins(agent, call);
 	agent->asked++;
 	engine_hold(agent->engine);
 	store_submit(agent->store, call);
@@ -153,7 +154,7 @@ int64_t agent_now(const struct agent *agent)
 {
 	if (agent->simulation)
 		return agent->simulation->now(agent);
-	return agent->fleet ? fleet_now(agent->fleet) : agent->now();
+	return agent->shared_state ? agent->shared_state->now(agent) : agent->now();
 }
 
 bool agent_idle(const struct agent *agent)

@@ -8,9 +8,9 @@
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/base/zone.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/router.h"
-#include "agent/runtime/fleet.h"
 #include "agent/service/remote_tests.h"
 #include "notifiers/body.h"
 

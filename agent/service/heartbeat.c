@@ -8,8 +8,8 @@
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
 #include "agent/base/utf8.h"
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/power.h"
-#include "agent/runtime/fleet.h"
 #include "agent/service/remote_tests.h"
 
 enum {

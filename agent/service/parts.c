@@ -1,7 +1,7 @@
 /* Creates the parts in the order of their dependencies and frees them in reverse. */
 #include "agent/service/parts.h"
 
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 static void post(
 	void *engine, void (*call)(void *argument), void (*drop)(void *argument), void *argument)

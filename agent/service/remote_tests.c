@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/condition.h"
-#include "agent/runtime/fleet.h"
 
 bool remote_test_is(const struct agent *agent, const struct test *test)
 {

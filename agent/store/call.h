@@ -15,7 +15,7 @@
 #include "agent/base/error.h"
 
 /* The threads that calls are performed on: the store's, one for what may read many rows, and two of
- * a fleet (see agent/runtime/fleet.h). */
+ * a fleet (see agent/fleet/fleet.h). */
 enum store_lane { STORE_WORK, STORE_LISTS, STORE_TURNS, STORE_FLEET, STORE_LANES };
 
 struct tx;
@@ -39,11 +39,12 @@ struct store_call {
 	void *context;                          /* the client's */
 	bool failed;                            /* nothing was written; see error */
 	struct error *error;                    /* if it failed; else not to be read */
-	int shard;      /* with a term: what the call is about; see agent/runtime/fleet.h */
-	int64_t term;   /* performed only if this agent holds the shard with it; 0: whoever does */
-	int64_t holder; /* the agent's instance, in a fleet; set with the term, or by
-			   store_client_call */
-	bool fenced;    /* it failed, since another agent has taken that over */
+	int shard;        /* with a term: what the call is about (see agent/fleet/fleet.h), ... */
+	const char *test; /* ... or a test that is leased by itself; NULL: it is not */
+	int64_t term;     /* performed only if this agent holds that with it; 0: whoever does */
+	int64_t holder;   /* the agent's instance, in a fleet; set with the term, or by
+			     store_client_call */
+	bool fenced;      /* it failed, since another agent has taken that over */
 	struct store_counts
 		*counts;         /* out: if it may have changed them, or asks for them; or NULL */
 	int64_t transaction;     /* the backend's: the one that was to write it; 0: none */

@@ -1,5 +1,5 @@
 /* Agents of a fleet in a shared state: leases, views of sources, configurations
- * (agent/runtime/fleet.h). */
+ * (agent/fleet/fleet.h). */
 #ifndef AGENT_STORE_FLEET_H
 #define AGENT_STORE_FLEET_H
 
@@ -22,10 +22,9 @@ struct store_agent {
 	int64_t gone;                   /* it has left, or others took over; 0: neither */
 };
 
-/* Who works on a shard: instances of agents, 0: none. The term grows with each change of the
- * holder, the epoch with each of the deputy. */
+/* Who works on a shard: an agent's instance, 0: none. The term grows with each holder. */
 struct store_shard {
-	int64_t holder, term, deputy, epoch;
+	int64_t holder, term;
 };
 
 /*
@@ -42,6 +41,7 @@ struct store_turn {
 	bool release[STORE_SHARDS]; /* it holds these no more */
 	bool reap;    /* agents whose lease is over, or ends implausibly late, are gone */
 	int64_t take; /* at most so many shards that nobody holds become its own */
+	bool alone;   /* tests that are leased by themselves, and nobody holds, return to theirs */
 
 	bool renewed;               /* out: false: it is gone, and holds nothing */
 	int64_t now;                /* out: ms of the database's clock */
@@ -54,7 +54,9 @@ struct store_turn {
 	int64_t due_set, queued, said, views; /* out: ... numbers that are others when what is to be
 						 announced is, deliveries that are queued are,
 						 rows of the audit log or of views are, ... */
-	int64_t requests; /* out: ... and how many runs of its shards are asked for */
+	int64_t requests; /* out: ... how many runs of its shards are asked for, ... */
+	int64_t singles;  /* out: ... and another number when other tests are leased by themselves,
+			     or by others; 0: none is */
 };
 
 STORE_CALL(turn);
@@ -103,9 +105,9 @@ struct run_request {
 	int64_t asked; /* out: which of the requests for the test it is */
 };
 
-/* Asks other agents to run tests, or looks at what this one is asked to run: as the shard's holder,
- * or as its deputy if the test is on that's list. It stays until it is said to have begun. To ask
- * twice is to ask once. Only in a fleet. */
+/* Asks other agents to run tests, or looks at what this one is asked to run: as the
+ * holder of the shard, or of the test if that is leased by itself. It stays until it is said to
+ * have begun. To ask twice is to ask once. Only in a fleet. */
 struct store_requests {
 	struct store_call call;
 	void (*reply)(struct store_requests *requests);
@@ -121,29 +123,26 @@ struct store_requests {
 
 STORE_CALL(requests);
 
-struct announced_configuration {
-	int64_t configuration, announced; /* hash; when an agent announced it last */
-};
-
 /* What a configuration says of a test. */
 struct announced_test {
 	const char *name;
-	int64_t configuration; /* out */
-	int64_t fingerprint;
+	int64_t configuration; /* out: its hash, ... */
+	bool decides;          /* ... and whether the test is to be run as that has it */
+	int64_t fingerprint;   /* in */
 	int shard;
 };
 
-/* Tests of a shard that its deputy runs and not its holder. */
-struct delegation {
-	int shard;
-	int64_t deputy; /* 0: none is needed, and there are no tests */
-	int64_t epoch;  /* out */
-	struct strings tests;
+/* A test that is leased by itself. The term grows whenever the holder changes. */
+struct single {
+	const char *test;
+	int shard;            /* that it has left */
+	int64_t holder, term; /* an agent's instance; 0: nobody */
 };
 
 /*
- * What agents are configured to do, while that differs: see agent/monitor/rollout.h. The shards'
- * deputies and lists are replaced, of those that this agent still holds. Only in a fleet.
+ * What agents are configured to do, while that differs, and the tests that are leased by themselves
+ * meanwhile: see agent/fleet/rollout.h. A version that most live agents have decides; of those that
+ * equally many have, the one that was announced last. Only in a fleet.
  */
 struct store_configuration {
 	struct store_call call;
@@ -152,16 +151,18 @@ struct store_configuration {
 	bool announce;         /* ... to be announced, with its tests */
 	const struct announced_test *tests;
 	size_t test_count;
-	const struct delegation *delegate; /* to be written */
-	size_t delegate_count;
+	const struct single
+		*leave; /* their shard, if this agent holds that; then nobody has them */
+	size_t leave_count;
+	struct strings claim;   /* become this agent's, if nobody has them; */
+	struct strings release; /* become nobody's, if they are this agent's; */
+	struct strings join;    /* join their shard, if they are this agent's or nobody's */
 
-	struct announced_configuration *configurations; /* out: of agents that live, and its own */
-	size_t configuration_count;
-	struct announced_test *versions; /* out: of tests that these say different things of, by
-					    name and configuration */
+	struct single *singles; /* out: by name */
+	size_t single_count;
+	struct announced_test *versions; /* out: of tests that the configurations of agents that
+					    live, and its own, say different things of, by name */
 	size_t version_count;
-	struct delegation *delegated; /* out: whose deputy it is, by shard */
-	size_t delegated_count;
 };
 
 STORE_CALL(configuration);

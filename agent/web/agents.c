@@ -1,5 +1,5 @@
 /* /api/v1/agents: the agents that share this state, as the last turn of this one has seen them. */
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 #include "agent/web/api.h"
 #include "agent/web/forms.h"
 

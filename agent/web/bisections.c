@@ -7,8 +7,8 @@
 
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/bisect_lab.h"
-#include "agent/runtime/fleet.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 50, MOST = 1000, PROBLEM_MOST = 300 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/fleet/fleet.h"
 #include "agent/runtime/events.h"
 #include "agent/web/api.h"
 
@@ -33,7 +34,8 @@ struct watcher {
 struct watchers {
 	struct agent *agent;
 	struct watcher *first;
-	size_t come; /* ever */
+	size_t come;             /* ever */
+	struct fleet_news fleet; /* the last of a fleet */
 	struct alarm alarm;
 	int64_t woken; /* engine_now */
 	bool waits;    /* the alarm is set */
@@ -61,6 +63,19 @@ static void news(void *context)
 		now - all->woken >= TOGETHER ? now : all->woken + TOGETHER);
 }
 
+/* Others have recorded or said something, or this agent has, which is told then, too. */
+static void news_of_fleet(void *context, const struct fleet_news *news)
+{
+	struct watchers *all = context;
+	const struct fleet_news *last = &all->fleet;
+	bool more = news->last_audit != last->last_audit || news->due_set != last->due_set ||
+		    news->last_delivery != last->last_delivery;
+
+	all->fleet = *news;
+	if (more)
+		events_untold(all->agent->events);
+}
+
 struct watchers *watchers_new(struct agent *agent)
 {
 	struct watchers *all = memory_new(1, sizeof *all);
@@ -68,6 +83,7 @@ struct watchers *watchers_new(struct agent *agent)
 	*all = (struct watchers){.agent = agent, .woken = engine_now(agent->engine) - TOGETHER};
 	all->alarm = (struct alarm){.call = wake, .context = all};
 	agent->events = events_new(agent, news, all);
+	fleet_listen(agent, &(struct fleet_listener){.news = news_of_fleet, .context = all});
 	return all;
 }
 

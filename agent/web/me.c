@@ -1,6 +1,6 @@
 /* /api/v1/me: who asks, what they may do, and which agent it is. */
+#include "agent/fleet/fleet.h"
 #include "agent/runtime/events.h"
-#include "agent/runtime/fleet.h"
 #include "agent/web/api.h"
 
 void api_get_me(void *context, struct http_request *request)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/silence.h"
-#include "agent/runtime/fleet.h"
 #include "agent/web/api.h"
 #include "conf/in_effect.h"
 

@@ -311,7 +311,7 @@ def test_a_run_that_is_asked_of_any(world):
     finish(there)
 
 
-def test_a_run_that_is_asked_of_a_deputy(world):
+def test_a_run_of_a_test_that_has_left_its_shard(world):
     """The holders of some tests have another version than most: whoever is asked, an agent that has the right one runs them."""
     there = world(12, interval=3600)
     fleet, source = there.fleet, there.source
@@ -321,7 +321,7 @@ def test_a_run_that_is_asked_of_a_deputy(world):
     fleet.started()
     wait_shares(there, 85, 85, 86)
     fleet.wait(lambda: fleet.members["a1"].metric("hunter_fleet_differing_tests") == 12, "a1 does not see that it differs")
-    fleet.wait(lambda: there.sql("SELECT count(*) FROM delegated") != [(0,)], "there are no deputies")
+    fleet.wait(lambda: there.sql("SELECT count(*) FROM singles") != [(0,)], "no test is leased by itself")
     fleet.quiet(since=0.001)
     processes = {fleet.members[name].process.pid for name in ("a2", "a3")}
     for name in fleet.members:
@@ -564,7 +564,7 @@ def one_each(fleet, tests, of, seconds=6):
                ({owner for when, owner in list(fleet.source.asked[test]) if when > since} for test in tests))
 
 
-def test_deputies(world):
+def test_tests_that_agents_have_differently(world):
     """While one of three has another configuration, the other two run its tests as most have them, and it runs those that only it has."""
     there = world(40, interval=2)
     fleet, source = there.fleet, there.source
@@ -595,7 +595,7 @@ def test_deputies(world):
     fleet.wait(lambda: one_each(fleet, both, ("a1", "a2")) and one_each(fleet, old[:5], ("a3",)) and one_each(fleet, new[-5:], ("a1", "a2")),
                "not each test is run by one agent that has it")
     load("a3")
-    fleet.wait(lambda: differing() == [0, 0, 0] and not there.sql("SELECT 1 FROM shards WHERE deputy != 0"), "all have the same")
+    fleet.wait(lambda: differing() == [0, 0, 0] and not there.sql("SELECT 1 FROM singles"), "all have the same")
     fleet.tests = new
     fleet.wait(lambda: one_each(fleet, new, ("a1", "a2", "a3")), "not each test is run by one agent")
     for test in new:

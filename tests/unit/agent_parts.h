@@ -12,8 +12,8 @@
 
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
+#include "agent/fleet/fleet.h"
 #include "agent/monitor/scheduler.h"
-#include "agent/runtime/fleet.h"
 
 struct parts {
 	char folder[64], path[96], state[96];

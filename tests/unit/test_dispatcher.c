@@ -6,8 +6,8 @@
 #include <sqlite3.h>
 
 #include "agent/cli/cli.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/dispatcher.h"
-#include "agent/runtime/fleet.h"
 #include "peer.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
@@ -569,7 +569,8 @@ static void test_notice(void **state)
 		.text = "does not answer: connection refused",
 		.time = INT64_C(1699990000000)};
 
-	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, FLEET_LEADER);
+	dispatcher_notice(
+		f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL, FLEET_LEADER);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
 	assert_int_equal(
@@ -577,7 +578,8 @@ static void test_notice(void **state)
 				      "<!date^1699990000^%|2023-11-14%'"),
 		1);
 	notice.recovered = true;
-	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, FLEET_LEADER);
+	dispatcher_notice(
+		f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL, FLEET_LEADER);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
 }

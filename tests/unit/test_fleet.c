@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent/base/clock.h"
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 static int shard_of(const char *name, const char *environment)
 {
@@ -426,6 +426,10 @@ bool __wrap_store_turn_now(struct store *store, struct store_turn *turn, struct 
 
 void __wrap_store_client_call(struct agent *agent, struct store_call *call)
 {
+	if (call->work == &store_configuration_work) {
+		store_call_free(call); /* not answered: there is one configuration */
+		return;
+	}
 	if (call->work != &store_turn_work) {
 		__real_store_client_call(agent, call);
 		return;

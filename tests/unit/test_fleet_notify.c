@@ -9,9 +9,9 @@
 
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
+#include "agent/fleet/fleet.h"
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/follow_ups.h"
-#include "agent/runtime/fleet.h"
 #include "agent/service/remote_tests.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 #include "agent/store/postgresql/file.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
@@ -263,7 +263,8 @@ static void test_leaving(void **state)
 	postgresql_close(connection);
 }
 
-static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t term)
+static bool lock_test_as(
+	struct tx *connection, int64_t holder, int shard, const char *test, int64_t term)
 {
 	struct store_call *call = store_probe_new();
 	struct error error;
@@ -271,6 +272,7 @@ static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t te
 
 	call->holder = holder;
 	call->shard = shard;
+	call->test = test;
 	call->term = term;
 	connection->error = &error;
 	connection->failed = false;
@@ -281,6 +283,11 @@ static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t te
 	if (!done && !fenced)
 		fail_msg("%s", error.text);
 	return done;
+}
+
+static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t term)
+{
+	return lock_test_as(connection, holder, shard, NULL, term);
 }
 
 static void test_a_writer_is_fenced(void **state)
@@ -318,55 +325,290 @@ static void test_a_writer_is_fenced(void **state)
 	postgresql_close(connection);
 }
 
-static void make_deputy(struct tx *connection, int64_t holder, int shard, int64_t deputy)
+/* Tests that are leased by themselves. */
+
+enum move { LEAVES, CLAIMS, RELEASES, JOINS };
+
+/* What the agent does about the test "t" of that shard. */
+static struct store_configuration *move(
+	struct tx *connection, int64_t instance, enum move what, int shard)
 {
 	static const char *const names[] = {"t"};
 	struct store_configuration *call = store_configuration_new(NULL, NULL);
-	struct delegation list = {.shard = shard, .deputy = deputy, .tests = {names, 1}};
+	struct single *single = arena_alloc(call->call.arena, sizeof *single);
+	struct strings *lists[] = {
+		[CLAIMS] = &call->claim, [RELEASES] = &call->release, [JOINS] = &call->join};
 
-	call->call.holder = holder;
-	call->delegate = &list;
-	call->delegate_count = 1;
+	*single = (struct single){.test = "t", .shard = shard};
+	call->call.holder = instance;
+	if (what == LEAVES) {
+		call->leave = single;
+		call->leave_count = 1;
+	} else {
+		*lists[what] = (struct strings){names, 1};
+	}
 	perform(connection, &call->call);
+	return call;
+}
+
+static void done(struct store_configuration *call)
+{
 	store_call_free(&call->call);
 }
 
-/* What an agent began as a deputy it cannot write as the holder that it is by then. */
-static void test_a_deputy_becomes_the_holder(void **state)
+/* Moves it, and checks who holds it then; -1: it is in its shard. */
+static int64_t assert_moved(struct tx *connection, int64_t instance, enum move what, int64_t holder)
+{
+	struct store_configuration *call = move(connection, instance, what, 9);
+	int64_t term = 0;
+
+	assert_int_equal(call->single_count, holder >= 0);
+	if (holder >= 0) {
+		assert_string_equal(call->singles[0].test, "t");
+		assert_int_equal(call->singles[0].shard, 9);
+		assert_int_equal(call->singles[0].holder, holder);
+		term = call->singles[0].term;
+	}
+	done(call);
+	return term;
+}
+
+static int64_t singles(struct tx *connection)
+{
+	struct store_turn *turn = turn_of(1);
+	int64_t number;
+
+	perform(connection, &turn->call);
+	number = turn->singles;
+	end(turn);
+	return number;
+}
+
+static bool writes_as(struct tx *writer, int64_t instance, int64_t term)
+{
+	struct error error;
+	bool holds;
+
+	assert_true(connection_begin(postgresql_connection(writer), true, &error));
+	holds = lock_test_as(writer, instance, 9, "t", term);
+	connection_rollback(postgresql_connection(writer));
+	return holds;
+}
+
+/* Its holder alone moves it; who is gone does not. Each holder has another term. */
+static void test_a_test_is_leased_by_itself(void **state)
 {
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *writer = connect();
-	struct error error;
-	struct store_turn *turn;
-	int64_t number;
+	int64_t first, second, number;
 
 	(void)state;
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	make_deputy(connection, 1, 9, 2);
-	number = sql("SELECT epoch FROM shards WHERE shard = 9");
+	assert_moved(connection, 2, LEAVES, -1); /* it is not in a shard of that */
+	assert_int_equal(singles(connection), 0);
+	assert_moved(connection, 1, LEAVES, 0);
+	number = singles(connection);
+	assert_int_not_equal(number, 0);
+	first = assert_moved(connection, 1, CLAIMS, 1);
+	assert_int_not_equal(singles(connection), number);
+	assert_true(writes_as(writer, 1, first));
+	assert_false(writes_as(writer, 1, first + 1));
+	assert_false(writes_as(writer, 2, first));
+	assert_moved(connection, 2, LEAVES, 1); /* ... nor is any of the others' doing */
+	assert_moved(connection, 2, CLAIMS, 1);
+	assert_moved(connection, 2, RELEASES, 1);
+	assert_moved(connection, 2, JOINS, 1);
+	number = singles(connection);
+	assert_moved(connection, 1, RELEASES, 0);
+	assert_false(writes_as(writer, 1, first));
+	assert_int_not_equal(singles(connection), number);
+	number = singles(connection);
+	second = assert_moved(connection, 2, CLAIMS, 2);
+	assert_true(second > first);
+	assert_int_not_equal(singles(connection), number);
+	assert_true(writes_as(writer, 2, second));
+	assert_moved(connection, 2, JOINS, -1);
+	assert_false(writes_as(writer, 2, second));
+	assert_int_equal(singles(connection), 0);
+	assert_moved(connection, 1, LEAVES, 0);
+	assert_true(assert_moved(connection, 1, CLAIMS, 1) > second);
+
+	/* Nobody's, in its shard again by an agent that is gone. */
+	sql("UPDATE singles SET holder = 0");
+	sql("UPDATE agents SET gone = 1 WHERE instance = 2");
+	assert_moved(connection, 2, CLAIMS, 0);
+	assert_moved(connection, 2, JOINS, 0);
+	assert_moved(connection, 1, JOINS, -1);
+	postgresql_close(writer);
+	postgresql_close(connection);
+}
+
+/* Of an agent that dies with it, also while it writes: then nobody has it until that has ended. */
+static void test_a_test_outlives_its_holder(void **state)
+{
+	NEEDS_SERVER();
+	struct tx *connection = connect(), *writer = connect();
+	struct store_turn *turn;
+	struct error error;
+	int64_t term;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	done(move(connection, 1, LEAVES, 9));
+	term = assert_moved(connection, 2, CLAIMS, 2);
 	assert_true(connection_begin(postgresql_connection(writer), true, &error));
-	assert_true(lock_as(writer, 2, 9, number));
-	connection_rollback(postgresql_connection(writer));
+	assert_true(lock_test_as(writer, 2, 9, "t", term));
+	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 2");
+	assert_moved(connection, 1, CLAIMS, 2); /* its lease is over, but it is not gone */
+	turn = take(connection, 1, 0);
+	assert_int_equal(turn->reaped, 1);
+	end(turn);
+	assert_moved(connection, 1, CLAIMS, 0);
+	assert_moved(connection, 1, JOINS, 0);
 	turn = turn_of(1);
-	turn->leave = true;
+	turn->alone = true;
+	perform(connection, &turn->call);
+	assert_int_not_equal(turn->singles, 0);
+	end(turn);
+	assert_true(connection_commit(postgresql_connection(writer), &error));
+
+	/* Its row stays as long as that is how one knows that it is gone. */
+	sql("UPDATE agents SET gone = 1 WHERE instance = 2");
+	end(join(connection, 3));
+	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 3");
+	end(take(connection, 1, 0));
+	assert_int_equal(sql("SELECT count(*) FROM agents WHERE instance = 2"), 1);
+	assert_moved(connection, 1, CLAIMS, 1);
+	assert_false(writes_as(writer, 2, term));
+	turn = turn_of(3); /* what somebody holds stays apart, ... */
+	turn->alone = true;
+	perform(connection, &turn->call);
+	assert_int_not_equal(turn->singles, 0);
+	end(turn);
+	done(move(connection, 1, RELEASES, 9));
+	turn = turn_of(1); /* ... and what nobody does joins the shards of a single run */
+	turn->alone = true;
 	perform(connection, &turn->call);
 	end(turn);
-	for (int i = 0; i < 3; i++) { /* it gives it back and takes it again */
-		turn = take(connection, 2, 256);
-		assert_int_equal(turn->shards[9].holder, 2);
-		assert_true(turn->shards[9].term > number);
-		end(turn);
-		assert_true(connection_begin(postgresql_connection(writer), true, &error));
-		assert_false(lock_as(writer, 2, 9, number));
-		connection_rollback(postgresql_connection(writer));
-		turn = turn_of(2);
-		turn->release[9] = true;
-		perform(connection, &turn->call);
-		end(turn);
-	}
+	assert_int_equal(singles(connection), 0);
 	postgresql_close(writer);
+	postgresql_close(connection);
+}
+
+/* A test leaves its shard, or somebody takes that: then the next holder finds what has left. */
+static void test_a_test_leaves_while_its_shard_is_taken(void **state)
+{
+	NEEDS_SERVER();
+	struct tx *connection = connect(), *leaving = connect();
+	struct store_turn *turn;
+	struct error error;
+
+	(void)state;
+	end(join(connection, 1));
+	end(join(connection, 2));
+	end(take(connection, 1, 256));
+	assert_true(connection_begin_plain(postgresql_connection(leaving), &error));
+	done(move(leaving, 1, LEAVES, 9));
+	sql("UPDATE agents SET gone = 1 WHERE instance = 1");
+	turn = take(connection, 2, 256);
+	assert_int_not_equal(turn->shards[9].holder, 2);
+	end(turn);
+	assert_true(connection_commit(postgresql_connection(leaving), &error));
+	turn = take(connection, 2, 256);
+	assert_int_equal(turn->shards[9].holder, 2);
+	end(turn);
+	assert_moved(connection, 2, CLAIMS, 2);
+	sql("DELETE FROM singles");
+	assert_moved(connection, 1, LEAVES, -1); /* the other way round */
+	postgresql_close(leaving);
+	postgresql_close(connection);
+}
+
+/* Which version of a test decides. */
+
+static void announces(struct tx *connection, int64_t instance, int64_t configuration,
+	const struct announced_test *tests, size_t count)
+{
+	struct store_configuration *call = store_configuration_new(NULL, NULL);
+	char text[128];
+
+	call->call.holder = instance;
+	call->configuration = configuration;
+	call->announce = true;
+	call->tests = tests;
+	call->test_count = count;
+	perform(connection, &call->call);
+	done(call);
+	snprintf(text, sizeof text, "UPDATE agents SET configuration = %lld WHERE instance = %lld",
+		(long long)configuration, (long long)instance);
+	sql(text);
+}
+
+/* "a=7 b=8 ": the configurations that have each test as it is to be run, as that agent reads it. */
+static void assert_decided(
+	struct tx *connection, int64_t instance, int64_t configuration, const char *expected)
+{
+	struct store_configuration *call = store_configuration_new(NULL, NULL);
+	char text[256] = "";
+	size_t length = 0;
+
+	call->call.holder = instance;
+	call->configuration = configuration;
+	perform(connection, &call->call);
+	for (size_t i = 0; i < call->version_count; i++)
+		if (call->versions[i].decides)
+			length += (size_t)snprintf(text + length, sizeof text - length, "%s=%lld ",
+				call->versions[i].name, (long long)call->versions[i].configuration);
+	assert_string_equal(text, expected);
+	done(call);
+}
+
+#define OF(...)                                                                                    \
+	(const struct announced_test[]){__VA_ARGS__},                                              \
+		sizeof((const struct announced_test[]){__VA_ARGS__}) /                             \
+			sizeof(struct announced_test)
+
+static void test_which_version_decides(void **state)
+{
+	NEEDS_SERVER();
+	struct tx *connection = connect();
+	struct announced_test a7 = {.name = "a", .fingerprint = 7, .shard = 1};
+	struct announced_test a8 = {.name = "a", .fingerprint = 8, .shard = 1};
+	struct announced_test same = {.name = "b", .fingerprint = 1, .shard = 2};
+	struct announced_test newer = {.name = "new", .fingerprint = 1, .shard = 3};
+	struct announced_test older = {.name = "old", .fingerprint = 1, .shard = 4};
+
+	(void)state;
+	for (int64_t instance = 1; instance <= 3; instance++)
+		end(join(connection, instance));
+	announces(connection, 1, 100, OF(a7, same, older));
+	assert_decided(connection, 1, 100, ""); /* the others have said nothing yet */
+	announces(connection, 2, 100, OF(a7, same, older));
+	assert_decided(connection, 1, 100, "");
+	announces(connection, 3, 200, OF(a8, same, newer));
+	/* That of most; whoever has not got a test has no vote. */
+	assert_decided(connection, 1, 100, "a=100 new=200 old=100 ");
+	assert_decided(connection, 3, 200, "a=100 new=200 old=100 ");
+	/* What an agent has loaded counts before its next turn says so. */
+	assert_decided(connection, 2, 200, "a=200 new=200 old=100 ");
+	announces(connection, 2, 200, OF(a8, same, newer));
+	assert_decided(connection, 1, 100, "a=200 new=200 old=100 ");
+	/* A third has the test as one of the others has. */
+	announces(connection, 1, 300, OF(a7, same));
+	assert_decided(connection, 1, 300, "a=200 new=200 ");
+
+	/* Of equals, what was announced last; of agents that live. */
+	sql("UPDATE agents SET gone = 1 WHERE instance = 3");
+	sql("UPDATE configurations SET announced = configuration");
+	assert_decided(connection, 1, 300, "a=300 new=200 ");
+	sql("UPDATE configurations SET announced = 500 - configuration");
+	assert_decided(connection, 1, 300, "a=200 new=200 ");
+	announces(connection, 1, 200, OF(a8));
+	assert_decided(connection, 1, 200, "");
 	postgresql_close(connection);
 }
 
@@ -539,8 +781,9 @@ static void test_runs_are_asked_for(void **state)
 	assert_int_equal(turn->requests, 1);
 	end(turn);
 
-	/* Of a test that a deputy runs, that is asked. */
-	make_deputy(connection, 1, 4, 2);
+	/* Of a test that is leased by itself, whoever has it is asked. */
+	done(move(connection, 1, LEAVES, 4));
+	done(move(connection, 2, CLAIMS, 4));
 	store_call_free(&ask(connection, 1, "t", 4, false)->call);
 	call = ask(connection, 2, NULL, 0, true);
 	assert_int_equal(call->found_count, 1);
@@ -753,7 +996,10 @@ int main(void)
 		ON_A_DATABASE(test_a_lease_that_ends_too_late),
 		ON_A_DATABASE(test_leaving),
 		ON_A_DATABASE(test_a_writer_is_fenced),
-		ON_A_DATABASE(test_a_deputy_becomes_the_holder),
+		ON_A_DATABASE(test_a_test_is_leased_by_itself),
+		ON_A_DATABASE(test_a_test_outlives_its_holder),
+		ON_A_DATABASE(test_a_test_leaves_while_its_shard_is_taken),
+		ON_A_DATABASE(test_which_version_decides),
 		ON_A_DATABASE(test_a_late_renewal_meets_a_reaper),
 		ON_A_DATABASE(test_many_takers),
 		ON_A_DATABASE(test_runs_are_asked_for),

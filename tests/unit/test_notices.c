@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <sqlite3.h>
 
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 #include "agent_parts.h"
 
 enum { MINUTE = 60000, TOLD_MOST = 200 };
@@ -86,8 +86,8 @@ static void tell(struct parts *parts, const char *text, bool over)
 		.text = text,
 		.over = over};
 
-	dispatcher_notice(
-		parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, FLEET_LEADER);
+	dispatcher_notice(parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, NULL,
+		FLEET_LEADER);
 }
 
 static void stop_engine(void *engine)

@@ -1,7 +1,7 @@
 /*
  * Each statement is a transaction of its own, as in fleet.c. A configuration counts once its row
- * is there, which is written after those of its tests. A list is written together with its
- * number, the shard's epoch, and read together with it.
+ * is there, which is written after those of its tests. Who has a test leave its shard locks that:
+ * the next holder finds it in `singles`, or this one finds that it holds the shard no more.
  */
 #include "agent/base/buf.h"
 #include "agent/store/sql/rows.h"
@@ -28,7 +28,6 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 {
 	RUN(tx, STATEMENT_CLEAN_TESTS);
 	RUN(tx, STATEMENT_CLEAN_CONFIGURATIONS);
-	RUN(tx, STATEMENT_CLEAN_DELEGATED);
 	if (query_ask(QUERY(tx, STATEMENT_ANNOUNCE_AGAIN, v_id(call->configuration))) != 0)
 		return;
 	for (size_t i = 0; i < call->test_count; i += TESTS_AT_ONCE) {
@@ -39,17 +38,17 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 	RUN(tx, STATEMENT_ADD_CONFIGURATION, v_id(call->configuration));
 }
 
-static void read_configurations(struct tx *tx, struct store_configuration *call)
+static void read_singles(struct tx *tx, struct store_configuration *call)
 {
-	struct sql_query query = QUERY(
-		tx, STATEMENT_CONFIGURATIONS, v_id(call->call.holder), v_id(call->configuration));
+	struct sql_query query = QUERY(tx, STATEMENT_SINGLES);
 
 	while (query_next(&query)) {
-		struct announced_configuration *found =
-			ADD_ROW(tx, call->configurations, call->configuration_count);
+		struct single *single = ADD_ROW(tx, call->singles, call->single_count);
 
-		found->configuration = read_integer(&query);
-		found->announced = read_integer(&query);
+		single->test = read_name(&query);
+		single->shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
+		single->holder = read_integer(&query);
+		single->term = read_integer(&query);
 	}
 }
 
@@ -63,32 +62,31 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 
 		test->name = read_name(&query);
 		test->configuration = read_integer(&query);
-		test->fingerprint = read_integer(&query);
-		test->shard = (int)read_integer(&query);
+		test->shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
+		test->decides = read_flag(&query);
 	}
 }
 
-static void read_duties(struct tx *tx, struct store_configuration *call)
+static void leave_shards(struct tx *tx, const struct store_configuration *call)
 {
-	int64_t holder = call->call.holder;
-	struct sql_query query = QUERY(tx, STATEMENT_DELEGATED, v_id(holder));
-	struct delegation *last = NULL;
-	const char **names = NULL;
+	struct buf list = {0};
 
-	call->delegated = arena_array(tx->arena, STORE_SHARDS, sizeof *call->delegated);
-	while (query_next(&query)) {
-		int shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
-		int64_t epoch = read_integer(&query);
-
-		if (!last || last->shard != shard) {
-			last = &call->delegated[call->delegated_count++];
-			*last = (struct delegation){
-				.shard = shard, .deputy = holder, .epoch = epoch};
-			names = NULL;
-		}
-		*ADD_ROW(tx, names, last->tests.count) = read_name(&query);
-		last->tests.items = names;
+	for (size_t i = 0; i < call->leave_count; i++) {
+		buf_text(&list, i > 0 ? ",[" : "[[");
+		buf_json_text(&list, call->leave[i].test);
+		buf_printf(&list, ",%d]", call->leave[i].shard);
 	}
+	buf_char(&list, ']');
+	if (call->leave_count > 0)
+		RUN(tx, STATEMENT_LEAVE_SHARDS, v_id(call->call.holder), v_text(list.data));
+	buf_free(&list);
+}
+
+static void move(struct tx *tx, const struct store_configuration *call, enum statement statement,
+	const struct strings *tests)
+{
+	if (tests->count > 0)
+		RUN(tx, statement, v_id(call->call.holder), v_text(rows_names(tx, tests)));
 }
 
 static void configurations_perform(struct tx *tx, void *context)
@@ -97,15 +95,12 @@ static void configurations_perform(struct tx *tx, void *context)
 
 	if (call->announce)
 		announce(tx, call);
-	for (size_t i = 0; i < call->delegate_count; i++) {
-		const struct delegation *list = &call->delegate[i];
-
-		RUN(tx, STATEMENT_DELEGATE, v_id(call->call.holder), v_id(list->shard),
-			v_id(list->deputy), v_text(rows_names(tx, &list->tests)));
-	}
-	read_configurations(tx, call);
+	leave_shards(tx, call);
+	move(tx, call, STATEMENT_CLAIM_TESTS, &call->claim);
+	move(tx, call, STATEMENT_RELEASE_TESTS, &call->release);
+	move(tx, call, STATEMENT_JOIN_SHARDS, &call->join);
+	read_singles(tx, call);
 	read_versions(tx, call);
-	read_duties(tx, call);
 }
 
 STORE_DEFINE(configuration, .run = configurations_perform, .lane = STORE_FLEET, .writes = true);

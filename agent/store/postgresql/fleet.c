@@ -15,8 +15,8 @@
  * A writer reads the shard's row FOR SHARE. A taker waits for it, or it for the taker, and then its
  * serializable transaction fails and, repeated, sees the new holder.
  *
- * A shard has one count of terms and epochs: each is larger than all before, of either kind. So
- * what an agent began as the shard's holder is not taken for its deputy's, or the other way round.
+ * The same goes for a test that is leased by itself. Its row comes and goes, so its terms are
+ * times.
  *
  * Ids are not in the order in which transactions are committed, so what is new is not what has
  * larger ids; sums tell that there is something.
@@ -90,6 +90,7 @@ static void read_numbers(struct sql_query *query, struct store_turn *turn)
 	turn->said = read_integer(query);
 	turn->views = read_integer(query);
 	turn->requests = read_integer(query);
+	turn->singles = read_integer(query);
 }
 
 static void read_agent(struct sql_query *query, struct store_agent *agent)
@@ -102,7 +103,7 @@ static void read_agent(struct sql_query *query, struct store_agent *agent)
 	agent->until = read_integer(query);
 	agent->late = read_integer(query);
 	agent->gone = read_integer(query);
-	query->column += 3; /* of the numbers */
+	query->column += 4; /* of the numbers */
 	agent->name = read_name(query);
 	agent->address = read_name(query);
 	agent->version = read_name(query);
@@ -114,8 +115,6 @@ static void read_shard(struct sql_query *query, struct store_turn *turn)
 
 	shard->holder = read_integer(query);
 	shard->term = read_integer(query);
-	shard->deputy = read_integer(query);
-	shard->epoch = read_integer(query);
 }
 
 /* Those that are gone last, else by name. */
@@ -172,6 +171,8 @@ static void take_turn(struct tx *tx, void *context)
 		end_leases(tx, turn);
 	if (turn->take > 0)
 		take_shards(tx, turn);
+	if (turn->alone)
+		RUN(tx, STATEMENT_TAKE_TESTS, v_id(turn->self.instance));
 	renew(tx, turn);
 }
 
@@ -258,8 +259,11 @@ STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = t
 
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
-	bool holds = call->term == 0 || query_ask(QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
-						v_id(call->term), v_id(call->holder))) != 0;
+	bool holds = call->term == 0 ||
+		     query_ask(call->test ? QUERY(tx, STATEMENT_HOLD_TEST, v_text(call->test),
+						    v_id(call->term), v_id(call->holder))
+					  : QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
+						    v_id(call->term), v_id(call->holder))) != 0;
 
 	call->fenced = !holds && !tx->failed;
 	if (call->fenced)

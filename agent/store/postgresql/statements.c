@@ -49,8 +49,8 @@ const struct sql_words postgresql_words = {.integer = "BIGINT",
  *
  * pattern_of: a shell pattern, as fnmatch() takes it, as a regular expression.
  *
- * Rows of `agents` are leases (see agent/runtime/fleet.h). An agent that is gone stays while a
- * shard names it. `delegated` are the lists of deputies (see agent/monitor/rollout.h).
+ * Rows of `agents` are leases (see agent/fleet/fleet.h). An agent that is gone stays while a
+ * shard names it, or a test in `singles` (see agent/fleet/rollout.h).
  */
 const char postgresql_more[] =
 	"CREATE TABLE schema ("
@@ -82,8 +82,7 @@ const char postgresql_more[] =
 	" gone BIGINT NOT NULL DEFAULT 0) WITH (fillfactor = 50);\n"
 	"CREATE TABLE shards ("
 	" shard BIGINT PRIMARY KEY, holder BIGINT NOT NULL DEFAULT 0,"
-	" term BIGINT NOT NULL DEFAULT 0, deputy BIGINT NOT NULL DEFAULT 0,"
-	" epoch BIGINT NOT NULL DEFAULT 0) WITH (fillfactor = 50);\n"
+	" term BIGINT NOT NULL DEFAULT 0) WITH (fillfactor = 50);\n"
 	"CREATE TABLE views ("
 	" source TEXT COLLATE \"C\" NOT NULL, instance BIGINT NOT NULL,"
 	" verdict BIGINT NOT NULL, since BIGINT NOT NULL,"
@@ -100,9 +99,9 @@ const char postgresql_more[] =
 	" configuration BIGINT NOT NULL, test TEXT COLLATE \"C\" NOT NULL,"
 	" fingerprint BIGINT NOT NULL, shard BIGINT NOT NULL,"
 	" PRIMARY KEY (configuration, test));\n"
-	"CREATE TABLE delegated ("
-	" shard BIGINT NOT NULL, epoch BIGINT NOT NULL, test TEXT COLLATE \"C\" NOT NULL,"
-	" PRIMARY KEY (shard, epoch, test));\n"
+	"CREATE TABLE singles ("
+	" test TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, shard BIGINT NOT NULL,"
+	" holder BIGINT NOT NULL, term BIGINT NOT NULL) WITH (fillfactor = 50);\n"
 	"INSERT INTO schema VALUES (1, 1, 0);\n"
 	"INSERT INTO shards (shard) SELECT generate_series(0, 255);\n";
 
@@ -121,11 +120,18 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 
 #define LIVES "EXISTS (SELECT 1 FROM agents WHERE instance = ?1 AND gone = 0)"
 
-/* Of `requests` and `shards`. */
-#define RUNNER                                                                                     \
-	"CASE WHEN EXISTS (SELECT 1 FROM delegated WHERE delegated.shard = shards.shard"           \
-	" AND delegated.epoch = shards.epoch AND delegated.test = requests.test)"                  \
-	" THEN deputy ELSE holder END"
+/* Requests for runs that the agent makes. */
+#define ASKED                                                                                      \
+	" FROM requests JOIN shards ON requests.shard = shards.shard"                              \
+	" LEFT JOIN singles ON singles.test = requests.test"                                       \
+	" WHERE coalesce(singles.holder, shards.holder) = ?1"
+
+/* Of `singles`: nobody that lives holds it. */
+#define FREE " (holder = 0 OR EXISTS (SELECT 1 FROM agents WHERE instance = holder AND gone != 0))"
+
+#define NAMED                                                                                      \
+	" test IN (SELECT value FROM json_array_elements_text(CAST(?2 AS JSON)) AS listed "        \
+	"(value))"
 
 /* Rows of three kinds: one of numbers, the agents, the shards. */
 #define PICTURE                                                                                    \
@@ -137,12 +143,13 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 	" (SELECT id FROM audit ORDER BY id DESC LIMIT ?5) AS latest),"                            \
 	" (SELECT CAST(coalesce(sum(changed), 0) AS BIGINT) FROM views JOIN agents"                \
 	" ON agents.instance = views.instance WHERE gone = 0),"                                    \
-	" (SELECT count(*) FROM requests JOIN shards ON requests.shard = shards.shard"             \
-	" WHERE " RUNNER " = ?1), NULL, NULL, NULL FROM moment, due"                               \
+	" (SELECT count(*)" ASKED "),"                                                             \
+	" (SELECT CAST(coalesce(sum(term), 0) AS BIGINT) FROM singles), NULL, NULL, NULL"          \
+	" FROM moment, due"                                                                        \
 	" UNION ALL SELECT 1, instance, configuration, tests, joined, renewed, until, late, gone," \
-	" 0, 0, 0, name, address, version FROM agents"                                             \
-	" UNION ALL SELECT 2, shard, holder, term, deputy, epoch, 0, 0, 0, 0, 0, 0, NULL, NULL,"   \
-	" NULL FROM shards"
+	" 0, 0, 0, 0, name, address, version FROM agents"                                          \
+	" UNION ALL SELECT 2, shard, holder, term, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL"    \
+	" FROM shards"
 
 /* Of configurations that no agent has had for a day. */
 #define OLD                                                                                        \
@@ -150,11 +157,13 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 	" WHERE announced < now - 86400000 AND configuration NOT IN"                               \
 	" (SELECT configuration FROM agents WHERE gone = 0))"
 
-/* Those of agents that live, for which this agent's row may still have what it had before. */
+/* Configurations of agents that live. This agent's row may still have what it had before. */
 #define LIVE                                                                                       \
-	" live AS (SELECT configuration, announced FROM configurations WHERE configuration = ?2"   \
-	" OR configuration IN (SELECT configuration FROM agents WHERE gone = 0"                    \
-	" AND instance != ?1))"
+	" live AS (SELECT configuration, announced, votes FROM configurations JOIN"                \
+	" (SELECT configuration, count(*) AS votes FROM (SELECT CAST(?2 AS BIGINT)"                \
+	" AS configuration UNION ALL SELECT configuration FROM agents"                             \
+	" WHERE gone = 0 AND instance != ?1) AS each GROUP BY configuration) AS votes"             \
+	" USING (configuration))"
 
 #undef STATEMENT
 #define STATEMENT(name, ...) [STATEMENT_##name - STATEMENT_COUNT] = __VA_ARGS__,

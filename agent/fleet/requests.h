@@ -4,8 +4,8 @@
  *
  * For the loop's thread.
  */
-#ifndef AGENT_MONITOR_REQUESTS_H
-#define AGENT_MONITOR_REQUESTS_H
+#ifndef AGENT_FLEET_REQUESTS_H
+#define AGENT_FLEET_REQUESTS_H
 
 #include "agent/runtime/agent.h"
 

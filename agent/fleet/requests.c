@@ -5,7 +5,7 @@
  * says so, by the time at which it was asked for. If an answer is lost, nothing is, and what has
  * been asked for again meanwhile is run again.
  */
-#include "agent/monitor/requests.h"
+#include "agent/fleet/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

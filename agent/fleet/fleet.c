@@ -8,7 +8,7 @@
  *
  * Shards are found by hash: agents need no list of who has what to agree on it.
  */
-#include "agent/runtime/fleet.h"
+#include "agent/fleet/fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
+#include "agent/fleet/rollout.h"
 
 enum {
 	TURN_EVERY = 5000,    /* ms */
@@ -32,12 +33,11 @@ enum shard_state { SHARD_NONE, SHARD_GAINING, SHARD_HELD, SHARD_LEAVING };
 
 struct shard {
 	enum shard_state state;
-	bool restoring;      /* gaining, and what is stored was asked for after that */
-	int64_t gained;      /* clock_boot: when it was */
-	int64_t leaving;     /* clock_boot: since when it is */
-	int64_t term, epoch; /* as in the last picture */
-	bool deputy;         /* this agent is the shard's deputy */
-	size_t calls;        /* with a fence, under way */
+	bool restoring;  /* gaining, and what is stored was asked for after that */
+	int64_t gained;  /* clock_boot: when it was */
+	int64_t leaving; /* clock_boot: since when it is */
+	int64_t term;    /* as in the last picture */
+	size_t calls;    /* with a fence, under way */
 };
 
 struct fleet {
@@ -46,6 +46,7 @@ struct fleet {
 	int64_t instance, configuration;
 	bool started, joined, asking, restoring, hurried, scripted, left;
 	struct shard shards[FLEET_SHARDS];
+	struct rollout *rollout;
 	struct fleet_listener listeners[LISTENERS];
 	size_t listener_count;
 	struct alarm alarm;
@@ -165,11 +166,14 @@ bool fleet_holds(const struct agent *agent, int shard)
 	return !fleet || (fleet->shards[shard].state == SHARD_HELD && is_trusted(fleet));
 }
 
-bool fleet_is_deputy(const struct agent *agent, int shard)
+bool fleet_is_trusted(const struct agent *agent)
 {
-	const struct fleet *fleet = agent->fleet;
+	return is_trusted(agent->fleet);
+}
 
-	return fleet && fleet->shards[shard].deputy && is_trusted(fleet);
+struct rollout *fleet_rollout(const struct agent *agent)
+{
+	return agent->fleet ? agent->fleet->rollout : NULL;
 }
 
 bool fleet_is_shared(const struct agent *agent)
@@ -180,31 +184,28 @@ bool fleet_is_shared(const struct agent *agent)
 void fleet_fence(const struct agent *agent, struct store_call *call, int shard)
 {
 	const struct fleet *fleet = agent->fleet;
-	const struct shard *about;
 
 	call->shard = shard;
 	if (!fleet)
 		return;
-	about = &fleet->shards[shard];
 	call->holder = fleet->instance;
-	call->term = about->state != SHARD_NONE ? about->term : about->deputy ? about->epoch : -1;
+	call->term = fleet->shards[shard].state != SHARD_NONE ? fleet->shards[shard].term : -1;
 }
 
 void fleet_call_begins(struct agent *agent, struct store_call *call)
 {
-	if (!agent->fleet)
-		return;
 	if (call->holder == 0)
 		call->holder = agent->fleet->instance;
-	if (call->term != 0)
+	if (call->term != 0 && !call->test)
 		agent->fleet->shards[call->shard].calls++;
 }
 
 void fleet_call_ends(struct agent *agent, const struct store_call *call)
 {
-	if (!agent->fleet || call->term == 0)
+	if (call->term == 0)
 		return;
-	agent->fleet->shards[call->shard].calls--;
+	if (!call->test)
+		agent->fleet->shards[call->shard].calls--;
 	if (call->fenced)
 		fleet_hurry(agent);
 }
@@ -229,12 +230,19 @@ int64_t fleet_instance(const struct agent *agent)
 	return agent->fleet ? agent->fleet->instance : 0;
 }
 
+const char *fleet_agent(const struct agent *agent, int64_t instance)
+{
+	const struct store_turn *seen = agent->fleet ? agent->fleet->seen : NULL;
+	size_t at = seen ? at_of(seen, instance) : 0;
+
+	return seen && at < seen->agent_count ? seen->agents[at].name : NULL;
+}
+
 const char *fleet_holder(const struct agent *agent, int shard)
 {
 	const struct store_turn *seen = agent->fleet ? agent->fleet->seen : NULL;
-	size_t at = seen ? at_of(seen, seen->shards[shard].holder) : 0;
 
-	return seen && at < seen->agent_count ? seen->agents[at].name : NULL;
+	return seen ? fleet_agent(agent, seen->shards[shard].holder) : NULL;
 }
 
 const struct store_turn *fleet_picture(const struct agent *agent)
@@ -242,7 +250,8 @@ const struct store_turn *fleet_picture(const struct agent *agent)
 	return agent->fleet ? agent->fleet->seen : NULL;
 }
 
-int64_t fleet_now(const struct fleet *fleet)
+/* ms since 1970, by the database's clock. */
+static int64_t now_of(const struct fleet *fleet)
 {
 	return clock_boot() + fleet->ahead;
 }
@@ -268,6 +277,26 @@ void fleet_listen(struct agent *agent, const struct fleet_listener *listener)
 	if (fleet->listener_count == LISTENERS)
 		abort();
 	fleet->listeners[fleet->listener_count++] = *listener;
+}
+
+void fleet_moved(const struct agent *agent)
+{
+	const struct fleet *fleet = agent->fleet;
+
+	for (size_t i = 0; i < fleet->listener_count; i++)
+		if (fleet->listeners[i].moved)
+			fleet->listeners[i].moved(fleet->listeners[i].context);
+}
+
+bool fleet_is_running(const struct agent *agent, const char *test)
+{
+	const struct fleet *fleet = agent->fleet;
+
+	for (size_t i = 0; i < fleet->listener_count; i++)
+		if (fleet->listeners[i].is_running &&
+			fleet->listeners[i].is_running(fleet->listeners[i].context, test))
+			return true;
+	return false;
 }
 
 static void count_held(struct fleet *fleet)
@@ -322,7 +351,7 @@ static bool is_all(const struct fleet *fleet)
 	for (int i = 0; i < FLEET_SHARDS; i++)
 		if (fleet->shards[i].state != SHARD_HELD)
 			return false;
-	return true;
+	return fleet->seen->singles == 0;
 }
 
 static void tell_ready(struct fleet *fleet, const struct error *error)
@@ -377,7 +406,7 @@ static void restore(struct fleet *fleet)
 		return;
 	fleet->restoring = true;
 	request = store_restore_new(restored, fleet);
-	request->since = fleet_now(fleet) - agent_remembers(fleet->agent);
+	request->since = now_of(fleet) - agent_remembers(fleet->agent);
 	store_client_call(fleet->agent, &request->call);
 }
 
@@ -402,21 +431,14 @@ static void see_shards(struct fleet *fleet, const struct store_turn *turn)
 			was->gained = clock_boot();
 		}
 		was->term = is->term;
-		was->epoch = is->epoch;
-		was->deputy = turn->renewed && is->deputy == fleet->instance;
 	}
 	tell_lost(fleet, &lost);
 }
 
-/* Of the agents, and of deputies that concern this one. */
-static uint64_t configurations(const struct store_turn *turn, int64_t self)
+/* Of the agents, and of tests that are leased by themselves. */
+static uint64_t configurations(const struct store_turn *turn)
 {
-	uint64_t hash = HASH_START;
-
-	for (int i = 0; i < FLEET_SHARDS; i++)
-		if (turn->shards[i].deputy != 0 &&
-			(turn->shards[i].deputy == self || turn->shards[i].holder == self))
-			hash = hash_add(hash, &turn->shards[i], sizeof turn->shards[i]);
+	uint64_t hash = hash_add(HASH_START, &turn->singles, sizeof turn->singles);
 
 	for (size_t i = 0; i < turn->agent_count; i++) {
 		const struct store_agent *agent = &turn->agents[i];
@@ -600,7 +622,7 @@ static void take_answer(struct fleet *fleet, struct store_turn *turn)
 				.last_audit = turn->said,
 				.requests = turn->requests,
 				.views = (uint64_t)turn->views,
-				.configuration = configurations(turn, fleet->instance)});
+				.configuration = configurations(turn)});
 }
 
 static void answered(struct store_turn *turn)
@@ -679,6 +701,7 @@ static void take_turn(void *context)
 	turn->join = !fleet->joined;
 	turn->take = fleet->agent->stopping ? 0 : fleet->take;
 	turn->reap = fleet->reap && !fleet->agent->stopping;
+	turn->alone = fleet->agent->once;
 	if (fleet->agent->stopping)
 		hand_over(fleet, FLEET_SHARDS);
 	for (int i = 0; i < FLEET_SHARDS; i++) {
@@ -719,6 +742,13 @@ void fleet_announce(struct agent *agent, int64_t configuration)
 
 /* --- Its life. */
 
+static int64_t database_now(const struct agent *agent)
+{
+	return now_of(agent->fleet);
+}
+
+static const struct shared_state shared_state = {database_now, fleet_call_begins, fleet_call_ends};
+
 static struct fleet *fleet_make(struct agent *agent)
 {
 	struct fleet *fleet = memory_new(1, sizeof *fleet);
@@ -733,6 +763,8 @@ static struct fleet *fleet_make(struct agent *agent)
 		.ahead = clock_wall() - clock_boot(),
 		.alarm = {.call = take_turn, .context = fleet}};
 	agent->fleet = fleet;
+	agent->shared_state = &shared_state;
+	fleet->rollout = rollout_new(agent);
 	return fleet;
 }
 
@@ -791,10 +823,12 @@ void fleet_free(struct agent *agent)
 
 	if (!fleet)
 		return;
+	rollout_free(fleet->rollout);
 	arena_free(fleet->arena);
 	free(fleet->name);
 	free(fleet);
 	agent->fleet = NULL;
+	agent->shared_state = NULL;
 }
 
 /* --- For tests. */
@@ -814,7 +848,7 @@ void fleet_script(
 	struct store_turn *turn = turn_new(fleet, NULL);
 
 	turn->renewed = true;
-	turn->now = fleet_now(fleet);
+	turn->now = now_of(fleet);
 	turn->agents = arena_array(turn->call.arena, 1, sizeof *turn->agents);
 	turn->agents[0] = turn->self;
 	turn->agent_count = 1;

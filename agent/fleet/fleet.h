@@ -6,6 +6,8 @@
  * A test belongs to the shard of its name, a receiver (its deliveries and their follow-ups) to the
  * shard of its own. Whatever must see everything, such as groups and digests, belongs to the
  * leader, which is a shard as well; so do tests with an `environment`, which are judged together.
+ * While configurations in use do not agree, tests may leave their shard and be leased by themselves
+ * (rollout.h).
  *
  * An agent has a lease, a row in the database, which it renews with each of its turns. It trusts in
  * that for a while that ends before the database's does, and until then in what it holds. A call
@@ -15,8 +17,8 @@
  *
  * For the loop's thread.
  */
-#ifndef AGENT_RUNTIME_FLEET_H
-#define AGENT_RUNTIME_FLEET_H
+#ifndef AGENT_FLEET_FLEET_H
+#define AGENT_FLEET_FLEET_H
 
 #include "agent/runtime/agent.h"
 #include "conf/config.h"
@@ -52,6 +54,10 @@ struct fleet_listener {
 	bool (*is_busy)(void *context, int shard);
 	/* Something in it differs from last time. After `gained` and `lost` of that turn. */
 	void (*news)(void *context, const struct fleet_news *news);
+	/* What fleet_runs answers may be another. */
+	void (*moved)(void *context);
+	/* Whether a run of the test is in progress. */
+	bool (*is_running)(void *context, const char *test);
 	void *context;
 };
 
@@ -66,9 +72,23 @@ bool fleet_holds(const struct agent *agent, int shard);
  * run, which holds all. */
 bool fleet_is_shared(const struct agent *agent);
 
-/* The call is about the shard: it fails, with `fenced`, unless the agent holds that (or is its
- * deputy) when it is written. For calls that write; before store_client_call. */
+/* The call is about the shard: it fails, with `fenced`, unless the agent holds that when it is
+ * written. For calls that write; before store_client_call. */
 void fleet_fence(const struct agent *agent, struct store_call *call, int shard);
+
+/* Whether this agent is to run the test, of that shard; and whether it may do so now. */
+bool fleet_runs(const struct agent *agent, const char *test, int shard);
+bool fleet_may_run(const struct agent *agent, const char *test, int shard);
+
+/* The name of the agent that runs a test which this one does not; NULL: it is not known. */
+const char *fleet_runner(const struct agent *agent, const char *test, int shard);
+
+/* Fences a call that writes about the test, of that shard; NULL: about the shard itself. */
+void fleet_fence_test(
+	const struct agent *agent, struct store_call *call, const char *test, int shard);
+
+/* The agent's configuration is another one. */
+void fleet_adopt(struct agent *agent);
 
 /* Has the listener called from now on, in the order of these calls; its functions may be NULL. Does
  * nothing without a fleet. */
@@ -88,13 +108,6 @@ const char *fleet_holder(const struct agent *agent, int shard);
 /* All agents, also those that are gone for a while, and all shards, as the last turn saw them; NULL
  * before that. */
 const struct store_turn *fleet_picture(const struct agent *agent);
-
-/* Whether the agent is the shard's deputy, and may trust in that now: see agent/monitor/rollout.h.
- */
-bool fleet_is_deputy(const struct agent *agent, int shard);
-
-/* What the agent announces with each turn from now on: the hash of its configuration. */
-void fleet_announce(struct agent *agent, int64_t configuration);
 
 /* Has the next turn taken at once: something is known to have changed. */
 void fleet_hurry(struct agent *agent);
@@ -116,12 +129,9 @@ void fleet_start(struct agent *agent, void (*ready)(void *context, const struct 
 void fleet_leave(struct agent *agent);
 void fleet_free(struct agent *agent); /* sets agent->fleet to NULL */
 
-/* For store_client.c: a call is under way, or was answered. */
+/* Of struct shared_state, for agents with a fleet. */
 void fleet_call_begins(struct agent *agent, struct store_call *call);
 void fleet_call_ends(struct agent *agent, const struct store_call *call);
-
-/* ms since 1970, by the database's clock. */
-int64_t fleet_now(const struct fleet *fleet);
 
 /*
  * For tests: a fleet without turns. fleet_script has the agent hold these shards, and no others, as
