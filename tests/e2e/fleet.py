@@ -487,6 +487,8 @@ tests:
         self.faults.append((time.monotonic(), "pause", name))
         self.members[name].paused = True
         self.members[name].process.send_signal(signal.SIGSTOP)
+        # The signal alone lets it go on for a moment, in which it can end what it is to be paused in.
+        os.waitid(os.P_PID, self.members[name].process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def go_on(self, name):
         self.members[name].paused = False
