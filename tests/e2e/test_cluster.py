@@ -141,7 +141,7 @@ def test_replayed_it_is_one_message(hunter, tmp_path):
     replayed = hunter("replay", "--config", path, "--from", "2024-03-02", "--to", "2024-03-05")
     assert replayed.code == 0
     assert replayed.out.count("%, 100% path[1]=draw") == 1
-    assert "c0059 .. c0060" in replayed.out and "all: 1 told, 0 withdrawn later" in replayed.out
+    assert "c0059 .. c0060" in replayed.out and "all: 1 announced, 0 withdrawn later" in replayed.out
 
 
 def test_nights_are_counted_and_not_days(hunter, tmp_path):
@@ -150,7 +150,7 @@ def test_nights_are_counted_and_not_days(hunter, tmp_path):
     path = write_config(tmp_path, group=", interesting: 60", agent="interval: 1d")
     path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
     replayed = hunter("replay", "--config", path, "--from", "2024-04-01", "--to", "2024-06-08")
-    assert replayed.code == 0 and "all: 1 told, 0 withdrawn later" in replayed.out, replayed.out[-1500:]
+    assert replayed.code == 0 and "all: 1 announced, 0 withdrawn later" in replayed.out, replayed.out[-1500:]
     [told] = re.findall(r"^\[(2024-\d\d-\d\d)[^]]*\]\n(?:(?!^\[).*\n)*?  all\n", replayed.out, re.M)
     assert told > "2024-05-15", told  # the step is of 2024-04-30
 
