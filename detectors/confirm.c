@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1000, MORE = 4, LEAST = 5, ENOUGH = 24 };
+enum { MOST_POINTS = 1000, MORE = 4, LEAST = 5, LEAST_OF_SERVICE = 3, ENOUGH = 24 };
 
 const struct field confirm_fields[] = {
 	OPTION_STRING(struct confirm_options, confirm, "auto",
@@ -38,9 +38,9 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 }
 
 /*
- * From LEAST points on if p is far below what chance produces with so few points before; else when
- * MORE points have followed since the change was found. A change with ENOUGH points behind it was
- * there before the first run.
+ * From `least` points on if p is far below what chance produces with so few points before; else
+ * when MORE points have followed since the change was found. A change with ENOUGH points behind it
+ * was there before the first run.
  */
 static bool holds_auto(const struct change *change, size_t first_count, size_t least)
 {
@@ -58,5 +58,5 @@ bool confirm_holds(const struct confirm_rule *rule, const struct change *change,
 	case CONFIRM_POINTS: return change->count_after >= rule->points;
 	case CONFIRM_AUTO: break;
 	}
-	return holds_auto(change, first_count, service ? 0 : LEAST);
+	return holds_auto(change, first_count, service ? LEAST_OF_SERVICE : LEAST);
 }

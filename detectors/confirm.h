@@ -38,7 +38,7 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
  * Whether the change, as found now, is confirmed. `first_count` points followed it when it was
  * first found; a candidate that is lost and found again starts anew. A confirmed change need not
  * satisfy the rule again: the caller remembers it. For CONFIRM_AUTO even the strongest evidence
- * needs five points on the new level, as a recovery does, but in a `service`, where precedents
+ * needs five points on the new level, as a recovery does; three in a `service`, where precedents
  * (detectors/precedent.h) decide how long to wait.
  */
 bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
