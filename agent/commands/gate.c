@@ -280,8 +280,10 @@ bool gate_has_enough(const struct gate_lacks *lacks, const struct test *test, st
 		return true;
 	return error_set(error, ERROR_DATA, "test \"%s\": not enough data: %.200s has %s%s",
 		test->name, first->metric, first->what,
-		lacking > 1 ? arena_printf(lacks->arena, "; %zu more tests lack data", lacking - 1)
-			    : "");
+		lacking == 1 ? ""
+		: lacking == 2
+			? "; one more metric lacks data"
+			: arena_printf(lacks->arena, "; %zu more metrics lack data", lacking - 1));
 }
 
 void gate_print(size_t accepted, FILE *out)

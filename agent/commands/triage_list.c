@@ -80,7 +80,8 @@ struct record_rows triage_list_rows(const struct triage_list *triaged, const cha
 	while (triaged && end < triaged->count &&
 		strcmp(triaged->records[end].item.test, test) == 0)
 		end++;
-	return (struct record_rows){triaged ? triaged->records + low : NULL, end - low};
+	return end > low ? (struct record_rows){triaged->records + low, end - low}
+			 : (struct record_rows){0};
 }
 
 struct record_rows triage_list_all(const struct triage_list *triaged)

@@ -332,13 +332,20 @@ static void draw_beyond(struct drawing *d, size_t line)
 
 /* Changes. */
 
+/* The part within the view of the line from `before` at `from` to `after` at `to`. */
 static void draw_level(struct drawing *d, size_t line, double from, double to, double before,
 	double after, const struct pen *pen)
 {
-	if (to < from || !view_has(&d->view, before) || !view_has(&d->view, after))
+	double left = fmax(from, (double)d->view.from), right = fmin(to, (double)d->view.to);
+	double slope = to > from ? (after - before) / (to - from) : 0;
+
+	if (right < left || !view_has(&d->view, before) || !view_has(&d->view, after))
 		return;
-	rule(d, spot_of(d, from, view_shown(&d->view, line, before)),
-		spot_of(d, to, view_shown(&d->view, line, after)), pen);
+	after = view_shown(&d->view, line, before + slope * (right - from));
+	before = view_shown(&d->view, line, before + slope * (left - from));
+	if (fmax(before, after) < d->view.low || fmin(before, after) > d->view.high)
+		return;
+	rule(d, spot_of(d, left, before), spot_of(d, right, after), pen);
 }
 
 /* Whether two levels would cover one another. */
@@ -374,8 +381,8 @@ static void draw_levels(struct drawing *d, size_t line, size_t i)
 		pen.gap = 3;
 	}
 	if (change->trend) {
-		from = fmax((double)change->from, reach.from);
-		to = fmin(fmax((double)change->to, from), reach.to);
+		from = (double)change->from;
+		to = fmax((double)change->to, from);
 	}
 	if (!continues)
 		draw_level(d, line, reach.from, from, change->before, change->before, &back);

@@ -8,7 +8,7 @@
 
 bool remote_test_is(const struct agent *agent, const struct test *test)
 {
-	return agent->fleet && !fleet_holds(agent, fleet_shard_of_test(test));
+	return agent->fleet && !fleet_runs(agent, test->name, fleet_shard_of_test(test));
 }
 
 static const struct condition *find(

@@ -3,6 +3,7 @@ import concurrent.futures
 import http.server
 import json
 import math
+import re
 import threading
 import urllib.parse
 
@@ -167,3 +168,18 @@ def test_many_who_look_cost_one_fetch(agents, tmp_path):
         assert len(asked) == before + 2, asked
         assert agent.end() == 0
         server.shutdown()
+
+
+def test_a_window_shows_the_levels_that_cross_it(hunter, tmp_path):
+    """On the terminal: a level that begins before the window and ends behind it is a line from edge to edge."""
+    def rows(*dates):
+        done = hunter("plot", "t", "v", "--config", "t.yaml", *dates)
+        assert done.code == 0, done
+        return [re.split("[│┤]", row)[1] for row in done.out.splitlines() if re.search("[│┤]", row)]
+
+    days = [f"2026-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(120)]
+    values = [(100 if i < 40 else 150 if i < 80 else 120) + (i * 7 % 5 - 2) for i in range(120)]
+    (tmp_path / "t.csv").write_text("time,v\n" + "".join(f"{day},{value}\n" for day, value in zip(days, values)))
+    (tmp_path / "t.yaml").write_text(f"tests: {{t: {{type: csv, file: {tmp_path}/t.csv, time_column: time, metrics: {{v: {{direction: -1}}}}}}}}\n")
+    inside = rows("--since", days[50], "--until", days[70])
+    assert any(all(cell not in " ┊" for cell in row) for row in inside), inside

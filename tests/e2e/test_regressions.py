@@ -285,7 +285,7 @@ def test_a_metric_without_values_is_not_ok(hunter, folder):
     document = json.loads(result.out)
     assert result.code == 3 and document["tests"] == []
     assert document["failed"] == [{"name": "all", "error":
-        'test "all": not enough data: never has no values at the baseline; 2 more tests lack data'}]
+        'test "all": not enough data: never has no values at the baseline; 2 more metrics lack data'}]
     for column in "never", "died", "broke":
         assert f"metric={column}" in result.err
 

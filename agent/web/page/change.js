@@ -526,6 +526,8 @@ function commitsSection(context) {
 
 // ---- The bisection of the change
 
+const endWords = {ends_broken: 'an end cannot be measured', single: 'nothing to search', impossible: 'could not be made'};
+
 function culpritTable(culprit) {
 	return culprit.set.length === 0 ? null : tall(culprit.set.length, 'Credible set', h('thead', {}, h('tr', {}, h('th', {}, 'First bad commit'), h('th', {}, 'Probability'))),
 		h('tbody', {}, culprit.set.map(one => h('tr', {'data-culprit': plain(one.commit)}, h('td', {}, commitLink(one.commit, null), one.broken ? [' ', badge('not testable', 'warn')] : null),
@@ -551,7 +553,7 @@ function bisectionSection(context) {
 			open ? h('p', {}, row.state === 'waiting' ? ['Waits for ', h('code', {}, name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
 				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', {}, name(row.lab, 100)), '.',
 					row.cancelled ? ' It is being ended.' : null]) : null,
-			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${plain(row.end).replaceAll('_', ' ')}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
+			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${endWords[row.end] ?? plain(row.end).replaceAll('_', ' ')}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
 			!open && !row && !culprit ? h('p', {class: 'quiet'}, 'Nobody has asked for one.') : null);
 		// The button stays the same as long as it means the same: one may be pressing it.
 		const offer = !context.may('triager') ? '' : open ? `Cancel ${row.id}` : test?.bisects && stands ? row ? 'Bisect again' : 'Bisect' : '';

@@ -69,15 +69,16 @@ export function personField(context) {
 		onchange: event => localStorage.setItem('person', event.target.value.trim())}));
 }
 
-// Shows what others have said meanwhile. Whether to say it nevertheless.
-function conflict(changes, wanted) {
+// Shows what others have said meanwhile, and asks: 'all' takes them over, 'rest' leaves them out of `some`, null is nothing.
+function conflict(changes, wanted, some) {
 	const action = states.find(state => state.state === wanted.state)?.action ?? 'what you wrote';
 	const line = ({test, metric, triage}) => h('li', {}, name(test, 80), ' ', name(metric, 80), ': ', triageBadge(triage.state), ' by ', name(triage.person ?? 'somebody', 60), ' ', ago(triage.time),
 		triage.owner ? [', owner ', name(triage.owner, 60)] : null, triage.note ? h('blockquote', {}, name(triage.note, 500)) : null);
 
 	return dialog('Somebody else was first', [h('p', {}, 'Nothing was changed. Since it was shown here, others have said:'), h('ul', {}, changes.slice(0, 100).map(line)),
 		h('p', {}, 'You wanted: ', h('b', {}, action), wanted.note ? [': ', name(wanted.note, 200)] : null),
-	], [{text: 'Leave it as it is', value: false, main: true}, {text: `Take over: ${action}`, value: true}]);
+	], [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${action}`, value: 'all'},
+		...some > changes.length ? [{text: `Only the other ${(some - changes.length).toLocaleString('en')}`, value: 'rest'}] : []]);
 }
 
 // Says it of changes as they were seen: of all in a request, or none. Returns how their triage is `now`, by id, and of which
@@ -86,8 +87,8 @@ export async function say(changes, wanted, context) {
 	const now = new Map(changes.map(({id, triage}) => [id, triage])), done = [];
 	const sum = some => some.reduce((version, {id}) => version + now.get(id).version, 0); // says whether all are as they were seen
 
-	for (let i = 0; i < changes.length;) {
-		const some = changes.slice(i, i + AT_ONCE), asked = {...wanted, version: sum(some), person: person(context)};
+	for (let left = changes; left.length > 0;) {
+		const some = left.slice(0, AT_ONCE), asked = {...wanted, version: sum(some), person: person(context)};
 
 		try {
 			const answer = some.length === 1 ? await post(`/api/v1/changes/${some[0].id}/triage`, asked)
@@ -95,7 +96,7 @@ export async function say(changes, wanted, context) {
 			for (const {id, triage} of answer.changes)
 				now.set(id, triage);
 			done.push(...some);
-			i += AT_ONCE;
+			left = left.slice(AT_ONCE);
 		} catch (problem) {
 			const others = problem.status === 409 ? problem.answer?.changes : null;
 
@@ -107,8 +108,12 @@ export async function say(changes, wanted, context) {
 			const touched = others.filter(({id, triage}) => triage.version !== now.get(id)?.version);
 			for (const {id, triage} of others)
 				now.set(id, triage);
-			if (!await conflict(touched, wanted))
-				i += AT_ONCE;
+			const answer = await conflict(touched, wanted, some.length);
+
+			if (answer === 'rest')
+				left = left.filter(({id}) => !touched.some(other => other.id === id));
+			else if (!answer)
+				left = left.slice(AT_ONCE);
 		}
 	}
 	return {now, done};
