@@ -63,8 +63,8 @@ export async function keys(stage) {
 		assert.equal((await triage(page, id)).state, state);
 }
 
-export async function bulk(stage, {ids}) {
-	const page = await stage.open('/', {user: 'ben'});
+// Selects three of them.
+async function choose(stage, page, ids) {
 	const chosen = [];
 	await row(page).first().waitFor();
 	for (let i = 0; chosen.length < 3; i++) {
@@ -75,6 +75,12 @@ export async function bulk(stage, {ids}) {
 			chosen.push(id);
 		}
 	}
+	return chosen;
+}
+
+export async function bulk(stage, {ids}) {
+	const page = await stage.open('/', {user: 'ben'});
+	const chosen = await choose(stage, page, ids);
 	await page.getByRole('button', {name: 'Expected'}).first().click();
 	const dialog = page.locator('dialog[open]');
 	await stage.until('asked or done', async () => await dialog.count() > 0 || (await triage(page, chosen[0])).state === 'expected');
@@ -82,6 +88,22 @@ export async function bulk(stage, {ids}) {
 		await dialog.locator('button.main').click();
 	for (const id of ids)
 		await stage.until(`${id} is said`, async () => ((await triage(page, id))?.state === 'expected') === chosen.includes(id));
+}
+
+// Somebody else was first with one of three: the other two can be triaged without it.
+export async function touched(stage, {ids}) {
+	const ann = await stage.open('/', {user: 'ann'}), ben = await stage.open('/', {user: 'ben', allow: [/409|ERR_FAILED/]});
+	await ben.context().route('**/api/v1/events*', route => route.abort());
+	await ben.reload();
+	const [first, other, last] = await choose(stage, ben, ids);
+	const status = await ann.evaluate(([id, version]) => fetch(`/api/v1/changes/${id}/triage`,
+		{method: 'POST', body: new URLSearchParams({state: 'ignored', version})}).then(answer => answer.status), [other, (await triage(ann, other)).version]);
+	assert.equal(status, 200);
+	await ben.getByRole('button', {name: 'Infra'}).first().click();
+	await ben.locator('dialog[open]').getByRole('button', {name: 'Only the other 2'}).click();
+	for (const id of [first, last])
+		await stage.until(`${id} is infra`, async () => (await triage(ann, id)).state === 'infra');
+	assert.equal((await triage(ann, other)).state, 'ignored');
 }
 
 // A key waits for what the one before loads: j goes on to a row that was not there, and x selects that one.

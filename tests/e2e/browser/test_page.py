@@ -289,6 +289,10 @@ def test_bulk(play, team):
     play("inbox.bulk", team, {"ids": opened(team)})
 
 
+def test_bulk_that_somebody_touched(play, team):
+    play("inbox.touched", team, {"ids": opened(team)})
+
+
 def test_two_people(play, team):
     play("change.two", team, {"id": opened(team)[0]})
 
