@@ -99,10 +99,10 @@ export async function touched(stage, {ids}) {
 	const status = await ann.evaluate(([id, version]) => fetch(`/api/v1/changes/${id}/triage`,
 		{method: 'POST', body: new URLSearchParams({state: 'ignored', version})}).then(answer => answer.status), [other, (await triage(ann, other)).version]);
 	assert.equal(status, 200);
-	await ben.getByRole('button', {name: 'Infra'}).first().click();
+	await ben.getByRole('button', {name: 'Fixed'}).first().click();
 	await ben.locator('dialog[open]').getByRole('button', {name: 'Only the other 2'}).click();
 	for (const id of [first, last])
-		await stage.until(`${id} is infra`, async () => (await triage(ann, id)).state === 'infra');
+		await stage.until(`${id} is fixed`, async () => (await triage(ann, id)).state === 'fixed');
 	assert.equal((await triage(ann, other)).state, 'ignored');
 }
 
