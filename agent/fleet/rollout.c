@@ -14,6 +14,7 @@
 #include "agent/base/hash.h"
 
 enum { AGAIN = 1000, SOON = 100 }; /* ms */
+enum { MOVES_MOST = 5000 };        /* tests that one question moves */
 
 #define CONFIGURATION_BITS 53 /* as of an instance */
 
@@ -223,17 +224,23 @@ static bool move(
 	return true;
 }
 
-/* False: some have to wait. */
+static size_t moves_of(const struct store_configuration *call)
+{
+	return call->leave_count + call->claim.count + call->release.count + call->join.count;
+}
+
+/* As many as one question moves: the next one moves the others. False: some have to wait. */
 static bool add_moves(const struct rollout *rollout, struct store_configuration *call)
 {
 	struct arena *arena = call->call.arena;
+	size_t room = rollout->count < MOVES_MOST ? rollout->count : MOVES_MOST;
 	bool done = true;
 
-	call->leave = arena_array(arena, rollout->count, sizeof *call->leave);
-	call->claim.items = arena_array(arena, rollout->count, sizeof *call->claim.items);
-	call->release.items = arena_array(arena, rollout->count, sizeof *call->release.items);
-	call->join.items = arena_array(arena, rollout->count, sizeof *call->join.items);
-	for (size_t i = 0; i < rollout->count; i++)
+	call->leave = arena_array(arena, room, sizeof *call->leave);
+	call->claim.items = arena_array(arena, room, sizeof *call->claim.items);
+	call->release.items = arena_array(arena, room, sizeof *call->release.items);
+	call->join.items = arena_array(arena, room, sizeof *call->join.items);
+	for (size_t i = 0; i < rollout->count && moves_of(call) < MOVES_MOST; i++)
 		done &= move(rollout, call, &rollout->apart[i]);
 	return done;
 }
@@ -289,8 +296,7 @@ static void ask(void *context)
 	call = store_configuration_new(answered, rollout);
 	call->configuration = rollout->configuration;
 	done = add_moves(rollout, call);
-	rollout->moving =
-		call->leave_count + call->claim.count + call->release.count + call->join.count > 0;
+	rollout->moving = moves_of(call) > 0;
 	if (!rollout->look && !rollout->moving) {
 		store_call_free(&call->call);
 		if (!done)
