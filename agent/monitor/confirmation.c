@@ -1,7 +1,4 @@
 /*
- * All candidates count for the false discovery rate, including those that the `confirm` rule
- * rejects: they are what was found among so many series.
- *
  * For a candidate that stays one, only its place and the runs are updated; its numbers stay as
  * they were when it was found, because the rule counts the points that followed it then. A held
  * candidate is only written when it moves, and its count of points is that between its place and
@@ -13,7 +10,6 @@
 #include <stdlib.h>
 
 #include "agent/base/arena.h"
-#include "detectors/fdr.h"
 
 size_t confirmation_series(const struct test *test, const struct dataset *data, double share)
 {
@@ -60,117 +56,25 @@ void confirmation_notice(const struct test *test, struct query *query)
 	}
 }
 
-static bool is_counted(const struct candidate *candidate, double share)
+/* Series of one metric are adjacent, and have the same share. */
+static void decide(const struct analysis *analysis, const struct candidates *candidates,
+	struct store_record *request)
 {
-	return candidate->detection->fdr == share && !candidate->exempt &&
-	       !isnan(candidate->record->item.change.pvalue);
-}
-
-static double limit_of_share(
-	const struct analysis *analysis, const struct candidates *candidates, double share)
-{
-	double *pvalues = memory_new(candidates->count, sizeof *pvalues), limit;
-	size_t series = confirmation_series(analysis->test, analysis->data, share), found = 0;
+	struct confirm_case *cases = candidates->cases;
 
 	for (size_t i = 0; i < candidates->count; i++)
-		if (is_counted(&candidates->items[i], share))
-			pvalues[found++] = candidates->items[i].record->item.change.pvalue;
-	limit = fdr_limit(pvalues, found, series > found ? series : found, share);
-	free(pvalues);
-	return limit;
-}
-
-/* Candidates of one share are adjacent, as series of one metric are. */
-void confirmation_share(const struct analysis *analysis, struct candidates *candidates)
-{
-	double share = 0, limit = 1;
-
+		cases[i].series = cases[i].share == 0 ? 0
+				  : i > 0 && cases[i].share == cases[i - 1].share
+					  ? cases[i - 1].series
+					  : confirmation_series(
+						    analysis->test, analysis->data, cases[i].share);
+	confirm_decide(request->call.arena, cases, candidates->count);
 	for (size_t i = 0; i < candidates->count; i++) {
-		struct candidate *candidate = &candidates->items[i];
+		struct realignment *realignment = candidates->items[i].realignment;
+		int64_t until = cases[i].decision.until;
 
-		if (candidate->detection->fdr == 0)
-			continue;
-		if (candidate->detection->fdr != share) {
-			share = candidate->detection->fdr;
-			limit = limit_of_share(analysis, candidates, share);
-		}
-		if (is_counted(candidate, share) && candidate->record->item.change.pvalue > limit)
-			candidate->confirmed = false;
-	}
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	const struct candidate *const *left = a, *const *right = b;
-	int64_t x = (*left)->record->item.time, y = (*right)->record->item.time;
-
-	return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
-}
-
-static struct hold hold_of(const struct candidate *candidate)
-{
-	const struct change *change = &candidate->record->item.change;
-	double spread = 2 * change->stddev_after / sqrt(fmax(1, (double)change->count_after));
-	double percent = fabs(change->level_before) / 100;
-	struct hold hold = {.seen = candidate->seen,
-		.until = candidate->until,
-		.confirmed = candidate->confirmed || candidate->on_hold,
-		.level_before = change->level_before,
-		.level_after = change->level_after,
-		.low = change->level_after - spread,
-		.high = change->level_after + spread};
-
-	if (isfinite(change->size_low) && isfinite(change->size_high)) {
-		hold.low = change->level_before + percent * change->size_low;
-		hold.high = change->level_before + percent * change->size_high;
-	}
-	return hold;
-}
-
-static void hold_one(struct candidate *candidate, const struct hold *judged)
-{
-	if (judged->verdict == DROP) {
-		candidate->record->news = NOTIFY_SILENT;
-		candidate->confirmed = true;
-	}
-	if (judged->verdict != HOLD)
-		return;
-	candidate->on_hold = true;
-	if (candidate->confirmed && candidate->realignment &&
-		judged->until < candidate->realignment->hold_ends)
-		candidate->realignment->hold_ends = judged->until;
-	candidate->confirmed = false;
-}
-
-/* Applies holds to the candidates of one series, which are adjacent, except those that are not
- * announced anyway. */
-static void hold_series(struct candidate *candidates, size_t count)
-{
-	struct candidate **ordered = memory_new(count, sizeof *ordered);
-	struct hold *holds = memory_new(count, sizeof *holds);
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (candidates[i].record->news == NOTIFY_PENDING)
-			ordered[n++] = &candidates[i];
-	qsort(ordered, n, sizeof(struct candidate *), compare_times);
-	for (size_t i = 0; i < n; i++)
-		holds[i] = hold_of(ordered[i]);
-	hold_judge(holds, n, candidates[0].clock);
-	for (size_t i = 0; i < n; i++)
-		hold_one(ordered[i], &holds[i]);
-	free(holds);
-	free(ordered);
-}
-
-void confirmation_hold(struct candidates *candidates)
-{
-	for (size_t i = 0, next; i < candidates->count; i = next) {
-		for (next = i + 1;
-			next < candidates->count && candidates->items[next].record->series ==
-							    candidates->items[i].record->series;)
-			next++;
-		hold_series(&candidates->items[i], next - i);
+		if (realignment && until != 0 && until < realignment->hold_ends)
+			realignment->hold_ends = until;
 	}
 }
 
@@ -196,7 +100,7 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 		*item = record->item; /* its place may be that of another change */
 		update.item = item;
 		update.runs = 1;
-	} else if (candidate->on_hold) {
+	} else if (candidate->at->on_hold) {
 		struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
 
 		if (update.time == known->item.time)
@@ -212,28 +116,27 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 	request->updates[request->update_count++] = update;
 }
 
-void confirmation_write(
-	const struct candidates *candidates, struct store_record *request, struct news_tally *tally)
+void confirmation_write(const struct analysis *analysis, const struct candidates *candidates,
+	struct store_record *request, struct news_tally *tally)
 {
+	decide(analysis, candidates, request);
 	for (size_t i = 0; i < candidates->count; i++) {
 		const struct candidate *candidate = &candidates->items[i];
+		struct change_record *record = candidate->record;
+		const struct decision *decision = &candidate->at->decision;
+		bool silent = candidate->at->silent || decision->verdict == DROP;
 
+		record->news = silent ? NOTIFY_SILENT : NOTIFY_PENDING;
 		tally->found += !candidate->known;
-		if (!candidate->confirmed) {
+		if (decision->verdict == HOLD) {
 			write_candidate(candidate, request);
 			tally->candidates++;
 			if (candidate->realignment)
 				candidate->realignment->candidates++;
 			continue;
 		}
-		if (candidate->covered && candidate->record->news == NOTIFY_PENDING) {
-			candidate->record->news = NOTIFY_SILENT;
-			candidate->record->covered = true;
-		}
-		if (candidate->record->news == NOTIFY_PENDING)
-			tally->fresh++;
-		else
-			tally->silent++;
-		request->records.items[request->records.count++] = *candidate->record;
+		record->covered = decision->reason == confirm_reasons[CONFIRM_COVERED];
+		*(silent ? &tally->silent : &tally->fresh) += 1;
+		request->records.items[request->records.count++] = *record;
 	}
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/decide/hold.h"
 #include "agent/decide/match.h"
 #include "agent/decide/recover.h"
 #include "agent/monitor/confirmation.h"
@@ -112,27 +113,26 @@ static void set_hold(
 	const int64_t *times = subject->existing.times;
 	size_t now = times_lower_bound(times, subject->existing.n, candidate->record->item.time);
 	size_t last = hold_seen(times, subject->existing.n, time, followed);
-	bool patient = news_is_patient(subject->detection, subject->findings);
+	struct confirm_case *at = candidate->at;
 
-	candidate->seen = times[last];
-	candidate->until =
-		hold_until(&subject->findings->season, realignment ? realignment->range : 0,
-			patient ? times[0] : 0, time, candidate->seen);
+	at->seen = times[last];
+	at->until = hold_until(&subject->findings->season, realignment ? realignment->range : 0,
+		at->service ? times[0] : 0, time, at->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 
+/* `silent`: why it is no news; or NULL. */
 static struct candidate *add_candidate(
-	struct subject *subject, const struct change *change, bool silent)
+	struct subject *subject, const struct change *change, const char *silent)
 {
 	struct store_record *request = subject->request;
 	struct candidates *candidates = subject->candidates;
 	struct candidate *candidate = &candidates->items[candidates->count];
+	struct confirm_case *at = &candidates->cases[candidates->count];
 	struct change_record *record = &request->records.items[candidates->count++];
 
 	candidate->record = record;
-	candidate->detection = subject->detection;
-	candidate->confirmed = confirm_holds(&subject->detection->confirm, change,
-		change->count_after, news_is_patient(subject->detection, subject->findings));
+	candidate->at = at;
 	candidate->realignment = subject->realignment;
 	record->item = announce_change(request->call.arena, subject->test, subject->environment,
 		subject->findings->series, change);
@@ -141,14 +141,22 @@ static struct candidate *add_candidate(
 	record->branch = subject->branch;
 	record->sign = change_sign(change);
 	record->state = CHANGE_CONFIRMED;
-	record->news =
-		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
 	record->item.excerpt = excerpt_of(subject, change);
 	record->spacing = news_spacing(subject->existing.times, subject->existing.n,
 		subject->existing.positions[change->index]);
+	if (!silent && record->item.time < subject->oldest)
+		silent = confirm_reasons[CONFIRM_AGE];
+	*at = (struct confirm_case){.rule = &subject->detection->confirm,
+		.change = &record->item.change,
+		.time = record->item.time,
+		.first_count = change->count_after,
+		.service = news_is_patient(subject->detection, subject->findings),
+		.silent = silent,
+		.share = subject->detection->fdr,
+		.of = subject->findings,
+		.clock = subject->clock_now};
 	set_hold(subject, candidate, record->item.time, change->count_after);
-	candidate->clock = subject->clock_now;
 	return candidate;
 }
 
@@ -164,18 +172,6 @@ struct precedent news_precedent(struct arena *arena, const struct findings *find
 	return precedent_of(points->values, times, n, begin, place, morning ? sunday : NULL);
 }
 
-/* Whether what the series has done before makes it news. */
-static bool is_news(const struct subject *subject, size_t which)
-{
-	const struct closing *closing = &subject->closing;
-	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
-
-	return !closing->service ||
-	       news_precedent(closing->arena, subject->findings, &subject->existing, begin,
-		       closing->changes[which].index)
-			       .verdict == PRECEDENT_NONE;
-}
-
 /* A change that is over already is recorded with its end; one that may be the end of another
  * waits. */
 static void add_end(
@@ -183,22 +179,24 @@ static void add_end(
 {
 	const struct closing *closing = &subject->closing;
 	size_t which = (size_t)(change - subject->findings->changes);
+	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
 	const struct recovery *end = &closing->ends[which];
-	struct change_record *record = candidate->record;
+	struct confirm_case *at = candidate->at;
 
-	if (record->news == NOTIFY_PENDING && closing->passed[which]) {
-		record->news = NOTIFY_SILENT;
-		candidate->confirmed = candidate->exempt = true;
-	} else if (record->news == NOTIFY_PENDING && candidate->confirmed) {
-		candidate->on_hold = closing->undecided[which] || !is_news(subject, which);
-		candidate->confirmed = !candidate->on_hold;
+	if (!at->silent && closing->passed[which]) {
+		at->silent = confirm_reasons[CONFIRM_OVER];
+		at->at_once = true;
 	}
-	candidate->covered = closing->covered[which] && candidate->confirmed;
-	candidate->exempt |= candidate->covered;
+	at->may_end = closing->undecided[which];
+	if (closing->service && !at->silent && !at->may_end)
+		at->precedent = news_precedent(closing->arena, subject->findings,
+			&subject->existing, begin, closing->changes[which].index)
+					.verdict;
+	at->covered = closing->covered[which];
 	if (end->verdict != RECOVERY_OVER)
 		return;
-	record->state = CHANGE_RECOVERED;
-	record->item.over = (struct recovered){closing->times[end->from], end->level};
+	candidate->record->state = CHANGE_RECOVERED;
+	candidate->record->item.over = (struct recovered){closing->times[end->from], end->level};
 }
 
 static bool is_revising(const struct subject *subject)
@@ -227,8 +225,11 @@ static bool is_old(const struct subject *subject)
 static void add_known_candidate(
 	struct subject *subject, const struct change *change, const struct change_record *known)
 {
-	struct candidate *candidate = add_candidate(subject, change, known->news == NOTIFY_SILENT);
+	bool silent = known->news == NOTIFY_SILENT;
+	struct candidate *candidate =
+		add_candidate(subject, change, silent ? confirm_reasons[CONFIRM_AGE] : NULL);
 	struct change_record *record = candidate->record;
+	struct confirm_case *at = candidate->at;
 
 	candidate->known = known;
 	candidate->grown = !subject->realignment || subject->realignment->grown;
@@ -238,18 +239,15 @@ static void add_known_candidate(
 	record->updated = subject->now;
 	record->runs = 1;
 	if (known->state == CHANGE_CANDIDATE) {
-		set_hold(subject, candidate, known->item.time, known->item.change.count_after);
-		candidate->confirmed = confirm_holds(&subject->detection->confirm, change,
-			known->item.change.count_after,
-			news_is_patient(subject->detection, subject->findings));
-		record->news = known->news == NOTIFY_SILENT ? NOTIFY_SILENT : NOTIFY_PENDING;
+		at->first_count = known->item.change.count_after;
+		set_hold(subject, candidate, known->item.time, at->first_count);
+		if (!silent)
+			at->silent = NULL;
 		record->runs = known->runs + candidate->grown;
-		if (is_old(subject) && candidate->until == candidate->seen)
-			candidate->confirmed = false;
-	} else if (record->news == NOTIFY_SILENT) {
-		candidate->confirmed = candidate->exempt = true;
-	} else if (is_old(subject) && subject->findings->season.cycles) {
-		candidate->confirmed = false; /* see is_old */
+		at->again = is_old(subject) && at->until == at->seen;
+	} else {
+		at->at_once = at->silent;
+		at->again = is_old(subject) && subject->findings->season.cycles; /* see is_old */
 	}
 	add_end(subject, candidate, change);
 }
@@ -604,7 +602,10 @@ static void add_unknown(struct subject *subject, const size_t *known_of, const b
 			subject->realignment->candidates++;
 			continue;
 		}
-		add_end(subject, add_candidate(subject, change, quiet), change);
+		add_end(subject,
+			add_candidate(
+				subject, change, quiet ? confirm_reasons[CONFIRM_SEEN] : NULL),
+			change);
 	}
 }
 
@@ -794,7 +795,9 @@ struct news_tally news_find(const struct analysis *analysis,
 	struct arena *arena = request->call.arena;
 	struct news_tally tally = {0};
 	size_t found = count_changes(analysis);
-	struct candidates candidates = {arena_array(arena, found, sizeof *candidates.items), 0};
+	struct candidates candidates = {
+		.items = arena_array(arena, found, sizeof *candidates.items),
+		.cases = arena_array(arena, found, sizeof *candidates.cases)};
 	struct subject shared = {.request = request,
 		.candidates = &candidates,
 		.test = arena_strdup(arena, analysis->test->name),
@@ -826,8 +829,6 @@ struct news_tally news_find(const struct analysis *analysis,
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}
-	confirmation_share(analysis, &candidates);
-	confirmation_hold(&candidates);
-	confirmation_write(&candidates, request, &tally);
+	confirmation_write(analysis, &candidates, request, &tally);
 	return tally;
 }

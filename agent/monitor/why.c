@@ -14,6 +14,7 @@
 #include "agent/analysis/select.h"
 #include "agent/base/when.h"
 #include "agent/decide/gate.h"
+#include "agent/decide/hold.h"
 #include "agent/decide/match.h"
 #include "agent/model/record_json.h"
 #include "agent/monitor/confirmation.h"
