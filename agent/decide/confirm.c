@@ -14,8 +14,7 @@
 
 const char *const confirm_reasons[CONFIRM_REASONS] = {
 	[CONFIRM_RULE] = "the `confirm` rule does not hold yet: too few points follow it",
-	[CONFIRM_AGAIN] =
-		"it shows only now, in points that were seen before: the next one decides",
+	[CONFIRM_AGAIN] = "no new point since its series was last judged: the next one decides",
 	[CONFIRM_END] = "it may be over, or the end of another change: the next points decide",
 	[CONFIRM_SHARE] = "it is not among the changes that `fdr` allows all series together",
 	[CONFIRM_HELD] = "it is held until a cycle can be told from a change",
@@ -24,6 +23,7 @@ const char *const confirm_reasons[CONFIRM_REASONS] = {
 	[CONFIRM_OVER] = "it was over before it was announced",
 	[CONFIRM_BACK] = "it was over before its hold ended",
 	[CONFIRM_COVERED] = "it is the end of another change, and announced as that one's recovery",
+	[CONFIRM_LOST] = "it was found, and is not found any more",
 };
 
 static const char *const words[CONFIRM_REASONS] = {
@@ -37,6 +37,7 @@ static const char *const words[CONFIRM_REASONS] = {
 	[CONFIRM_OVER] = "silent",
 	[CONFIRM_BACK] = "silent",
 	[CONFIRM_COVERED] = "way_back",
+	[CONFIRM_LOST] = "withdrawn",
 };
 
 const char *confirm_word(const char *reason)

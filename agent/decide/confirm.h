@@ -21,7 +21,7 @@ struct arena;
 /* Why a change waits, or is recorded without being told. */
 enum confirm_reason {
 	CONFIRM_RULE,  /* `confirm` is not satisfied */
-	CONFIRM_AGAIN, /* it shows only now in points that were there before */
+	CONFIRM_AGAIN, /* the points are those that were judged before, in another way */
 	CONFIRM_END,   /* it may be over, or the end of another */
 	CONFIRM_SHARE, /* `fdr`; its rank and limit follow */
 	CONFIRM_HELD,
@@ -30,6 +30,7 @@ enum confirm_reason {
 	CONFIRM_OVER,    /* ... over before it was told, ... */
 	CONFIRM_BACK,    /* ... or before its hold ended, ... */
 	CONFIRM_COVERED, /* ... or told as the recovery of another */
+	CONFIRM_LOST,    /* of a candidate: not found any more */
 	CONFIRM_REASONS,
 };
 
@@ -38,7 +39,7 @@ enum confirm_reason {
 extern const char *const confirm_reasons[CONFIRM_REASONS];
 
 /* The word for a decision's reason: "confirmation", "fdr", "hold", "precedent", "max_age",
- * "silent", "way_back"; NULL: it is none of these. */
+ * "silent", "way_back", "withdrawn"; NULL: it is none of these. */
 const char *confirm_word(const char *reason);
 
 /* A change that a run has found, and that was not confirmed before. */

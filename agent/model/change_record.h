@@ -79,6 +79,8 @@ struct change_record {
 	int64_t environment_stored; /* as stored */
 	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
 	int64_t runs;               /* runs in which it was seen */
+	const char *reason;         /* why it waits, or is not told: a sentence; or NULL */
+	int64_t held_until;         /* ms, of a candidate whose hold ends then; 0: of others */
 	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
 	struct triage triage;
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */

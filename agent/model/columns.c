@@ -32,6 +32,8 @@ const struct stored_column change_columns[] = {
 	{"spacing", COLUMN_COUNT, COMPARED | HIDDEN, COLUMN_OF(spacing)},
 	{"updated", COLUMN_TIME, 0, COLUMN_OF(updated)},
 	{"runs", COLUMN_COUNT, COMPARED, COLUMN_OF(runs)},
+	{"reason", COLUMN_TEXT, COMPARED | OPTIONAL, COLUMN_OF(reason)},
+	{"held_until", COLUMN_TIME, COMPARED | OPTIONAL, COLUMN_OF(held_until)},
 	{"pvalue", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.pvalue)},
 	{"magnitude", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.magnitude)},
 	{"mean_before", COLUMN_NUMBER, FOUND, COLUMN_OF(item.change.mean_before)},

@@ -14,6 +14,7 @@
 #include "agent/analysis/shapes_coalesce.h"
 #include "agent/base/buf.h"
 #include "agent/base/hash.h"
+#include "agent/decide/confirm.h"
 #include "agent/decide/match.h"
 #include "agent/notify/announce.h"
 
@@ -234,8 +235,10 @@ void cluster_news(const char *group, const struct shape_report *report,
 				&request->records.items[request->records.count++];
 
 			*record = record_of(arena, group, shape, now);
-			if (shape->time < oldest)
+			if (shape->time < oldest) {
 				record->news = NOTIFY_SILENT;
+				record->reason = confirm_reasons[CONFIRM_AGE];
+			}
 		} else if (!seen[at]) {
 			seen[at] = true;
 			if (note_seen(cache, known[at].item.id, shape))

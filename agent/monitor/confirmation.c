@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/base/arena.h"
 
@@ -84,7 +85,12 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 	struct change_record_update update = {.id = record->item.id,
 		.time = record->item.time,
 		.now = record->updated,
-		.state = CHANGE_CANDIDATE};
+		.state = CHANGE_CANDIDATE,
+		.reason = record->reason,
+		.held_until = record->held_until};
+	bool same = known && update.time == known->item.time && known->reason &&
+		    strcmp(known->reason, update.reason) == 0 &&
+		    known->held_until == update.held_until;
 
 	if (!known) {
 		struct change_record *fresh = &request->records.items[request->records.count++];
@@ -101,16 +107,18 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 		update.item = item;
 		update.runs = 1;
 	} else if (candidate->at->on_hold) {
-		struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
-
-		if (update.time == known->item.time)
+		if (same)
 			return;
-		*item = record->item;
-		item->change.count_after = candidate->first_count;
-		update.item = item;
+		if (update.time != known->item.time) {
+			struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
+
+			*item = record->item;
+			item->change.count_after = candidate->first_count;
+			update.item = item;
+		}
 	} else if (candidate->grown) {
 		update.runs = record->runs;
-	} else if (update.time == known->item.time) {
+	} else if (same) {
 		return;
 	}
 	request->updates[request->update_count++] = update;
@@ -127,6 +135,8 @@ void confirmation_write(const struct analysis *analysis, const struct candidates
 		bool silent = candidate->at->silent || decision->verdict == DROP;
 
 		record->news = silent ? NOTIFY_SILENT : NOTIFY_PENDING;
+		record->reason = decision->reason;
+		record->held_until = decision->until;
 		tally->found += !candidate->known;
 		if (decision->verdict == HOLD) {
 			write_candidate(candidate, request);

@@ -226,8 +226,10 @@ static void add_known_candidate(
 	struct subject *subject, const struct change *change, const struct change_record *known)
 {
 	bool silent = known->news == NOTIFY_SILENT;
-	struct candidate *candidate =
-		add_candidate(subject, change, silent ? confirm_reasons[CONFIRM_AGE] : NULL);
+	const char *reason = known->reason
+				     ? arena_strdup(subject->request->call.arena, known->reason)
+				     : confirm_reasons[CONFIRM_AGE];
+	struct candidate *candidate = add_candidate(subject, change, silent ? reason : NULL);
 	struct change_record *record = candidate->record;
 	struct confirm_case *at = candidate->at;
 
@@ -368,9 +370,13 @@ static void close(
 
 static void lose(struct subject *subject, const struct change_record *known)
 {
+	struct change_record_update *update;
+
 	if (known->state == CHANGE_WITHDRAWN)
 		return;
-	add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
+	update = add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
+	if (known->news == NOTIFY_HELD || known->news == NOTIFY_PENDING)
+		update->reason = confirm_reasons[CONFIRM_LOST];
 	if (known->state == CHANGE_CANDIDATE)
 		subject->tally->lost++;
 	else

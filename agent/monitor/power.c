@@ -44,10 +44,6 @@ struct course {
 	struct change_record *known; /* in order of id */
 	size_t known_count, known_room;
 	int64_t last_id;
-	int64_t hold_ends;          /* as in struct realignment */
-	bool patient;               /* as news_is_patient says of the last run */
-	const struct change *found; /* in the last run */
-	size_t found_count;
 };
 
 static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_t from)
@@ -168,6 +164,9 @@ static void follow(struct course *course, const struct change_record_update *upd
 	known->item.time = update->time;
 	if (update->runs > 0)
 		known->runs = update->runs;
+	if (update->reason)
+		known->reason = update->reason;
+	known->held_until = update->held_until;
 }
 
 /* Runs the agent's detection and matching on the points so far; in the first run everything
@@ -205,11 +204,6 @@ static bool look(struct course *course, bool first, struct error *error)
 	for (size_t i = 0; first && i < course->known_count; i++)
 		if (course->known[i].state == CHANGE_CONFIRMED)
 			course->known[i].news = NOTIFY_QUEUED;
-	course->found = analysis.findings[0].changes;
-	course->found_count = analysis.findings[0].count;
-	course->patient = news_is_patient(
-		analysis_configured(ask->test, ask->series->metric), &analysis.findings[0]);
-	course->hold_ends = realignments[0] ? realignments[0]->hold_ends : WHEN_NEVER;
 	arena_join(course->arena, request->call.arena);
 	request->call.arena = arena_new();
 	store_call_free(&request->call);
@@ -238,29 +232,9 @@ static const struct change_record *near(
 	return best;
 }
 
-/* Until when a candidate is held that is confirmed otherwise; 0: not held. */
-static int64_t held_until(const struct course *course, const struct change_record *record)
-{
-	bool held = record->state == CHANGE_CANDIDATE && course->hold_ends != WHEN_NEVER;
-
-	return held ? course->hold_ends : 0;
-}
-
-/* The change as last found: the record of a candidate has it as first found. */
-static const struct change *change_now(
-	const struct course *course, const struct change_record *record)
-{
-	for (size_t i = 0; i < course->found_count; i++)
-		if (course->own->times[course->found[i].index] == record->item.time)
-			return &course->found[i];
-	return &record->item.change;
-}
-
 static void note(
 	struct arrival *out, const struct course *course, const struct change_record *record)
 {
-	const struct detection *detection =
-		analysis_configured(course->ask->test, course->ask->series->metric);
 	int64_t now = course->own->times[course->own->n - 1];
 	bool gone =
 		!record || record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED;
@@ -275,10 +249,10 @@ static void note(
 		out->found_time = now;
 		out->pvalue = record->item.change.pvalue;
 	}
-	out->rule = confirm_holds(&detection->confirm, change_now(course, record),
-		record->item.change.count_after, course->patient);
-	out->held_until = held_until(course, record);
-	out->back = record->covered && record->news == NOTIFY_SILENT;
+	out->waits = record->state == CHANGE_CANDIDATE;
+	out->reason = record->reason;
+	out->held_until = record->held_until;
+	out->back = record->covered;
 	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NOTIFY_PENDING) {
 		out->told = out->seen;
 		out->told_time = now;
@@ -327,6 +301,7 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 		if (sign != 0 && out->told > 0)
 			break;
 	}
+	out->reason = ask->arena ? arena_strdup(ask->arena, out->reason) : NULL;
 	end_course(&course);
 	return good;
 }

@@ -29,6 +29,7 @@ struct power_request {
 	const struct series *series; /* one of the data in question, as it is judged */
 	size_t front;                /* the first of its points that counts */
 	int64_t max_age;             /* ms; WHEN_NEVER */
+	struct arena *arena;         /* for reasons; NULL: none are wanted */
 	struct scratch *scratch;
 	uint64_t limit; /* on scratch_done, above which nothing new is begun; 0: none */
 };
@@ -43,10 +44,10 @@ struct arrival {
 		told; /* found: recorded, as a candidate or confirmed; told: due to be announced */
 	size_t lost;  /* no longer found, and not found at the end */
 	bool back;    /* recorded as the end of another change, which announces it */
-	bool rule;    /* the rule of confirmation held when it was last found */
-	int64_t held_until; /* ms; end of the hold of the last found change, confirmed otherwise; 0
-			     */
-	double pvalue;      /* when it was first found, or announced; NaN */
+	bool waits;   /* a candidate when it was last found */
+	const char *reason;            /* as it was recorded last (struct change_record), ... */
+	int64_t held_until;            /* ... */
+	double pvalue;                 /* when it was first found, or announced; NaN */
 	int64_t found_time, told_time; /* ms, newest point at that time */
 };
 

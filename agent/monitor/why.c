@@ -14,16 +14,13 @@
 #include "agent/analysis/select.h"
 #include "agent/base/when.h"
 #include "agent/decide/gate.h"
-#include "agent/decide/hold.h"
 #include "agent/decide/match.h"
 #include "agent/model/record_json.h"
-#include "agent/monitor/confirmation.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "conf/mute.h"
-#include "detectors/confirm.h"
 #include "detectors/describe.h"
 #include "detectors/scratch.h"
 
@@ -45,17 +42,12 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_MUTE] = "mute_time",
 	[WHY_DELIVERY] = "delivery",
 	[WHY_ACCEPTED] = "accepted",
-	[WHY_MAX_AGE] = "max_age",
 	[WHY_SILENT] = "silent",
-	[WHY_CONFIRMATION] = "confirmation",
-	[WHY_FDR] = "fdr",
-	[WHY_HOLD] = "hold",
-	[WHY_PRECEDENT] = "precedent",
+	[WHY_CANDIDATE] = "confirmation",
 	[WHY_WITHDRAWN] = "withdrawn",
 	[WHY_RECOVERED] = "recovered",
 	[WHY_CLUSTER] = "cluster",
 	[WHY_ENVIRONMENT] = "environment",
-	[WHY_WAY_BACK] = "way_back",
 	[WHY_WOULD_TELL] = "would_tell",
 	[WHY_TOO_OLD] = "too_old",
 	[WHY_ONSET] = "onset",
@@ -74,22 +66,13 @@ const char *const why_sentences[WHY_ENDS] = {
 		     "still stands",
 	[WHY_DELIVERY] = "its message is in the outbox and not delivered yet",
 	[WHY_ACCEPTED] = "not announced",
-	[WHY_MAX_AGE] = "recorded, not announced: it was older than max_age when first seen",
-	[WHY_SILENT] = "recorded, not announced: it was over before its hold ended, or it appeared "
-		       "in points that the agent had already seen",
-	[WHY_CONFIRMATION] = "a candidate: the `confirm` rule does not hold yet",
-	[WHY_FDR] =
-		"a candidate: it is not among the changes that `fdr` allows all series together",
-	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
-	[WHY_PRECEDENT] = "a candidate: a service's change waits until it has lasted longer than "
-			  "what came and went before",
+	[WHY_SILENT] = "recorded only",
+	[WHY_CANDIDATE] = "a candidate",
 	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not found any more",
 	[WHY_CLUSTER] = "announced by its cluster, with all series that changed with it, not on "
 			"its own",
 	[WHY_ENVIRONMENT] = "part of a change of its environment that was announced before it, not "
 			    "announced on its own",
-	[WHY_WAY_BACK] = "the end of another change: recorded, and announced as that change's "
-			 "recovery",
 	[WHY_RECOVERED] = "the previous level came back before it was announced",
 	[WHY_WOULD_TELL] =
 		"a change that stands: an agent that sees its points arrive announces it",
@@ -494,52 +477,6 @@ static void pick_undone(const struct why_request *request, struct why *why)
 			why->undone = &request->records.items[i];
 }
 
-/* The p-values of the other unconfirmed changes are taken from the state. */
-static void rank_it(const struct why_request *request, const struct dataset *data, double pvalue,
-	struct why *why)
-{
-	double share = why->detection->fdr;
-	double *others = memory_new(request->records.count, sizeof *others);
-	size_t count = 0, series = confirmation_series(why->test, data, share);
-
-	for (size_t i = 0; i < request->records.count; i++) {
-		const struct change_record *other = &request->records.items[i];
-
-		if (other != why->record && other->state == CHANGE_CANDIDATE &&
-			strcmp(other->item.test, why->test->name) == 0 &&
-			!isnan(other->item.change.pvalue))
-			others[count++] = other->item.change.pvalue;
-	}
-	series = series > count ? series : count + 1;
-	why->rank = fdr_rank(others, count, pvalue, series, share);
-	free(others);
-}
-
-/* Until when the candidate is held, given when the agent first saw it; 0: it is not, or the hold is
- * over. If it is held because an earlier one is, that one's hold counts. */
-static int64_t held_until(struct arena *arena, const struct why_request *request, struct why *why)
-{
-	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
-	struct prepared points = findings_prepared(arena, &why->findings);
-	int64_t now = hold_clock(points.times, points.n, request->now), held = 0;
-	int64_t first = news_is_patient(why->detection, &why->findings) ? points.times[0] : 0;
-
-	for (size_t i = 0; i < request->records.count; i++) {
-		const struct change_record *record = &request->records.items[i];
-		int64_t time = record->item.time, until;
-
-		if (record->state != CHANGE_CANDIDATE || !is_here(why, record) ||
-			time > why->record->item.time || points.n == 0 ||
-			time > points.times[points.n - 1])
-			continue;
-		until = hold_until(&why->findings.season, range, first, time,
-			points.times[hold_seen(
-				points.times, points.n, time, record->item.change.count_after)]);
-		held = until > now && until > held ? until : held;
-	}
-	return held;
-}
-
 /* What people have said of the change; of one that is not in the state, what known_changes says. */
 static void find_said(const struct why_request *request, struct why *why)
 {
@@ -591,7 +528,7 @@ static void find_silence(const struct why_request *request, struct why *why)
 		why->quiet_until = silence_end(why->silence);
 }
 
-static enum why_end end_of_record(const struct why_request *request, const struct why *why)
+static enum why_end end_of_record(const struct why *why)
 {
 	const struct change_record *record = why->record;
 
@@ -601,19 +538,8 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 		return WHY_TOLD;
 	if (record->state == CHANGE_WITHDRAWN)
 		return WHY_WITHDRAWN;
-	if (record->state == CHANGE_CANDIDATE) {
-		const struct change *now =
-			why->change ? &why->change->change : &record->item.change;
-
-		if (!confirm_holds(&why->detection->confirm, now, record->item.change.count_after,
-			    news_is_patient(why->detection, &why->findings)))
-			return WHY_CONFIRMATION;
-		if (why->held_until != 0)
-			return WHY_HOLD;
-		if (why->precedent.verdict != PRECEDENT_NONE)
-			return WHY_PRECEDENT;
-		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
-	}
+	if (record->state == CHANGE_CANDIDATE)
+		return WHY_CANDIDATE;
 	if (is_pending(why) && !is_accepted(why))
 		return why->silence ? WHY_SILENCE : why->mute ? WHY_MUTE : WHY_WAITS;
 	switch (record->news) {
@@ -629,12 +555,7 @@ static enum why_end end_of_record(const struct why_request *request, const struc
 	case NOTIFY_SILENT:
 	case NOTIFY_COUNT: break;
 	}
-	if (why->undone)
-		return WHY_WAY_BACK;
-	return request->max_age != WHEN_NEVER &&
-			       record->item.time < record->first_seen - request->max_age
-		       ? WHY_MAX_AGE
-		       : WHY_SILENT;
+	return WHY_SILENT;
 }
 
 /* The verdict on a change that the state does not know. */
@@ -642,14 +563,10 @@ static enum why_end end_of_change(const struct why_request *request, const struc
 {
 	const struct arrival *arrival = &why->arrival;
 
-	if (arrival->back)
-		return WHY_WAY_BACK;
 	if (arrival->found > 0 && arrival->told == 0)
-		return arrival->lost > 0                          ? WHY_WITHDRAWN
-		       : arrival->held_until != 0                 ? WHY_HOLD
-		       : why->precedent.verdict != PRECEDENT_NONE ? WHY_PRECEDENT
-		       : arrival->rule && why->detection->fdr > 0 ? WHY_FDR
-								  : WHY_CONFIRMATION;
+		return arrival->lost > 0 ? WHY_WITHDRAWN
+		       : arrival->waits  ? WHY_CANDIDATE
+					 : WHY_SILENT;
 	if (request->max_age != WHEN_NEVER && why->change->time < request->now - request->max_age)
 		return WHY_TOO_OLD;
 	return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
@@ -680,7 +597,7 @@ static bool may_last(struct arena *arena, struct why *why)
 static enum why_end end_of(struct arena *arena, const struct why_request *request, struct why *why)
 {
 	if (why->record)
-		return end_of_record(request, why);
+		return end_of_record(why);
 	if (why->change)
 		return end_of_change(request, why);
 	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
@@ -701,11 +618,12 @@ static size_t count_points(const struct series *series, size_t from)
 
 /* Replays the points, unless the state says what happened, and measures which change would have
  * been announced. */
-static bool measure(const struct dataset *data, const struct companions *companions,
-	const struct why_request *request, struct scratch *scratch, struct why *why,
-	struct error *error)
+static bool measure(struct arena *arena, const struct dataset *data,
+	const struct companions *companions, const struct why_request *request,
+	struct scratch *scratch, struct why *why, struct error *error)
 {
-	const struct power_request power = {.test = why->test,
+	const struct power_request power = {.arena = arena,
+		.test = why->test,
 		.data = data,
 		.companions = companions,
 		.series = why->series,
@@ -736,44 +654,16 @@ static bool choose_place(const struct why_request *request, struct why *why, str
 	return true;
 }
 
-/* What the agent makes of the series' own record, if it asks that. */
-static void find_precedent(struct arena *arena, struct why *why)
-{
-	struct prepared points;
-	size_t front, place, begin = 0;
-
-	if (!why->change || !news_is_patient(why->detection, &why->findings))
-		return;
-	points = findings_prepared(arena, &why->findings);
-	front = points.positions[why->front];
-	place = points.positions[why->change->change.index];
-	for (size_t i = 0; i < why->findings.count; i++)
-		if (points.positions[why->findings.changes[i].index] < place)
-			begin = points.positions[why->findings.changes[i].index];
-	points.times += front;
-	points.points += front;
-	points.values += front;
-	points.n -= front;
-	why->precedent = news_precedent(arena, &why->findings, &points,
-		begin > front ? begin - front : 0, place > front ? place - front : 0);
-}
-
-static void judge(struct arena *arena, const struct why_request *request,
-	const struct dataset *data, struct why *why)
+static void judge(struct arena *arena, const struct why_request *request, struct why *why)
 {
 	pick_cluster(request, why);
 	if (why->record && why->record->news == NOTIFY_SILENT)
 		pick_undone(request, why);
-	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
-				  ? held_until(arena, request, why)
-				  : why->arrival.held_until;
+	why->reason = why->record ? why->record->reason : why->arrival.reason;
+	why->held_until = why->record ? why->record->held_until : why->arrival.held_until;
 	find_said(request, why);
 	find_silence(request, why);
 	why->end = end_of(arena, request, why);
-	if (why->end == WHY_FDR)
-		rank_it(request, data,
-			why->change ? why->change->change.pvalue : why->record->item.change.pvalue,
-			why);
 }
 
 static void pick_environment(const struct why_request *request, struct why *why)
@@ -859,12 +749,10 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 		pick_change(arena, out);
 		pick_record(request, out);
 		pick_environment(request, out);
-		good = measure(data, companions, request, scratch, out, error);
+		good = measure(arena, data, companions, request, scratch, out, error);
 	}
 	tried_free(&tried);
-	if (good) {
-		find_precedent(arena, out);
-		judge(arena, request, data, out);
-	}
+	if (good)
+		judge(arena, request, out);
 	return good;
 }

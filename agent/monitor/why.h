@@ -8,8 +8,6 @@
 #include "agent/monitor/power.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
-#include "detectors/fdr.h"
-#include "detectors/precedent.h"
 #include "detectors/tried.h"
 #include "sources/source.h"
 
@@ -21,23 +19,18 @@
 /* Where a change, or a possible change, ended up. The order is that of their names and
  * sentences. */
 enum why_end {
-	WHY_TOLD,         /* a message was delivered */
-	WHY_WAITS,        /* for its group, cluster or environment */
-	WHY_SILENCE,      /* a silence holds it */
-	WHY_MUTE,         /* a mute time of its test does */
-	WHY_DELIVERY,     /* in the outbox, not delivered yet */
-	WHY_ACCEPTED,     /* not announced, as a person or known_changes has accepted it */
-	WHY_MAX_AGE,      /* recorded; too old when first seen */
-	WHY_SILENT,       /* recorded; young enough, but no news when first seen */
-	WHY_CONFIRMATION, /* a candidate: the `confirm` rule does not hold */
-	WHY_FDR,          /* ... it does, but the false discovery rate is exceeded */
-	WHY_HOLD,         /* ... both are satisfied, but it is undecided whether there are cycles */
-	WHY_PRECEDENT,    /* ... a service's series has done the like before, see `precedent` */
+	WHY_TOLD,      /* a message was delivered */
+	WHY_WAITS,     /* for its group, cluster or environment */
+	WHY_SILENCE,   /* a silence holds it */
+	WHY_MUTE,      /* a mute time of its test does */
+	WHY_DELIVERY,  /* in the outbox, not delivered yet */
+	WHY_ACCEPTED,  /* not announced, as a person or known_changes has accepted it */
+	WHY_SILENT,    /* recorded only, for the `reason`, whose word is the verdict's name */
+	WHY_CANDIDATE, /* it waits, the same */
 	WHY_WITHDRAWN,
 	WHY_RECOVERED,   /* before it was announced */
 	WHY_CLUSTER,     /* a message of its cluster covers it */
 	WHY_ENVIRONMENT, /* an earlier message about its environment covers it */
-	WHY_WAY_BACK,    /* it ends another change, and is announced as its end */
 	WHY_WOULD_TELL,  /* not in the state, or there is no state; announced in the replay */
 	WHY_TOO_OLD,     /* as above, but too old for an agent that starts now */
 	WHY_ONSET,       /* only the newest points differ; see `onset` */
@@ -89,14 +82,13 @@ struct why {
 	size_t arrival_at;
 	bool has_power;
 	struct power power;
-	struct fdr_rank rank;       /* with WHY_FDR */
-	int64_t held_until;         /* ms, with WHY_HOLD */
-	struct precedent precedent; /* of the change found there now */
+	const char *reason; /* of WHY_SILENT, WHY_CANDIDATE: as recorded, or replayed; or NULL */
+	int64_t held_until; /* ms, of WHY_CANDIDATE; 0: it is not held */
 	/* By which other series of the test it could be judged: text with lines to paste, or NULL,
 	 * and members of a JSON list. */
 	const char *proposal, *proposal_json;
 	struct change onset;                 /* with WHY_ONSET: the step to the newest points */
-	const struct change_record *undone;  /* with WHY_WAY_BACK, if the state knows it; or NULL */
+	const struct change_record *undone;  /* that the record ends, if it is silent; or NULL */
 	struct strings clusters;             /* those of the request */
 	const struct change_record *cluster; /* what they recorded there; or NULL */
 	const struct silence *silence;       /* that holds the record; or NULL */

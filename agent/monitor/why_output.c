@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/decide/confirm.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/monitor/why.h"
@@ -405,6 +406,11 @@ static void put_known(struct buf *out, const struct known_change *known)
 		buf_printf(out, " until %s", when_format(known->until, until));
 }
 
+static bool gives_reason(const struct why *why)
+{
+	return (why->end == WHY_CANDIDATE || why->end == WHY_SILENT) && why->reason;
+}
+
 static void put_sentence(struct buf *out, const struct why *why)
 {
 	if (why->end == WHY_ACCEPTED && why->said)
@@ -414,6 +420,10 @@ static void put_sentence(struct buf *out, const struct why *why)
 	if (why->end == WHY_ACCEPTED)
 		buf_text(out, ": ");
 	buf_text(out, why_sentences[why->end]);
+	if (gives_reason(why)) {
+		buf_text(out, ": ");
+		buf_clean(out, why->reason, 4 * NAME_CHARS);
+	}
 	if (why->end != WHY_ONSET)
 		return;
 	buf_printf(out, ": %zu point%s at ", why->onset.count_after,
@@ -434,7 +444,6 @@ static void put_also(struct buf *out, const struct why *why)
 
 static void put_end(struct buf *out, const struct why *why)
 {
-	const struct fdr_rank *rank = &why->rank;
 	char time[WHEN_TEXT];
 
 	if (why->environment)
@@ -445,16 +454,8 @@ static void put_end(struct buf *out, const struct why *why)
 		put_other(out, "\nit is the end of", why->undone);
 	buf_text(out, "\nverdict: ");
 	put_sentence(out, why);
-	if (why->end == WHY_FDR)
-		buf_printf(out, ": rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
-			rank->rank, rank->hypotheses, rank->pvalue, rank->bound, rank->share,
-			rank->rank, rank->hypotheses);
-	if (why->end == WHY_HOLD && why->held_until != 0)
+	if (why->end == WHY_CANDIDATE && why->held_until != 0)
 		buf_printf(out, ": until %s", when_format(why->held_until, time));
-	if (why->end == WHY_PRECEDENT)
-		buf_printf(out, ": %s", precedent_reasons[why->precedent.verdict]);
-	if (why->end == WHY_PRECEDENT && why->precedent.verdict == PRECEDENT_PASSED)
-		buf_printf(out, " (found: %zu)", why->precedent.episodes);
 	if (why->end == WHY_SILENCE || why->end == WHY_MUTE)
 		put_quiet(out, why);
 	if (why->end == WHY_DETECTOR) {
@@ -656,22 +657,6 @@ static void json_record(struct buf *out, const char *key, const struct change_re
 		buf_text(out, "null");
 }
 
-static void json_rank(struct buf *out, const struct why *why)
-{
-	const struct fdr_rank *rank = &why->rank;
-
-	buf_text(out, ",\n  \"fdr\": ");
-	if (why->end != WHY_FDR) {
-		buf_text(out, "null");
-		return;
-	}
-	buf_printf(out, "{\"rank\": %zu, \"series\": %zu", rank->rank, rank->hypotheses);
-	json_put_number(out, "pvalue", rank->pvalue);
-	json_put_number(out, "bound", rank->bound);
-	json_put_number(out, "share", rank->share);
-	buf_char(out, '}');
-}
-
 /* What was reported about the test and the series, apart from changes, and how far the points
  * reach. */
 static void json_health(struct buf *out, const struct why *why)
@@ -709,10 +694,11 @@ static void json_quiet(struct buf *out, const struct why *why)
 
 static void json_verdict(struct buf *out, const struct why *why)
 {
+	const char *word = gives_reason(why) ? confirm_word(why->reason) : NULL;
 	struct buf reason = {0};
 
 	buf_text(out, ",\n  \"verdict\": ");
-	buf_json_text(out, why_names[why->end]);
+	buf_json_text(out, word ? word : why_names[why->end]);
 	json_put_text(out, "dropped_by",
 		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
 	put_sentence(&reason, why);
@@ -776,7 +762,6 @@ void why_put_json(struct buf *out, const struct why *why)
 	environment_put_json(out, why->environment);
 	json_record(out, "cluster", why->cluster);
 	json_record(out, "undone", why->undone);
-	json_rank(out, why);
 	json_health(out, why);
 	json_quiet(out, why);
 	json_verdict(out, why);

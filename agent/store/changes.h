@@ -21,7 +21,9 @@ struct store_counts {
 struct change_record_update {
 	int64_t id, time, now; /* ms */
 	enum change_state state;
-	int64_t runs;          /* 0: unchanged */
+	int64_t runs;       /* 0: unchanged */
+	const char *reason; /* NULL: unchanged */
+	int64_t held_until;
 	struct recovered over; /* of CHANGE_RECOVERED */
 	bool silent;           /* of CHANGE_RECOVERED: not announced */
 	bool corrected;        /* the item has other suspects, to be announced as a correction */
@@ -44,7 +46,8 @@ struct checkpoint_rows {
 };
 
 /* The records of a test: id, series, branch, sign, time, state, news, first_seen, spacing, runs,
- * place_from, place_to, suspects, triage, and of the change only count_after, kind and levels. */
+ * reason, held_until, place_from, place_to, suspects, triage, and of the change only count_after,
+ * kind and levels. */
 struct store_known {
 	struct store_call call;
 	void (*reply)(struct store_known *known);

@@ -296,6 +296,33 @@ def test_what_known_changes_accept(hunter, tmp_path):
     assert found["reason"].startswith("accepted as expected by known_changes (bigger cache) until 2099-03-01"), found["reason"]
 
 
+def test_the_reason_is_recorded(hunter, tmp_path):
+    """With the change, where everybody reads it; a run that finds nothing new writes nothing of it, and what is told has none."""
+    path = configured(tmp_path, step(200, 8, points=206), "    detection: {confirm: 20 points}", agent="")
+
+    def recorded():
+        [change] = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
+        with open(tmp_path / "changes.csv", "w") as out:
+            out.write(hunter("changes", "--config", path, "--output", "csv").out)
+        with open(tmp_path / "changes.csv", newline="") as rows:
+            [row] = csv.DictReader(rows)
+        assert (row["reason"] or None, row["held_until"] or None) == (change["reason"], change["held_until"])
+        return change["state"], change["reason"], change["updated"]
+
+    assert hunter("run", "--once", "--config", path).code == 0
+    first = recorded()
+    assert first[:2] == ("candidate", "the `confirm` rule does not hold yet: too few points follow it")
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert recorded() == first
+    # Nobody knows it better than the state: what it says is said.
+    state_of(tmp_path, "UPDATE changes SET reason = 'a \x1b[31mreason'")
+    verdict, reason = verdict_of(hunter, path)
+    assert verdict == "confirmation" and reason.startswith("a candidate: a ") and "\x1b" not in reason
+    write(tmp_path / "data.csv", step(200, 8, points=230), DAY)
+    assert "db.read" in hunter("run", "--once", "--config", path).out
+    assert recorded()[:2] == ("confirmed", None)
+
+
 def test_what_cannot_be_asked(hunter, tmp_path):
     path = configured(tmp_path, flat(40))
 
@@ -409,13 +436,14 @@ def test_the_rank_among_all_series_is_said(hunter, tmp_path):
 """)
     alone = explained(hunter, path, "db", "m0")
     assert alone["verdict"] == "fdr" and alone["arrival"]["told"] is None
-    assert alone["fdr"] == {"rank": 1, "series": 200, "pvalue": alone["change"]["pvalue"], "bound": 0.001 / 200, "share": 0.001}
+    limit = f"p {alone['change']['pvalue']:.2g} > {0.001 / 200:.2g} (fdr 0.001 x 1 / 200)"
+    assert alone["reason"].endswith(f"that `fdr` allows all series together: rank 1 among 200 series, {limit}"), alone["reason"]
     assert hunter("run", "--once", "--config", path).out == ""
     found = explained(hunter, path, "db", "m0")
     assert found["verdict"] == "fdr" and found["record"]["state"] == "candidate"
-    assert found["fdr"]["pvalue"] > found["fdr"]["bound"] and found["fdr"]["series"] == 200
+    assert found["reason"] == "a candidate: " + found["record"]["reason"] == alone["reason"]
     text = hunter("why", "--config", path, "db", "m0").out
-    assert f"rank {found['fdr']['rank']} among 200 series, p {found['fdr']['pvalue']:.2g} > " in text and "(fdr 0.001 x " in text, text
+    assert f"rank 1 among 200 series, {limit}\n" in text, text
 
 
 def test_the_way_back_is_named_as_that(hunter, tmp_path):

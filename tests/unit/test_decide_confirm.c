@@ -56,7 +56,7 @@ static void test_table(void **state)
 		{"nothing against it", {0}, PASS, NULL, NULL, 0},
 		{"the rule", {.rule = &ten}, HOLD,
 			"the `confirm` rule does not hold yet: ", "confirmation", 0},
-		{"nothing new", {.again = true}, HOLD, "it shows only now, in points ",
+		{"nothing new", {.again = true}, HOLD, "no new point since its series was ",
 			"confirmation", 0},
 		{"its end", {.may_end = true}, HOLD, "it may be over, or the end of another ",
 			"confirmation", 0},

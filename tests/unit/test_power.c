@@ -116,7 +116,7 @@ static void test_points_that_are_waited_for_are_the_delay(void **state)
 		(struct confirm_rule){.mode = CONFIRM_POINTS, .points = POWER_POINTS + 1};
 	power = measure(&world, PLACE);
 	assert_true(isnan(power.up.smallest) && power.up.tried == 1);
-	assert_false(power.up.tries[0].rule);
+	assert_true(power.up.tries[0].waits);
 	end(&world);
 }
 

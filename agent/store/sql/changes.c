@@ -244,7 +244,8 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	}
 	RUN(tx, STATEMENT_CONFIRM, v_id(record->item.id), v_id(record->sign),
 		v_time(record->item.time), v_id(record->state), v_id(record->news),
-		v_count(record->spacing), v_count(record->runs), v_time(record->updated));
+		v_count(record->spacing), v_count(record->runs), v_time(record->updated),
+		v_text(record->reason));
 	renew_item(tx, record->item.id, &record->item);
 	write_excerpt(tx, record->item.id, record->item.excerpt);
 	if (record->state != CHANGE_RECOVERED)
@@ -298,7 +299,8 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		former->members = update->item ? update->item->members : former->members;
 	}
 	RUN(tx, STATEMENT_UPDATE, v_id(update->id), v_time(update->time), v_id(update->state),
-		v_time(update->now), v_count(update->runs), v_id(update->silent));
+		v_time(update->now), v_count(update->runs), v_id(update->silent),
+		v_text(update->reason), v_time(update->held_until));
 	if (update->state != CHANGE_CANDIDATE)
 		write_excerpt(tx, update->id, update->excerpt);
 	if (update->over.time != 0)
