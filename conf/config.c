@@ -142,7 +142,7 @@ static void add_entry(struct loader *loader, struct section *section, const char
 static void add_names(struct sections *sections, size_t which, const struct yaml_node *map)
 {
 	struct error_context subject = {.kind = merged_sections[which]};
-	if (yaml_is_null(map))
+	if (loader_is_null(sections->loader, map, &subject, NULL))
 		return;
 	if (map->kind != YAML_MAP) {
 		loader_report(sections->loader, false, map, &subject,

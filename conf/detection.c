@@ -144,7 +144,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	const struct yaml_node *value = yaml_get(map, "detector");
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	struct error error;
-	if (combine && !yaml_is_null(combine)) {
+	if (combine && !loader_is_null(loader, combine, subject, DETECTION_COMBINE)) {
 		if (value && !yaml_is_null(value))
 			loader_report(loader, false, value, subject, "%s", only_one);
 		return plugin_find(loader->source->schema->detectors, DETECTION_COMBINE);

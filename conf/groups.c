@@ -133,7 +133,8 @@ static void read_plain(struct loader *loader, const struct yaml_node *map,
 			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
 	group->mute = mutes_read(loader, map, subject, &options.mute);
 	group->node = yaml_get(map, "tests");
-	if (group->node->kind != YAML_LIST && !yaml_is_null(group->node))
+	if (group->node->kind != YAML_LIST &&
+		!loader_is_null(loader, group->node, subject, "tests"))
 		loader_report(loader, false, group->node, subject, "expected a list of tests");
 }
 
@@ -152,7 +153,8 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 		group->mute = group->cluster->mute;
 	} else if (yaml_get(entry->value, "tests")) {
 		read_plain(loader, entry->value, &subject, group);
-	} else if (entry->value->kind != YAML_LIST && !yaml_is_null(entry->value))
+	} else if (entry->value->kind != YAML_LIST &&
+		   !loader_is_null(loader, entry->value, &subject, NULL))
 		loader_report(loader, false, entry->value, &subject, "expected a list of tests");
 	group->done = !group->node || group->node->kind != YAML_LIST;
 	const void **place = dict_place(&groups->names, group->name);

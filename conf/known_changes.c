@@ -179,7 +179,7 @@ void known_changes_read(struct loader *loader, const struct yaml_node *list)
 {
 	struct error_context subject = {.kind = "known_changes"};
 
-	if (yaml_is_null(list))
+	if (loader_is_null(loader, list, &subject, NULL))
 		return;
 	if (list->kind != YAML_LIST) {
 		loader_report(loader, false, list, &subject, "expected a list of changes");
@@ -256,7 +256,7 @@ void known_changes_read_files(struct loader *loader, const struct yaml_node *pat
 		patterns->kind == YAML_LIST ? patterns->items : &patterns;
 	size_t count = patterns->kind == YAML_LIST ? patterns->count : 1;
 
-	if (yaml_is_null(patterns))
+	if (loader_is_null(loader, patterns, &subject, NULL))
 		return;
 	if (count > PATTERNS_MOST) {
 		loader_report(
@@ -596,18 +596,18 @@ static bool check_folder(const char *path, bool make, struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
-	bool good = !folder || access(folder, F_OK) == 0 || errno != ENOENT;
+	bool there = !folder || access(folder, F_OK) == 0 || errno != ENOENT, good = false;
 
-	if (!good && !is_hunter_folder(folder))
+	if (!there && !is_hunter_folder(folder))
 		error_set(error, ERROR_DATA,
 			"%s: cannot write the file: no folder %s, and only one named "
 			".hunter is created",
 			path, folder);
-	else if (!good && make && mkdir(folder, 0777) != 0)
+	else if (!there && make && mkdir(folder, 0777) != 0)
 		(void)error_set(
 			error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
 	else
-		good = true;
+		good = make || output_check(there ? path : folder, error);
 	free(folder);
 	return good;
 }

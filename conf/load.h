@@ -80,6 +80,11 @@ struct error_context {
 void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
 	const struct error_context *subject, const char *format, ...) PRINTF_LIKE(5, 6);
 
+/* Whether a list or a map has no value (`tags:`, ~ or null), which is ignored with a warning;
+ * `name` is its key, or NULL if that is the subject. */
+bool loader_is_null(struct loader *loader, const struct yaml_node *node,
+	const struct error_context *subject, const char *name);
+
 /* Reports a name that is empty or has control characters: names go to terminals, Slack and labels.
  */
 void loader_check_name(struct loader *loader, const struct yaml_node *where,

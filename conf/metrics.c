@@ -142,7 +142,7 @@ static struct yaml_entry *entries_of_list(
 	*count = 0;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct yaml_node *item = list->items[i];
-		if (item->kind != YAML_SCALAR) {
+		if (item->kind != YAML_SCALAR || yaml_is_null(item)) {
 			loader_report(loader, false, item, &subject,
 				"metrics: a list holds only names; for options use a map, like "
 				"{p99: {direction: -1}}");
@@ -189,7 +189,7 @@ struct unset metrics_read(
 		.hunters = kind_find(type) != NULL,
 		.suffix = strcmp(type, "graphite") == 0 && !yaml_get(map, "target")};
 	struct error_context subject = {.kind = "test", .name = test->name};
-	if (!node || yaml_is_null(node))
+	if (!node || loader_is_null(loader, node, &subject, "metrics"))
 		return metrics.unset;
 	if (node->kind == YAML_MAP) {
 		read_entries(&metrics, node->entries, node->count);

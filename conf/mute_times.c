@@ -311,7 +311,7 @@ static struct mute_ranges read_part(struct loader *loader, const struct yaml_nod
 	struct mute_range *ranges;
 	size_t count;
 
-	if (!node || yaml_is_null(node))
+	if (!node || loader_is_null(loader, node, subject, rule->key))
 		return (struct mute_ranges){0};
 	count = items_of(&node, &items);
 	if (is_too_many(loader, subject, rule->key, node, count, RANGES_MOST))
@@ -387,7 +387,7 @@ static struct mute_ranges read_times(
 	struct mute_range *ranges;
 	size_t count;
 
-	if (!node || yaml_is_null(node))
+	if (!node || loader_is_null(loader, node, subject, "times"))
 		return (struct mute_ranges){0};
 	count = items_of(&node, &items);
 	if (is_too_many(loader, subject, "times", node, count, RANGES_MOST))

@@ -66,6 +66,11 @@ static void read_list(struct loader *loader, const struct field *field,
 				"%s: expected a list of words", field->name);
 			return;
 		}
+		if (yaml_is_null(items[i])) {
+			loader_report(loader, false, items[i], &reading->subject,
+				"%s: an entry has no value", field->name);
+			return;
+		}
 		const char *lacks = NULL;
 		loader->in_command = (field->flags & FIELD_COMMAND) != 0;
 		const char *text = loader_expand(loader, items[i], dollar, &lacks);
@@ -103,7 +108,11 @@ static void read_pairs(struct loader *loader, const struct field *field,
 				"%s: \"%.80s\" takes one value", field->name, entry->key->text);
 			return;
 		}
-		if (!yaml_is_null(entry->value))
+		if (yaml_is_null(entry->value))
+			loader_report(loader, true, entry->key, &reading->subject,
+				"%s: \"%.80s\" has no value and is ignored", field->name,
+				entry->key->text);
+		else
 			pairs[count++] = (struct pair){entry->key->text,
 				loader_expand(loader, entry->value, dollar, missing)};
 	}
@@ -249,7 +258,9 @@ struct unset options_read(struct loader *loader, const struct yaml_node *map,
 			report_unknown(loader, key, reading);
 			continue;
 		}
-		if (yaml_is_null(value))
+		bool several = field->type == FIELD_LIST || field->type == FIELD_MAP;
+		if (several ? loader_is_null(loader, value, &reading->subject, field->name)
+			    : yaml_is_null(value))
 			continue;
 		const void **place = dict_place(&given, field->name);
 		const struct yaml_node *before = *place;

@@ -66,6 +66,16 @@ void loader_check_name(struct loader *loader, const struct yaml_node *where,
 			"a name must not be empty or contain control characters");
 }
 
+bool loader_is_null(struct loader *loader, const struct yaml_node *node,
+	const struct error_context *subject, const char *name)
+{
+	bool null = yaml_is_null(node);
+	if (null)
+		loader_report(loader, true, node, subject, "%s%sit has no value and is ignored",
+			name ? name : "", name ? ": " : "");
+	return null;
+}
+
 /* The node of the key that the text names, as spelt in the map, or the map. */
 static const struct yaml_node *place_of(const struct yaml_node *map, const char *text)
 {

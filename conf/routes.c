@@ -257,7 +257,7 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	const struct notify_route *last = NULL; /* matches everything */
 	struct notify_route *routes;
 
-	if (yaml_is_null(list))
+	if (loader_is_null(loader, list, &subject, NULL))
 		return;
 	if (list->kind != YAML_LIST) {
 		loader_report(loader, false, list, &subject, "expected a list of routes");
@@ -337,7 +337,7 @@ void routes_read(struct loader *loader)
 	struct notify_route *root;
 	struct strings named;
 
-	if (!node || yaml_is_null(node) || loader->source->stdout_only)
+	if (!node || loader->source->stdout_only || loader_is_null(loader, node, &subject, NULL))
 		return;
 	for (size_t i = 0; i < config->receiver_count; i++)
 		*dict_place(&reader.numbers, config->receivers[i].name) = &reader.named[i];

@@ -148,7 +148,7 @@ static const struct yaml_node *resolve(struct loader *loader, const struct error
 {
 	const struct yaml_node *inherit = yaml_get(map, "inherit");
 	const struct yaml_node *sum = NULL;
-	if (!inherit || yaml_is_null(inherit))
+	if (!inherit || loader_is_null(loader, inherit, subject, "inherit"))
 		return map;
 	const struct yaml_node *const *items =
 		inherit->kind == YAML_LIST ? inherit->items : &inherit;

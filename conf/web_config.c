@@ -104,7 +104,7 @@ static const struct yaml_node *part(
 {
 	const struct yaml_node *node = yaml_get(root, key);
 
-	if (!node || yaml_is_null(node))
+	if (!node)
 		return NULL;
 	if (node->kind == kind && node->count <= MOST_NAMES)
 		return node;
@@ -339,6 +339,18 @@ static void read_top(struct reader *reader, const struct yaml_node *root)
 	check_header(reader, root, "role_header", options.role_header, options.user_header);
 }
 
+/* Who may enter is never left to a default: a key without a value is an error. */
+static void refuse_nulls(struct problems *problems, const struct yaml_node *node, const char *name)
+{
+	for (size_t i = 0; i < node->count; i++)
+		if (node->kind == YAML_MAP)
+			refuse_nulls(problems, node->entries[i].value, node->entries[i].key->text);
+		else
+			refuse_nulls(problems, node->items[i], name);
+	if (yaml_is_null(node))
+		problems_add(problems, false, node, "%.80s: a value is missing", name);
+}
+
 struct web_config *web_config_parse(
 	const char *path, const char *text, size_t length, struct problems *problems)
 {
@@ -356,9 +368,11 @@ struct web_config *web_config_parse(
 	arena_holds_secrets(arena);
 	reader.config->arena = arena;
 	root = yaml_parse(arena, arena_strdup(arena, path), text, length, problems);
+	if (root)
+		refuse_nulls(problems, root, "the file");
 	if (root && root->kind != YAML_MAP) {
 		problems_add(problems, false, root, "expected a map");
-	} else if (root) {
+	} else if (root && problems->errors == errors) {
 		read_top(&reader, root);
 		read_tls(&reader, root);
 		read_users(&reader, root);

@@ -14,44 +14,9 @@
 
 enum { PERMISSIONS = 0666, PERMISSION_BITS = 0777 };
 
-static bool fail(const char *path, struct error *error)
+static bool cannot_write(const char *path, enum error_kind kind, struct error *error)
 {
-	return error_set(error, ERROR_USAGE, "%s: %s", path, strerror(errno));
-}
-
-static bool cannot_write(const char *path, struct error *error)
-{
-	return error_set(error, ERROR_DATA, "%s: cannot write the file: %s", path, strerror(errno));
-}
-
-static bool can_add_beside(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	struct buf folder = {0};
-	if (slash)
-		buf_append(&folder, path, (size_t)(slash - path) + 1);
-	else
-		buf_char(&folder, '.');
-	bool can = access(folder.data, W_OK | X_OK) == 0;
-	buf_free(&folder);
-	return can;
-}
-
-bool output_check(const char *path, struct error *error)
-{
-	struct stat at;
-	bool there = stat(path, &at) == 0;
-	if (!there && errno != ENOENT)
-		return fail(path, error);
-	if (there && S_ISDIR(at.st_mode)) {
-		errno = EISDIR;
-		return fail(path, error);
-	}
-	if (there && access(path, W_OK) != 0)
-		return fail(path, error);
-	if ((!there || S_ISREG(at.st_mode)) && !can_add_beside(path))
-		return fail(path, error);
-	return true;
+	return error_set(error, kind, "%s: cannot write the file: %s", path, strerror(errno));
 }
 
 static bool write_all(int fd, const char *data, size_t length)
@@ -102,15 +67,50 @@ static void name_beside(struct buf *out, const char *target)
 		out, "%.*s.new-%016" PRIx64, slash ? (int)(slash + 1 - target) : 0, target, random);
 }
 
+/* By doing it: rights do not tell of what is mounted read-only, full, or no real folder. */
+static bool can_add_beside(const char *target)
+{
+	struct buf beside = {0};
+	name_beside(&beside, target);
+	int fd = open(beside.data, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, PERMISSIONS);
+	int problem = errno;
+	if (fd >= 0) {
+		close(fd);
+		unlink(beside.data);
+	}
+	buf_free(&beside);
+	errno = problem;
+	return fd >= 0;
+}
+
+bool output_check(const char *path, struct error *error)
+{
+	struct stat at;
+	char *real = realpath(path, NULL);
+	bool there = stat(path, &at) == 0, good = there || errno == ENOENT;
+	if (there && S_ISDIR(at.st_mode)) {
+		errno = EISDIR;
+		good = false;
+	}
+	good = good && (!there || access(path, W_OK) == 0);
+	if (good && (!there || S_ISREG(at.st_mode)))
+		good = can_add_beside(real ? real : path);
+	if (!good)
+		(void)cannot_write(path, ERROR_USAGE, error);
+	free(real);
+	return good;
+}
+
 bool output_write(const char *path, const char *data, size_t length, struct error *error)
 {
 	struct stat at;
 	char *real = realpath(path, NULL);
 	if (!real && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* to what is not there yet */
-		return fill(path, O_CREAT, NULL, data, length) || cannot_write(path, error);
+		return fill(path, O_CREAT, NULL, data, length) ||
+		       cannot_write(path, ERROR_DATA, error);
 	if (is_special(path)) {
 		free(real);
-		return fill(path, 0, NULL, data, length) || cannot_write(path, error);
+		return fill(path, 0, NULL, data, length) || cannot_write(path, ERROR_DATA, error);
 	}
 	const char *target = real ? real : path;
 	struct buf beside = {0};
@@ -118,7 +118,7 @@ bool output_write(const char *path, const char *data, size_t length, struct erro
 	bool good = fill(beside.data, O_CREAT | O_EXCL, target, data, length) &&
 		    rename(beside.data, target) == 0;
 	if (!good) {
-		(void)cannot_write(path, error);
+		(void)cannot_write(path, ERROR_DATA, error);
 		unlink(beside.data);
 	}
 	buf_free(&beside);

@@ -12,8 +12,8 @@
 
 #include "agent/base/error.h"
 
-/* Whether the file can be written now; for a command that computes for long before it writes.
- * Changes nothing. ERROR_USAGE. */
+/* Whether the file can be written now; for a command that computes for long, or asks a person,
+ * before it writes. Leaves nothing behind. ERROR_USAGE. */
 bool output_check(const char *path, struct error *error) MUST_USE;
 
 /* Writes the file. An existing file keeps its permissions; a link stays one; a pipe or a device

@@ -329,7 +329,6 @@ static int run(struct cli *cli)
 	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
 		gate_print(analyze.report.accepted, cli->out);
 	gate_free(analyze.gate);
-	fflush(cli->out);
 	gather_print_failed(&gather);
 	if (ran && analyze.notify)
 		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));

@@ -215,7 +215,6 @@ static void find(struct cluster *cluster, struct cli *cli)
 	else
 		put_text(&text, &report);
 	text_flush(&text, cli->out);
-	fflush(cli->out);
 }
 
 static int run(struct cli *cli)

@@ -866,7 +866,6 @@ static int run(struct cli *cli)
 	environment_report_free(&regressions.environments);
 	regression_report_end(&regressions.report);
 	gate_free(regressions.gate);
-	fflush(cli->out);
 	gather_print_failed(&gather);
 	if (!ran)
 		return cli_fail(&error);

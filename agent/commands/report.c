@@ -537,9 +537,8 @@ static bool write_document(
 
 	if (!is_stdout(path))
 		written = output_write(path, text->data, text->length, error);
-	else if (fwrite(text->data, 1, text->length, maker->cli->out) != text->length ||
-		 fflush(maker->cli->out) != 0)
-		written = error_set(error, ERROR_DATA, "cannot write to standard output");
+	else
+		fwrite(text->data, 1, text->length, maker->cli->out);
 	buf_free(text);
 	return written;
 }

@@ -131,13 +131,14 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	const struct timespec pause = {.tv_nsec = PAUSE};
 	json_t *document;
 
-	/* Who had the state a moment ago may have left it since: another command. Only what fails
-	 * while nobody has it, again and again, is a failure of the state. */
+	/* Who had the state file a moment ago may have left it since: another command. Only what
+	 * fails while nobody has it, again and again, is a failure of the state. A database is
+	 * never another's alone. */
 	for (int tries = 0, left = 0;; tries++) {
 		bool held;
 
 		document = perform(request, state, config, error);
-		if (document || error->kind != ERROR_STATE)
+		if (document || error->kind != ERROR_STATE || database_is(state))
 			return document;
 		held = store_is_held(state);
 		left = held ? 0 : left + 1;

@@ -282,15 +282,9 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 		if (!conflict)
 			print_summary(cli, answer, says);
 	}
-	if (!conflict && options->write && !options->dry_run &&
-		!write_entries(cli, answer, &error)) {
-		fflush(cli->out);
+	if (!conflict && options->write && !options->dry_run && !write_entries(cli, answer, &error))
 		return cli_fail(&error);
-	}
-	if (!conflict)
-		return EXIT_NOTHING;
-	fflush(cli->out);
-	return cli_refuse("%s", conflict);
+	return conflict ? cli_refuse("%s", conflict) : EXIT_NOTHING;
 }
 
 /* The answer, or NULL after an error. `look`: nothing is changed. */

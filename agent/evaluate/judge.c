@@ -553,10 +553,8 @@ int evaluate_triage(struct cli *cli)
 		return EXIT_USAGE;
 	bool good = triaged_load(cli, options->state, &work.triaged, &error) &&
 		    all_groups(&work, &text, &error);
-	if (good) {
+	if (good)
 		fwrite(text.data, 1, text.length, cli->out);
-		fflush(cli->out);
-	}
 	int code = good ? work.triaged.code : cli_fail(&error);
 	buf_free(&text);
 	triaged_free(cli, &work.triaged);

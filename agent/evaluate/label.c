@@ -266,8 +266,6 @@ static bool load_labels(struct session *session, struct error *error)
 	const struct evaluate_options *options = session->options;
 	const struct strings files = {&options->label, 1};
 	struct labelled_set set = {.lines = true};
-	if (!output_check(options->label, error))
-		return error_prefix(error, "--label: ");
 	if (access(options->label, F_OK) != 0)
 		return true;
 	bool good =
@@ -816,6 +814,8 @@ static void show_end(const struct session *session)
 
 static bool load(struct session *session, struct error *error)
 {
+	if (!output_check(session->options->label, error))
+		return error_prefix(error, "--label: ");
 	if (session->options->series.count > 0)
 		return load_files(session, error);
 	if (cli_config(session->cli))

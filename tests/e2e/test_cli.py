@@ -118,6 +118,17 @@ def test_reader_that_goes_away_is_not_told(program):
     assert result.stdout == '{"id": "1", "change_points": []}\n' and result.stderr == ""
 
 
+def test_a_log_line_never_lands_inside_a_row(hunter, program, tmp_path):
+    rows = [f"{1767225600 + t * 86400}," + ",".join(str((100 if t < 40 else 130) + (t + i) % 5) for i in range(120)) for t in range(80)]
+    (tmp_path / "x.csv").write_text("time," + ",".join(f"m{i:03}" for i in range(120)) + "\n" + "\n".join(rows) + "\n")
+    (tmp_path / "hunter.yaml").write_text("agent: {state: s.db, max_age: never}\ntests: {a: {type: csv, file: x.csv}}\n")
+    assert hunter("run", "--once").code == 0
+    result = subprocess.run([program, "changes", "--limit", "110"], cwd=tmp_path, capture_output=True, timeout=LONGEST, check=True)
+    mixed = subprocess.run([program, "changes", "--limit", "110"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           timeout=LONGEST, check=True).stdout.decode().splitlines()
+    assert mixed[:-1] == result.stdout.decode().splitlines() and 'msg="output truncated' in mixed[-1]
+
+
 def test_closed_descriptors_are_not_reused(program, tmp_path):
     """The first file that is opened must not become standard error: the log would be written into it."""
     (tmp_path / "m.csv").write_text("time,m\n2026-01-01,1\n")

@@ -174,6 +174,8 @@ def test_home(hunter, tmp_path):
 
 # What the options' tables cannot say, with the place where it is told.
 CHECKS = [
+    ("slack: {token: t, channels: [~]}", ":1:30: slack: channels: an entry has no value"),
+    ("tests: {a: {type: csv, file: x, metrics: [~]}}", ':1:43: test "a": metrics: a list holds only names'),
     ("slack: {webhook_url: 'https://x/', token: t, channels: [c]}", ":1:8: slack: give either a bot token or a webhook, not both"),
     ("slack: {channels: [c]}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
     ("slack: {}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
@@ -244,6 +246,16 @@ WARNINGS = [
     ("prometheus: {url: 'https://x/', insecure_skip_verify: true}", ":1:33: warning: prometheus: insecure_skip_verify: another program"),
     ("postgres: {hostname: db.example}", ":1:11: warning: postgres: sslmode: without verify-full another program"),
     ("postgres: {hostname: db.example, sslmode: require}", ":1:34: warning: postgres: sslmode: without verify-full"),
+    ("tests: {a: {type: csv, file: x, tags: }}", ':1:39: warning: test "a": tags: it has no value and is ignored'),
+    ("tests: {a: {type: csv, file: x, metrics: ~}}", ':1:42: warning: test "a": metrics: it has no value and is ignored'),
+    ("tests: {a: {type: csv, file: x, inherit: null}}", ':1:42: warning: test "a": inherit: it has no value and is ignored'),
+    ("tests: {a: {type: csv, file: x, detection: {combine: }}}", ':1:54: warning: test "a": detection: combine: it has no value'),
+    ("test_groups: {g: }", ':1:18: warning: group "g": it has no value and is ignored'),
+    ("known_changes:", ":1:15: warning: known_changes: it has no value and is ignored"),
+    ("routes:", ":1:8: warning: routes: it has no value and is ignored"),
+    ("tests:", ":1:7: warning: tests: it has no value and is ignored"),
+    ("mute_times: {w: {months: , days_of_month: 1}}\ntests: {a: {type: csv, file: x, mute: w}}", ':1:26: warning: mute time "w": months: it has no value and is ignored'),
+    ("prometheus: {url: 'https://x/', headers: {X-A: }}", ':1:43: warning: prometheus: headers: "X-A" has no value and is ignored'),
     ("tests: {a: {type: csv, file: $PLACE/x.csv}}", ':1:30: warning: "$PLACE" is not expanded here: write ${PLACE}'),
 ]
 

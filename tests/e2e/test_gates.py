@@ -633,7 +633,8 @@ def test_what_triage_does_not_write(hunter, folder):
     refused(3, "no folder new, and only one named .hunter is created", "1", "expected", "--reason", "x", "--write", "new/x.yaml")
     refused(3, "no folder no/.hunter/such, and only", "1", "expected", "--reason", "x", "--write", "no/.hunter/such/x.yaml")
     refused(3, "--write: .: cannot read", "1", "expected", "--reason", "x", "--write", ".")
+    refused(2, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/.hunter/folder.yaml")
+    refused(2, "--write: /proc/new.yaml: cannot write the file", "1", "expected", "--reason", "x", "--write", "/proc/new.yaml")
     assert changes(hunter, state_of(folder))[0]["triage"]["version"] == 0
     refused(2, "change 1 is open", "1", "--write", "new.yaml")
-    refused(3, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/.hunter/folder.yaml")
     assert not (folder / "new.yaml").exists()

@@ -1,6 +1,8 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
 import json
+import re
+import socket
 
 import pytest
 from agent import ask, config, csv_test, on_demand, port_of, post, write_csv
@@ -269,6 +271,21 @@ def test_without_an_agent(agents, hunter, tmp_path):
     assert won >= 1 and version() == 11 + won, answers
     for answer in answers:
         assert answer.code == 0 or (answer.code == 2 and f"change {number} is infra now, as " in answer.err), answer
+
+
+@pytest.mark.parametrize("command", [["triage", "1", "fixed"], ["changes"], ["silence", "list"], ["silence", "add", 'test="a"', "--for", "1h"]])
+def test_a_database_that_does_not_answer(hunter, tmp_path, command):
+    """It is asked once, and the error names the limit."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        path = on_demand(config(tmp_path, csv_test("x.csv")))
+        path.write_text(re.sub("state: .*", f'state: "postgresql://ann@127.0.0.1:{port}/x?connect_timeout=1"', path.read_text()))
+        done = hunter(*command, "--config", path)
+        assert done.code == 4 and "no connection (connect_timeout) within 1s" in done.err, done
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 def test_audit(running):

@@ -182,6 +182,9 @@ static void test_files(void **state)
 	snprintf(made, sizeof made, "%s/no/such/folder.yaml", folder);
 	assert_false(known_changes_write(made, &disk, 1, &added, &error));
 	assert_non_null(strstr(error.text, made));
+	assert_false(known_changes_write("/proc/new.yaml", NULL, 0, &added, &error));
+	assert_non_null(strstr(error.text, "/proc/new.yaml: cannot write the file: "));
+	assert_false(known_changes_write("/proc/.hunter/new.yaml", NULL, 0, &added, &error));
 	assert_false(known_changes_write(folder, &disk, 1, &added, &error));
 	assert_non_null(strstr(error.text, folder));
 	assert_int_equal(unlink(path) | unlink(link) | rmdir(folder), 0);

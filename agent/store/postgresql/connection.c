@@ -215,9 +215,10 @@ static enum ready wait_socket(PGconn *link, short events, int64_t deadline)
 
 static void note_late(struct connection *connection, const char *what, int64_t ms)
 {
-	char text[80];
+	char text[80], limit[WHEN_TEXT];
 
-	snprintf(text, sizeof text, "%s within %lld ms", what, (long long)ms);
+	when_format_duration(ms, limit);
+	snprintf(text, sizeof text, "%s within %s", what, limit);
 	note(connection, TROUBLE_AWAY, NULL, text);
 }
 
@@ -309,7 +310,8 @@ static bool finish_connecting(struct connection *connection)
 		enum ready ready = wait_socket(connection->link, events, deadline);
 
 		if (ready == TOO_LATE) {
-			note_late(connection, "no connection", connection->servers.connect_ms);
+			note_late(connection, "no connection (connect_timeout)",
+				connection->servers.connect_ms);
 			return false;
 		}
 		if (ready == READY)
