@@ -104,12 +104,10 @@ static void print_pruned(const struct cli *cli, const struct pruned *pruned)
 	const struct store_options *options = cli->options;
 
 	fprintf(cli->out,
-		"%s: %" PRId64 " changes, %" PRId64 " entries of history, %" PRId64
-		" messages, places of %" PRId64 " series, %" PRId64 " silences, %" PRId64
-		" entries of the audit log\n",
+		"%s: %" PRId64 " changes, %" PRId64 " events, %" PRId64
+		" messages, places of %" PRId64 " series, %" PRId64 " silences\n",
 		options->dry_run ? "would be deleted" : "forgotten", pruned->changes,
-		pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences,
-		pruned->audit);
+		pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences);
 }
 
 static int prune_file(struct cli *cli, const char *path, const struct strings *tests)

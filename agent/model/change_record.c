@@ -12,6 +12,13 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_RECOVERED] = "recovered",
 	[EVENT_TRIAGED] = "triaged",
 	[EVENT_REOPENED] = "reopened",
+	[EVENT_SILENCED] = "silenced",
+	[EVENT_SILENCE_ENDED] = "silence ended",
+	[EVENT_RUN] = "run",
+	[EVENT_RELOADED] = "reloaded",
+	[EVENT_BISECTION_ASKED] = "bisection asked",
+	[EVENT_BISECTION_ENDED] = "bisection ended",
+	[EVENT_BISECTION_CANCELLED] = "bisection cancelled",
 };
 
 const char *const change_state_names[CHANGE_STATES + 1] = {

@@ -5,42 +5,10 @@
 #define AGENT_MODEL_CHANGE_RECORD_H
 
 #include "agent/model/announcement.h"
+#include "agent/model/event.h"
 #include "agent/model/triage.h"
 
 enum { RECORD_ATTRIBUTES = 20 /* per change */ };
-
-/* What happens to a change. */
-enum event_kind {
-	EVENT_FOUND = 1, /* first seen */
-	EVENT_CONFIRMED, /* a candidate was confirmed */
-	EVENT_MOVED,
-	EVENT_WITHDRAWN,
-	EVENT_RETURNED,  /* found again after it was withdrawn */
-	EVENT_ANNOUNCED, /* a message about it was delivered */
-	EVENT_RECOVERED,
-	EVENT_STORED,                 /* those before it; the audit log has the others: */
-	EVENT_TRIAGED = EVENT_STORED, /* a person said something about it */
-	EVENT_REOPENED, /* its triage is open again: it expired, or the change has grown */
-	EVENT_KINDS,
-};
-
-/* By kind: "found", "confirmed" ...; NULL for 0. */
-extern const char *const event_names[EVENT_KINDS];
-
-struct event {
-	enum event_kind kind;
-	int64_t time;  /* ms, when it happened */
-	int64_t point; /* ms, the change's time at that moment */
-	union {
-		const char *receiver; /* EVENT_ANNOUNCED; else NULL */
-		const char *person;   /* EVENT_TRIAGED, EVENT_REOPENED: who, ... */
-	};
-	union {
-		const char *destination; /* EVENT_ANNOUNCED; else NULL */
-		const char *origin;      /* ... from where, ... */
-	};
-	const char *detail; /* ... and what; else NULL */
-};
 
 /* The numbers of this and the enums below are stored: never change them. */
 enum change_state {

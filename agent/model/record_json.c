@@ -167,12 +167,12 @@ static void put_event(struct buf *out, const struct event *event)
 		when_format_iso(event->time, text));
 	json_put_time(out, "time", event->point);
 	if (event->kind == EVENT_ANNOUNCED) {
-		json_put_text(out, "receiver", event->receiver);
-		json_put_text(out, "destination", event->destination);
+		json_put_text(out, "receiver", event->actor.person);
+		json_put_text(out, "destination", event->actor.origin);
 	}
-	if (event->kind >= EVENT_STORED) {
-		json_put_text(out, "person", event->person);
-		json_put_text(out, "origin", event->origin);
+	if (event->kind >= EVENT_TRIAGED) {
+		json_put_text(out, "person", event->actor.person);
+		json_put_text(out, "origin", event->actor.origin);
 		json_put_text(out, "detail", event->detail);
 	}
 	buf_char(out, '}');
@@ -186,8 +186,8 @@ void record_hide_origins(struct arena *arena, struct record_rows *rows)
 
 		for (size_t j = 0; j < record->event_count; j++) {
 			events[j] = record->events[j];
-			if (events[j].kind >= EVENT_STORED)
-				events[j].origin = NULL;
+			if (events[j].kind >= EVENT_TRIAGED)
+				events[j].actor.origin = NULL;
 		}
 		record->events = events;
 	}

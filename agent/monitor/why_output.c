@@ -281,17 +281,17 @@ static void put_history(struct buf *out, const struct change_record *record)
 
 		buf_printf(
 			out, "  %s  %s", when_format(event->time, time), event_names[event->kind]);
-		if (event->kind == EVENT_ANNOUNCED && event->receiver) {
+		if (event->kind == EVENT_ANNOUNCED && event->actor.person) {
 			buf_char(out, ' ');
-			buf_clean(out, event->receiver, NAME_CHARS);
+			buf_clean(out, event->actor.person, NAME_CHARS);
 			buf_char(out, ' ');
-			buf_clean(out, event->destination ? event->destination : "", NAME_CHARS);
+			buf_clean(out, event->actor.origin ? event->actor.origin : "", NAME_CHARS);
 		}
-		if (event->kind >= EVENT_STORED && event->person) {
+		if (event->kind >= EVENT_TRIAGED && event->actor.person) {
 			buf_text(out, " by ");
-			buf_clean(out, event->person, NAME_CHARS);
+			buf_clean(out, event->actor.person, NAME_CHARS);
 		}
-		if (event->kind >= EVENT_STORED && event->detail) {
+		if (event->kind >= EVENT_TRIAGED && event->detail) {
 			buf_text(out, ": ");
 			buf_clean(out, event->detail, 4 * NAME_CHARS);
 		}

@@ -200,7 +200,7 @@ STORE_CALL(story);
 
 /* Rows that store_prune has deleted. */
 struct pruned {
-	int64_t changes, deliveries, events, checkpoints, silences, audit;
+	int64_t changes, deliveries, events, checkpoints, silences;
 };
 
 /*

@@ -1,8 +1,8 @@
-/* The audit log. */
+/* The audit log: what was done, of all events. */
 #ifndef AGENT_STORE_EVENTS_H
 #define AGENT_STORE_EVENTS_H
 
-#include "agent/model/audit.h"
+#include "agent/model/event.h"
 #include "agent/store/call.h"
 
 /* The audit log, latest first. Delays no other call. */
@@ -14,7 +14,7 @@ struct store_audit {
 	int64_t limit;     /* 0: none */
 	int64_t change;    /* id; 0: all */
 
-	struct audit_entry *entries; /* out */
+	struct event *entries; /* out */
 	size_t entry_count;
 	bool more; /* out: more entries than the limit */
 };
@@ -24,7 +24,7 @@ STORE_CALL(audit);
 struct store_audit_add {
 	struct store_call call;
 	void (*reply)(struct store_audit_add *added);
-	struct audit_entry entry; /* without id */
+	struct event entry; /* without id */
 };
 
 STORE_CALL(audit_add);

@@ -210,15 +210,15 @@ const char *api_form(void *request, const char *name)
 	return http_parameter(request, name);
 }
 
-void api_audit(struct agent *agent, const struct actor *actor, const char *action,
+void api_audit(struct agent *agent, const struct actor *actor, enum event_kind kind,
 	const char *subject, const char *detail)
 {
 	struct store_audit_add *call = store_audit_add_new(NULL, NULL);
 	struct arena *arena = call->call.arena;
 
-	call->entry = (struct audit_entry){.time = agent_now(agent),
+	call->entry = (struct event){.time = agent_now(agent),
 		.actor = {arena_strdup(arena, actor->person), arena_strdup(arena, actor->origin)},
-		.action = action,
+		.kind = kind,
 		.subject = arena_strdup(arena, subject),
 		.detail = arena_strdup(arena, detail)};
 	store_client_call(agent, &call->call);

@@ -119,7 +119,7 @@ void api_hide(const struct http_request *request, struct arena *arena, struct re
 const char *api_form(void *request, const char *name);
 
 /* Adds a row to the audit log. */
-void api_audit(struct agent *agent, const struct actor *actor, const char *action,
+void api_audit(struct agent *agent, const struct actor *actor, enum event_kind kind,
 	const char *subject, const char *detail);
 
 /* A request that waits for a test's data; the first member of the task's context. */

@@ -493,13 +493,13 @@ void silence_put_warning(struct buf *out, const char *unknown, const char *sugge
 	buf_free(&warning);
 }
 
-void audit_put_json(struct buf *out, const struct audit_entry *entry)
+void audit_put_json(struct buf *out, const struct event *entry)
 {
 	buf_printf(out, "{\"id\": %" PRId64, entry->id);
 	json_put_moment(out, "time", entry->time);
 	json_put_text(out, "person", entry->actor.person);
 	json_put_text(out, "origin", entry->actor.origin);
-	json_put_text(out, "action", entry->action);
+	json_put_text(out, "action", event_names[entry->kind]);
 	json_put_id(out, "change", entry->change);
 	json_put_text(out, "subject", entry->subject);
 	json_put_text(out, "detail", entry->detail);

@@ -64,7 +64,7 @@ void silence_put_added(struct buf *out, const struct silence *silence, int64_t n
 /* Appends the member "warning" alone. */
 void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion);
 
-void audit_put_json(struct buf *out, const struct audit_entry *entry);
+void audit_put_json(struct buf *out, const struct event *entry);
 
 /* Appends {"time": ..., "shared": true, "agents": [...], "shards": {...}}: who lives, what each
  * holds, and how late it is. `self`: the instance that answers; 0: none. */

@@ -274,7 +274,7 @@ static void note_run(struct api *api, struct http_request *request, size_t count
 	struct actor actor;
 
 	if (api_actor(request, &actor, &error))
-		api_audit(api->agent, &actor, "run", test ? test : group,
+		api_audit(api->agent, &actor, EVENT_RUN, test ? test : group,
 			arena_printf(http_arena(request), "%zu tests", count));
 }
 
@@ -313,7 +313,7 @@ static void reloaded(void *context, const struct reload_report *report)
 	struct buf *out = &answer.body;
 
 	if (!reloading->agent->stopping)
-		api_audit(reloading->agent, &reloading->actor, "reload",
+		api_audit(reloading->agent, &reloading->actor, EVENT_RELOADED,
 			reloading->agent->config->path, report->problem);
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
 	json_put_text(out, "error", report->problem);

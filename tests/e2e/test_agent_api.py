@@ -59,7 +59,7 @@ def test_by_socket(agents, hunter, tmp_path):
     assert [change["id"] for change in json.loads(listed.out)["changes"]] == [number], listed
     # The audit log says from where.
     entry = json.loads(agent.get("/api/v1/audit")[1])["audit"][0]
-    assert (entry["action"], entry["change"]) == ("triage", number) and entry["origin"].startswith("unix socket"), entry
+    assert (entry["action"], entry["change"]) == ("triaged", number) and entry["origin"].startswith("unix socket"), entry
     assert agent.end() == 0
 
 
@@ -248,7 +248,7 @@ def test_silences(agents, hunter, tmp_path):
     done = silence("add", 'test="db.read"', "--for", "1h", "--output", "json")
     assert (json.loads(done.out)["open_changes"], json.loads(done.out)["tests"], json.loads(done.out)["warning"]) == (1, 1, None), done
     assert silence("end", "3").code == 0
-    assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["end silence", "silence", "end silence", "end silence", "silence", "silence"]
+    assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["silence ended", "silenced", "silence ended", "silence ended", "silenced", "silenced"]
     lines = hunter("store", "audit", "--config", path, "--output", "json").out.splitlines()
     assert len(lines) == 1 + 6 and all('"action": ' in line for line in lines[1:]), lines
     assert agent.end() == 0

@@ -159,7 +159,7 @@ def test_from_the_series_to_the_thread(agents, tmp_path, slack, hunter):
     told = hunter("why", "db.read", "p99", (START + datetime.timedelta(hours=25)).isoformat(), "--config", path)
     assert f"bisected: {culprit['verdict']}" in told.out, told.out + told.err
     audit = [entry for entry in get(agent, "/api/v1/audit")["audit"] if entry["change"] == row["change"]]
-    assert {"bisect", "bisection"} <= {entry["action"] for entry in audit}
+    assert {"bisection asked", "bisection ended"} <= {entry["action"] for entry in audit}
     # Once is enough: after a restart nothing begins again.
     assert agent.end() == 0
     again = begin(agents, path)

@@ -183,7 +183,7 @@ def test_canary_then_rollout(agents, tmp_path, slack):
     agent.wait(lambda: len(slack.posts) == 1)
     assert slack.posts[0]["text"].startswith(HEAD)
     write(tmp_path, lambda r, m, i: 1.08 if i >= (SLOW if r == 7 else 75) else 1, points=100)
-    agent.wait(lambda: rows(tmp_path, "SELECT count(DISTINCT change) FROM history WHERE event = 6") == [(36,)])
+    agent.wait(lambda: rows(tmp_path, "SELECT count(DISTINCT change) FROM events WHERE kind = 6") == [(36,)])
     (note,) = [post["text"] for post in slack.posts if "a rollout rather than the environment" in post["text"]]
     assert re.search(r"the same tests have changed on runner-[89], too", note)
     others = "".join(post["text"] for post in slack.posts[1:] if post["text"] != note)

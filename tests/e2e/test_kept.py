@@ -171,7 +171,7 @@ def test_by_default_a_webhook_hears_what_it_always_did(agents, hunter, tmp_path,
     done = hunter("triage", "--config", path, "--agent", f"http://127.0.0.1:{port_of(agent)}", "1", "acknowledged")
     assert done.code == 0, done.err
     put(tmp_path, [(33, 1.2)])
-    agent.wait(lambda: rows(tmp_path, "SELECT count(*) FROM history WHERE event = 3") == [(1,)])
+    agent.wait(lambda: rows(tmp_path, "SELECT count(*) FROM events WHERE kind = 3") == [(1,)])
     put(tmp_path, [])
     agent.wait_log("test=db.read.* withdrawn=1")
     agent.pass_by(3)

@@ -132,9 +132,9 @@ class Life:
         assert self.slack.violations == []
         log = json.loads(hunter("store", "audit", "--config", self.path, "--limit", "10000", "--output", "json").out)["audit"]
         counts = collections.Counter(entry["action"] for entry in log)
-        assert counts == {"triage": self.said, "reopen": self.growths + self.expired, "silence": self.silenced,
-                          "end silence": self.silenced}
-        assert len({entry["detail"] for entry in log if entry["action"] == "triage"}) == self.said
+        assert counts == {"triaged": self.said, "reopened": self.growths + self.expired, "silenced": self.silenced,
+                          "silence ended": self.silenced}
+        assert len({entry["detail"] for entry in log if entry["action"] == "triaged"}) == self.said
         changes = json.loads(hunter("changes", "--config", self.path, "--output", "json").out)["changes"]
         assert [c["triage"]["version"] for c in changes] == [self.said + self.growths + self.expired]
         done = hunter("store", "check", "--config", self.path)

@@ -245,9 +245,9 @@ def test_prune(agents, hunter, told, tmp_path):
     assert refused.code == 4 and f"process {agent.process.pid}" in refused.err
     assert agent.end() == 0
     assert "0 messages" in hunter("store", "prune", "--older-than", "90d", "--config", told).out
-    assert "would be deleted: 0 changes, 0 entries of history, 1 messages" in hunter(
+    assert "would be deleted: 0 changes, 0 events, 1 messages" in hunter(
         "store", "prune", "--older-than", "0s", "--dry-run", "--config", told).out
-    assert "forgotten: 0 changes, 0 entries of history, 1 messages" in hunter(
+    assert "forgotten: 0 changes, 0 events, 1 messages" in hunter(
         "store", "prune", "--older-than", "0s", "--config", told).out
     assert len(known(hunter, told)) == 1
     told.write_text(told.read_text().replace("db.read", "db.other"))

@@ -52,7 +52,7 @@ def told(hunter, tmp_path, slack):
     with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state, state:
         state.executemany("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?)",
                           [(f"t{i % 70}", f"s{i:05d}", "main" if i % 2 else "", -i, 2**53 - i, 1, 0) for i in range(5001)])
-        state.executemany("INSERT INTO history VALUES (1, ?, 3, ?, ?, NULL, NULL)", [(9 + i, i, i) for i in range(4000)])
+        state.executemany("INSERT INTO events VALUES (?, ?, 3, 1, ?, NULL, NULL, NULL, NULL)", [(9 + i, i, i) for i in range(4000)])
         state.execute("INSERT INTO environments VALUES (3, 'os', '12', 1, 2, 3, 4, 5, 6, 7, 8, NULL, 1, 2, 3, 1, 5)")
         state.execute("INSERT INTO conditions VALUES ('test x', 1, 5, 'gone')")
         state.execute("INSERT INTO moments VALUES ('digest', 5)")
@@ -72,7 +72,7 @@ def test_there_and_back(hunter, told, tmp_path, slack, database):
     assert all(before.values()), [name for name, rows in before.items() if not rows]
     done = hunter("store", "copy", tmp_path / "state.db", database)
     assert done.code == 0, done.err
-    assert "series: 5002\n" in done.out and "history: 4001\n" in done.out and f"copied to {database}, and compared\n" in done.out
+    assert "series: 5002\n" in done.out and "events: 4003\n" in done.out and f"copied to {database}, and compared\n" in done.out
     assert rows_of(tmp_path / "state.db") == before
     back = hunter("store", "copy", database, tmp_path / "back.db")
     assert back.code == 0, back.err

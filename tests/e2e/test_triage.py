@@ -77,7 +77,7 @@ def test_one(running):
     told = [event for event in change["history"] if event["event"] == "triaged"]
     assert [event["person"] for event in told] == ["ann", "local", "local"] and told[0]["origin"] == "127.0.0.1", told
     audit = ask(running.port, "/api/v1/audit").json
-    assert [entry["action"] for entry in audit["audit"]] == ["triage"] * 3 and audit["next"] is None, audit
+    assert [entry["action"] for entry in audit["audit"]] == ["triaged"] * 3 and audit["next"] is None, audit
     assert {entry["change"] for entry in audit["audit"]} == {number}
     page = ask(running.port, "/api/v1/audit?limit=2").json
     rest = ask(running.port, f"/api/v1/audit?limit=2&before={page['next']}").json
@@ -295,7 +295,7 @@ def test_audit(running):
     def rows():
         return [(entry["action"], entry["subject"], entry["person"], entry["origin"]) for entry in ask(running.port, "/api/v1/audit").json["audit"]]
     running.wait(lambda: len(rows()) == 2)
-    assert rows() == [("reload", str(running.path), "local", "127.0.0.1"), ("run", "db.*", "local", "127.0.0.1")]
+    assert rows() == [("reloaded", str(running.path), "local", "127.0.0.1"), ("run", "db.*", "local", "127.0.0.1")]
     assert ask(running.port, "/api/v1/audit?since=tomorrow").json["audit"] == [] and ask(running.port, "/api/v1/audit?limit=0").status == 400
 
 

@@ -100,7 +100,7 @@ static void make_file(void)
 		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
 		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
 		"INSERT INTO announced (change, delivery) VALUES (1, 1), (2, 2);"
-		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
+		"INSERT INTO events VALUES (1, 6, 6, 2, 1000, 'slack', '#perf', NULL, NULL);"
 		"INSERT INTO series (test, series, branch, anchor, last_point, revised) VALUES"
 		" ('test', 'series', '', 10, 3000, 0);"
 		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down');"
@@ -108,8 +108,8 @@ static void make_file(void)
 		" accepted_size, accepted_low, accepted_high) VALUES (1, 3, 1, 'ann', 5, 9, 8, 7, "
 		"9);"
 		"INSERT INTO silences (matchers, begins, until, created) VALUES ('a', 1, 2, 1);"
-		"INSERT INTO audit (time, person, origin, action, change, detail) VALUES"
-		" (5, 'ann', 'command line', 'triage', 1, 'expected, was open');"
+		"INSERT INTO events (time, person, origin, kind, change, detail) VALUES"
+		" (5, 'ann', 'command line', 8, 1, 'expected, was open');"
 		"INSERT INTO excerpts VALUES (1, "
 		"x'0202020000000000000000000000000000f03f0000803f')");
 	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
@@ -169,17 +169,17 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"deliveries SET id", "deliveries SET state", "deliveries SET attempts",
 	"deliveries SET created", "deliveries SET updated", "deliveries SET key",
 	"deliveries SET payload", "deliveries SET thread", "deliveries SET receipt",
-	"history SET event", "history SET time", "history SET point", "series SET anchor",
+	"events SET kind", "events SET time", "events SET point", "series SET anchor",
 	"series SET last_point", "conditions SET kind", "conditions SET since",
 	"conditions SET text", "counts SET count", "deliveries SET attempt_started",
 	"deliveries SET not_before", "announced SET change", "announced SET delivery",
-	"history SET change", "changes SET environment_event", "changes SET recovered",
+	"events SET change", "changes SET environment_event", "changes SET recovered",
 	"announced SET retraction", "series SET revision", "series SET revised",
 	"triage SET change", "triage SET triage", "triage SET version", "triage SET triaged",
 	"triage SET until", "triage SET accepted_size", "triage SET owed", "triage SET renewals",
 	"triage SET told_after", "triage SET owner", "silences SET id", "silences SET begins",
 	"silences SET until", "silences SET ended", "silences SET matchers", "silences SET summed",
-	"audit SET id", "audit SET time", "audit SET change", "audit SET action",
+	"events SET id", "events SET person", "events SET detail",
 	"deliveries SET amend", "deliveries SET reaction"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */
@@ -352,7 +352,7 @@ static void read_said(struct tx *tx)
 		}
 	if (perform(tx, &audit->call))
 		for (size_t i = 0; i < audit->entry_count; i++) {
-			require(audit->entries[i].action != NULL);
+			require(event_names[audit->entries[i].kind] != NULL);
 			check_time(audit->entries[i].time);
 		}
 	store_call_free(&silences->call);

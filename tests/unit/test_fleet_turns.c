@@ -974,12 +974,12 @@ static void test_what_is_new(void **state)
 
 	(void)state;
 	end(join(connection, 1));
-	sql("INSERT INTO audit (id, time, action) VALUES (12, 1, 'triage')");
+	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 8)");
 	turn = turn_of(1);
 	perform(connection, &turn->call);
 	said = turn->said;
 	end(turn);
-	sql("INSERT INTO audit (id, time, action) VALUES (11, 1, 'triage')");
+	sql("INSERT INTO events (id, time, kind) VALUES (11, 1, 8)");
 	turn = turn_of(1);
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->said, said);

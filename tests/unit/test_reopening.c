@@ -79,7 +79,7 @@ static int64_t reopened(const struct world *world, size_t count)
 	if (!store_tx(world->state, STORE_READ, &list->call, &error))
 		fail_msg("%s", error.text);
 	for (size_t i = 0; i < list->entry_count; i++)
-		if (strcmp(list->entries[i].action, "reopen") == 0) {
+		if (list->entries[i].kind == EVENT_REOPENED) {
 			assert_string_equal(list->entries[i].actor.person, "hunter-c");
 			time = time > list->entries[i].time ? time : list->entries[i].time;
 			found++;

@@ -325,7 +325,7 @@ static void test_what_the_tables_refuse(void **state)
 		"UPDATE deliveries SET state = 0",
 		"INSERT INTO announced (change, delivery) VALUES (9, 1)", "DELETE FROM changes",
 		"DELETE FROM deliveries", "UPDATE changes SET environment_event = 1",
-		"UPDATE history SET event = 8", "UPDATE deliveries SET amend = -1",
+		"UPDATE events SET kind = 17", "UPDATE deliveries SET amend = -1",
 		"INSERT INTO triage (change, triage, version, triaged) VALUES (9, 1, 1, 1)",
 		"INSERT INTO triage (change, triage, version, triaged) VALUES (1, 8, 1, 1)", AGAIN};
 	struct fixture *fixture = *state;

@@ -132,7 +132,7 @@ static void test_asked(void **state)
 	id = asked(fixture, change, "bench", NULL, true);
 	assert_int_equal(asked(fixture, change, "bench", NULL, false), id);
 	assert_int_equal(asked(fixture, change, "bench", "ann", false), id);
-	assert_int_equal(count_rows(fixture, "audit WHERE action = 'bisect'"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 14"), 1);
 	call = asking(fixture, change + 5, "bench", "ann");
 	assert_true(call->missing);
 	store_call_free(&call->call);

@@ -50,11 +50,11 @@ static void check_event(
 	assert_int_equal(event->time, time);
 	assert_int_equal(event->point, point);
 	if (kind != EVENT_ANNOUNCED) {
-		assert_null(event->receiver);
+		assert_null(event->actor.person);
 		return;
 	}
-	assert_string_equal(event->receiver, "slack");
-	assert_string_equal(event->destination, "#perf");
+	assert_string_equal(event->actor.person, "slack");
+	assert_string_equal(event->actor.origin, "#perf");
 }
 
 static void test_history_tells_what_happened(void **state)
@@ -109,9 +109,9 @@ static void test_history_is_bounded(void **state)
 	store_call_free(&request->call);
 
 	/* All that is too old goes, not just the next one. */
-	database_with(fixture, "UPDATE history SET number = number + 1000 WHERE number > 190");
+	database_with(fixture, "INSERT INTO events (id, time, kind, change, point) SELECT id + 1000, time, 3, change, point FROM events WHERE kind != 6");
 	update(fixture, (struct change_record_update){id, 201, 201, .state = CHANGE_MOVED});
-	assert_int_equal(count_rows(fixture, "history WHERE event != 6"), 12);
+	assert_int_equal(count_rows(fixture, "events WHERE kind != 6"), 50);
 }
 
 static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t moved,
@@ -1225,7 +1225,7 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 	settle(fixture, attempt, DELIVERY_SENT, 1);
 	assert_int_equal(prune(fixture, 9, (struct strings){names, 1}, true).deliveries, 0);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 1);
-	assert_int_equal(count_rows(fixture, "history"), 0);
+	assert_int_equal(count_rows(fixture, "events"), 0);
 	assert_int_equal(count_rows(fixture, "announced"), 0);
 }
 
@@ -1310,9 +1310,9 @@ static void test_prune_cuts_history(void **state)
 	update(fixture, (struct change_record_update){id, 1, 10, .state = CHANGE_MOVED});
 	update(fixture, (struct change_record_update){id, 2, 20, .state = CHANGE_MOVED});
 	assert_int_equal(prune(fixture, 20, (struct strings){0}, false).events, 1);
-	assert_int_equal(count_rows(fixture, "history"), 2);
+	assert_int_equal(count_rows(fixture, "events"), 2);
 	assert_int_equal(prune(fixture, 21, (struct strings){0}, false).events, 1);
-	assert_int_equal(count_rows(fixture, "history WHERE event = 6"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 6"), 1);
 }
 
 static void test_probe_and_size(void **state)

@@ -111,8 +111,8 @@ static const struct chapter {
 } story[CHAPTERS] = {
 	{tell_found, "changes WHERE id < 3", 2},
 	{tell_queued, "changes WHERE news = 2", 1},
-	{tell_sent, "history WHERE event = 6", 1},
-	{tell_withdrawn, "history WHERE event = 4", 1},
+	{tell_sent, "events WHERE kind = 6", 1},
+	{tell_withdrawn, "events WHERE kind = 4", 1},
 	{tell_condition, "conditions", 1},
 	{tell_much, "changes WHERE id > 2", 400},
 	{tell_pruned, "changes WHERE id = 402 AND NOT EXISTS (SELECT 1 FROM deliveries)", 1},

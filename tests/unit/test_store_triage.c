@@ -229,7 +229,7 @@ static void test_two_people(void **state)
 		store_call_free(&calls[0]->call);
 		store_call_free(&calls[1]->call);
 	}
-	assert_int_equal(count_rows(fixture, "audit"), 20);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 20);
 	assert_int_equal(count_rows(fixture, "triage WHERE version = 20"), 1);
 }
 
@@ -253,12 +253,12 @@ static void test_same_again(void **state)
 	said(fixture, call, 0);
 	said(fixture, say_as(id, TRIAGE_EXPECTED, &bob, -1), 0);
 	assert_int_equal(triage_of(fixture, id).version, 1);
-	assert_int_equal(count_rows(fixture, "audit"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 1);
 	call = say_as(id, 0, &bob, 1);
 	call->triage.note = "";
 	said(fixture, call, 1);
 	assert_int_equal(count_rows(fixture, "triage WHERE note IS NULL AND version = 2"), 1);
-	assert_int_equal(count_rows(fixture, "audit WHERE detail = 'expected; no note'"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE detail = 'expected; no note'"), 1);
 	/* An expiry goes with the state that it was given with. */
 	call = say_as(id, TRIAGE_ACKNOWLEDGED, &bob, -1);
 	call->triage.until = NOW + DAY;
@@ -405,7 +405,7 @@ static void test_selection(void **state)
 	assert_int_equal(call->records.count + call->changed, 0);
 	store_call_free(&call->call);
 	assert_int_equal(count_rows(fixture, "triage"), 0);
-	assert_int_equal(count_rows(fixture, "audit"), 0);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 0);
 }
 
 enum { MANY = 10000 };
@@ -433,7 +433,7 @@ static void test_many_at_once(void **state)
 	call->dry_run = false;
 	said(fixture, call, MANY);
 	assert_int_equal(count_rows(fixture, "triage WHERE triage = 3 AND owed = 1"), MANY);
-	assert_int_equal(count_rows(fixture, "audit"), MANY);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), MANY);
 	assert_int_equal(count_pending(fixture), 0);
 	call = selecting();
 	call->ranges = &(struct id_range){1, MANY};
@@ -757,7 +757,7 @@ static void test_a_note_goes_with_its_state(void **state)
 	call->triage.link = "https://bugs/1";
 	call->triage.note = "a; owner: bob\n\"x\"";
 	said(fixture, call, 1);
-	assert_int_equal(count_rows(fixture, "audit WHERE detail = 'acknowledged, was open; owner:"
+	assert_int_equal(count_rows(fixture, "events WHERE detail = 'acknowledged, was open; owner:"
 					     " ann; note: \"a; owner: bob\\n\\\"x\\\"\";"
 					     " link: https://bugs/1'"),
 		1);
@@ -766,7 +766,7 @@ static void test_a_note_goes_with_its_state(void **state)
 					     " AND link = 'https://bugs/1'"),
 		1);
 	assert_int_equal(
-		count_rows(fixture, "audit WHERE detail = 'expected, was acknowledged; no note'"),
+		count_rows(fixture, "events WHERE detail = 'expected, was acknowledged; no note'"),
 		1);
 	call = say_as(id, 0, &ann, -1);
 	call->triage.note = "PR 4411";
@@ -794,7 +794,7 @@ static void test_history_is_bounded(void **state)
 	assert_int_equal(record->events[50].kind, EVENT_TRIAGED);
 	assert_string_equal(record->events[50].detail, "expected, was infra");
 	store_call_free(&list->call);
-	assert_int_equal(count_rows(fixture, "audit"), 60);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 60);
 }
 
 static struct store_reopen_due *due_at(struct fixture *fixture, int64_t now)
@@ -842,9 +842,9 @@ static void test_expiry(void **state)
 	due = due_at(fixture, NOW + 20 * DAY);
 	assert_int_equal(due->records.count, 0);
 	store_call_free(&due->call);
-	assert_int_equal(count_rows(fixture, "audit WHERE action = 'reopen'"), 3);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 9"), 3);
 	assert_int_equal(
-		count_rows(fixture, "audit WHERE person = 'hunter-c' AND change = 2 AND detail ="
+		count_rows(fixture, "events WHERE person = 'hunter-c' AND change = 2 AND detail ="
 				    " 'open, was ignored until 2023-11-15T22:30:00Z'"),
 		1);
 	assert_int_equal(triage_of(fixture, 1).state, TRIAGE_IGNORED);
@@ -1128,7 +1128,7 @@ static void test_growth_is_news_again(void **state)
 	assert_int_equal(triage.version, 2);
 	assert_int_equal(triage.renewals, 1);
 	assert_int_equal(count_rows(fixture,
-				 "audit WHERE action = 'reopen' AND person = 'hunter-c' AND subject"
+				 "events WHERE kind = 9 AND person = 'hunter-c' AND subject"
 				 " = 'db.read p99' AND detail ="
 				 " 'open, was expected: +20.0%, and +10.0% was accepted'"),
 		1);
@@ -1179,7 +1179,7 @@ static void test_growth_of_what_is_not_accepted(void **state)
 		assert_int_equal(triage.renewals, 1);
 		assert_int_equal(count_pending(fixture), i + 1);
 		snprintf(detail, sizeof detail,
-			"audit WHERE detail = 'open, was %s: +20.0%%, and +10.0%% was known'",
+			"events WHERE detail = 'open, was %s: +20.0%%, and +10.0%% was known'",
 			triage_state_names[states[i]]);
 		assert_int_equal(count_rows(fixture, detail), 1);
 		say(fixture, id, states[i]);
@@ -1275,10 +1275,10 @@ static void test_survives(void **state)
 	ask(fixture, &pruning->call);
 	assert_false(pruning->call.failed);
 	assert_int_equal(pruning->pruned.changes, 1);
-	assert_int_equal(pruning->pruned.audit, 1);
+	assert_int_equal(pruning->pruned.events, 3);
 	store_call_free(&pruning->call);
 	assert_int_equal(count_rows(fixture, "triage"), 1);
-	assert_int_equal(count_rows(fixture, "audit"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 1);
 	assert_int_equal(triage_of(fixture, 1).state, TRIAGE_FALSE);
 	snprintf(backup, sizeof backup, "%s/copy.db", fixture->folder);
 	if (!store_backup(fixture->path, backup, false, &error))
@@ -1328,11 +1328,11 @@ static void test_check(void **state)
 	expect_problem(fixture, "UPDATE triage SET triage = 8",
 		"a row of triage is out of range: triage 8");
 	expect_problem(
-		fixture, "UPDATE audit SET change = 0", "a row of audit is out of range: change 0");
+		fixture, "UPDATE events SET change = 0", "a row of events is out of range: change 0");
 	expect_problem(fixture, "UPDATE silences SET until = 1 << 60",
 		"a row of silences is out of range: until");
-	expect_problem(fixture, "DELETE FROM sqlite_sequence WHERE name = 'audit'",
-		"ids of table audit could be reused");
+	expect_problem(fixture, "DELETE FROM sqlite_sequence WHERE name = 'events'",
+		"ids of table events could be reused");
 	expect_problem(fixture, "UPDATE triage SET change = 7",
 		"a row of triage refers to a row of changes that does not exist");
 	expect_problem(fixture, "DROP INDEX triage_until", "\"triage_until\" is missing");
@@ -1415,10 +1415,10 @@ static void test_silences(void **state)
 	now = written(fixture, silencing(&(struct silence){.id = 1, .summed = true}), true);
 	assert_true(now.reminded && now.summed && now.ended == 0);
 	written(fixture, silencing(&(struct silence){.id = 3, .summed = true}), false);
-	assert_int_equal(count_rows(fixture, "audit WHERE action = 'silence'"), 2);
-	assert_int_equal(count_rows(fixture, "audit WHERE action = 'end silence'"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 10"), 2);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 11"), 1);
 	assert_int_equal(
-		count_rows(fixture, "audit WHERE subject = 'test=~\"db.*\"' AND detail ="
+		count_rows(fixture, "events WHERE subject = 'test=~\"db.*\"' AND detail ="
 				    " 'silence 1, 2023-11-14T22:30:00Z to 2023-11-15T22:30:00Z;"
 				    " owner: ann; reason: migration'"),
 		1);
@@ -1440,7 +1440,7 @@ static void test_a_silence_is_added_after_a_transaction_that_failed(void **state
 	assert_int_equal(count_silences(fixture, true, NOW), 0);
 	assert_true(written(fixture, call, true).id > 0);
 	assert_int_equal(count_silences(fixture, true, NOW), 1);
-	assert_int_equal(count_rows(fixture, "audit WHERE action = 'silence'"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 10"), 1);
 }
 
 /* Silences that are over and summed, and the log, but for what is about changes that stand. */
@@ -1458,8 +1458,8 @@ static void test_pruned(void **state)
 	}
 	written(fixture, silencing(&(struct silence){.id = 1, .summed = true}), true);
 	written(fixture, silencing(&(struct silence){.id = 3, .summed = true}), true);
-	run->entry = (struct audit_entry){
-		.time = NOW + 2, .actor = bob, .action = "run", .subject = "db.read"};
+	run->entry = (struct event){
+		.time = NOW + 2, .actor = bob, .kind = EVENT_RUN, .subject = "db.read"};
 	done(fixture, &run->call);
 	for (int i = 0; i < 2; i++)
 		say(fixture, record_example(fixture, NULL), TRIAGE_FALSE);
@@ -1467,11 +1467,11 @@ static void test_pruned(void **state)
 	call->before = NOW + 2;
 	ask(fixture, &call->call);
 	assert_int_equal(call->pruned.silences, 1);
-	assert_int_equal(call->pruned.audit, 4);
+	assert_int_equal(call->pruned.events, 5);
 	store_call_free(&call->call);
 	assert_int_equal(count_rows(fixture, "silences WHERE id IN (2, 3)"), 2);
-	assert_int_equal(count_rows(fixture, "audit"), 2);
-	assert_int_equal(count_rows(fixture, "audit WHERE change = 1 OR action = 'run'"), 2);
+	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 2);
+	assert_int_equal(count_rows(fixture, "events WHERE change = 1 OR kind = 12"), 2);
 }
 
 static void test_audit(void **state)
@@ -1485,9 +1485,9 @@ static void test_audit(void **state)
 	for (int i = 0; i < 10; i++) {
 		struct store_audit_add *add = store_audit_add_new(NULL, NULL);
 
-		add->entry = (struct audit_entry){.time = NOW + i,
+		add->entry = (struct event){.time = NOW + i,
 			.actor = bob,
-			.action = "run",
+			.kind = EVENT_RUN,
 			.subject = i % 2 ? "db.read" : NULL,
 			.change = i == 3 ? id : 0};
 		done(fixture, &add->call);

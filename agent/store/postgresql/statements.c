@@ -140,7 +140,7 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = 4),"        \
 	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM deliveries"                 \
 	" WHERE state = 1), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM"                     \
-	" (SELECT id FROM audit ORDER BY id DESC LIMIT ?5) AS latest),"                            \
+	" (SELECT id FROM events WHERE kind > 7 ORDER BY id DESC LIMIT ?5) AS latest),"            \
 	" (SELECT CAST(coalesce(sum(changed), 0) AS BIGINT) FROM views JOIN agents"                \
 	" ON agents.instance = views.instance WHERE gone = 0),"                                    \
 	" (SELECT count(*)" ASKED "),"                                                             \

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "agent/base/buf.h"
-#include "agent/store/sql/audit.h"
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"
 
@@ -103,11 +103,11 @@ static void bisections_list(struct tx *tx, void *context)
 STORE_DEFINE(bisections, .run = bisections_list, .lane = STORE_LISTS);
 
 static void note(struct tx *tx, int64_t change, int64_t now, const struct actor *actor,
-	const char *action, const char *detail)
+	enum event_kind kind, const char *detail)
 {
-	audit_add(tx, &(struct audit_entry){.time = now,
+	event_add(tx, &(struct event){.time = now,
 			      .actor = actor->person ? *actor : itself,
-			      .action = action,
+			      .kind = kind,
 			      .change = change,
 			      .detail = detail});
 }
@@ -131,7 +131,7 @@ static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 
 	call->added = true;
 	id = query_insert(&query);
-	note(tx, call->change, call->now, &call->actor, "bisect",
+	note(tx, call->change, call->now, &call->actor, EVENT_BISECTION_ASKED,
 		arena_printf(tx->arena, "bisection %" PRId64 ", lab %s", id, call->lab));
 	return id;
 }
@@ -201,7 +201,7 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 		v_text(call->end), v_text(call->verdict), v_text(call->cancelled));
 	if (call->culprit)
 		write_culprit(tx, call, change);
-	note(tx, change, call->now, &itself, "bisection",
+	note(tx, change, call->now, &itself, EVENT_BISECTION_ENDED,
 		arena_printf(tx->arena, "bisection %" PRId64 ", %s%s%s", call->bisection, call->end,
 			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
 }
@@ -229,7 +229,8 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 	call->taken = CHANGED(tx, STATEMENT_BISECTION_CANCEL, v_id(call->bisection),
 			      v_text(call->why), v_time(call->now)) > 0;
 	if (call->taken)
-		note(tx, call->rows.items[0].change, call->now, &call->actor, "cancel bisection",
+		note(tx, call->rows.items[0].change, call->now, &call->actor,
+			EVENT_BISECTION_CANCELLED,
 			arena_printf(tx->arena, "bisection %" PRId64, call->bisection));
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"
@@ -37,14 +38,10 @@ static void checkpoints(struct tx *tx, void *context)
 
 STORE_DEFINE(checkpoints, .run = checkpoints);
 
-/* Maximum number of repeatable events per change. */
-enum { EVENTS_KEPT = 50 };
-
 static void add_event(
 	struct tx *tx, int64_t change, enum event_kind kind, int64_t now, int64_t point)
 {
-	RUN(tx, STATEMENT_EVENT, v_id(change), v_id(kind), v_time(now), v_time(point));
-	RUN(tx, STATEMENT_FORGET_EVENT, v_id(change), v_id(EVENTS_KEPT));
+	event_add(tx, &(struct event){.kind = kind, .time = now, .change = change, .point = point});
 }
 
 static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
@@ -224,7 +221,7 @@ static bool has_triaged(const struct formers *formers)
 static void compare_with_accepted(struct tx *tx, struct former *former, const struct change *change,
 	int64_t now, size_t *pending)
 {
-	if (!former || former->triage.state <= TRIAGE_OPEN ||
+	if (former->triage.state <= TRIAGE_OPEN ||
 		(former->state != CHANGE_CONFIRMED && former->state != CHANGE_MOVED) ||
 		!triage_outgrown(&former->triage, change))
 		return;
@@ -237,11 +234,11 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 {
 	struct former *former = former_of(formers, record->item.id);
 
-	if (former) {
-		former->state = record->state;
-		former->time = record->item.time;
-		former->members = record->item.members;
-	}
+	if (!former)
+		return;
+	former->state = record->state;
+	former->time = record->item.time;
+	former->members = record->item.members;
 	RUN(tx, STATEMENT_CONFIRM, v_id(record->item.id), v_id(record->sign),
 		v_time(record->item.time), v_id(record->state), v_id(record->news),
 		v_count(record->spacing), v_count(record->runs), v_time(record->updated),
@@ -275,8 +272,8 @@ static enum event_kind event_of(
 static bool note_update(
 	struct tx *tx, const struct change_record_update *update, const struct former *former)
 {
-	bool stretched = former && update->item && former->members != update->item->members;
-	enum event_kind kind = former ? event_of(former->state, former->time, update) : 0;
+	bool stretched = update->item && former->members != update->item->members;
+	enum event_kind kind = event_of(former->state, former->time, update);
 
 	if (kind == EVENT_MOVED || kind == EVENT_RETURNED || stretched)
 		triage_announce(tx, rows_id(tx, update->id), SAID_UPDATED);
@@ -291,13 +288,14 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 	const struct formers *formers, size_t *pending)
 {
 	struct former *former = former_of(formers, update->id);
-	bool withdrawn = note_update(tx, update, former);
+	bool withdrawn;
 
-	if (former) {
-		former->state = update->state;
-		former->time = update->time;
-		former->members = update->item ? update->item->members : former->members;
-	}
+	if (!former)
+		return;
+	withdrawn = note_update(tx, update, former);
+	former->state = update->state;
+	former->time = update->time;
+	former->members = update->item ? update->item->members : former->members;
 	RUN(tx, STATEMENT_UPDATE, v_id(update->id), v_time(update->time), v_id(update->state),
 		v_time(update->now), v_count(update->runs), v_id(update->silent),
 		v_text(update->reason), v_time(update->held_until));

@@ -6,56 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/sql/audit.h"
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/silences.h"
 
 _Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.inc has it, too");
 
 enum { MOST_LISTED = 1000000, TAKEN_AT_ONCE = 500, PAGE_MOST = 50000 };
-
-/* The first event is in the record itself. */
-static void read_history(struct owned_query *rows, struct change_record *record)
-{
-	struct event *events = memory_new(1, sizeof *events), *kept;
-	struct event found = {.kind = EVENT_FOUND, .time = record->first_seen};
-	size_t count = 1, room = 1;
-
-	while (owned_next(rows, record->item.id)) {
-		struct event *event;
-
-		events = memory_grow(events, &room, count + 1, sizeof *events);
-		event = &events[count++];
-		*event = (struct event){0};
-		event->kind = (enum event_kind)read_choice(&rows->query, 1, EVENT_STORED - 1);
-		event->time = read_time(&rows->query);
-		event->point = read_time(&rows->query);
-		event->receiver = read_text(&rows->query);
-		event->destination = read_text(&rows->query);
-	}
-	found.point = count > 1 ? events[1].point : record->item.time;
-	events[0] = found;
-	kept = arena_array(rows->query.tx->arena, count, sizeof *kept);
-	record->events = memcpy(kept, events, count * sizeof *kept);
-	free(events);
-	record->event_count = count;
-}
-
-void store_events(struct tx *tx, struct change_record *records, size_t count)
-{
-	struct owned_query rows = {0};
-	struct owners owners = {0};
-
-	if (count == 0)
-		return;
-	for (size_t i = 0; i < count; i++)
-		owners_add(&owners, tx, records[i].item.id, i);
-	owners_sort(&owners, false);
-	rows.query = QUERY(tx, STATEMENT_EVENTS, v_owners(tx, &owners));
-	for (size_t i = 0; i < count; i++)
-		read_history(&rows, &records[owners.items[i].place]);
-	audit_load_events(tx, records, &owners);
-}
 
 /* Of more tests than this that match a pattern, a scan of all changes finds enough soon. */
 enum { NAMES_MOST = 100 };
@@ -304,7 +261,7 @@ static void list(struct tx *tx, void *context)
 		call->records.count = (size_t)limit;
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], filter->now);
-	store_events(tx, call->records.items, call->records.count);
+	events_load(tx, call->records.items, call->records.count);
 	store_load_environments(tx, &call->environments);
 	if (call->about) {
 		store_load_checkpoints(tx, call->about, &call->checkpoints);

@@ -87,7 +87,7 @@ static void prune(struct tx *tx, void *context)
 	} old[] = {{STATEMENT_PRUNE_EVENTS, &pruned->events},
 		{STATEMENT_PRUNE_VANISHED, &pruned->checkpoints}, {STATEMENT_PRUNE_ENDED, NULL},
 		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_SILENCES, &pruned->silences},
-		{STATEMENT_PRUNE_AUDIT, &pruned->audit}, {STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
+		{STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
 	const char *tests = rows_names(tx, &call->tests);
 	const char *keeping = rows_names(tx, &call->keeping);
 

@@ -20,9 +20,6 @@ void store_load_health(struct tx *tx, struct health_rows *health);
 void store_load_environments(struct tx *tx, struct environment_rows *out);
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out);
 
-/* Loads the records' histories. */
-void store_events(struct tx *tx, struct change_record *records, size_t count);
-
 /* The worst of the records around which points are stored; NULL: none of the worst has any. */
 void store_worst(
 	struct tx *tx, const struct change_record *records, size_t count, struct excerpted **out);

@@ -1,6 +1,6 @@
 /*
  * Texts are compared byte by byte. A count, and a choice that may be 0, is 0 if an insert does not
- * name it. When a change was first found is stored in its row only; its history holds later events.
+ * name it.
  */
 #include "agent/store/sql/schema.h"
 
@@ -71,17 +71,6 @@ static const struct stored_column announced[] = {
 	{"told_time", COLUMN_TIME, OPTIONAL},
 	{"told_size", COLUMN_NUMBER},
 	{"said", COLUMN_CHOICE, OPTIONAL, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT},
-	{0},
-};
-
-static const struct stored_column history[] = {
-	{"change", COLUMN_ID, KEY, .refers = "changes"},
-	{"number", COLUMN_COUNT, KEY},
-	{"event", COLUMN_CHOICE, 0, 1, EVENT_STORED - 1},
-	{"time", COLUMN_TIME},
-	{"point", COLUMN_TIME},
-	{"receiver", COLUMN_TEXT, OPTIONAL},
-	{"destination", COLUMN_TEXT, OPTIONAL},
 	{0},
 };
 
@@ -173,14 +162,16 @@ const struct stored_column silence_columns[] = {
 };
 #undef ROW
 
-#define ROW struct audit_entry
-const struct stored_column audit_columns[] = {
+/* What is about a change stays when that is pruned. */
+#define ROW struct event
+const struct stored_column event_columns[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},
 	{"time", COLUMN_TIME, COLUMN_OF(time)},
+	{"kind", COLUMN_CHOICE, 0, EVENT_CONFIRMED, EVENT_KINDS - 1, COLUMN_OF(kind)},
+	{"change", COLUMN_ID, OPTIONAL, COLUMN_OF(change)},
+	{"point", COLUMN_TIME, OPTIONAL, COLUMN_OF(point)},
 	{"person", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.person)},
 	{"origin", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.origin)},
-	{"action", COLUMN_TEXT, COLUMN_OF(action)},
-	{"change", COLUMN_ID, OPTIONAL, COLUMN_OF(change)},
 	{"subject", COLUMN_TEXT, OPTIONAL, COLUMN_OF(subject)},
 	{"detail", COLUMN_TEXT, OPTIONAL, COLUMN_OF(detail)},
 	{0},
@@ -215,13 +206,13 @@ static const struct stored_column bisection_events[] = {
 
 const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environment_columns},
 	{"changes", change_columns}, {"deliveries", deliveries}, {"announced", announced},
-	{"history", history}, {"excerpts", excerpts}, {"triage", triage},
-	{"series", series_columns}, {"conditions", condition_columns}, {"moments", moment_columns},
-	{"vanished", vanished_columns}, {"silences", silence_columns}, {"audit", audit_columns},
+	{"excerpts", excerpts}, {"triage", triage}, {"series", series_columns},
+	{"conditions", condition_columns}, {"moments", moment_columns},
+	{"vanished", vanished_columns}, {"silences", silence_columns}, {"events", event_columns},
 	{"bisections", bisections}, {"bisection_events", bisection_events}};
 
 const char *const schema_sequences[SCHEMA_SEQUENCES] = {
-	"changes", "deliveries", "silences", "audit", "bisections"};
+	"changes", "deliveries", "silences", "events", "bisections"};
 
 static const char indexes[] =
 	"CREATE INDEX changes_of_series ON changes (test, series, branch);\n"
@@ -250,8 +241,8 @@ static const char indexes[] =
 	"CREATE INDEX announced_said ON announced (delivery, change) WHERE said IS NOT NULL;\n"
 	"CREATE INDEX triage_until ON triage (until) WHERE until IS NOT NULL;\n"
 	"CREATE INDEX triage_owed ON triage (change) WHERE owed = 1 AND triage < 3;\n"
-	"CREATE INDEX audit_of_change ON audit (change, id) WHERE change IS NOT NULL;\n"
-	"CREATE INDEX audit_of_time ON audit (time);\n"
+	"CREATE INDEX events_of_change ON events (change, id);\n"
+	"CREATE INDEX events_audit ON events (id) WHERE kind > 7;\n"
 	"CREATE INDEX bisections_of_change ON bisections (change);\n"
 	"CREATE INDEX bisections_open ON bisections (id) WHERE state != 3;\n"
 	"CREATE INDEX bisections_begun ON bisections (begun) WHERE begun IS NOT NULL;\n";

@@ -5,7 +5,7 @@
 #include "agent/store/sql/silences.h"
 
 #include "agent/base/when.h"
-#include "agent/store/sql/audit.h"
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/schema.h"
 
@@ -53,7 +53,7 @@ static int64_t find_same(struct tx *tx, const struct silence *silence)
 	return id;
 }
 
-static void audit(struct tx *tx, const struct store_silence *call, const char *action)
+static void note(struct tx *tx, const struct store_silence *call, enum event_kind kind)
 {
 	const struct silence *silence = &call->written;
 	char from[WHEN_TEXT], until[WHEN_TEXT];
@@ -62,12 +62,12 @@ static void audit(struct tx *tx, const struct store_silence *call, const char *a
 	buf_printf(&detail, "silence %lld, %s to %s", (long long)silence->id,
 		when_format_iso(silence->from, from), when_format_iso(silence->until, until));
 	if (silence->owner)
-		audit_put_text(&detail, "owner", silence->owner);
+		event_put_text(&detail, "owner", silence->owner);
 	if (silence->reason)
-		audit_put_text(&detail, "reason", silence->reason);
-	audit_add(tx, &(struct audit_entry){.time = call->now,
+		event_put_text(&detail, "reason", silence->reason);
+	event_add(tx, &(struct event){.time = call->now,
 			      .actor = call->actor,
-			      .action = action,
+			      .kind = kind,
 			      .subject = silence->matchers,
 			      .detail = buf_keep(&detail, tx->arena)});
 }
@@ -102,7 +102,7 @@ static void silence_write(struct tx *tx, void *context)
 	if (call->found)
 		call->written = now.items[0];
 	if (added || ended)
-		audit(tx, call, added ? "silence" : "end silence");
+		note(tx, call, added ? EVENT_SILENCED : EVENT_SILENCE_ENDED);
 }
 
 STORE_DEFINE(silence, .run = silence_write, .writes = true);

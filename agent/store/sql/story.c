@@ -4,6 +4,7 @@
  */
 
 #include "agent/base/when.h"
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/silences.h"
@@ -50,7 +51,7 @@ static void load_change(struct tx *tx, struct store_story *call)
 	read_records(&query, &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
-	store_events(tx, call->records.items, call->records.count);
+	events_load(tx, call->records.items, call->records.count);
 	if (call->records.count != 0)
 		store_load_excerpts(tx, &change, &call->excerpt);
 }

@@ -11,7 +11,7 @@
 
 #include "agent/base/order.h"
 #include "agent/base/when.h"
-#include "agent/store/sql/audit.h"
+#include "agent/store/sql/events.h"
 #include "agent/store/sql/rows.h"
 
 /* In the audit log, where nobody has said it. */
@@ -105,7 +105,7 @@ static void put_text(struct buf *out, const char *name, const char *before, cons
 	if (order_same(before, now))
 		return;
 	if (now)
-		audit_put_text(out, name, now);
+		event_put_text(out, name, now);
 	else
 		buf_printf(out, "; no %s", name);
 }
@@ -178,7 +178,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	RUN(tx, STATEMENT_TRIAGE, v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
 	RUN(tx, STATEMENT_DROP_RECOVERY, v_text(owners_json(tx, &foreign, 0, foreign.count)));
-	RUN(tx, STATEMENT_AUDIT_TRIAGE, v_text(rows), v_text(call->actor.person), v_time(call->now),
+	RUN(tx, STATEMENT_TRIAGED, v_text(rows), v_text(call->actor.person), v_time(call->now),
 		v_text(call->actor.origin));
 }
 
@@ -277,9 +277,9 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 {
 	RUN(tx, STATEMENT_OPEN, v_id(id), v_text(itself.person), v_time(now));
 	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
-	audit_add(tx, &(struct audit_entry){.time = now,
+	event_add(tx, &(struct event){.time = now,
 			      .actor = itself,
-			      .action = "reopen",
+			      .kind = EVENT_REOPENED,
 			      .change = id,
 			      .detail = buf_keep(reason, tx->arena)});
 }

@@ -1,0 +1,100 @@
+/*
+ * A change that moves to and fro for ever must not fill the disk: of what the agent finds, all but
+ * the last is deleted, and all but whom it was told. Of what people say it has all, until it is
+ * pruned, and a change's history the last.
+ */
+#include "agent/store/sql/events.h"
+
+#include <string.h>
+
+#include "agent/store/sql/schema.h"
+
+enum { EVENTS_KEPT = 50 };
+
+void event_add(struct tx *tx, const struct event *event)
+{
+	struct sql_query query = sql_query_of(tx, STATEMENT_EVENT);
+
+	bind_row(&query, event_columns + 1, 0, event);
+	query_run(&query);
+	if (event->kind < EVENT_TRIAGED)
+		RUN(tx, STATEMENT_FORGET_EVENTS, v_id(event->change), v_id(EVENTS_KEPT));
+}
+
+/* It cannot be taken for more than one text. */
+static bool is_plain(const char *text)
+{
+	if (*text == '"')
+		return false;
+	for (const char *at = text; *at; at++)
+		if (*at == ';' || (unsigned char)*at < ' ' || *at == 0x7f)
+			return false;
+	return true;
+}
+
+void event_put_text(struct buf *detail, const char *name, const char *text)
+{
+	buf_printf(detail, "; %s: ", name);
+	if (is_plain(text))
+		buf_text(detail, text);
+	else
+		buf_json_string(detail, text, strlen(text));
+}
+
+/* The first event is in the record itself. */
+static void load_history(struct owned_query *rows, struct change_record *record)
+{
+	struct tx *tx = rows->query.tx;
+	struct event *events = NULL;
+	size_t count = 0;
+
+	*ADD_ROW(tx, events, count) =
+		(struct event){.kind = EVENT_FOUND, .time = record->first_seen};
+	while (owned_next(rows, record->item.id)) {
+		read_struct(&rows->query, event_columns, ADD_ROW(tx, events, count));
+	}
+	events[0].point = count > 1 ? events[1].point : record->item.time;
+	record->events = events;
+	record->event_count = count;
+}
+
+void events_load(struct tx *tx, struct change_record *records, size_t count)
+{
+	struct owned_query rows = {0};
+	struct owners owners = {0};
+
+	if (count == 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		owners_add(&owners, tx, records[i].item.id, i);
+	owners_sort(&owners, false);
+	rows.query = QUERY(tx, STATEMENT_HISTORY, v_owners(tx, &owners), v_id(EVENTS_KEPT));
+	for (size_t i = 0; i < count; i++)
+		load_history(&rows, &records[owners.items[i].place]);
+}
+
+static void audit_list(struct tx *tx, void *context)
+{
+	struct store_audit *call = context;
+	bool limited = call->limit > 0 && call->limit < INT64_MAX;
+	struct sql_query query = QUERY(tx, call->change != 0 ? STATEMENT_AUDIT_OF : STATEMENT_AUDIT,
+		v_id(call->since != 0 ? call->since : INT64_MIN),
+		v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
+		v_id(limited ? call->limit + 1 : INT64_MAX));
+
+	if (call->change != 0)
+		query_bind(&query, v_id(call->change));
+	call->entries =
+		read_structs(&query, event_columns, sizeof *call->entries, &call->entry_count);
+	call->more = limited && (int64_t)call->entry_count > call->limit;
+	call->entry_count -= call->more;
+}
+
+STORE_DEFINE(audit, .run = audit_list, .lane = STORE_LISTS);
+
+static void add(struct tx *tx, void *context)
+{
+	event_add(tx, &((struct store_audit_add *)context)->entry);
+}
+
+STORE_DEFINE(audit_add, .run = add, .writes = true);
