@@ -179,8 +179,8 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"triage SET until", "triage SET accepted_size", "triage SET owed", "triage SET renewals",
 	"triage SET told_after", "triage SET owner", "silences SET id", "silences SET begins",
 	"silences SET until", "silences SET ended", "silences SET matchers", "silences SET summed",
-	"events SET id", "events SET person", "events SET detail",
-	"deliveries SET amend", "deliveries SET reaction"};
+	"events SET id", "events SET person", "events SET detail", "deliveries SET amend",
+	"deliveries SET reaction"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */
 static void set_value(

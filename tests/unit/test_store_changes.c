@@ -109,7 +109,8 @@ static void test_history_is_bounded(void **state)
 	store_call_free(&request->call);
 
 	/* All that is too old goes, not just the next one. */
-	database_with(fixture, "INSERT INTO events (id, time, kind, change, point) SELECT id + 1000, time, 3, change, point FROM events WHERE kind != 6");
+	database_with(fixture, "INSERT INTO events (id, time, kind, change, point) SELECT id + "
+			       "1000, time, 3, change, point FROM events WHERE kind != 6");
 	update(fixture, (struct change_record_update){id, 201, 201, .state = CHANGE_MOVED});
 	assert_int_equal(count_rows(fixture, "events WHERE kind != 6"), 50);
 }

@@ -1127,10 +1127,10 @@ static void test_growth_is_news_again(void **state)
 	assert_int_equal(triage.state, TRIAGE_OPEN);
 	assert_int_equal(triage.version, 2);
 	assert_int_equal(triage.renewals, 1);
-	assert_int_equal(count_rows(fixture,
-				 "events WHERE kind = 9 AND person = 'hunter-c' AND subject"
-				 " = 'db.read p99' AND detail ="
-				 " 'open, was expected: +20.0%, and +10.0% was accepted'"),
+	assert_int_equal(
+		count_rows(fixture, "events WHERE kind = 9 AND person = 'hunter-c' AND subject"
+				    " = 'db.read p99' AND detail ="
+				    " 'open, was expected: +20.0%, and +10.0% was accepted'"),
 		1);
 	due = pending(fixture);
 	assert_int_equal(due->records.count, 1);
@@ -1327,8 +1327,8 @@ static void test_check(void **state)
 	arena_free(arena);
 	expect_problem(fixture, "UPDATE triage SET triage = 8",
 		"a row of triage is out of range: triage 8");
-	expect_problem(
-		fixture, "UPDATE events SET change = 0", "a row of events is out of range: change 0");
+	expect_problem(fixture, "UPDATE events SET change = 0",
+		"a row of events is out of range: change 0");
 	expect_problem(fixture, "UPDATE silences SET until = 1 << 60",
 		"a row of silences is out of range: until");
 	expect_problem(fixture, "DELETE FROM sqlite_sequence WHERE name = 'events'",
