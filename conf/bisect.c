@@ -129,7 +129,7 @@ static void check(struct loader *loader, const struct yaml_node *map,
 {
 	if (!settings->run == !settings->webhook)
 		complain(loader, map, subject,
-			settings->run ? "run and url exclude each other"
+			settings->run ? "run and url are mutually exclusive"
 				      : "\"run\", a command, or \"url\", a lab's, is missing");
 	else if (settings->run)
 		check_command(loader, map, subject, settings);

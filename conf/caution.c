@@ -76,7 +76,7 @@ static const struct field *secret_of(const struct caution *caution, const struct
 static void check_length(const struct caution *caution, const char *option, const char *secret)
 {
 	if (secret_length(secret) > 0 && secret_length(secret) < SHORT)
-		warn(caution, "%s: fewer than %d bytes: it can be guessed", option, SHORT);
+		warn(caution, "%s: shorter than %d bytes: too easy to guess", option, SHORT);
 }
 
 /* True if the value is written in the configuration itself, not taken from the environment. */
@@ -98,7 +98,7 @@ static void check_secret(const struct caution *caution, const struct field *fiel
 		    FIELD_EMPTY)) /* passwords are chosen by users and checked by servers */
 		check_length(caution, field->name, secret);
 	if (stands_in_file(caution->map, field))
-		warn(caution, "%s: stands in a file that every user can read", field->name);
+		warn(caution, "%s: the file is readable by every user", field->name);
 }
 
 static void check_file(const struct caution *caution, const struct field *field)
@@ -155,13 +155,13 @@ static void check_plain(const struct caution *caution, const struct endpoint *en
 {
 	static const char *const addresses[] = {"url", "api_url"};
 	if (is_plain(text_at(caution, "webhook_url")))
-		warn(caution, "webhook_url: it is a secret and is sent without TLS: use https://");
+		warn(caution, "webhook_url: a secret sent without TLS: use https://");
 	if (is_secret_url(caution) && is_plain(text_at(caution, "url")))
-		warn(caution, "url: it is a secret and is sent without TLS: use https://");
+		warn(caution, "url: a secret sent without TLS: use https://");
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
 		if (is_plain(text_at(caution, addresses[i])) && sends_secret(caution, endpoint))
 			warn(caution,
-				"%s: token or password are sent to another host without TLS: use "
+				"%s: sends a token or password to another host without TLS: use "
 				"https://",
 				addresses[i]);
 }
@@ -184,7 +184,7 @@ static void check_mail(const struct caution *caution, const struct endpoint *end
 		return;
 	if (endpoint->username || endpoint->bearer_token || endpoint->bearer_token_file ||
 		transfer_url_has_user(url))
-		warn(caution, "tls: with none the password is sent to another host without TLS");
+		warn(caution, "tls: none sends the password to another host without TLS");
 }
 
 static const char *environment(const struct loader *loader, const char *name)
@@ -208,8 +208,7 @@ static void check_ssl(const struct caution *caution)
 		mode = text_at(caution, "sslrootcert") ? "verify-full"
 						       : environment(caution->loader, "PGSSLMODE");
 	if (!mode || strcmp(mode, "verify-full") != 0)
-		warn(caution,
-			"sslmode: without verify-full another program can impersonate this server");
+		warn(caution, "sslmode: the server can be impersonated without verify-full");
 }
 
 void caution_options(struct loader *loader, const struct yaml_node *map,
@@ -224,7 +223,7 @@ void caution_options(struct loader *loader, const struct yaml_node *map,
 			check_file(&caution, field);
 	}
 	if (is_secret_url(&caution) && stands_in_file(map, &(struct field){.name = "url"}))
-		warn(&caution, "url: it is a secret, and in a file that every user can read");
+		warn(&caution, "url: a secret in a file readable by every user");
 	check_plain(&caution, endpoint);
 	check_mail(&caution, endpoint);
 	check_ssl(&caution);
@@ -247,6 +246,6 @@ void caution_found(const char *path, struct problems *problems)
 {
 	if (others_write(".") || others_write(path))
 		problems_add_file(problems, true, path, 0, 0,
-			"other users can write to it or to its folder: name the configuration with "
+			"file or folder writable by other users: give the configuration with "
 			"--config");
 }

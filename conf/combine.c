@@ -151,9 +151,7 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 	for (const char *const *key = detection_belief_keys; *key; key++)
 		if (yaml_get(map, *key))
 			loader_report(loader, false, yaml_get(map, *key), subject,
-				"%s: this is an option of the whole detection: put it next to "
-				"combine",
-				*key);
+				"%s: option of the whole detection: move it next to combine", *key);
 	struct detection detection = detection_layer(loader, map, subject, &none, unset);
 	if (is_combine(detection.detector))
 		loader_report(loader, false, node, subject, "cannot be nested");

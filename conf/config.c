@@ -230,7 +230,7 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 {
 	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
 		loader_report(loader, false, yaml_get(map, "state"), subject,
-			"state: expected the path of a file that outlives the agent");
+			"state: expected the path of a persistent file");
 }
 
 /* From here on the state's address has the password file. */

@@ -201,7 +201,7 @@ static void add_detection(struct section *section, const struct detection *detec
 		detection->options);
 	add_text(section, "confirm", confirm_fields->help, confirm_text(&detection->confirm, arena),
 		detection->confirm.mode == CONFIRM_AUTO);
-	add_text(section, "fdr", "the share of false changes that its series allow together",
+	add_text(section, "fdr", "false discovery rate of its series",
 		detection->fdr > 0 ? arena_printf(arena, "%.10g", detection->fdr) : NULL,
 		detection->fdr == 0);
 	add_text(section, "kind", season_fields[0].help, series_kind_names[detection->kind],
@@ -262,7 +262,7 @@ static void add_metric(struct options_in_effect *out, size_t *count, const struc
 	const char *detection = detection_text(schema, &test->detections[at], arena);
 
 	add_fields(&section, metric_fields, own.given, own.usual);
-	add_text(&section, "detection", "the detector and those options that are not its defaults",
+	add_text(&section, "detection", "detector and its options that differ from the defaults",
 		detection, strcmp(detection, detection_text(schema, &test->detection, arena)) == 0);
 	end_section(out, count, "metric", test->metrics[at].name, &section);
 }

@@ -67,9 +67,8 @@ static bool read_date(struct loader *loader, const struct yaml_node *map,
 	if (when_parse(text, 100000 * DAY_MS + 1, &other, &error) && other == *out)
 		return true;
 	loader_report(loader, false, yaml_get(map, key), subject,
-		"%s: \"%.80s\" depends on the day on which it is read; expected a date like "
-		"2026-12-01",
-		key, text);
+		"%s: \"%.80s\" is relative; expected an absolute date such as 2026-12-01", key,
+		text);
 	return false;
 }
 
@@ -155,9 +154,8 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 	check_text(loader, map, &reading.subject, "reason", options.reason);
 	if (!options.commit && !options.time && loader->problems->errors == errors)
 		loader_report(loader, false, map, &reading.subject,
-			"\"commit\" or \"time\" is missing: without them it would cover every "
-			"later "
-			"change, too");
+			"\"commit\" or \"time\" is missing: the entry would cover every later "
+			"change as well");
 	struct known_change entry = {.test = options.test,
 		.metric = options.metric,
 		.commit = options.commit,
@@ -555,8 +553,8 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 		return false;
 	if (!find_place(text, length, &place) || place.there != there)
 		return error_set(error, ERROR_USAGE,
-			"%s: cannot add to its known_changes: expected a list of "
-			"lines that begin with a dash",
+			"%s: cannot add to its known_changes: expected a block list (lines "
+			"beginning with a dash)",
 			file);
 	if (place.there)
 		at = line_start(text, length, place.line);
@@ -579,8 +577,8 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 		after == before + count)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"%s: cannot add to its known_changes: expected a list of lines "
-		"that begin with a dash",
+		"%s: cannot add to its known_changes: expected a block list (lines beginning with "
+		"a dash)",
 		file);
 }
 
@@ -631,7 +629,7 @@ static void check_kind(struct loader *loader, const struct yaml_node *root)
 		good = yaml_get(root, keys[i]) != NULL;
 	if (!good)
 		loader_report(loader, false, root->entries[0].key, NULL,
-			"cannot add to this file: it is neither one of known_changes nor a "
+			"cannot add to this file: it is neither a known_changes file nor a "
 			"configuration");
 }
 

@@ -546,6 +546,6 @@ void mute_times_check(struct loader *loader)
 		if (!mute->used)
 			loader_report(loader, true, mute->where,
 				&(struct error_context){.kind = "mute time", .name = mute->name},
-				"unused: no test or group names it in `mute`");
+				"unused: not referenced in `mute` of any test or group");
 	}
 }

@@ -84,7 +84,7 @@ unsigned events_read(struct loader *loader, const struct yaml_node *map,
 	}
 	if (list && given->count == 0 && list->kind == YAML_LIST)
 		loader_report(loader, false, list, subject,
-			"events: the list is empty; leave it out for the default");
+			"events: the list is empty; omit it for the default");
 	return events;
 }
 

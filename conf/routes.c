@@ -308,8 +308,8 @@ static void check_root(
 			"`routes`");
 	else if (loader->source->cautious && loses(root))
 		loader_report(loader, true, node, &subject,
-			"changes that match no route are not announced: add a last route without "
-			"conditions, or write {receivers: [...], routes: [...]}");
+			"changes that match no route are not announced: add a final route without "
+			"conditions, or use {receivers: [...], routes: [...]}");
 }
 
 /* The names of the receivers that routes name. */

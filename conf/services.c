@@ -438,7 +438,7 @@ static const struct yaml_entry *find_kind(struct loader *loader, const struct ya
 	}
 	if (plugin_find(schema->notifiers, name) && strcmp(name, map->entries[0].key->text) != 0) {
 		loader_report(loader, false, entry->key, subject,
-			"this name is that of another kind of receiver");
+			"a receiver of another kind has this name");
 		return NULL;
 	}
 	return &map->entries[0];

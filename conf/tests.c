@@ -234,8 +234,7 @@ static void check_environment(struct loader *loader, const struct yaml_node *map
 		strchr(test->environment, '[') || may_have_attribute(test, test->environment))
 		return;
 	error_set(&error, ERROR_DATA,
-		"environment: \"%.80s\" is not among the test's attributes, so it is unknown where "
-		"its points were measured; add it to attributes",
+		"environment: \"%.80s\" is not an attribute of the test; add it to attributes",
 		test->environment);
 	loader_complain(loader, map, subject, &error);
 }

@@ -161,7 +161,7 @@ static bool check_hash(struct reader *reader, const struct yaml_node *value,
 		loader_report(&reader->loader, false, value, subject, "%s", problem);
 	else if (user->cost < 10)
 		loader_report(&reader->loader, true, value, subject,
-			"the cost of the bcrypt hash is below 10: it is guessed quickly");
+			"the cost of the bcrypt hash is below 10: too easy to guess");
 	return !problem;
 }
 
@@ -261,7 +261,7 @@ static void read_token(
 	for (size_t i = 0; i < config->token_count; i++)
 		if (strcmp(tokens[i].name, options.name) == 0)
 			loader_report(&reader->loader, false, yaml_get(node, "name"),
-				&reading.subject, "another token has this name");
+				&reading.subject, "duplicate token name");
 	tokens[config->token_count++] = (struct web_token){.name = options.name,
 		.file = beside(reader, options.file, node->file),
 		.role = (enum role)(ROLE_VIEWER + options.role)};
@@ -317,7 +317,7 @@ static void check_header(struct reader *reader, const struct yaml_node *root, co
 		return;
 	if (!is_header(name) || (other && strcasecmp(name, other) == 0))
 		problems_add(reader->loader.problems, false, where,
-			"%s: \"%.80s\" cannot be the name of this header", key, name);
+			"%s: \"%.80s\" is not allowed as the name of this header", key, name);
 	else if (reader->config->proxy_count == 0)
 		problems_add(reader->loader.problems, true, where,
 			"%s: no effect without trusted_proxies", key);

@@ -192,7 +192,7 @@ static bool combine_check(const void *options, struct error *error)
 	if (given->count > 0)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"combine: the detectors are missing, as in {all: [edivisive, kernel]}");
+		"combine: expected detectors, as in {all: [edivisive, kernel]}");
 }
 
 const struct detector combine_detector = {

@@ -362,7 +362,7 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 
 const struct detector kernel_detector = {
 	.plugin = {.name = "kernel",
-		.summary = "the partition with the least cost under a Gaussian kernel (PELT)",
+		.summary = "minimum-cost partition under a Gaussian kernel (PELT)",
 		.fields = kernel_fields,
 		.options_size = sizeof(struct kernel_options)},
 	.thrift = "choose a smaller penalty",

@@ -432,7 +432,7 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 
 const struct detector modes_detector = {
 	.plugin = {.name = "modes",
-		.summary = "levels by k-means of the runs' means, with short excursions taken back "
+		.summary = "levels by k-means of the runs' means, ignoring short excursions "
 			   "(Firefox OS)",
 		.fields = modes_fields,
 		.options_size = sizeof(struct modes_options)},

@@ -37,12 +37,13 @@ static const double SAME = 0.5;
 static const double SMALL = 0.04;
 
 const char *const precedent_reasons[] = {
-	[PRECEDENT_NONE] = "nothing like it has come and gone before",
+	[PRECEDENT_NONE] = "the series has had no similar passing movement before",
 	[PRECEDENT_SMALL] = "it is below 4%, and waits until it has lasted for 150 points",
-	[PRECEDENT_PASSED] = "movements as high and as long have come and gone in this series",
+	[PRECEDENT_PASSED] =
+		"the series has had passing movements of the same size and duration before",
 	[PRECEDENT_SUNDAY] = "the day passes as a Sunday so far, as a holiday does",
 	[PRECEDENT_BACK] = "its newest value is back at the level before",
-	[PRECEDENT_WEEKLY] = "earlier days had this level at these hours",
+	[PRECEDENT_WEEKLY] = "earlier days had the same level at these hours",
 };
 
 static double median_of(const double *values, size_t n, double *buffer)

@@ -102,7 +102,7 @@ const struct field season_fields[] = {
 	OPTION_STRING(struct season_options, kind, NULL,
 		"what the series measure. A service's level moves for many reasons that pass, so "
 		"the agent waits with a change until it has lasted longer than what came and went "
-		"before; a benchmark's changes are told as soon as they are confirmed. auto: "
+		"before; a benchmark's changes are announced as soon as they are confirmed. auto: "
 		"services have regular points, at least every two hours, and few of them bring "
 		"another commit",
 		.metavar = "auto|service|benchmark"),

@@ -328,12 +328,10 @@ static bool check_test(const struct stepfit_options *given, struct error *error)
 	}
 	if (threshold >= 1)
 		return error_set(error, ERROR_USAGE,
-			"threshold: \"%g\" is not below 1, as a p-value is never above it",
-			threshold);
+			"threshold: \"%g\": expected a p-value below 1", threshold);
 	return given->radius >= radius ||
 	       error_set(error, ERROR_USAGE,
-		       "radius: \"%lld\" is not at least %lld: fewer points never give a p-value "
-		       "of %g",
+		       "radius: \"%lld\" is below %lld: fewer points cannot reach a p-value of %g",
 		       (long long)given->radius, (long long)radius, threshold);
 }
 

@@ -34,25 +34,24 @@ const char *const tried_names[TRIED_FATES] = {
 
 const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_STANDS] = "it stands",
-	[TRIED_WEAK] = "too weak: a change there would explain too little of what the values do",
-	[TRIED_TEST] = "a difference like that is likely by chance: p is not below p_value",
-	[TRIED_RANKS] =
-		"a few extreme values make it: by their ranks the values are alike on both sides",
+	[TRIED_WEAK] = "too weak: explains too little of the variance",
+	[TRIED_TEST] = "not significant: p is not below p_value",
+	[TRIED_RANKS] = "caused by a few extreme values: the ranks on both sides do not differ",
 	[TRIED_MAGNITUDE] = "its magnitude is not above the required one",
-	[TRIED_ENDS] = "only one point lies before or behind it",
+	[TRIED_ENDS] = "only one point before or after it",
 	[TRIED_EXCURSION] = "an excursion: the level came back after a few points",
-	[TRIED_RAMP] = "part of a ramp, which is one change",
+	[TRIED_RAMP] = "part of a ramp, reported as one change",
 	[TRIED_OUTLIER] = "an outlier: the values beside it are unchanged",
 	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
 	[TRIED_WANDER] =
 		"the level moves as much all the time: inside this series' usual wandering",
 	[TRIED_DRIFT] = "within a slow drift that is too small to report",
 	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
-	[TRIED_COST] = "one more level from there on would explain less than it costs",
+	[TRIED_COST] = "another level would explain less than its penalty",
 	[TRIED_THRESHOLD] = "the step is below the threshold",
 	[TRIED_APART] =
 		"the two levels count as one: they are nearer than `apart`, or than the noise",
-	[TRIED_PENDING] = "too few points lie behind it yet",
+	[TRIED_PENDING] = "too few points after it yet",
 	[TRIED_FLOOR] = "it is smaller than the floor",
 	[TRIED_SAMPLES] = "it is within the deviation of the run's samples",
 	[TRIED_BINARY] = "the binary is the same as before",

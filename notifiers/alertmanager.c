@@ -77,7 +77,7 @@ static bool check_labels(const struct pairs *labels, struct error *error)
 			length++;
 		if (length == 0 || name[length])
 			return error_set(error, ERROR_USAGE,
-				"labels: \"%.80s\" is not a valid name of a label", name);
+				"labels: \"%.80s\" is not a valid label name", name);
 		if (is_own_label(name, length))
 			return error_set(error, ERROR_USAGE,
 				"labels: \"%.80s\" is set for each alert", name);
@@ -104,7 +104,7 @@ static bool check(const void *context, struct error *error)
 				"urls: user and password are options of their own: username and "
 				"password");
 		if (!problem && strpbrk(options->urls.items[i], "?#"))
-			problem = "no ? or # can be in it: the API's path is added";
+			problem = "must not contain ? or #: the API's path is appended";
 		if (problem)
 			return error_set(error, ERROR_USAGE, "urls: %s", problem);
 	}
@@ -668,8 +668,8 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 		attempt->retry = false;
 		attempt->follow_up->gone = true;
 		error_set(error, ERROR_DATA,
-			"alertmanager: the alert has fired for %s and is resolved, although the "
-			"change still stands (firing_for)",
+			"alertmanager: alert resolved after firing for %s; the change still stands "
+			"(firing_for)",
 			when_format_duration(options->firing_for, duration));
 		return STEP_FAILED;
 	}

@@ -49,7 +49,7 @@ static bool check_command(const struct exec_options *options, struct error *erro
 	if (!*program)
 		return error_set(error, ERROR_USAGE, "command: it is empty");
 	if (options->shell && command->count > 1)
-		return error_set(error, ERROR_USAGE, "command: with shell it is one string");
+		return error_set(error, ERROR_USAGE, "command: expected a string with shell: true");
 	if (options->shell)
 		return true;
 	if (strchr(program, '/') && *program != '/')
@@ -59,7 +59,7 @@ static bool check_command(const struct exec_options *options, struct error *erro
 			program);
 	if (command->count == 1 && strpbrk(program, " \t\n"))
 		return error_set(error, ERROR_USAGE,
-			"command: \"%.80s\" is one word: write a list, [PROGRAM, ARGUMENT], or add "
+			"command: \"%.80s\" is a string: use a list, [PROGRAM, ARGUMENT], or add "
 			"shell: true",
 			program);
 	return true;

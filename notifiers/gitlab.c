@@ -44,7 +44,7 @@ static bool check(const void *context, struct error *error)
 		return error_set(error, ERROR_USAGE, "project: it is empty");
 	for (size_t i = 0; i < options->common.assignees.count; i++)
 		if (!is_login(options->common.assignees.items[i]))
-			return error_set(error, ERROR_USAGE, "assignees: \"%.80s\" is no login",
+			return error_set(error, ERROR_USAGE, "assignees: \"%.80s\" is not a login",
 				options->common.assignees.items[i]);
 	return tracker_check(&options->common, true, error);
 }

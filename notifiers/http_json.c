@@ -130,7 +130,7 @@ bool http_json_check_webhook(
 	const struct endpoint *endpoint, const char *url_file, struct error *error)
 {
 	if (endpoint->url && url_file)
-		return error_set(error, ERROR_USAGE, "url and url_file exclude each other");
+		return error_set(error, ERROR_USAGE, "url and url_file are mutually exclusive");
 	if (!url_file && !http_json_check_url(endpoint, error))
 		return false;
 	return url_file || !transfer_url_has_user(endpoint->url) ||

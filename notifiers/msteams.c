@@ -133,7 +133,7 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	json_decref(answer);
 	if (off)
 		return http_json_fail(&msteams, attempt, false, ERROR_USAGE,
-			"the workflow is switched off or gone", error);
+			"the workflow is disabled or deleted", error);
 	return http_json_refused(&msteams, attempt, reply, error);
 }
 

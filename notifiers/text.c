@@ -129,7 +129,7 @@ void text_environment(
 void text_elsewhere(struct buf *out, const struct environment_event *event)
 {
 	if (event->followed)
-		buf_text(out, "seen in others later: not the environment alone");
+		buf_text(out, "seen elsewhere later: not specific to this environment");
 	else if (event->elsewhere_changed == 0)
 		buf_text(out, "the same tests elsewhere unchanged: probably the environment");
 	else

@@ -293,8 +293,8 @@ static enum step begin_amend(const struct tracker *tracker, struct attempt *atte
 	if (follow_up->kind != FOLLOW_UP_AMEND ||
 		(!session->target.issue && !session->target.commit)) {
 		attempt->follow_up->gone = true;
-		return fail(tracker, attempt, false, ERROR_DATA, "no issue is known of the message",
-			error);
+		return fail(tracker, attempt, false, ERROR_DATA,
+			"no issue recorded for the message", error);
 	}
 	session->over = true;
 	for (size_t i = 0; i < follow_up->count; i++)
@@ -533,8 +533,8 @@ static enum step take_ways(const struct tracker *tracker, struct attempt *attemp
 	session->request.way = best.id;
 	if (best.id)
 		return ask(tracker, attempt, TRACKER_MOVE, next);
-	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition that %s it",
-		tracker->shape.name, session->target.issue, close ? "closes" : "opens");
+	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition to %s it",
+		tracker->shape.name, session->target.issue, close ? "close" : "reopen");
 	session->closed = close;
 	return write_state(tracker, attempt, next);
 }
@@ -830,7 +830,7 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 	if (url && transfer_url_problem(url))
 		return error_set(error, ERROR_USAGE, "url: %s", transfer_url_problem(url));
 	if (options->token && options->token_file)
-		return error_set(error, ERROR_USAGE, "token and token_file exclude each other");
+		return error_set(error, ERROR_USAGE, "token and token_file are mutually exclusive");
 	if (needs_token && !options->token && !options->token_file)
 		return error_set(error, ERROR_USAGE, "\"token\" or \"token_file\" is missing");
 	return !options->token || secret_check("token", options->token, error);

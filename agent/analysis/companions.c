@@ -79,7 +79,7 @@ static void fail(struct task *task, const struct companion *companion)
 	task->error = companion->task->error;
 	task->trouble = companion->task->trouble;
 	(void)error_prefix(
-		&task->error, "test \"%s\", which other tests refer to: ", companion->test->name);
+		&task->error, "test \"%s\", referenced by other tests: ", companion->test->name);
 }
 
 /* One of the companions that the waiter waits for has arrived. */

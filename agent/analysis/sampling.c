@@ -51,8 +51,7 @@ static bool find_column(const struct axis *axis, const char *option, const char 
 	if (!name || *out)
 		return true;
 	return error_set(error, ERROR_DATA,
-		"%s: the points have no attribute \"%.80s\"; `attributes` has to name it", option,
-		name);
+		"%s: the points have no attribute \"%.80s\"; add it to `attributes`", option, name);
 }
 
 bool sampling_read(struct arena *arena, const struct test *test, const struct axis *axis,

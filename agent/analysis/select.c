@@ -309,8 +309,8 @@ bool mark_missing(const struct select_mark *mark, const char *test, const struct
 	}
 	if (!known)
 		return error_set(error, ERROR_DATA,
-			"test \"%s\": its points have no attribute \"%s\" (\"%s\" was asked for)",
-			test, mark->attribute, mark->value);
+			"test \"%s\": the points have no attribute \"%s\" (\"%s\" requested)", test,
+			mark->attribute, mark->value);
 	error_set(error, ERROR_DATA, "test \"%s\": no point in the selected range has %s \"%s\"",
 		test, mark->attribute, mark->value);
 	return field_hint(error, mark->value, names, count);

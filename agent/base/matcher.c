@@ -71,7 +71,7 @@ static bool put_code(const struct reader *reader, const char *at, unsigned code,
 	char bytes[4];
 
 	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return refuse(reader, at, "the escape is no character");
+		return refuse(reader, at, "the escape is not a character");
 	buf_append(out, bytes, utf8_write(code, bytes));
 	return true;
 }
@@ -406,8 +406,8 @@ static bool check(const struct reader *reader, const struct matchers *matchers, 
 		return fail(reader, reader->text, "a matcher, such as test=\"checkout\"");
 	if (selects && matchers_match(matchers, no_values, NULL, NULL))
 		return error_set(reader->error, ERROR_USAGE,
-			"it matches everything that has none of these values; add a matcher that "
-			"needs one, such as test=~\".+\"");
+			"the matchers match everything without these values; add one that requires "
+			"a value, such as test=~\".+\"");
 	matchers_print(matchers, &text);
 	fits = text.length <= MATCHERS_TEXT_MOST;
 	buf_free(&text);

@@ -52,11 +52,11 @@ bool network_parse(const char *text, struct network *out, struct error *error)
 			"\"%.80s\" is not an address or a network, like 127.0.0.1 or 10.0.0.0/8",
 			text);
 	if (slash && bits == 0)
-		return error_set(error, ERROR_USAGE, "\"%.80s\" stands for all addresses", text);
+		return error_set(error, ERROR_USAGE, "\"%.80s\" matches all addresses", text);
 	out->bits = (slash ? bits : most) + 128 - most;
 	if (out->bits <= 8 * MAPPED && network_has(out, mapped))
 		return error_set(error, ERROR_USAGE,
-			"\"%.80s\" stands for all addresses of IPv4; write those of IPv4 as "
+			"\"%.80s\" matches all IPv4 addresses; write IPv4 networks such as "
 			"10.0.0.0/8",
 			text);
 	return true;

@@ -79,9 +79,9 @@ bool endpoint_check(const struct endpoint *endpoint, struct error *error)
 	if (endpoint->bearer_token && !secret_check("bearer_token", endpoint->bearer_token, error))
 		return false;
 	if (password && !endpoint->username)
-		return error_set(error, ERROR_USAGE, "password: it needs a username");
+		return error_set(error, ERROR_USAGE, "password requires username");
 	if (endpoint->key_file && !endpoint->cert_file)
-		return error_set(error, ERROR_USAGE, "key_file: it needs its cert_file");
+		return error_set(error, ERROR_USAGE, "key_file requires cert_file");
 	if (endpoint->proxy && !is_proxy(endpoint->proxy))
 		return error_set(error, ERROR_USAGE,
 			"proxy: it must be an address like http://proxy:3128 or "

@@ -241,8 +241,8 @@ bool candidates_parse(struct arena *arena, const char *text, size_t length,
 		most += !*at;
 	if (most > BISECT_CANDIDATES_MOST)
 		return error_set(error, ERROR_USAGE,
-			"the range has more than %d commits: choose nearer ends, or commits that "
-			"touch some --paths",
+			"the range has more than %d commits: choose a smaller range, or restrict "
+			"it with --paths",
 			BISECT_CANDIDATES_MOST);
 	out->items = arena_array(arena, most, sizeof *out->items);
 	out->count = 0;
@@ -436,7 +436,7 @@ static void refuse_name(void *context)
 {
 	struct candidates_search *search = context;
 
-	fail(search, ERROR_USAGE, "a commit's name is empty, or too long to be one");
+	fail(search, ERROR_USAGE, "a commit name is empty or too long");
 }
 
 static bool is_name(const char *name)

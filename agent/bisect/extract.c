@@ -217,14 +217,15 @@ static bool last_number(const char *text, size_t length, double *value, struct e
 		at = stop ? stop : at + (at < end);
 	}
 	if (!last)
-		return error_set(error, ERROR_DATA, "it printed no number");
+		return error_set(error, ERROR_DATA, "its output has no number");
 	if (is_part(last_start, last, last_end, end))
 		return error_set(error, ERROR_DATA,
-			"the last number it printed, at \"%.*s\", may be part of something else: "
-			"give --extract json:PATH or regex:PATTERN",
+			"the last number of its output, at \"%.*s\", is ambiguous: give --extract "
+			"json:PATH or regex:PATTERN",
 			(int)(last_end - last < SHOWN ? last_end - last : SHOWN), last);
 	if (!number_parse(last, (size_t)(last_end - last), value) || !isfinite(*value))
-		return error_set(error, ERROR_DATA, "the last number it printed is out of range");
+		return error_set(
+			error, ERROR_DATA, "the last number of its output is out of range");
 	return true;
 }
 
@@ -284,9 +285,10 @@ static bool json_value(
 		*value = json_number_value(found);
 	if (!good)
 		error_set(error, ERROR_DATA,
-			!document ? "it printed no JSON object or array at the beginning of a line"
-			: !found  ? "the JSON it printed has no %s"
-				  : "%s of the JSON it printed is not a number",
+			!document ? "its output has no JSON object or array at the beginning of a "
+				    "line"
+			: !found  ? "its JSON output has no %s"
+				  : "%s in its JSON output is not a number",
 			path);
 	json_decref(document);
 	return good;
@@ -314,7 +316,7 @@ static bool regex_value(const struct extract *extract, const char *text, size_t 
 	pcre2_match_data_free(data);
 	if (at <= length && result != PCRE2_ERROR_NOMATCH)
 		return error_set(
-			error, ERROR_DATA, "the regular expression takes too long on its output");
+			error, ERROR_DATA, "the regular expression is too slow on its output");
 	if (!found)
 		return error_set(error, ERROR_DATA, "no match of the expression in its output");
 	if (!number_parse(found, found_length, value) || !isfinite(*value))

@@ -111,7 +111,7 @@ static void put_left(
 
 	buf_printf(out, "first bad: one of %zu", status->set_count);
 	if (broken > 0)
-		buf_printf(out, ", of which %zu cannot be tested", broken);
+		buf_printf(out, ", %zu of them untestable", broken);
 	buf_text(out, ": ");
 	put_set(out, status, commits);
 }
@@ -147,7 +147,7 @@ static void put_over(
 	case BISECT_FOUND: put_found(out, status, commits); break;
 	case BISECT_SET:
 		put_left(out, status, commits);
-		buf_text(out, "; no commit that can be tested tells them apart");
+		buf_text(out, "; no testable commit separates them");
 		break;
 	case BISECT_OUT_OF_BUDGET:
 		put_left(out, status, commits);
@@ -157,7 +157,7 @@ static void put_over(
 		buf_text(out, "not reproduced: ");
 		put_estimate(out, &status->ends, " after ");
 		break;
-	case BISECT_ENDS_BROKEN: buf_text(out, "an end of the range cannot be measured"); break;
+	case BISECT_ENDS_BROKEN: buf_text(out, "cannot measure an end of the range"); break;
 	case BISECT_CANCELLED:
 		buf_text(out, "cancelled");
 		if (status->set_count > 0 && status->set_count < commits->count) {

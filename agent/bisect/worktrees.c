@@ -258,8 +258,8 @@ static void take_filters(struct tree *tree)
 		enter(tree, STAGE_CHECKOUT);
 	else
 		finish(tree, WORKTREE_FAILED,
-			"the filters of the clone's configuration cannot be turned off: a name "
-			"contains \"=\", or there are too many");
+			"cannot disable the filters of the clone's configuration: a name contains "
+			"\"=\", or there are too many");
 }
 
 /* Goes to the next stage. */

@@ -37,8 +37,8 @@ struct decision retry_decide(const struct failed_attempt *failed)
 	if (!failed->retry && !config_error)
 		return (struct decision){DROP, "another attempt would fail as well", 0};
 	if (failed->once && (failed->tries >= ONCE_TRIES || wait > RETRY_ONCE))
-		return (struct decision){HOLD, "a single pass does not wait for it", wait};
+		return (struct decision){HOLD, "a single run (--once) does not retry", wait};
 	if (!config_error && failed->trying > failed->give_up_after && !failed->once)
-		return (struct decision){DROP, "it was tried for as long as give_up_after says", 0};
+		return (struct decision){DROP, "give_up_after exceeded", 0};
 	return (struct decision){PASS, NULL, wait};
 }

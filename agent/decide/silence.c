@@ -17,7 +17,7 @@ bool silence_is_costly(const struct matcher_effort *effort)
 const char *silence_costs(const struct matcher_effort *effort, struct arena *arena)
 {
 	if (!effort->exceeded)
-		return "matching all tests and changes takes too long";
+		return "matching all tests and changes is too slow";
 	return arena_printf(arena, "matching takes too long: %.200s", effort->exceeded->value);
 }
 

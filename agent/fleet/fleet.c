@@ -262,7 +262,7 @@ const char *fleet_trouble(const struct agent *agent)
 
 	if (!fleet || is_trusted(fleet))
 		return NULL;
-	return fleet->seen ? "the lease could not be renewed in time: the database does not answer"
+	return fleet->seen ? "cannot renew the lease in time: the database does not respond"
 			   : "joining the fleet";
 }
 
@@ -570,8 +570,7 @@ static int64_t new_instance(void)
 
 static void gone(struct fleet *fleet)
 {
-	log_message(
-		LEVEL_WARN, "the lease is over and other agents have taken over; joining again");
+	log_message(LEVEL_WARN, "lease expired and taken over by other agents: rejoining");
 	metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "lost", NULL);
 	fleet->instance = new_instance();
 	fleet->joined = false;
@@ -587,8 +586,8 @@ static bool nobody_else(const struct store_turn *turn, int64_t self, struct erro
 
 		if (other->gone || other->instance == self || other->until <= turn->now)
 			continue;
-		return error_set(error, ERROR_STATE,
-			"the state is in use by another agent: \"%s\" works on it", other->name);
+		return error_set(error, ERROR_STATE, "the state is in use by another agent, \"%s\"",
+			other->name);
 	}
 	return true;
 }

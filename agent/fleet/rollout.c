@@ -177,7 +177,7 @@ static void note_differing(struct rollout *rollout)
 	metrics_set(rollout->agent->metrics, METRIC_DIFFERING_TESTS, (double)differing, NULL, NULL);
 	if (differing > 0 && hash != rollout->warned)
 		log_event(LEVEL_WARN,
-			"configuration differs from that of most agents: running theirs",
+			"configuration differs from that of most agents: using theirs",
 			LOG_INT("tests", differing), LOG_TEXT("first", first));
 	rollout->warned = differing > 0 ? hash : 0;
 }

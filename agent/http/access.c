@@ -123,8 +123,8 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 			"tokens %s: a token has at most 4096 bytes and no spaces", token->file);
 	if (good && strlen(secret) < SHORT_TOKEN)
 		good = error_set(error, ERROR_USAGE,
-			"tokens %s: a token has at least %d characters, or it can be guessed",
-			token->file, SHORT_TOKEN);
+			"tokens %s: expected at least %d characters per token", token->file,
+			SHORT_TOKEN);
 	if (good) {
 		caution_token(token);
 		sha256_begin(&sum);
@@ -540,8 +540,7 @@ static enum access_outcome by_password(
 		return slow_down(sign_in, pause);
 	switch (passwords_check(access->passwords, &claim, checked, sign_in, &sign_in->check)) {
 	case PASSWORD_CHECKING: return ACCESS_PENDING;
-	case PASSWORD_BUSY:
-		return refuse_for(sign_in, 1, "busy", "too many attempts to sign in at once");
+	case PASSWORD_BUSY: return refuse_for(sign_in, 1, "busy", "too many concurrent sign-ins");
 	case PASSWORD_RIGHT:
 	default: break;
 	}

@@ -75,8 +75,7 @@ static bool add(struct arena *arena, const char *text, size_t length, const char
 	if (!is_known(arena, names, name, error))
 		return false;
 	if (http_query_get(out, name))
-		return error_set(
-			error, ERROR_USAGE, "parameter \"%s\" is given more than once", name);
+		return error_set(error, ERROR_USAGE, "duplicate parameter \"%s\"", name);
 	if (!value)
 		return error_set(
 			error, ERROR_USAGE, "parameter \"%s\" is not percent-encoded UTF-8", name);
@@ -336,9 +335,9 @@ bool http_guard(const struct http_claim *claim, struct error *error)
 		return error_set(error, ERROR_USAGE,
 			"\"%.200s\" is not a name of this agent: use its address", claim->host);
 	if (claim->origin && !is_same_origin(claim))
-		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
+		return error_set(error, ERROR_USAGE, "cross-site request rejected");
 	if (claim->site && !link && !image && strcmp(claim->site, "same-origin") != 0 &&
 		strcmp(claim->site, "none") != 0)
-		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
+		return error_set(error, ERROR_USAGE, "cross-site request rejected");
 	return true;
 }

@@ -248,8 +248,7 @@ static bool check_body(struct http_request *request)
 	if (type && strncasecmp(type, form, strlen(form)) == 0)
 		return true;
 	http_request_fail(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-		"parameters are taken from the address and from forms "
-		"(application/x-www-form-urlencoded) only");
+		"expected parameters in the URL or as a form (application/x-www-form-urlencoded)");
 	return false;
 }
 

@@ -107,7 +107,7 @@ static void overdue(struct job *job, bool running)
 	char duration[WHEN_TEXT];
 	if (running) {
 		error_set(&task->error, ERROR_DATA,
-			"reading timed out after %s (a disk or server that does not respond?)",
+			"read timed out after %s (unresponsive disk or server?)",
 			when_format_duration(job->limit, duration));
 		task->trouble = "timeout";
 		reading->done = NULL;
@@ -115,7 +115,7 @@ static void overdue(struct job *job, bool running)
 		reading->next = owner->abandoned;
 		owner->abandoned = reading;
 	} else {
-		error_set(&task->error, ERROR_DATA, "not read: %d earlier reads are still blocked",
+		error_set(&task->error, ERROR_DATA, "skipped: %d earlier reads are still blocked",
 			POOL_LOST);
 		blocking_read_free(reading);
 	}
@@ -152,7 +152,7 @@ struct blocking_read *blocking_read_begin(struct blocking_reads *blocking_reads,
 	reading->query.server_flavor = NULL; /* the read may outlive the limiter's flag */
 	if (is_abandoned(blocking_reads, task->test)) {
 		error_set(&reading->error, ERROR_DATA,
-			"not read: the previous read timed out and is still blocked");
+			"skipped: the previous read timed out and is still blocked");
 		pool_return(blocking_reads->pool, &reading->job);
 		return reading;
 	}

@@ -175,8 +175,8 @@ static void hide_foreign(struct driver *driver, const char *url, size_t first_no
 			reply->problem ? reply->problem : "no answer");
 	else if (driver->step == STEP_FAILED)
 		error_set(driver->error, driver->error->kind,
-			"%s: status %d with an unusable answer, not shown (answered by "
-			"%.200s after a redirect, without credentials)",
+			"%s: status %d with an invalid response, omitted (response of %.200s after "
+			"a redirect, without credentials)",
 			asked, reply->status, driver->strayed);
 	if (!driver->task || driver->task->query.notices.count <= first_notice)
 		return;
@@ -184,7 +184,7 @@ static void hide_foreign(struct driver *driver, const char *url, size_t first_no
 	driver->task->query.notices_more = NULL;
 	driver->task->query.notices_dropped = 0;
 	query_notice(&driver->task->query,
-		"%s: notices are not shown (answered by %.200s after a redirect)", asked,
+		"%s: notices omitted (response of %.200s after a redirect)", asked,
 		driver->strayed);
 }
 

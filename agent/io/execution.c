@@ -442,7 +442,7 @@ static void run(struct execution *execution)
 	log_event(transfer->most_output > 0 || transfer->options ? LEVEL_DEBUG : LEVEL_INFO,
 		"command ended", LOG_TEXT("command", transfer->command[0]),
 		LOG_INT("status", execution->reply.status),
-		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("said", execution->said),
+		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("output", execution->said),
 		LOG_TEXT("problem", execution->problem));
 }
 

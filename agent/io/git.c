@@ -115,7 +115,7 @@ const char *const *git_without_filters(
 const char *git_problem(struct arena *arena, const struct execution *execution)
 {
 	const struct reply *reply = &execution->reply;
-	const char *problem = reply->problem ? reply->problem : "it failed and did not say why";
+	const char *problem = reply->problem ? reply->problem : "git failed without a message";
 
 	if (reply->kind == REPLY_UNREACHABLE && reply->status == EXECUTION_NOT_FOUND)
 		return "git is not installed";

@@ -187,7 +187,7 @@ static bool add_headers(struct mailing *mailing, const struct pairs *headers, st
 		const struct pair *pair = &headers->items[i];
 
 		if (!is_safe(pair->key) || strpbrk(pair->key, ": ") || !is_safe(pair->value))
-			return error_set(error, ERROR_DATA, "header %s: it has a line break",
+			return error_set(error, ERROR_DATA, "header %s contains a line break",
 				is_safe(pair->key) ? pair->key : "");
 		mailing->headers = curl_slist_append(
 			mailing->headers, mail_fold(mailing->arena, pair->key, pair->value));

@@ -153,7 +153,7 @@ static const char *hint(const struct problem *problem, const char *message)
 	if (problem->code == CURLE_SSL_CERTPROBLEM)
 		return " (cert_file, key_file)";
 	if (problem->code == CURLE_COULDNT_RESOLVE_HOST)
-		return " (is it spelled right in url?)";
+		return " (check the host name in url)";
 	return "";
 }
 
@@ -177,7 +177,7 @@ static const char *timed_out(const struct problem *problem, struct arena *arena)
 	const struct endpoint *endpoint = problem->endpoint;
 	char duration[WHEN_TEXT];
 	if (problem->sent)
-		return arena_printf(arena, "%s: no complete answer within %s", problem->here,
+		return arena_printf(arena, "%s: no complete response within %s", problem->here,
 			when_format_duration(endpoint->timeout, duration));
 	return arena_printf(arena, "cannot reach %s: no connection within %s", problem->here,
 		when_format_duration(endpoint->connect_timeout < endpoint->timeout
@@ -190,12 +190,11 @@ const char *problem_explain(const struct problem *problem, struct arena *arena)
 {
 	if (problem->body_too_big)
 		return arena_printf(arena,
-			"%s: the answer is larger than max_body, %lld bytes: ask for less, or "
-			"raise it",
+			"%s: response exceeds max_body (%lld bytes): narrow the query, or raise "
+			"max_body",
 			problem->here, (long long)problem->endpoint->max_body);
 	if (problem->head_too_big)
-		return arena_printf(
-			arena, "%s: the headers of the answer are too large", problem->here);
+		return arena_printf(arena, "%s: response headers are too large", problem->here);
 	if (problem->code == CURLE_OPERATION_TIMEDOUT)
 		return timed_out(problem, arena);
 	long number = 0;
@@ -209,7 +208,7 @@ const char *problem_explain(const struct problem *problem, struct arena *arena)
 		message = strerror((int)number);
 	}
 	if (strncmp(message, "getpeername()", 13) == 0)
-		message = "the connection was closed";
+		message = "connection closed";
 	const char *advice = hint(problem, message);
 	if (proxy)
 		return arena_printf(

@@ -276,10 +276,10 @@ void lab_tick(struct lab *lab)
 			continue;
 		}
 		if (device->asked)
-			snprintf(problem, sizeof problem, "the lab has not answered within %s",
+			snprintf(problem, sizeof problem, "no response from the lab within %s",
 				when_format_rough(lab->options.request.timeout, time));
 		else
-			snprintf(problem, sizeof problem, "the lab could not be asked: %s",
+			snprintf(problem, sizeof problem, "cannot reach the lab: %s",
 				device->problem);
 		end_run(device, device->asked ? BISECT_FAILED : BISECT_LOST, (double)NAN, problem);
 	}

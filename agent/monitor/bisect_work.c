@@ -413,7 +413,7 @@ static void advance(struct bisect_work *work)
 	}
 	/* Whoever takes it up again tries them again. */
 	if (state == BISECT_DRIVER_GONE && !work->lines && !work->writing) {
-		log_event(LEVEL_WARN, "no bisection worker answers", LOG_INT("id", work->id),
+		log_event(LEVEL_WARN, "no bisection worker responds", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
 		bisect_work_drop(work);
 		return;
@@ -451,7 +451,7 @@ static const char *make_folder(struct bisect_work *work, struct error *error)
 
 	if (!folder) {
 		(void)error_set(error, ERROR_USAGE,
-			"bisect: `work`, a folder, is missing: the state is a database");
+			"bisect: `work` is missing: with a database as state, set it to a folder");
 		return NULL;
 	}
 	path = arena_strdup(work->arena, folder);
@@ -462,8 +462,8 @@ static const char *make_folder(struct bisect_work *work, struct error *error)
 			*at = '/';
 		}
 	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-		(void)error_set(
-			error, ERROR_STATE, "cannot make the folder %s: %s", path, strerror(errno));
+		(void)error_set(error, ERROR_STATE, "cannot create the folder %s: %s", path,
+			strerror(errno));
 		return NULL;
 	}
 	resolved = realpath(path, NULL);
@@ -616,7 +616,7 @@ static void range_found(
 	} else if (found->count < 2) {
 		finish_without(work, "single",
 			arena_printf(work->arena,
-				"nothing to search: the range is the one commit %.12s",
+				"nothing to search: the range is a single commit, %.12s",
 				found->items[0].id));
 	} else {
 		note_setup(work, &list->records.items[0], found);
@@ -638,8 +638,7 @@ static void find_range(struct bisect_work *work, struct store_list *list)
 
 	announcement_range(item, &good, &bad);
 	if (!good || !bad) {
-		finish_without(work, "impossible",
-			"the commits on either side of the change are not known");
+		finish_without(work, "impossible", "the commits around the change are unknown");
 		store_call_free(&list->call);
 		return;
 	}
@@ -742,7 +741,7 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 	}
 	work->setup = journal.setup;
 	if (!are_runs_the_same(work, journal.setup))
-		work->cancelled = "the command of its runs was changed";
+		work->cancelled = "its command was changed";
 	if (work->cancelled) {
 		finish_without(work, "cancelled", NULL);
 		return;
@@ -751,7 +750,7 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 		finish_without(work, "impossible", error.text);
 		return;
 	}
-	bisect_driver_resume(work->driver, &journal, "the agent ended");
+	bisect_driver_resume(work->driver, &journal, "the agent stopped");
 	log_event(LEVEL_INFO, "bisection resumed", LOG_INT("id", work->id),
 		LOG_INT("change", work->change), LOG_TEXT("test", work->test),
 		LOG_INT("runs", row->runs));

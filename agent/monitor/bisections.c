@@ -215,7 +215,7 @@ static const char *needless(
 	if (row->triage >= TRIAGE_EXPECTED)
 		return arena_printf(
 			arena, "the change was triaged as %s", triage_state_names[row->triage]);
-	return test && test->bisect ? NULL : "the test has no `bisect` any more";
+	return test && test->bisect ? NULL : "`bisect` was removed from the test";
 }
 
 static void cancel_row(struct bisections *all, const struct bisection_row *row, const char *why)

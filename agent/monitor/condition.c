@@ -188,18 +188,17 @@ static void begun(const struct condition *condition, const struct outcome *outco
 	case CONDITION_STALE:
 		if (data->newest == WHEN_ALWAYS)
 			buf_printf(
-				out, "test \"%s\" has had no data for longer than %s", name, limit);
+				out, "test \"%s\" has had no data for more than %s", name, limit);
 		else
 			buf_printf(out,
-				"test \"%s\" has had no new data for longer than %s: its last "
-				"point "
+				"test \"%s\" has had no new data for more than %s: its last point "
 				"is from %s",
 				name, limit, since);
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:
 		buf_printf(out,
-			"source %s: more than %d of its tests %s; the others are not reported "
+			"source %s: more than %d tests %s; further ones are not reported "
 			"individually",
 			name, CONDITION_TOLD_SINGLY,
 			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
@@ -229,9 +228,7 @@ static void over(const struct condition *condition, const struct outcome *outcom
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:
-		buf_printf(out,
-			"source %s: the tests that were not reported individually have %s, after "
-			"%s",
+		buf_printf(out, "source %s: the tests not reported individually have %s, after %s",
 			name,
 			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
 			time);

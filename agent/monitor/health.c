@@ -122,12 +122,11 @@ static const char *with_doubt(const struct health *health, const char *text, str
 	int64_t ahead = health->agent->clock_ahead;
 	char time[WHEN_TEXT];
 
-	return ahead == 0
-		       ? text
-		       : arena_printf(arena,
-				 "%s; this machine's clock is %s %s a server's, which may be why",
-				 text, when_format_rough(llabs(ahead), time),
-				 ahead > 0 ? "ahead of" : "behind");
+	return ahead == 0 ? text
+			  : arena_printf(arena,
+				    "%s; possible cause: this machine's clock is %s %s a server's",
+				    text, when_format_rough(llabs(ahead), time),
+				    ahead > 0 ? "ahead of" : "behind");
 }
 
 /* Stores or deletes the condition in the transaction of its notices. */

@@ -357,7 +357,7 @@ static void add_test(struct readers *readers, const struct test *test, uint32_t 
 	if (!source->reads)
 		return;
 	if (!source->reads(&query, &readings, &error)) {
-		log_event(LEVEL_DEBUG, "what a test reads is not known",
+		log_event(LEVEL_DEBUG, "cannot determine the inputs of a test",
 			LOG_TEXT("test", test->name), LOG_TEXT("problem", error.text));
 		return;
 	}

@@ -372,8 +372,9 @@ static void rerun(struct scheduled_job *job)
 /* The job is another agent's from now on. */
 static void lose(struct scheduler *scheduler, struct scheduled_job *job)
 {
-	struct run_report report = {
-		.test = job->name, .failed = true, .problem = "another agent has taken it over"};
+	struct run_report report = {.test = job->name,
+		.failed = true,
+		.problem = "another agent has taken over the test"};
 
 	if (job->state == JOB_NEW || job->state == JOB_LOST)
 		return;
@@ -754,7 +755,7 @@ bool scheduler_run_now(
 
 	if (job && !is_ours(scheduler, job)) {
 		requests_ask(scheduler->requests, job->name, job->shard);
-		problem = "another agent runs this test, and has been asked to";
+		problem = "forwarded to the agent that holds this test";
 	}
 
 	if (!job)

@@ -112,8 +112,7 @@ static void cut_series(struct task *task, const struct series_cache *cache)
 			SERIES_CACHE_IDENTITY_MAX);
 	if (cut.too_many > 0)
 		query_notice(&task->query,
-			"%zu series dropped: there are more than max_series (%zu); known ones are "
-			"kept "
+			"%zu series dropped: max_series (%zu) exceeded; known series are kept "
 			"first",
 			cut.too_many, most);
 }
@@ -290,7 +289,7 @@ static void end_unrecorded(struct test_run *run, const struct store_call *call)
 	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "state");
 	end_run(run, &(struct run_report){.failed = true,
 			     .unrecorded = true,
-			     .problem = call->fenced ? "another agent has taken the test over"
+			     .problem = call->fenced ? "another agent has taken over the test"
 						     : call->error->text});
 }
 

@@ -59,30 +59,29 @@ const char *const why_names[WHY_ENDS] = {
 
 const char *const why_sentences[WHY_ENDS] = {
 	[WHY_TOLD] = "it was announced",
-	[WHY_WAITS] = "to be announced: it waits for its group (group_wait), its cluster, or "
-		      "others of its environment",
-	[WHY_SILENCE] = "a silence holds it back: announced when that is over, if it still stands",
-	[WHY_MUTE] = "a mute time of the test holds it back: announced when that is over, if it "
+	[WHY_WAITS] = "pending: waiting for its group (group_wait), its cluster, or other changes "
+		      "of its environment",
+	[WHY_SILENCE] =
+		"held back by a silence: announced when it ends, if the change still stands",
+	[WHY_MUTE] = "held back by a mute time of the test: announced when it ends, if the change "
 		     "still stands",
-	[WHY_DELIVERY] = "its message is in the outbox and not delivered yet",
+	[WHY_DELIVERY] = "its message is queued and not delivered yet",
 	[WHY_ACCEPTED] = "not announced",
 	[WHY_SILENT] = "recorded only",
 	[WHY_CANDIDATE] = "a candidate",
-	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not found any more",
-	[WHY_CLUSTER] = "announced by its cluster, with all series that changed with it, not on "
-			"its own",
-	[WHY_ENVIRONMENT] = "part of a change of its environment that was announced before it, not "
-			    "announced on its own",
-	[WHY_RECOVERED] = "the previous level came back before it was announced",
-	[WHY_WOULD_TELL] =
-		"a change that stands: an agent that sees its points arrive announces it",
-	[WHY_TOO_OLD] = "a change that stands but is older than max_age: an agent that starts now "
-			"records it without announcing it",
+	[WHY_WITHDRAWN] = "withdrawn: no longer found",
+	[WHY_CLUSTER] = "announced by its cluster, together with the other series that changed",
+	[WHY_ENVIRONMENT] = "part of a change of its environment that was announced earlier; not "
+			    "announced separately",
+	[WHY_RECOVERED] = "recovered before it was announced",
+	[WHY_WOULD_TELL] = "a standing change: an agent announces it as its points arrive",
+	[WHY_TOO_OLD] = "a standing change older than max_age: a newly started agent records it "
+			"without announcing it",
 	[WHY_ONSET] = "no change yet",
-	[WHY_DETECTOR] = "no change: the detector dropped what is there",
-	[WHY_NOTHING] = "no change: nothing near the place looks like one",
+	[WHY_DETECTOR] = "no change: the detector rejected the candidates there",
+	[WHY_NOTHING] = "no change: the detector found nothing near there",
 	[WHY_ENDED] = "the series has ended",
-	[WHY_NO_DATA] = "no data: the source returned nothing for it",
+	[WHY_NO_DATA] = "no data: the source returned nothing for the series",
 };
 
 struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,

@@ -19,10 +19,9 @@ enum { NAME_CHARS = 200 };
 
 static const char *const place_names[] = {
 	"asked", "last_change", "newest", "first_of_all", "last_of_all"};
-static const char *const place_texts[] = {"", ", the last known change",
-	", the newest point (there is no change)",
-	", the first point that is read: the time that was asked for lies before it",
-	", the newest point: the time that was asked for lies after it"};
+static const char *const place_texts[] = {"", ", the last recorded change",
+	", the newest point (no change recorded)", ", the first point: the given time is before it",
+	", the newest point: the given time is after it"};
 
 static const char *time_at(const struct why *why, size_t index, char out[WHEN_TEXT])
 {
@@ -80,7 +79,7 @@ static void put_range(struct buf *out, const struct why *why)
 	buf_printf(out, ", where the windows begin, to %s\n",
 		when_format(why->last != WHEN_ALWAYS ? why->last : axis->times[axis->n - 1], time));
 	if (why->last < why->newest)
-		buf_printf(out, "ended      the test has points until %s, this series does not\n",
+		buf_printf(out, "ended      the test has points until %s; this series does not\n",
 			when_format(why->newest, time));
 }
 
@@ -94,9 +93,8 @@ static void put_series(struct buf *out, const struct why *why)
 	put_range(out, why);
 	if (why->series->pooled > 0)
 		buf_printf(out,
-			"hours      a point comes every %s and resembles those beside it: the "
-			"hours' "
-			"means are judged\n",
+			"hours      a point every %s, similar to its neighbours: hourly means are "
+			"analysed\n",
 			when_format_duration(why->series->pooled, time));
 	buf_printf(out, "detector   %s\n", why->detection->detector->name);
 	buf_printf(out, "season     %s", cycles_text(season->cycles));
@@ -104,7 +102,7 @@ static void put_series(struct buf *out, const struct why *why)
 	if (season->cycles)
 		buf_printf(out, ", which explains %.0f%% of the variance", 100 * season->explained);
 	if (season->undecided)
-		buf_printf(out, "; %s may be there, too few points yet to tell",
+		buf_printf(out, "; %s possible, but too few points yet",
 			cycles_text(season->undecided));
 	buf_char(out, '\n');
 	if (why->findings.rule) {
@@ -144,8 +142,8 @@ static void put_absent(struct buf *out, const struct why *why)
 		buf_printf(out, "%s or later, according to the agent's state",
 			when_format(why->last, time));
 	else
-		buf_text(out, why->has_state ? "none: the agent has never seen any"
-					     : "unknown: there is no agent state");
+		buf_text(out, why->has_state ? "none: the agent has not read any yet"
+					     : "unknown: no agent state");
 	buf_char(out, '\n');
 	put_clusters(out, why);
 	put_health(out, why);
@@ -253,7 +251,7 @@ static void put_arrival(struct buf *out, const struct why *why)
 		return;
 	buf_printf(out, "\nreplayed from %s on: ", time_at(why, why->arrival_at, time));
 	if (arrival->found == 0)
-		buf_printf(out, "nothing in %zu points\n", arrival->seen);
+		buf_printf(out, "no change in %zu points\n", arrival->seen);
 	else
 		buf_printf(out, "found at point %zu (%s)", arrival->found,
 			when_format(arrival->found_time, time));
@@ -304,15 +302,19 @@ static void put_record(struct buf *out, const struct why *why)
 	const struct change_record *record = why->record;
 
 	if (!why->has_state) {
-		buf_text(out, "\nthere is no agent state: what was announced is unknown\n");
+		buf_text(out, "\n"
+			      "no agent state: announcements unknown\n");
 		return;
 	}
 	if (!record) {
-		buf_text(out, "\nthe agent's state has no change there\n");
+		buf_text(out, "\n"
+			      "agent state: no change recorded there\n");
 		return;
 	}
-	buf_printf(out, "\nthe agent's state: change %" PRId64 ", %s\n", record->item.id,
-		change_state_names[record->state]);
+	buf_printf(out,
+		"\n"
+		"agent state: change %" PRId64 ", %s\n",
+		record->item.id, change_state_names[record->state]);
 	if (record->item.culprit) {
 		buf_text(out, "  ");
 		text_culprit(out, &record->item);
@@ -451,7 +453,10 @@ static void put_end(struct buf *out, const struct why *why)
 	if (why->cluster)
 		put_other(out, "\nits cluster", why->cluster);
 	if (why->undone)
-		put_other(out, "\nit is the end of", why->undone);
+		put_other(out,
+			"\n"
+			"this is the end of",
+			why->undone);
 	buf_text(out, "\nverdict: ");
 	put_sentence(out, why);
 	if (why->end == WHY_CANDIDATE && why->held_until != 0)
@@ -491,7 +496,7 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 	if (side->anyway)
 		buf_text(out, "a change is announced there without a step");
 	else if (isnan(side->smallest))
-		buf_printf(out, "none: not even %.0f%%", power_sizes[POWER_SIZES - 1]);
+		buf_printf(out, "none up to %.0f%%", power_sizes[POWER_SIZES - 1]);
 	else
 		buf_printf(out, "%.0f%%", side->smallest);
 	for (size_t i = 0, first = 0; i < side->tried; i++) {
@@ -507,7 +512,7 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 		first = i + 1;
 	}
 	buf_text(out, side->tried > 0 ? ")" : "");
-	buf_text(out, side->cut ? "; smaller ones exceed the work limit\n" : "\n");
+	buf_text(out, side->cut ? "; smaller changes exceed the work limit\n" : "\n");
 }
 
 static void put_power(struct buf *out, const struct why *why)
@@ -516,18 +521,20 @@ static void put_power(struct buf *out, const struct why *why)
 	char time[WHEN_TEXT];
 
 	if (!why->has_power) {
-		buf_text(out, "\ntoo few points to say which change would be announced\n");
+		buf_text(out, "\n"
+			      "too few points to measure the smallest change announced\n");
 		return;
 	}
 	buf_printf(out,
-		"\nthe smallest change that would have been told within %d points from %s on%s:\n",
+		"\n"
+		"smallest change that would be announced within %d points from %s on%s:\n",
 		POWER_POINTS, time_at(why, power->place, time),
-		power->moved ? " (moved so that as many points follow)" : "");
+		power->moved ? " (moved back to have enough points after it)" : "");
 	put_side(out, "up", &power->up);
 	put_side(out, "down", &power->down);
 	if (power->added)
 		buf_text(out,
-			"  in percent of the values' mean size, since their level is near 0\n");
+			"  in percent of the mean absolute value, since the level is near 0\n");
 	if (power->evened)
 		buf_text(out, "  after a change near there was removed from the values\n");
 }

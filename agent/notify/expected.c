@@ -175,7 +175,7 @@ static void revised(struct store_triage *call)
 
 	for (size_t i = 0; !call->call.failed && call->changed > 0 && i < call->records.count; i++)
 		log_event(LEVEL_INFO,
-			open ? "change reopened: no known_changes entry covers it"
+			open ? "change reopened: no longer covered by known_changes"
 			     : "known_changes entry of the change was edited",
 			LOG_INT("id", call->records.items[i].item.id),
 			LOG_TEXT("test", call->records.items[i].item.test),
@@ -231,7 +231,7 @@ static struct decision judge(void *context, struct change_record *record)
 
 	if (is_idle(expected) || !triage_record(expected, record))
 		return (struct decision){0};
-	return (struct decision){HOLD, "known_changes covers it", 0};
+	return (struct decision){HOLD, "covered by known_changes", 0};
 }
 
 /* Only the leader sweeps all known changes. */

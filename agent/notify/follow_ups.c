@@ -370,7 +370,7 @@ static void send_anew(struct follower *follower, const struct error *error)
 {
 	struct store_send_anew *request = store_send_anew_new(sent_anew, follower);
 
-	warn(follower, "message was deleted while its changes stand: sending it again", error);
+	warn(follower, "message deleted while its changes stand: sending it again", error);
 	request->delivery = follower->id;
 	fence(follower, &request->call);
 	store_client_call(follower->owner->agent, &request->call);
@@ -790,7 +790,7 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 		if (missing && !follower->missed)
 			log_event(LEVEL_WARN,
 				"receiver no longer configured: its messages about open changes "
-				"are not updated any more",
+				"are no longer updated",
 				LOG_TEXT("receiver", at->receiver), LOG_INT("messages", at->count));
 		follower->missed = missing;
 	}

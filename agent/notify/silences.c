@@ -176,7 +176,7 @@ static void put(struct silences *silences, const struct silence *silence)
 static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
 {
 	if (effort->exceeded && kept->warnings++ < WARNINGS_MOST)
-		log_event(LEVEL_WARN, "silence expression too slow: treated as no match",
+		log_event(LEVEL_WARN, "silence expression too slow: treated as not matching",
 			LOG_INT("id", kept->silence.id),
 			LOG_TEXT("expression", effort->exceeded->value));
 	if (within && kept->effort >= EFFORT_MOST)

@@ -827,7 +827,7 @@ static struct foot foot_of(const struct drawing *d)
 		if (span->to >= d->view.from && span->from <= d->view.to)
 			spans[span->kind] = true;
 	}
-	add_key(&foot, band, "where it began (95%)", (struct pen){INK_BAND, 0.3, 10, 0, 0});
+	add_key(&foot, band, "start of the change (95%)", (struct pen){INK_BAND, 0.3, 10, 0, 0});
 	add_key(&foot, sources[PLOT_CANDIDATE], "not yet confirmed",
 		(struct pen){INK_NEUTRAL, 1, 1.5, 5, 3});
 	add_key(&foot, sources[PLOT_FRESH], "found only in the points as they are now",

@@ -238,8 +238,7 @@ static bool has_font(context_type *context, struct error *error)
 	if (cairo.status(context) == 0 && cairo.scaled_font_get_type(font) != FONT_OF_CAIRO)
 		return true;
 	return error_set(error, ERROR_DATA,
-		"pictures cannot be drawn: no font is installed (Debian: apt install "
-		"fonts-dejavu-core)");
+		"cannot draw plots: no font installed (Debian: apt install fonts-dejavu-core)");
 }
 
 static bool draw(const struct plot *plot, const struct plot_style *style, surface_type *surface,

@@ -17,8 +17,8 @@ static void warn(const char *url, int64_t ahead)
 	char text[WHEN_TEXT];
 
 	log_event(LEVEL_WARN,
-		ahead > 0 ? "clock is ahead of a server's: recent changes may count as old"
-			  : "clock is behind a server's: old changes may count as recent",
+		ahead > 0 ? "clock is ahead of a server's: recent changes may be treated as old"
+			  : "clock is behind a server's: old changes may be treated as recent",
 		LOG_TEXT("server", server ? server : ""),
 		LOG_TEXT("difference", when_format_duration(llabs(ahead), text)));
 	arena_free(arena);

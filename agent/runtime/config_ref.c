@@ -69,7 +69,7 @@ static bool select_tests(struct config *config, const struct strings *names,
 	if (config->missing)
 		return error_set(error, ERROR_USAGE, "%s", config->missing);
 	if (config->test_count == 0)
-		return error_set(error, ERROR_USAGE, "%s: there are no tests in it", config->path);
+		return error_set(error, ERROR_USAGE, "%s: no tests configured", config->path);
 	if (!config_select(config, names, config->arena, tests, count, error))
 		return false;
 	for (size_t i = 0; i < *count; i++)

@@ -191,7 +191,7 @@ static void ended(struct execution *execution)
 	else if (!repository_parse(lookup->arena, execution->output.data, execution->output.length,
 			 &lookup->commits))
 		lookup->commits =
-			(struct commits){.problem = "git printed something else than commits"};
+			(struct commits){.problem = "unexpected output of git: expected commits"};
 	buf_free(&execution->output);
 	lookup->state = LOOKUP_READY;
 	lookup->until =
@@ -271,9 +271,9 @@ static struct lookup *lookup_new(
 static const char *refusal(const char *from, const char *to)
 {
 	if (!to)
-		return "the commit of the change is not known";
+		return "the commit of the change is unknown";
 	if ((from && !is_name(from)) || !is_name(to))
-		return "what the points have as their commit is not the name of one";
+		return "the commit attribute of the points is not a commit";
 	return NULL;
 }
 

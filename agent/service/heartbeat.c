@@ -250,12 +250,11 @@ static void put_smallest(struct buf *out, struct survey *survey)
 
 	if (n == 0) {
 		if (survey->tests > 0)
-			buf_text(out, "; the smallest detectable change could not "
-				      "be measured");
+			buf_text(out, "; smallest detectable change unknown");
 		return;
 	}
 	qsort(survey->smallest, n, sizeof *survey->smallest, compare);
-	buf_text(out, "; the smallest detectable change: ");
+	buf_text(out, "; smallest detectable change: ");
 	put_percent(out, sizes[(n - 1) / 2]);
 	if (sizes[n - 1] > sizes[(n - 1) / 2]) {
 		buf_text(out, " in half of the series, ");
@@ -297,8 +296,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_list 
 
 	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
-	buf_printf(
-		out, "hunter-c is running: %zu of %zu tests were read ", survey.read, survey.tests);
+	buf_printf(out, "hunter-c is running: read %zu of %zu tests ", survey.read, survey.tests);
 	if (survey.elsewhere > 0)
 		buf_printf(out, "by %zu agents", fleet_size(heartbeat->agent));
 	else

@@ -346,7 +346,7 @@ static void start_load(struct reloader *reloader)
 	reloader->waiters = NULL;
 	if (reloader->stuck) {
 		conclude(reloader, waiters,
-			&(struct reload_report){.problem = "a previous reload is still blocked"});
+			&(struct reload_report){.problem = "previous reload still blocked"});
 		return;
 	}
 	load = memory_new(1, sizeof *load);

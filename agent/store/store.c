@@ -388,7 +388,7 @@ bool store_expect(const char *path, struct error *error)
 	if (errno != ENOENT)
 		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 	return error_set(error, ERROR_STATE,
-		"there is no state file %s yet: the first run of the agent makes it", path);
+		"state file %s does not exist yet: the agent creates it on its first run", path);
 }
 
 int64_t store_size_of(const char *path)
@@ -411,7 +411,7 @@ static bool check_free(const char *state, struct error *error)
 {
 	struct arena *arena = arena_new();
 	bool is_free = !store_is_held(state) ||
-		       error_set(error, ERROR_STATE, "an agent has %s: stop it first",
+		       error_set(error, ERROR_STATE, "%s is in use by an agent: stop it first",
 			       database_shown(arena, state));
 
 	arena_free(arena);

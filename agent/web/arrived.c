@@ -104,7 +104,7 @@ static bool take_labels(struct reader_of_names *reader, char *at, struct written
 			return wrong(reader, "a comma or } is missing");
 	}
 	at = skip_blanks(at + 1);
-	return !*at || wrong(reader, "there is something behind the }");
+	return !*at || wrong(reader, "unexpected text after the }");
 }
 
 /* The label __name__ is the name. */
@@ -507,7 +507,7 @@ void api_post_arrived(void *context, struct http_request *request)
 	if (word && kind == ARRIVED_ANY)
 		http_fail(request, 400, "kind: graphite, prometheus, file or test is needed");
 	else if (encoding && *encoding && !packed && strcasecmp(encoding, "identity") != 0)
-		http_fail(request, 415, "the encoding gzip is taken, or none");
+		http_fail(request, 415, "unsupported encoding: expected gzip or none");
 	else if (api->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
 	else if (is_full(api->arrivals))

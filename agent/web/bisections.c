@@ -137,8 +137,7 @@ static void asked(struct store_bisection_ask *ask)
 	else if (ask->missing || ask->rows.count == 0)
 		http_fail(request, ask->missing ? 404 : 409,
 			ask->missing ? "there is no change %" PRId64
-				     : "change %" PRId64
-				       " does not stand any more, or was triaged away",
+				     : "change %" PRId64 " no longer stands, or was triaged",
 			ask->change);
 	else
 		answer_one(request, ask->added ? 201 : 200, &ask->rows.items[0]);
@@ -211,7 +210,7 @@ static void said(struct store_bisection_say *say)
 	else
 		http_fail(request, 409,
 			"run %" PRId64 " of bisection %" PRId64
-			" is not waited for: it is unknown, or the bisection is over",
+			" is not expected: unknown run, or the bisection has ended",
 			say->line.run, say->bisection);
 	store_call_free(&say->call);
 }

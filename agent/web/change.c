@@ -230,9 +230,7 @@ static void told(struct store_story *story)
 	if (api_failed(request, &story->call))
 		;
 	else if (story->records.count == 0 && story->pruned)
-		http_fail(request, 404,
-			"change %" PRId64 " is not kept any more: it was settled, and pruned",
-			story->change);
+		http_fail(request, 404, "change %" PRId64 " was settled and pruned", story->change);
 	else if (story->records.count == 0)
 		http_fail(request, 404, "there is no change %" PRId64, story->change);
 	else {

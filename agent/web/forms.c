@@ -180,9 +180,8 @@ static bool read_version(const struct form *form, int64_t *out)
 		return true;
 	if (digits == 0 || digits > LONGEST_DIGITS || text[digits])
 		return error_set(form->error, ERROR_USAGE,
-			"version: expected the number that the change's triage had, of several "
-			"their "
-			"sum");
+			"version: expected the triage version of the change, or the sum of "
+			"several");
 	*out = strtoll(text, NULL, 10);
 	return true;
 }
@@ -208,8 +207,7 @@ bool triage_form_read(
 
 	triage->until = -1;
 	if (get(&form, "note") && get(&form, "reason"))
-		return error_set(
-			error, ERROR_USAGE, "note and reason are the same: only one is taken");
+		return error_set(error, ERROR_USAGE, "note and reason are mutually exclusive");
 	return read_state(&form, &triage->state) &&
 	       read_text(&form, "owner", LONGEST_NAME, &triage->owner) &&
 	       read_text(&form, "note", LONGEST_NOTE, &triage->note) &&
@@ -351,7 +349,7 @@ static bool read_matchers(const struct form *form, const char **out)
 
 	if (!text || !*text)
 		return error_set(form->error, ERROR_USAGE,
-			"matchers: what is to be silenced, like test=~\"db.*\", region=\"eu\"");
+			"matchers: expected matchers such as test=~\"db.*\", region=\"eu\"");
 	if (!matchers_parse(text, form->arena, &matchers, form->error))
 		return error_prefix(form->error, "matchers: ");
 	matchers_print(&matchers, &canonical);
@@ -380,8 +378,8 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 	int64_t length;
 
 	if (duration && get(form, "until"))
-		return error_set(form->error, ERROR_USAGE,
-			"only one of \"for\" and \"until\" says when it ends");
+		return error_set(
+			form->error, ERROR_USAGE, "\"for\" and \"until\" are mutually exclusive");
 	if (!duration && !get(form, "until"))
 		return error_set(form->error, ERROR_USAGE,
 			"one of \"for\" (a duration, like 2h) and \"until\" is needed");
@@ -396,12 +394,12 @@ static bool read_end(const struct form *form, int64_t most, struct silence *sile
 		return error_set(form->error, ERROR_USAGE, "it ends before it begins");
 	if (length > most)
 		return error_set(form->error, ERROR_USAGE,
-			"a silence lasts at most %s (agent.max_silence); what recurs or stays "
-			"belongs in mute_times or known_changes",
+			"a silence lasts at most %s (agent.max_silence); use mute_times or "
+			"known_changes for recurring or permanent ones",
 			when_format_duration(most, text));
 	if (length > LONGEST)
 		return error_set(form->error, ERROR_USAGE,
-			"a silence has an end: what stays belongs in known_changes");
+			"a silence needs an end: use known_changes for permanent entries");
 	silence->until = silence->from + length;
 	return when_to_date(silence->until).year <= 9999 ||
 	       error_set(form->error, ERROR_USAGE, "it ends after the year 9999");
@@ -486,7 +484,8 @@ void silence_put_warning(struct buf *out, const char *unknown, const char *sugge
 	struct buf warning = {0};
 
 	if (unknown)
-		buf_printf(&warning, "no test, change or series that is known has \"%s\"", unknown);
+		buf_printf(&warning,
+			"no configured test and no recorded change or series has \"%s\"", unknown);
 	if (unknown && suggestion)
 		buf_printf(&warning, " (did you mean \"%s\"?)", suggestion);
 	json_put_text(out, "warning", unknown ? warning.data : NULL);

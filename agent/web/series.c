@@ -108,7 +108,7 @@ static bool first_series(
 			*first = s + 1;
 			return true;
 		}
-	return error_set(error, ERROR_USAGE, "after: there is no series \"%.200s\"", fetch->after);
+	return error_set(error, ERROR_USAGE, "after: no series \"%.200s\"", fetch->after);
 }
 
 static bool put_answer(struct fetch *fetch, const struct analysis *analysis, struct arena *arena,

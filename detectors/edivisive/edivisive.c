@@ -90,13 +90,11 @@ static bool edivisive_check(const void *options, struct error *error)
 	if (given->profile == EDIVISIVE_OTAVA)
 		return true;
 	if (given->window < 4)
-		return error_set(error, ERROR_USAGE,
-			"window: \"%lld\" is not at least 4, so nothing could be found",
+		return error_set(error, ERROR_USAGE, "window: \"%lld\" is below 4, the minimum",
 			(long long)given->window);
 	return given->p_value <= 0.1 || error_set(error, ERROR_USAGE,
-						"p_value: \"%g\" is not at most 0.1: more has no "
-						"effect (profile otava takes "
-						"up to 1)",
+						"p_value: \"%g\" is above 0.1, the maximum with an "
+						"effect (profile otava accepts up to 1)",
 						given->p_value);
 }
 

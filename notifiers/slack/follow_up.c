@@ -403,7 +403,7 @@ static enum step first_step(struct attempt *attempt, struct transfer *next, stru
 		return fail(attempt, false, ERROR_USAGE, "bot_token is missing", error);
 	if (!state->receipt.stamp || !state->receipt.channel)
 		return fail_for_good(attempt,
-			"the message was posted by an earlier version, which did not note where",
+			"the message was posted by an earlier version without its destination",
 			error);
 	return ask(attempt, next, error);
 }

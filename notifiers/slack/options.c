@@ -58,8 +58,8 @@ static bool check_channels(const struct strings *channels, struct error *error)
 		for (const char *at = name; *at; at++)
 			if ((unsigned char)*at <= ' ' || *at == 0x7f)
 				return error_set(error, ERROR_USAGE,
-					"channels: \"%.80s\" has a blank or a control character "
-					"in it",
+					"channels: \"%.80s\" contains a blank or a control "
+					"character",
 					channels->items[i]);
 	}
 	return true;
@@ -203,7 +203,7 @@ bool slack_options_check(const void *context, struct error *error)
 	if (!check_triagers(options, error) || !check_reactions(&options->reactions, error))
 		return false;
 	if (slack_by_bot(options) && options->channels.count == 0)
-		return error_set(error, ERROR_DATA,
-			"channels is missing: name the channels that the bot posts to");
+		return error_set(
+			error, ERROR_DATA, "channels is missing: list the channels to post to");
 	return check_channels(&options->channels, error);
 }

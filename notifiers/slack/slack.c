@@ -306,8 +306,8 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	case SEARCH_DENIED:
 		state->unresolved = true;
 		attempt->notice = arena_printf(attempt->arena,
-			"slack %s: cannot check whether a message has arrived (%s): it"
-			" is posted again and may be a duplicate",
+			"slack %s: cannot check whether a message has arrived (%s): posting it "
+			"again, possibly twice",
 			attempt->destination, search->reason);
 		break;
 	case SEARCH_ABSENT: break;

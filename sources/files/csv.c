@@ -433,8 +433,8 @@ static bool check_branches(struct reader *reader)
 	if (branches->selected || branches->count < 2 || query->listing)
 		return branches_check(branches, query->arena, name, "row", reader->error);
 	return error_set(reader->error, ERROR_DATA,
-		"%s: the file holds several branches, which must not be compared as one "
-		"series: choose one with --branch, or set base_branch in the test (%s)",
+		"%s: the file has several branches: select one with --branch, or set base_branch "
+		"in the test (%s)",
 		name, branches_list(branches, query->arena));
 }
 
@@ -496,8 +496,7 @@ static bool csv_check_metrics(
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(metrics[i].column, csv->time_column) == 0)
 			return error_set(error, ERROR_DATA,
-				"time_column: the same column as that of metric \"%.200s\"",
-				metrics[i].name);
+				"time_column: same column as metric \"%.200s\"", metrics[i].name);
 	return true;
 }
 

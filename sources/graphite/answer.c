@@ -184,7 +184,8 @@ static bool raw_line(struct reader *reader)
 		scan->at++;
 	}
 	if (count < expected)
-		return scan_fail(&reader->scan, "a line has fewer values than its header says");
+		return scan_fail(
+			&reader->scan, "a line has fewer values than announced in its header");
 	scan->at++;
 	if (memchr(from, 0, header.target))
 		leave_out(reader, "its name contains a NUL byte", from, from + header.target);
@@ -221,7 +222,7 @@ static bool json_point(struct reader *reader, int64_t *before)
 		return false;
 	scan_space(scan);
 	if (!scan_number(scan, &seconds) || !(seconds >= 0 && seconds <= (double)latest))
-		return scan_fail(scan, "a time stamp is not a number of seconds");
+		return scan_fail(scan, "a timestamp is not a number of seconds");
 	int64_t time = (int64_t)seconds;
 	if (time < *before)
 		return scan_fail(scan, "the time stamps of a series are not in ascending order");

@@ -90,8 +90,8 @@ bool metric_walk_take(
 			node->leaf ? walk->count == LEAVES_MAX : walk->folder_count == FOLDERS_MAX;
 		if (full)
 			return error_set(error, ERROR_DATA,
-				"more than %d metrics or %d folders below \"%.*s\": list those "
-				"you want under metrics",
+				"more than %d metrics or %d folders below \"%.*s\": list the "
+				"metrics to use under metrics",
 				LEAVES_MAX, FOLDERS_MAX, SHOWN, walk->prefix);
 		if (node->leaf)
 			walk->paths[walk->count++] = node->path;

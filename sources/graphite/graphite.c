@@ -90,7 +90,7 @@ static bool metric_target(const struct query *query, const struct metric *metric
 	if (options->target && !metric->suffix)
 		return find_target(query, options->target, out, error);
 	return error_set(error, ERROR_USAGE, "metric \"%s\" has no %s", metric->name,
-		metric->suffix ? "prefix: the test lacks it" : "suffix and no target");
+		metric->suffix ? "prefix is missing in the test" : "suffix and no target");
 }
 
 /* Fails (ERROR_USAGE) if the test cannot serve the query. */
@@ -473,7 +473,7 @@ static bool graphite_check(const void *options, struct error *error)
 		return error_set(error, ERROR_USAGE, "\"prefix\" or \"target\" is missing");
 	if (own->prefix && own->target)
 		return error_set(
-			error, ERROR_USAGE, "\"prefix\" and \"target\" exclude each other");
+			error, ERROR_USAGE, "\"prefix\" and \"target\" are mutually exclusive");
 	return true;
 }
 

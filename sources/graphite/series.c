@@ -572,10 +572,9 @@ static void name_all(struct graphite_set *set, struct found **found, struct seri
 			query->arena, target, texts + i, behind - i, series + i);
 		if (twice > 0)
 			query_notice(query,
-				"target \"%.*s\" gives %zu series the same name as others, "
-				"numbered "
-				"in the server's order, which may change: aliasByNode() or "
-				"aliasByTags() tells them apart",
+				"target \"%.*s\" returns %zu series with duplicate names, numbered "
+				"in the server's order, which may change: distinguish them with "
+				"aliasByNode() or aliasByTags()",
 				NAME_SHOWN, target->text, twice);
 	}
 }
@@ -610,7 +609,7 @@ void graphite_set_finish(struct graphite_set *set, const struct graphite_events 
 	query->data = (struct dataset){series, set->count};
 	if (set->malformed > 0)
 		query_notice(query,
-			"%zu values that are not numbers were left out, the first of \"%.*s\"",
+			"dropped %zu values that are not numbers, the first of \"%.*s\"",
 			set->malformed, (int)utf8_cut(set->first_malformed, NAME_SHOWN),
 			set->first_malformed);
 }

@@ -125,7 +125,7 @@ static bool parse_choice(struct parser *parser)
 	bool dot = *parser->at == '.';
 	if (!dot)
 		parser->at = from;
-	return wrong(parser, dot ? "braces cannot hold a dot" : "a brace is not closed");
+	return wrong(parser, dot ? "braces cannot contain a dot" : "a brace is not closed");
 }
 
 static bool is_literal(const char *text, size_t length)

@@ -184,8 +184,8 @@ static bool put_placeholder(struct binder *binder, const struct mark *mark, cons
 	if (mark->kind != MARK_NAME && !part)
 		return put_parameter(binder, mark->value, 0, " ", " ");
 	if (is_ambiguous(at, behind, begin, end))
-		return fail_at(binder, at, mark->length,
-			"it is part of a name, which must not touch a quote or contain $");
+		return fail_at(
+			binder, at, mark->length, "part of a name next to a quote or with a $");
 	return put_word(binder, mark, at);
 }
 

@@ -104,9 +104,8 @@ static bool postgres_fail_connect(const struct session *session, struct error *e
 		{"too many clients", ": the server has too many connections"},
 		{"No such file or directory",
 			": no server socket there; set hostname to connect by TCP"},
-		{"expected authentication request",
-			": the program that listens there is not PostgreSQL"},
-		{"received invalid response", ": the program that listens there is not PostgreSQL"},
+		{"expected authentication request", ": the server is not PostgreSQL"},
+		{"received invalid response", ": the server is not PostgreSQL"},
 		{"database \"", ": check database"},
 		{"role \"", ": check username"},
 		{NULL, NULL},
@@ -142,9 +141,8 @@ static bool postgres_fail_result(
 {
 	static const struct advice known[] = {
 		{"25006", ": the query runs in a read-only transaction and must not write"},
-		{"57014", ": it exceeded timeout or statement_timeout; narrow the query "
-			  "down, "
-			  "or raise them"},
+		{"57014",
+			": timeout or statement_timeout exceeded; narrow the query, or raise them"},
 		{"42501", ": grant the user the missing privilege (SELECT to read)"},
 		{"42P01", ": check the table's name, its schema (search_path) and database"},
 		{"42P18", ": give the placeholder a type, like %{BRANCH}::text"},

@@ -60,7 +60,7 @@ static bool read_stamp(struct parse *parse, int64_t *out)
 {
 	double seconds;
 	if (!scan_number(&parse->scan, &seconds) || !(fabs(seconds) <= latest))
-		return scan_fail(&parse->scan, "a time stamp is not a number of seconds");
+		return scan_fail(&parse->scan, "a timestamp is not a number of seconds");
 	*out = llround(seconds * 1000);
 	return true;
 }
@@ -312,7 +312,7 @@ static bool read_export_time(struct parse *parse)
 	size_t n = reader->time_count++;
 	double ms;
 	if (!scan_number(scan, &ms) || !(fabs(ms) <= latest * 1000))
-		return scan_fail(scan, "a time stamp is not a number of milliseconds");
+		return scan_fail(scan, "a timestamp is not a number of milliseconds");
 	parse->times[n] = llround(ms);
 	if (n > 0 && parse->times[n] < parse->times[n - 1])
 		return scan_fail(

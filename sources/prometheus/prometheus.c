@@ -69,8 +69,7 @@ static const char *refusal_advice(
 		return " (without step the query must be a selector, as its raw samples are read: "
 		       "add step to the test)";
 	if (reply->status == 404 && how == REQUEST_EXPORT)
-		return ": the server was taken for VictoriaMetrics; if it is not, set flavor: "
-		       "prometheus";
+		return ": detected as VictoriaMetrics; if it is not, set flavor: prometheus";
 	return NULL;
 }
 
@@ -119,8 +118,7 @@ static bool check_queries(const struct prometheus_options *options, const struct
 	size_t sharing = 0;
 	if (options->build_info && options->deployments)
 		return error_set(error, ERROR_USAGE,
-			"deployments: build_info and deployments exclude each other: set one of "
-			"them");
+			"deployments: build_info and deployments are mutually exclusive");
 	if (count == 0 && !options->query)
 		return error_set(error, ERROR_USAGE, "the test has no query");
 	if (options->query && !*options->query)
@@ -163,7 +161,7 @@ static bool prometheus_check_metrics(
 	if (selector || options->step > 0)
 		return true;
 	return error_set(error, ERROR_DATA,
-		"query: without step it must be a plain selector, but this is an expression");
+		"query: expected a plain selector, as the test has no step; this is an expression");
 }
 
 /* The query for builds, or NULL. */
@@ -274,8 +272,8 @@ static bool take_warnings(struct query *query, const struct prometheus_request *
 		return true;
 	if (!server->partial_response)
 		return error_set(error, ERROR_DATA,
-			"%s: the answer lacks data, since part of the cluster does not respond "
-			"(partial_response: allow accepts it anyway)",
+			"%s: partial response: part of the cluster does not respond (accept it "
+			"with partial_response: allow)",
 			request->address);
 	notice_once(query, reply, "warns", "the answer lacks the data of part of the cluster");
 	return true;
@@ -323,8 +321,8 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 		return http_error(query, request, reply, reply->body, error);
 	if (exported && reply->open_ended) {
 		error_set(error, ERROR_DATA,
-			"%s: the export may be truncated, since the server, or a proxy "
-			"in front of it, does not say where it ends: set step in the test",
+			"%s: the export may be truncated: the server or a proxy does not mark its "
+			"end: set step in the test",
 			request->address);
 		return STEP_FAILED;
 	}
@@ -421,9 +419,8 @@ static enum step finish(
 		query_notice(query, "no data: %s",
 			request->range.how != REQUEST_GRID
 				? "no series matches the selector, or none has samples in the range"
-				: "the query returns nothing in the range (a point is found if a "
-				  "sample is at "
-				  "most 5 minutes older; without step raw samples are read)");
+				: "the query returns nothing in the range (samples count for 5 "
+				  "minutes; without step, raw samples are read)");
 	else if (query->data.count > 0 && !query->listing)
 		notice_labels(query, request);
 	return STEP_DONE;

@@ -50,7 +50,7 @@ class Program:
     def wait_runs(self, count):
         while self.metrics().get("hunter_runs_total", 0) < count:
             if self.process.poll() is not None:
-                sys.exit("the agent ended")
+                sys.exit("the agent stopped")
             time.sleep(0.05)  # between two looks
 
     def status(self, name):

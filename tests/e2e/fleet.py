@@ -581,7 +581,7 @@ def note(**figures):
 
 
 # What an agent says of a message that it may have sent, though another agent, or itself, sends it again: each is one message.
-DOUBTS = ["the lease is over and other agents have taken over", "delivery failed, will retry", "exiting with messages in flight"]
+DOUBTS = ["lease expired and taken over by other agents", "delivery failed, will retry", "exiting with messages in flight"]
 
 
 def verdict(fleet, sql):

@@ -158,7 +158,7 @@ def test_unavailable(agents, hunter, tmp_path):
     assert refused.code == 2 and "mutually exclusive" in refused.err, refused
     # No agent and no state.
     refused = hunter("triage", 1, "open", "--config", path)
-    assert refused.code == 4 and "there is no state file" in refused.err and "the first run of the agent makes it" in refused.err, refused
+    assert refused.code == 4 and "does not exist yet" in refused.err and "the agent creates it on its first run" in refused.err, refused
     # An agent whose port nobody can know: what to configure.
     agent = started(agents, path)
     number = wait_for_change(hunter, path)
@@ -182,7 +182,7 @@ def test_before_the_first_run(agents, hunter, tmp_path):
 
     def refused(*arguments):
         done = hunter(*arguments)
-        return done.code == 4 and "there is no state file" in done.err and "the first run of the agent makes it" in done.err
+        return done.code == 4 and "does not exist yet" in done.err and "the agent creates it on its first run" in done.err
 
     look = [("changes",), ("changes", "--open"), ("silence", "list"), ("silence", "end", 1), ("triage", 1), ("triage", 1, "expected"), ("store", "check"),
             ("triage", 1, "expected", "--dry-run"), ("store", "audit"), ("store", "backup", tmp_path / "b.db"), ("store", "prune", "--older-than", "90d"),

@@ -156,7 +156,7 @@ def test_broken_commits(bisect, tmp_path):
     clone = make(tmp_path / "clone", slow=10, broken=(8, 9), untestable=(3, 15))
     result = bisect(clone, "--workers", 3)
     assert result.code == 5, result
-    assert "first bad: one of 3, of which 2 cannot be tested: " in result.out, result.out
+    assert "first bad: one of 3, 2 of them untestable: " in result.out, result.out
     for i in (8, 9, 10):
         assert clone.ids[i][:7] in result.out
     assert "failed: exit status 2; see " in result.err
@@ -173,9 +173,9 @@ def test_broken_elsewhere(bisect, tmp_path):
 def test_ends_that_cannot_be_measured(bisect, tmp_path):
     clone = make(tmp_path / "clone")
     result = bisect(clone, command="exit 7")
-    assert result.code == 3 and "an end of the range cannot be measured" in result.out, result
+    assert result.code == 3 and "cannot measure an end of the range" in result.out, result
     result = bisect(clone, command="echo none")
-    assert result.code == 3 and "it printed no number" in result.err, result
+    assert result.code == 3 and "its output has no number" in result.err, result
 
 
 # Killed
@@ -445,7 +445,7 @@ def test_the_clone_runs_nothing(bisect, tmp_path):
     assert not (tmp_path / "trap.sprung").exists(), (tmp_path / "trap.sprung").read_text()
     clone.git("config", "filter.a=b.smudge", tmp_path / "trap")
     refused = bisect(clone, "--output", "json", work=tmp_path / "other")
-    assert refused.code != 0 and "cannot be turned off" in refused.err, refused
+    assert refused.code != 0 and "cannot disable" in refused.err, refused
     assert not (tmp_path / "trap.sprung").exists()
 
 

@@ -212,7 +212,7 @@ def test_cancelled(agents, tmp_path, how):
         path.write_text(re.sub(r"    bisect:\n(      .*\n)*", "", path.read_text()))
         agent.process.send_signal(signal.SIGHUP)
     row, = wait_over(agent)
-    why = {"triage": "the change was triaged as expected", "api": "cancelled by", "configuration": "the test has no `bisect` any more"}
+    why = {"triage": "the change was triaged as expected", "api": "cancelled by", "configuration": "`bisect` was removed from the test"}
     assert row["end"] == "cancelled" and row["cancelled"].startswith(why[how]) and row["culprit"] is None, row
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -354,7 +354,7 @@ def test_mistakes_in_the_configuration(hunter, tmp_path):
     for bisect, words in (
             (["run: make", "extract: 'regex:('"], "extract: "), (["run: make", "extract: 'xml:a'"], "is none of last, json:PATH, regex:PATTERN"),
             (["url: 'ftp://lab'"], "url: it must begin with"), (["url: 'http://u:secret@lab/'"], "url: put user and password into"),
-            (["url: 'http://lab/'", "run: make"], "run and url exclude each other"), (["url: 'http://lab/'", "worker: [ssh a]"], "worker: is for"),
+            (["url: 'http://lab/'", "run: make"], "run and url are mutually exclusive"), (["url: 'http://lab/'", "worker: [ssh a]"], "worker: is for"),
             (["url: 'http://lab/'", "extract: last"], "extract: is for"), (["url: 'http://lab/'", "headers: {'a b': x}"], "not a valid header name"),
             (["url: 'http://lab/'", "secret_file: none"], "secret_file: cannot read")):
         done = hunter("validate", "--config", config(tmp_path, bisecting(tmp_path, tmp_path, bisect)))
@@ -381,7 +381,7 @@ def test_nothing_to_search(agents, tmp_path):
         tests += bisecting(tmp_path, repository, [run, f"lab: {name}"], f"db.{name}", f"{name}.csv")
     agent = begin(agents, config(tmp_path, tests))
     rows = {row["test"]: row for row in wait_over(agent, 3)}
-    assert rows["db.one"]["end"] == "single" and "the one commit" in rows["db.one"]["verdict"]
+    assert rows["db.one"]["end"] == "single" and "a single commit" in rows["db.one"]["verdict"]
     assert rows["db.gone"]["end"] == "impossible" and rows["db.gone"]["verdict"], rows["db.gone"]
     assert rows["db.flat"]["end"] == "not_reproduced", rows["db.flat"]
     assert change_of(agent, rows["db.flat"]["change"])["culprit"]["verdict"].startswith("not reproduced")

@@ -113,7 +113,7 @@ def test_one_that_is_gone_and_one_that_was_pruned(agents, hunter, tmp_path):
     agent = agents(path)
     port = port_of(agent)
     answer = ask(port, "/api/v1/changes/1")
-    assert answer.status == 404 and answer.json["error"] == "change 1 is not kept any more: it was settled, and pruned"
+    assert answer.status == 404 and answer.json["error"] == "change 1 was settled and pruned"
     assert ask(port, "/api/v1/changes/2").json["error"] == "there is no change 2"
     assert agent.end() == 0
 

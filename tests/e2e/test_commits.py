@@ -95,9 +95,9 @@ def test_names_from_outside(agents, tmp_path):
 
 
 @pytest.mark.parametrize("commits, words", [
-    ([f"--output={'x' * (i % 3)}" for i in range(60)], "is not the name of one"),
-    ([f"a..b{i}" for i in range(60)], "is not the name of one"),
-    ([f"HEAD~{i}" for i in range(60)], "is not the name of one"),
+    ([f"--output={'x' * (i % 3)}" for i in range(60)], "is not a commit"),
+    ([f"a..b{i}" for i in range(60)], "is not a commit"),
+    ([f"HEAD~{i}" for i in range(60)], "is not a commit"),
     ([f"{i:040x}" for i in range(60)], "git: "),
     ([f"nothing{i}" for i in range(60)], "git: bad revision 'nothing29..nothing30'"),
 ])

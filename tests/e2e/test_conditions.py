@@ -150,7 +150,7 @@ def test_data_that_stop(agents, tmp_path):
     write_csv(tmp_path / "data.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "data.csv", extra="    stale_after: 1h\n"))
     agent = agents(path)
-    wait_out(agent, 'test "db.read" has had no new data for longer than 1h: its last point is from 2024-03-03 11:00:00 +0000')
+    wait_out(agent, 'test "db.read" has had no new data for more than 1h: its last point is from 2024-03-03 11:00:00 +0000')
     assert "hunter_stale_tests 1" in agent.get("/metrics")[1]
     agent.end()
     agent = agents(path)
@@ -178,7 +178,7 @@ def test_data_that_stop_are_missed_by_their_rhythm(agents, tmp_path):
     write_csv(tmp_path / "old.csv", [])
     path = config(tmp_path, "".join(csv_test(tmp_path / f"{name}.csv", name) for name in ("live", "few", "old")))
     agent = agents(path)
-    wait_out(agent, 'test "live" has had no new data for longer than 10s: its last point is from')
+    wait_out(agent, 'test "live" has had no new data for more than 10s: its last point is from')
     agent.pass_by(6)
     assert "hunter_stale_tests 2" in agent.get("/metrics")[1]  # the old one, too
     agent.end(signal.SIGKILL)

@@ -214,24 +214,24 @@ CHECKS = [
     ("prometheus: {url: \"http://x/\\r\\n\"}", ":1:19: prometheus: url: it contains a blank or a line break"),
     ("prometheus: {url: 'http://x/', headers: {X: \"a\\r\\nb\"}}",
      ':1:41: prometheus: headers: the value of "X" contains a line break'),
-    ("agent: {state: ':memory:'}", ":1:16: agent: state: expected the path of a file that outlives the agent"),
+    ("agent: {state: ':memory:'}", ":1:16: agent: state: expected the path of a persistent file"),
     ("tests: {a: {type: csv, file: x, metrics: {m: {scale: 0}}}}", ':1:43: test "a": metric "m": scale: 0 would make all values equal'),
 ]
 
 KEY = "sixteen-bytes-ok"
 
 WARNINGS = [
-    (f"slack: {{token: {KEY}}}", ":1:8: warning: slack: channels is missing: name the channels that the bot posts to"),
+    (f"slack: {{token: {KEY}}}", ":1:8: warning: slack: channels is missing: list the channels to post to"),
     ("tests: {a: {type: csv, file: x, metrics: {m: {column: time}}}}",
-     ':1:12: warning: test "a": time_column: the same column as that of metric "m"'),
+     ':1:12: warning: test "a": time_column: same column as metric "m"'),
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",
-     ':2:31: warning: test "a": query: without step it must be a plain selector, but this is an expression'),
+     ':2:31: warning: test "a": query: expected a plain selector, as the test has no step; this is an expression'),
     ("test_groups: {a: [a, b]}\ntests: {a: {type: csv, file: x}, b: {type: csv, file: x}}",
      ':1:15: warning: group "a": hides the test of the same name at hunter.yaml:2'),
     ("webhook: {url: 'http://x/', retry_for: 5m}", ":1:40: warning: webhook: retry_for: applies to sources only and has no effect here"),
-    ("webhook: {url: 'https://x/', secret: short}", ":1:30: warning: webhook: secret: fewer than 16 bytes: it can be guessed"),
-    ("webhook: {url: 'https://x/', secret_file: short}", ":1:30: warning: webhook: secret_file: fewer than 16 bytes: it can be guessed"),
-    ("slack: {bot_token: short, channels: [c]}", ":1:9: warning: slack: bot_token: fewer than 16 bytes: it can be guessed"),
+    ("webhook: {url: 'https://x/', secret: short}", ":1:30: warning: webhook: secret: shorter than 16 bytes: too easy to guess"),
+    ("webhook: {url: 'https://x/', secret_file: short}", ":1:30: warning: webhook: secret_file: shorter than 16 bytes: too easy to guess"),
+    ("slack: {bot_token: short, channels: [c]}", ":1:9: warning: slack: bot_token: shorter than 16 bytes: too easy to guess"),
     ("webhook: {url: 'https://x/', secret_file: open}", ':1:30: warning: webhook: secret_file: every user can read "open"'),
     ("prometheus: {url: 'https://x/', username: u, password_file: open}", ':1:46: warning: prometheus: password_file: every user can'),
     ("prometheus: {url: 'https://x/', cert_file: closed, key_file: open}", ':1:52: warning: prometheus: key_file: every user can read'),
@@ -308,8 +308,8 @@ def test_a_secret_in_a_file_that_all_can_read(hunter, tmp_path):
     path.write_text(f"slack: {{token: {KEY}, channels: [c]}}\nwebhook: {{url: 'https://x/', secret: '${{KEY}}'}}\n")
     path.chmod(0o644)
     result = hunter("validate", env={"KEY": KEY})
-    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: stands in a file that every user can read\n") or \
-        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: stands in a file that every user can read\n"), result.out
+    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: the file is readable by every user\n") or \
+        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: the file is readable by every user\n"), result.out
     assert result.out.rstrip().endswith(", 1 warning")
     path.chmod(0o640)
     assert "warning" not in hunter("validate", env={"KEY": KEY}).out
@@ -413,12 +413,12 @@ def test_folder_with_a_folder(hunter, tmp_path):
 
 
 @pytest.mark.parametrize("options, problem", [
-    ("window: 3", 'window: "3" is not at least 4'),
+    ("window: 3", 'window: "3" is below 4'),
     ("p_value: 0.2", 'p_value: "0.2" is not at most 0.1'),
     ("profile: otava, window: 3, p_value: 0.2", None),
     ("detector: modes, modes: 1", "modes: "),
     ("detector: stepfit, algorithm: percent, min_stddev: 2", "min_stddev: the algorithm percent uses no deviation"),
-    ("detector: stepfit, algorithm: mannwhitneyu, radius: 6", 'radius: "6" is not at least 7'),
+    ("detector: stepfit, algorithm: mannwhitneyu, radius: 6", 'radius: "6" is below 7'),
     ("detector: stepfit, algorithm: mannwhitneyu, threshold: 1", 'threshold: "1" is not below 1'),
     ("detector: stepfit, algorithm: mannwhitneyu, radius: 7", None),
 ])

@@ -67,7 +67,7 @@ def test_combine(hunter, how):
     (["--combine", "3: kernel, modes"], 'combine: "3" of 2: expected any, all or a number'),
     (["--combine", "kernel"], 'combine: "kernel": expected the form'),
     (["--combine", "all: kernel(penalty=x)"], 'combine: penalty: "x" is not a number'),
-    (["--detector", "combine"], "combine: the detectors are missing"),
+    (["--detector", "combine"], "combine: expected detectors"),
     (["--detector", "kernel", "--combine", "all: modes"], "detector and combine: use one of them"),
     (["--detector", "kernel", "--window", "9"], 'the detector "kernel" has no option "window"'),
 ])

@@ -226,7 +226,7 @@ CONFIGURED = {
     "sender": (dict(script={"MAIL": ["550 not yours"]}), "sender refused: 550 not yours"),
     "everybody": (dict(script={"RCPT": ["550 unknown", "551 moved"]}), "recipients refused: 551 moved"),
     "554 at the beginning": (dict(script={"CONNECT": ["554 blocked"]}), "connection refused: 554 blocked"),
-    "no login": (dict(login="MOON"), "offers no supported login method"),
+    "is not a login": (dict(login="MOON"), "offers no supported login method"),
 }
 
 
@@ -415,7 +415,7 @@ def test_what_is_wrong_is_said_with_its_key(hunter, tmp_path, case):
 def test_a_password_in_the_clear_is_warned_of(hunter, tmp_path):
     section = receiver("smtp://mail.example", tls="none", username="ann", password=f"'{PASSWORD}'")
     done = hunter("validate", "--config", one_change(tmp_path, section))
-    assert "tls: with none the password is sent to another host without TLS" in done.out + done.err
+    assert "tls: none sends the password to another host without TLS" in done.out + done.err
     done = hunter("validate", "--config", one_change(tmp_path, section.replace("mail.example", "localhost")))
     assert "without TLS" not in done.out + done.err
 

@@ -28,7 +28,7 @@ def test_the_script_gets_the_document(hunter, tmp_path):
     section = f'exec: {{command: [{path}, one, "two words", one], environment: {{TOKEN: "{CANARY}", OUT: {tmp_path}/arguments}}}}'
     result = hunter("run", "--once", "--config", config(tmp_path, csv_test(tmp_path / "a.csv"), section))
     assert result.code == 0 and CANARY not in result.err + result.out, result.err
-    assert 'said="done with *' in result.err
+    assert 'output="done with *' in result.err
     documents = told(tmp_path)
     for document in documents:
         valid(SCHEMA, document)
@@ -88,8 +88,8 @@ def test_a_slow_command_delays_nobody(agents, tmp_path, hook):
     ("exec: {shell: true}", '"command" is missing'),
     ("exec: {command: []}", "command: it is empty"),
     ("exec: {command: ./tell.sh}", "neither an absolute path nor the name of a program in PATH"),
-    ("exec: {command: mail -s x}", "write a list, [PROGRAM, ARGUMENT], or add shell: true"),
-    ("exec: {command: [a, b], shell: true}", "with shell it is one string"),
+    ("exec: {command: mail -s x}", "use a list, [PROGRAM, ARGUMENT], or add shell: true"),
+    ("exec: {command: [a, b], shell: true}", "expected a string with shell: true"),
     ("exec: {command: [a], environment: {1X: y}}", '"1X" is not the name of a variable'),
     ("exec: {command: [a], timeout: 2d}", "timeout: "),
 ])

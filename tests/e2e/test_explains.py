@@ -248,7 +248,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     # The query that gives nothing.
     text, found = explain(hunter, path, "mars", "latency_ms", code=3)
     assert (found["verdict"], found["query"], found["last_point"]) == ("no_data", 'latency_ms{region="mars"}', None)
-    assert 'reported   test "mars" has failed since' in text and "last data  none: the agent has never seen any" in text
+    assert 'reported   test "mars" has failed since' in text and "last data  none: the agent has not read any yet" in text
 
     # What was rightly not told: a single point, and a step of half a deviation.
     text, found = explain(hunter, path, "shop", "{service=spike}", f"{hour_of(SPIKE + 1):%Y-%m-%d %H:%M}")

@@ -628,7 +628,7 @@ def test_what_triage_does_not_write(hunter, folder):
     refused(2, "needs a reason", "1", "expected", "--write", "new.yaml")
     refused(2, "--write: broken.yaml:", "1", "expected", "--reason", "x", "--write", "broken.yaml")
     refused(2, '--write: wrong.yaml:1:17: known_changes: "reason" is missing', "1", "expected", "--reason", "x", "--write", "wrong.yaml")
-    refused(2, "--write: web.yaml:2:1: cannot add to this file: it is neither one of known_changes nor a configuration",
+    refused(2, "--write: web.yaml:2:1: cannot add to this file: it is neither a known_changes file nor a configuration",
             "1", "expected", "--reason", "x", "--write", "web.yaml")
     refused(3, "no folder new, and only one named .hunter is created", "1", "expected", "--reason", "x", "--write", "new/x.yaml")
     refused(3, "no folder no/.hunter/such, and only", "1", "expected", "--reason", "x", "--write", "no/.hunter/such/x.yaml")

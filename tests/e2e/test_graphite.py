@@ -341,5 +341,5 @@ def test_validate(hunter, tmp_path):
     found = hunter("validate")
     assert found.code == 2 and len(found.out.splitlines() + found.err.splitlines()) == 4
     text = found.out + found.err
-    assert 'test "a": "prefix" or "target" is missing' in text and 'test "b": "prefix" and "target" exclude each other' in text
+    assert 'test "a": "prefix" or "target" is missing' in text and 'test "b": "prefix" and "target" are mutually exclusive' in text
     assert 'test "c": metric "m": "suffix" is missing' in text

@@ -110,7 +110,7 @@ def test_why_says_until_when(hunter, clock, tmp_path):
     found = json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)
     assert found["verdict"] == "hold" and found["arrival"]["points"] == 0  # the state says what happened
     text = hunter("why", "--config", path, "web", "p99").out
-    assert "verdict: a candidate: it is held until a cycle can be told from a change: until 2026-03-10 00:00:00 +0000\n" in text, text
+    assert "verdict: a candidate: held until a cycle can be ruled out: until 2026-03-10 00:00:00 +0000\n" in text, text
     assert "+3" in runs(hunter, clock, path, [(SATURDAY - 12, 1.3)], [TUESDAY])
     assert json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)["verdict"] == "told"
 

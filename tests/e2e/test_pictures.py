@@ -173,7 +173,7 @@ def test_without_a_font_or_cairo(hunter, tmp_path):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     (tmp_path / "fonts.conf").write_text('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>')
     done = hunter("plot", "db.read", "p99", "--config", path, "-o", "a.png", env={"FONTCONFIG_FILE": str(tmp_path / "fonts.conf")})
-    assert done.code == 3 and "no font is installed (Debian: apt install fonts-dejavu-core)" in done.err, done
+    assert done.code == 3 and "no font installed (Debian: apt install fonts-dejavu-core)" in done.err, done
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/libcairo.so.2").write_text("no library")
     done = hunter("plot", "db.read", "p99", "--config", path, "-o", "a.png", env={"LD_LIBRARY_PATH": str(tmp_path / "broken")})

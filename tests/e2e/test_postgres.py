@@ -495,7 +495,7 @@ def test_updates_that_fail_change_nothing(hunter, tmp_path, server):
 @pytest.mark.parametrize("change,words", [
     (("'{experiment}'", "'{experimnt}'"), "{experimnt}"), (("=%s", "=%s + %s"), "a fourth %s"),
     (("    update_statement: |", "    notes: |"), "update_statement"), (("      p99: {", "      'p 99': {column: p99, "), "double quotes"),
-    (("= '{at}'", "= $q$ {at}$q$"), "single quotes"), (("'{at}'", "x{at}$"), "contain $"),
+    (("= '{at}'", "= $q$ {at}$q$"), "single quotes"), (("'{at}'", "x{at}$"), "with a $"),
 ])
 def test_wrong_update_statements_are_told_before_reading(hunter, tmp_path, change, words):
     config(tmp_path, f"{{hostname: 127.0.0.1, port: {servers.free_port()}}}", UPDATE.replace(*change))

@@ -190,7 +190,7 @@ def test_a_grid_misses_what_raw_samples_show(hunter, tmp_path, server):
     assert len(stamps) == 24 and all(stamp.endswith(":20:34") for stamp in stamps), raw.out + raw.err
     assert "+20.0%" in raw.out
     grid = analyze(hunter, "grid")
-    assert "no data" in grid.err and 'without step raw samples are read' in grid.err
+    assert "no data" in grid.err and 'without step, raw samples are read' in grid.err
 
 
 def test_an_expression_needs_a_step(hunter, tmp_path, server):
@@ -539,7 +539,7 @@ BROKEN = {
     "empty": (http(200, ""), "not an answer of Prometheus' API"),
     "deep": (http(200, "[" * 100000), "not an answer of Prometheus' API"),
     "word": (http(200, GOOD.replace('"1"', '"one"', 1)), "a value is not a number"),
-    "huge": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", "larger than max_body"),
+    "huge": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", "exceeds max_body"),
     "alien": (b"garbage\r\n\r\n", "the server does not speak HTTP"),
     "verbose": (http(500, "x" * 100000), "status 500: xxxx"),
 }

@@ -133,7 +133,7 @@ def test_a_broken_file_changes_nothing(agents, tmp_path, slack):
     agent.pass_by(1)
     text = path.read_text()
     for broken, words in [(text + "x: [", "not YAML"), (text + "nonsense:\n  - 1\nagnt: {}\n", "unknown section"),
-                          (text.replace("    file:", "    flie:"), '"file." is missing'), ("", "no tests in it"),
+                          (text.replace("    file:", "    flie:"), '"file." is missing'), ("", "no tests configured"),
                           (text.replace("bot_token_file:", "bot_token: \"${NOPE}\"\n  #"), "YAML|NOPE|slack")]:
         path.write_text(broken)
         assert re.search(words, reload(agent, KEPT)), words

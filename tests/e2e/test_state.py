@@ -130,7 +130,7 @@ def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
 
 @pytest.mark.state_file
 @pytest.mark.parametrize("arguments, code, words", [
-    (["changes", "--state-file", "none.db"], 4, "there is no state file none.db yet"),
+    (["changes", "--state-file", "none.db"], 4, "state file none.db does not exist yet"),
     (["changes", "--state-file", "hunter.yaml"], 4, "damaged"),
     (["changes", "--state-file", "state.db", "--state", "gone"], 2, '"gone" is none of confirmed'),
     (["changes", "--state-file", "state.db", "--since", "yesterweek"], 2, "--since"),
@@ -138,9 +138,9 @@ def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
     (["store"], 2, "check, backup FILE, copy FROM TO, prune"),
     (["store", "backup"], 2, "check, backup FILE, copy FROM TO, prune"),
     (["store", "prune", "--state-file", "state.db"], 2, "--older-than"),
-    (["store", "check", "--state-file", "none.db"], 4, "there is no state file none.db yet"),
-    (["store", "backup", "copy.db", "--state-file", "none.db"], 4, "there is no state file none.db yet"),
-    (["store", "prune", "--older-than", "1d", "--state-file", "none.db"], 4, "there is no state file none.db yet"),
+    (["store", "check", "--state-file", "none.db"], 4, "state file none.db does not exist yet"),
+    (["store", "backup", "copy.db", "--state-file", "none.db"], 4, "state file none.db does not exist yet"),
+    (["store", "prune", "--older-than", "1d", "--state-file", "none.db"], 4, "state file none.db does not exist yet"),
 ])
 def test_what_is_refused(hunter, told, tmp_path, arguments, code, words):
     before = sorted(p.name for p in tmp_path.iterdir())

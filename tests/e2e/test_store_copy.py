@@ -115,7 +115,7 @@ def test_what_is_refused(agents, hunter, told, tmp_path, database):
     file = tmp_path / "state.db"
     assert hunter("store", "copy", file).code == 2
     missing = hunter("store", "copy", tmp_path / "none.db", database)
-    assert missing.code == 4 and "there is no state file" in missing.err
+    assert missing.code == 4 and "does not exist yet" in missing.err
     agent = agents(told)
     held = hunter("store", "copy", file, database)
     assert held.code == 4 and "an agent has" in held.err and str(file) in held.err

@@ -264,8 +264,8 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     agent.end(signal.SIGKILL)
     said = [line.strip() for line in agent.out if ALIVE in line]
     assert len(said) == 1 and re.fullmatch(
-        ALIVE + r"2 of 2 tests were read \(2 series, 120 points\), [01] changes? w\w+ found in the last 7 days; "
-        r"1 test has no new data: b; the smallest detectable change could not be measured", said[0]), said
+        ALIVE + r"read 2 of 2 tests \(2 series, 120 points\), [01] changes? w\w+ found in the last 7 days; "
+        r"1 test has no new data: b; smallest detectable change unknown", said[0]), said
     agent = agents(path)
     agent.pass_by(6)
     agent.end()
@@ -277,7 +277,7 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     path.write_text(path.read_text().replace("stale_after: never}", "stale_after: never, detection: {season: none}}"))
     (tmp_path / "b.csv").unlink()
     agent = agents(path)
-    wait_out(agent, ALIVE + "1 of 2 tests were read (1 series, 240 points), 1 change was found in the last 7 days; 1 test fails: b")
+    wait_out(agent, ALIVE + "read 1 of 2 tests (1 series, 240 points), 1 change was found in the last 7 days; 1 test fails: b")
     said = next(line for line in agent.out if ALIVE in line)
     power = json.loads(hunter("validate", "--power", "--output", "json", "--config", path).out)["power"]
     sides = [power[0]["power"][side]["smallest"] for side in ("up", "down")]

@@ -91,7 +91,7 @@ def test_a_step_stands_and_the_smallest_is_measured(hunter, tmp_path):
     # By its commit, and a part of it, it is the same.
     assert why(hunter, path, "c00200")["verdict"] == "would_tell"
     text = hunter("why", "--config", path, "db.read", "p99", "c00200")
-    assert "verdict: a change that stands" in text.out and "the smallest change that would have been told" in text.out
+    assert "verdict: a change that stands" in text.out and "smallest change that would be announced" in text.out
 
 
 def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
@@ -399,7 +399,7 @@ def test_a_time_outside_the_data(hunter, tmp_path):
     assert [why(hunter, path, at)["place"] for at in ("1999-01-01", "2199-01-01", "2024-03-01", "c00000")] == [
         "first_of_all", "last_of_all", "asked", "asked"]
     said = hunter("why", "--config", path, "db.read", "p99", "2199-01-01").out.splitlines()[0]
-    assert said.endswith(", the newest point: the time that was asked for lies after it")
+    assert said.endswith(", the newest point: the given time is after it")
 
 
 def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
@@ -457,7 +457,7 @@ def test_the_way_back_is_named_as_that(hunter, tmp_path):
     found = why(hunter, path, "c00260")
     assert (found["verdict"], found["record"]["news"], found["undone"]["time"][:10]) == ("way_back", "silent", str((START + 200 * DAY).date()))
     text = hunter("why", "--config", path, "db.read", "p99", "c00260").out
-    assert "it is the end of: change 1 of db.read at " in text and "recovered" in text.split("it is the end of")[1]
+    assert "this is the end of: change 1 of db.read at " in text and "recovered" in text.split("it is the end of")[1]
     assert why(hunter, path, "c00200")["verdict"] == "told"
 
 
@@ -529,7 +529,7 @@ def test_a_service_whose_points_hang_together_is_judged_by_the_hour(hunter, tmp_
     found = why(hunter, path)
     assert found["hourly"] and found["points"] == 240
     text = hunter("why", "--config", path, "db.read", "p99").out
-    assert "hours      a point comes every 5m and resembles those beside it" in text
+    assert "hours      a point every 5m, similar to its neighbours" in text
     done = hunter("validate", "--config", path, "--power")
     assert "db.read p99, judged by the hour\n" in done.out, done.out
     done = hunter("validate", "--config", path, "--power", "--output", "json")

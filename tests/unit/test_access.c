@@ -154,11 +154,10 @@ static void test_file(void **state)
 		&told);
 
 	(void)state;
-	assert_string_equal(told,
-		"/etc/x/web.yaml:2:25: warning: basic_auth_users \"ann\": the cost of the bcrypt "
-		"hash is below 10: it is guessed quickly\n"
-		"/etc/x/web.yaml:2:94: warning: basic_auth_users \"bob\": the cost of the bcrypt "
-		"hash is below 10: it is guessed quickly\n");
+	assert_string_equal(told, "/etc/x/web.yaml:2:25: warning: basic_auth_users \"ann\": the "
+				  "cost of the bcrypt hash is below 10: too easy to guess\n"
+				  "/etc/x/web.yaml:2:94: warning: basic_auth_users \"bob\": the "
+				  "cost of the bcrypt hash is below 10: too easy to guess\n");
 	assert_non_null(config);
 	assert_string_equal(config->cert_file, "/etc/x/a.pem");
 	assert_string_equal(config->key_file, "/b.pem");
@@ -246,18 +245,18 @@ static void test_refused_files(void **state)
 		{"trusted_proxies: [10.0.0.1, ~]", "trusted_proxies: a value is missing"},
 		{"roles: {ann: viewer}\ntls_server_config: {cert_file: , key_file: }",
 			"cert_file: a value is missing"},
-		{"tokens: [{name: a, file: b}, {name: a, file: c}]", "another token has this name"},
+		{"tokens: [{name: a, file: b}, {name: a, file: c}]", "duplicate token name"},
 		{"tokens: [{name: a, file: b, role: root}]", "role"},
 		{"tokens: [{name: a, file: \"${HOME}/x\"}]",
 			"environment variables are not expanded"},
-		{"trusted_proxies: [0.0.0.0/0]", "stands for all addresses"},
-		{"trusted_proxies: [\"::ffff:10.0.0.0/8\"]", "all addresses of IPv4"},
-		{"trusted_proxies: [\"::/80\"]", "all addresses of IPv4"},
+		{"trusted_proxies: [0.0.0.0/0]", "matches all addresses"},
+		{"trusted_proxies: [\"::ffff:10.0.0.0/8\"]", "all IPv4 addresses"},
+		{"trusted_proxies: [\"::/80\"]", "all IPv4 addresses"},
 		{"trusted_proxies: [proxy]", "is not an address or a network"},
 		{"trusted_proxies: [10.0.0.1]\nuser_header: Authorization", "2:14: user_header"},
 		{"trusted_proxies: [10.0.0.1]\nuser_header: X-A\nrole_header: x-a",
-			"cannot be the name"},
-		{"trusted_proxies: [10.0.0.1]\nrole_header: \"a b\"", "cannot be the name"},
+			"is not allowed as the name"},
+		{"trusted_proxies: [10.0.0.1]\nrole_header: \"a b\"", "is not allowed as the name"},
 	};
 
 	(void)state;

@@ -233,7 +233,7 @@ static void test_firing_for(void **state)
 	assert_int_equal(follow(fixture, FOLLOW_UP_REFRESH, &told, 1), STEP_FAILED);
 	assert_false(fixture->attempt.retry);
 	assert_true(fixture->attempt.follow_up->gone);
-	assert_non_null(strstr(fixture->error.text, "has fired for 7d"));
+	assert_non_null(strstr(fixture->error.text, "firing for 7d"));
 	set_option(fixture, "firing_for", "never");
 	assert_int_equal(follow(fixture, FOLLOW_UP_REFRESH, &told, 1), STEP_TRANSFER);
 	alerts = sent(fixture);

@@ -206,7 +206,7 @@ static void says_what_is_wrong(void **state)
 	expect(f, "prometheus up{job=\"node\"", "line 1: a comma or } is missing");
 	expect(f, "prometheus up{job=\"node", "line 1: a value in quotation marks is missing");
 	expect(f, "prometheus up{=\"a\"}", "line 1: a label and = are missing");
-	expect(f, "prometheus up{} 3", "line 1: there is something behind the }");
+	expect(f, "prometheus up{} 3", "line 1: unexpected text after the }");
 	expect(f, "{\"series\": []}",
 		"byte 12: the keys are \"graphite\", \"prometheus\", \"files\" and \"tests\"");
 	if (strncmp(read_by(f, "{\"tests\": [1]}", 14, ARRIVED_ANY), "byte 1", 6) != 0)

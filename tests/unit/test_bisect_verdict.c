@@ -59,15 +59,15 @@ static void test_words(void **state)
 		       "+6.3% [5.1, 7.4], 12 pairs; the range seems to have more than one step, "
 		       "this is the largest");
 	status = over(BISECT_SET, 3);
-	check(&status, "first bad: one of 3, of which 2 cannot be tested: 4f2c91a (97%), 77aa012 "
-		       "(2%, cannot be tested), 77aa013 (1%, cannot be tested); no commit that can "
-		       "be tested tells them apart");
+	check(&status, "first bad: one of 3, 2 of them untestable: 4f2c91a (97%), 77aa012 "
+		       "(2%, cannot be tested), 77aa013 (1%, cannot be tested); no testable commit "
+		       "separates them");
 	status = over(BISECT_OUT_OF_BUDGET, 1);
 	check(&status, "first bad: one of 1: 4f2c91a (97%); the budget is used up");
 	status = over(BISECT_NOT_REPRODUCED, 0);
 	check(&status, "not reproduced: +0.4% [-1.0, 1.8] after 20 pairs");
 	status = over(BISECT_ENDS_BROKEN, 0);
-	check(&status, "an end of the range cannot be measured");
+	check(&status, "cannot measure an end of the range");
 	status = over(BISECT_CANCELLED, 3);
 	check(&status, "cancelled");
 	status = (struct bisect_status){

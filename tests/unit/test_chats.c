@@ -362,7 +362,7 @@ static void test_msteams_answers(void **state)
 	expect(fixture, 413, "", false, ERROR_DATA, "msteams: HTTP status 413");
 	expect(fixture, 401, "", false, ERROR_USAGE, "401");
 	expect(fixture, 400, "{\"error\":{\"code\":\"WorkflowTriggerIsNotEnabled\"}}", false,
-		ERROR_USAGE, "switched off");
+		ERROR_USAGE, "disabled");
 	expect(fixture, 400, "{\"error\":{\"code\":\"TriggerInputSchemaMismatch\"}}", false,
 		ERROR_DATA, "400");
 	expect(fixture, 429, "", true, ERROR_DATA, "429");

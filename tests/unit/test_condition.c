@@ -303,7 +303,7 @@ static void test_stale_data(void **state)
 	note(history, "b", "csv", NULL, START);
 	expect(history, 0, "data b", false);
 	assert_string_equal(history->turns[0].text,
-		"test \"b\" has had no new data for longer than 1h: its last point is from "
+		"test \"b\" has had no new data for more than 1h: its last point is from "
 		"2023-11-14 22:13:20 +0000");
 	note(history, "b", "csv", NULL, START - 1); /* its newest point is gone */
 	assert_int_equal(history->count, 0);

@@ -150,9 +150,8 @@ static void branches(void **state)
 	filequery_metric(f, "a", 1);
 	accept(f, "time,branch,a\n1,main,1\n2,main,2\n", "1000:1 2000:2");
 	refuse(f, mixed,
-		"data: the file holds several branches, which must not be compared as one series: "
-		"choose one with "
-		"--branch, or set base_branch in the test (feature-x, main)");
+		"data: the file has several branches: select one with --branch, or set base_branch "
+		"in the test (feature-x, main)");
 	f->query.branch = "main";
 	accept(f, mixed, "1000:1 3000:3");
 	refuse(f, "time,a\n1,1\n",

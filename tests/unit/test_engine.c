@@ -244,7 +244,7 @@ static void test_a_read_that_does_not_end(void **state)
 	assert_true(engine_run(engine));
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(stuck[i].done, 1);
-		assert_non_null(strstr(stuck[i].error.text, "reading timed out after"));
+		assert_non_null(strstr(stuck[i].error.text, "read timed out after"));
 	}
 	assert_int_equal(file.done, 1);
 	assert_int_equal(file.points, 3);

@@ -369,12 +369,12 @@ static void test_check(void **state)
 		"command: \"./bisect\" is neither an absolute path nor the name of a program in "
 		"PATH");
 	assert_refused(world, two, 1,
-		"command: \"bisect now\" is one word: write a list, [PROGRAM, ARGUMENT], or add "
+		"command: \"bisect now\" is a string: use a list, [PROGRAM, ARGUMENT], or add "
 		"shell: true");
 	assert_true((set_command(world, two, 2),
 		exec_notifier.plugin.check(world->talk->options, &error)));
 	set_option(world->talk, "shell", "true");
-	assert_refused(world, two, 2, "command: with shell it is one string");
+	assert_refused(world, two, 2, "command: expected a string with shell: true");
 	set_command(world, two, 1);
 	assert_true(exec_notifier.plugin.check(world->talk->options, &error));
 }

@@ -283,7 +283,7 @@ static void test_infinities_and_broken_values_cost_their_points(void **state)
 	assert_true(series->values[1] == (double)INFINITY);
 	assert_true(series->values[2] == -(double)INFINITY);
 	assert_true(series->values[3] == 1e300);
-	noticed(talk, 1, "3 values that are not numbers were left out, the first of \"a\"");
+	noticed(talk, 1, "dropped 3 values that are not numbers, the first of \"a\"");
 }
 
 static void test_all_of_the_lab(void **state)
@@ -820,8 +820,8 @@ static void test_too_big_even_so(void **state)
 	talk->options.target = "a";
 	struct reply *raw = say(talk, 0, ""), *json = say(talk, 0, "");
 	raw->kind = json->kind = REPLY_TOO_BIG;
-	raw->problem = json->problem = "http://graphite:80: the answer is larger than max_body";
-	failed(talk, "larger than max_body");
+	raw->problem = json->problem = "http://graphite:80: the answer is exceeds max_body";
+	failed(talk, "exceeds max_body");
 	assert_int_equal(talk->asked_count, 2);
 }
 

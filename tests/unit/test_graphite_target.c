@@ -35,7 +35,7 @@ static void test_expressions(void **state)
 		{"a.b,c", "unexpected text after its end", 4, {"a.b"}},
 		{"f('a", "a quote is not closed", 3, {NULL}},
 		{"a.{b,c", "a brace is not closed", 3, {NULL}},
-		{"a.{b.c,d}", "braces cannot hold a dot", 5, {NULL}},
+		{"a.{b.c,d}", "braces cannot contain a dot", 5, {NULL}},
 		{"f(a,)", "a metric or function is missing", 5, {"a"}},
 		{"", "a metric or function is missing", 1, {NULL}},
 		{"a|b", "a function is missing behind |", 3, {"a"}},

@@ -140,13 +140,13 @@ static void test_what_is_refused(void **state)
 		{"test=~\"(\"", "column 7: not a regular expression: missing closing parenthesis"},
 		{"test=~\"a\\.b\"", "column 9: unknown escape"},
 		{"test=\"\\xg0\"", "column 7: the escape has too few digits"},
-		{"test=\"\\ud800\"", "column 7: the escape is no character"},
-		{"test=\"\\000\"", "column 7: the escape is no character"},
+		{"test=\"\\ud800\"", "column 7: the escape is not a character"},
+		{"test=\"\\000\"", "column 7: the escape is not a character"},
 		{"test=\"\377\"", "column 7: not UTF-8"},
 		{"test==a", "column 6: expected a value"},
-		{"test!=\"a\"", "it matches everything that has none of these values"},
-		{"region=\"\", zone!~\"x\"", "it matches everything"},
-		{"region=~\".*\"", "it matches everything"},
+		{"test!=\"a\"", "the matchers match everything without these values"},
+		{"region=\"\", zone!~\"x\"", "match everything"},
+		{"region=~\".*\"", "match everything"},
 	};
 
 	(void)state;

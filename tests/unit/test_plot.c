@@ -249,7 +249,7 @@ static void test_change_is_told(void **state)
 	assert_non_null(strstr(svg.data, ">lower is better<"));
 	assert_non_null(strstr(svg.data, ">100 ms<"));
 	assert_non_null(strstr(svg.data, ">125 ms<"));
-	assert_non_null(strstr(svg.data, ">where it began (95%)<"));
+	assert_non_null(strstr(svg.data, ">start of the change (95%)<"));
 	assert_non_null(strstr(svg.data, "+25.0% (worse) at 2021-07-22 00:00, 5e082428."));
 	assert_null(strstr(svg.data, "stroke-dasharray"));
 	assert_null(strstr(svg.data, "<style"));

@@ -163,12 +163,12 @@ static void wrong_updates(void **state)
 	assert_non_null(strstr(update("a { b"), "not {metric}"));
 	assert_non_null(strstr(update("%s %s %s %s"), "a fourth"));
 	assert_non_null(strstr(update("$x${commit}$x$"), "single quotes"));
-	assert_non_null(strstr(update("${id}$ x ${id}$"), "contain $"));
-	assert_non_null(strstr(update("$a{id}b$ x $a{id}b$"), "contain $"));
+	assert_non_null(strstr(update("${id}$ x ${id}$"), "with a $"));
+	assert_non_null(strstr(update("$a{id}b$ x $a{id}b$"), "with a $"));
 	assert_non_null(strstr(update("a = '{metric}/%s'"), "outside of quotes only"));
 	assert_non_null(strstr(update("\"a%s\" = 1"), "outside of quotes only"));
 	assert_string_equal(update("a LIKE '%%s' /* '%s' */"), "a LIKE '%%s' /* '%s' */");
-	assert_non_null(strstr(update("{metric}'x'"), "touch a quote"));
+	assert_non_null(strstr(update("{metric}'x'"), "next to a quote"));
 	assert_non_null(strstr(update("a_{none}"), "double quotes"));
 	assert_non_null(strstr(update("%s = $1"), "parameters of its own"));
 }

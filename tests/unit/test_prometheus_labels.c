@@ -562,7 +562,7 @@ static void test_exports_that_fail(void **state)
 		{200, "{\"metric\":{},\"values\":[one],\"timestamps\":[1]}", "not a number"},
 		{200, "{\"metric\":{},\"values\":[1,2],\"timestamps\":[2,1]}",
 			"not in ascending order"},
-		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1e300]}", "time stamp"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1e300]}", "timestamp"},
 		{200, "{\"metric\":{},\"values\":[1]}",
 			"without \"metric\", \"values\" or \"timestamps\""},
 		{200, "{\"metric\":{},\"values\":[],\"values\":[]}", "a key occurs twice"},
@@ -1089,7 +1089,7 @@ static void test_annotations(void **state)
 	check_deployments(series->axis, "a@-1000..-1000 b@13..13 a@41..41");
 	assert_int_equal(series->window.back, 10000);
 	talk->options.build_info = "build_info";
-	failed(talk, "build_info and deployments exclude each other");
+	failed(talk, "build_info and deployments are mutually exclusive");
 }
 
 int main(void)

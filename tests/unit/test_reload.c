@@ -191,7 +191,7 @@ static void test_kept(void **state)
 		const char *yaml, *problem;
 	} wrong[] = {
 		{"tests: [", "hunter.yaml:2:1: not YAML"},
-		{"", "there are no tests in it"},
+		{"", "no tests configured"},
 		{AGENT ", nonsense: 1" TESTS, "unknown key \"nonsense\""},
 		{AGENT ", a: 1, b: 2" TESTS, "2 errors, the first: "},
 		{AGENT TESTS "  c: {type: csv, file: \"${NOPE}\"}\n", "${NOPE} is not set"},
@@ -331,7 +331,7 @@ static void test_a_disk_that_hangs(void **state)
 	agent_reload(&f->parts->agent, told, f);
 	run_until_told(f, 2);
 	assert_false(f->last.loaded);
-	assert_string_equal(f->problem, "a previous reload is still blocked");
+	assert_string_equal(f->problem, "previous reload still blocked");
 	assert_int_equal(f->ended, 2);
 	assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 0);
 	atomic_store(&hangs, false);

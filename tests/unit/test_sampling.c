@@ -78,8 +78,7 @@ static void test_missing_attribute(void **state)
 	struct axis *axis = data_axis(arena, 2, NEW_YEAR, DAY);
 	assert_false(sampling_read(arena, &test, axis, &sampling, &error));
 	assert_string_equal(error.text, "test \"t\": hash_attribute: the points have no attribute "
-					"\"sha\"; `attributes` has "
-					"to name it");
+					"\"sha\"; add it to `attributes`");
 	assert_int_equal(error.kind, ERROR_DATA);
 	axis->n = 0;
 	assert_true(sampling_read(arena, &test, axis, &sampling, &error));

@@ -202,7 +202,7 @@ static void test_what_cannot_be_read(void **state)
 {
 	struct fixture *fixture = *state;
 
-	read_fails(fixture, "there is no state file");
+	read_fails(fixture, "does not exist yet");
 	expect_files(fixture, "");
 	database_with(fixture, "CREATE TABLE recipes (name TEXT)");
 	read_fails(fixture, "another program");
@@ -335,11 +335,11 @@ static void test_check_finds_what_is_wrong(void **state)
 	spoil(fixture, "UPDATE changes SET time = 9223372036854775807 WHERE id = 2");
 	expect_problem(fixture, "a row of changes is out of range: time 9223372036854775807");
 	database_with(fixture, "INSERT INTO excerpts VALUES (1, x'00')");
-	expect_problem(fixture, "the points around change 1 are unreadable");
+	expect_problem(fixture, "cannot decode the points around change 1");
 	spoil(fixture, "UPDATE deliveries SET state = -5");
 	expect_problem(fixture, "a row of deliveries is out of range: state -5");
 	database_with(fixture, "UPDATE sqlite_sequence SET seq = 1 WHERE name = 'changes'");
-	expect_problem(fixture, "ids of table changes could be reused");
+	expect_problem(fixture, "table changes: the next id is already in use");
 	database_with(fixture, "UPDATE changes SET environment_event = 9 WHERE id = 1");
 	expect_problem(fixture, "a row of changes refers to a row of environments");
 	database_with(fixture, "DELETE FROM changes");

@@ -1332,7 +1332,7 @@ static void test_check(void **state)
 	expect_problem(fixture, "UPDATE silences SET until = 1 << 60",
 		"a row of silences is out of range: until");
 	expect_problem(fixture, "DELETE FROM sqlite_sequence WHERE name = 'events'",
-		"ids of table events could be reused");
+		"table events: the next id is already in use");
 	expect_problem(fixture, "UPDATE triage SET change = 7",
 		"a row of triage refers to a row of changes that does not exist");
 	expect_problem(fixture, "DROP INDEX triage_until", "\"triage_until\" is missing");

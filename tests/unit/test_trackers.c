@@ -577,7 +577,7 @@ static void test_jira(void **state)
 	ASKED(told(fixture, 200, "{\"comments\":[]}"), "POST", "/comment", NULL);
 	ASKED(told(fixture, 201, "{\"id\":\"5\"}"), "GET", "/issue/PERF-1/transitions", NULL);
 	ASKED(told(fixture, 200, "{\"transitions\":[]}"), "PUT", "/issue/PERF-1", "k-1 over 1");
-	assert_non_null(strstr(fixture->attempt.notice, "no transition that closes it"));
+	assert_non_null(strstr(fixture->attempt.notice, "no transition to close it"));
 }
 
 /* Its search is behind: it is asked a minute after what may have been made, by two addresses. */

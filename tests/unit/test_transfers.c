@@ -544,7 +544,7 @@ static void test_no_whole_answer(void **state)
 	world->endpoint.timeout = 150;
 	const struct reply *reply = get_path(peer, "/hang");
 	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);
-	assert_non_null(strstr(reply->problem, "no complete answer within 150ms"));
+	assert_non_null(strstr(reply->problem, "no complete response within 150ms"));
 	assert_int_equal(get_path(peer, "/drip")->kind, REPLY_AMBIGUOUS);
 	reply = get_path(peer, "/alien");
 	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);

@@ -39,8 +39,8 @@ static bool check_sequences(struct check *check, struct error *error)
 			    &bad, error))
 			return false;
 		if (bad != 0)
-			found(check, arena_printf(check->arena, "ids of table %s could be reused",
-					     table));
+			found(check, arena_printf(check->arena,
+					     "table %s: the next id is already in use", table));
 	}
 	return true;
 }
@@ -71,7 +71,7 @@ static bool check_excerpts(struct check *check, struct error *error)
 			last = cell_integer(result, row, 0);
 			if (!excerpt_unpack(scratch, packed, &excerpt))
 				found(check, arena_printf(check->arena,
-						     "the points around change %lld are unreadable",
+						     "cannot decode the points around change %lld",
 						     (long long)last));
 			arena_free(scratch);
 		}
@@ -88,8 +88,8 @@ static bool check_shards(struct check *check, struct error *error)
 		    "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255", &count, error))
 		return false;
 	if (count != 256)
-		found(check, arena_printf(check->arena, "there are %lld of 256 shards",
-				     (long long)count));
+		found(check,
+			arena_printf(check->arena, "found %lld of 256 shards", (long long)count));
 	return true;
 }
 

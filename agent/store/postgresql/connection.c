@@ -161,7 +161,7 @@ static bool lost(struct connection *connection)
 	const char *text = PQerrorMessage(connection->link);
 
 	note(connection, TROUBLE_AWAY, NULL,
-		text && *text ? text : "the connection to the server was closed");
+		text && *text ? text : "connection to the server closed");
 	drop(connection);
 	return false;
 }
@@ -224,7 +224,7 @@ static void note_late(struct connection *connection, const char *what, int64_t m
 
 static bool late(struct connection *connection)
 {
-	note_late(connection, "the server did not answer", connection->patience_ms + LATE_MS);
+	note_late(connection, "no response from the server", connection->patience_ms + LATE_MS);
 	drop(connection);
 	return false;
 }
@@ -431,7 +431,7 @@ static bool queue(
 	if (connection->open && connection->doomed)
 		return false; /* with the problem as it was */
 	if (!connection->link) {
-		note(connection, TROUBLE_AWAY, NULL, "the connection to the server was closed");
+		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
 		return false;
 	}
 	if (!send_statement(connection, sql, parameters))
@@ -530,7 +530,7 @@ static PGresult *drain(struct connection *connection)
 
 	connection->said = false;
 	if (!connection->link) {
-		note(connection, TROUBLE_AWAY, NULL, "the connection to the server was closed");
+		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
 		return NULL;
 	}
 	if (!PQpipelineSync(connection->link)) {
@@ -691,7 +691,7 @@ static bool find_out(struct connection *connection, struct error *error)
 	}
 	if (connection_has_committed(connection, connection->number))
 		return true;
-	note(connection, TROUBLE_CONFLICT, NULL, "the connection broke before it was committed");
+	note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
 	return fail(connection, error);
 }
 
@@ -718,7 +718,7 @@ bool connection_commit(struct connection *connection, struct error *error)
 	PQclear(result);
 	if (done)
 		return true;
-	note(connection, TROUBLE_STATEMENT, NULL, "the transaction had failed");
+	note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
 	return fail(connection, error);
 }
 

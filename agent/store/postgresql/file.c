@@ -398,8 +398,8 @@ static bool make_tables(struct postgresql_file *file, struct error *error)
 	if (read_version(file, &version, error) && version != 0)
 		return true; /* another has done it */
 	*error = first;
-	return error_prefix(error, "cannot make the tables (the owner of the database must, see"
-				   " docs/operate/fleet.md): ");
+	return error_prefix(error, "cannot create the tables (the owner of the database must do "
+				   "so, see docs/operate/fleet.md): ");
 }
 
 static int64_t size_of(struct postgresql_file *file)
@@ -659,7 +659,7 @@ static void reserve(struct tx *tx)
 			     tx->error) ||
 		     !count_agents(file->address, &alive, tx->error);
 	if (alive > 0)
-		tx_fail(tx, ERROR_STATE, "an agent has %s: stop it first",
+		tx_fail(tx, ERROR_STATE, "%s is in use by an agent: stop it first",
 			connection_shown(file->connection));
 }
 
@@ -704,10 +704,9 @@ static bool backup(const char *address, const char *target, bool force, struct e
 
 	(void)force;
 	error_set(error, ERROR_USAGE,
-		"backup %s: state database %s is backed up by PostgreSQL's own means: pg_dump"
-		" --format=custom --file=%s for one moment, a physical backup and its log "
-		"(pg_basebackup,"
-		" WAL archive) for any; or `hunter-c store copy` into a file",
+		"backup %s: back up the state database %s with PostgreSQL's tools: pg_dump "
+		"--format=custom --file=%s for a snapshot, pg_basebackup and a WAL archive for "
+		"point-in-time recovery; or run `hunter-c store copy` into a file",
 		target, database_shown(scratch, address), target);
 	arena_free(scratch);
 	return false;

@@ -58,8 +58,7 @@ static bool set_hosts(struct arena *arena, struct servers *servers, const char *
 	if ((names && addresses && count_of(names) != count) ||
 		(count_of(ports) != 1 && count_of(ports) != count))
 		return error_set(error, ERROR_USAGE,
-			"state database %s: it has another number of hosts than of ports or"
-			" addresses",
+			"state database %s: the numbers of hosts, ports and addresses differ",
 			servers->shown);
 	servers->hosts = arena_array(arena, count, sizeof *servers->hosts);
 	servers->host_count = count;
@@ -69,8 +68,8 @@ static bool set_hosts(struct arena *arena, struct servers *servers, const char *
 	/* It may be a piece of the password, which is not to be shown. */
 	if (names && strchr(names, '@'))
 		return error_set(error, ERROR_USAGE,
-			"state database %s: the name of a host has an '@'; one in a password is"
-			" written as %%40",
+			"state database %s: host name contains '@'; write '@' in a password as "
+			"%%40",
 			servers->shown);
 	return true;
 }
@@ -136,8 +135,8 @@ bool servers_parse(
 		/* Its words have pieces of the address, which may be a password. */
 		PQfreemem(problem);
 		return error_set(error, ERROR_USAGE,
-			"state database %s: it is not an address of PostgreSQL, as"
-			" postgresql://user@host:port/database?parameter=value",
+			"state database %s: expected an address such as "
+			"postgresql://user@host:port/database?parameter=value",
 			servers->shown);
 	}
 	done = take_options(arena, servers, options, error);

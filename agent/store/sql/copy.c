@@ -205,7 +205,7 @@ static void compare_table(struct tx *from, struct tx *to, const struct sql_table
 			same = is_same(value_of(&left, i), value_of(&right, i));
 	}
 	if (!same && !from->failed && !to->failed)
-		tx_fail(to, ERROR_STATE, "%s: table %s is not as it was copied", to->label,
+		tx_fail(to, ERROR_STATE, "%s: table %s differs from the copy", to->label,
 			table->name);
 	walk_end(&left);
 	walk_end(&right);
@@ -222,6 +222,6 @@ void sql_compare(struct tx *to, struct tx *from)
 	for (int i = 0; i < SCHEMA_SEQUENCES && !from->failed; i++)
 		if (ids[i] != others[i])
 			tx_fail(to, ERROR_STATE,
-				"%s: the last id of table %s is not as it was copied", to->label,
+				"%s: the last id of table %s differs from the copy", to->label,
 				schema_sequences[i]);
 }

@@ -74,7 +74,8 @@ static bool verify(const char *path, struct error *error)
 
 	if (whole && report.problems.count > 0)
 		whole = error_set(error, ERROR_STATE,
-			"the copy is damaged, as the state file is: %s", report.problems.items[0]);
+			"the state file is damaged, and so is the copy: %s",
+			report.problems.items[0]);
 	arena_free(arena);
 	return whole;
 }
@@ -172,7 +173,8 @@ static bool check_target(const char *path, const char *target, struct error *err
 		free(name);
 	}
 	free(real);
-	return good || fail(target, "this is the state file or one of its companions", error);
+	return good ||
+	       fail(target, "the target is the state file itself or one of its companions", error);
 }
 
 /* BASE.new-XXXXXX, and the files that SQLite keeps next to it. */

@@ -178,9 +178,9 @@ static void check_values(struct check *check)
 static void check_sequence(struct check *check, const char *table)
 {
 	ask(check, arena_printf(check->arena,
-			   "SELECT 'ids of table %s could be reused' FROM (SELECT max(id) AS most"
-			   " FROM %s) WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
-			   "  WHERE name = '%s'), 0)",
+			   "SELECT 'table %s: the next id is already in use' FROM (SELECT max(id) "
+			   "AS most FROM %s) WHERE most > coalesce((SELECT seq FROM "
+			   "sqlite_sequence  WHERE name = '%s'), 0)",
 			   table, table, table));
 }
 
@@ -199,7 +199,7 @@ static void check_excerpts(struct check *check)
 
 			if (!excerpt_unpack(scratch, packed, &excerpt))
 				found(check, arena_printf(check->arena,
-						     "the points around change %lld are unreadable",
+						     "cannot decode the points around change %lld",
 						     sqlite3_column_int64(statement, 0)));
 			arena_free(scratch);
 		}
@@ -240,7 +240,7 @@ static bool check_head(struct check *check, struct error *error)
 	if (application == 0 && report->version == 0 &&
 		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
 		return error_set(error, ERROR_STATE,
-			"state file %s is empty: an agent would treat it as new", check->path);
+			"state file %s is empty: an agent would initialise it", check->path);
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", check->path);

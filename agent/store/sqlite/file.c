@@ -341,7 +341,8 @@ static void commit(struct tx *tx)
 	struct sqlite_file *file = of(tx);
 
 	if (store_reader_overtaken(file->path, file->settled))
-		tx_fail(tx, ERROR_STATE, "%s: an agent has begun to use it", tx->label);
+		tx_fail(tx, ERROR_STATE, "%s: in use by an agent that started meanwhile",
+			tx->label);
 	else
 		tx->failed = !execute(file, "COMMIT", "write to it", tx->error);
 }
@@ -613,7 +614,7 @@ static bool again(struct tx *tx, int tries)
 static bool enter(struct tx *tx, struct store_call *call)
 {
 	return call->work->lane < STORE_TURNS ||
-	       tx_fail(tx, ERROR_STATE, "a state file is for one agent");
+	       tx_fail(tx, ERROR_STATE, "a state file serves a single agent");
 }
 
 static bool is_there(const char *path)

@@ -129,7 +129,7 @@ static void give(int file, const char *path)
 
 	if (geteuid() == 0 && stat(folder, &status) == 0 &&
 		fchown(file, status.st_uid, status.st_gid) != 0)
-		log_event(LEVEL_WARN, "cannot give the file to its folder's owner",
+		log_event(LEVEL_WARN, "cannot change the owner of the file to that of its folder",
 			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
 	free(folder);
 }
@@ -234,9 +234,8 @@ bool store_claim(const char *path, struct error *error)
 		return error_set(error, ERROR_STATE, "state file %s is not a regular file", path);
 	if (status.st_nlink > 1)
 		return error_set(error, ERROR_STATE,
-			"state file %s has another name (a hard link), by which a second agent "
-			"could"
-			" use it: remove the other name, or copy the file",
+			"state file %s has a hard link through which a second agent could use it: "
+			"remove the link, or copy the file",
 			path);
 	return check_size(path, &status, error);
 }
