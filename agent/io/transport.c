@@ -190,8 +190,8 @@ const char *problem_explain(const struct problem *problem, struct arena *arena)
 {
 	if (problem->body_too_big)
 		return arena_printf(arena,
-			"%s: response exceeds max_body (%lld bytes): narrow the query, or raise "
-			"max_body",
+			"%s: response exceeds max_body (%lld bytes): shorten the range, narrow "
+			"the query, or raise max_body",
 			problem->here, (long long)problem->endpoint->max_body);
 	if (problem->head_too_big)
 		return arena_printf(arena, "%s: response headers are too large", problem->here);

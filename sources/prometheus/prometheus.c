@@ -310,8 +310,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	if (reply->kind != REPLY_ANSWER) {
 		if (split_piece(request, reply, ""))
 			return STEP_DONE;
-		error_set(error, ERROR_DATA, "%s%s", reply->problem,
-			reply->kind == REPLY_TOO_BIG ? ": shorten range, or narrow query" : "");
+		error_set(error, ERROR_DATA, "%s", reply->problem);
 		return STEP_FAILED;
 	}
 	if (http_error_is_page(reply))

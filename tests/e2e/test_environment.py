@@ -171,7 +171,7 @@ def test_more_of_it_after_a_restart(agents, tmp_path, slack, how):
     agent.wait(lambda: len(slack.posts) == 2)
     assert "regression in fio.runner-8" in slack.posts[1]["text"] and "thread_ts" not in slack.posts[1]
     agent.wait(lambda: rows(tmp_path, "SELECT count(*) FROM changes WHERE news = 2") == [(13,)])
-    assert rows(tmp_path, "SELECT hit, total, told FROM environments") == [(12, 12, 10)]
+    agent.wait(lambda: rows(tmp_path, "SELECT hit, total, told FROM environments") == [(12, 12, 10)])
     assert len(slack.posts) == 2
     assert rows(tmp_path, "SELECT count(DISTINCT environment_event), count(*) FROM changes WHERE environment_event > 0") == [(1, 12)]
 
@@ -184,8 +184,10 @@ def test_canary_then_rollout(agents, tmp_path, slack):
     assert slack.posts[0]["text"].startswith(HEAD)
     write(tmp_path, lambda r, m, i: 1.08 if i >= (SLOW if r == 7 else 75) else 1, points=100)
     agent.wait(lambda: rows(tmp_path, "SELECT count(DISTINCT change) FROM events WHERE kind = 6") == [(36,)])
+    agent.wait(lambda: any("a rollout rather than the environment" in post["text"] for post in slack.posts))
     (note,) = [post["text"] for post in slack.posts if "a rollout rather than the environment" in post["text"]]
     assert re.search(r"the same tests have changed on runner-[89], too", note)
+    agent.wait(lambda: all(any(f"fio.runner-{r}" in post["text"] for post in slack.posts[1:] if post["text"] != note) for r in (8, 9)))
     others = "".join(post["text"] for post in slack.posts[1:] if post["text"] != note)
     assert "fio.runner-8" in others and "fio.runner-9" in others and "environment" not in others
     assert rows(tmp_path, "SELECT value, followed FROM environments") == [("runner-7", 1)]
