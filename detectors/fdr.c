@@ -41,14 +41,11 @@ double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share)
 	return -1;
 }
 
-struct fdr_rank fdr_rank(
-	const double *pvalues, size_t count, double pvalue, size_t hypotheses, double share)
+size_t fdr_rank(const double *pvalues, size_t count, double pvalue)
 {
-	struct fdr_rank place = {
-		.rank = 1, .hypotheses = hypotheses, .pvalue = pvalue, .share = share};
+	size_t rank = 1;
 
 	for (size_t i = 0; i < count; i++)
-		place.rank += pvalues[i] < pvalue;
-	place.bound = share * (double)place.rank / (double)hypotheses;
-	return place;
+		rank += pvalues[i] < pvalue;
+	return rank;
 }

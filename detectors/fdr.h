@@ -32,13 +32,7 @@ bool fdr_parse(const char *text, double *share, struct error *error) MUST_USE;
 double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share);
 
 /* The rank of a p-value among those found (it may be one of them): one more than the number of
- * smaller ones, and the limit it must not exceed to pass on its own. */
-struct fdr_rank {
-	size_t rank, hypotheses;
-	double pvalue, bound, share;
-};
-
-struct fdr_rank fdr_rank(
-	const double *pvalues, size_t count, double pvalue, size_t hypotheses, double share);
+ * smaller ones. It passes on its own if it is at most share * rank / hypotheses. */
+size_t fdr_rank(const double *pvalues, size_t count, double pvalue);
 
 #endif

@@ -259,22 +259,20 @@ static enum precedent_verdict judge_size(const double *values, const int64_t *ti
 	return PRECEDENT_NONE;
 }
 
-struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t begin,
-	size_t place, const double *sunday)
+enum precedent_verdict precedent_of(const double *values, const int64_t *times, size_t n,
+	size_t begin, size_t place, const double *sunday)
 {
-	struct precedent out = {PRECEDENT_NONE, 0};
+	enum precedent_verdict verdict;
 	size_t low = place > BEFORE ? place - BEFORE : 0;
 
 	if (begin > low && begin + LEAST_BEFORE <= place)
 		low = begin;
 	if (place == 0 || place >= n || n - place >= PRECEDENT_LONG)
-		return out;
-	out.verdict = judge_size(values, times, n, low, place, sunday);
-	if (out.verdict != PRECEDENT_NONE)
-		return out;
+		return PRECEDENT_NONE;
+	verdict = judge_size(values, times, n, low, place, sunday);
+	if (verdict != PRECEDENT_NONE)
+		return verdict;
 	if (is_weekly(values, times, n, place))
-		out.verdict = PRECEDENT_WEEKLY;
-	else if ((out.episodes = episodes_of(values, low, place, n - place)) > 0)
-		out.verdict = PRECEDENT_PASSED;
-	return out;
+		return PRECEDENT_WEEKLY;
+	return episodes_of(values, low, place, n - place) > 0 ? PRECEDENT_PASSED : PRECEDENT_NONE;
 }

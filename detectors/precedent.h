@@ -31,11 +31,6 @@ enum precedent_verdict {
 			     hours */
 };
 
-struct precedent {
-	enum precedent_verdict verdict;
-	size_t episodes; /* with PRECEDENT_PASSED: how many were found */
-};
-
 /* Sentences for each verdict, in lower case and without a full stop. */
 extern const char *const precedent_reasons[];
 
@@ -46,7 +41,7 @@ extern const char *const precedent_reasons[];
  * step is not at the beginning of a day, or weeks are not known.
  * O(n) for the last 1,440 values before the place.
  */
-struct precedent precedent_of(const double *values, const int64_t *times, size_t n, size_t begin,
-	size_t place, const double *sunday);
+enum precedent_verdict precedent_of(const double *values, const int64_t *times, size_t n,
+	size_t begin, size_t place, const double *sunday);
 
 #endif

@@ -90,16 +90,16 @@ static void apply_share(
 	for (size_t i = 0; i < count; i++) {
 		struct decision *decision = &cases[i].decision;
 		double pvalue = cases[i].change->pvalue;
-		struct fdr_rank rank;
+		size_t rank;
 
 		if (decision->verdict == HOLD || !is_counted(&cases[i], share) || pvalue <= limit)
 			continue;
-		rank = fdr_rank(pvalues, found, pvalue, series, share);
+		rank = fdr_rank(pvalues, found, pvalue);
 		decision->verdict = HOLD;
 		decision->reason = arena_printf(arena,
 			"%s: rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
-			confirm_reasons[CONFIRM_SHARE], rank.rank, series, pvalue, rank.bound,
-			share, rank.rank, series);
+			confirm_reasons[CONFIRM_SHARE], rank, series, pvalue,
+			share * (double)rank / (double)series, share, rank, series);
 	}
 	free(pvalues);
 }

@@ -160,16 +160,21 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
-struct precedent news_precedent(struct arena *arena, const struct findings *findings,
-	const struct prepared *points, size_t begin, size_t place)
+/* What the series' own record says of the found change, a step. */
+static enum precedent_verdict precedent_at(const struct subject *subject, size_t which)
 {
-	const int64_t *times = points->times;
-	size_t n = points->n, count = n - place < PRECEDENT_LONG ? n - place : 0;
-	double *sunday = arena_array(arena, count, sizeof *sunday);
-	bool morning = count > 0 && season_remove_sundays(&findings->season, times + place,
-					    points->points + place, count, sunday);
+	const struct closing *closing = &subject->closing;
+	const struct prepared *points = &subject->existing;
+	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
+	size_t n = points->n, place = closing->changes[which].index;
+	size_t count = n - place < PRECEDENT_LONG ? n - place : 0;
+	double *sunday = arena_array(closing->arena, count, sizeof *sunday);
+	bool morning =
+		count > 0 && season_remove_sundays(&subject->findings->season,
+				     points->times + place, points->points + place, count, sunday);
 
-	return precedent_of(points->values, times, n, begin, place, morning ? sunday : NULL);
+	return precedent_of(
+		points->values, points->times, n, begin, place, morning ? sunday : NULL);
 }
 
 /* A change that is over already is recorded with its end; one that may be the end of another
@@ -179,7 +184,6 @@ static void add_end(
 {
 	const struct closing *closing = &subject->closing;
 	size_t which = (size_t)(change - subject->findings->changes);
-	size_t begin = which > 0 ? closing->changes[which - 1].index : 0;
 	const struct recovery *end = &closing->ends[which];
 	struct confirm_case *at = candidate->at;
 
@@ -189,9 +193,7 @@ static void add_end(
 	}
 	at->may_end = closing->undecided[which];
 	if (closing->service && !at->silent && !at->may_end)
-		at->precedent = news_precedent(closing->arena, subject->findings,
-			&subject->existing, begin, closing->changes[which].index)
-					.verdict;
+		at->precedent = precedent_at(subject, which);
 	at->covered = closing->covered[which];
 	if (end->verdict != RECOVERY_OVER)
 		return;

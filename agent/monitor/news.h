@@ -89,11 +89,6 @@ bool news_stands(struct arena *arena, struct findings *findings, const struct ch
 void news_match(struct arena *arena, struct findings *findings,
 	const struct change_record *const *known, size_t count, struct matching *out);
 
-/* What the series' own record says of the step at `place` of its existing points, as precedent_of
- * does. */
-struct precedent news_precedent(struct arena *arena, const struct findings *findings,
-	const struct prepared *points, size_t begin, size_t place);
-
 /* Whether changes wait for what the series' own record says (detectors/precedent.h): those of
  * services, unless the configuration says when changes are confirmed. */
 bool news_is_patient(const struct detection *detection, const struct findings *findings);

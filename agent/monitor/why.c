@@ -35,53 +35,34 @@ enum {
 enum { LASTING_MOST = 4 };
 static const double UNLIKELY = 0.01;
 
-const char *const why_names[WHY_ENDS] = {
-	[WHY_TOLD] = "told",
-	[WHY_WAITS] = "group",
-	[WHY_SILENCE] = "silence",
-	[WHY_MUTE] = "mute_time",
-	[WHY_DELIVERY] = "delivery",
-	[WHY_ACCEPTED] = "accepted",
-	[WHY_SILENT] = "silent",
-	[WHY_CANDIDATE] = "confirmation",
-	[WHY_WITHDRAWN] = "withdrawn",
-	[WHY_RECOVERED] = "recovered",
-	[WHY_CLUSTER] = "cluster",
-	[WHY_ENVIRONMENT] = "environment",
-	[WHY_WOULD_TELL] = "would_tell",
-	[WHY_TOO_OLD] = "too_old",
-	[WHY_ONSET] = "onset",
-	[WHY_DETECTOR] = "detector",
-	[WHY_NOTHING] = "nothing",
-	[WHY_ENDED] = "ended",
-	[WHY_NO_DATA] = "no_data",
-};
-
-const char *const why_sentences[WHY_ENDS] = {
-	[WHY_TOLD] = "it was announced",
-	[WHY_WAITS] = "pending: waiting for its group (group_wait), its cluster, or other changes "
-		      "of its environment",
-	[WHY_SILENCE] =
-		"held back by a silence: announced when it ends, if the change still stands",
-	[WHY_MUTE] = "held back by a mute time of the test: announced when it ends, if the change "
-		     "still stands",
-	[WHY_DELIVERY] = "its message is queued and not delivered yet",
-	[WHY_ACCEPTED] = "not announced",
-	[WHY_SILENT] = "recorded only",
-	[WHY_CANDIDATE] = "a candidate",
-	[WHY_WITHDRAWN] = "withdrawn: no longer found",
-	[WHY_CLUSTER] = "announced by its cluster, together with the other series that changed",
-	[WHY_ENVIRONMENT] = "part of a change of its environment that was announced earlier; not "
-			    "announced separately",
-	[WHY_RECOVERED] = "recovered before it was announced",
-	[WHY_WOULD_TELL] = "a standing change: an agent announces it as its points arrive",
-	[WHY_TOO_OLD] = "a standing change older than max_age: a newly started agent records it "
-			"without announcing it",
-	[WHY_ONSET] = "no change yet",
-	[WHY_DETECTOR] = "no change: the detector rejected the candidates there",
-	[WHY_NOTHING] = "no change: the detector found nothing near there",
-	[WHY_ENDED] = "the series has ended",
-	[WHY_NO_DATA] = "no data: the source returned nothing for the series",
+const struct why_text why_texts[WHY_ENDS] = {
+	[WHY_TOLD] = {"told", "it was announced"},
+	[WHY_WAITS] = {"group", "pending: waiting for its group (group_wait), its cluster, or "
+				"other changes of its environment"},
+	[WHY_SILENCE] = {"silence",
+		"held back by a silence: announced when it ends, if the change still stands"},
+	[WHY_MUTE] = {"mute_time", "held back by a mute time of the test: announced when it ends, "
+				   "if the change still stands"},
+	[WHY_DELIVERY] = {"delivery", "its message is queued and not delivered yet"},
+	[WHY_NOBODY] = {"no_receiver", "not announced"},
+	[WHY_ACCEPTED] = {"accepted", "not announced"},
+	[WHY_SILENT] = {"silent", "recorded only"},
+	[WHY_CANDIDATE] = {"confirmation", "a candidate"},
+	[WHY_WITHDRAWN] = {"withdrawn", "withdrawn: no longer found"},
+	[WHY_CLUSTER] = {"cluster",
+		"announced by its cluster, together with the other series that changed"},
+	[WHY_ENVIRONMENT] = {"environment", "part of a change of its environment that was "
+					    "announced earlier; not announced separately"},
+	[WHY_RECOVERED] = {"recovered", "recovered before it was announced"},
+	[WHY_WOULD_TELL] = {"would_tell",
+		"a standing change: an agent announces it as its points arrive"},
+	[WHY_TOO_OLD] = {"too_old", "a standing change older than max_age: a newly started agent "
+				    "records it without announcing it"},
+	[WHY_ONSET] = {"onset", "no change yet"},
+	[WHY_DETECTOR] = {"detector", "no change: the detector rejected the candidates there"},
+	[WHY_NOTHING] = {"nothing", "no change: the detector found nothing near there"},
+	[WHY_ENDED] = {"ended", "the series has ended"},
+	[WHY_NO_DATA] = {"no_data", "no data: the source returned nothing for the series"},
 };
 
 struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
@@ -548,6 +529,7 @@ static enum why_end end_of_record(const struct why *why)
 			return WHY_ACCEPTED;
 		return why->cluster       ? WHY_CLUSTER
 		       : why->environment ? WHY_ENVIRONMENT
+		       : record->reason   ? WHY_NOBODY
 					  : WHY_DELIVERY;
 	case NOTIFY_RECOVERY: return is_accepted(why) ? WHY_ACCEPTED : WHY_DELIVERY;
 	case NOTIFY_HELD: return WHY_RECOVERED;

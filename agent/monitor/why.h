@@ -24,6 +24,7 @@ enum why_end {
 	WHY_SILENCE,   /* a silence holds it */
 	WHY_MUTE,      /* a mute time of its test does */
 	WHY_DELIVERY,  /* in the outbox, not delivered yet */
+	WHY_NOBODY,    /* settled without a message, for the `reason` */
 	WHY_ACCEPTED,  /* not announced, as a person or known_changes has accepted it */
 	WHY_SILENT,    /* recorded only, for the `reason`, whose word is the verdict's name */
 	WHY_CANDIDATE, /* it waits, the same */
@@ -41,7 +42,9 @@ enum why_end {
 	WHY_ENDS,
 };
 
-extern const char *const why_names[WHY_ENDS], *const why_sentences[WHY_ENDS];
+extern const struct why_text {
+	const char *name, *sentence;
+} why_texts[WHY_ENDS];
 
 /* How the place was chosen. */
 enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST, WHY_BEFORE, WHY_AFTER };
@@ -82,7 +85,8 @@ struct why {
 	size_t arrival_at;
 	bool has_power;
 	struct power power;
-	const char *reason; /* of WHY_SILENT, WHY_CANDIDATE: as recorded, or replayed; or NULL */
+	const char *reason; /* of WHY_SILENT, WHY_CANDIDATE, WHY_NOBODY: as recorded, or replayed;
+			       or NULL */
 	int64_t held_until; /* ms, of WHY_CANDIDATE; 0: it is not held */
 	/* By which other series of the test it could be judged: text with lines to paste, or NULL,
 	 * and members of a JSON list. */

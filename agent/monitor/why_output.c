@@ -410,7 +410,8 @@ static void put_known(struct buf *out, const struct known_change *known)
 
 static bool gives_reason(const struct why *why)
 {
-	return (why->end == WHY_CANDIDATE || why->end == WHY_SILENT) && why->reason;
+	return (why->end == WHY_CANDIDATE || why->end == WHY_SILENT || why->end == WHY_NOBODY) &&
+	       why->reason;
 }
 
 static void put_sentence(struct buf *out, const struct why *why)
@@ -421,7 +422,7 @@ static void put_sentence(struct buf *out, const struct why *why)
 		put_known(out, why->known);
 	if (why->end == WHY_ACCEPTED)
 		buf_text(out, ": ");
-	buf_text(out, why_sentences[why->end]);
+	buf_text(out, why_texts[why->end].sentence);
 	if (gives_reason(why)) {
 		buf_text(out, ": ");
 		buf_clean(out, why->reason, 4 * NAME_CHARS);
@@ -705,7 +706,7 @@ static void json_verdict(struct buf *out, const struct why *why)
 	struct buf reason = {0};
 
 	buf_text(out, ",\n  \"verdict\": ");
-	buf_json_text(out, word ? word : why_names[why->end]);
+	buf_json_text(out, word ? word : why_texts[why->end].name);
 	json_put_text(out, "dropped_by",
 		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
 	put_sentence(&reason, why);

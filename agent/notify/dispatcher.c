@@ -271,6 +271,7 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 
 		records[i]->held = decision.verdict == HOLD;
 		records[i]->covered = decision.verdict == DROP;
+		records[i]->reason = decision.reason;
 		if (decision.verdict == PASS)
 			continue;
 		log_event(LEVEL_DEBUG, records[i]->held ? "change held" : "change suppressed",
@@ -458,16 +459,30 @@ static void list_told(struct round *round)
 {
 	struct store_queue *queue = round->queue;
 	const struct store_pending *pending = round->pending;
-	int64_t *told = arena_array(queue->call.arena,
-		pending->records.count + pending->recoveries.count, sizeof *told);
+	size_t most = pending->records.count + pending->recoveries.count;
+	int64_t *told = arena_array(queue->call.arena, most, sizeof *told);
+	const char **reasons = arena_array(queue->call.arena, most, sizeof *reasons);
 
-	for (size_t i = 0; i < pending->records.count; i++)
-		if (is_complete(round, i))
-			told[queue->told_count++] = pending->records.items[i].item.id;
-	for (size_t i = 0; i < pending->recoveries.count; i++)
+	for (size_t i = 0; i < pending->records.count; i++) {
+		const struct change_record *record = &pending->records.items[i];
+
+		if (!is_complete(round, i))
+			continue;
+		if (record->covered)
+			reasons[queue->told_count] =
+				arena_strdup(queue->call.arena, record->reason);
+		else if (round->routed[i].count == 0)
+			reasons[queue->told_count] = "no receiver takes it";
+		told[queue->told_count++] = record->item.id;
+	}
+	for (size_t i = 0; i < pending->recoveries.count; i++) {
+		reasons[queue->told_count] =
+			arena_strdup(queue->call.arena, pending->recoveries.items[i].reason);
 		if (!pending->recoveries.items[i].held)
 			told[queue->told_count++] = pending->recoveries.items[i].item.id;
+	}
 	queue->told = told;
+	queue->reasons = reasons;
 	queue->retracted = pending->retractions;
 	queue->said = pending->said;
 }

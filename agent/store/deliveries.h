@@ -101,6 +101,8 @@ struct store_queue {
 	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
 					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
+	const char *const *reasons; /* by told: why nobody is told of it; NULL: somebody is. NULL:
+				       of all of them */
 	struct said_rows retracted; /* these are done with */
 	struct said_rows said;      /* so are these, unless more has become known */
 	struct health_rows health;  /* conditions, added or replaced by subject, deleted if `over`;

@@ -474,7 +474,8 @@ test_groups:
     assert hunter("run", "--once", "--config", path).code == 0
     found = explained(hunter, path, "db", "m3")
     assert (found["verdict"], found["clusters"], found["cluster"]["test"]) == ("cluster", ["crowd"], "crowd"), found["record"]
-    assert found["cluster"]["history"][-1]["event"] == "announced"
+    assert found["cluster"]["history"][-1]["event"] == "announced" and found["cluster"]["reason"] is None
+    assert found["record"]["reason"] == "announced by its cluster"
     text = hunter("why", "--config", path, "db", "m3").out
     assert "cluster    crowd: " in text and re.search(r"its cluster: change \d+ of crowd at .*, 1[23] series, confirmed", text), text
     assert "verdict: announced by its cluster" in text

@@ -122,7 +122,8 @@ static void queue(struct tx *tx, void *context)
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
 	for (size_t i = 0; i < call->told_count; i++)
-		RUN(tx, STATEMENT_TELL, v_id(call->told[i]));
+		RUN(tx, STATEMENT_TELL, v_id(call->told[i]),
+			v_text(call->reasons ? call->reasons[i] : NULL));
 	for (size_t i = 0; i < call->retracted.count; i++)
 		RUN(tx, STATEMENT_RETRACTED,
 			v_id(call->retracted.items[i].message.records[0].item.id),
