@@ -23,7 +23,7 @@ const char *const confirm_reasons[CONFIRM_REASONS] = {
 	[CONFIRM_OVER] = "it was over before it was announced",
 	[CONFIRM_BACK] = "it was over before its hold ended",
 	[CONFIRM_COVERED] = "it is the end of another change, and announced as that one's recovery",
-	[CONFIRM_LOST] = "it was found, and is not found any more",
+	[CONFIRM_LOST] = "it is no longer found",
 };
 
 static const char *const words[CONFIRM_REASONS] = {

@@ -61,7 +61,7 @@ static void test_table(void **state)
 		{"its end", {.may_end = true}, HOLD, "it may be over, or the end of another ",
 			"confirmation", 0},
 		{"its past", {.precedent = PRECEDENT_PASSED}, HOLD,
-			"movements as high and as long have come and gone in this series",
+			"the series has had passing movements of the same size and duration before",
 			"precedent", 0},
 		{"too many series", {.share = 0.001, .series = 200}, HOLD,
 			"it is not among the changes that `fdr` allows all series together: rank 1 "
