@@ -84,6 +84,13 @@ static bool missing_value(const char *spelling, struct error *error)
 	return error_set(error, ERROR_USAGE, "%.80s needs a value", spelling);
 }
 
+/* A value is forgotten more often than it looks like a flag; --name=--value means one that does. */
+static bool is_flag(struct cli *cli, const char *word)
+{
+	return strncmp(word, "--", 2) == 0 &&
+	       find_flag(cli, arena_strndup(cli->arena, word + 2, strcspn(word + 2, "=")), 0).field;
+}
+
 /* "--name", "--name=value", "--no-name"; *used is set to the number of following words that are
  * its values. */
 static bool long_flag(
@@ -104,7 +111,7 @@ static bool long_flag(
 		return set_flag(cli, &target, name, equals + 1, error);
 	if (target.field->type == FIELD_BOOL)
 		return set_flag(cli, &target, name, "true", error);
-	if (!*next)
+	if (!*next || is_flag(cli, *next))
 		return missing_value(name, error);
 	*used = 1;
 	if (!set_flag(cli, &target, name, *next, error))
@@ -130,7 +137,7 @@ static bool short_flag(
 	}
 	if (word[2])
 		return set_flag(cli, &target, spelling, word + 2, error);
-	if (!*next)
+	if (!*next || is_flag(cli, *next))
 		return missing_value(spelling, error);
 	*used = 1;
 	return set_flag(cli, &target, spelling, *next, error);

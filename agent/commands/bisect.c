@@ -359,7 +359,8 @@ static bool check_flags(const struct bisect_flags *flags, struct error *error)
 		return error_set(error, ERROR_USAGE,
 			"--run COMMAND is required: it builds a commit and prints its measurement");
 	if (workers > BISECT_WORKERS_MOST)
-		return error_set(error, ERROR_USAGE, "at most %d workers", BISECT_WORKERS_MOST);
+		return error_set(error, ERROR_USAGE, "--workers and --worker: more than %d in all",
+			BISECT_WORKERS_MOST);
 	return check_text("--run", flags->run, error) &&
 	       check_text("--extract", flags->extract, error) &&
 	       check_texts("--worker", &flags->worker, error) &&

@@ -37,7 +37,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	found->change_count = 1;
 	read = store_tx(state, STORE_READ, &found->call, error);
 	if (read && found->count == 0)
-		read = error_set(error, ERROR_USAGE, "there is no change %" PRId64, *id);
+		read = error_set(error, ERROR_USAGE, "--change: there is no change %" PRId64, *id);
 	if (read) {
 		buf_text(answer, "{\"change\": ");
 		record_put_json(answer, &found->items[0].record);

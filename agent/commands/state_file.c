@@ -152,6 +152,20 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	}
 }
 
+/* The form says "until: ..."; whoever gave --until reads that. */
+static void name_flag(const struct cli *cli, struct error *error)
+{
+	size_t length = strcspn(error->text, ":");
+
+	for (const struct option_part *part = cli->command->parts; part->fields; part++)
+		for (const struct field *field = part->fields; field->name; field++)
+			if (strncmp(field->name, error->text, length) == 0 &&
+				!field->name[length]) {
+				(void)error_prefix(error, "--");
+				return;
+			}
+}
+
 int state_fail(const struct error *error)
 {
 	return error->kind == ERROR_NONE ? EXIT_USAGE : cli_fail(error);
@@ -160,6 +174,7 @@ int state_fail(const struct error *error)
 json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error)
 {
 	const struct config *config = NULL;
+	json_t *document;
 	const char *path;
 	bool agent;
 
@@ -173,8 +188,12 @@ json_t *state_request(struct cli *cli, const struct state_request *request, stru
 	}
 	path = config ? config->agent.state : request->flags->state_file;
 	if (!request->reads)
-		return ask_either(request, path, config, error);
-	if (config && state_is_hidden(path))
-		return ask_agent(request, &request->flags->agent, config, error);
-	return perform(request, path, config, error);
+		document = ask_either(request, path, config, error);
+	else if (config && state_is_hidden(path))
+		document = ask_agent(request, &request->flags->agent, config, error);
+	else
+		document = perform(request, path, config, error);
+	if (!document)
+		name_flag(cli, error);
+	return document;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/utf8.h"
 
 enum { FIRST_BLOCK = 16 << 10, BLOCK = 256 << 10 };
 
@@ -182,6 +183,20 @@ static bool start(struct delimited *reader, struct error *error)
 	return true;
 }
 
+/* Names and commits go to JSON, terminals and receivers: a byte that is no UTF-8 becomes '?'. */
+static void blank_invalid(char *text, size_t length)
+{
+	unsigned char all = 0;
+
+	for (size_t i = 0; i < length; i++)
+		all |= (unsigned char)text[i];
+	for (size_t i = 0, size; all >= 0x80 && i < length; i += size ? size : 1) {
+		size = utf8_length(text + i, length - i);
+		if (size == 0)
+			text[i] = '?';
+	}
+}
+
 /* The next row, including blank ones. */
 static enum delimited_step next_row(struct delimited *reader, struct error *error)
 {
@@ -197,6 +212,8 @@ static enum delimited_step next_row(struct delimited *reader, struct error *erro
 		if (!refill(reader, error))
 			return DELIMITED_FAILED;
 	}
+	if (scan == SCAN_ROW)
+		blank_invalid(reader->data + reader->at, next - reader->at);
 	for (size_t i = 0; scan == SCAN_ROW && i < reader->count; i++)
 		if (reader->quoted[i] && !unquote(&reader->cells[i], reader->quote, &lines))
 			scan = SCAN_NUL;

@@ -1,6 +1,7 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
 import json
+import os
 import re
 import socket
 
@@ -242,6 +243,8 @@ def test_without_an_agent(agents, hunter, tmp_path):
     assert [event["origin"] for event in change["history"] if event["event"] == "triaged"] == ["command line"], change
     refused = hunter("triage", number, "open", "--seen", "0", "--state-file", state_of(tmp_path))
     assert refused.code == 2 and "is expected now" in refused.err, refused
+    refused = hunter("triage", number, "expected", "--until", "yesterday", "--config", path)
+    assert refused.code == 2 and refused.err.startswith('hunter-c: --until: "yesterday" is in the past'), refused
     # Without an agent that opens it again, the clock decides.
     assert hunter("triage", number, "expected", "--until", "2s", "--config", path).code == 0
 
@@ -281,11 +284,19 @@ def test_a_database_that_does_not_answer(hunter, tmp_path, command):
         path = on_demand(config(tmp_path, csv_test("x.csv")))
         path.write_text(re.sub("state: .*", f'state: "postgresql://ann@127.0.0.1:{port}/x?connect_timeout=1"', path.read_text()))
         done = hunter(*command, "--config", path)
-        assert done.code == 4 and "no connection (connect_timeout) within 1s" in done.err, done
+        assert done.code == 4 and "no connection within 1s (connect_timeout)" in done.err, done
         silent.setblocking(False)
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
             silent.accept()
+
+
+@pytest.mark.parametrize("command", [["changes"], ["triage", "1"], ["silence", "list"], ["store", "check"], ["store", "audit"]])
+def test_a_state_that_is_no_file(hunter, tmp_path, command):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ".", "pipe":
+        done = hunter(*command, "--state-file", path)
+        assert done.code == 4 and "is not a regular file" in done.err, done
 
 
 def test_audit(running):

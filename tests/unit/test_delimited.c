@@ -70,6 +70,7 @@ static void quotes(void **state)
 static void failures(void **state)
 {
 	(void)state;
+	CHECK("t,caf\xE9,\xC3\xA9\n\"x\xC3\",\xE2\x82\n", "1:[t][caf?][\xC3\xA9] 2:[x?][??] end");
 	CHECK("a\n\"b\nc\n", "1:[a] data:2: this row opens a quote that is never closed");
 	CHECK("\"", "data:1: this row opens a quote that is never closed");
 	CHECK("a\nb\0c\n", "1:[a] data:2: a NUL byte (is this a text file?)");

@@ -213,18 +213,19 @@ static enum ready wait_socket(PGconn *link, short events, int64_t deadline)
 	return NOT_YET;
 }
 
-static void note_late(struct connection *connection, const char *what, int64_t ms)
+static void note_late(
+	struct connection *connection, const char *what, int64_t ms, const char *option)
 {
 	char text[80], limit[WHEN_TEXT];
 
 	when_format_duration(ms, limit);
-	snprintf(text, sizeof text, "%s within %s", what, limit);
+	snprintf(text, sizeof text, "%s within %s%s", what, limit, option);
 	note(connection, TROUBLE_AWAY, NULL, text);
 }
 
 static bool late(struct connection *connection)
 {
-	note_late(connection, "no response from the server", connection->patience_ms + LATE_MS);
+	note_late(connection, "no response from the server", connection->patience_ms + LATE_MS, "");
 	drop(connection);
 	return false;
 }
@@ -310,8 +311,8 @@ static bool finish_connecting(struct connection *connection)
 		enum ready ready = wait_socket(connection->link, events, deadline);
 
 		if (ready == TOO_LATE) {
-			note_late(connection, "no connection (connect_timeout)",
-				connection->servers.connect_ms);
+			note_late(connection, "no connection", connection->servers.connect_ms,
+				" (connect_timeout)");
 			return false;
 		}
 		if (ready == READY)

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/base/buf.h"
@@ -40,12 +41,17 @@ static char *uri_new(const char *path, bool settled)
 struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct error *error)
 {
 	struct sqlite3 *database = NULL;
+	struct stat status;
 	char *uri;
 	int result;
 
 	*settled = false;
-	if (access(path, R_OK) != 0) {
+	if (access(path, R_OK) != 0 || stat(path, &status) != 0) {
 		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		error_set(error, ERROR_STATE, "state file %s is not a regular file", path);
 		return NULL;
 	}
 	if (!store_check_size(path, error))
