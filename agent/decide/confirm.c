@@ -14,16 +14,16 @@
 
 const char *const confirm_reasons[CONFIRM_REASONS] = {
 	[CONFIRM_RULE] = "the `confirm` rule does not hold yet: too few points follow it",
-	[CONFIRM_AGAIN] = "no new point since its series was last judged: the next one decides",
-	[CONFIRM_END] = "it may be over, or the end of another change: the next points decide",
-	[CONFIRM_SHARE] = "it is not among the changes that `fdr` allows all series together",
-	[CONFIRM_HELD] = "it is held until a cycle can be told from a change",
-	[CONFIRM_AGE] = "it was older than max_age when first seen",
-	[CONFIRM_SEEN] = "it appeared in points that the agent had already seen",
-	[CONFIRM_OVER] = "it was over before it was announced",
-	[CONFIRM_BACK] = "it was over before its hold ended",
-	[CONFIRM_COVERED] = "it is the end of another change, and announced as that one's recovery",
-	[CONFIRM_LOST] = "it is no longer found",
+	[CONFIRM_AGAIN] = "no new point since the series was last judged: the next one decides",
+	[CONFIRM_END] = "perhaps over, or the end of another change: the next points decide",
+	[CONFIRM_SHARE] = "not among the changes that `fdr` allows all series together",
+	[CONFIRM_HELD] = "held until a cycle can be ruled out",
+	[CONFIRM_AGE] = "older than max_age when first seen",
+	[CONFIRM_SEEN] = "appeared in points that the agent had already seen",
+	[CONFIRM_OVER] = "over before it was announced",
+	[CONFIRM_BACK] = "over before its hold ended",
+	[CONFIRM_COVERED] = "the end of another change, announced as its recovery",
+	[CONFIRM_LOST] = "no longer found",
 };
 
 static const char *const words[CONFIRM_REASONS] = {

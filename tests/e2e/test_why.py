@@ -91,7 +91,7 @@ def test_a_step_stands_and_the_smallest_is_measured(hunter, tmp_path):
     # By its commit, and a part of it, it is the same.
     assert why(hunter, path, "c00200")["verdict"] == "would_tell"
     text = hunter("why", "--config", path, "db.read", "p99", "c00200")
-    assert "verdict: a change that stands" in text.out and "smallest change that would be announced" in text.out
+    assert "verdict: a standing change" in text.out and "smallest change that would be announced" in text.out
 
 
 def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
@@ -457,7 +457,7 @@ def test_the_way_back_is_named_as_that(hunter, tmp_path):
     found = why(hunter, path, "c00260")
     assert (found["verdict"], found["record"]["news"], found["undone"]["time"][:10]) == ("way_back", "silent", str((START + 200 * DAY).date()))
     text = hunter("why", "--config", path, "db.read", "p99", "c00260").out
-    assert "this is the end of: change 1 of db.read at " in text and "recovered" in text.split("it is the end of")[1]
+    assert "this is the end of: change 1 of db.read at " in text and "recovered" in text.split("this is the end of")[1]
     assert why(hunter, path, "c00200")["verdict"] == "told"
 
 

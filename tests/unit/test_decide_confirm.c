@@ -56,28 +56,27 @@ static void test_table(void **state)
 		{"nothing against it", {0}, PASS, NULL, NULL, 0},
 		{"the rule", {.rule = &ten}, HOLD,
 			"the `confirm` rule does not hold yet: ", "confirmation", 0},
-		{"nothing new", {.again = true}, HOLD, "no new point since its series was ",
+		{"nothing new", {.again = true}, HOLD, "no new point since the series was ",
 			"confirmation", 0},
-		{"its end", {.may_end = true}, HOLD, "it may be over, or the end of another ",
+		{"its end", {.may_end = true}, HOLD, "perhaps over, or the end of another ",
 			"confirmation", 0},
 		{"its past", {.precedent = PRECEDENT_PASSED}, HOLD,
 			"the series has had passing movements of the same size and duration before",
 			"precedent", 0},
 		{"too many series", {.share = 0.001, .series = 200}, HOLD,
-			"it is not among the changes that `fdr` allows all series together: rank 1 "
+			"not among the changes that `fdr` allows all series together: rank 1 "
 			"among 200 series, p 0.0001 > 5e-06 (fdr 0.001 x 1 / 200)",
 			"fdr", 0},
 		{"few series", {.share = 0.05, .series = 200}, PASS, NULL, NULL, 0},
 		{"no cycle known", {.until = NOW + DAY}, HOLD,
-			"it is held until a cycle can be told from a change", "hold", NOW + DAY},
+			"held until a cycle can be ruled out", "hold", NOW + DAY},
 		{"a cycle, and the rule", {.until = NOW + DAY, .rule = &ten}, HOLD,
 			"the `confirm` rule does not hold yet", "confirmation", 0},
 		{"its hold is over", {.seen = NOW - DAY, .until = NOW - 1}, PASS, NULL, NULL, 0},
 		{"the end of another", {.covered = true}, DROP,
-			"it is the end of another change, and announced as that one's recovery",
-			"way_back", 0},
+			"the end of another change, announced as its recovery", "way_back", 0},
 		{"such an end is no discovery", {.covered = true, .share = 0.001, .series = 200},
-			DROP, "it is the end of another change", "way_back", 0},
+			DROP, "the end of another change", "way_back", 0},
 		{"such an end waits, too", {.covered = true, .rule = &ten}, HOLD,
 			"the `confirm` rule", "confirmation", 0},
 		{"too old", {.silent = age}, DROP, age, NULL, 0},
@@ -144,9 +143,9 @@ static void test_back_before_the_hold_ends(void **state)
 		confirm_decide(arena, cases, 2);
 		for (size_t i = 0; i < 2; i++)
 			assert_int_equal(cases[i].decision.verdict, sure ? DROP : HOLD);
-		assert_string_equal(cases[0].decision.reason,
-			sure ? "it was over before its hold ended"
-			     : "it is held until a cycle can be told from a change");
+		assert_string_equal(
+			cases[0].decision.reason, sure ? "over before its hold ended"
+						       : "held until a cycle can be ruled out");
 	}
 	arena_free(arena);
 }
