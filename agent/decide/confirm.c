@@ -59,7 +59,7 @@ static const char *wait_of(const struct confirm_case *at)
 	if (!confirm_holds(at->rule, at->change, at->first_count, at->service))
 		return confirm_reasons[CONFIRM_RULE];
 	if (at->again)
-		return confirm_reasons[CONFIRM_AGAIN];
+		return at->again;
 	if (!at->silent && at->may_end)
 		return confirm_reasons[CONFIRM_END];
 	if (!at->silent && at->precedent != PRECEDENT_NONE)
@@ -181,8 +181,8 @@ void confirm_decide(struct arena *arena, struct confirm_case *cases, size_t coun
 		const char *wait = wait_of(&cases[i]);
 
 		cases[i].decision = (struct decision){wait ? HOLD : PASS, wait, 0};
-		cases[i].on_hold = wait && wait != confirm_reasons[CONFIRM_RULE] &&
-				   wait != confirm_reasons[CONFIRM_AGAIN];
+		cases[i].on_hold =
+			wait && wait != confirm_reasons[CONFIRM_RULE] && wait != cases[i].again;
 	}
 	for (size_t i = 0; i < count; i++)
 		if (cases[i].share > 0 && (i == 0 || cases[i].share != cases[i - 1].share))

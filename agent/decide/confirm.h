@@ -51,7 +51,7 @@ struct confirm_case {
 	bool service;                /* as confirm_holds takes it */
 	const char *silent;          /* why it is not told, whatever follows; NULL: it may be */
 	bool at_once;                /* such a one that waits for nothing */
-	bool again;                  /* see CONFIRM_AGAIN */
+	const char *again;           /* why it waited, if the points are those of then; or NULL */
 	bool may_end;                /* see CONFIRM_END */
 	bool covered;                /* see CONFIRM_COVERED */
 	enum precedent_verdict precedent;

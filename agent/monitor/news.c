@@ -248,10 +248,12 @@ static void add_known_candidate(
 		if (!silent)
 			at->silent = NULL;
 		record->runs = known->runs + candidate->grown;
-		at->again = is_old(subject) && at->until == at->seen;
+		if (is_old(subject) && at->until == at->seen)
+			at->again = known->reason ? reason : confirm_reasons[CONFIRM_AGAIN];
 	} else {
 		at->at_once = at->silent;
-		at->again = is_old(subject) && subject->findings->season.cycles; /* see is_old */
+		if (is_old(subject) && subject->findings->season.cycles) /* see is_old */
+			at->again = confirm_reasons[CONFIRM_AGAIN];
 	}
 	add_end(subject, candidate, change);
 }

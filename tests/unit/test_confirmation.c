@@ -7,8 +7,10 @@
 /* clang-format on */
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "agent/decide/confirm.h"
 #include "agent/decide/match.h"
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
@@ -178,6 +180,28 @@ static void test_nothing_new_counts_for_nothing(void **state)
 		1);
 	assert_int_equal(request->records.count + request->update_count, 0);
 	store_call_free(&request->call);
+}
+
+/* What waits for other things than the rule is not written at a start either, with another reason.
+ */
+static void test_a_restart_changes_no_reason(void **state)
+{
+	struct fixture *f = *state;
+	const struct analysis analysis = {&f->test, &f->data, f->findings};
+	struct store_record *request = store_record_new(NULL, NULL);
+
+	f->detections[0] = (struct detection){.confirm.mode = CONFIRM_OFF, .fdr = 0.05};
+	f->changes[0].pvalue = 0.5;
+	pass(f, 9, WHEN_ALWAYS);
+	expect(f, CHANGE_CANDIDATE, NOTIFY_HELD, 1);
+	assert_string_equal(confirm_word(f->kept.records[0].reason), "fdr");
+	f->realignment.grown = false;
+	f->realignment.restarted = true;
+	news_find(&analysis, f->realignments, "", f->kept.records, f->kept.count,
+		&(struct news_clock){.now = NOW, .oldest = WHEN_ALWAYS}, request);
+	assert_int_equal(request->records.count + request->update_count, 0);
+	store_call_free(&request->call);
+	free(f->realignment.kept);
 }
 
 /* Nobody has heard of it, so nobody hears that it is gone; what is found there later begins anew.
@@ -434,6 +458,7 @@ int main(void)
 		CASE(test_overwhelming_needs_five_points),
 		CASE(test_rules),
 		CASE(test_nothing_new_counts_for_nothing),
+		CASE(test_a_restart_changes_no_reason),
 		CASE(test_lost_and_found),
 		CASE(test_age),
 		CASE(test_share_of_false_ones),
