@@ -87,9 +87,11 @@ static void open_page(struct pages *pages)
 	bool one_state = (states & (states - 1)) == 0;
 	bool timed = filter->since != 0 || filter->until != 0;
 	bool open = filter->open && !pages->call->take;
+	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
 	enum statement statement = pages->names && open ? STATEMENT_LIST_OPEN_TEST
 				   : open               ? STATEMENT_LIST_OPEN
 				   : pages->names       ? STATEMENT_LIST_TEST
+				   : triaged            ? STATEMENT_LIST_TRIAGED
 				   : timed              ? STATEMENT_LIST_TIME
 				   : one_state          ? STATEMENT_LIST_STATE
 							: STATEMENT_LIST;
