@@ -240,12 +240,12 @@ WARNINGS = [
     ("prometheus: {url: 'http://x/', username: u, password_file: closed}", ":1:14: warning: prometheus: url: sends a token or password"),
     ("prometheus: {url: 'http://u:p@x/'}", ":1:14: warning: prometheus: url: sends a token or password"),
     ("prometheus: {url: 'http://x/', headers: {X-Api-Key: k}}", ":1:14: warning: prometheus: url: sends a token or password"),
-    (f"sources: {{eu: {{type: graphite, url: 'HTTP://127.1.example/', bearer_token: {KEY}}}}}", ':1:32: warning: source "eu": url: token'),
+    (f"sources: {{eu: {{type: graphite, url: 'HTTP://127.1.example/', bearer_token: {KEY}}}}}", ':1:32: warning: source "eu": url: sends a token'),
     (f"slack: {{bot_token: {KEY}, channels: [c], api_url: 'http://x/'}}", ":1:53: warning: slack: api_url: sends a token or password"),
-    ("slack: {webhook_url: 'http://x/services/key'}", ":1:9: warning: slack: webhook_url: it is a secret and is sent without TLS"),
+    ("slack: {webhook_url: 'http://x/services/key'}", ":1:9: warning: slack: webhook_url: a secret sent without TLS"),
     ("prometheus: {url: 'https://x/', insecure_skip_verify: true}", ":1:33: warning: prometheus: insecure_skip_verify: another program"),
-    ("postgres: {hostname: db.example}", ":1:11: warning: postgres: sslmode: without verify-full another program"),
-    ("postgres: {hostname: db.example, sslmode: require}", ":1:34: warning: postgres: sslmode: without verify-full"),
+    ("postgres: {hostname: db.example}", ":1:11: warning: postgres: sslmode: the server can be impersonated without verify-full"),
+    ("postgres: {hostname: db.example, sslmode: require}", ":1:34: warning: postgres: sslmode: the server can be impersonated without"),
     ("tests: {a: {type: csv, file: x, tags: }}", ':1:39: warning: test "a": tags: it has no value and is ignored'),
     ("tests: {a: {type: csv, file: x, metrics: ~}}", ':1:42: warning: test "a": metrics: it has no value and is ignored'),
     ("tests: {a: {type: csv, file: x, inherit: null}}", ':1:42: warning: test "a": inherit: it has no value and is ignored'),
@@ -321,7 +321,7 @@ def test_a_configuration_found_where_others_write(hunter, tmp_path):
     path = tmp_path / "hunter.yaml"
     path.write_text("tests: {a: {type: csv, file: x}}\n")
     tmp_path.chmod(0o1777)
-    said = "hunter.yaml: warning: other users can write to it or to its folder"
+    said = "hunter.yaml: warning: file or folder writable by other users"
     assert hunter("validate").out.startswith(said)
     assert "warning" not in hunter("validate", "--config", "hunter.yaml").out
     tmp_path.chmod(0o700)
@@ -414,12 +414,12 @@ def test_folder_with_a_folder(hunter, tmp_path):
 
 @pytest.mark.parametrize("options, problem", [
     ("window: 3", 'window: "3" is below 4'),
-    ("p_value: 0.2", 'p_value: "0.2" is not at most 0.1'),
+    ("p_value: 0.2", 'p_value: "0.2" is above 0.1'),
     ("profile: otava, window: 3, p_value: 0.2", None),
     ("detector: modes, modes: 1", "modes: "),
     ("detector: stepfit, algorithm: percent, min_stddev: 2", "min_stddev: the algorithm percent uses no deviation"),
     ("detector: stepfit, algorithm: mannwhitneyu, radius: 6", 'radius: "6" is below 7'),
-    ("detector: stepfit, algorithm: mannwhitneyu, threshold: 1", 'threshold: "1" is not below 1'),
+    ("detector: stepfit, algorithm: mannwhitneyu, threshold: 1", 'threshold: "1": expected a p-value below 1'),
     ("detector: stepfit, algorithm: mannwhitneyu, radius: 7", None),
 ])
 def test_options_without_effect(hunter, tmp_path, options, problem):

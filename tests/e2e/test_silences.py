@@ -38,7 +38,7 @@ def test_silence_change_end_summary(agents, cli, program, tmp_path, slack):
     assert len(slack.posts) == 1
     assert 'hunter_silences{state="active"} 1' in agent.get("/metrics")[1]
     why = subprocess.run([program, "why", "db.read", "p99", "--config", path], capture_output=True, text=True, timeout=LONGEST)
-    assert re.search(r"verdict: a silence holds it back.*: silence 1 of ann until .*: migration", why.stdout), why.stdout
+    assert re.search(r"verdict: held back by a silence.*: silence 1 of ann until .*: migration", why.stdout), why.stdout
     document = json.loads(subprocess.run([program, "why", "db.read", "p99", "--config", path, "--output", "json"],
                                          capture_output=True, text=True, timeout=LONGEST).stdout)
     assert document["verdict"] == "silence" and document["silence"]["reason"] == "migration" and document["mute_time"] is None
