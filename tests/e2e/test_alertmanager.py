@@ -187,7 +187,7 @@ def test_firing_for(agents, tmp_path):
     with servers.alertmanager(tmp_path, "group_by: [test], group_wait: 100ms") as server:
         agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), section(server.url, more=FAST + ", firing_for: 6s")))
         server.wait(lambda: ("db.read", "resolved") in server.statuses())
-        assert "firing for 6s and is resolved" in agent.wait_log("firing for")
+        assert "resolved after firing for 6s" in agent.wait_log("firing for")
 
 
 def test_another_address(agents, tmp_path):

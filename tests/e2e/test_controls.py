@@ -149,7 +149,7 @@ def test_other_cannot_be_read(run, tmp_path):
     write(tmp_path, ", explained_by: shop/traffic")
     (tmp_path / "shop.csv").unlink()
     done = run("analyze", "web", "eu", code=3)
-    assert 'test "shop", which other tests refer to' in done.err
+    assert 'test "shop", referenced by other tests' in done.err
     assert "eu:" in done.out
 
 
@@ -240,7 +240,7 @@ def test_agent_fails_with_the_other(run, tmp_path):
         else:
             (tmp_path / "shop.csv").write_text(broken)
         done = run("run", "--once", code=3)
-        assert 'test \\"shop\\", which other tests refer to' in done.err
+        assert 'test \\"shop\\", referenced by other tests' in done.err
         assert of_web(known(run)) == before
     (tmp_path / "shop.csv").write_text(load)
     run("run", "--once")

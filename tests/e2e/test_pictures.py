@@ -266,7 +266,7 @@ def test_hostile_names(agents, tmp_path, hunter):
     (["plot", "db.read", "p99", "-o", "x.gif"], "expected a name ending in .svg or .png"),
     (["plot", "db.reed", "p99"], "db.read"),
     (["plot", "db.read", "p98"], 'there is no series "p98"'),
-    (["plot", "db.read", "p99", "-o", "none/x.svg"], "none/x.svg: No such file or directory"),
+    (["plot", "db.read", "p99", "-o", "none/x.svg"], "none/x.svg: cannot write the file: No such file or directory"),
     (["plot", "db.read", "p99", "--since", "soon"], "soon"),
 ])
 def test_mistakes(hunter, tmp_path, arguments, words):

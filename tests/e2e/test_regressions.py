@@ -397,7 +397,7 @@ def test_csv_with_two_branches_is_no_dead_end(hunter, folder):
     config = "agent: {state: state.db, listen: 127.0.0.1:0}\ntests: {both: {type: csv, file: both.csv, %s metrics: {p90: {direction: -1}}}}\n"
     (folder / "hunter.yaml").write_text(config % "")
     nothing = hunter("regressions", "both", "--since", "2026-01-10")
-    assert nothing.code == 3 and "choose one with --branch, or set base_branch in the test (dev, main)" in nothing.err
+    assert nothing.code == 3 and "select one with --branch, or set base_branch in the test (dev, main)" in nothing.err
     main = hunter("regressions", "both", "--since", "2026-01-10", "--branch", "main", "--output", "json")
     assert main.code == 1 and main.err == ""
     found = json.loads(main.out)["tests"][0]["regressions"][0]

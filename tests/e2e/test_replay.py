@@ -108,7 +108,7 @@ def test_data_that_stop_and_come_again(hunter, tmp_path):
     stopped, again = told(done.out)
     assert datetime.timedelta(0) <= stopped - (START + 62 * DAY) <= datetime.timedelta(hours=2)
     assert datetime.timedelta(0) <= again - (START + 80 * DAY) <= datetime.timedelta(hours=2)
-    assert "has had no new data for longer than 3d" in done.out and "has new data again" in done.out
+    assert "has had no new data for more than 3d" in done.out and "has new data again" in done.out
 
 
 def test_what_cannot_be_read_is_said(hunter, tmp_path):

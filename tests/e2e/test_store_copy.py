@@ -118,7 +118,7 @@ def test_what_is_refused(agents, hunter, told, tmp_path, database):
     assert missing.code == 4 and "does not exist yet" in missing.err
     agent = agents(told)
     held = hunter("store", "copy", file, database)
-    assert held.code == 4 and "an agent has" in held.err and str(file) in held.err
+    assert held.code == 4 and "in use by an agent" in held.err and str(file) in held.err
     assert agent.end() == 0
     assert hunter("store", "copy", file, database).code == 0
     for to in (database, file):
@@ -127,7 +127,7 @@ def test_what_is_refused(agents, hunter, told, tmp_path, database):
     agent = agents(moved_to(told, database))
     wait(lambda: servers.run_postgres().sql("SELECT count(*) FROM agents", database.rsplit("/", 1)[1]) == [(1,)])
     held = hunter("store", "copy", database, tmp_path / "other.db")
-    assert held.code == 4 and "an agent has" in held.err and not (tmp_path / "other.db").exists()
+    assert held.code == 4 and "in use by an agent" in held.err and not (tmp_path / "other.db").exists()
     assert agent.end() == 0
 
 
