@@ -379,7 +379,7 @@ bool agent_api_call(struct agent_api *api, const char *path, const struct pairs 
 	return done;
 }
 
-bool agent_api_changes(struct agent_api *api, const char *parameters,
+bool agent_api_changes(struct agent_api *api, const struct pairs *form,
 	bool (*keep)(void *context, json_t *page), void *context, bool *more, struct error *error)
 {
 	json_int_t next = 0, before;
@@ -390,9 +390,10 @@ bool agent_api_changes(struct agent_api *api, const char *parameters,
 		struct buf path = {0};
 		bool called;
 
-		buf_printf(&path, "/api/v1/changes?limit=1000%s", parameters);
+		buf_text(&path, "/api/v1/changes?limit=1000");
 		if (next > 0)
 			buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, next);
+		put_form(&path, form);
 		before = next;
 		called = agent_api_call(api, path.data, NULL, "changes", &answer, error);
 		buf_free(&path);

@@ -56,10 +56,10 @@ bool agent_api_call(struct agent_api *api, const char *path, const struct pairs 
 
 /*
  * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array.
- * `parameters`: "&test=a&open=true", or "". *more: there are others, which `keep` did not want.
+ * `form`: the parameters but limit and before. *more: there are others, which `keep` did not want.
  * False and an error as above, also if its pages do not end.
  */
-bool agent_api_changes(struct agent_api *api, const char *parameters,
+bool agent_api_changes(struct agent_api *api, const struct pairs *form,
 	bool (*keep)(void *context, json_t *page), void *context, bool *more,
 	struct error *error) MUST_USE;
 

@@ -52,10 +52,56 @@ void answer_table_print(
 	table_print(shown, count, cells, rows, cli->out);
 }
 
-void answer_print(const struct cli *cli, const json_t *answer)
+static void put_object(struct buf *out, json_t *object)
 {
-	json_dumpf(answer, cli->out, JSON_REAL_PRECISION(17));
-	putc('\n', cli->out);
+	const char *key, *before = "";
+	json_t *value;
+
+	buf_char(out, '{');
+	json_object_foreach(object, key, value)
+	{
+		buf_text(out, before);
+		buf_json_text(out, key);
+		buf_text(out, ": ");
+		answer_put(out, value);
+		before = ", ";
+	}
+	buf_char(out, '}');
+}
+
+static void put_array(struct buf *out, const json_t *array)
+{
+	buf_char(out, '[');
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		answer_put(out, json_array_get(array, i));
+	}
+	buf_char(out, ']');
+}
+
+void answer_put(struct buf *out, json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT: put_object(out, value); break;
+	case JSON_ARRAY: put_array(out, value); break;
+	case JSON_STRING: buf_json_text(out, json_string_value(value)); break;
+	case JSON_INTEGER:
+		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		break;
+	case JSON_REAL: buf_json_number(out, json_real_value(value)); break;
+	case JSON_TRUE: buf_text(out, "true"); break;
+	case JSON_FALSE: buf_text(out, "false"); break;
+	case JSON_NULL: buf_text(out, "null"); break;
+	}
+}
+
+void answer_print(const struct cli *cli, json_t *answer)
+{
+	struct buf text = {0};
+
+	answer_put(&text, answer);
+	buf_char(&text, '\n');
+	text_flush(&text, cli->out);
 }
 
 const char *answer_time(const struct answer_cell *cell)

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "agent/base/buf.h"
 #include "agent/cli/cli.h"
 
 struct answer_cell {
@@ -24,8 +25,11 @@ struct answer_column {
 void answer_table_print(
 	const struct cli *cli, const json_t *items, const struct answer_column *columns);
 
+/* Appends a value of a document, with the digits that the API writes. */
+void answer_put(struct buf *out, json_t *value);
+
 /* Prints the document itself. */
-void answer_print(const struct cli *cli, const json_t *answer);
+void answer_print(const struct cli *cli, json_t *answer);
 
 /* For `text`: a time of the answer, as commands print times. */
 const char *answer_time(const struct answer_cell *cell);

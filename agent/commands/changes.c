@@ -1,12 +1,11 @@
 /* `changes`: lists recorded changes, of a state or of a running agent. */
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/transfer.h"
 #include "agent/base/when.h"
+#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
@@ -16,14 +15,14 @@
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
 #include "agent/store/store.h"
-#include "notifiers/text.h"
+#include "agent/web/forms.h"
 
 enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
 static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
 
 struct change_row {
 	struct change_record record;
-	json_t *answer; /* as an agent gave it; else NULL */
+	const char *json; /* as an agent gave it, else NULL */
 };
 
 /* What is listed. */
@@ -32,8 +31,7 @@ struct change_list {
 	struct change_row *rows;
 	size_t count, capacity;
 	size_t most;
-	bool more;    /* there are others */
-	bool strange; /* the agent's answer has something else than changes */
+	bool more; /* there are others */
 };
 
 static int by_time(const void *a, const void *b)
@@ -46,89 +44,68 @@ static int by_time(const void *a, const void *b)
 	return (right->id > left->id) - (right->id < left->id);
 }
 
-static void add_row(struct change_list *list, const struct change_record *record, json_t *answer)
+static void add_row(struct change_list *list, const struct change_record *record, const char *json)
 {
 	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
-	list->rows[list->count++] = (struct change_row){*record, json_incref(answer)};
+	list->rows[list->count++] = (struct change_row){*record, json};
 }
 
-static void list_free(struct change_list *list)
+static void put_row(struct buf *out, const struct change_row *row)
 {
-	for (size_t i = 0; i < list->count; i++)
-		json_decref(list->rows[i].answer);
-	free(list->rows);
+	if (row->json)
+		buf_text(out, row->json);
+	else
+		record_put_json(out, &row->record);
 }
 
 static void print_json(const struct change_list *list, size_t count, bool more, FILE *out)
 {
 	fputs("{\"changes\": [", out);
 	for (size_t i = 0; i < count; i++) {
-		const struct change_row *row = &list->rows[i];
 		struct buf text = {0};
 
-		fputs(i > 0 ? ",\n  " : "\n  ", out);
-		if (row->answer)
-			json_dumpf(row->answer, out, JSON_REAL_PRECISION(17));
-		else
-			record_put_json(&text, &row->record);
+		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
+		put_row(&text, &list->rows[i]);
 		text_flush(&text, out);
 	}
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }
 
-/* Empty cells where nobody has said anything. */
-static void print_csv_triage(const struct triage *triage, bool formulas, FILE *out)
+static const char *const csv_last[] = {"regression", "forward_change_percent", "announced",
+	CSV_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner", "triage_note=triage.note",
+	"triage_person=triage.person", "triage_time=triage.time", "triage_until=triage.until",
+	NULL};
+
+/* All fields of a change, and what is derived from them. */
+static const char *const *csv_columns(struct arena *arena)
 {
-	const char *const texts[] = {
-		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->owner,
-		triage->note, triage->person};
+	const char **columns = NULL;
+	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		csv_put_next(texts[i], formulas, out);
-	csv_put_time(triage->time, out);
-	csv_put_time(triage->until, out);
-}
-
-static void print_csv_column(const struct stored_column *column, const struct change_record *record,
-	bool formulas, FILE *out)
-{
-	char scratch[WHEN_TEXT];
-
-	if (column->type == COLUMN_NUMBER) {
-		csv_put_number(column_number(column, record), out);
-		return;
-	}
-	if (column != change_columns)
-		putc(',', out);
-	if (column->type == COLUMN_TEXT)
-		csv_put_text(column_text(column, record), formulas, out);
-	else
-		csv_put_text(column_format(column, record, scratch), true, out);
-}
-
-static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
-{
 	for (const struct stored_column *column = change_columns; column->name; column++)
-		if (column_is_shown(column))
-			print_csv_column(column, record, formulas, out);
-	fputs(announcement_verdict(&record->item) > 0 ? ",yes" : ",no", out);
-	csv_put_number(change_percent(&record->item.change), out);
-	csv_put_time(record_announced(record), out);
-	csv_put_suspects(&record->item.suspects, formulas, out);
-	print_csv_triage(&record->triage, formulas, out);
-	putc('\n', out);
+		if (column_is_shown(column)) {
+			columns = arena_grow(arena, columns, count, sizeof *columns);
+			columns[count++] = column->name;
+		}
+	for (size_t i = 0; i < sizeof csv_last / sizeof *csv_last; i++) {
+		columns = arena_grow(arena, columns, count, sizeof *columns);
+		columns[count++] = csv_last[i];
+	}
+	return columns;
 }
 
 static void print_csv(const struct change_list *list, size_t count, bool formulas, FILE *out)
 {
-	for (const struct stored_column *column = change_columns; column->name; column++)
-		if (column_is_shown(column))
-			fprintf(out, column == change_columns ? "%s" : ",%s", column->name);
-	fputs(",regression,forward_change_percent,announced," CSV_SUSPECTS
-	      ",triage,triage_owner,triage_note,triage_person,triage_time,triage_until\n",
-		out);
-	for (size_t i = 0; i < count; i++)
-		print_csv_row(&list->rows[i].record, formulas, out);
+	const char *const *columns = csv_columns(list->arena);
+
+	csv_put_header(NULL, columns, formulas, out);
+	for (size_t i = 0; i < count; i++) {
+		struct buf text = {0};
+
+		put_row(&text, &list->rows[i]);
+		csv_put_row(NULL, text.data, columns, formulas, out);
+		buf_free(&text);
+	}
 }
 
 struct changes_options {
@@ -168,57 +145,13 @@ static const struct field changes_fields[] = {
 	{0},
 };
 
-static bool add_state(const char *name, unsigned *states, struct error *error)
+static const char *joined(struct arena *arena, const struct strings *values)
 {
-	for (unsigned i = 1; i < CHANGE_STATES; i++)
-		if (strcmp(change_state_names[i], name) == 0) {
-			*states |= 1U << i;
-			return true;
-		}
-	return error_set(error, ERROR_USAGE,
-		"--state: \"%.100s\" is none of confirmed, moved, withdrawn, candidate, "
-		"recovered",
-		name);
-}
+	struct buf text = {0};
 
-static bool add_triage(const char *name, unsigned *states, struct error *error)
-{
-	enum triage_state state;
-
-	if (triage_state_named(name, &state)) {
-		*states |= 1U << state;
-		return true;
-	}
-	return error_set(error, ERROR_USAGE,
-		"--triage: \"%.100s\" is none of open, acknowledged, expected, ignored, infra, "
-		"false, fixed",
-		name);
-}
-
-static bool parse_time(const struct cli *cli, const char *flag, const char *text, int64_t *out,
-	struct error *error)
-{
-	if (!text || when_parse(text, cli->now, out, error))
-		return true;
-	return error_prefix(error, "--%s: ", flag);
-}
-
-static bool make_filter(const struct cli *cli, struct change_filter *filter, struct error *error)
-{
-	const struct changes_options *options = cli->options;
-
-	*filter = (struct change_filter){.test = options->test,
-		.limit = options->limit,
-		.open = options->open,
-		.now = cli->now};
-	for (size_t i = 0; i < options->triage.count; i++)
-		if (!add_triage(options->triage.items[i], &filter->triage, error))
-			return false;
-	for (size_t i = 0; i < options->state.count; i++)
-		if (!add_state(options->state.items[i], &filter->states, error))
-			return false;
-	return parse_time(cli, "since", options->since, &filter->since, error) &&
-	       parse_time(cli, "until", options->until, &filter->until, error);
+	for (size_t i = 0; i < values->count; i++)
+		buf_printf(&text, "%s%s", i ? "," : "", values->items[i]);
+	return values->count > 0 ? buf_keep(&text, arena) : NULL;
 }
 
 static bool matches(const struct strings *names, const char *pattern)
@@ -304,71 +237,24 @@ static bool list_file(const struct change_filter *filter, const char *path,
 	return done;
 }
 
-static void put_parameter(struct buf *out, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	buf_printf(out, "&%s=", key);
-	transfer_encode(out, value);
-}
-
-static void put_list(struct buf *out, const char *key, const struct strings *values)
-{
-	struct buf text = {0};
-
-	for (size_t i = 0; i < values->count; i++)
-		buf_printf(&text, "%s%s", i ? "," : "", values->items[i]);
-	if (values->count > 0)
-		put_parameter(out, key, text.data);
-	buf_free(&text);
-}
-
-static const char *parameters_of(const struct cli *cli)
-{
-	const struct changes_options *options = cli->options;
-	struct buf text = {0};
-
-	if (options->open)
-		buf_text(&text, "&open=true");
-	put_list(&text, "state", &options->state);
-	put_list(&text, "triage", &options->triage);
-	put_parameter(&text, "test", options->test);
-	put_parameter(&text, "since", options->since);
-	put_parameter(&text, "until", options->until);
-	return buf_keep(&text, cli->arena);
-}
-
-static bool take_page(void *context, json_t *page)
+static bool take(void *context, const struct change_record *record, json_t *object)
 {
 	struct change_list *list = context;
-	struct change_record record;
-	json_t *object;
-	size_t index;
+	struct buf text = {0};
 
-	json_array_foreach(page, index, object)
-	{
-		if (record_read(list->arena, object, &record))
-			add_row(list, &record, object);
-		else
-			list->strange = true;
-	}
-	return !list->strange && list->count < list->most;
+	answer_put(&text, object);
+	add_row(list, record, buf_keep(&text, list->arena));
+	return list->count < list->most;
 }
 
 /* The agent of the options, otherwise that of the configuration. */
-static bool list_agent(
-	struct cli *cli, const struct config *config, struct change_list *list, struct error *error)
+static bool list_agent(struct cli *cli, const struct config *config, const struct pairs *form,
+	struct change_list *list, struct error *error)
 {
 	const struct changes_options *options = cli->options;
 	struct agent_api *api = agent_api_new(&options->state_of.agent, config, error);
-	bool done = api &&
-		    agent_api_changes(api, parameters_of(cli), take_page, list, &list->more, error);
+	bool done = api && records_of_agent(cli->arena, api, form, take, list, &list->more, error);
 
-	if (done && list->strange)
-		done = error_set(error, ERROR_STATE,
-			"%s: the response is not a list of changes: is it a hunter-c of this "
-			"version?",
-			agent_api_name(api));
 	agent_api_free(api);
 	return done;
 }
@@ -376,28 +262,35 @@ static bool list_agent(
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
+	const struct pair pairs[] = {{"state", joined(cli->arena, &options->state)},
+		{"triage", joined(cli->arena, &options->triage)}, {"test", options->test},
+		{"since", options->since}, {"until", options->until},
+		{"open", options->open ? "true" : NULL}};
+	struct pairs form = {pairs, sizeof pairs / sizeof *pairs};
 	const struct config *config = NULL;
-	struct change_list list = {.arena = cli->arena};
-	struct change_filter filter;
+	struct change_filter filter = {.limit = options->limit};
+	struct change_list list = {.arena = cli->arena, .most = (size_t)options->limit};
 	struct error error;
 	const char *path;
 	bool agent, done;
 
 	if (cli->arguments.count > 0)
 		return cli_refuse("changes takes no arguments (select a test with --test)");
-	if (!make_filter(cli, &filter, &error) ||
-		!state_of_agent(&options->state_of, &agent, &error))
+	if (!change_form_read(state_form, &form, cli->now, cli->arena, &filter, &error)) {
+		(void)error_prefix(&error, "--");
 		return cli_fail(&error);
-	list.most = (size_t)filter.limit;
+	}
+	if (!state_of_agent(&options->state_of, &agent, &error))
+		return cli_fail(&error);
 	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_of.state_file;
 	done = agent || (config && state_is_hidden(path))
-		       ? list_agent(cli, config, &list, &error)
+		       ? list_agent(cli, config, &form, &list, &error)
 		       : list_file(&filter, path, config, &list, &error);
 	if (done)
 		print(cli, &list);
-	list_free(&list);
+	free(list.rows);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 

@@ -39,34 +39,25 @@ struct gate {
 	bool *told;  /* by entry: that it has expired */
 };
 
-static struct triage_list *read_agent(
-	const struct gate_flags *flags, const struct strings *tests, struct error *error)
-{
-	struct agent_api *api = agent_api_new(&flags->agent, NULL, error);
-	struct triage_list *triaged = api ? triage_list_of_agent(api, tests, error) : NULL;
-
-	agent_api_free(api);
-	return triaged;
-}
-
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
 	struct arena *arena, struct triage_list **out, struct error *error)
 {
 	const char **names = arena_array(arena, count, sizeof *names);
 	const struct strings list = {names, count};
 	const struct state_flags asked = {.state_file = flags->state, .agent = flags->agent};
+	struct agent_api *api = NULL;
 	bool agent;
 
 	if (!state_of_agent(&asked, &agent, error))
 		return false;
+	if (!agent && !flags->state)
+		return true;
 	for (size_t i = 0; i < count; i++)
 		names[i] = tests[i]->name;
-	if (flags->state && !agent)
-		*out = triage_list_of_state(flags->state, &list, error);
-	else if (agent)
-		*out = read_agent(flags, &list, error);
-	else
-		return true;
+	if (agent && !(api = agent_api_new(&flags->agent, NULL, error)))
+		return false;
+	*out = triage_list_read(flags->state, api, &list, error);
+	agent_api_free(api);
 	return *out != NULL;
 }
 

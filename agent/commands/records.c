@@ -112,6 +112,46 @@ bool record_read(struct arena *arena, const json_t *object, struct change_record
 	       out->item.time != WHEN_NEVER;
 }
 
+struct taking {
+	struct arena *arena;
+	bool (*take)(void *context, const struct change_record *record, json_t *object);
+	void *context;
+	bool broken; /* the answer has something else than changes */
+};
+
+static bool take_page(void *context, json_t *page)
+{
+	struct taking *taking = context;
+	struct change_record record;
+	json_t *object;
+	bool wanted = true;
+	size_t index;
+
+	json_array_foreach(page, index, object)
+	{
+		taking->broken |= !record_read(taking->arena, object, &record);
+		wanted = !taking->broken && taking->take(taking->context, &record, object);
+		if (taking->broken)
+			break;
+	}
+	return wanted;
+}
+
+bool records_of_agent(struct arena *arena, struct agent_api *api, const struct pairs *form,
+	bool (*take)(void *context, const struct change_record *record, json_t *object),
+	void *context, bool *more, struct error *error)
+{
+	struct taking taking = {arena, take, context, false};
+
+	if (!agent_api_changes(api, form, take_page, &taking, more, error))
+		return false;
+	return !taking.broken ||
+	       error_set(error, ERROR_STATE,
+		       "%s: the response is not a list of changes: is it a hunter-c of this "
+		       "version?",
+		       agent_api_name(api));
+}
+
 /* Cells: static, the record's or in the arena; NULL for a blank one. */
 struct cell {
 	struct arena *arena;

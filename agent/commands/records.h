@@ -5,11 +5,18 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "agent/cli/agent_api.h"
 #include "agent/model/change_record.h"
 
 /* A record from a change in the API's JSON; false if it is not one. What has a column, triage,
  * owner, range of suspects and time of the announcement are set. Texts are copied to the arena. */
 bool record_read(struct arena *arena, const json_t *object, struct change_record *out);
+
+/* Lists changes of an agent, by the parameters of its API, see agent_api_changes. `take` gets each,
+ * of which it borrows the object, until it wants no more. Records lie in the arena. */
+bool records_of_agent(struct arena *arena, struct agent_api *api, const struct pairs *form,
+	bool (*take)(void *context, const struct change_record *record, json_t *object),
+	void *context, bool *more, struct error *error) MUST_USE;
 
 enum record_view {
 	RECORDS_LIST = 1, /* what was found */

@@ -62,15 +62,16 @@ struct regression_report {
 	struct buf failed;       /* JSON: the tests that failed */
 };
 
+static const char *const csv_columns[] = {"metric", "time", "direction", "unit", "commit_before",
+	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
+	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
+
 static void regression_report_begin(struct regression_report *report)
 {
 	if (report->output == REGRESSION_JSON)
 		fputs("{\"tests\": [", report->out);
 	else if (report->output == REGRESSION_CSV)
-		fprintf(report->out,
-			"test,metric,time,direction,unit,commit_before,commit_after," CSV_LEVELS
-			",forward_change_percent,pvalue,regression%s\n",
-			report->otava ? "" : ",accepted");
+		csv_put_header("test", csv_columns, true, report->out);
 }
 
 /* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
@@ -154,14 +155,12 @@ static void put_place(struct buf *out, const struct announcement *item)
 	json_put_text(out, "commit_after", after);
 }
 
-static void put_regression(struct buf *out, const struct regression *worse, bool otava)
+static void put_regression(struct buf *out, const struct regression *worse)
 {
 	const struct comparison *comparison = &worse->comparison;
 	const struct metric *metric = worse->before->metric;
 
-	buf_text(out,
-		out->data[out->length - 1] == '[' ? "\n    {\"metric\": " : ",\n    {\"metric\": ");
-	buf_json_text(out, worse->before->name);
+	json_open(out, "metric", worse->before->name);
 	buf_printf(out, ", \"direction\": %d, \"unit\": ", series_direction(worse->before));
 	buf_json_text(out, metric ? metric->unit : NULL);
 	json_put_number(out, "forward_change_percent", comparison->percent);
@@ -173,10 +172,9 @@ static void put_regression(struct buf *out, const struct regression *worse, bool
 	json_put_number(out, "size_high", comparison->size_high);
 	buf_printf(out, ", \"kind\": \"%s\"",
 		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
-	if (!otava) {
-		put_place(out, &worse->item);
-		json_put_text(out, "accepted", worse->accepted);
-	}
+	put_place(out, &worse->item);
+	json_put_bool(out, "regression", !worse->neither);
+	json_put_text(out, "accepted", worse->accepted);
 	announcement_put_basis(out, &worse->item);
 	put_level(out, "before", worse->before, &comparison->before);
 	put_level(out, "after", worse->after, &comparison->after);
@@ -194,56 +192,21 @@ static void print_json(const struct regression_report *report, const char *test,
 		buf_text(&out, neither ? "], \"changed\": [" : "");
 		for (size_t i = 0; i < count; i++)
 			if (worse[i].neither == neither)
-				put_regression(&out, &worse[i], report->otava);
+				put_regression(&out, &worse[i]);
 	}
 	buf_text(&out, "]}");
 	text_flush(&out, report->out);
-}
-
-/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
-static struct change change_in(const struct comparison *comparison)
-{
-	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
-
-	return (struct change){.index = from,
-		.level_before = comparison->level_before,
-		.level_after = comparison->level_after,
-		.size = comparison->size,
-		.size_low = comparison->size_low,
-		.size_high = comparison->size_high,
-		.place_from = from,
-		.place_to = to,
-		.cause_from = from,
-		.cause_to = to};
 }
 
 static void print_csv(const struct regression_report *report, const char *test,
 	const struct regression *worse, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct regression *one = &worse[i];
-		const struct metric *metric = one->before->metric;
-		struct change change = change_in(&one->comparison);
-		const char *before, *after;
-		char time[WHEN_TEXT], direction[4];
+		struct buf row = {0};
 
-		announcement_range(&one->item, &before, &after);
-		change.kind = one->trend ? CHANGE_TREND : CHANGE_STEP;
-		snprintf(direction, sizeof direction, "%d", series_direction(one->before));
-		const char *const texts[] = {test, one->before->name,
-			when_format_iso(one->item.time, time), direction,
-			metric ? metric->unit : NULL, before, after};
-		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-			fputs(k > 0 ? "," : "", report->out);
-			csv_put_text(texts[k], report->formulas, report->out);
-		}
-		csv_put_levels(&change, report->out);
-		csv_put_number(one->comparison.percent, report->out);
-		csv_put_number(one->comparison.pvalue, report->out);
-		fputs(one->neither ? ",no" : ",yes", report->out);
-		if (!report->otava)
-			csv_put_next(one->accepted, report->formulas, report->out);
-		putc('\n', report->out);
+		put_regression(&row, &worse[i]);
+		csv_put_row(test, row.data, csv_columns, report->formulas, report->out);
+		buf_free(&row);
 	}
 }
 
@@ -645,6 +608,23 @@ static const char *commit_at(struct arena *arena, const struct findings *base, s
 static bool is_neither(const struct regressions *regressions, const struct series *series)
 {
 	return series_direction(series) == 0 && !regressions->flags->ignore_direction;
+}
+
+/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
+static struct change change_in(const struct comparison *comparison)
+{
+	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
+
+	return (struct change){.index = from,
+		.level_before = comparison->level_before,
+		.level_after = comparison->level_after,
+		.size = comparison->size,
+		.size_low = comparison->size_low,
+		.size_high = comparison->size_high,
+		.place_from = from,
+		.place_to = to,
+		.cause_from = from,
+		.cause_to = to};
 }
 
 static void add_regression(const struct regressions *regressions, const struct task *task,

@@ -223,7 +223,6 @@ static bool perform(void *context, const char *state, const struct config *confi
 	struct store_triage *call = store_triage_new(NULL, NULL);
 	bool done;
 
-	(void)config;
 	call->now = direct->cli->now;
 	call->actor = (struct actor){state_form(&direct->form, "person"), "command line"};
 	done = triage_form_read(state_form, &direct->form, call, error) &&
@@ -231,7 +230,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	if (done && (call->records.count == 0 || call->missing))
 		done = triage_form_nothing(call, error);
 	else if (done)
-		triage_form_answer(answer, call);
+		triage_form_answer(answer, config, call);
 	store_call_free(&call->call);
 	return done;
 }

@@ -4,31 +4,18 @@
  */
 #include "agent/commands/triage_list.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
-#include "agent/base/transfer.h"
-#include "agent/base/when.h"
 #include "agent/commands/records.h"
 
 struct triage_list {
 	struct arena *arena;
 	struct change_record *records; /* by test */
 	size_t count, capacity;
-	bool broken; /* the agent's answer has something else than changes */
 };
-
-static unsigned said_bits(void)
-{
-	unsigned bits = 0;
-
-	for (unsigned state = TRIAGE_OPEN + 1; state < TRIAGE_STATES; state++)
-		bits |= 1U << state;
-	return bits;
-}
 
 static struct triage_list *triage_list_new(void)
 {
@@ -105,118 +92,86 @@ static struct strings tests_of(const struct triage_list *triaged, const struct s
 	return (struct strings){items, count};
 }
 
-static void sort(struct triage_list *triaged)
+enum { SAID = (1 << TRIAGE_STATES) - (1 << (TRIAGE_OPEN + 1)) };
+
+/* "acknowledged,expected,...": the API's names of these. */
+static const char *said_names(struct arena *arena)
 {
-	if (triaged->count > 0)
-		qsort(triaged->records, triaged->count, sizeof *triaged->records, compare);
+	struct buf text = {0};
+
+	for (int state = TRIAGE_OPEN + 1; state < TRIAGE_STATES; state++)
+		buf_printf(&text, "%s%s", text.length > 0 ? "," : "", triage_state_names[state]);
+	return buf_keep(&text, arena);
 }
 
+/* Where the changes are: in a state, or with an agent. */
+struct place {
+	const char *path;
+	struct agent_api *api; /* NULL: the path */
+};
+
+/* `said`: only those of which people have said something. */
 static bool list_state(struct triage_list *triaged, const char *path, const struct strings *tests,
-	unsigned triage, struct error *error)
+	bool said, struct error *error)
 {
 	struct store_list *list = store_list_new(NULL, NULL);
+	bool read;
 
-	if (tests->count == 0) {
-		store_call_free(&list->call);
-		return true;
-	}
-	list->filter = (struct change_filter){.names = *tests, .triage = triage};
-	if (!store_tx(path, STORE_READ, &list->call, error)) {
-		store_call_free(&list->call);
-		return false;
-	}
-	for (size_t i = 0; i < list->records.count; i++)
+	list->filter = (struct change_filter){.names = *tests, .triage = said ? SAID : 0};
+	read = tests->count == 0 || store_tx(path, STORE_READ, &list->call, error);
+	for (size_t i = 0; read && i < list->records.count; i++)
 		add_record(triaged, &list->records.items[i]);
 	arena_join(triaged->arena, list->call.arena);
+	return read;
+}
+
+static bool take(void *context, const struct change_record *record, json_t *object)
+{
+	(void)object;
+	add_record(context, record);
 	return true;
 }
 
-struct triage_list *triage_list_of_state(
-	const char *path, const struct strings *tests, struct error *error)
+static bool list_agent(struct triage_list *triaged, struct agent_api *api,
+	const struct strings *tests, bool said, struct error *error)
 {
+	bool read = true, more;
+
+	for (size_t i = 0; read && i < (said ? 1 : tests->count); i++) {
+		const struct pair pair = {said ? "triage" : "test",
+			said ? said_names(triaged->arena) : tests->items[i]};
+		const struct pairs form = {&pair, 1};
+
+		read = records_of_agent(triaged->arena, api, &form, take, triaged, &more, error);
+	}
+	return read;
+}
+
+static bool list(struct triage_list *triaged, const struct place *place,
+	const struct strings *tests, bool said, struct error *error)
+{
+	return place->api ? list_agent(triaged, place->api, tests, said, error)
+			  : list_state(triaged, place->path, tests, said, error);
+}
+
+struct triage_list *triage_list_read(
+	const char *path, struct agent_api *api, const struct strings *tests, struct error *error)
+{
+	const struct place place = {path, api};
 	struct triage_list *triaged = triage_list_new();
-	bool read = list_state(triaged, path, tests, said_bits(), error);
+	struct strings some;
+	bool read = list(triaged, &place, tests, true, error);
 
 	if (read) {
-		struct strings some = tests_of(triaged, tests);
-
+		some = tests_of(triaged, tests);
 		triaged->count = 0;
-		read = list_state(triaged, path, &some, 0, error);
+		read = list(triaged, &place, &some, false, error);
 	}
-	if (read) {
-		sort(triaged);
+	if (read && triaged->count > 0)
+		qsort(triaged->records, triaged->count, sizeof *triaged->records, compare);
+	if (read)
 		return triaged;
-	}
 	triage_list_free(triaged);
-	(void)error_prefix(error, "--state: ");
-	return NULL;
-}
-
-/* A page of changes of the agent. */
-static bool take_page(void *context, json_t *page)
-{
-	struct triage_list *triaged = context;
-	const json_t *object;
-	size_t index;
-
-	json_array_foreach(page, index, object)
-	{
-		struct change_record record;
-
-		if (record_read(triaged->arena, object, &record))
-			add_record(triaged, &record);
-		else
-			triaged->broken = true;
-	}
-	return !triaged->broken;
-}
-
-static bool list_tests(struct triage_list *triaged, struct agent_api *api,
-	const struct strings *tests, struct error *error)
-{
-	for (size_t i = 0; i < tests->count; i++) {
-		struct buf parameters = {0};
-		bool done, more;
-
-		buf_text(&parameters, "&test=");
-		transfer_encode(&parameters, tests->items[i]);
-		done = agent_api_changes(api, parameters.data, take_page, triaged, &more, error);
-		buf_free(&parameters);
-		if (!done)
-			return false;
-	}
-	return true;
-}
-
-struct triage_list *triage_list_of_agent(
-	struct agent_api *api, const struct strings *tests, struct error *error)
-{
-	struct triage_list *triaged = triage_list_new();
-	struct buf parameters = {0};
-	bool read, more;
-
-	buf_text(&parameters, "&triage=");
-	for (int state = TRIAGE_OPEN + 1; state < TRIAGE_STATES; state++)
-		buf_printf(&parameters, "%s%s", state > TRIAGE_OPEN + 1 ? "," : "",
-			triage_state_names[state]);
-	read = agent_api_changes(api, parameters.data, take_page, triaged, &more, error);
-	buf_free(&parameters);
-	if (read) {
-		struct strings some = tests_of(triaged, tests);
-
-		triaged->count = 0;
-		read = list_tests(triaged, api, &some, error);
-	}
-	if (read && triaged->broken)
-		read = error_set(error, ERROR_STATE,
-			"%s: the response is not a list of changes: is it a hunter-c of this "
-			"version?",
-			agent_api_name(api));
-	if (read) {
-		sort(triaged);
-		return triaged;
-	}
-	triage_list_free(triaged);
-	(void)error_prefix(error, "--agent: ");
+	(void)error_prefix(error, api ? "--agent: " : "--state: ");
 	return NULL;
 }

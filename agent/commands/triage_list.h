@@ -10,12 +10,10 @@
 
 struct triage_list;
 
-/* Of the tests of those names. NULL and an error, ERROR_STATE if the state or the agent is not
- * available. */
-struct triage_list *triage_list_of_state(
-	const char *path, const struct strings *tests, struct error *error);
-struct triage_list *triage_list_of_agent(
-	struct agent_api *api, const struct strings *tests, struct error *error);
+/* Of the tests of those names, from the agent unless it is NULL, else from the state. NULL and an
+ * error, ERROR_STATE if the state or the agent is not available. */
+struct triage_list *triage_list_read(
+	const char *path, struct agent_api *api, const struct strings *tests, struct error *error);
 void triage_list_free(struct triage_list *triaged); /* accepts NULL */
 
 /* Those of a test; none without `triaged`. Only what the API tells of a record is set. */

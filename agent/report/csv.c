@@ -4,12 +4,10 @@
  */
 #include "agent/report/csv.h"
 
-#include <math.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
-#include "agent/base/when.h"
-#include "agent/model/attribution.h"
 #include "agent/report/table.h"
 
 /* Whether a spreadsheet would take the text for a formula. Full-width signs count: spreadsheets in
@@ -73,55 +71,71 @@ void csv_put_text(const char *text, bool formulas, FILE *out)
 	buf_free(&guarded);
 }
 
-void csv_put_next(const char *text, bool formulas, FILE *out)
+void csv_put_header(const char *first, const char *const *columns, bool formulas, FILE *out)
 {
-	putc(',', out);
-	csv_put_text(text, formulas, out);
+	csv_put_text(first, formulas, out);
+	for (size_t i = 0; columns[i]; i++) {
+		struct buf name = {0};
+
+		buf_append(&name, columns[i], strcspn(columns[i], "="));
+		fputs(first || i > 0 ? "," : "", out);
+		csv_put_text(
+			name.length > 0 ? name.data : strchr(columns[i], '.') + 1, formulas, out);
+		buf_free(&name);
+	}
+	putc('\n', out);
 }
 
-void csv_put_time(int64_t ms, FILE *out)
-{
-	char time[WHEN_TEXT];
-
-	fprintf(out, ",%s", ms != 0 ? when_format_iso(ms, time) : "");
-}
-
-void csv_put_number(double value, FILE *out)
+/* "region=eu, zone=b" */
+static void put_object(json_t *object, bool formulas, FILE *out)
 {
 	struct buf text = {0};
-	if (isfinite(value))
-		buf_json_number(&text, value);
-	else
-		buf_text(&text, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-	fprintf(out, ",%s", text.data);
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value) buf_printf(
+		&text, "%s%s=%s", text.length ? ", " : "", key, json_string_value(value));
+	csv_put_text(text.data, formulas, out);
 	buf_free(&text);
 }
 
-void csv_put_means(const struct change *change, FILE *out)
+static void put_value(json_t *value, bool formulas, FILE *out)
 {
-	double means[CHANGE_MEANS];
+	struct buf number = {0};
 
-	change_means(change, means);
-	for (size_t i = 0; i < CHANGE_MEANS; i++)
-		csv_put_number(means[i], out);
-	csv_put_number(change->pvalue, out);
+	if (json_is_integer(value)) {
+		fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	} else if (json_is_real(value)) {
+		buf_json_number(&number, json_real_value(value));
+		text_flush(&number, out);
+	} else if (json_is_boolean(value)) {
+		fputs(json_is_true(value) ? "yes" : "no", out);
+	} else if (json_is_object(value)) {
+		put_object(value, formulas, out);
+	} else {
+		csv_put_text(json_string_value(value), formulas, out);
+	}
 }
 
-void csv_put_levels(const struct change *change, FILE *out)
+static json_t *member_of(const json_t *row, const char *column)
 {
-	double levels[CHANGE_LEVELS];
+	const char *equals = strchr(column, '='), *in = equals ? equals + 1 : "";
+	size_t length = strcspn(in, ".");
 
-	fprintf(out, ",%s", change_kind_names[change->kind]);
-	change_levels(change, levels);
-	for (size_t i = 0; i < CHANGE_LEVELS; i++)
-		csv_put_number(levels[i], out);
+	return equals ? json_object_get(json_object_getn(row, in, length), in + length + 1)
+		      : json_object_get(row, column);
 }
 
-void csv_put_suspects(const struct attribution *suspects, bool formulas, FILE *out)
+void csv_put_row(
+	const char *first, const char *row, const char *const *columns, bool formulas, FILE *out)
 {
-	putc(',', out);
-	if (suspects->known)
-		fprintf(out, "%zu", suspects->count);
-	csv_put_next(attribution_from(suspects), formulas, out);
-	csv_put_next(attribution_to(suspects), formulas, out);
+	json_t *object = json_loads(row, 0, NULL);
+
+	csv_put_text(first, formulas, out);
+	for (size_t i = 0; columns[i]; i++) {
+		fputs(first || i > 0 ? "," : "", out);
+		put_value(member_of(object, columns[i]), formulas, out);
+	}
+	putc('\n', out);
+	json_decref(object);
 }

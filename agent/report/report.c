@@ -123,74 +123,57 @@ static void report_regressions(
 		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
 }
 
-static struct strings csv_columns(const struct report *report)
+static struct strings csv_names(const struct report *report)
 {
 	if (report->attributes.count > 0)
 		return report->attributes;
 	return (struct strings){csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
 }
 
+/* The names and columns of the attributes are between those that all have. */
+static const char *const *csv_columns(struct arena *arena, const struct strings *attributes)
+{
+	static const char *const before[] = {"metric", "time", "index", "forward_change_percent",
+		"magnitude", "mean_before", "mean_after", "stddev_before", "stddev_after", "pvalue",
+		"regression"};
+	static const char *const after[] = {"commit_before", "labels", "kind", "level_before",
+		"level_after", "size", "size_low", "size_high", "place_from", "place_to",
+		CSV_SUSPECTS, "accepted", NULL};
+	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
+	const char **columns =
+		arena_array(arena, BEFORE + attributes->count + AFTER, sizeof *columns);
+
+	memcpy(columns, before, sizeof before);
+	for (size_t i = 0; i < attributes->count; i++)
+		columns[BEFORE + i] = arena_printf(arena, "=attributes.%s", attributes->items[i]);
+	memcpy(columns + BEFORE + attributes->count, after, sizeof after);
+	return columns;
+}
+
 static void report_csv_header(const struct report *report)
 {
-	struct strings attributes = csv_columns(report);
-	fputs("test,metric,time,index," CSV_MEANS ",regression", report->out);
-	for (size_t i = 0; i < attributes.count; i++)
-		csv_put_next(attributes.items[i], report->formulas, report->out);
-	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS,
-		report->out);
-	fputs(report->otava ? "\n" : ",accepted\n", report->out);
-}
+	struct strings names = csv_names(report);
+	struct arena *arena = arena_new();
 
-static void put_description(
-	const struct report *report, const struct series *series, const struct change *change)
-{
-	const int64_t *times = series->axis->times;
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	csv_put_levels(change, report->out);
-	fprintf(report->out, ",%s,%s", when_format_iso(times[change->place_from], from),
-		when_format_iso(times[change->place_to], to));
-}
-
-/* One cell: "region=eu, zone=b". */
-static void put_labels(const struct report *report, const struct pairs *labels)
-{
-	struct buf text = {0};
-	for (size_t i = 0; i < labels->count; i++)
-		buf_printf(&text, "%s%s=%s", i ? ", " : "", labels->items[i].key,
-			labels->items[i].value);
-	csv_put_next(text.data, report->formulas, report->out);
-	buf_free(&text);
+	csv_put_header("test", csv_columns(arena, &names), report->formulas, report->out);
+	arena_free(arena);
 }
 
 static void report_csv(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct strings attributes = csv_columns(report);
+	struct strings names = csv_names(report);
+	const char *const *columns = csv_columns(arena, &names);
 	struct timeline timeline = timeline_of(arena, analysis->data);
 	struct hits hits = hits_of(analysis, &timeline, arena);
+
 	for (size_t i = 0; i < hits.count; i++) {
-		const struct findings *found = &analysis->findings[hits.items[i].series];
-		const struct series *series = found->series;
-		const struct change *change = hits.items[i].change;
-		char time[WHEN_TEXT];
-		csv_put_text(analysis->test->name, report->formulas, report->out);
-		csv_put_next(series->name, report->formulas, report->out);
-		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
-			change->index);
-		csv_put_means(change, report->out);
-		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
-		for (size_t a = 0; a < attributes.count; a++)
-			csv_put_next(change_attribute(series, change, attributes.items[a]),
-				report->formulas, report->out);
-		csv_put_next(change_attribute_before(series, change, "commit"), report->formulas,
-			report->out);
-		put_labels(report, &series->labels);
-		put_description(report, series, change);
-		struct attribution suspects = attribution_of(arena, series, change);
-		csv_put_suspects(&suspects, report->formulas, report->out);
-		if (!report->otava)
-			csv_put_next(change_accepted(found, change), report->formulas, report->out);
-		putc('\n', report->out);
+		struct buf row = {0};
+
+		report_put_change(&row, &analysis->findings[hits.items[i].series],
+			hits.items[i].change, &names, arena);
+		csv_put_row(analysis->test->name, row.data, columns, report->formulas, report->out);
+		buf_free(&row);
 	}
 }
 

@@ -66,53 +66,16 @@ bool api_bool(const struct http_request *request, const char *name, bool *out, s
 	return form_bool(http_parameter(request, name), name, out, error);
 }
 
-/* The name that the word is, the whole text if it is the `only` one, else up to a comma: its index;
- * else an error. */
-static bool find_name(const char *name, const char *const *names, int first, const char *word,
-	bool only, int *out, struct error *error)
-{
-	int length = (int)(only ? strlen(word) : strcspn(word, ","));
-	struct buf all = {0};
-
-	for (*out = first; names[*out]; ++*out) {
-		if (strlen(names[*out]) == (size_t)length &&
-			strncmp(names[*out], word, (size_t)length) == 0) {
-			buf_free(&all);
-			return true;
-		}
-		buf_text(&all, *out == first ? "" : names[*out + 1] ? ", " : " or ");
-		buf_text(&all, names[*out]);
-	}
-	if (only)
-		(void)error_set(error, ERROR_USAGE, "%s: %s is needed", name, all.data);
-	else
-		(void)error_set(error, ERROR_USAGE, "%s: \"%.*s\" is none of %s", name,
-			length < 100 ? length : 100, word, all.data);
-	buf_free(&all);
-	return field_hint(error, word, names + first, (size_t)(*out - first));
-}
-
 bool api_choice(const struct http_request *request, const char *name, const char *const *names,
 	int *out, struct error *error)
 {
-	const char *text = http_parameter(request, name);
-
-	return !text || find_name(name, names, 0, text, true, out, error);
+	return form_choice(http_parameter(request, name), name, names, out, error);
 }
 
 bool api_choices(const struct http_request *request, const char *name, const char *const *names,
 	int first, unsigned *out, struct error *error)
 {
-	const char *text = http_parameter(request, name);
-	int found;
-
-	for (*out = 0; text && *text; text += *text == ',') {
-		if (!find_name(name, names, first, text, false, &found, error))
-			return false;
-		*out |= 1U << found;
-		text += strlen(names[found]);
-	}
-	return true;
+	return form_choices(http_parameter(request, name), name, names, first, out, error);
 }
 
 bool api_words(
@@ -162,13 +125,7 @@ void api_page_end(const struct api_page *page, struct buf *out)
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error)
 {
-	const char *text = http_parameter(request, name);
-
-	*out = open;
-	if (!text || when_parse(text, now, out, error))
-		return true;
-	error->kind = ERROR_USAGE;
-	return error_prefix(error, "%s: ", name);
+	return form_date(http_parameter(request, name), name, now, open, out, error);
 }
 
 bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,

@@ -105,10 +105,6 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,
 	struct error *error) MUST_USE;
 
-/* The parameters state, triage, open, test, since and until; texts are copied to the arena. */
-bool api_change_filter(const struct http_request *request, int64_t now, struct arena *arena,
-	struct change_filter *filter, struct error *error) MUST_USE;
-
 /* Who acts, from where. A request that does not prove who sends it may say so (`person`). */
 bool api_actor(struct http_request *request, struct actor *out, struct error *error) MUST_USE;
 

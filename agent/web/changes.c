@@ -8,22 +8,9 @@
 #include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/web/api.h"
+#include "agent/web/forms.h"
 
 enum { LIMIT = 100, MOST = 1000 };
-
-/* 0 stands for an open end of the filter. */
-bool api_change_filter(const struct http_request *request, int64_t now, struct arena *arena,
-	struct change_filter *filter, struct error *error)
-{
-	filter->now = now;
-	filter->test = arena_strdup(arena, http_parameter(request, "test"));
-	return api_choices(request, "state", change_state_names, 1, &filter->states, error) &&
-	       api_date(request, "since", now, 0, &filter->since, error) &&
-	       api_date(request, "until", now, 0, &filter->until, error) &&
-	       api_choices(request, "triage", triage_state_names, TRIAGE_OPEN, &filter->triage,
-		       error) &&
-	       api_bool(request, "open", &filter->open, error);
-}
 
 /* A list in progress. */
 struct listing {
@@ -64,10 +51,10 @@ void api_get_changes(void *context, struct http_request *request)
 	struct store_list *list = store_list_new(listed, listing);
 	struct change_filter *filter = &list->filter;
 	struct error error;
-	bool good =
-		api_change_filter(request, agent_now(agent), list->call.arena, filter, &error) &&
-		api_id(request, "before", "a change", &filter->before_id, &error) &&
-		api_limit(request, LIMIT, MOST, &filter->limit, &error);
+	bool good = change_form_read(api_form, request, agent_now(agent), list->call.arena, filter,
+			    &error) &&
+		    api_id(request, "before", "a change", &filter->before_id, &error) &&
+		    api_limit(request, LIMIT, MOST, &filter->limit, &error);
 
 	*listing = (struct listing){agent, request};
 	api_ask(agent, request, &list->call, good ? NULL : &error);

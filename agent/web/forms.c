@@ -12,6 +12,7 @@
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
+#include "agent/notify/announce.h"
 
 enum {
 	LONGEST_NAME = 200,
@@ -36,6 +37,76 @@ bool form_bool(const char *text, const char *name, bool *out, struct error *erro
 	*out = text && strcmp(text, "true") == 0;
 	return !text || *out || strcmp(text, "false") == 0 ||
 	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
+}
+
+/* The name that the word is, the whole text if it is the `only` one, else up to a comma: its index;
+ * else an error. */
+static bool find_name(const char *name, const char *const *names, int first, const char *word,
+	bool only, int *out, struct error *error)
+{
+	int length = (int)(only ? strlen(word) : strcspn(word, ","));
+	struct buf all = {0};
+
+	for (*out = first; names[*out]; ++*out) {
+		if (strlen(names[*out]) == (size_t)length &&
+			strncmp(names[*out], word, (size_t)length) == 0) {
+			buf_free(&all);
+			return true;
+		}
+		buf_text(&all, *out == first ? "" : names[*out + 1] ? ", " : " or ");
+		buf_text(&all, names[*out]);
+	}
+	if (only)
+		(void)error_set(error, ERROR_USAGE, "%s: %s is needed", name, all.data);
+	else
+		(void)error_set(error, ERROR_USAGE, "%s: \"%.*s\" is none of %s", name,
+			length < 100 ? length : 100, word, all.data);
+	buf_free(&all);
+	return field_hint(error, word, names + first, (size_t)(*out - first));
+}
+
+bool form_choice(
+	const char *text, const char *name, const char *const *names, int *out, struct error *error)
+{
+	return !text || find_name(name, names, 0, text, true, out, error);
+}
+
+bool form_choices(const char *text, const char *name, const char *const *names, int first,
+	unsigned *out, struct error *error)
+{
+	int found;
+
+	for (*out = 0; text && *text; text += *text == ',') {
+		if (!find_name(name, names, first, text, false, &found, error))
+			return false;
+		*out |= 1U << found;
+		text += strlen(names[found]);
+	}
+	return true;
+}
+
+bool form_date(const char *text, const char *name, int64_t now, int64_t open, int64_t *out,
+	struct error *error)
+{
+	*out = open;
+	if (!text || when_parse(text, now, out, error))
+		return true;
+	error->kind = ERROR_USAGE;
+	return error_prefix(error, "%s: ", name);
+}
+
+bool change_form_read(form_get *getter, void *context, int64_t now, struct arena *arena,
+	struct change_filter *filter, struct error *error)
+{
+	filter->now = now;
+	filter->test = arena_strdup(arena, getter(context, "test"));
+	return form_choices(getter(context, "state"), "state", change_state_names, 1,
+		       &filter->states, error) &&
+	       form_date(getter(context, "since"), "since", now, 0, &filter->since, error) &&
+	       form_date(getter(context, "until"), "until", now, 0, &filter->until, error) &&
+	       form_choices(getter(context, "triage"), "triage", triage_state_names, TRIAGE_OPEN,
+		       &filter->triage, error) &&
+	       form_bool(getter(context, "open"), "open", &filter->open, error);
 }
 
 static const char *get(const struct form *form, const char *name)
@@ -326,7 +397,7 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 	return false;
 }
 
-void triage_form_answer(struct buf *out, const struct store_triage *call)
+void triage_form_answer(struct buf *out, const struct config *config, struct store_triage *call)
 {
 	size_t count = call->records.count;
 
@@ -336,6 +407,8 @@ void triage_form_answer(struct buf *out, const struct store_triage *call)
 	buf_text(out, ", \"changes\": [");
 	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
 		json_line(out);
+		if (config)
+			announce_links(call->call.arena, config, &call->records.items[i]);
 		record_put_json(out, &call->records.items[i]);
 	}
 	buf_text(out, "]}\n");

@@ -8,6 +8,8 @@
 #include "agent/base/buf.h"
 #include "agent/store/store.h"
 
+struct config;
+
 /* Changes in one answer; the rest is only counted. */
 enum { FORM_CHANGES = 1000 };
 
@@ -17,10 +19,26 @@ typedef const char *form_get(void *context, const char *name);
 /* A parameter that is true or false; false if it is not given. */
 bool form_bool(const char *text, const char *name, bool *out, struct error *error) MUST_USE;
 
+/* One of the names, which end with NULL: its index; *out stays as it is if it is not given. And a
+ * list of those from the first on: bits 1 << index. */
+bool form_choice(const char *text, const char *name, const char *const *names, int *out,
+	struct error *error) MUST_USE;
+bool form_choices(const char *text, const char *name, const char *const *names, int first,
+	unsigned *out, struct error *error) MUST_USE;
+
+/* A date as users write it; `open` if it is not given. */
+bool form_date(const char *text, const char *name, int64_t now, int64_t open, int64_t *out,
+	struct error *error) MUST_USE;
+
 /* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
 #define TRIAGE_FORM_OF_ONE "state owner note reason link until version person dry_run"
 #define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message"
 #define SILENCE_FORM "matchers from until for owner reason person"
+
+/* Reads state, triage, open, test, since and until, which select changes; copies lie in the
+ * arena. */
+bool change_form_read(form_get *get, void *context, int64_t now, struct arena *arena,
+	struct change_filter *filter, struct error *error) MUST_USE;
 
 /*
  * Reads state, owner, note (or reason), link, until, version, ids ("812,815..830"), test, commit,
@@ -36,10 +54,9 @@ bool triage_form_says(const struct store_triage *call);
 /* Sets the error that says what has selected no change, or which ids are missing. */
 bool triage_form_nothing(const struct store_triage *call, struct error *error) MUST_USE;
 
-/* Appends {"changes": [...], "changed": 3, "count": 5}; of a conflict {"error":
- * ..., "changes":
- * [...], ...}. */
-void triage_form_answer(struct buf *out, const struct store_triage *call);
+/* Appends {"changes": [...], "changed": 3, "count": 5}, with the links of the configuration unless
+ * it is NULL; of a conflict {"error": ..., "changes": [...], ...}. */
+void triage_form_answer(struct buf *out, const struct config *config, struct store_triage *call);
 
 /*
  * Reads matchers, from, until or for, owner and reason of a new silence that may last `most` ms.

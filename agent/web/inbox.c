@@ -17,6 +17,7 @@
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
+#include "agent/web/forms.h"
 
 enum {
 	MOST = 10000,   /* changes, the last recorded of each state ... */
@@ -712,7 +713,7 @@ static bool parse(struct http_request *request, struct inbox *inbox, struct chan
 	inbox->per_group = ROWS;
 	inbox->owner = arena_strdup(inbox->arena, http_parameter(request, "owner"));
 	inbox->in = arena_strdup(inbox->arena, http_parameter(request, "in"));
-	if (!api_change_filter(request, inbox->now, inbox->arena, filter, error) ||
+	if (!change_form_read(api_form, request, inbox->now, inbox->arena, filter, error) ||
 		!api_choice(request, "by", by_names, &by, error) ||
 		!api_choice(request, "verdict", verdicts, &verdict, error) ||
 		!api_choice(request, "sort", sorts, &sort, error) ||

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/notify/announce.h"
 #include "agent/web/api.h"
 #include "agent/web/forms.h"
 
@@ -19,10 +18,7 @@ static void answer(struct judging *judging, struct store_triage *call)
 {
 	struct http_answer answer = {.status = call->conflict ? 409 : 200};
 
-	for (size_t i = 0; i < call->records.count && i < FORM_CHANGES; i++)
-		announce_links(
-			call->call.arena, judging->api->agent->config, &call->records.items[i]);
-	triage_form_answer(&answer.body, call);
+	triage_form_answer(&answer.body, judging->api->agent->config, call);
 	http_answer(judging->request, &answer);
 }
 

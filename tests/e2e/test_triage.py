@@ -37,8 +37,12 @@ def running(agents, hunter, tmp_path):
     assert agent.end() == 0
 
 
+def changes_of(port):
+    return ask(port, "/api/v1/changes").json["changes"]
+
+
 def triage_of(port, number):
-    return next(c["triage"] for c in ask(port, "/api/v1/changes").json["changes"] if c["id"] == number)
+    return next(c["triage"] for c in changes_of(port) if c["id"] == number)
 
 
 def columns(table):
@@ -134,14 +138,28 @@ def test_selections(running):
     assert {c["triage"]["state"] for c in listed} <= {"fixed", "infra"} and listed
 
 
-def test_lists_of_an_agent_and_of_its_state(running, hunter):
-    """The same columns and rows, whoever is asked, in each form."""
-    running.wait(lambda: all(c["announced"] for c in ask(running.port, "/api/v1/changes").json["changes"]))
-    for output in "text", "csv":
-        listed = hunter("changes", "--config", running.path, "--output", output)
-        assert listed.code == 0 and "db.write" in listed.out, listed
-        asked = hunter("changes", "--agent", f"unix:{running.path.parent}/api.sock", "--output", output)
-        assert asked.out == listed.out, asked
+def test_lists_of_an_agent_and_of_its_state(agents, hunter, tmp_path):
+    """Byte for byte the same, whoever is asked, in each form; numbers have all their digits."""
+    path = settings(tmp_path)
+    links = "    owner: the übers\n    dashboard: https://grafana.example/{test}\n    attributes: [commit]"
+    path.write_text(path.read_text().replace("    attributes: [commit]", links))
+    agent = agents(path)
+    agent.port = port_of(agent)
+    agent.wait(lambda: len(changes_of(agent.port)) == 3 and all(c["announced"] for c in changes_of(agent.port)))
+    numbers = sorted(c["id"] for c in changes_of(agent.port))
+    assert any(len(str(c["mean_after"])) > 12 for c in changes_of(agent.port)) and any(c["owner"] for c in changes_of(agent.port))
+    assert hunter("silence", "add", 'test="db.read"', "--for", "3 days", "--reason", "a \"b\", ü", "--config", path).code == 0
+    assert hunter("triage", numbers[0], "fixed", "--note", "=1+1, \\ ü", "--until", "2099-01-02", "--config", path).code == 0
+    lists = [(*words, "--output", output) for words, outputs in
+             ((["changes"], "text json csv"), (["changes", "--open"], "text json csv"), (["changes", "--triage", "fixed", "--csv-formulas"], "json csv"),
+              (["changes", "--test", "db.r*", "--since", "2024-03-01", "--limit", "1"], "text json csv"),
+              (["silence", "list"], "text json"), (["silence", "list", "--all"], "text json"), (["triage", *numbers[1:]], "text json"))
+             for output in outputs.split()]
+    of_agent = [hunter(*words, "--agent", f"unix:{tmp_path}/api.sock") for words in lists]
+    assert agent.end() == 0
+    for words, asked in zip(lists, of_agent):
+        assert asked.code == 0 and len(asked.out) > 100, (words, asked)
+        assert hunter(*words, "--config", path).out == asked.out, words
 
 
 def test_inbox(running, hunter):

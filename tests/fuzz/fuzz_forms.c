@@ -76,7 +76,7 @@ static void check_triage(struct store_triage *call)
 	record.triage.person = triage->owner;
 	call->records = (struct record_rows){&record, 1};
 	call->conflict = true;
-	triage_form_answer(&text, call);
+	triage_form_answer(&text, NULL, call);
 	check_json(&text);
 }
 
