@@ -20,18 +20,14 @@ enum { MAX_JOBS = 256 };
 
 struct detect_options {
 	struct detection_flags detection;
-	int input, output;
+	int input, output; /* input: enum detect_form */
 	const char *column, *delimiter;
 	int64_t jobs, max_line;
 };
 
-/* As in the other commands JSON is called "json", too; it is the same lines. */
-static const char *const inputs[] = {"auto", "text", "csv", "jsonl", "json", NULL};
-static const char *const outputs[] = {"auto", "text", "jsonl", "json", NULL};
-static const enum detect_form input_forms[] = {
-	DETECT_AUTO, DETECT_TEXT, DETECT_CSV, DETECT_JSONL, DETECT_JSONL};
-static const enum detect_form output_forms[] = {
-	DETECT_AUTO, DETECT_TEXT, DETECT_JSONL, DETECT_JSONL};
+static const char *const inputs[] = {"auto", "text", "csv", "jsonl", NULL};
+static const char *const outputs[] = {"auto", "text", "jsonl", NULL};
+static const enum detect_form output_forms[] = {DETECT_AUTO, DETECT_TEXT, DETECT_JSONL};
 
 static const struct field detect_fields[] = {
 	OPTION_CHOICE(struct detect_options, input, "auto", inputs,
@@ -65,8 +61,8 @@ static bool has_extension(const char *file, const char *extension)
 
 static enum detect_form input_form(const struct detect_options *options, const char *file)
 {
-	if (input_forms[options->input] != DETECT_AUTO)
-		return input_forms[options->input];
+	if (options->input != DETECT_AUTO)
+		return (enum detect_form)options->input;
 	if (has_extension(file, "csv") || has_extension(file, "tsv"))
 		return DETECT_CSV;
 	if (has_extension(file, "jsonl") || has_extension(file, "ndjson"))

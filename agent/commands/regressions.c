@@ -39,7 +39,7 @@
  * document over all tests, the CSV one table.
  */
 
-enum regression_output { REGRESSION_TEXT, REGRESSION_JSON, REGRESSION_CSV, REGRESSION_LOG };
+enum regression_output { REGRESSION_TEXT, REGRESSION_JSON, REGRESSION_CSV };
 
 struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
@@ -289,11 +289,10 @@ struct regression_flags {
 	const char *base_branch;
 };
 
-static const char *const output_names[] = {"text", "json", "csv", "log", NULL};
+static const char *const output_names[] = {"text", "json", "csv", NULL};
 
 static const struct field regression_fields[] = {
-	OPTION_CHOICE(struct regression_flags, output, "text", output_names,
-		"output format; log is an alias of text"),
+	OPTION_CHOICE(struct regression_flags, output, "text", output_names, "output format"),
 	OPTION_BOOL(struct regression_flags, csv_formulas, CSV_FORMULAS_HELP),
 	OPTION_BOOL(struct regression_flags, ignore_direction,
 		"also count improvements and changes of metrics without a direction"),
@@ -838,9 +837,7 @@ static int run(struct cli *cli)
 		return cli_fail(&error);
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
-	if ((regressions.report.output == REGRESSION_TEXT ||
-		    regressions.report.output == REGRESSION_LOG) &&
-		regressions.report.regressed > 0)
+	if (regressions.report.output == REGRESSION_TEXT && regressions.report.regressed > 0)
 		environment_report_print(
 			&regressions.environments, regressions.ask.selection.since, cli->out);
 	environment_report_free(&regressions.environments);

@@ -522,7 +522,7 @@ const struct command replay_command = {
 		   "message with the time of its announcement, then a summary. Changes before "
 		   "--from are not announced. Nothing is sent, and the agent's state is not "
 		   "touched. Uses the data as stored today, including later corrections by the "
-		   "source. --state FILE keeps the state of the replay: why --state FILE explains "
+		   "source. --state FILE keeps the state of the replay: why --state-file FILE explains "
 		   "why a change was announced or not.\n"
 		   "\n"
 		   "The exit code is 0, 2, 3 if some data was unavailable or the replay was "

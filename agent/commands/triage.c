@@ -31,8 +31,7 @@ static const struct field triage_fields[] = {
 	OPTION_STRING(struct triage_options, message, NULL, "changes announced in this message",
 		.metavar = "KEY"),
 	OPTION_STRING(struct triage_options, owner, NULL, "owner of the change", .metavar = "NAME"),
-	OPTION_STRING(
-		struct triage_options, note, NULL, "why", .alias = "reason", .metavar = "TEXT"),
+	OPTION_STRING(struct triage_options, note, NULL, "why", .metavar = "TEXT"),
 	OPTION_STRING(struct triage_options, link, NULL, "related page, such as an issue",
 		.metavar = "URL"),
 	OPTION_STRING(struct triage_options, until, NULL,
@@ -112,7 +111,7 @@ static bool check_write(
 			asked->state);
 	if (asked->state && (!options->note || strcmp(options->note, "none") == 0))
 		return error_set(error, ERROR_USAGE,
-			"--write: an entry of known_changes needs a reason (--reason)");
+			"--write: an entry of known_changes needs a reason (--note)");
 	return known_changes_write(options->write, NULL, 0, &added, error) ||
 	       error_prefix(error, "--write: ");
 }
@@ -134,7 +133,7 @@ static bool entry_of(
 			record.item.id, triage_state_names[record.triage.state]);
 	if (!record.triage.note)
 		return error_set(error, ERROR_USAGE,
-			"--write: change %" PRId64 " has no reason: give --reason", record.item.id);
+			"--write: change %" PRId64 " has no reason: give --note", record.item.id);
 	*out = gate_entry(&record, record.triage.note,
 		record.triage.until == 0 ? WHEN_NEVER : record.triage.until);
 	return true;

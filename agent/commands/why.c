@@ -20,10 +20,6 @@ struct why_options {
 static const struct field why_fields[] = {
 	OPTION_CHOICE(struct why_options, output, "text", cli_outputs, "output format"),
 	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
-	OPTION_STRING_AS("state", struct why_options, state_file, NULL,
-		"the same; the windows of a state kept by replay --state begin where that run "
-		"began",
-		.metavar = "FILE"),
 	{0},
 };
 

@@ -27,8 +27,8 @@ static const struct field evaluate_fields[] = {
 	OPTION_BOOL(struct evaluate_options, from_triage,
 		"score the configured detection against triaged changes (hunter-c triage), of all "
 		"tests or the named ones"),
-	OPTION_STRING(struct evaluate_options, state, NULL, "with --from-triage, " STATE_FILE_HELP,
-		.alias = "state_file", .metavar = "PATH"),
+	OPTION_STRING(struct evaluate_options, state_file, NULL,
+		"with --from-triage, " STATE_FILE_HELP, .metavar = "PATH"),
 	OPTION_STRING(struct evaluate_options, label, NULL,
 		"label series interactively: plot them with candidate places and write the answers "
 		"to this file, for --truth",
@@ -177,8 +177,8 @@ static bool check_flags(const struct work *work, struct error *error)
 		return error_set(error, ERROR_USAGE,
 			"--truth FILE (labelled series) or --from-triage (triaged changes) is "
 			"required");
-	if (options->state)
-		return error_set(error, ERROR_USAGE, "--state requires --from-triage");
+	if (options->state_file)
+		return error_set(error, ERROR_USAGE, "--state-file requires --from-triage");
 	if (options->series.count > 0)
 		return error_set(error, ERROR_USAGE, "--series requires --label");
 	if (options->tune && work->contender_count > 1)

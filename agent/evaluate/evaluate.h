@@ -19,7 +19,7 @@ struct evaluate_options {
 	int64_t jobs, max_line, count;
 	int output; /* enum evaluate_output */
 	bool tune, by_class, whole, from_triage;
-	const char *confirm, *season, *zone, *holidays, *state, *label;
+	const char *confirm, *season, *zone, *holidays, *state_file, *label;
 };
 
 enum evaluate_output { EVALUATE_TEXT, EVALUATE_JSON };

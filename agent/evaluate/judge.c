@@ -551,7 +551,7 @@ int evaluate_triage(struct cli *cli)
 	struct error error;
 	if (!work.triaged.config)
 		return EXIT_USAGE;
-	bool good = triaged_load(cli, options->state, &work.triaged, &error) &&
+	bool good = triaged_load(cli, options->state_file, &work.triaged, &error) &&
 		    all_groups(&work, &text, &error);
 	if (good)
 		fwrite(text.data, 1, text.length, cli->out);

@@ -277,12 +277,9 @@ bool triage_form_read(
 	struct triage *triage = &call->triage;
 
 	triage->until = -1;
-	if (get(&form, "note") && get(&form, "reason"))
-		return error_set(error, ERROR_USAGE, "note and reason are mutually exclusive");
 	return read_state(&form, &triage->state) &&
 	       read_text(&form, "owner", LONGEST_NAME, &triage->owner) &&
 	       read_text(&form, "note", LONGEST_NOTE, &triage->note) &&
-	       read_text(&form, "reason", LONGEST_NOTE, &triage->note) &&
 	       read_link(&form, &triage->link) && read_ahead(&form, "until", 0, &triage->until) &&
 	       read_version(&form, &call->version) && read_ids(&form, call) &&
 	       read_selector(&form, "test", &call->test) &&

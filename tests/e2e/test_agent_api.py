@@ -50,7 +50,7 @@ def test_by_socket(agents, hunter, tmp_path):
     path = with_change(tmp_path, listen=f"['127.0.0.1:0', 'unix:{tmp_path}/api.sock']")
     agent = started(agents, path)
     number = wait_for_change(hunter, path)
-    done = hunter("triage", "--config", path, number, "expected", "--reason", "bigger cache, PR 4411")
+    done = hunter("triage", "--config", path, number, "expected", "--note", "bigger cache, PR 4411")
     assert done.code == 0 and "1 change changed" in done.out and "bigger cache, PR 4411" in done.out, done
     shown = hunter("triage", number, "--agent", f"unix:{tmp_path}/api.sock", "--output", "json")
     triage = json.loads(shown.out)["changes"][0]["triage"]

@@ -150,7 +150,7 @@ def test_an_alert_ends_with_its_change(hunter, agents, tmp_path):
         server.wait(lambda: {("db.a", "firing"), ("db.b", "firing"), ("db.c", "firing")} <= set(server.statuses()))
         known = ids(hunter, path)
         url = agent.address()
-        assert hunter("triage", known["db.a"], "expected", "--reason", "bigger cache", "--agent", url).code == 0
+        assert hunter("triage", known["db.a"], "expected", "--note", "bigger cache", "--agent", url).code == 0
         server.wait(lambda: ("db.a", "resolved") in server.statuses())
         assert hunter("triage", known["db.a"], "open", "--agent", url).code == 0
         server.wait(lambda: server.statuses(test="db.a") == [("db.a", "firing"), ("db.a", "resolved"), ("db.a", "firing")])
@@ -218,7 +218,7 @@ def test_killed_while_it_fires_and_resolves(hunter, agents, tmp_path):
         known = ids(hunter, path)
         for i in range(TIMES):
             state, left = ("expected", ["db.b"]) if i % 2 == 0 else ("open", ["db.a", "db.b"])
-            assert hunter("triage", known["db.a"], state, "--reason", "x", "--agent", agent.address()).code == 0
+            assert hunter("triage", known["db.a"], state, "--note", "x", "--agent", agent.address()).code == 0
             pause(dice.uniform(0, 0.3), "the moment of the kill: between what was said and what Alertmanager is told")
             agent.end(signal.SIGKILL)
             agent = agents(path)

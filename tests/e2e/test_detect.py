@@ -374,11 +374,10 @@ def test_json_is_recognised(hunter, tmp_path):
     assert asked.code == 0 and len(answers(asked)) == 2
     for begin in ("", "\n  \n", "\ufeff", "\r\n\t"):
         assert hunter("detect", stdin=begin + text) == asked
-    assert hunter("detect", "--input", "json", "--output", "json", stdin=text) == asked
     (tmp_path / "series").write_text(text)
     assert hunter("detect", "series") == asked
     assert hunter("detect", "--input", "text", stdin=text).code == 3
-    assert json.loads(hunter("detect", "--output", "json", stdin=lines(*STEP)).out)["id"] == "-"
+    assert json.loads(hunter("detect", "--output", "jsonl", stdin=lines(*STEP)).out)["id"] == "-"
     for begin in ("", "\n\n", "# {\n"):
         assert indices(hunter("detect", stdin=begin + lines(*STEP)).out) == [50]
     long = "\n" * 300000 + text

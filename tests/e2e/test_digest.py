@@ -52,7 +52,7 @@ def test_what_it_says(hunter, tmp_path):
     assert "digest" not in hunter("run", "--once", "--config", path).out
 
     changes = {c["test"]: c["id"] for c in json.loads(hunter("changes", "--output", "json", "--config", path).out)["changes"]}
-    assert hunter("triage", "--config", path, str(changes["db.b"]), "expected", "--reason", "bigger cache").code == 0
+    assert hunter("triage", "--config", path, str(changes["db.b"]), "expected", "--note", "bigger cache").code == 0
     assert hunter("silence", "add", "--config", path, "test=db.d", "--for", "3d", "--reason", "migration").code == 0
     write_csv(tmp_path / "a.csv", [(30, 1.5), (60, 1 / 1.5)], points=120)
     write_csv(tmp_path / "d.csv", [(30, 1.4)])

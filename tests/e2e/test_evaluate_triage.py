@@ -217,7 +217,7 @@ def test_nobody_has_said_anything(world):
 def test_flags_that_do_not_go_together(hunter, tmp_path, flags):
     result = hunter("evaluate", "--from-triage", *flags)
     assert result.code == 2 and f"without {flags[0]}" in result.err
-    assert hunter("evaluate", "--state", "x", "--truth", "x").code == 2
+    assert hunter("evaluate", "--state-file", "x", "--truth", "x").code == 2
 
 
 def apply(folder, tool, diff):

@@ -514,7 +514,7 @@ tests:
     at = int((START + recorded * step).replace(tzinfo=datetime.timezone.utc).timestamp() * 1000)
     with open_state(folder, "load.db") as state:
         state.execute(f"update changes set time = {at}")
-    assert hunter("triage", found["id"], "expected", "--reason", "known", "--state-file", state_of(folder, "load.db")).code == 0
+    assert hunter("triage", found["id"], "expected", "--note", "known", "--state-file", state_of(folder, "load.db")).code == 0
     for arguments in [], ["--fail-on-regression"]:
         command = "analyze" if arguments else "regressions"
         result = hunter(command, "slow", "--config", config, *arguments, "--state", state_of(folder, "load.db"))
@@ -578,7 +578,7 @@ def test_triage_writes_an_entry(hunter, folder):
     assert hunter("run", "--once", "--config", configure(folder)).code == 0
     path = folder / ".hunter" / "expected.yaml"
     (folder / "made").mkdir()
-    said = ("triage", "--config", configure(folder), "1", "expected", "--reason", "x", "--write", "made/.hunter/new.yaml")
+    said = ("triage", "--config", configure(folder), "1", "expected", "--note", "x", "--write", "made/.hunter/new.yaml")
     result = hunter(*said)
     assert result.code == 0 and (folder / "made" / ".hunter" / "new.yaml").exists()
     assert result.err.splitlines() == [
@@ -587,7 +587,7 @@ def test_triage_writes_an_entry(hunter, folder):
     configure(folder).write_text(configure(folder).read_text() + "known_changes_files: made/.hunter/*.yaml\n")
     assert hunter(*said).err == ""
     path.write_text("# accepted in review\nknown_changes: # none yet\n\n# the end\n")
-    arguments = ("triage", "--config", configure(folder), "1", "expected", "--reason", "bigger cache, PR 4411", "--until", "2999-01-01",
+    arguments = ("triage", "--config", configure(folder), "1", "expected", "--note", "bigger cache, PR 4411", "--until", "2999-01-01",
                  "--write", path)
     result = hunter(*arguments)
     assert result.code == 0 and last(result) == f"1 entry added to {path}", result
@@ -608,7 +608,7 @@ def test_triage_writes_what_was_said_before(hunter, folder, accepted):
     result = hunter("triage", "--config", configure(folder), "1", "--write", "new.yaml")
     assert result.code == 0 and last(result) == "1 entry added to new.yaml"
     assert "reason: \"bigger cache, PR 4411\"" in (folder / "new.yaml").read_text()
-    result = hunter("triage", "--config", configure(folder), "1", "false", "--reason", "x", "--write", "dry.yaml", "--dry-run")
+    result = hunter("triage", "--config", configure(folder), "1", "false", "--note", "x", "--write", "dry.yaml", "--dry-run")
     assert result.code == 0 and not (folder / "dry.yaml").exists()
     assert changes(hunter, accepted)[0]["triage"]["state"] == "expected"
 
@@ -624,17 +624,17 @@ def test_what_triage_does_not_write(hunter, folder):
         result = hunter("triage", "--config", configure(folder), *arguments)
         assert result.code == code and words in result.err, result
 
-    refused(2, "not acknowledged", "1", "acknowledged", "--reason", "x", "--write", "new.yaml")
+    refused(2, "not acknowledged", "1", "acknowledged", "--note", "x", "--write", "new.yaml")
     refused(2, "needs a reason", "1", "expected", "--write", "new.yaml")
-    refused(2, "--write: broken.yaml:", "1", "expected", "--reason", "x", "--write", "broken.yaml")
-    refused(2, '--write: wrong.yaml:1:17: known_changes: "reason" is missing', "1", "expected", "--reason", "x", "--write", "wrong.yaml")
+    refused(2, "--write: broken.yaml:", "1", "expected", "--note", "x", "--write", "broken.yaml")
+    refused(2, '--write: wrong.yaml:1:17: known_changes: "reason" is missing', "1", "expected", "--note", "x", "--write", "wrong.yaml")
     refused(2, "--write: web.yaml:2:1: cannot add to this file: it is neither a known_changes file nor a configuration",
-            "1", "expected", "--reason", "x", "--write", "web.yaml")
-    refused(3, "no folder new, and only one named .hunter is created", "1", "expected", "--reason", "x", "--write", "new/x.yaml")
-    refused(3, "no folder no/.hunter/such, and only", "1", "expected", "--reason", "x", "--write", "no/.hunter/such/x.yaml")
-    refused(3, "--write: .: cannot read", "1", "expected", "--reason", "x", "--write", ".")
-    refused(2, "cannot write the file", "1", "expected", "--reason", "x", "--write", "no/.hunter/folder.yaml")
-    refused(2, "--write: /proc/new.yaml: cannot write the file", "1", "expected", "--reason", "x", "--write", "/proc/new.yaml")
+            "1", "expected", "--note", "x", "--write", "web.yaml")
+    refused(3, "no folder new, and only one named .hunter is created", "1", "expected", "--note", "x", "--write", "new/x.yaml")
+    refused(3, "no folder no/.hunter/such, and only", "1", "expected", "--note", "x", "--write", "no/.hunter/such/x.yaml")
+    refused(3, "--write: .: cannot read", "1", "expected", "--note", "x", "--write", ".")
+    refused(2, "cannot write the file", "1", "expected", "--note", "x", "--write", "no/.hunter/folder.yaml")
+    refused(2, "--write: /proc/new.yaml: cannot write the file", "1", "expected", "--note", "x", "--write", "/proc/new.yaml")
     assert changes(hunter, state_of(folder))[0]["triage"]["version"] == 0
     refused(2, "change 1 is open", "1", "--write", "new.yaml")
     assert not (folder / "new.yaml").exists()

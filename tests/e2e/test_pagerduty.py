@@ -75,7 +75,7 @@ def test_an_incident_follows_its_changes(hunter, agents, tmp_path, pagerduty):
     known, url = ids(hunter, path), agent.address()
 
     def say(test, state):
-        assert hunter("triage", known[test], state, "--reason", "x", "--agent", url).code == 0
+        assert hunter("triage", known[test], state, "--note", "x", "--agent", url).code == 0
 
     def shows(*states):
         pagerduty.wait(lambda: pagerduty.log == [(key, state) for state in states])
@@ -99,7 +99,7 @@ def test_an_answer_is_lost_and_the_change_is_accepted(hunter, agents, tmp_path, 
     agent = agents(path)
     agent.wait_log("delivery failed, will retry")
     known = ids(hunter, path)
-    assert hunter("triage", known["db.read"], "ignored", "--reason", "x", "--agent", agent.address()).code == 0
+    assert hunter("triage", known["db.read"], "ignored", "--note", "x", "--agent", agent.address()).code == 0
     pagerduty.wait(lambda: list(pagerduty.incidents.values()) == ["resolved"])
 
 
@@ -115,7 +115,7 @@ def test_killed_while_it_triggers_and_resolves(hunter, agents, tmp_path, pagerdu
     known, dice = ids(hunter, path)["db.read"], random.Random(14)
     for i in range(TIMES):
         said, wanted = ("expected", "resolved") if i % 2 == 0 else ("open", "triggered")
-        assert hunter("triage", known, said, "--reason", "x", "--agent", agent.address()).code == 0
+        assert hunter("triage", known, said, "--note", "x", "--agent", agent.address()).code == 0
         pause(dice.uniform(0, 0.3), "the moment of the kill: between what was said and what PagerDuty is told")
         agent.end(signal.SIGKILL)
         agent = agents(path)

@@ -117,7 +117,7 @@ def test_what_people_said(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
     known = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
     chosen = next(one for one in known if one["test"] == "svc.t00")
-    assert hunter("triage", str(chosen["id"]), "expected", "--reason", "bigger cache", "--config", path).code == 0
+    assert hunter("triage", str(chosen["id"]), "expected", "--note", "bigger cache", "--config", path).code == 0
     page = Page(hunter("report", "--config", path, "--html", "-").out)
     assert "what the agent knows" in page.text and page.rows() == 2
     assert sorted(plot["lines"][0]["changes"][0]["triage"] for plot in page.plots()) == ["expected", "open"]

@@ -71,7 +71,7 @@ def test_one(running):
     status, again = post(running.port, f"/api/v1/changes/{number}/triage", state="acknowledged", owner="ann", note="looking", version=0)
     assert status == 200 and again["changed"] == 0 and again["changes"][0]["triage"] == said, again
     # A part of it; the rest stays.
-    status, answer = post(running.port, f"/api/v1/changes/{number}/triage", reason="PR 4411", owner="")
+    status, answer = post(running.port, f"/api/v1/changes/{number}/triage", note="PR 4411", owner="")
     assert status == 200
     assert {k: answer["changes"][0]["triage"][k] for k in ("state", "version", "owner", "note", "link")} == {
         "state": "acknowledged", "version": 2, "owner": None, "note": "PR 4411", "link": "https://issues.example/1"}
@@ -97,7 +97,7 @@ def test_wrong_requests(running):
             (one, {"state": "open", "sate": "x"}, 400, "unknown parameter"), (one, {"owner": "a\x1b[1m"}, 400, "owner: "),
             (one, {"note": "x" * 4001}, 400, "note: more than 4000 bytes"), (one, {"link": "javascript:alert(1)"}, 400, "link: "),
             (one, {"until": "yesterday"}, 400, 'until: "yesterday" is in the past'), (one, {"until": "soon"}, 400, "until: "),
-            (one, {"state": "open", "version": "-1"}, 400, "version: "), (one, {"note": "a", "reason": "b"}, 400, "note and reason"),
+            (one, {"state": "open", "version": "-1"}, 400, "version: "), (one, {"note": "a", "reason": "b"}, 400, "unknown parameter"),
             (one, {"state": "open", "person": ""}, 400, "person: "), (one, {"state": "open", "dry_run": "yes"}, 400, "dry_run: "),
             ("/api/v1/changes/999/triage", {"state": "open"}, 404, "there is no change 999"),
             ("/api/v1/triage", {"state": "open", "ids": "998,999"}, 404, "no change is selected by the ids 998,999"),
@@ -203,7 +203,7 @@ def test_the_command(running, hunter):
     def triage(*arguments):
         return hunter("triage", "--config", running.path, *arguments)
 
-    done = triage(f"{numbers[0]}..{numbers[1]}", f"{numbers[2]}", "expected", "--reason", "bigger cache, PR 4411")
+    done = triage(f"{numbers[0]}..{numbers[1]}", f"{numbers[2]}", "expected", "--note", "bigger cache, PR 4411")
     assert done.code == 0 and "3 changes changed" in done.out, done
     done = triage(*numbers, "expected")
     assert done.code == 0 and "0 changes changed, 3 were so already" in done.out, done
