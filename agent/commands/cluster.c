@@ -146,8 +146,7 @@ static void put_labels(struct buf *out, const struct shape *shape)
 {
 	buf_text(out, ", \"shared\": [");
 	for (size_t i = 0; i < shape->label_count; i++) {
-		buf_text(out, i ? ", {\"label\": " : "{\"label\": ");
-		buf_json_text(out, shape->labels[i].text);
+		json_open(out, "label", shape->labels[i].text);
 		json_put_number(out, "share", shape->labels[i].share);
 		json_put_number(out, "overall", shape->labels[i].overall);
 		buf_char(out, '}');
@@ -159,8 +158,7 @@ static void put_members(struct buf *out, const struct shape *shape)
 {
 	buf_text(out, ", \"members\": [");
 	for (size_t i = 0; i < shape->count; i++) {
-		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
-		buf_json_text(out, shape->members[i].test);
+		json_open(out, "test", shape->members[i].test);
 		json_put_text(out, "metric", shape->members[i].series);
 		buf_char(out, '}');
 	}
@@ -189,7 +187,7 @@ static void put_json(struct buf *out, const struct shape_report *report)
 {
 	buf_text(out, "{\"clusters\": [");
 	for (size_t i = 0; i < report->count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_shape(out, &report->shapes[i]);
 	}
 	buf_printf(out,

@@ -138,8 +138,7 @@ static void json_change(struct buf *out, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 
-	buf_text(out, "{\"test\": ");
-	buf_json_text(out, item->test);
+	json_open(out, "test", item->test);
 	json_put_time(out, "time", item->time);
 	json_put_time(out, "found", record->first_seen);
 	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
@@ -157,8 +156,7 @@ static void json_change(struct buf *out, const struct change_record *record)
 
 static void json_notice(struct buf *out, const struct replay_notice *notice)
 {
-	buf_text(out, "{\"subject\": ");
-	buf_json_text(out, notice->subject);
+	json_open(out, "subject", notice->subject);
 	json_put_text(out, "text", notice->text);
 	json_put_time(out, "told", notice->told);
 	json_put_time(out, "since", notice->since);
@@ -173,8 +171,7 @@ static void json_tests(struct buf *out, const struct replay_report *report)
 
 	buf_text(out, ", \"by_test\": [");
 	for (size_t i = 0; i < count; i++) {
-		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
-		buf_json_text(out, tests[i].test);
+		json_open(out, "test", tests[i].test);
 		buf_printf(out, ", \"told\": %zu, \"withdrawn\": %zu, \"recovered\": %zu}",
 			tests[i].told, tests[i].withdrawn, tests[i].recovered);
 	}
@@ -187,8 +184,7 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	struct buf text = {0};
 	char time[WHEN_TEXT];
 
-	buf_text(&text, "{\"from\": ");
-	buf_json_text(&text, when_format_iso(report->from, time));
+	json_open(&text, "from", when_format_iso(report->from, time));
 	json_put_time(&text, "until", report->until);
 	json_put_bool(&text, "interrupted", report->interrupted);
 	buf_printf(&text, ", \"tests\": %zu, \"runs\": %zu, \"messages\": %zu", report->tests,
@@ -203,10 +199,8 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 		buf_clear(&text); /* there may be very many */
 	}
 	buf_text(&text, "],\n\"notices\": [");
-	for (const struct replay_notice *at = report->notices; at; at = at->next) {
-		buf_text(&text, at == report->notices ? "\n" : ",\n");
+	for (const struct replay_notice *at = report->notices; at; at = at->next)
 		json_notice(&text, at);
-	}
 	buf_text(&text, "]}\n");
 	text_flush(&text, out);
 }

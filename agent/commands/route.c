@@ -251,22 +251,15 @@ static void print_text(const struct asked *asked, FILE *out)
 
 static void put_receivers(const struct asked *asked, bool told, struct buf *json)
 {
-	size_t count = 0;
-
 	for (size_t i = 0; i < asked->named.count; i++) {
 		const struct routed_receiver *to = &asked->named.items[i];
 
 		if ((router_find(&asked->told, to->receiver) != NULL) != told)
 			continue;
-		buf_text(json, count++ > 0 ? ",\n    {\"receiver\": " : "\n    {\"receiver\": ");
-		buf_json_text(json, to->receiver->name);
+		json_open(json, "receiver", to->receiver->name);
 		json_put_text(json, "kind", to->receiver->notifier->name);
-		buf_text(json, ", \"group_by\": [");
-		for (size_t j = 0; j < to->group_by.count; j++) {
-			buf_text(json, j > 0 ? ", " : "");
-			buf_json_text(json, to->group_by.items[j]);
-		}
-		buf_text(json, "]}");
+		json_put_strings(json, "group_by", &to->group_by);
+		buf_char(json, '}');
 	}
 }
 
@@ -274,10 +267,8 @@ static void print_json(const struct asked *asked, FILE *out)
 {
 	const struct route_flags *options = asked->cli->options;
 	struct buf json = {0};
-	size_t count = 0;
 
-	buf_text(&json, "{\n  \"test\": ");
-	buf_json_text(&json, asked->record.item.test);
+	json_open(&json, "test", asked->record.item.test);
 	json_put_text(&json, "series", asked->record.series);
 	json_put_number(&json, "size", asked->size);
 	json_put_text(&json, "verdict", verdict_of(asked));
@@ -290,7 +281,7 @@ static void print_json(const struct asked *asked, FILE *out)
 	for (const char *at = asked->steps.data; at && *at; at += strcspn(at, "\n") + 1) {
 		char *line = arena_strndup(asked->cli->arena, at, strcspn(at, "\n"));
 
-		buf_text(&json, count++ > 0 ? ",\n    " : "\n    ");
+		json_line(&json);
 		buf_json_text(&json, line);
 	}
 	buf_text(&json, "]\n}\n");

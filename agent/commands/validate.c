@@ -154,8 +154,7 @@ static void put_known(const struct config *config, struct buf *json)
 	for (size_t i = 0; config && i < config->known_change_count; i++) {
 		const struct known_change *known = &config->known_changes[i];
 
-		buf_text(json, i > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
-		buf_json_text(json, known->test);
+		json_open(json, "test", known->test);
 		json_put_text(json, "metric", known->metric);
 		json_put_text(json, "commit", known->commit);
 		json_put_time(json, "from", known->from == WHEN_ALWAYS ? WHEN_NEVER : known->from);
@@ -197,17 +196,13 @@ static void print_text(const struct verdict *verdict, FILE *out)
 
 static void print_unsupported(const struct config *config, struct buf *json)
 {
-	bool first = true;
 	for (size_t i = 0; config && i < config->test_count; i++) {
 		const struct test *test = &config->tests[i];
 		if (!test->unsupported)
 			continue;
-		buf_text(json, first ? "\n    {\"test\": " : ",\n    {\"test\": ");
-		buf_json_text(json, test->name);
-		buf_text(json, ", \"reason\": ");
-		buf_json_text(json, test->unsupported);
+		json_open(json, "test", test->name);
+		json_put_text(json, "reason", test->unsupported);
 		buf_char(json, '}');
-		first = false;
 	}
 }
 
@@ -227,14 +222,18 @@ static void put_tried(const struct tried_receivers *tried, struct buf *json)
 	for (size_t i = 0; i < tried->count; i++) {
 		const struct tried_receiver *one = &tried->items[i];
 
-		buf_text(json, i > 0 ? ",\n    {\"receiver\": " : "\n    {\"receiver\": ");
-		buf_json_text(json, one->receiver);
+		json_open(json, "receiver", one->receiver);
 		json_put_text(json, "kind", one->kind);
 		json_put_text(json, "destination", one->destination);
-		buf_printf(json, ", \"sent\": %s", one->problem ? "false" : "true");
+		json_put_bool(json, "sent", !one->problem);
 		json_put_text(json, "problem", one->problem);
 		buf_char(json, '}');
 	}
+}
+
+static void put_list(struct buf *json, const char *key, const struct buf *items)
+{
+	buf_printf(json, ", \"%s\": [%s]", key, items->length > 0 ? items->data : "");
 }
 
 static void print_json(const struct verdict *verdict, FILE *out)
@@ -242,41 +241,36 @@ static void print_json(const struct verdict *verdict, FILE *out)
 	const struct problems *problems = verdict->problems;
 	const struct config *config = verdict->config;
 	struct buf json = {0};
-	buf_text(&json, "{\n  \"config\": ");
-	buf_json_text(&json, verdict->path);
-	buf_printf(&json, ",\n  \"valid\": %s,\n  \"problems\": [", config ? "true" : "false");
+	json_open(&json, "config", verdict->path);
+	json_put_bool(&json, "valid", config != NULL);
+	buf_text(&json, ", \"problems\": [");
 	for (size_t i = 0; i < problems->count; i++) {
-		buf_printf(&json, "%s\n    {\"severity\": \"%s\", \"text\": ", i ? "," : "",
-			problems->items[i].warning ? "warning" : "error");
-		buf_json_text(&json, problems->items[i].text);
+		json_open(&json, "severity", problems->items[i].warning ? "warning" : "error");
+		json_put_text(&json, "text", problems->items[i].text);
 		buf_char(&json, '}');
 	}
-	buf_printf(&json,
-		"],\n  \"errors\": %zu,\n  \"warnings\": %zu,\n  \"missing\": ", problems->errors,
-		verdict->warnings);
-	buf_json_text(&json, config ? config->missing : NULL);
-	buf_text(&json, ",\n  \"unsupported\": [");
+	buf_char(&json, ']');
+	json_put_count(&json, "errors", problems->errors);
+	json_put_count(&json, "warnings", verdict->warnings);
+	json_put_text(&json, "missing", config ? config->missing : NULL);
+	buf_text(&json, ", \"unsupported\": [");
 	print_unsupported(config, &json);
-	buf_printf(&json, "],\n  \"tests\": %zu,\n  \"groups\": %zu",
-		config ? config->test_count : 0, config ? config->group_count : 0);
-	buf_text(&json, ",\n  \"known_changes\": [");
+	buf_char(&json, ']');
+	json_put_count(&json, "tests", config ? config->test_count : 0);
+	json_put_count(&json, "groups", config ? config->group_count : 0);
+	buf_text(&json, ", \"known_changes\": [");
 	put_known(config, &json);
 	buf_char(&json, ']');
 	if (verdict->power) {
-		buf_text(&json, ",\n  \"power\": [");
-		buf_append(&json, verdict->power->data ? verdict->power->data : "",
-			verdict->power->length);
-		buf_text(&json, "],\n  \"proposals\": [");
-		buf_append(&json, verdict->explained->data ? verdict->explained->data : "",
-			verdict->explained->length);
-		buf_char(&json, ']');
+		put_list(&json, "power", verdict->power);
+		put_list(&json, "proposals", verdict->explained);
 	}
 	if (verdict->tried) {
-		buf_text(&json, ",\n  \"receivers\": [");
+		buf_text(&json, ", \"receivers\": [");
 		put_tried(verdict->tried, &json);
 		buf_char(&json, ']');
 	}
-	buf_text(&json, "\n}\n");
+	buf_text(&json, "}\n");
 	text_flush(&json, out);
 }
 
@@ -364,8 +358,7 @@ static void put_measured(
 	buf_char(text, ' ');
 	buf_clean(text, series->name, 200);
 	buf_text(text, series->pooled > 0 ? ", judged by the hour\n" : "\n");
-	buf_text(json, json->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
-	buf_json_text(json, test->name);
+	json_open(json, "test", test->name);
 	json_put_text(json, "series", series->name);
 	json_put_bool(json, "hourly", series->pooled > 0);
 	buf_text(json, ", \"power\": ");

@@ -90,6 +90,17 @@ void json_put_bool(struct buf *out, const char *key, bool value)
 	buf_text(out, value ? "true" : "false");
 }
 
+void json_put_strings(struct buf *out, const char *key, const struct strings *values)
+{
+	put_key(out, key);
+	buf_char(out, '[');
+	for (size_t i = 0; i < values->count; i++) {
+		json_next(out);
+		buf_json_text(out, values->items[i]);
+	}
+	buf_char(out, ']');
+}
+
 void json_put_means(struct buf *out, const struct change *change)
 {
 	double means[CHANGE_MEANS];

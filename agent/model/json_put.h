@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/field.h"
 #include "agent/model/change.h"
 
 /* What stands before the next member or item: a comma, unless it is the first. Before an item that
@@ -26,6 +27,7 @@ void json_put_count(struct buf *out, const char *key, size_t count);
 void json_put_id(struct buf *out, const char *key, int64_t id); /* 0: null */
 void json_put_seconds(struct buf *out, const char *key, int64_t ms);
 void json_put_bool(struct buf *out, const char *key, bool value);
+void json_put_strings(struct buf *out, const char *key, const struct strings *values);
 
 /* Means and deviations with the numbers of points, and the p-value. */
 void json_put_means(struct buf *out, const struct change *change);

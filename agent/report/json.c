@@ -71,8 +71,7 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	struct announcement item = {0};
 	int64_t ms = series->axis->times[change->index];
 	char time[WHEN_TEXT];
-	buf_text(out, "{\"metric\": ");
-	buf_json_text(out, series->name);
+	json_open(out, "metric", series->name);
 	buf_printf(out, ", \"index\": %zu, \"time\": \"%s\"", change->index,
 		when_format_iso(ms, time));
 	json_put_number(out, "timestamp", (double)ms / 1000);
@@ -98,13 +97,11 @@ void report_put_series(struct buf *out, const struct series *series)
 	size_t missing = 0;
 	for (size_t i = 0; i < series->axis->n; i++)
 		missing += isnan(series->values[i]) ? 1 : 0;
-	buf_text(out, "{\"name\": ");
-	buf_json_text(out, series->name);
-	put_key(out, "direction");
-	buf_printf(out, "%d", series_direction(series));
-	put_key(out, "unit");
-	buf_json_text(out, series->metric ? series->metric->unit : NULL);
-	buf_printf(out, ", \"points\": %zu, \"missing\": %zu", series->axis->n, missing);
+	json_open(out, "name", series->name);
+	buf_printf(out, ", \"direction\": %d", series_direction(series));
+	json_put_text(out, "unit", series->metric ? series->metric->unit : NULL);
+	json_put_count(out, "points", series->axis->n);
+	json_put_count(out, "missing", missing);
 }
 
 void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
@@ -117,13 +114,11 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 	buf_json_text(&out, analysis->test->name);
 	buf_text(&out, ", \"metrics\": [");
 	for (size_t s = 0; s < analysis->data->count; s++) {
-		buf_text(&out, s ? ",\n    " : "\n    ");
 		report_put_series(&out, analysis->findings[s].series);
 		buf_char(&out, '}');
 	}
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++) {
-		buf_text(&out, i ? ",\n    " : "\n    ");
 		report_put_change(&out, &analysis->findings[hits.items[i].series],
 			hits.items[i].change, &names, arena);
 	}

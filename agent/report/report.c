@@ -10,6 +10,7 @@
 
 #include "agent/analysis/timeline.h"
 #include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
 
@@ -207,10 +208,8 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 
 void report_put_failure(struct buf *list, const char *test, const char *why)
 {
-	buf_text(list, list->length ? ", {\"name\": " : "{\"name\": ");
-	buf_json_text(list, test);
-	buf_text(list, ", \"error\": ");
-	buf_json_text(list, why);
+	json_open(list, "name", test);
+	json_put_text(list, "error", why);
 	buf_char(list, '}');
 }
 

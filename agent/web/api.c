@@ -249,16 +249,6 @@ void api_fetch_end(struct api_fetch *fetch, const struct error *error)
 	}
 }
 
-void api_put_strings(struct buf *out, const char *key, const struct strings *values)
-{
-	buf_printf(out, ", \"%s\": [", key);
-	for (size_t i = 0; i < values->count; i++) {
-		json_next(out);
-		buf_json_text(out, values->items[i]);
-	}
-	buf_char(out, ']');
-}
-
 const struct route api_routes[] = {
 	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true, ROLE_ADMIN},
 	{"/api/v1/me", HTTP_READ, true, 0, NULL, api_get_me, false, ROLE_VIEWER},

@@ -137,9 +137,6 @@ void api_fetch_data(struct task *task);
 /* Answers with the content of http_buffer, or the error. */
 void api_fetch_end(struct api_fetch *fetch, const struct error *error);
 
-/* Like those of json_put.h. */
-void api_put_strings(struct buf *out, const char *key, const struct strings *values);
-
 /* The routes. */
 void api_get_me(void *context, struct http_request *request);
 void api_get_agents(void *context, struct http_request *request);

@@ -633,7 +633,7 @@ static void put_owners(struct inbox *inbox)
 		owners[count++] = owner;
 	}
 	qsort(owners, count, sizeof *owners, compare_texts);
-	api_put_strings(&inbox->answer, "owners", &(const struct strings){owners, count});
+	json_put_strings(&inbox->answer, "owners", &(const struct strings){owners, count});
 }
 
 static void put_answer(struct inbox *inbox)

@@ -317,8 +317,8 @@ static void reloaded(void *context, const struct reload_report *report)
 			reloading->agent->config->path, report->problem);
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
 	json_put_text(out, "error", report->problem);
-	api_put_strings(out, "problems", &report->problems);
-	api_put_strings(out, "need_restart", &report->kept);
+	json_put_strings(out, "problems", &report->problems);
+	json_put_strings(out, "need_restart", &report->kept);
 	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",
 		report->tests, report->added, report->removed, report->changed);
 	http_answer(request, &answer);

@@ -90,10 +90,8 @@ static void put_series(
 	put_values(out, series, skipped);
 	put_attributes(out, series->axis, skipped);
 	buf_text(out, ",\n   \"changes\": [");
-	for (size_t i = 0; i < found->count; i++) {
-		json_line(out);
+	for (size_t i = 0; i < found->count; i++)
 		report_put_change(out, found, &found->changes[i], &names, arena);
-	}
 	buf_text(out, "]}");
 }
 

@@ -155,7 +155,7 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 		buf_json_text(out, routing->config->receivers[route->receivers[i]].name);
 	}
 	buf_char(out, ']');
-	api_put_strings(out, "group_by", &route->group_by);
+	json_put_strings(out, "group_by", &route->group_by);
 	json_put_text(out, "file", route->file);
 	buf_printf(out, ", \"line\": %d, \"routes\": [", route->line);
 	for (size_t i = 0; i < route->count; i++) {

@@ -114,8 +114,8 @@ static void put_state(
 	json_put_text(out, "source", test->server ? test->server->name : NULL);
 	json_put_seconds(out, "interval_seconds", test->interval);
 	put_metrics(out, test);
-	api_put_strings(out, "tags", &test->tags);
-	api_put_strings(out, "notify", &test->notify);
+	json_put_strings(out, "tags", &test->tags);
+	json_put_strings(out, "notify", &test->notify);
 	json_put_bool(out, "running", state->running);
 	json_put_bool(out, "failing", state->failing);
 	json_put_bool(out, "stale", state->stale);
@@ -207,9 +207,9 @@ void api_get_configuration(void *context, struct http_request *request)
 	json_put_text(&answer.body, "file", test->file);
 	buf_printf(&answer.body, ", \"line\": %d", test->line);
 	json_put_text(&answer.body, "unsupported", test->unsupported);
-	api_put_strings(&answer.body, "groups", &groups);
+	json_put_strings(&answer.body, "groups", &groups);
 	json_put_bool(&answer.body, "routed", test->routed);
-	api_put_strings(&answer.body, "receivers", &test->notify);
+	json_put_strings(&answer.body, "receivers", &test->notify);
 	buf_text(&answer.body, ",\n \"sections\": [");
 	for (size_t i = 0; i < count; i++) {
 		put_options(&answer.body, &sections[i]);
