@@ -19,6 +19,7 @@
 #include "agent/io/signals.h"
 
 const char *const cli_outputs[] = {"text", "json", NULL};
+const char *const cli_list_outputs[] = {"text", "json", "csv", NULL};
 
 const struct field common_fields[] = {
 	OPTION_STRING(struct common_options, config, NULL,

@@ -24,10 +24,11 @@ enum exit_code {
 	EXIT_STATE = 4,       /* state file or port unavailable */
 };
 
-/* Values of --output, by cli_outputs. */
-enum cli_output { OUTPUT_TEXT, OUTPUT_JSON };
+/* Values of --output: of commands that print a list, by cli_list_outputs; of others, by
+ * cli_outputs. */
+enum cli_output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_CSV };
 
-extern const char *const cli_outputs[]; /* ends with NULL */
+extern const char *const cli_outputs[], *const cli_list_outputs[]; /* end with NULL */
 
 /* Options every command takes. */
 struct common_options {

@@ -15,7 +15,7 @@ struct agents_options {
 };
 
 static const struct field agents_fields[] = {
-	OPTION_CHOICE(struct agents_options, output, "text", cli_outputs, "output format"),
+	OPTION_CHOICE(struct agents_options, output, "text", cli_list_outputs, "output format"),
 	{0},
 };
 
@@ -48,13 +48,14 @@ static int print_answer(struct cli *cli, json_t *answer)
 	json_int_t shards = json_integer_value(json_object_get(answer, "shards"));
 	json_int_t held = json_integer_value(json_object_get(answer, "held"));
 
-	if (options->output == OUTPUT_JSON) {
-		answer_print(cli, answer);
-	} else if (!json_is_true(json_object_get(answer, "shared"))) {
+	bool text = options->output == OUTPUT_TEXT;
+
+	if (text && !json_is_true(json_object_get(answer, "shared"))) {
 		fprintf(cli->out, "The state is a file: it serves a single agent.\n");
 	} else {
-		answer_table_print(cli, json_object_get(answer, "agents"), columns);
-		if (held < shards)
+		answer_emit(cli, answer, json_object_get(answer, "agents"), columns,
+			(enum cli_output)options->output);
+		if (text && held < shards)
 			fprintf(cli->out,
 				"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
 				" shards have no holder: their tests do not run.\n",

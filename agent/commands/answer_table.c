@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/report/csv.h"
 #include "agent/report/table.h"
 
 static const json_t *value_at(const json_t *object, const char *key)
@@ -31,7 +32,7 @@ static const char *text_of(
 		       : answer_text(item, of->key);
 }
 
-void answer_table_print(
+static void print_table(
 	const struct cli *cli, const json_t *items, const struct answer_column *columns)
 {
 	size_t count = 0, rows = json_array_size(items);
@@ -113,4 +114,34 @@ const char *answer_time(const struct answer_cell *cell)
 	return time && when_parse_stamp(time, strlen(time), &ms)
 		       ? arena_strdup(cell->arena, when_format(ms, text))
 		       : NULL;
+}
+
+static void print_csv(
+	const struct cli *cli, const json_t *items, const struct answer_column *columns)
+{
+	const char **keys = NULL;
+	size_t count = 0;
+
+	do {
+		keys = arena_grow(cli->arena, keys, count, sizeof *keys);
+		keys[count] = columns[count].key;
+	} while (keys[count++]);
+	csv_put_header(NULL, keys, false, cli->out);
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		struct buf row = {0};
+
+		answer_put(&row, json_array_get(items, i));
+		csv_put_row(NULL, row.data, keys, false, cli->out);
+		buf_free(&row);
+	}
+}
+
+void answer_emit(const struct cli *cli, json_t *answer, const json_t *items,
+	const struct answer_column *columns, enum cli_output output)
+{
+	switch (output) {
+	case OUTPUT_TEXT: print_table(cli, items, columns); break;
+	case OUTPUT_JSON: answer_print(cli, answer); break;
+	case OUTPUT_CSV: print_csv(cli, items, columns); break;
+	}
 }

@@ -21,14 +21,17 @@ struct answer_column {
 	const char *(*text)(const struct answer_cell *cell);
 };
 
-/* Prints it, with a header. The columns end with one without a key. */
-void answer_table_print(
-	const struct cli *cli, const json_t *items, const struct answer_column *columns);
+/*
+ * Prints the document as it is, or its items with a header, as a table or CSV. The columns end with
+ * one without a key; CSV has the values under the keys.
+ */
+void answer_emit(const struct cli *cli, json_t *answer, const json_t *items,
+	const struct answer_column *columns, enum cli_output output);
 
 /* Appends a value of a document, with the digits that the API writes. */
 void answer_put(struct buf *out, json_t *value);
 
-/* Prints the document itself. */
+/* The document alone. */
 void answer_print(const struct cli *cli, json_t *answer);
 
 /* For `text`: a time of the answer, as commands print times. */

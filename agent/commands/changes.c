@@ -9,26 +9,16 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
-#include "agent/model/columns.h"
-#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
 #include "agent/store/store.h"
 #include "agent/web/forms.h"
 
-enum changes_output { CHANGES_TEXT, CHANGES_JSON, CHANGES_CSV };
-static const char *const changes_output_names[] = {"text", "json", "csv", NULL};
-
-struct change_row {
-	struct change_record record;
-	const char *json; /* as an agent gave it, else NULL */
-};
-
 /* What is listed. */
 struct change_list {
 	struct arena *arena;
-	struct change_row *rows;
+	struct record_row *rows;
 	size_t count, capacity;
 	size_t most;
 	bool more; /* there are others */
@@ -36,8 +26,8 @@ struct change_list {
 
 static int by_time(const void *a, const void *b)
 {
-	const struct announcement *left = &((const struct change_row *)a)->record.item;
-	const struct announcement *right = &((const struct change_row *)b)->record.item;
+	const struct announcement *left = &((const struct record_row *)a)->record.item;
+	const struct announcement *right = &((const struct record_row *)b)->record.item;
 
 	if (left->time != right->time)
 		return left->time > right->time ? -1 : 1;
@@ -47,15 +37,7 @@ static int by_time(const void *a, const void *b)
 static void add_row(struct change_list *list, const struct change_record *record, const char *json)
 {
 	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
-	list->rows[list->count++] = (struct change_row){*record, json};
-}
-
-static void put_row(struct buf *out, const struct change_row *row)
-{
-	if (row->json)
-		buf_text(out, row->json);
-	else
-		record_put_json(out, &row->record);
+	list->rows[list->count++] = (struct record_row){*record, json};
 }
 
 static void print_json(const struct change_list *list, size_t count, bool more, FILE *out)
@@ -65,47 +47,10 @@ static void print_json(const struct change_list *list, size_t count, bool more, 
 		struct buf text = {0};
 
 		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
-		put_row(&text, &list->rows[i]);
+		record_row_put(&text, &list->rows[i]);
 		text_flush(&text, out);
 	}
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
-}
-
-static const char *const csv_last[] = {"regression", "forward_change_percent", "announced",
-	CSV_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner", "triage_note=triage.note",
-	"triage_person=triage.person", "triage_time=triage.time", "triage_until=triage.until",
-	NULL};
-
-/* All fields of a change, and what is derived from them. */
-static const char *const *csv_columns(struct arena *arena)
-{
-	const char **columns = NULL;
-	size_t count = 0;
-
-	for (const struct stored_column *column = change_columns; column->name; column++)
-		if (column_is_shown(column)) {
-			columns = arena_grow(arena, columns, count, sizeof *columns);
-			columns[count++] = column->name;
-		}
-	for (size_t i = 0; i < sizeof csv_last / sizeof *csv_last; i++) {
-		columns = arena_grow(arena, columns, count, sizeof *columns);
-		columns[count++] = csv_last[i];
-	}
-	return columns;
-}
-
-static void print_csv(const struct change_list *list, size_t count, bool formulas, FILE *out)
-{
-	const char *const *columns = csv_columns(list->arena);
-
-	csv_put_header(NULL, columns, formulas, out);
-	for (size_t i = 0; i < count; i++) {
-		struct buf text = {0};
-
-		put_row(&text, &list->rows[i]);
-		csv_put_row(NULL, text.data, columns, formulas, out);
-		buf_free(&text);
-	}
 }
 
 struct changes_options {
@@ -114,7 +59,7 @@ struct changes_options {
 	bool open;
 	const char *since, *until, *test;
 	int64_t limit;
-	int output; /* enum changes_output */
+	int output; /* enum cli_output */
 	bool csv_formulas;
 };
 
@@ -139,7 +84,7 @@ static const struct field changes_fields[] = {
 		.metavar = "NAME"),
 	OPTION_INT(struct changes_options, limit, "1000", 1, 1000000,
 		"maximum number of changes, the most recently found first (--open: the worst)"),
-	OPTION_CHOICE(struct changes_options, output, "text", changes_output_names,
+	OPTION_CHOICE(struct changes_options, output, "text", cli_list_outputs,
 		"output format; json includes the history"),
 	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
 	{0},
@@ -193,21 +138,20 @@ static void print(struct cli *cli, const struct change_list *list)
 	const struct changes_options *options = cli->options;
 	size_t limit = (size_t)options->limit;
 	size_t count = list->count < limit ? list->count : limit;
-	const struct change_record **records = arena_array(list->arena, count, sizeof *records);
 	bool more = list->more || list->count > count;
 
 	if (list->count > 0 && !options->open)
 		qsort(list->rows, list->count, sizeof *list->rows, by_time);
-	for (size_t i = 0; i < count; i++)
-		records[i] = &list->rows[i].record;
-	switch ((enum changes_output)options->output) {
-	case CHANGES_TEXT:
-		records_print(list->arena, records, count,
+	switch ((enum cli_output)options->output) {
+	case OUTPUT_TEXT:
+		records_print(list->arena, list->rows, count,
 			options->open || options->triage.count > 0 ? RECORDS_INBOX : RECORDS_LIST,
 			cli->now, cli->out);
 		break;
-	case CHANGES_JSON: print_json(list, count, more, cli->out); break;
-	case CHANGES_CSV: print_csv(list, count, options->csv_formulas, cli->out); break;
+	case OUTPUT_JSON: print_json(list, count, more, cli->out); break;
+	case OUTPUT_CSV:
+		records_print_csv(list->arena, list->rows, count, options->csv_formulas, cli->out);
+		break;
 	}
 	if (more)
 		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",

@@ -8,6 +8,7 @@
 #include "agent/base/when.h"
 #include "agent/model/columns.h"
 #include "agent/model/record_json.h"
+#include "agent/report/csv.h"
 #include "agent/report/table.h"
 #include "notifiers/text.h"
 
@@ -387,7 +388,7 @@ static const struct record_column {
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-void records_print(struct arena *arena, const struct change_record *const *records, size_t count,
+void records_print(struct arena *arena, const struct record_row *rows, size_t count,
 	enum record_view view, int64_t now, FILE *out)
 {
 	const char **cells = arena_array(arena, count * COLUMNS, sizeof *cells);
@@ -404,10 +405,57 @@ void records_print(struct arena *arena, const struct change_record *const *recor
 		}
 	for (size_t i = 0; i < count; i++)
 		for (size_t c = 0; c < width; c++) {
-			const struct cell cell = {arena, now, records[i], &records[i]->item};
+			const struct cell cell = {
+				arena, now, &rows[i].record, &rows[i].record.item};
 			const char *text = shown[c]->text(&cell);
 
 			cells[i * width + c] = text && *text ? text : NULL;
 		}
 	table_print(heads, width, cells, count, out);
+}
+
+void record_row_put(struct buf *out, const struct record_row *row)
+{
+	if (row->json)
+		buf_text(out, row->json);
+	else
+		record_put_json(out, &row->record);
+}
+
+static const char *const csv_last[] = {"regression", "forward_change_percent", "announced",
+	CSV_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner", "triage_note=triage.note",
+	"triage_person=triage.person", "triage_time=triage.time", "triage_until=triage.until",
+	NULL};
+
+/* All fields of a change, and what is derived from them. */
+static const char *const *csv_fields(struct arena *arena)
+{
+	const char **fields = NULL;
+	size_t count = 0;
+
+	for (const struct stored_column *column = change_columns; column->name; column++)
+		if (column_is_shown(column)) {
+			fields = arena_grow(arena, fields, count, sizeof *fields);
+			fields[count++] = column->name;
+		}
+	for (size_t i = 0; i < sizeof csv_last / sizeof *csv_last; i++) {
+		fields = arena_grow(arena, fields, count, sizeof *fields);
+		fields[count++] = csv_last[i];
+	}
+	return fields;
+}
+
+void records_print_csv(
+	struct arena *arena, const struct record_row *rows, size_t count, bool formulas, FILE *out)
+{
+	const char *const *fields = csv_fields(arena);
+
+	csv_put_header(NULL, fields, formulas, out);
+	for (size_t i = 0; i < count; i++) {
+		struct buf text = {0};
+
+		record_row_put(&text, &rows[i]);
+		csv_put_row(NULL, text.data, fields, formulas, out);
+		buf_free(&text);
+	}
 }

@@ -23,8 +23,18 @@ enum record_view {
 	RECORDS_INBOX,    /* for people who judge it */
 };
 
-/* `now`: ms. Takes memory from the arena. */
-void records_print(struct arena *arena, const struct change_record *const *records, size_t count,
+struct record_row {
+	struct change_record record;
+	const char *json; /* as an agent gave it; NULL: as record_put_json makes it */
+};
+
+/* Appends it as JSON. */
+void record_row_put(struct buf *out, const struct record_row *row);
+
+/* `now`: ms. Take memory from the arena. The CSV has all fields, whatever the view. */
+void records_print(struct arena *arena, const struct record_row *rows, size_t count,
 	enum record_view view, int64_t now, FILE *out);
+void records_print_csv(
+	struct arena *arena, const struct record_row *rows, size_t count, bool formulas, FILE *out);
 
 #endif

@@ -31,7 +31,7 @@ static const struct field silence_fields[] = {
 		"add: who is reminded before it ends; default: you", .metavar = "NAME"),
 	OPTION_STRING(struct silence_options, reason, NULL, "add: why", .metavar = "TEXT"),
 	OPTION_BOOL(struct silence_options, all, "list: include expired ones"),
-	OPTION_CHOICE(struct silence_options, output, "text", cli_outputs, "output format"),
+	OPTION_CHOICE(struct silence_options, output, "text", cli_list_outputs, "output format"),
 	{0},
 };
 
@@ -121,14 +121,14 @@ static const struct answer_column columns[] = {
 };
 
 /* What a new silence reaches; nothing of one that was ended. */
-static void print_reach(struct cli *cli, const json_t *silence)
+static void print_reach(struct cli *cli, const json_t *silence, bool text)
 {
 	const json_t *tests = json_object_get(silence, "tests");
 	const char *warning = json_string_value(json_object_get(silence, "warning"));
 	json_int_t count = json_integer_value(tests);
 	json_int_t changes = json_integer_value(json_object_get(silence, "open_changes"));
 
-	if (tests)
+	if (tests && text)
 		fprintf(cli->out,
 			"\nIt can select %" JSON_INTEGER_FORMAT
 			" test%s, and selects %" JSON_INTEGER_FORMAT " open change%s now.\n",
@@ -144,18 +144,12 @@ static int print_answer(struct cli *cli, json_t *answer)
 {
 	const struct silence_options *options = cli->options;
 	json_t *silences = json_object_get(answer, "silences");
+	json_t *items = silences ? json_incref(silences) : json_pack("[O]", answer);
 
-	if (options->output == OUTPUT_JSON) {
-		answer_print(cli, answer);
-	} else if (silences) {
-		answer_table_print(cli, silences, columns);
-	} else {
-		silences = json_array();
-		json_array_append(silences, answer);
-		answer_table_print(cli, silences, columns);
-		print_reach(cli, answer);
-		json_decref(silences);
-	}
+	answer_emit(cli, answer, items, columns, (enum cli_output)options->output);
+	if (!silences && options->output != OUTPUT_JSON)
+		print_reach(cli, answer, options->output == OUTPUT_TEXT);
+	json_decref(items);
 	json_decref(answer);
 	return EXIT_NOTHING;
 }

@@ -36,7 +36,8 @@ static const struct field store_fields[] = {
 	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: maximum number of entries"),
 	OPTION_INT(struct store_options, change, "0", 0, ROWS,
 		"audit: only entries about this change", .metavar = "ID"),
-	OPTION_CHOICE(struct store_options, output, "text", cli_outputs, "audit: output format"),
+	OPTION_CHOICE(
+		struct store_options, output, "text", cli_list_outputs, "audit: output format"),
 	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
@@ -166,18 +167,10 @@ static void print_entries(const struct cli *cli, const struct store_audit *list)
 	struct buf text = {0};
 	json_t *answer;
 
-	buf_text(&text, "{\"audit\": [");
-	for (size_t i = 0; i < list->entry_count; i++) {
-		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
-		audit_put_json(&text, &list->entries[i]);
-	}
-	buf_text(&text, "]}\n");
-	if (options->output == OUTPUT_JSON) {
-		text_flush(&text, cli->out);
-		return;
-	}
+	audit_list_put_json(&text, list);
 	answer = json_loadb(text.data, text.length, 0, NULL);
-	answer_table_print(cli, json_object_get(answer, "audit"), audit_columns);
+	answer_emit(cli, answer, json_object_get(answer, "audit"), audit_columns,
+		(enum cli_output)options->output);
 	json_decref(answer);
 	buf_free(&text);
 }

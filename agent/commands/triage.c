@@ -44,7 +44,7 @@ static const struct field triage_fields[] = {
 		"missing",
 		.metavar = "FILE"),
 	OPTION_BOOL(struct triage_options, dry_run, "only print the selected changes"),
-	OPTION_CHOICE(struct triage_options, output, "text", cli_outputs, "output format"),
+	OPTION_CHOICE(struct triage_options, output, "text", cli_list_outputs, "output format"),
 	{0},
 };
 
@@ -257,14 +257,23 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 
 static void print_changes(struct cli *cli, const json_t *changes)
 {
+	const struct triage_options *options = cli->options;
 	size_t most = json_array_size(changes), count = 0;
-	struct change_record *records = arena_array(cli->arena, most, sizeof *records);
-	const struct change_record **shown = arena_array(cli->arena, most, sizeof *shown);
+	struct record_row *rows = arena_array(cli->arena, most, sizeof *rows);
 
-	for (size_t i = 0; i < most; i++)
-		if (record_read(cli->arena, json_array_get(changes, i), &records[i]))
-			shown[count++] = &records[i];
-	records_print(cli->arena, shown, count, RECORDS_INBOX, cli->now, cli->out);
+	for (size_t i = 0; i < most; i++) {
+		json_t *change = json_array_get(changes, i);
+		struct buf text = {0};
+
+		if (!record_read(cli->arena, change, &rows[count].record))
+			continue;
+		answer_put(&text, change);
+		rows[count++].json = buf_keep(&text, cli->arena);
+	}
+	if (options->output == OUTPUT_CSV)
+		records_print_csv(cli->arena, rows, count, false, cli->out);
+	else
+		records_print(cli->arena, rows, count, RECORDS_INBOX, cli->now, cli->out);
 }
 
 static int print_answer(struct cli *cli, json_t *answer, bool says)
@@ -277,7 +286,7 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 		answer_print(cli, answer);
 	} else {
 		print_changes(cli, json_object_get(answer, "changes"));
-		if (!conflict)
+		if (!conflict && options->output == OUTPUT_TEXT)
 			print_summary(cli, answer, says);
 	}
 	if (!conflict && options->write && !options->dry_run && !write_entries(cli, answer, &error))

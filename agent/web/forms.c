@@ -562,8 +562,9 @@ void silence_put_warning(struct buf *out, const char *unknown, const char *sugge
 	buf_free(&warning);
 }
 
-void audit_put_json(struct buf *out, const struct event *entry)
+static void put_entry(struct buf *out, const struct event *entry)
 {
+	json_line(out);
 	buf_printf(out, "{\"id\": %" PRId64, entry->id);
 	json_put_moment(out, "time", entry->time);
 	json_put_text(out, "person", entry->actor.person);
@@ -573,6 +574,18 @@ void audit_put_json(struct buf *out, const struct event *entry)
 	json_put_text(out, "subject", entry->subject);
 	json_put_text(out, "detail", entry->detail);
 	buf_char(out, '}');
+}
+
+void audit_list_put_json(struct buf *out, const struct store_audit *list)
+{
+	size_t count = list->entry_count;
+
+	buf_text(out, "{\"audit\": [");
+	for (size_t i = 0; i < count; i++)
+		put_entry(out, &list->entries[i]);
+	buf_char(out, ']');
+	json_put_id(out, "next", list->more && count > 0 ? list->entries[count - 1].id : 0);
+	buf_text(out, "}\n");
 }
 
 static void put_shards(struct buf *out, const struct store_turn *seen, int64_t instance)

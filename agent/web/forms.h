@@ -69,7 +69,7 @@ bool silence_form_read(form_get *get, void *context, int64_t most, struct store_
 bool actor_check(const char *person, struct error *error) MUST_USE;
 
 /* Appends {"silences": [...]} and objects: a silence, with its state at a time ("pending",
- * "active", "over"), and an entry of the audit log. */
+ * "active", "over"). */
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now);
 void silence_put_json(struct buf *out, const struct silence *silence, int64_t now);
 
@@ -81,7 +81,8 @@ void silence_put_added(struct buf *out, const struct silence *silence, int64_t n
 /* Appends the member "warning" alone. */
 void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion);
 
-void audit_put_json(struct buf *out, const struct event *entry);
+/* Appends {"audit": [...], "next": ...}. */
+void audit_list_put_json(struct buf *out, const struct store_audit *list);
 
 /* Appends {"time": ..., "shared": true, "agents": [...], "shards": {...}}: who lives, what each
  * holds, and how late it is. `self`: the instance that answers; 0: none. */

@@ -77,22 +77,11 @@ static void listed(struct store_audit *list)
 {
 	struct http_request *request = list->call.context;
 	struct http_answer answer = {0};
-	size_t count = list->entry_count;
 
-	if (api_failed(request, &list->call)) {
-		store_call_free(&list->call);
-		return;
+	if (!api_failed(request, &list->call)) {
+		audit_list_put_json(&answer.body, list);
+		http_answer(request, &answer);
 	}
-	buf_text(&answer.body, "{\"audit\": [");
-	for (size_t i = 0; i < count; i++) {
-		json_line(&answer.body);
-		audit_put_json(&answer.body, &list->entries[i]);
-	}
-	buf_char(&answer.body, ']');
-	json_put_id(
-		&answer.body, "next", list->more && count > 0 ? list->entries[count - 1].id : 0);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
 	store_call_free(&list->call);
 }
 

@@ -1,5 +1,7 @@
 """What people say about changes: `triage`, `changes --open`, the API, with an agent and without; two at once; many at once."""
 import concurrent.futures
+import csv
+import io
 import json
 import os
 import re
@@ -153,13 +155,20 @@ def test_lists_of_an_agent_and_of_its_state(agents, hunter, tmp_path):
     lists = [(*words, "--output", output) for words, outputs in
              ((["changes"], "text json csv"), (["changes", "--open"], "text json csv"), (["changes", "--triage", "fixed", "--csv-formulas"], "json csv"),
               (["changes", "--test", "db.r*", "--since", "2024-03-01", "--limit", "1"], "text json csv"),
-              (["silence", "list"], "text json"), (["silence", "list", "--all"], "text json"), (["triage", *numbers[1:]], "text json"))
+              (["silence", "list"], "text json csv"), (["silence", "list", "--all"], "text json csv"), (["triage", *numbers[1:]], "text json csv"))
              for output in outputs.split()]
     of_agent = [hunter(*words, "--agent", f"unix:{tmp_path}/api.sock") for words in lists]
     assert agent.end() == 0
     for words, asked in zip(lists, of_agent):
         assert asked.code == 0 and len(asked.out) > 100, (words, asked)
         assert hunter(*words, "--config", path).out == asked.out, words
+    rows = dict(zip(lists, (list(csv.DictReader(io.StringIO(asked.out))) for asked in of_agent)))
+    assert rows["silence", "list", "--output", "csv"][0]["reason"] == 'a "b", ü'
+    named = [row for row in rows["changes", "--output", "csv"] if int(row["id"]) in numbers[1:]]
+    of_triage = sorted(rows["triage", *numbers[1:], "--output", "csv"], key=lambda row: row["id"])
+    assert [{k: (v, of[k]) for k, v in row.items() if of[k] != v and k != "announced"} for row, of in zip(of_triage, sorted(named, key=lambda row: row["id"]))] == [{}, {}]
+    log = hunter("store", "audit", "--config", path, "--output", "csv").out.splitlines()
+    assert log[0] == "time,person,origin,action,change,subject,detail" and f",triage,{numbers[0]},db." in log[1], log
 
 
 def test_inbox(running, hunter):
