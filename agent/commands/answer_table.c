@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
 
@@ -53,7 +54,9 @@ static void print_table(
 	table_print(shown, count, cells, rows, cli->out);
 }
 
-static void put_object(struct buf *out, json_t *object)
+static void put_value(struct buf *out, json_t *value, bool lines);
+
+static void put_object(struct buf *out, json_t *object, bool lines)
 {
 	const char *key, *before = "";
 	json_t *value;
@@ -64,27 +67,28 @@ static void put_object(struct buf *out, json_t *object)
 		buf_text(out, before);
 		buf_json_text(out, key);
 		buf_text(out, ": ");
-		answer_put(out, value);
+		put_value(out, value, lines);
 		before = ", ";
 	}
 	buf_char(out, '}');
 }
 
-static void put_array(struct buf *out, const json_t *array)
+static void put_array(struct buf *out, const json_t *array, bool lines)
 {
 	buf_char(out, '[');
 	for (size_t i = 0; i < json_array_size(array); i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		answer_put(out, json_array_get(array, i));
+		(lines ? json_line : json_next)(out);
+		put_value(out, json_array_get(array, i), false);
 	}
 	buf_char(out, ']');
 }
 
-void answer_put(struct buf *out, json_t *value)
+/* `lines`: an item of a list each. */
+static void put_value(struct buf *out, json_t *value, bool lines)
 {
 	switch (json_typeof(value)) {
-	case JSON_OBJECT: put_object(out, value); break;
-	case JSON_ARRAY: put_array(out, value); break;
+	case JSON_OBJECT: put_object(out, value, lines); break;
+	case JSON_ARRAY: put_array(out, value, lines); break;
 	case JSON_STRING: buf_json_text(out, json_string_value(value)); break;
 	case JSON_INTEGER:
 		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -96,11 +100,16 @@ void answer_put(struct buf *out, json_t *value)
 	}
 }
 
+void answer_put(struct buf *out, json_t *value)
+{
+	put_value(out, value, false);
+}
+
 void answer_print(const struct cli *cli, json_t *answer)
 {
 	struct buf text = {0};
 
-	answer_put(&text, answer);
+	put_value(&text, answer, true);
 	buf_char(&text, '\n');
 	text_flush(&text, cli->out);
 }

@@ -87,7 +87,6 @@ def test_the_text(hunter):
     otava = hunter("regressions", "two", "--profile", "otava")
     assert otava.code == 1 and "2026" not in otava.out
     assert hunter("regressions", "same") == (0, "same: OK\nNo regressions found!\n", "")
-    assert hunter("regressions", "same", "--output", "log").out == "same: OK\nNo regressions found!\n"
 
 
 def test_when_and_by_which_commit(hunter, folder):
