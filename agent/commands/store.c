@@ -53,8 +53,7 @@ static int check(struct cli *cli)
 		return EXIT_USAGE;
 	if (!store_check(path, cli->arena, &report, &error))
 		return cli_fail(&error);
-	fprintf(cli->out, "%s: version %" PRId64 ", %" PRId64 " bytes\n",
-		database_shown(cli->arena, path), report.version, report.size);
+	fprintf(cli->out, "%s: %" PRId64 " bytes\n", database_shown(cli->arena, path), report.size);
 	for (size_t i = 0; i < report.problems.count; i++) {
 		fputs("damaged: ", cli->out);
 		text_print(report.problems.items[i], cli->out);

@@ -85,7 +85,7 @@ bool store_tx(const char *path, enum store_use use, struct store_call *call,
 
 /* Contents and problems of the file. */
 struct store_report {
-	int64_t version, size; /* size: bytes */
+	int64_t size; /* bytes */
 	int64_t changes, deliveries, queued, series;
 	struct strings problems; /* at most 100; none: the file is intact */
 };

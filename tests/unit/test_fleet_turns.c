@@ -64,7 +64,6 @@ static int set_up(void **state)
 		path && strchr(path, '?') ? strchr(path, '?') : "");
 	tables = schema_text_new(&postgresql_words);
 	sql(tables);
-	sql(postgresql_more);
 	free(tables);
 	return 0;
 }

@@ -734,7 +734,7 @@ static void test_refused_file_keeps_its_journal_mode(void **state)
 	database_with(fixture, "PRAGMA journal_mode = DELETE; DROP TABLE conditions");
 	check_left_alone(fixture, "no such table: conditions");
 	database_with(fixture, "PRAGMA user_version = 18");
-	check_left_alone(fixture, "has version 18 of the tables");
+	check_left_alone(fixture, "made by another build of hunter-c");
 }
 
 /* What a killed agent has left in its log does not come into a file that is refused. */
@@ -751,7 +751,7 @@ static void test_refused_file_keeps_its_log(void **state)
 		fixture->path, dead.path);
 	assert_int_equal(system(command), 0);
 	close_fixture(fixture);
-	check_left_alone(&dead, "has version 99 of the tables");
+	check_left_alone(&dead, "made by another build of hunter-c");
 }
 
 /* A quick check of SQLite's does not see an entry that an index lacks. */
@@ -885,11 +885,24 @@ static void test_foreign_and_other_versions_are_refused(void **state)
 	store_close(fixture->store);
 	fixture->store = NULL;
 	database_with(fixture, "PRAGMA user_version = 99");
-	refused(fixture, "has version 99 of the tables, this hunter-c needs 1");
+	refused(fixture, "made by another build of hunter-c, whose tables differ: open it with");
 	database_with(fixture, "PRAGMA user_version = -1");
-	refused(fixture, "has version -1 of the tables");
+	refused(fixture, "made by another build of hunter-c");
 	database_with(fixture, "PRAGMA user_version = 0");
-	refused(fixture, "has version 0 of the tables");
+	refused(fixture, "made by another build of hunter-c");
+}
+
+/* As those of builds that only numbered their tables. */
+static void test_state_of_another_build_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	close_fixture(fixture);
+	database_with(fixture,
+		state_is_database() ? "UPDATE schema SET version = 1" : "PRAGMA user_version = 1");
+	refused(fixture, "made by another build of hunter-c, whose tables differ: open it with that"
+			 " build, or start with a new state");
 }
 
 /* Two names of one file are one lock; a link to nowhere names no file. */
@@ -1137,6 +1150,7 @@ int main(void)
 		FILE_CASE(test_hard_link_is_refused),
 		FILE_CASE(test_lock_that_is_taken_away),
 		FILE_CASE(test_foreign_and_other_versions_are_refused),
+		CASE(test_state_of_another_build_is_refused),
 		FILE_CASE(test_links_do_not_hide_the_lock),
 		FILE_CASE(test_path_that_cannot_be),
 		FILE_CASE(test_file_that_is_taken_away),

@@ -471,7 +471,6 @@ static void test_copied(void **state)
 		!store_check(to, arena, &report, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(report.problems.count, 0);
-	assert_int_equal(report.version, 1);
 	assert_int_equal(state_number(to, "SELECT count(*) FROM bisection_events"), 2);
 	assert_int_equal(state_number(to, "SELECT count(*) FROM bisections WHERE runs = 1 AND"
 					  " outcome = 'found' AND person = 'ann'"),

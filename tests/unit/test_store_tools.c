@@ -210,7 +210,7 @@ static void test_what_cannot_be_read(void **state)
 	open_fixture(fixture);
 	close_fixture(fixture);
 	database_with(fixture, "PRAGMA user_version = 99");
-	read_fails(fixture, "has version 99 of the tables");
+	read_fails(fixture, "made by another build of hunter-c");
 	damage(fixture, 0);
 	read_fails(fixture, "damaged");
 }
@@ -291,7 +291,6 @@ static void expect_whole(const struct fixture *fixture)
 
 	if (report.problems.count > 0)
 		fail_msg("%s", report.problems.items[0]);
-	assert_int_equal(report.version, SCHEMA_VERSION);
 	assert_int_equal(report.changes, 3);
 	assert_int_equal(report.deliveries, 1);
 	assert_int_equal(report.queued, 1);

@@ -118,7 +118,7 @@ bool postgresql_check(
 	struct connection *connection;
 	bool done;
 
-	*report = (struct store_report){.version = SCHEMA_VERSION};
+	*report = (struct store_report){0};
 	if (!check.tx)
 		return false;
 	connection = postgresql_connection(check.tx);

@@ -327,7 +327,7 @@ static bool read_version(struct postgresql_file *file, int64_t *version, struct 
 	if (!postgresql_ask_number(
 		    &file->tx, "SELECT version FROM schema WHERE one = 1", version, error))
 		return false;
-	return schema_check(file->label, *version, error);
+	return schema_check(file->label, *version, &postgresql_words, error);
 }
 
 static bool check_server(struct postgresql_file *file, struct error *error)
@@ -369,7 +369,7 @@ static bool make_locked(struct postgresql_file *file, struct error *error)
 {
 	struct connection *connection = file->connection;
 	int64_t version;
-	char *text;
+	char *text, made[64];
 	bool done;
 
 	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL, error) ||
@@ -378,8 +378,9 @@ static bool make_locked(struct postgresql_file *file, struct error *error)
 	if (version != 0)
 		return true;
 	text = schema_text_new(&postgresql_words);
-	done = run_script(connection, text, error) &&
-	       run_script(connection, postgresql_more, error);
+	snprintf(made, sizeof made, "INSERT INTO schema VALUES (1, %d, 0)",
+		(int)schema_version(&postgresql_words));
+	done = run_script(connection, text, error) && connection_run(connection, made, NULL, error);
 	free(text);
 	return done;
 }

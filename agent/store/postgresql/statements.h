@@ -9,9 +9,8 @@
 extern const char *const postgresql_statements[STATEMENT_TEXTS];
 extern const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT];
 
-/* Its words for the tables, and a script of what only it has: each statement of one ends with a
- * semicolon at the end of a line. */
+/* Its words for the tables. Each statement of a script ends with a semicolon at the end of a line.
+ */
 extern const struct sql_words postgresql_words;
-extern const char postgresql_more[];
 
 #endif

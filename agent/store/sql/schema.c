@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/hash.h"
+
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* what a row does not name is 0 */
 
 enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
@@ -330,7 +332,17 @@ char *schema_text_new(const struct sql_words *words)
 		buf_printf(&out, ")%s;\n", by_rows ? words->rows : words->keyed);
 	}
 	buf_text(&out, indexes);
+	buf_text(&out, words->more);
 	return out.data;
+}
+
+int64_t schema_version(const struct sql_words *words)
+{
+	char *text = schema_text_new(words);
+	uint64_t hash = hash_add(HASH_START, text, strlen(text));
+
+	free(text);
+	return (int64_t)(hash % INT32_MAX) + 1;
 }
 
 /* A page of rows after a key, ?1 ...; the next parameter is its length. */
@@ -422,11 +434,12 @@ char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statem
 	return out.data;
 }
 
-bool schema_check(const char *label, int64_t version, struct error *error)
+bool schema_check(
+	const char *label, int64_t version, const struct sql_words *words, struct error *error)
 {
-	return version == SCHEMA_VERSION ||
+	return version == schema_version(words) ||
 	       error_set(error, ERROR_STATE,
-		       "%s has version %" PRId64 " of the tables, this hunter-c needs %d: open it"
-		       " with the hunter-c that wrote it, or start with a new state",
-		       label, version, SCHEMA_VERSION);
+		       "%s was made by another build of hunter-c, whose tables differ: open it with"
+		       " that build, or start with a new state",
+		       label);
 }

@@ -9,8 +9,6 @@
 #include "agent/model/columns.h"
 #include "agent/store/sql/statements.h"
 
-enum { SCHEMA_VERSION = 1 };
-
 /* The words in which databases differ. */
 struct sql_words {
 	const char *integer, *text, *number, *bytes; /* types */
@@ -18,6 +16,7 @@ struct sql_words {
 	const char *sequence; /* an id that is never used again, and the table's key */
 	const char *rows;     /* after a table with one integer as its key */
 	const char *keyed;    /* after one with another key */
+	const char *more;     /* a script of what only this one has */
 };
 
 struct sql_table {
@@ -37,14 +36,18 @@ extern const struct sql_table schema_tables[STORE_TABLES];
 enum { SCHEMA_SEQUENCES = 5 };
 extern const char *const schema_sequences[SCHEMA_SEQUENCES];
 
-/* A script that makes tables and indexes. The caller frees it. */
+/* A script that makes tables and indexes, then `more`. The caller frees it. */
 char *schema_text_new(const struct sql_words *words);
+
+/* The version of the tables: a hash of that script, 1 to INT32_MAX, which a state carries. */
+int64_t schema_version(const struct sql_words *words);
 
 /* The text of a statement: one of the dialect's `texts`, with the columns of changes in it, or one
  * of a table. The caller frees it. */
 char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statement statement);
 
-/* Whether the state is of this version of the schema; `label` names it. */
-bool schema_check(const char *label, int64_t version, struct error *error) MUST_USE;
+/* Whether the state has the tables of this build; `label` names it. */
+bool schema_check(const char *label, int64_t version, const struct sql_words *words,
+	struct error *error) MUST_USE;
 
 #endif

@@ -142,8 +142,7 @@ static void check_schema(struct check *check)
 		free(text);
 		return;
 	}
-	if (sqlite3_exec(model, text, NULL, NULL, NULL) != SQLITE_OK ||
-		sqlite3_exec(model, sqlite_more, NULL, NULL, NULL) != SQLITE_OK)
+	if (sqlite3_exec(model, text, NULL, NULL, NULL) != SQLITE_OK)
 		found(check, sqlite3_errmsg(model));
 	free(text);
 	ought_count = read_parts(check, model, &ought);
@@ -232,20 +231,19 @@ static void check_content(struct check *check)
 static bool check_head(struct check *check, struct error *error)
 {
 	int64_t application = ask_number(check, "PRAGMA application_id");
-	struct store_report *report = check->report;
+	int64_t version = ask_number(check, "PRAGMA user_version");
 
-	report->version = ask_number(check, "PRAGMA user_version");
-	if (report->problems.count > 0)
+	if (check->report->problems.count > 0)
 		return true;
-	if (application == 0 && report->version == 0 &&
+	if (application == 0 && version == 0 &&
 		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
 		return error_set(error, ERROR_STATE,
 			"state file %s is empty: an agent would initialise it", check->path);
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", check->path);
-	return schema_check(
-		arena_printf(check->arena, "state file %s", check->path), report->version, error);
+	return schema_check(arena_printf(check->arena, "state file %s", check->path), version,
+		&sqlite_words, error);
 }
 
 static bool check_once(struct check *check, bool *settled, struct error *error)

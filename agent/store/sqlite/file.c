@@ -295,7 +295,8 @@ static bool check_version(struct sqlite_file *file, int64_t *version, struct err
 	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", file->path);
-	return (*version == 0 && tables == 0) || schema_check(file->tx.label, *version, error);
+	return (*version == 0 && tables == 0) ||
+	       schema_check(file->tx.label, *version, &sqlite_words, error);
 }
 
 /* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
@@ -362,12 +363,11 @@ static bool make_tables(struct sqlite_file *file, struct error *error)
 	struct tx *tx = &file->tx;
 
 	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		STORE_APPLICATION, SCHEMA_VERSION);
+		STORE_APPLICATION, (int)schema_version(&sqlite_words));
 	tx->error = error;
 	begin(tx, true);
 	tx->failed = tx->failed || !execute(file, sql, doing, error) ||
-		     !execute(file, text, doing, error) ||
-		     !execute(file, sqlite_more, doing, error);
+		     !execute(file, text, doing, error);
 	if (!tx->failed)
 		commit(tx);
 	if (tx->failed)

@@ -28,9 +28,9 @@
 #define COUNTS "SELECT state, count FROM counts"
 
 /* SQLite performs this write even if nothing changes. */
-#define PROBE "PRAGMA user_version = 1"
+#define PROBE "PRAGMA application_id = 1213550164"
 
-_Static_assert(SCHEMA_VERSION == 1, "PROBE writes the version");
+_Static_assert(STORE_APPLICATION == 1213550164, "PROBE writes what is there");
 
 const struct sql_words sqlite_words = {.integer = "INTEGER",
 	.text = "TEXT",
@@ -39,18 +39,19 @@ const struct sql_words sqlite_words = {.integer = "INTEGER",
 	.length = "length",
 	.sequence = "INTEGER PRIMARY KEY AUTOINCREMENT",
 	.rows = " STRICT",
-	.keyed = " STRICT, WITHOUT ROWID"};
-
-const char sqlite_more[] =
-	"CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"
-	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"
-	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN UPDATE counts SET count ="
-	" count + 1 WHERE state = new.state; END;"
-	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN UPDATE counts SET count ="
-	" count - 1 WHERE state = old.state; END;"
-	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes WHEN old.state !="
-	" new.state BEGIN UPDATE counts SET count = count - 1 WHERE state = old.state; UPDATE"
-	" counts SET count = count + 1 WHERE state = new.state; END;";
+	.keyed = " STRICT, WITHOUT ROWID",
+	.more = "CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"
+		"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"
+		"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN UPDATE counts SET "
+		"count ="
+		" count + 1 WHERE state = new.state; END;"
+		"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN UPDATE counts SET "
+		"count ="
+		" count - 1 WHERE state = old.state; END;"
+		"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes WHEN old.state !="
+		" new.state BEGIN UPDATE counts SET count = count - 1 WHERE state = old.state; "
+		"UPDATE"
+		" counts SET count = count + 1 WHERE state = new.state; END;"};
 
 #include "agent/store/sql/words.inc"
 

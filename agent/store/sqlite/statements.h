@@ -1,7 +1,7 @@
 /*
- * Texts of the statements in SQLite's dialect, its words for the tables, and a script of what only
- * it has: triggers count the changes by state, so that a start need not scan a million rows. The
- * version of the tables is SQLite's user_version.
+ * Texts of the statements in SQLite's dialect, and its words for the tables. Only SQLite has
+ * triggers that count the changes by state, so that a start need not scan a million rows. The
+ * version of the tables is its user_version.
  */
 #ifndef AGENT_STORE_SQLITE_STATEMENTS_H
 #define AGENT_STORE_SQLITE_STATEMENTS_H
@@ -12,6 +12,5 @@ enum { STORE_APPLICATION = 0x48554e54 };
 
 extern const char *const sqlite_statements[STATEMENT_TEXTS];
 extern const struct sql_words sqlite_words;
-extern const char sqlite_more[];
 
 #endif
